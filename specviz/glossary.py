@@ -1,4 +1,4 @@
-"""The terms of the field as the page explains them, one meaning each.
+"""The glossary: the terms of the field, as the page explains them.
 
 Standard library only.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-# Titles of terms whose key is not their name.
+# Titles of terms whose key differs from their name.
 TITLES: Final[Mapping[str, str]] = {
     "gamma": "γ (gamma)",
     "alpha": "α (alpha)",
@@ -28,7 +28,7 @@ TITLES: Final[Mapping[str, str]] = {
     "plain step": "plain token",
     "kept by depth": "acceptance by depth",
 }
-TRAINED_ON: Final = "children's stories, dialogues about bookings, Python and sums"  # House
+TRAINED_ON: Final = "children's stories, dialogues about bookings, Python and sums"  # House's texts
 GLOSSARY: Final[Mapping[str, str]] = {
     "speculative decoding": "A small model guesses the next tokens; the big one checks them all in "
     "one pass, and a rule decides which to keep. Under a lossless rule the result is the same "

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 PACKAGE: Final = Path(__file__).resolve().parent
-INSTALLED: Final = PACKAGE / "assets"  # in a wheel the data is in the package; here it is beside it
+INSTALLED: Final = PACKAGE / "assets"  # in a wheel; in the repository, assets is beside the package
 ASSETS: Final = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent / "assets"
 FOLDER: Final = ASSETS / "traces"
 HOUSE: Final = "house"  # the target that ships
-EXAMPLE: Final = "Once upon a time"  # the first prompt if the shipped ones are missing
+EXAMPLE: Final = "Once upon a time"  # the first prompt if the shipped prompts are missing
 MEASURED: Final = ASSETS / "models" / "measured.json"
-DOMAINS: Final = {  # by domain: the label of one prompt, and the domain's name in a sentence
+DOMAINS: Final = {  # for each domain: the label of one prompt, and the domain's name in a sentence
     "stories": ("Story", "stories"),
     "dialogues": ("Dialogue", "dialogues"),
     "python": ("Python", "Python"),
@@ -32,7 +32,7 @@ Parsed = TypeVar("Parsed")
 
 
 class BrokenFile(ValueError):
-    """A file that ships is missing or damaged; the message is a sentence that names it."""
+    """Raised if a shipped file is missing or damaged; the message is a sentence that names it."""
 
     def __init__(self, path: Path, wrong: str) -> None:
         name = path.relative_to(ASSETS.parent) if path.is_relative_to(ASSETS) else Path(path.name)
@@ -40,12 +40,16 @@ class BrokenFile(ValueError):
 
 
 def read_shipped_json(path: Path, parse: Callable[[Any], Parsed]) -> Parsed:
-    """Parse a shipped JSON file with `parse`. Raises BrokenFile, whatever is wrong with it."""
+    """Parse a shipped JSON file with `parse`.
+
+    Raises:
+        BrokenFile: If anything is wrong with the file.
+    """
     return read_shipped_text(path, lambda text: parse(json.loads(text)))
 
 
 def read_shipped_text(path: Path, parse: Callable[[str], Parsed]) -> Parsed:
-    """Parse the text of a shipped file with `parse`. Raises as `read_shipped_json`."""
+    """Parse the text of a shipped file with `parse`; raises the same as `read_shipped_json`."""
     try:
         return parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError as problem:
@@ -66,13 +70,13 @@ class Recipe:
 
     Attributes:
         name: The name of its file, without suffix.
-        title: What it shows, for the page.
+        title: Title on the page.
         prompt: A text, or a domain and the index of one of its prompts.
-        drafter: Its name in the catalogue.
+        drafter: The drafter's name in the catalogue.
         settings: The settings that differ from the defaults.
-        start: Whether it is recommended to beginners; these come first and are numbered.
-        target: Its name in the catalogue. One that does not ship must be fetched to record the run
-            again, not to play it.
+        start: Whether the run is recommended to beginners; such runs come first and are numbered.
+        target: The target's name in the catalogue. A target that does not ship must be fetched to
+            record the run again, but not to play it.
     """
 
     name: str
@@ -90,9 +94,10 @@ class Recipe:
 
 
 def recipes(folder: Path = FOLDER) -> list[Recipe]:
-    """Read the recipes of the shipped runs, in the order shown; none if the folder has no list.
+    """Return the recipes of the shipped runs, in the order shown; empty if there is no list.
 
-    Raises BrokenFile.
+    Raises:
+        BrokenFile: If the list is damaged.
     """
     listed = folder / "recipes.json"
     if not listed.exists():
@@ -101,7 +106,7 @@ def recipes(folder: Path = FOLDER) -> list[Recipe]:
 
 
 def text_of(prompt: tuple[str, int] | str) -> str:
-    """Return the text of a prompt that is given as in `Recipe.prompt`."""
+    """Return the text of a prompt, which is given in the form of `Recipe.prompt`."""
     if isinstance(prompt, str):
         return prompt
     domain, index = prompt
@@ -110,7 +115,11 @@ def text_of(prompt: tuple[str, int] | str) -> str:
 
 @cache
 def prompts() -> dict[str, list[str]]:
-    """Return the shipped prompts by domain, in the order shown. Raises BrokenFile."""
+    """Return the shipped prompts by domain, in the order shown.
+
+    Raises:
+        BrokenFile: If the file is damaged.
+    """
     return read_shipped_json(ASSETS / "prompts.json", _by_domain)
 
 
@@ -132,9 +141,10 @@ def prompt_kind(domain: str) -> str:
 
 
 def measured(path: Path = MEASURED) -> dict[str, Any] | None:
-    """Read the measurements of the house models; None if there is no such file.
+    """Return the measurements of the shipped models (House); None if there is no such file.
 
-    Raises BrokenFile if it is not a JSON object.
+    Raises:
+        BrokenFile: If it is not a JSON object.
     """
     return read_shipped_json(path, _facts) if path.is_file() else None
 

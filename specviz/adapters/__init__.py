@@ -1,6 +1,6 @@
 """Uses of undocumented behaviour of libraries, one module per library.
 
-An adapter that no longer fits its library logs a warning with the effect on the app.
+If an adapter no longer fits its library, it logs a warning with the effect on the app.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def warn_once(sentence: str) -> None:
 
 
 class Patch:
-    """Context manager for code that may no longer fit its library; it logs failures once."""
+    """Context manager for code that may no longer fit its library; it logs each failure once."""
 
     def __init__(self, loss: str) -> None:
         """Set `loss`, a sentence that says what has changed and what the app loses."""
@@ -35,7 +35,7 @@ class Patch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        """Log `loss` for an Exception and suppress it; let other exceptions propagate."""
+        """Log `loss` for an Exception, and suppress it; let other exceptions propagate."""
         if not isinstance(error, Exception):
             return False
         log.debug("%s", self.loss, exc_info=error)

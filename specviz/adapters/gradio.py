@@ -1,6 +1,6 @@
 """All uses of undocumented behaviour of Gradio.
 
-Every function here still works if Gradio changes: it then does less, and logs once what the page
+If Gradio changes, the functions still run, but have less effect; a warning says what the page
 loses. Assumptions of the browser's code about Gradio's page are in `ui/shared/15-gradio.css`,
 `ui/shared/gradio.js` and `ui/shared/early.js`.
 
@@ -148,16 +148,16 @@ def skip_stub_files() -> None:
 
 
 def check_stub_files() -> None:
-    """Log once if Gradio was imported and `skip_stub_files` found nothing to replace."""
+    """Log once if Gradio was imported but `skip_stub_files` found nothing to replace."""
     for finder in [each for each in sys.meta_path if isinstance(each, StubSkipper)]:
         sys.meta_path.remove(finder)
         warn_once(STUBS_WRITTEN)
 
 
 def launch_arguments(launch: Callable[..., Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that the installed Gradio's `launch` accepts; log the others."""
+    """Return those arguments that the installed Gradio's `launch` accepts; log the others."""
     parameters = inspect.signature(launch).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):  # `spaces` wraps it
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):  # as `spaces` wraps it
         return dict(wanted)
     if unknown := sorted(wanted.keys() - parameters.keys()):
         warn_once(
@@ -252,7 +252,7 @@ NO_SESSION: Final = "Gradio now names sessions differently: calls without one co
 
 
 def has_session(demo: gr.Blocks, session: str) -> bool:
-    """Return whether a call has a real session; Gradio creates an id for a call without one."""
+    """Return whether a call has a session; for a call without one, Gradio creates an id."""
     with Patch(NO_SESSION):
         return session not in demo._queue.event_ids_to_events
     return True
@@ -281,7 +281,7 @@ UNEXPLAINED: Final = (
     "Gradio's Blocks no longer has the expected methods {}: calls with invalid values end in "
     "Gradio's own error messages."
 )
-MAX_MESSAGE: Final = 200  # characters of a Gradio message that is shown
+MAX_MESSAGE: Final = 200  # maximum characters of a message of Gradio
 INVALID: Final = "These values do not fit this part of the page. Reload it and try again."
 NO_FUNCTION: Final = "This event runs in the browser only. The server cannot run it."
 
@@ -316,7 +316,7 @@ def _checking(preprocess: Callable[..., Any]) -> Callable[..., Any]:
         _check_count(given, named)
         try:
             return await preprocess(*given, **named)
-        except gr.Error as error:  # a value that is not a choice, or out of bounds
+        except gr.Error as error:  # the value is not one of the choices, or out of range
             raise _refusal(_shortened(str(error.message))) from error
         except Exception as error:
             raise _refusal(INVALID) from error
@@ -354,14 +354,14 @@ def _explaining(
 
 
 def _refusal(sentence: str) -> gr.Error:
-    """Return an error that is shown to the caller and not logged. Lone surrogates are replaced."""
+    """Return an error that is shown to the caller but not logged; lone surrogates are replaced."""
     import gradio as gr
 
     return gr.Error(sentence.encode("utf-8", "replace").decode(), print_exception=False)
 
 
 def _shortened(sentence: str) -> str:
-    """Cut a message that quotes the caller's values to MAX_MESSAGE characters."""
+    """Shorten a message that quotes the caller's values to MAX_MESSAGE characters."""
     return sentence if len(sentence) <= MAX_MESSAGE else f"{sentence[: MAX_MESSAGE - 1]}…"
 
 
@@ -372,7 +372,7 @@ def _shortened(sentence: str) -> str:
 # current block and its children are not. If they no longer exist, half of the part remains above
 # the error message.
 def removal_point() -> Callable[[], None]:
-    """Return a function that removes all blocks rendered after this call, at the same level."""
+    """Return a function that removes all blocks that were added after this call, at this level."""
     loss = (
         "Gradio no longer reports which blocks a part of the page has rendered: a part whose file "
         "is damaged remains half visible."

@@ -1,8 +1,8 @@
 """Uses of undocumented behaviour of huggingface_hub.
 
-Every function here still works if huggingface_hub changes: downloads then have no timeout or no
-progress, which is logged once. The library is imported inside the functions, because listing models
-does not need it.
+If huggingface_hub changes, the functions still run, but downloads have no timeout or no progress,
+which is logged once. The library is imported inside the functions, because listing models does not
+need it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def limit_silence() -> None:
 
 
 def _set_timeout(request: Any) -> None:
-    """Limit each phase of a request to TIMEOUT, and connecting to CONNECT_TIMEOUT (a hook)."""
+    """Limit each phase of a request to TIMEOUT, and connecting to CONNECT_TIMEOUT (hook)."""
     with Patch(
         "A request of huggingface_hub's HTTP client no longer has timeouts: a download never "
         "ends if the Hub does not respond."
@@ -93,11 +93,11 @@ def progress_bar(
 ) -> type[Any] | None:
     """Return a tqdm subclass that reports bytes to a listener and can be cancelled.
 
-    It prints nothing. If tqdm is missing, the result is None and a warning is logged.
+    The bar is not printed. If tqdm is missing, the result is None and a warning is logged.
 
     Args:
         report: Receives the bytes so far and the total.
-        check: Called before each update. Its exception ends the download.
+        check: Called before each update; if it raises an exception, the download ends.
     """
     try:
         from tqdm.auto import tqdm

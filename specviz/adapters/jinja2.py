@@ -1,6 +1,6 @@
 """Render chat templates with jinja2, in the same environment as transformers.
 
-A template comes with a model. It may run forever or fill the memory, which code in the same process
+A template comes with a model. It may run forever or use all memory, which code in the same process
 cannot prevent. So this file is also a program: `models.chat` runs it by its path in a separate
 process, which first limits its own memory and processor time. It imports only jinja2 and the
 standard library, so that it starts in 50 ms.
@@ -25,13 +25,13 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
-SECONDS: Final = 1.0  # of processor time, for all renderings of one run
-MEMORY: Final = 1 << 29  # bytes of address space
-LONGEST: Final = 1 << 20  # characters of a rendering
+SECONDS: Final = 1.0  # seconds of processor time, for all renderings of one run
+MEMORY: Final = 1 << 29  # maximum bytes of address space
+LONGEST: Final = 1 << 20  # maximum characters of a rendering
 
 
 class _Generation(Extension):
-    """The tag `generation`, which marks an answer for training; here it only writes its content."""
+    """The tag `generation`, which marks an answer for training; here it outputs its content."""
 
     tags = {"generation"}  # noqa: RUF012
 
@@ -66,7 +66,7 @@ def _check_name(name: Any) -> None:
 
 
 class _Dict:
-    """The functions `dict` and `dict.fromkeys`, without other attributes of the class."""
+    """The functions `dict` and `dict.fromkeys`, but no other attributes of the class."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -142,7 +142,7 @@ def render(template: str, variable_sets: list[dict[str, Any]]) -> list[dict[str,
     """
     try:
         compiled = environment().from_string(template)
-    except Exception as error:  # a template may raise anything
+    except Exception as error:  # a template may raise any exception
         return [_error(error)] * len(variable_sets)
     found = []
     for variables in variable_sets:

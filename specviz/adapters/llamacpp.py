@@ -1,12 +1,12 @@
 """Decode with llama.cpp, through undocumented parts of its wheel xllamacpp.
 
-A failed assertion inside llama.cpp ends its whole process. So this file is also a program:
+A failed assertion inside llama.cpp ends the whole process. So this file is also a program:
 `bench.llamacpp` runs it by its path in a separate process, which loads one file, reads requests and
 writes replies, one JSON object per line. It imports only the standard library and xllamacpp.
 
 The server returns text without token ids. So the name of token 7 in the file's vocabulary must be
-`<7>` (`token_text`), and ids are parsed from the text. For any other text the reply is an error,
-which the benchmark reports instead of llama.cpp's speed.
+`<7>` (`token_text`), and ids are parsed from the text. If the text contains anything else, the
+reply is an error, which the benchmark reports instead of llama.cpp's speed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Decoder:
         params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
         params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.ui, params.verbosity = False, 0
-        # The server opens a port on this machine; a random key keeps others from using it.
+        # The server opens a port on this machine; a random key prevents others from using it.
         params.api_keys = [secrets.token_hex()]
         self.server = xllamacpp.Server(params)
 
@@ -93,7 +93,7 @@ def main(path: str, context: str, threads: str) -> None:
         for line in sys.stdin:
             tokens, seconds = decoder.decode(**json.loads(line))
             reply(tokens=tokens, seconds=seconds)
-    except Exception as error:  # any error; the parent process reports it
+    except Exception as error:  # any exception; the parent process reports it
         reply(error=str(error) or type(error).__name__)
 
 

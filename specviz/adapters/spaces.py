@@ -21,7 +21,7 @@ except Exception as error:
     warn_once(f"The package spaces cannot be imported, so no GPU is used: {error!r}")
     spaces = None
 
-# The environment variable behind `spaces.config.Config.zero_gpu`, and its values that mean true.
+# The environment variable that sets `spaces.config.Config.zero_gpu`, and the values that mean true.
 VARIABLE: Final = "SPACES_ZERO_GPU"
 TRUE: Final = ("1", "t", "true")
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -21,8 +21,8 @@ def pack_weights(weight: Tensor) -> Tensor:
     Raises:
         AttributeError: torch no longer has this operator. The caller (`models.products`) then uses
             other backends, which are slower.
-        RuntimeError: As above.
-        TypeError: As above.
+        RuntimeError: See AttributeError.
+        TypeError: See AttributeError.
     """
     packed: Tensor = ONEDNN._reorder_linear_weight(weight, None)
     return packed

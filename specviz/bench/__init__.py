@@ -1,5 +1,5 @@
-"""Decoding speed, measured in one interleaved run: plain, every drafter, and transformers' own.
+"""Measure decoding speed: plain decoding, every drafter, and transformers' own methods.
 
-Everything compared is measured side by side with the same prompts, models and settings. Tests
-assert no timing.
+Everything that is compared is measured in turns, with the same prompts, models and settings. Tests
+never depend on measured times.
 """

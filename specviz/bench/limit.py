@@ -1,9 +1,9 @@
 """The speed limit set by memory bandwidth, in plain passes per second.
 
-A plain pass reads every weight once, however fast the processor is. This counts all matrices and
-norms (a tied output head reads the whole embedding table; an embedding table that is only looked up
-is left out) and, in Llama's layout, the keys and values in the cache halfway through a run. It does
-not count activations or writes.
+A plain pass reads every weight once, however fast the processor is. All matrices and norms are
+counted, and for models like Llama the keys and values in the cache halfway through a run. An
+embedding table is counted only if it is also the output head, since otherwise only single rows are
+read. Activations and writes are not counted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from specviz.cost.sweep import DTYPES
 from specviz.models.passes import bytes_read
 from specviz.models.target import Target
 
-READS: Final = 5  # per turn, after one to warm up; the fastest counts
+READS: Final = 5  # measurements per turn, after a first one to warm up; the fastest counts
 EXPERTS: Final = ("num_experts", "num_local_experts", "n_routed_experts")
 
 
@@ -39,9 +39,9 @@ Limiter = Callable[[Prompt], MemoryLimit]
 
 
 def make_limiter(target: Target, new_tokens: int) -> Limiter | None:
-    """Return a function that measures the limit for a prompt; None if a pass's bytes are unknown.
+    """Return a function that measures the limit for a prompt, or None if it is unknown.
 
-    They are unknown if a pass reads only some weights, chosen by token (experts).
+    The limit is unknown if a pass reads only some weights, which depend on the token (experts).
     """
     config = target.model.config.get_text_config()
     if any(getattr(config, name, None) for name in EXPERTS):
@@ -63,7 +63,7 @@ def make_limiter(target: Target, new_tokens: int) -> Limiter | None:
 
 
 def cache_bytes_per_token(target: Target) -> float:
-    """Return the bytes of keys and values of one token; 0 if the model is not in Llama's layout."""
+    """Return the bytes of keys and values per token; 0 if the model is not like Llama."""
     try:
         return shape_of(target).cache_bytes(DTYPES[dtype_of(target)])
     except ValueError:

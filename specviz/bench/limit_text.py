@@ -13,7 +13,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def limit_text(rows: Rows) -> str:
-    """Return the limit and the share of it that each plain method reached; empty if unknown."""
+    """Return the limit, and the share of it that each plain method reached; empty if unknown."""
     limited = [row for row in rows if row["limit_tokens_per_second"] is not None]
     whole = _shares(limited, "share_of_limit")
     if not whole:
@@ -33,7 +33,7 @@ def limit_text(rows: Rows) -> str:
 
 
 def text_mismatches(rows: Rows) -> str:
-    """Name the methods whose text differs from plain decoding's although it should not."""
+    """Return the methods whose text differs from plain decoding's, although it should be equal."""
     names = dict.fromkeys(row["name"] for row in rows if row["same_text"] is False)
     return " ".join(
         f"{name} wrote other tokens than plain decoding in {_domains(rows, name)}."
@@ -42,7 +42,7 @@ def text_mismatches(rows: Rows) -> str:
 
 
 def _shares(rows: Rows, field: str) -> str:
-    """Return the methods that have this field, with its median over the domains."""
+    """Return the methods that have a value in this field, with its median over the domains."""
     known = [row for row in rows if row.get(field) is not None]
     names = dict.fromkeys(row["name"] for row in known)
     return ", ".join(

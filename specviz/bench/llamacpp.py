@@ -1,7 +1,7 @@
-"""llama.cpp beside our own decoding, with the same float32 weights, prompt, threads and tokens.
+"""Measure llama.cpp with the same float32 weights, prompt, threads and number of tokens.
 
 The weights are written to a temporary GGUF file, which a separate process loads (see
-adapters/llamacpp.py); a call sends it token ids and waits for token ids.
+adapters/llamacpp.py); a call sends token ids to it and waits for the new token ids.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from specviz.settings.settings import Settings
 from specviz.settings.threads import original_environment
 
 LLAMA_CPP: Final = "llama.cpp"
-EXIT_TIMEOUT: Final = 10.0  # seconds before its process is killed
+EXIT_TIMEOUT: Final = 10.0  # seconds after which its process is killed
 
 
 class LlamaCppError(ValueError):
-    """llama.cpp cannot be measured beside this target, or failed; the message is a sentence."""
+    """Raised if llama.cpp fails or cannot be measured with this target; says why in a sentence."""
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def llama_cpp(target: Target, settings: Settings, prompts: Sequence[Prompt]) -> 
 
 
 def explain_unavailable(target: Target, settings: Settings) -> str | None:
-    """Return why llama.cpp cannot be measured beside this target, as a sentence; else None."""
+    """Return the sentence on why llama.cpp cannot be measured with this target, or None."""
     if not llamacpp.is_installed():
         return f"The package {llamacpp.PACKAGE} is not installed (pip install {llamacpp.PACKAGE})."
     if target.device.type != "cpu":
@@ -78,19 +78,22 @@ class LlamaCppProcess:
         self._running = running
 
     def decode(self, ids: Sequence[int], new_tokens: int) -> tuple[list[int], float | None]:
-        """Return new token ids after a prompt, and seconds of decoding after the prompt's pass.
+        """Decode; return the new token ids, and the seconds after the prompt's pass.
 
-        The seconds are llama.cpp's own; None if it gives none. Raises LlamaCppError.
+        The seconds were measured by llama.cpp; None if it does not report them.
+
+        Raises:
+            LlamaCppError: If the program failed.
         """
         assert self._running.stdin is not None
-        with suppress(OSError):  # if the process has ended, `reply` reports it
+        with suppress(OSError):  # if the process has ended, `reply` raises the error
             self._running.stdin.write(json.dumps({"ids": ids, "new_tokens": new_tokens}) + "\n")
             self._running.stdin.flush()
         reply = self.reply()
         return reply["tokens"], reply["seconds"]
 
     def reply(self) -> dict[str, Any]:
-        """Return the next line that it writes. Raises LlamaCppError."""
+        """Return the next line that the program writes. Raises LlamaCppError."""
         assert self._running.stdout is not None
         line = self._running.stdout.readline()
         if not line:
@@ -103,11 +106,11 @@ class LlamaCppProcess:
 
 @contextmanager
 def _process(path: Path, context: int) -> Iterator[LlamaCppProcess]:
-    """Start the program with the file loaded, and end it afterwards. Raises LlamaCppError."""
+    """Start the program and load the file; at the end, end the program. Raises LlamaCppError."""
     assert llamacpp.__file__ is not None
     values = [str(path), str(context), str(torch.get_num_threads())]
     running = subprocess.Popen(
-        [sys.executable, "-P", llamacpp.__file__, *values],  # -P: no imports from its folder
+        [sys.executable, "-P", llamacpp.__file__, *values],  # -P: do not import from its folder
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -124,7 +127,7 @@ def _process(path: Path, context: int) -> Iterator[LlamaCppProcess]:
 
 
 def _end(running: subprocess.Popen[str]) -> None:
-    """Close its input so that it ends, and kill it if it does not."""
+    """Close the program's input so that it ends; kill it if it does not."""
     assert running.stdin is not None
     with suppress(OSError):
         running.stdin.close()

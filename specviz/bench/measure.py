@@ -1,7 +1,7 @@
 """Time the methods in turns and summarize them as rows.
 
-Every method decodes every prompt once per repeat, in rotating order, and a ratio is the median of
-ratios within one turn, so a machine that slows down slows all methods alike.
+In each turn, every method decodes the same prompt once, in rotating order. A ratio is the median of
+the ratios within each turn, so a machine that becomes slower affects all methods alike.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from specviz.models.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One method in one domain. Speeds are medians over `runs` calls, prefill included.
+    """One method in one domain; speeds are medians over `runs` calls, including the prefill.
 
     Values that a method does not report are None.
 
@@ -38,8 +38,9 @@ class Row:
         gamma: The draft length.
         runs: The number of calls.
         tokens_per_second: The speed.
-        ratio_to_plain: The speed over plain decoding's.
-        ratio_to_transformers: The speed over that of transformers' counterpart; None without one.
+        ratio_to_plain: The speed, divided by plain decoding's.
+        ratio_to_transformers: The speed, divided by that of the same method in transformers; None
+            if there is none.
         tokens_per_pass: New tokens per target pass, over all runs.
         draft_cost: Seconds per drafted token, in plain target passes.
         round_draft_cost: Seconds of drafting per round, in plain target passes.
@@ -47,20 +48,21 @@ class Row:
             target passes.
         alpha: See outcomes.py.
         accepted_length: See outcomes.py.
-        guesses_per_round: Over rounds after the prefill.
+        guesses_per_round: Guesses per round, without the prefill.
         kept_by_depth: See outcomes.py.
-        judged_by_depth: The guesses judged at each depth.
+        judged_by_depth: Number of guesses judged at each depth.
         reliability: Predicted against observed acceptance, see outcomes.py.
         held_bytes: The drafter's memory at the end of a run, the largest of all runs, see
             models/memory.py.
         partial: Whether the run was stopped before every turn of the domain was done.
-        memory_bandwidth: Bytes that this machine reads per second with that many threads.
-        limit_tokens_per_second: The plain passes per second that this allows, see limit.py.
-        share_of_limit: tokens_per_second over the limit, for methods of one token a pass.
-        tokens_per_second_after_prompt: The same speed without the prompt's pass and the token that
-            it gives; None where a method does not report it.
-        share_of_limit_after_prompt: That over the limit.
-        same_text: Whether every run gave plain decoding's tokens, if that is compared.
+        memory_bandwidth: Bytes per second that this machine reads with this number of threads.
+        limit_tokens_per_second: Plain passes per second that this allows; see limit.py.
+        share_of_limit: tokens_per_second divided by the limit, for methods with one token per pass.
+        tokens_per_second_after_prompt: The speed without the prompt's pass and the token from it;
+            None if a method does not report it.
+        share_of_limit_after_prompt: tokens_per_second_after_prompt divided by the limit.
+        same_text: Whether every run gave the same tokens as plain decoding; None if this is not
+            compared.
     """
 
     name: str
@@ -108,13 +110,13 @@ class TimedCall:
         return self.outcome.tokens / self.seconds
 
 
-Turns = Mapping[str, Sequence[TimedCall]]  # calls by method; equal indices are one turn
+Turns = Mapping[str, Sequence[TimedCall]]  # calls of each method; equal indices are one turn
 
 
 def count_calls(
     methods: Sequence[Method], domains: Mapping[str, Sequence[Prompt]], repeats: int
 ) -> int:
-    """Return how many calls `measure` makes, those to warm up included."""
+    """Return how many calls `measure` makes, including those to warm up."""
     return len(methods) * (1 + repeats * sum(map(len, domains.values())))
 
 
@@ -123,7 +125,7 @@ class Progress:
     """Callbacks with which a caller follows and stops a measurement.
 
     Attributes:
-        stop: Called before every call; True stops.
+        stop: Called before every call; if it returns True, the measurement stops.
         tick: Called after every call.
     """
 
@@ -142,9 +144,9 @@ def measure(
     watch: Progress = NO_PROGRESS,
     limiter: Limiter | None = None,
 ) -> Iterator[Row]:
-    """Yield each domain's rows when the domain is done. The first call of each method is a warm-up.
+    """Yield each domain's rows when it is done; the first call of each method is a warm-up.
 
-    If the measurement is stopped, the complete turns of the current domain come last, if any.
+    If the measurement is stopped, rows of the complete turns of the current domain come last.
 
     Args:
         target: The target model.
@@ -178,7 +180,7 @@ def take_turns(
 ) -> Turns:
     """Run every method on every prompt; each turn starts with another method.
 
-    If it is stopped, an incomplete turn is dropped, since ratios are within turns.
+    If it is stopped, an incomplete turn is dropped, since ratios need complete turns.
     """
     turns: dict[str, list[TimedCall]] = {method.name: [] for method in methods}
     for turn, prompt in enumerate(prompts):
@@ -201,7 +203,7 @@ def tokens_per_pass(outcomes: Sequence[Outcome]) -> float:
 
 
 def guess_statistics(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return statistics of the guesses of all runs, as the fields of a row; None if unknown."""
+    """Return statistics of the guesses of all runs, as fields of a row; None if unknown."""
     tallies = [outcome.tally for outcome in outcomes if outcome.tally is not None]
     tally = sum_tallies(tallies) if tallies else None
     rounds = tally.rounds - len(tallies) if tally else 0  # the prefill of each run drafts nothing
@@ -254,7 +256,7 @@ def _row(method: Method, domain: str, target: Target, turns: Turns) -> Row:
 
 
 def _limits(mine: Sequence[TimedCall], one_by_one: bool) -> dict[str, Any]:
-    """Return the limit and the share of it, as the fields of a row: medians over turns."""
+    """Return the limit and the share of it, as fields of a row: medians over turns."""
     limited = [(timed.speed, timed.limit) for timed in mine if timed.limit is not None]
     if not limited:
         return {}
@@ -273,24 +275,24 @@ def _limits(mine: Sequence[TimedCall], one_by_one: bool) -> dict[str, Any]:
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    """Return the median of the values known; None if none is."""
+    """Return the median of the known values; None if there is none."""
     known = [value for value in values if value is not None]
     return median(known) if known else None
 
 
 def _same_text(mine: Sequence[TimedCall], plain: Sequence[TimedCall]) -> bool | None:
-    """Return whether all texts are plain decoding's; None if the method returns no text."""
+    """Return whether all texts equal plain decoding's; None if the method returns no text."""
     pairs = [(a.outcome.text, b.outcome.text) for a, b in zip(mine, plain, strict=True)]
     comparable = [(text, other) for text, other in pairs if text is not None and other is not None]
     return all(text == other for text, other in comparable) if comparable else None
 
 
 def _ratio(mine: Sequence[TimedCall], theirs: Sequence[TimedCall]) -> float:
-    """Return the median over turns of my speed over theirs."""
+    """Return the median over turns of `mine`'s speed divided by `theirs`."""
     return median(a.speed / b.speed for a, b in zip(mine, theirs, strict=True))
 
 
 def _cost(mine: Sequence[float | None], plain: Sequence[float | None]) -> float | None:
-    """Return seconds in plain passes: median over median, of the values known."""
+    """Return seconds in plain passes: the ratio of two medians, of the known values."""
     spent, passes = _median(mine), _median(plain)
     return spent / passes if spent is not None and passes else None

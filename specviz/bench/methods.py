@@ -1,10 +1,11 @@
 """The ways of decoding that are measured, each as one call on one prompt.
 
-A method does all its work within the call, prompt included, and returns only counts and times that
-cost nothing to collect. The caller times the call and counts the rest after the clock has stopped.
+A method does all its work within the call, including the prompt, and returns only counts and times
+that take no time to collect. The caller times the call, and computes other counts after the clock
+has stopped.
 
-A drafter whose weights are not on this machine is left out with a sentence, unless it was the one
-requested.
+A drafter whose weights are not on this machine is left out and a sentence says so, unless it was
+requested by name.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from specviz.trace.events import Committed, Proposed
 
 
 def drafter_names(target: str, named: str | None) -> list[str]:
-    """Return the drafter named, or all that fit the target, those without weights last."""
+    """Return the drafter that was requested, or all that fit, those without weights last."""
     if named:
         return [named]
     candidates = [e for e in entries() if e.kind == "drafter" and e.made_for in (None, target)]
@@ -49,7 +50,7 @@ def load_entrants(
         target: The target model.
         names: The drafters' names.
         settings: Returns the settings of a drafter.
-        must: Whether a missing drafter is an error.
+        must: Whether to raise an error for a missing drafter.
 
     Returns:
         The drafters, and for each missing one the reason.
@@ -101,12 +102,13 @@ class Outcome:
 
     Attributes:
         tokens: The number of new tokens.
-        passes: The number of target passes, prefill included.
+        passes: The number of target passes, including the prefill.
         draft_seconds: Seconds per drafted token; None if nothing was drafted or it is unknown.
         pass_seconds: Seconds of one plain target pass after the prefill; None if there is none.
         drafting: The drafter's seconds per round after the prefill.
-        checking: Seconds per round after the prefill of the target's pass, judging and committing.
-        decode_seconds: Seconds from the first new token, which the prompt's pass gives, to the
+        checking: Seconds per round, without the prefill, for the target's pass, judging and
+            committing.
+        decode_seconds: Seconds from the first new token, which comes from the prompt's pass, to the
             last; None if unknown.
         count_tally: Counts the guesses; called after the clock has stopped.
         measure_memory: Returns the drafter's memory; called after the clock has stopped.
@@ -130,12 +132,12 @@ class Outcome:
 
     @property
     def speed_after_prompt(self) -> float | None:
-        """New tokens per second after the prompt's pass; None if unknown."""
+        """New tokens per second after the prompt's pass; None if it is unknown."""
         after = self.tokens - 1
         return after / self.decode_seconds if self.decode_seconds and after > 0 else None
 
     def finalize(self) -> Outcome:
-        """Return numbers instead of the run, whose rounds hold whole distributions."""
+        """Return the outcome with numbers instead of the run, which has whole distributions."""
         tally = self.count_tally() if self.count_tally else self.tally
         used = self.measure_memory() if self.measure_memory else self.held_bytes
         return replace(self, count_tally=None, measure_memory=None, tally=tally, held_bytes=used)
@@ -146,11 +148,11 @@ class Method:
     """A way of decoding.
 
     Attributes:
-        name: Its name in rows.
+        name: The name in rows.
         decode: Decodes a prompt.
         settings: Its settings.
-        counterpart: The name of transformers' way of doing the same.
-        one_by_one: Whether each token takes a pass, so that memory limits its speed: see limit.py.
+        counterpart: The name of the same method in transformers.
+        one_by_one: Whether each token takes a pass, so that memory limits the speed; see limit.py.
     """
 
     name: str
@@ -169,7 +171,7 @@ class Entrant:
 
     @property
     def name(self) -> str:
-        """The name in its rows."""
+        """The drafter's name in rows."""
         return self.drafter.card.name
 
 
@@ -185,12 +187,13 @@ Call = Callable[[Target, Sequence[int], Settings], reference.Counts]
 
 
 def all_methods(target: Target, entrants: Sequence[Entrant], settings: Settings) -> list[Method]:
-    """Return our methods, then transformers', each with the settings of the drafter it matches.
+    """Return our methods, then those of transformers with the settings of our counterparts.
 
     Args:
         target: The target model.
         entrants: The drafters.
-        settings: For plain decoding, and for transformers' methods without a matching drafter.
+        settings: Settings for plain decoding, and for methods of transformers without a
+            counterpart.
     """
     found = [plain_method(target, settings)]
     for entrant in entrants:
@@ -210,7 +213,7 @@ def plain_method(target: Target, settings: Settings) -> Method:
 
 
 def drafter_method(target: Target, entrant: Entrant) -> Method:
-    """Return a drafter's loop without recording."""
+    """Return the method of a drafter, without recording a trace."""
 
     def decode(prompt: Prompt) -> Outcome:
         return _rounds(target, entrant, prompt)
@@ -219,7 +222,7 @@ def drafter_method(target: Target, entrant: Entrant) -> Method:
 
 
 def counterpart_of(drafter: Drafter) -> str | None:
-    """Return transformers' way of doing what this drafter does; None if it has none."""
+    """Return the name of the same method in transformers; None if it has none."""
     entry = find(drafter.name, "drafter")
     return entry.counterpart or None if entry else None
 
@@ -227,7 +230,7 @@ def counterpart_of(drafter: Drafter) -> str | None:
 def _transformers_methods(
     target: Target, entrants: Sequence[Entrant], defaults: Settings
 ) -> list[Method]:
-    """Return transformers' methods; those that use our drafter need it among the entrants."""
+    """Return transformers' methods; those that use our drafter need it among `entrants`."""
     beside = {counterpart_of(entrant.drafter): entrant for entrant in reversed(entrants)}
     small = beside[ASSISTED].drafter if ASSISTED in beside else None
     assert small is None or isinstance(small, DraftModel)
@@ -297,7 +300,7 @@ def _seconds_per_guess(played: Sequence[RoundResult]) -> float | None:
 
 
 def _traced_method(target: Target, entrant: Entrant) -> Method:
-    """Return a drafter's loop with the recording of a trace."""
+    """Return the method of a drafter that also records a trace."""
 
     def decode(prompt: Prompt) -> Outcome:
         drafter, raw = entrant.drafter, replace(entrant.settings, chat="raw", system="")

@@ -1,6 +1,6 @@
-"""Counts of a run's accepted and rejected guesses, which add up over runs, and their rates.
+"""Counts of accepted and rejected guesses, which can be summed over runs, and their rates.
 
-A method passes its rounds, which are counted after the clock has stopped.
+A method returns its rounds, which are counted after the clock has stopped.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class DepthTally:
     """Counts at one depth of the tree; the first guess after the text has depth 1.
 
     Attributes:
-        judged: Guesses judged.
-        positions: Positions judged; siblings share one.
-        accepted: Guesses accepted, at most one per position.
+        judged: Number of guesses judged.
+        positions: Number of positions judged; siblings share a position.
+        accepted: Number of guesses accepted, at most one per position.
     """
 
     judged: int = 0
@@ -38,7 +38,7 @@ class DepthTally:
         )
 
 
-BINS: Final = 10  # of predicted probabilities, equally wide
+BINS: Final = 10  # how many intervals of predicted probability there are, of equal width
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class Bin:
     """Judged guesses whose predicted probability of acceptance is in one interval.
 
     Attributes:
-        judged: Their number.
-        predicted: The sum of their predictions.
-        accepted: How many were accepted.
+        judged: Number of these guesses.
+        predicted: Sum of their predicted probabilities.
+        accepted: Number of those that were accepted.
     """
 
     judged: int = 0
@@ -68,8 +68,8 @@ class Tally:
     """Counts of a run's guesses.
 
     Attributes:
-        rounds: Rounds, including the prefill, which drafts nothing.
-        guesses: Guesses drafted.
+        rounds: Number of rounds, including the prefill, which drafts nothing.
+        guesses: Number of guesses.
         acceptance_sum: The sum over judged positions of the probability that one of its guesses is
             accepted.
         depths: Counts by depth.
@@ -95,27 +95,27 @@ class Tally:
 
     @property
     def alpha(self) -> float | None:
-        """α: `acceptance_sum` over the judged positions, as in `metrics.summary`."""
+        """α: `acceptance_sum` divided by the judged positions, as in `metrics.summary`."""
         return share(self.acceptance_sum, sum(depth.positions for depth in self.depths))
 
     @property
     def accepted_length(self) -> float | None:
-        """Accepted guesses per round, prefill included, as in `metrics.summary`."""
+        """Accepted guesses per round, including the prefill, as in `metrics.summary`."""
         return share(sum(depth.accepted for depth in self.depths), self.rounds)
 
     @property
     def kept_by_depth(self) -> list[float | None]:
-        """The share of the positions judged at each depth where a guess was accepted.
+        """For each depth, in which share of the judged positions a guess was accepted.
 
-        It is per position and not per guess, as on Compare: a position accepts at most one guess,
-        so per guess each further sibling would lower the number, however much it helps. α is its
-        expectation.
+        It is counted per position and not per guess, as on the Compare tab: at most one guess per
+        position is accepted, so counted per guess, each further sibling would lower the number,
+        although siblings help. Its expected value is α.
         """
         return [share(depth.accepted, depth.positions) for depth in self.depths]
 
     @property
     def reliability(self) -> list[list[float]] | None:
-        """For each interval: judged guesses, mean prediction, and share accepted; or None."""
+        """For each interval: number of judged guesses, mean prediction, share accepted; or None."""
         found = [
             [float(each.judged), each.predicted / each.judged, each.accepted / each.judged]
             for each in self.bins
@@ -125,7 +125,7 @@ class Tally:
 
 
 def calibration_error(reliability: Sequence[Sequence[float]]) -> float:
-    """Return the expected calibration error: the mean gap of prediction and outcome, by guess."""
+    """Return the expected calibration error: the mean difference of prediction and outcome."""
     judged = sum(count for count, _, _ in reliability)
     return sum(count * abs(mean - kept) for count, mean, kept in reliability) / judged
 
@@ -136,7 +136,7 @@ def share(part: float, whole: int) -> float | None:
 
 
 def sum_tallies(tallies: Iterable[Tally]) -> Tally:
-    """Add up runs: every judged position counts the same, whichever run it is from."""
+    """Sum the counts of several runs; every judged position has the same weight."""
     return sum(tallies, Tally())
 
 

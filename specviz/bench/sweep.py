@@ -1,7 +1,8 @@
-"""Measure a sweep: the time of the target's pass by its number of tokens, and the machine's peaks.
+"""Measure a sweep: how the target's pass time depends on its tokens, and the peaks.
 
-Sizes and peaks take turns in an order that is shuffled again each round, never one size after
-another, so a machine that slows down slows all alike. Only the pass itself is timed.
+The peaks are the machine's highest operations and bytes per second. Sizes and peaks are measured in
+turns, in an order that is shuffled each round, so a machine that becomes slower affects all of them
+alike. Only the pass itself is timed.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ READ: Final = "read"
 
 
 EDGE, WIDE_EDGE = 1024, 4096  # rows and columns of the large matrices
-MAX_READ_BYTES: Final = 1 << 30  # larger than every cache, but not a second copy of a large model
+MAX_READ_BYTES: Final = 1 << 30  # more than any cache, but no second copy of a large model
 
 
-MIN_ROUNDS, MAX_ROUNDS = 5, 15  # rounds
+MIN_ROUNDS, MAX_ROUNDS = 5, 15  # minimum number of rounds
 
 
-DIGITS: Final = 7  # of seconds: a tenth of a microsecond
+DIGITS: Final = 7  # number of decimals of seconds: a tenth of a microsecond
 
 
-Turn = int | str  # the size of a pass, or the name of a peak
+Turn = int | str  # number of tokens in a pass, or the name of a peak
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class SweepPlan:
     """How much is measured.
 
     Attributes:
-        sizes: Numbers of tokens in a pass.
+        sizes: Numbers of tokens of the passes.
         context: Tokens in the cache.
         seed: Seed of the order.
         budget: Seconds for all rounds, if MIN_ROUNDS of them fit.
@@ -60,13 +61,13 @@ class SweepPlan:
     longest: float = 20.0
 
     def order(self, number: int) -> list[Turn]:
-        """Return the turns of a round, shuffled by the seed and the round's number."""
+        """Return the turns of a round, shuffled with the seed and the round's number."""
         turns: list[Turn] = [*self.sizes, PRODUCT, READ]
         Random(f"{self.seed} {number}").shuffle(turns)
         return turns
 
     def rounds(self, seconds: float) -> int:
-        """Return how many rounds fit into the time limit if one takes `seconds`."""
+        """Return how many rounds are possible within the time limit if one takes `seconds`."""
         return max(MIN_ROUNDS, min(MAX_ROUNDS, int(self.budget / seconds)))
 
 
@@ -103,7 +104,8 @@ class SweepRun:
         """Measure, one step at a time; a round to warm up comes first and is discarded.
 
         Args:
-            stop: Called between measurements; True stops; finished measurements are kept.
+            stop: Called between measurements; if it returns True, the sweep stops, and finished
+                measurements are kept.
         """
         spent = 0.0
         for done, turn in enumerate(self.plan.order(0), start=1):
@@ -157,7 +159,7 @@ class SweepRun:
 
 
 class PassTimer:
-    """Times passes of any size after a context in the cache."""
+    """Times passes of any size after a context that is in the cache."""
 
     def __init__(self, target: Target, context: int, most: int) -> None:
         if context + most > target.max_length:
@@ -170,7 +172,7 @@ class PassTimer:
         self.run.prefill(self._ids(context))
 
     def seconds(self, tokens: int) -> float:
-        """Time one pass over a chain of tokens, as a round makes it; then reset the cache."""
+        """Time one pass over a chain of tokens, as in a round; then reset the cache."""
         root, *guesses = self._ids(tokens)
         tree = DraftTree.chain(root, guesses)
         elapsed = time_seconds(self.target.device, lambda: self.run.score(tree))
@@ -178,17 +180,17 @@ class PassTimer:
         return elapsed
 
     def _ids(self, count: int) -> list[int]:
-        """Return arbitrary token ids, since they do not change the time."""
+        """Return arbitrary token ids, since the time does not depend on them."""
         return [1 + at % (self.target.vocab_size - 1) for at in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Work that keeps one part of the machine as busy as possible.
+    """Work that uses one part of the machine as much as possible.
 
     Attributes:
         do: Does the work.
-        size: Operations or bytes.
+        size: Number of operations or bytes.
     """
 
     do: Callable[[], object]
@@ -204,10 +206,11 @@ def matmul_workload(target: Target) -> Workload:
 
 
 def read_workload(target: Target) -> Workload:
-    """Return a maximum over an array as large as the weights, the fastest way to read that much.
+    """Return the computation of a maximum over an array as large as the weights.
 
-    A smaller array could fit into a cache and be read faster; at most MAX_READ_BYTES. Not a
-    matrix-vector product: on some processors torch's takes twice as long as reading.
+    This is the fastest way to read an array. Its size is limited to MAX_READ_BYTES; a smaller array
+    could fit into a cache. A matrix-vector product is not used, because torch's takes twice as long
+    on some processors.
     """
     size = min(MAX_READ_BYTES, bytes_read(target.model))
     numbers = torch.ones(size // torch.float32.itemsize, device=target.device)
@@ -215,7 +218,7 @@ def read_workload(target: Target) -> Workload:
 
 
 def time_seconds(device: torch.device, do: Callable[[], object]) -> float:
-    """Return the seconds until the device has done it."""
+    """Return how many seconds the device needs for this work."""
     synchronize(device)
     start = perf_counter()
     do()
@@ -234,5 +237,5 @@ def dtype_of(target: Target) -> str:
 
 
 def _edge(target: Target) -> int:
-    """Return the size of the large matrices: larger on a device that needs more to be busy."""
+    """Return the size of the large matrices, which is larger on devices that need more work."""
     return EDGE if target.device.type == "cpu" else WIDE_EDGE

@@ -1,9 +1,9 @@
 """The catalogue as data: one row for each target and drafter.
 
-A row contains everything that is known without loading the model. It names a drafter's code by its
-dotted path, which is imported when the drafter is loaded. The environment variable SPECVIZ_CATALOG
-names a file with rows of further drafters; SPECVIZ_SERVER adds a row for a server.
-Standard library only.
+A row contains everything that is known without loading the model. The dotted path of a drafter's
+class is in the row, and is imported when the drafter is loaded. The environment variable
+SPECVIZ_CATALOG is the path of a file with rows of further drafters; SPECVIZ_SERVER adds a row for a
+server. Standard library only.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from specviz.shipped import ASSETS, read_shipped_json
 Kind = Literal["target", "drafter"]
 
 CATALOGUE: Final = ASSETS / "catalog.json"
-MORE_ROWS: Final = "SPECVIZ_CATALOG"  # environment variable: a file of further rows
+MORE_ROWS: Final = "SPECVIZ_CATALOG"  # environment variable: path of a file with further rows
 SERVER: Final = "SPECVIZ_SERVER"  # environment variable: a server that all visitors may use
-ELSEWHERE: Final = "From elsewhere"  # the group title of drafters without a group
+ELSEWHERE: Final = "From elsewhere"  # title of the group of drafters without a group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +37,8 @@ class Entry:
     Attributes:
         name: The name that commands and the page use.
         kind: Target or drafter.
-        title: Its display name.
-        family: The kind of a target, or the method of a drafter.
+        title: The displayed name.
+        family: The model type of a target, or the method of a drafter.
         licence: The licence of its weights.
         about: One sentence about it.
         layout: The layout of its weight files.
@@ -47,11 +47,10 @@ class Entry:
         sources: Sources of weights that do not ship, see the module `sources`.
         parameters: Number of a target's parameters.
         context: Context length of a target, in tokens.
-        address: Address (vllm:URL) of the server that computes a target, whose size is then
-            unknown.
+        address: Address (vllm:URL) of the server that runs a target, whose size is then unknown.
         made_for: The target that a drafter was made for. None: any target.
         reads: Names of the settings that affect a drafter's proposals.
-        usual: Its own defaults for some settings, as in `Settings.to_json`.
+        usual: The drafter's own defaults for some settings, as in `Settings.to_json`.
         group: A drafter's key among `groups`.
         drafter: "module:Class", whose `load(title, folder, target)` returns the drafter, see
             `drafters.common.base`.
@@ -60,12 +59,12 @@ class Entry:
         knows: A sentence that says what information it uses.
         costs: A sentence that says what a draft costs.
         papers: Its papers, each with authors, year, title, and either arxiv (an id) or url.
-        differences: A text about the differences from its paper.
+        differences: A text about the differences from the paper.
         smaller: A text for drafts that are smaller than the paper's, with placeholders {guesses}
             and {heads}.
         diagram: See `figures.diagram`.
         counterpart: The name of the same method in transformers.
-        published_as: The name of its method in published results.
+        published_as: The name of the method in published results.
         bound: Whether it is only a reference, with the best or the worst possible acceptance.
         copies: Whether it copies its tokens from the text.
     """
@@ -102,12 +101,12 @@ class Entry:
 
     @property
     def path(self) -> Path | None:
-        """Return the folder where the weights belong."""
+        """The folder where the weights belong."""
         return None if self.folder is None else ASSETS / self.folder
 
     @property
     def memory(self) -> int:
-        """Return the bytes of a target's weights in float32.
+        """The bytes of a target's weights in float32.
 
         Packed copies may need the same amount again.
         """
@@ -119,8 +118,8 @@ def entries() -> tuple[Entry, ...]:
     """Return all entries: targets, then drafters, with those of SPECVIZ_CATALOG last.
 
     Raises:
-        BrokenFile: The catalogue that ships cannot be read.
-        ValueError: The file that SPECVIZ_CATALOG names cannot be used.
+        BrokenFile: The shipped catalogue cannot be read.
+        ValueError: The file given in SPECVIZ_CATALOG cannot be used.
     """
     own = (*read_shipped_json(CATALOGUE, _rows), *_served())
     more = os.environ.get(MORE_ROWS)
@@ -128,7 +127,7 @@ def entries() -> tuple[Entry, ...]:
 
 
 def _served() -> Iterator[Entry]:
-    """Yield the target on the server that SPECVIZ_SERVER names, if any."""
+    """Yield the target on the server given in SPECVIZ_SERVER, if any."""
     address = os.environ.get(SERVER)
     if address:
         yield Entry(
@@ -159,7 +158,7 @@ def _rows(data: Any) -> tuple[Entry, ...]:
 
 
 def _read_more_rows(path: Path, taken: set[tuple[Kind, str]]) -> tuple[Entry, ...]:
-    """Read the drafters in another file. Their folders are relative to it.
+    """Read the drafters in another file; their folders are relative to that file.
 
     Raises:
         ValueError: The file cannot be used.
@@ -197,12 +196,12 @@ def suggestion(name: str, *kinds: Kind) -> str:
 
 
 def title_of(name: str) -> str:
-    """Return the display name of a model, or `name` if the catalogue lacks it."""
+    """Return the displayed name of a model, or `name` if it is not in the catalogue."""
     return next((entry.title for entry in entries() if entry.name == name), name)
 
 
 def settings_read_by(drafter: str) -> list[str] | None:
-    """Return the names of the settings that affect a drafter, or None if it is not listed."""
+    """Return the names of the settings that a drafter reads, or None if it is not listed."""
     entry = find(drafter, "drafter")
     return None if entry is None else entry.reads
 
@@ -212,7 +211,7 @@ def with_defaults(drafter: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         drafter: The drafter's name.
-        given: Some settings, as `Settings.to_json` writes them. They are not checked.
+        given: Some settings, as `Settings.to_json` writes them; they are not checked.
 
     Returns:
         All settings, as `Settings.to_json` writes them.
@@ -249,7 +248,7 @@ def missing_message(entry: Entry) -> str:
 
 
 def size_text(entry: Entry) -> str:
-    """Describe a target's size before it is loaded."""
+    """Return a target's size as text, before it is loaded."""
     if entry.address:
         return entry.about[:1].lower() + entry.about[1:].rstrip(".")
     size = entry.memory / 1e9

@@ -1,7 +1,8 @@
 """Load a target and a drafter by name, and check that they fit each other.
 
-Weights are read once per process and shared. A model or pair that cannot be used raises one of the
-catalogue's errors. A drafter's class and the code that trains a head are imported on request.
+Weights are read once per process and shared. If a model or a pair cannot be used, one of the
+catalogue's errors is raised. A drafter's class, and the code that trains a head, are imported when
+they are needed.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ if TYPE_CHECKING:
 
 MODELS: Final[ModelCache[Checkpoint]] = ModelCache()
 HEADS: Final[ModelCache[Drafter]] = ModelCache()
-# Parameters of a small model. A GPU spends most time launching such a model's kernels, not reading
-# its memory, so half precision would lose accuracy without saving time.
+# Maximum number of parameters of a small model. A GPU spends most of the time launching such a
+# model's kernels, not reading its memory, so half precision would lose accuracy without saving
+# time.
 SMALL: Final = 1 << 28
 LANGUAGE_MODEL: Final = "specviz.drafters.draft_model:DraftModel"
 OTHER_VOCABULARY: Final = "specviz.drafters.other_vocabulary:OtherVocabulary"
@@ -88,7 +90,7 @@ class LoadedModel:
 
 
 def loaded_models() -> list[LoadedModel]:
-    """Return the checkpoints and heads in this process's memory.
+    """Return the checkpoints and heads in the memory of this process.
 
     Memory that a head shares with a checkpoint is counted once.
     """
@@ -111,8 +113,8 @@ def _describe(model: Checkpoint, device: str, dtype: str) -> LoadedModel:
 def unload_last() -> LoadedModel | None:
     """Unload the model that was used last.
 
-    Heads that do not ship are unloaded too, because they refer to their targets. Models that ship
-    with the app stay. Returns None if nothing else is loaded.
+    Heads that do not ship are also unloaded, because they refer to their targets. Shipped models
+    are never unloaded. The result is None if nothing was unloaded.
     """
     while HEADS.drop_newest():
         pass
@@ -135,7 +137,7 @@ def load_target(name: str, device: str | None = None, dtype: str | None = None) 
     """Load a target.
 
     Args:
-        name: A name of the catalogue, a folder, a GGUF file, a Hub id, or a server's address
+        name: A name in the catalogue, a folder, a GGUF file, a Hub id, or a server's address
             (`vllm:URL`).
         device: A name for `pick_device`. None: the best device of this machine.
         dtype: A name for `pick_dtype`. None: the best for the device; float32 for small models of
@@ -144,7 +146,7 @@ def load_target(name: str, device: str | None = None, dtype: str | None = None) 
     Raises:
         NotAvailable: The model is not on this machine and cannot be fetched.
         Unsuitable: This kind of model cannot be used.
-        NotEnoughMemory: It does not fit in memory.
+        NotEnoughMemory: The model does not fit in memory.
         ServerFault: The server cannot be used as a target.
         ValueError: This machine has no such device, or the dtype is unknown.
     """
@@ -166,9 +168,9 @@ def load_drafter(name: str, target: Target) -> Drafter:
     """Load a drafter for `target`, on its device and in its dtype.
 
     Args:
-        name: A name of the catalogue; or a folder or Hub id of a head in a public layout (see
-            `drafters.common.layouts`) or of a causal LM, which may have another tokenizer than the
-            target.
+        name: A name in the catalogue; or a folder or Hub id. These may contain a head in a public
+            layout (see `drafters.common.layouts`), or a causal LM, possibly with another tokenizer
+            than the target's.
         target: The target to draft for.
 
     Raises:
@@ -312,8 +314,8 @@ def _entry_path(entry: Entry) -> Path:
 def unload_and_suggest(device: str | None = None) -> str:
     """Free memory after it ran out, and suggest models that would fit.
 
-    The model that was used last is unloaded, unless it ships with the app. Its bytes are counted
-    as free, although a run may still use it until the run ends.
+    The model that was used last is unloaded, unless it ships with the app. Its bytes count as free,
+    although a run may still use it until the run ends.
 
     Args:
         device: The device to check if no model can be unloaded. None: the best of this machine.
@@ -333,7 +335,7 @@ def unload_and_suggest(device: str | None = None) -> str:
 
 
 def models_that_fit(free: int) -> str:
-    """Return a sentence that says which models fit into `free` bytes, by their weights alone."""
+    """Return a sentence that says which models fit into `free` bytes, counting only weights."""
     sizes = [
         f"{free / each / 1e6:,.0f} million parameters in {name}"
         for name, each in BYTES_PER_PARAMETER.items()
@@ -368,5 +370,5 @@ def training_family(name: str) -> Family:
 
 
 def load_head(head: Any, folder: Path, target: Target) -> Any:
-    """Load a trained head from `folder` in the same way as the app."""
+    """Load a trained head from `folder` in the same way as the app does."""
     return type(head).load(folder, target)

@@ -1,8 +1,9 @@
-"""Public checkpoints as data: known facts, their sources, and whether they were verified.
+"""Facts about public checkpoints, with sources, and whether they were verified.
 
-A row contains facts that were looked up; all others are None, and none are guessed from a name. The
-tests never load these weights. They only verify that a tiny checkpoint in the same layout loads.
-`fetch` downloads one to this machine, or any other model of the catalogue. Standard library only.
+A row contains facts that were looked up; unknown ones are None, and nothing is guessed from a name.
+The tests never load these weights. They only verify that a tiny checkpoint in the same layout can
+be loaded. `fetch` downloads one to this machine, or any other model of the catalogue. Standard
+library only.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from specviz.models.files import FetchMonitor, find_fetched, head_files, size_in
 from specviz.models.files import fetch as fetch_from_hub
 from specviz.shipped import ASSETS, read_shipped_json
 
-CAUSAL_LM: Final = "causal LM"  # the layout of targets, as transformers saves them
+CAUSAL_LM: Final = "causal LM"  # layout of targets: as saved by transformers
 UNKNOWN: Final = "not checked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicCheckpoint:
-    """One public checkpoint. A field that was not looked up is None.
+    """One public checkpoint; a field that was not looked up is None.
 
     Attributes:
         name: Its id on the Hub.
@@ -40,10 +41,11 @@ class PublicCheckpoint:
         bytes: Size of its weight files.
         dtype: The dtype of its tensors.
         licence: Its licence.
-        gated: Whether the Hub asks for consent first.
-        chat_template: Whether its tokenizer has one. None for drafters, which use their target's.
-        verified: Under "layout", whether a test loads a tiny checkpoint in this layout. Under
-            "weights", whether these weights themselves were loaded.
+        gated: Whether the Hub requires consent before a download.
+        chat_template: Whether its tokenizer has a chat template; None for drafters, which use their
+            target's tokenizer.
+        verified: "layout": whether a test loads a tiny checkpoint in this layout. "weights":
+            whether these weights themselves were loaded.
         about: A remark to display.
         sources: URLs of the pages with these facts.
     """
@@ -89,10 +91,10 @@ def public_checkpoints() -> tuple[PublicCheckpoint, ...]:
 
 
 def public_rows() -> list[dict[str, Any]]:
-    """Return the catalogue's rows as plain data, each with two more facts.
+    """Return the rows as plain data, each with two more facts.
 
-    These are on_this_machine, whether its files are here, and memory_bytes, what its weights need
-    in float32. Sizes are those of the files if they are here, otherwise those of the catalogue.
+    These are on_this_machine, whether the files are on this machine, and memory_bytes, the size of
+    the weights in float32. Sizes are those of the files, or of the row if there are no files.
     """
     return [_row(each) for each in public_checkpoints()]
 
@@ -107,11 +109,11 @@ def _row(each: PublicCheckpoint) -> dict[str, Any]:
 
 
 def fetch(name: str, say: Callable[[str], object], watch: FetchMonitor | None = None) -> Path:
-    """Fetch a model unless it is already here.
+    """Fetch a model unless it is already on this machine.
 
     Args:
-        name: A name of the catalogue, or a Hub id. For a model of the public list, the listed
-            revision is fetched unless the id names another.
+        name: A name in the catalogue, or a Hub id. For a model in the public list, the listed
+            revision is fetched, unless the id contains another one.
         say: Called with a sentence for each step.
         watch: Receives progress, and can cancel the fetch.
 

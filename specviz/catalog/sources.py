@@ -4,7 +4,7 @@ A row of the catalogue lists its sources in the order in which they are tried. C
 source is on this machine uses no network and runs none of its code. A wheel only contains a file:
 its package is located but never imported.
 
-A source is one of {"folder": under assets}, {"hub": owner/name, or owner/name/file.gguf} and
+A source is one of {"folder": a folder in assets}, {"hub": owner/name, or owner/name/file.gguf} and
 {"wheel": its name, "version": a version that is known to work, "file": package/file.gguf}.
 """
 
@@ -28,7 +28,7 @@ from specviz.models.files import fetch as fetch_from_hub
 from specviz.shipped import ASSETS
 
 Source = Mapping[str, str]
-POLL_SECONDS: Final = 0.2  # between two checks for cancellation
+POLL_SECONDS: Final = 0.2  # seconds between two checks for cancellation
 RAW_PROGRESS: Final = (24, 1)  # the first version of pip that prints progress as numbers
 PROGRESS: Final = re.compile(r"Progress (\d+) of (\d+)")
 

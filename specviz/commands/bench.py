@@ -1,8 +1,7 @@
 """`bench`: the speed of each method of decoding on this machine, as a table or as JSON rows.
 
-The temperature is 0 unless it is given, so that all methods write the same text. Each drafter has
-its own default settings; an option applies to all of them. After Ctrl-C the finished rows
-are written.
+The temperature is 0 by default, so that all methods give the same text. Each drafter has its own
+default settings; an option applies to all drafters. After Ctrl-C, the finished rows are written.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ def add_other_programs(
         target: The target.
         settings: The settings of the measurement.
         texts: Encoded prompts, by domain.
-        absent: Receives the reason for each program that is left out, by name.
+        absent: Receives the reason for each program that is left out, by its name.
         stack: Ends the programs when it is closed.
 
     Returns:
@@ -141,7 +140,7 @@ def add_other_programs(
 
 
 def print_limit(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the memory limit, the share of it that was reached, and texts that differ."""
+    """Print the memory limit, the share of it that was reached, and which texts differ."""
     from specviz.bench.limit_text import limit_text, text_mismatches
 
     for sentence, style in ((limit_text(rows), ""), (text_mismatches(rows), "yellow")):
@@ -150,7 +149,7 @@ def print_limit(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def table_columns(domains: Sequence[str], names: Sequence[str]) -> list[Column]:
-    """Return the columns, wide enough for all domains, since domains are printed one by one."""
+    """Return the columns, wide enough for all domains, which are printed one by one."""
     return [
         Column("Domain", width=max(map(len, ["Domain", *domains]))),
         Column("Method", width=max(map(len, ["Method", *names]))),
@@ -166,7 +165,7 @@ def table_columns(domains: Sequence[str], names: Sequence[str]) -> list[Column]:
 
 
 class Printer:
-    """Collect rows, and print those of a domain when it is complete.
+    """Collects rows, and prints those of a domain when it is complete.
 
     Args:
         columns: The columns of the table.

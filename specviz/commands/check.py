@@ -1,6 +1,6 @@
 """`check`: recompute every threshold and decision in a trace, without its models.
 
-The exit status is 0 if all of them agree, with a line on what a file cannot prove. It is 1 if one
+The exit status is 0 if all of them agree; a line says what cannot be checked. It is 1 if one
 differs, or if the file is damaged, incomplete or not a trace.
 """
 

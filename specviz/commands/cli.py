@@ -26,7 +26,7 @@ class Command:
 
     Attributes:
         name: Its name, which is also the name of its module.
-        summary: What it does, as a phrase without a capital letter and full stop.
+        summary: What it does, as a phrase that begins with a small letter and has no full stop.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Command:
 
         Args:
             subparsers: The action returned by `ArgumentParser.add_subparsers`.
-            named: Whether this is the command to run; the options of others are not added.
+            named: Whether this is the command to run; options are added only in this case.
             prog: The program name that its help shows; `specviz NAME` if None.
         """
         sentence = f"{self.summary[0].upper()}{self.summary[1:]}."
@@ -74,7 +74,7 @@ COMMANDS: Final = {each.name: each for group in GROUPS.values() for each in grou
 
 
 class TopParser(Parser):
-    """Parser of the whole command line. Its help lists the commands in groups."""
+    """Parser of the whole command line; its help lists the commands in groups."""
 
     def format_help(self) -> str:
         """Return the help."""
@@ -120,7 +120,7 @@ def build_parser(named: str | None, prog: str | None = None) -> TopParser:
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
-    """Run a command and return its exit status. Without a command, print the help.
+    """Run a command and return its exit status; without a command, print the help.
 
     Args:
         argv: The arguments; those of the process if None.
@@ -142,7 +142,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     except KeyboardInterrupt:
         return _complain("Stopped.", INTERRUPTED)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader has closed the pipe, so a message would not be seen
+        sys.stderr.close()  # the reader has closed the pipe, so nobody would see a message
         return 1
     except (ValueError, OSError) as error:
         return _complain(_sentence(error) or type(error).__name__, 2)
@@ -156,14 +156,14 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
 
 
 def _sentence(error: ValueError | OSError) -> str:
-    """Return the error's message, without the error number if the error names no file."""
+    """Return the error's message; without the error number if the error mentions no file."""
     if isinstance(error, OSError) and error.filename is None:
         return error.strerror or str(error)
     return str(error)
 
 
 def _is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
-    """Return whether memory ran out. torch is not imported for this."""
+    """Return whether memory ran out; this does not import torch."""
     if "torch" not in sys.modules:
         return isinstance(error, MemoryError)
     from specviz.models.devices import ran_out_of_memory

@@ -1,7 +1,7 @@
 """`compare`: two to four lanes and plain decoding on one prompt, as a table or as one JSON object.
 
-An option applies to all lanes, and a setting within a lane only to that lane. Settings given
-nowhere have the drafter's own defaults.
+An option applies to all lanes, and a setting within a lane only to that lane. Settings that are not
+given have the drafter's own defaults.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def parse_race(args: argparse.Namespace) -> Race:
 
 
 def progress_lines(results: Results, event: RaceEvent) -> Iterator[str]:
-    """Yield lines on the progress of the comparison."""
+    """Yield lines on the progress of a comparison."""
     match event:
         case RaceStarted():
             seed = results.race.order_seed
@@ -125,21 +125,21 @@ def progress_lines(results: Results, event: RaceEvent) -> Iterator[str]:
 
 
 def headline_lines(whole: dict[str, Any]) -> Iterator[str]:
-    """Yield the headline, whether the texts are the same, and a caution if there is one."""
+    """Yield the headline, whether all texts are the same, and a warning if there is one."""
     yield whole["headline"]
     yield whole["texts"]["sentence"]
     yield from filter(None, [whole["caution"]])
 
 
 def explanations(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yield, by lane, sentences on its speed, and on its text if the texts differ."""
+    """Yield, for each lane, sentences on its speed, and on its text if the texts differ."""
     for lane in whole["lanes"]:
         differs = [] if whole["texts"]["same"] else [lane["equality"]["sentence"]]
         yield lane["name"], [lane["sentence"], *differs]
 
 
 def lane_cells(lane: dict[str, Any]) -> list[str]:
-    """Return a lane as a row of the table; cells that were not measured are empty."""
+    """Return a row of the table for a lane; cells that were not measured are empty."""
     flops, speed, ratio = (lane[k] for k in ("flops_per_token", "tokens_per_second", "speedup"))
     memory = lane["held_bytes"]
     stated = ratio is not None and lane["noise"] is None
@@ -163,8 +163,8 @@ def _ratio(ratio: float, speedups: tuple[float, float] | None) -> str:
 
 
 def _print(whole: dict[str, Any]) -> None:
-    """Print the text once if it is the same in all lanes, the table, and the explanations."""
-    lead = whole["prompt"] + ("\n" if whole["chat"] else "")  # an answer begins on its own line
+    """Print the text (once if all lanes have the same), the table, and the explanations."""
+    lead = whole["prompt"] + ("\n" if whole["chat"] else "")  # an answer begins on a new line
     same = whole["texts"]["same"]
     if same:
         print(printable(f"{lead}{whole['lanes'][0]['text']}"), end="\n\n", flush=True)
@@ -183,7 +183,7 @@ def _print(whole: dict[str, Any]) -> None:
 
 
 def _report(path: str | None, results: Results) -> None:
-    """Write JSON to the path, and print the result unless JSON was printed."""
+    """Write the result as JSON to the path, and print it as text unless JSON was printed."""
     whole = race_summary(results)
     if path is not None:
         write_json(path, whole)
@@ -192,7 +192,11 @@ def _report(path: str | None, results: Results) -> None:
 
 
 def _make_folder(path: str) -> Path:
-    """Create the folder for traces if it is missing. Raises ValueError if it cannot be written."""
+    """Create the folder for traces if it is missing.
+
+    Raises:
+        ValueError: If it cannot be written.
+    """
     folder = Path(path)
     try:
         folder.mkdir(exist_ok=True)

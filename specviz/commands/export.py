@@ -1,6 +1,6 @@
 """`export`: write a trace as one HTML file that replays the run, without a server or a network.
 
-The module that writes the file is a part of the page, and is imported only when the command runs.
+The module that writes the file belongs to the page, and is imported only when the command runs.
 """
 
 from __future__ import annotations

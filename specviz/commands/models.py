@@ -81,7 +81,7 @@ def _print(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]])
 
 
 def target_cells(row: dict[str, Any]) -> list[str]:
-    """Return a target of the catalogue as a row of the table."""
+    """Return a row of the table for a target of the catalogue."""
     known = bool(row["parameters"])
     return [
         row["name"],
@@ -95,13 +95,13 @@ def target_cells(row: dict[str, Any]) -> list[str]:
 
 
 def drafter_cells(row: dict[str, Any]) -> list[str]:
-    """Return a drafter of the catalogue as a row of the table."""
+    """Return a row of the table for a drafter of the catalogue."""
     made_for = row["made_for"] or "any"
     return [row["name"], _on_disk(row), made_for, row["layout"], row["licence"], row["about"]]
 
 
 def published_cells(row: dict[str, Any]) -> list[str]:
-    """Return a published checkpoint as a row of the table."""
+    """Return a row of the table for a published checkpoint."""
     notes = ["gated"] if row["gated"] else []
     notes += ["this app cannot run it"] if row["runs"] is False else []
     notes += ["on this machine"] if row["on_this_machine"] else []
@@ -118,13 +118,13 @@ def published_cells(row: dict[str, Any]) -> list[str]:
 
 
 def _on_disk(row: dict[str, Any]) -> str:
-    """Return the size of its files, if it has any and they are on this machine."""
+    """Return the size of a model's files, if they are on this machine."""
     if not row["on_this_machine"]:
         return NOT_HERE
     return f"{row['bytes'] / 1e6:.1f} MB" if row["bytes"] else ""
 
 
 def _how_to_get(row: dict[str, Any]) -> str:
-    """Say how to get a model that is not on this machine; "" if it is."""
+    """Return how to get a model that is not on this machine; "" if it is."""
     entry = find(row["name"], row["kind"])
     return "" if entry is None or row["on_this_machine"] else missing_message(entry)

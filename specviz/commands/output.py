@@ -1,9 +1,9 @@
 """Output of commands: text, tables and JSON.
 
-In a pipe or a file, output is plain: no escape codes, no line is wrapped or cut, and every row of a
-table is one line. On a terminal it fits the width; NO_COLOR turns all styles off. Text may come
-from a model or a visitor, so it is never read as markup. rich is imported only when it is needed,
-which keeps short commands quick.
+In a pipe or a file, output is plain: there are no escape codes, no line is wrapped or cut, and
+every row of a table is one line. On a terminal, output fits the width; NO_COLOR turns all styles
+off. Text may come from a model or a visitor, so it is never parsed as markup. rich is imported only
+when it is needed, so that short commands start quickly.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 STANDARD_OUTPUT: Final = "-"  # the path that stands for standard output
-PIPE_WIDTH: Final = 100_000  # columns; nothing is wrapped in a pipe
+PIPE_WIDTH: Final = 100_000  # number of columns in a pipe, so that nothing is wrapped
 GAP: Final = 2  # spaces between two columns
-MIN_WRAPPED_WIDTH: Final = 20  # of a column that wraps; below it, each row is printed as a list
+MIN_WRAPPED_WIDTH: Final = 20  # of a column that wraps; if narrower, each row is printed as a list
 HELP_STYLES: Final = (
     (re.compile(r"^usage:", re.MULTILINE), "bold"),
     (re.compile(r"^[A-Za-z][^\n]*:$", re.MULTILINE), "bold"),
     (re.compile(r"(?<![\w-])--?[a-z][\w-]*"), "cyan"),
-    (re.compile(r"^  [a-z][\w-]*(?=  )", re.MULTILINE), "cyan"),  # commands and positionals
+    (re.compile(r"^  [a-z][\w-]*(?=  )", re.MULTILINE), "cyan"),  # commands and arguments
 )
 
 
@@ -39,9 +39,9 @@ class Column:
 
     Attributes:
         title: The heading.
-        right: Whether its cells are aligned by their ends, as numbers are.
-        wrap: Whether a cell may take several lines on a terminal, as prose does.
-        width: The least width, for a table that is printed in several pieces.
+        right: Whether cells are right-aligned, as numbers are.
+        wrap: Whether a cell may take several lines on a terminal, as sentences do.
+        width: Minimum width, for a table that is printed in several parts.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Column:
 
 
 def printable(text: str) -> str:
-    """Replace control characters, which could act on a terminal, by U+FFFD."""
+    """Replace control characters, which could control a terminal, by U+FFFD."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 
@@ -61,7 +61,7 @@ def is_terminal(stderr: bool = False) -> bool:
 
 
 def console(stderr: bool = False) -> Console:
-    """Return a rich console; in a pipe it is plain and of unlimited width."""
+    """Return a rich console; in a pipe it is plain and has unlimited width."""
     from rich.console import Console
 
     terminal = is_terminal(stderr)
@@ -102,7 +102,7 @@ def print_help(text: str) -> None:
 def print_table(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], header: bool = True
 ) -> None:
-    """Print rows under their titles; on a terminal that is too narrow, print a list per row."""
+    """Print rows as a table with titles, or on a narrow terminal as one list per row."""
     cells = [[_one_line(cell) for cell in row] for row in rows]
     screen = console()
     if screen.width < _min_width(columns, cells):
@@ -130,7 +130,7 @@ def _one_line(cell: str) -> str:
 
 
 def _min_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
-    """Return the least width of a terminal on which the rows fit as a table."""
+    """Return the minimum width of a terminal on which the rows fit as a table."""
     from rich.cells import cell_len
 
     widths = [
@@ -164,7 +164,7 @@ def _table(columns: Sequence[Column], rows: Sequence[Sequence[str]], header: boo
 
 
 def _print_list(screen: Console, columns: Sequence[Column], row: Sequence[str]) -> None:
-    """Print one row as a list: its first cell, and below it the others with their titles."""
+    """Print one row as a list: its first cell, and below it the other cells with their titles."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -176,7 +176,7 @@ def _print_list(screen: Console, columns: Sequence[Column], row: Sequence[str]) 
 
 
 def require_writable(*paths: str | None) -> None:
-    """Check before the work begins that results can be written, so that none is lost.
+    """Check before the work begins that results can be written, so that they are not lost.
 
     Args:
         *paths: Paths to try. None and "-" are skipped.
@@ -202,7 +202,7 @@ def _try_to_open(path: Path) -> None:
 
 
 def write_json(path: str, data: Any) -> None:
-    """Write data as indented JSON. Raises ValueError if it holds NaN or infinity."""
+    """Write data as indented JSON. Raises ValueError if it contains NaN or infinity."""
     write_lines(path, [json.dumps(data, indent=2, allow_nan=False)])
 
 

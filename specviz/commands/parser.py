@@ -1,7 +1,7 @@
 """The argument parser, and options that several commands share.
 
-Errors are one line, with a suggestion for a misspelled name; help is short or full. A command can
-be stopped with Ctrl-C.
+Errors are one line, with a suggestion for a misspelled name. Help is short or full. Also here: a
+context in which a command can be stopped with Ctrl-C.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HELP_OPTIONS: Final = {"-h", "--help", "--help-all"}
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line and suggest a similar name."""
 
-    color = False  # Python 3.14 would colour the help by itself; `output` does it everywhere
+    color = False  # python 3.14 would colour the help itself; `output` does it in all versions
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -74,7 +74,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {line} (see {self.prog} --help)\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse. Unknown arguments are an error here, where similar options can be suggested."""
+        """Parse arguments; unknown ones are an error, and similar options are suggested."""
         words = list(args or ())
         if self._subparsers is None and HELP_OPTIONS.isdisjoint(words):
             self._reject([word for word in words[: _options_end(words)] if self._is_unknown(word)])
@@ -125,7 +125,7 @@ def _options_end(words: Sequence[str]) -> int:
 
 
 class _HelpAll(argparse.Action):
-    """Print the full help and exit."""
+    """Prints the full help and exits."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
@@ -145,7 +145,7 @@ class _HelpAll(argparse.Action):
         parser.exit()
 
 
-INTERRUPTED: Final = 130  # the exit status after Ctrl-C
+INTERRUPTED: Final = 130  # exit status after Ctrl-C
 TREE_SIZE: Final = "steps=6,topk=10,num_draft_tokens=60"
 DEVICE_HELP: Final = "cpu, cuda, cuda:N or mps (default: the best one here)"
 DTYPE_HELP: Final = "number format: float32, bfloat16 or float16"
@@ -195,7 +195,7 @@ def add_tree_size(parser: argparse.ArgumentParser) -> None:
 
 
 class _SetTreeSize(argparse.Action):
-    """Set gamma, the fan-out and the budget. Their own options, given later, override it."""
+    """Sets gamma, the fan-out and the budget; their own options, given later, override this."""
 
     def __call__(
         self,
@@ -205,7 +205,7 @@ class _SetTreeSize(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         """Implement `argparse.Action`."""
-        assert isinstance(values, Parameters)  # the result of _parse_tree_size
+        assert isinstance(values, Parameters)  # the result of `_parse_tree_size`
         for name, value in values.names["specviz"].items():
             setattr(namespace, name, value)
 
@@ -223,7 +223,7 @@ def _parse_tree_size(text: str) -> Parameters:
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether Ctrl-C was pressed; a second Ctrl-C exits at once."""
+    """Yield a function that returns whether Ctrl-C was pressed; a second Ctrl-C exits."""
     pressed = False
 
     def on_interrupt(_signal: int, _frame: object) -> None:

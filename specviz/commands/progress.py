@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import ProgressColumn, TaskID
 
-LINE_SECONDS: Final = 30.0  # between two lines about measurements in a file
-LINE_PERCENT: Final = 5  # between two lines about a download in a file
-REDRAW_SECONDS: Final = 0.2  # between two drawings of a bar, so that it disturbs no measurement
+LINE_SECONDS: Final = 30.0  # seconds between two lines about measurements in a file
+LINE_PERCENT: Final = 5  # per cent between two lines about a download in a file
+REDRAW_SECONDS: Final = 0.2  # between two drawings of a bar, which must not disturb measurements
 
 
 class Progress(ABC):
@@ -33,11 +33,11 @@ class Progress(ABC):
 
     @abstractmethod
     def line(self, done: int, total: int) -> str:
-        """Return the progress as one line, for a file."""
+        """Return the progress as one line for a file."""
 
     @abstractmethod
     def line_is_due(self, done: int, total: int) -> bool:
-        """Return whether a file gets a line now."""
+        """Return whether it is time for a line in a file."""
 
     @abstractmethod
     def columns(self) -> list[ProgressColumn]:
@@ -59,7 +59,7 @@ class Progress(ABC):
         """Show how much is done.
 
         Args:
-            done: How much is done, in calls or bytes.
+            done: How much is done: calls or bytes.
             total: How much there is; 0 if it is not known.
         """
         if not is_terminal(stderr=True):
@@ -74,7 +74,7 @@ class Progress(ABC):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Hide the bar within the context, so that something else can be printed."""
+        """Hide the bar inside this context, so that something else can be printed."""
         if self._bar is None:
             yield
             return
@@ -94,7 +94,7 @@ class Progress(ABC):
             self._bar = Bar(
                 *self.columns(),
                 console=console(stderr=True),
-                auto_refresh=False,  # no second thread beside a measurement
+                auto_refresh=False,  # no second thread during a measurement
                 transient=True,
                 redirect_stdout=False,
                 redirect_stderr=False,
@@ -118,7 +118,7 @@ class CallProgress(Progress):
         self.update(self._done, self._total)
 
     def line_is_due(self, done: int, total: int) -> bool:
-        """Return whether half a minute has passed, or all is done."""
+        """Return whether half a minute has passed, or everything is done."""
         if done < total and monotonic() - self._last < LINE_SECONDS:
             return False
         self._last = monotonic()
@@ -173,7 +173,7 @@ class DownloadProgress(Progress):
 class LoadProgress(Progress):
     """Progress of loading a model: its stage, the bytes, the seconds left and a bar.
 
-    Only a terminal shows it; it is gone after the load.
+    It is shown only on a terminal, and removed after the load.
     """
 
     def __init__(self) -> None:
@@ -194,11 +194,11 @@ class LoadProgress(Progress):
             self._title, self._drawn = stage.title, monotonic()
 
     def line_is_due(self, done: int, total: int) -> bool:
-        """Return False: a file gets no line about a load."""
+        """Return False, since no lines about loading are written to a file."""
         return False
 
     def line(self, done: int, total: int) -> str:
-        """Raise NotImplementedError: a file gets no line about a load."""
+        """Raise NotImplementedError, since no lines about loading are written to a file."""
         raise NotImplementedError
 
     def columns(self) -> list[ProgressColumn]:
@@ -210,7 +210,7 @@ class LoadProgress(Progress):
 
 @contextmanager
 def show_loading() -> Iterator[None]:
-    """Import torch and transformers, and show each stage of the loads within the context."""
+    """Import torch and transformers, and show each stage of loads inside this context."""
     with LoadProgress() as progress, listening(progress.show):
         start_libraries()
         yield

@@ -1,4 +1,4 @@
-"""`record`: record again the runs and races that ship with the app, from their recipes.
+"""`record`: record the shipped runs and races again, from their recipes.
 
 Every recording is a real run made by this command, and is checked before it is written. A recipe
 whose target is not on this machine, or whose server does not answer, is skipped with a sentence.
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _reason_to_skip(recipe: Recipe | RaceRecipe) -> str | None:
-    """Say why a recipe cannot be run on this machine; None if it can."""
+    """Return why a recipe cannot be run on this machine; None if it can."""
     target = find(recipe.target, "target")
     if target is None or weights_path(target) is not None:
         return None
@@ -48,7 +48,7 @@ def _reason_to_skip(recipe: Recipe | RaceRecipe) -> str | None:
 
 
 def record_run(recipe: Recipe, folder: Path) -> str:
-    """Make, check and write a run; return its summary."""
+    """Record, check and write a run; return its summary."""
     from specviz.catalog.loading import load
     from specviz.engine.decode import run as decode
     from specviz.models.errors import ServerFault
@@ -62,7 +62,7 @@ def record_run(recipe: Recipe, folder: Path) -> str:
     except ServerFault as fault:
         return f"{recipe.name}: not recorded. {fault}"
     settings = Settings.from_json(with_defaults(recipe.drafter, recipe.settings))
-    for _ in range(2):  # the first is a warm-up
+    for _ in range(2):  # the first run is a warm-up
         header, *events = decode(*pair, recipe.text, settings)
     assert isinstance(header, Header)
     trace = Trace(header, events)
@@ -76,7 +76,11 @@ def record_run(recipe: Recipe, folder: Path) -> str:
 
 
 def record_race(recipe: RaceRecipe, folder: Path) -> str:
-    """Run, check and write a race; return its summary. Raises CheckFailed."""
+    """Record, check and write a race; return its summary.
+
+    Raises:
+        CheckFailed: If a trace is wrong.
+    """
     from specviz.catalog.loading import load_drafter, load_target
     from specviz.compare.race import Results
     from specviz.compare.run import run

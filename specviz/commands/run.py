@@ -1,7 +1,7 @@
 """`run`: one speculative run with its baseline, as text, as one JSON object, or as a trace.
 
 Output paths are checked before the run, and the finished part of an interrupted run is written, so
-no measurement is lost.
+that no measurement is lost.
 """
 
 from __future__ import annotations
@@ -93,10 +93,10 @@ def run(args: argparse.Namespace) -> int:
 def record(
     target: Target, drafter: Drafter, prompt: str, settings: Settings, stop: Callable[[], bool]
 ) -> tuple[Trace, ServerFault | None]:
-    """Decode until the end, until `stop` returns true, or until the target's server fails.
+    """Decode until the end, until `stop` returns True, or until the target's server fails.
 
     Returns:
-        The trace up to that point, and the server's fault if there was one.
+        The trace up to that point, and the server's error if there was one.
     """
     from specviz import engine
     from specviz.models.errors import ServerFault
@@ -119,8 +119,8 @@ def report(path: str | None, counts: str | None, trace: Trace) -> None:
     """Write the outputs, and print the text and a summary unless JSON was printed.
 
     Args:
-        path: Where the result goes, as JSON; None for nowhere.
-        counts: Where vLLM's per-request metrics go; None for nowhere.
+        path: Path of the result as JSON; None if it is not written.
+        counts: Path of vLLM's per-request metrics; None if they are not written.
         trace: The run.
     """
     from specviz.trace import metrics
@@ -137,7 +137,7 @@ def report(path: str | None, counts: str | None, trace: Trace) -> None:
 
 
 def summary_lines(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
-    """Summarise the run in a few lines, without values that were not measured."""
+    """Return a few lines that summarize the run, without values that were not measured."""
     head = trace.header
     models = f"{head.target.name} with {head.drafter.name}"
     yield f"{models}, rule {head.rule}, on {head.machine}, {head.dtype}"
@@ -159,7 +159,7 @@ def summary_lines(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
 
 
 def _speed(trace: Trace, speedup: float) -> str:
-    """Return the speed-up, or why none can be stated."""
+    """Return the speed-up, or why it is unknown."""
     from specviz.trace.metrics import VERDICT, explain_noise
 
     rough = explain_noise(trace, trace.baseline) if trace.baseline else None
@@ -167,7 +167,7 @@ def _speed(trace: Trace, speedup: float) -> str:
 
 
 def compare_with_baseline(trace: Trace) -> str:
-    """Say whether the text equals that of plain decoding, for runs at temperature 0."""
+    """Return whether the text equals that of plain decoding, for runs at temperature 0."""
     from specviz.trace.metrics import baseline_difference
 
     found = baseline_difference(trace)

@@ -1,4 +1,4 @@
-"""`serve`: start the web page. `app.py` runs this command too.
+"""`serve`: start the web page; `app.py` also runs this command.
 
 This is the only command that imports the page, and only when it runs.
 """
@@ -83,7 +83,7 @@ def add_options(parser: Parser) -> None:
 
 
 def option_type(check: Callable[[str], str]) -> Callable[[str], str]:
-    """Wrap `check` as a type of argparse: a ValueError's message becomes the error message."""
+    """Wrap `check` as an argparse type: a ValueError's message becomes the error message."""
 
     def checked(text: str) -> str:
         try:
@@ -95,7 +95,7 @@ def option_type(check: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def page_options(args: argparse.Namespace) -> Options:
-    """Return the page's options from those of the command line."""
+    """Convert the options of the command line to those of the page."""
     from specviz.ui.page import Options
 
     lists = {name: tuple(getattr(args, name)) for name in ("allowed_host", "embed_in")}
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C or SIGTERM. Raises ValueError if the page cannot be served."""
     with exit_on_signals():
         try:
-            gettempdir()  # Gradio cannot even be imported without one
+            gettempdir()  # without it, Gradio cannot even be imported
         except OSError as error:
             raise ValueError(NO_TEMP_FOLDER) from error
         options = page_options(args)

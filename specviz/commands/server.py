@@ -1,4 +1,4 @@
-"""`server`: the acceptance statistics of an inference server, and which γ would be best there.
+"""`server`: the acceptance statistics of an inference server, and the best γ for it.
 
 Counted and simulated numbers are printed separately. If the statistics cannot be read or fetched,
 the command prints one sentence and exits with status 2.
@@ -141,7 +141,7 @@ def _read_file(name: str) -> str:
 
 
 def _print(report: Report) -> None:
-    """Print the counted numbers, the missing ones, and the simulation."""
+    """Print the counted numbers, which ones are missing, and the simulation."""
     print_pairs(report.facts)
     if report.positions:
         say()

@@ -1,8 +1,8 @@
-"""`shapes`: what drafting costs on this machine for models of public sizes, with random weights.
+"""`shapes`: the cost of drafting on this machine for models of public sizes, with random weights.
 
-Nothing is downloaded and no text is generated, so one command measures the costs on a GPU. It first
-prints how much memory a model takes, and skips models that do not fit. After Ctrl-C the finished
-measurements are written.
+Nothing is downloaded, so this can be run on any machine with a GPU. The command first prints how
+much memory a model needs, and skips models that do not fit. After Ctrl-C, the finished measurements
+are written.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 DEFAULT_NAMES: Final = ("smollm2-135m", "qwen3-4b")
 CONTEXTS: Final = (128, 1024, 4096)
 ROUNDS: Final = 15
-MAX_CONTEXT: Final = 32_768  # tokens
+MAX_CONTEXT: Final = 32_768  # numbers of tokens in the cache
 PASSES: Final = (
     Column("Tokens", right=True),
     Column("Pass, ms", right=True),
@@ -119,7 +119,7 @@ def _print(file: CostFile) -> None:
 
 
 def _passes(file: CostFile, costs: ModelCosts, context: ContextCosts) -> list[list[str]]:
-    """Return one row per pass size: its time, the same in plain passes, and the roofline."""
+    """Return one row per pass size: the time, the time in plain passes, and the roofline."""
     sweep, found = file.sweep(costs, context), []
     for point in context.passes:
         cost, line = sweep.passes(point.tokens), sweep.predicted(point.tokens)
@@ -130,7 +130,7 @@ def _passes(file: CostFile, costs: ModelCosts, context: ContextCosts) -> list[li
 
 
 def _measure_model(measuring: ShapeMeasurement, row: Model, stop: Stop) -> str | None:
-    """Measure one model. Return why it was left out or stopped early, if so."""
+    """Measure one model; return why it was left out or stopped early, if so."""
     from specviz.bench.shapes.lineup import required_memory
 
     if stop():
@@ -166,7 +166,7 @@ def _model(name: str) -> Model:
 
 
 def _command(args: argparse.Namespace, chosen: Sequence[Model]) -> str:
-    """Return the command that measures the same again, without its output options."""
+    """Return the command that repeats this measurement, without output options."""
     words = ["python -m specviz shapes", *(row.name for row in chosen)]
     words += [f"--{name} {value}" for name in ("device", "dtype") if (value := getattr(args, name))]
     words += ["--contexts", *map(str, args.contexts)] if tuple(args.contexts) != CONTEXTS else []

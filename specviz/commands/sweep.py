@@ -1,4 +1,4 @@
-"""`sweep`: the time of a target pass on this machine, by the number of tokens in it."""
+"""`sweep`: how the time of a target pass on this machine depends on its number of tokens."""
 
 from __future__ import annotations
 

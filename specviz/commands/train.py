@@ -1,4 +1,4 @@
-"""`train`: train the house models and heads, one stage at a time.
+"""`train`: train the shipped models (House) and heads, one stage at a time.
 
 This module only reads the command line; the stages do the work.
 """
@@ -142,7 +142,7 @@ def _measurement_plan(arguments: argparse.Namespace) -> MeasurementPlan:
 
 
 def _head_options(arguments: argparse.Namespace) -> HeadOptions:
-    """Return the size of a head, and the hashes of the weights that it fits."""
+    """Return the options of a head: its size, and the hashes of the weights that it fits."""
     also = tuple(arguments.also_for)
     return HeadOptions(arguments.draft_vocabulary, arguments.unroll, also)
 

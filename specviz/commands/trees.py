@@ -1,6 +1,7 @@
-"""`trees`: record again the data of the Trees tab: positions, acceptance by rank, rankings.
+"""`trees`: record the data of the Trees tab again: positions, acceptance by rank, rankings.
 
-All measured numbers on that tab come from files that this command wrote, with their provenance.
+All measured numbers on that tab come from files that this command wrote; each contains how it was
+made.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def provenance(target: Target, command: str, count: int) -> dict[str, Any]:
-    """Return the provenance of a file: its command, models, machine and versions."""
+    """Return how a file was made: the command, models, machine and versions."""
     from specviz.engine.recorder import versions
     from specviz.models.devices import cpu_name, describe_device
 
@@ -93,7 +94,7 @@ def encoded_prompts(target: Target, count: int) -> list[list[int]]:
 
 
 def positions(target: Target, folder: Path) -> None:
-    """Record every position of the recipes."""
+    """Record the position of each recipe."""
     from specviz.catalog.loading import load_drafter
     from specviz.trees.recorded_position import recipes
     from specviz.trees.recording import record_recipe
@@ -120,7 +121,7 @@ def ranks(target: Target, count: int) -> dict[str, Any]:
 
 
 def ranking(target: Target, count: int) -> dict[str, Any]:
-    """Compare ways of ranking a tree, by drafter."""
+    """Compare the ways of ranking a tree, for each drafter."""
     from specviz.catalog.loading import load_drafter
     from specviz.trees.ranking import (
         POSITION_STRIDE,

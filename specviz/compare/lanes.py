@@ -1,8 +1,8 @@
-"""Lanes as text: parse a lane as typed, such as "draft-model gamma=8", and label lanes on screen.
+"""Parse lanes, such as "draft-model gamma=8", and label them on screen.
 
-Settings inside a lane apply to that lane and options outside it to all lanes; the drafter's
-defaults apply otherwise. Labels have a title and the settings in which lanes differ. Standard
-library only.
+A lane is one drafter with its settings. Settings written in a lane apply to that lane, options
+outside it to all lanes; for all others, the drafter's defaults apply. Labels have a title and the
+settings in which lanes differ. Standard library only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ class LaneRequest:
     error_prefix: str = ""
 
     def lane(self, name: str) -> Lane:
-        """Build the lane, called `name`. Raises BadSettings."""
+        """Build the lane, called `name`.
+
+        Raises:
+            BadSettings: If its settings are not valid.
+        """
         try:
             return Lane(name, self.drafter, settings_from_args(self.options, self.drafter))
         except BadSettings as error:
@@ -51,7 +55,7 @@ class LaneParser(argparse.ArgumentParser):
     """A parser of one lane's settings that raises BadSettings instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise BadSettings, without the option's name, whose dashes the lane does not have."""
+        """Raise BadSettings, without the option's name: lanes write it without dashes."""
         raise BadSettings(f"{re.sub('^argument --[^:]*: ', '', message)}.")
 
 
@@ -78,7 +82,11 @@ def parse_lane(text: str, args: argparse.Namespace, prefix: str | None = None) -
 
 
 def _parse_settings(pairs: Sequence[str], prefix: str) -> argparse.Namespace:
-    """Parse a lane's own settings. Raises BadSettings."""
+    """Parse a lane's own settings.
+
+    Raises:
+        BadSettings: With a sentence.
+    """
     for pair in pairs:
         require("=" in pair[1:], f"{prefix}{pair!r} is not a setting; write it like gamma=8.")
     parser = LaneParser(add_help=False, allow_abbrev=False)
@@ -96,7 +104,7 @@ def _parse_settings(pairs: Sequence[str], prefix: str) -> argparse.Namespace:
 
 
 TITLE: Final = "Plain decoding"
-LONGEST_VALUE: Final = 40  # characters of a setting that is shown in full
+LONGEST_VALUE: Final = 40  # maximum characters of a setting that is shown in full
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,8 @@ class LaneLabel:
 
     Attributes:
         title: The drafter's title.
-        shape: The draft's shape in a few words, if it has one; unique among lanes of one title.
+        shape: The shape of the draft in a few words, if it has one; unique among lanes with the
+            same title.
     """
 
     title: str
@@ -113,7 +122,7 @@ class LaneLabel:
 
 
 def lane_labels(race: Race) -> dict[str, LaneLabel]:
-    """Label the lanes, by name, in the order of the race's lanes, plain decoding last."""
+    """Return a label for each lane by name, in the race's order, plain decoding last."""
     plain = LaneLabel(TITLE, "the baseline")
     short = [_label(lane) for lane in race.lanes]
     labels = [
@@ -151,12 +160,12 @@ def _value(value: Any) -> str:
 
 
 def _equal_before(labels: list[LaneLabel]) -> list[int]:
-    """Return, for each label, the number of equal labels before it."""
+    """Return, for each label, how many equal labels come before it."""
     return [labels[:index].count(label) for index, label in enumerate(labels)]
 
 
 def _numbered(label: LaneLabel, before: int) -> LaneLabel:
-    """Add a number to the label of a lane that has the same settings as lanes before it."""
+    """Add a number to the label of a lane with the same settings as `before` earlier lanes."""
     if not before:
         return label
     return replace(label, shape=_join([label.shape, f"no. {before + 1}"]))
@@ -167,7 +176,7 @@ def _join(parts: list[str]) -> str:
 
 
 def shared_settings(settings: Settings) -> str:
-    """Describe the settings that all lanes share, in a few words."""
+    """Return the settings that all lanes share, in a few words."""
     sampling = settings.sampling
     parts = [
         f"T {sampling.temperature:g}",

@@ -1,4 +1,4 @@
-"""Measures of one lane's trace: times, FLOPs, and whether its text equals plain decoding's.
+"""Numbers of one lane's trace: times, FLOPs, and whether its text equals plain decoding's.
 
 Times were measured by the engine and exclude recording and display. Standard library only.
 """
@@ -15,13 +15,13 @@ from specviz.trace.file import Trace
 from specviz.trace.metrics import baseline_difference, token_ids
 from specviz.trace.work import Weights, Work
 
-PassSeconds = tuple[float, float, float]  # of one pass: drafting, the target pass, the rest
+PassSeconds = tuple[float, float, float]  # seconds of one pass: drafting, the target pass, the rest
 Point = tuple[float, int]  # seconds and tokens so far
 Verdict = Literal["same", "near-tie", "fault", "length", "lossy", "sampled", "stopped", "unknown"]
 
 
 def is_finished(trace: Trace) -> bool:
-    """Whether a lane ran to its end instead of being stopped or interrupted."""
+    """Return whether a lane ran to its end, so that it was not stopped or interrupted."""
     ended = trace.finished
     return ended is not None and ended.reason != "stopped"
 
@@ -32,7 +32,7 @@ def complete_rounds(trace: Trace) -> list[Round]:
 
 
 def pass_seconds(trace: Trace) -> list[PassSeconds]:
-    """Return the seconds of each pass; for plain decoding, pass and sampling are one number."""
+    """Return the seconds of each pass; plain decoding has one number for pass and sampling."""
     if not trace.rounds and trace.baseline:
         return [(0.0, seconds, 0.0) for seconds in trace.baseline.seconds]
     return [_round_seconds(played) for played in complete_rounds(trace)]
@@ -69,15 +69,15 @@ def timeline(trace: Trace, passes: Sequence[PassSeconds]) -> Iterator[Point]:
 class Flops:
     """FLOPs of a whole run.
 
-    2 FLOPs are counted for every weight of a matrix and every row (token) multiplied with it, the
-    prompt's rows included. An embedding table counts only if it is also the output head, and an
-    output head only for rows whose logits are read. Not counted: attention's products with the
+    2 FLOPs are counted for every weight of a matrix and every row (token) multiplied with it,
+    including the prompt's rows. An embedding table counts only if it is also the output head, and
+    an output head only for rows whose logits are read. Not counted: attention's products with the
     cache (they grow with the text, not with the weights), norms, softmax, sampling.
 
     Attributes:
         prompt: FLOPs of the target's first pass.
         target: FLOPs of the target's later passes.
-        drafter: FLOPs of the drafter; None if the trace does not have its rows.
+        drafter: FLOPs of the drafter; None if the trace does not have the number of its rows.
     """
 
     prompt: int
@@ -111,7 +111,7 @@ def count_plain_flops(trace: Trace, target: Weights) -> Flops:
 
 
 def drafter_work(trace: Trace) -> Work | None:
-    """Return the rows through the drafter's own networks; None if a round does not have them."""
+    """Return the rows that the drafter's own networks read; None if a round does not have them."""
     total = Work()
     for played in trace.rounds:
         if played.proposed is None:
@@ -129,7 +129,7 @@ def target_work(trace: Trace) -> Work:
 
 
 def work_flops(work: Work, weights: Weights) -> int:
-    """Return the FLOPs of these rows through these weights."""
+    """Return the FLOPs of this work with these weights."""
     products = work.body * weights.body + work.head * weights.head + work.entry * weights.entry
     return 2 * (products + (work.correction or 0) * (weights.correction or 0))
 
@@ -139,13 +139,15 @@ class Equality:
     """A lane's token ids compared with those of plain decoding.
 
     Attributes:
-        verdict: "same": all equal. "stopped", "unknown": the lane, or plain decoding, did not
-            finish. "sampled": they differ as two samples of one distribution do. "lossy": the rule
-            does not promise the same text. At temperature 0 also "near-tie": rounding explains the
-            difference; "length": one text ends earlier; "fault": nothing explains it.
+        verdict: "same": all are equal. "stopped": the lane did not finish. "unknown": plain
+            decoding did not finish. "sampled": they differ as two samples from one distribution do.
+            "lossy": the rule does not guarantee the same text. At temperature 0 also "near-tie":
+            rounding explains the difference; "length": one text ends earlier; "fault": nothing
+            explains the difference.
         tokens: New tokens of the lane.
         position: Index of the first new token that differs; None if none does.
-        margin: At temperature 0, the target's highest logit minus its second highest there.
+        margin: At temperature 0, the target's highest logit minus its second highest at this
+            position.
     """
 
     verdict: Verdict

@@ -1,9 +1,9 @@
-"""A race as validated data, its events while it runs, and its results so far.
+"""A race: its lanes, its events while it runs, and its results so far.
 
 A race has one prompt and two to four lanes, which run in a shuffled order. For a fair comparison,
 sampling, seed, length and coins are the same in every lane; drafter, rule and shape of the draft
-may differ. All measurements are kept: a stopped race has the lanes that ran until then, and the
-last of them may be unfinished. Standard library only.
+may differ. If a race is stopped, the lanes measured until then are kept; the last of them may be
+unfinished. Standard library only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PLAIN: Final = "plain"  # name of the lane without a drafter, which every race h
 MIN_LANES: Final = 2
 MAX_LANES: Final = 4
 MAX_NAME_LENGTH: Final = 120
-SHARED_SETTINGS: Final = {  # by field of Settings, its name in an error
+SHARED_SETTINGS: Final = {  # for each field of Settings that lanes must share, its name in errors
     "sampling": "temperature, top-k and top-p",
     "seed": "seed",
     "max_new_tokens": "number of new tokens",
@@ -56,7 +56,7 @@ class Race:
         prompt: The prompt.
         target: The target, as accepted by `catalog.load_target`.
         lanes: The lanes with a drafter.
-        order_seed: Determines the order in which the lanes run.
+        order_seed: Seed of the order in which the lanes run.
 
     Raises:
         BadSettings: With a sentence, if the lanes cannot be compared.
@@ -81,7 +81,7 @@ class Race:
             self._check_shared(lane)
 
     def _check_shared(self, lane: Lane) -> None:
-        """Raise BadSettings if a lane differs from the first where all must be the same."""
+        """Raise BadSettings if a lane differs from the first in a setting that all must share."""
         first = self.lanes[0]
         for name, called in SHARED_SETTINGS.items():
             same = getattr(lane.settings, name) == getattr(first.settings, name)
@@ -93,7 +93,7 @@ class Race:
 
     @property
     def shared(self) -> Settings:
-        """The settings of plain decoding: those that all lanes share, else defaults."""
+        """The settings of plain decoding: those that all lanes share, defaults for the others."""
         one = self.lanes[0].settings
         return Settings(
             sampling=one.sampling,
@@ -106,14 +106,14 @@ class Race:
 
     @property
     def sampling(self) -> Sampling:
-        """How every lane turns logits into a distribution."""
+        """How every lane converts logits to a distribution."""
         return self.lanes[0].settings.sampling
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The names of all lanes, including plain decoding, shuffled by `order_seed`.
+        """The names of all lanes, including plain decoding, shuffled with `order_seed`.
 
-        They are sorted by a random number each, so the order does not depend on Python's version.
+        The order is that of one random number per lane, so it does not depend on Python's version.
         """
         names = [*(lane.name for lane in self.lanes), PLAIN]
         order = sorted(range(len(names)), key=lambda i: random_u(self.order_seed, i, "lane", 0))
@@ -157,7 +157,7 @@ class LaneStarted:
 
     Attributes:
         lane: Its name.
-        number: Its number in the order, from 1.
+        number: Its number in the order of running, from 1.
         turn: Which of its runs this is, from 1; short lanes run several times.
     """
 
@@ -185,7 +185,7 @@ class LaneProgress:
 
 @dataclass(frozen=True, slots=True)
 class LaneEnded:
-    """A run of a lane has finished or was stopped; its trace says which."""
+    """A run of a lane has finished or was stopped; the trace says which."""
 
     lane: str
     trace: Trace
@@ -203,8 +203,9 @@ class Results:
         order: Names of the lanes in the order in which they run.
         target: Size of the target.
         drafters: Sizes of the drafters, by lane.
-        traces: By lane, in order; if a lane ran several times, the run with the median time.
-        seconds: By lane, the seconds of each of its runs.
+        traces: Trace of each lane, in order; if a lane ran several times, of the run with the
+            median time.
+        seconds: Seconds of each run of each lane.
     """
 
     race: Race
@@ -228,7 +229,7 @@ class Results:
 
     @property
     def plain(self) -> Baseline | None:
-        """Plain decoding, if it finished; a partial run would look like a shorter text."""
+        """Plain decoding, if it finished; a partial text would look like a shorter text."""
         trace = self.traces.get(PLAIN)
         return trace.baseline if trace is not None and is_finished(trace) else None
 
@@ -241,7 +242,7 @@ class Results:
     def with_baseline(self, lane: str) -> Trace:
         """Return a lane's trace, with plain decoding as its baseline if both finished.
 
-        It is a valid trace, as if plain decoding had been measured after a single run.
+        The result is a valid trace, as if plain decoding had been measured after a single run.
 
         Raises:
             KeyError: If the race ended before this lane ran.
@@ -256,7 +257,7 @@ class Results:
 
 
 def median_run(runs: Sequence[Trace]) -> Trace:
-    """Return the run with the median time; of two runs the faster one."""
+    """Return the run with the median time, or the faster one of two runs."""
     return sorted(runs, key=total_seconds)[(len(runs) - 1) // 2]
 
 

@@ -36,9 +36,9 @@ class Costs:
     """The costs of an average round, in plain tokens.
 
     Attributes:
-        draft: Drafting.
-        target: The target's passes.
-        overhead: Verification and cache updates.
+        draft: Time of drafting.
+        target: Time of the target's pass.
+        overhead: Time of judging and cache updates.
         prefill: The round's share of the prefill, including the first token.
     """
 
@@ -49,7 +49,7 @@ class Costs:
 
     @property
     def total(self) -> float:
-        """The whole cost of a round."""
+        """The total cost of a round."""
         return self.draft + self.target + self.overhead + self.prefill
 
 
@@ -59,7 +59,7 @@ class Depth:
 
     Attributes:
         judged: Guesses that were judged.
-        positions: Positions that were judged; siblings share one. Acceptance by depth is per
+        positions: Positions that were judged; siblings share a position. Acceptance by depth is per
             position, not per guess.
         kept: Accepted guesses, at most one per position.
     """
@@ -71,10 +71,10 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class LaneReport:
-    """One lane's numbers; those that were not measured are None.
+    """One lane's numbers; a number that was not measured is None.
 
     Attributes:
-        ended: Why it ended; None if it was interrupted.
+        ended: Why the run ended; None if it was interrupted.
         passes: Target passes, including the prefill.
         seconds: Seconds of the lane in the run with the median time.
         runs: Seconds of each of its runs.
@@ -92,7 +92,7 @@ class LaneReport:
         held_bytes: Memory that the drafter holds, as in `Finished`.
         timeline: After every pass, (seconds, tokens) so far.
         parts: Seconds of every pass: drafting, the target pass, the rest.
-        uneven: See `run_spread`; near 1 on an idle machine.
+        uneven: How much pass times vary, see `run_spread`; about 1 on an idle machine.
         noise: Why the lane's speed is too noisy to compare; None if it is not.
     """
 
@@ -138,7 +138,11 @@ def reports(results: Results) -> list[LaneReport]:
 
 
 def report(results: Results, name: str) -> LaneReport:
-    """Report on one lane. Raises KeyError if the race ended before it ran."""
+    """Report on one lane.
+
+    Raises:
+        KeyError: If the race ended before the lane ran.
+    """
     trace = results.with_baseline(name)
     head = trace.header
     passes, ids = pass_seconds(trace), _tokens(trace)
@@ -205,8 +209,8 @@ def _costs(trace: Trace, passes: list[PassSeconds], plain: Baseline | None) -> d
 def _speedups(results: Results, name: str, shown: float | None) -> tuple[float, float] | None:
     """Return the lowest and highest speed-up over several runs; None if all lanes ran once.
 
-    Each run is compared with plain decoding's run of the same turn. A lane that ran only once is
-    compared with every turn.
+    Each run is compared with plain decoding's run of the same turn; if a lane ran only once, it is
+    compared with all of them.
 
     Args:
         results: The race.
@@ -225,7 +229,7 @@ def _speedups(results: Results, name: str, shown: float | None) -> tuple[float, 
 def _noise(
     trace: Trace, plain: Baseline | None, speedups: tuple[float, float] | None
 ) -> str | None:
-    """Say why a lane's speed is too noisy to compare; None if it is not, or for plain decoding."""
+    """Return why a lane's speed is too noisy to compare; None if it is not, or if it is plain."""
     if plain is None or not trace.rounds or not is_finished(trace):
         return None
     return explain_noise(trace, plain) or explain_disagreement(speedups)
@@ -249,8 +253,8 @@ def _guesses(trace: Trace, passes: int) -> dict[str, Any]:
 def count_by_depth(trace: Trace) -> list[Depth]:
     """Count judged and accepted guesses by depth, from 1 to the deepest one reached.
 
-    A position is reached if the guess before it was accepted. Rules that judge leaves first also
-    judge deeper guesses, which are not counted.
+    A position is reached if the guess before it was accepted. Rules that judge from the leaf up
+    also judge guesses at positions that are not reached; these are not counted.
     """
     found: dict[int, list[int]] = {}
     for played in complete_rounds(trace):

@@ -37,14 +37,18 @@ from specviz.trace.events import Committed, EndReason, Event, Finished, Header, 
 from specviz.trace.file import Trace
 from specviz.verification import Drawn, choose_rule
 
-MAX_TURNS: Final = 3  # runs of a short lane, of which a single one could be distorted by other work
-SHORT_SECONDS: Final = 1.0  # a lane that takes less time is short
+MAX_TURNS: Final = 3  # runs of a short lane: a single run could be distorted by other work
+SHORT_SECONDS: Final = 1.0  # seconds; a lane that takes less time is short
 CARD: Final = ModelCard(PLAIN, PLAIN, 0, 0, None)
 
 
 @dataclass(frozen=True, slots=True)
 class RaceContext:
-    """The race with its models and its encoded prompt; `drafters` are by name of the lane."""
+    """The race with its models and its encoded prompt.
+
+    Attributes:
+        drafters: By name of the lane.
+    """
 
     race: Race
     target: Target
@@ -60,13 +64,13 @@ class RaceContext:
 def run(
     target: Target, drafters: Mapping[str, Drafter], race: Race, stop: Stop = never
 ) -> Generator[RaceEvent, None, None]:
-    """Run the race: all lanes once in their order, then the short ones again, in turns.
+    """Run all lanes once in their order, then repeat the short ones in turns.
 
     Args:
         target: The target.
-        drafters: By name of the lane.
+        drafters: The drafters, by name of the lane.
         race: What to run.
-        stop: Checked between rounds; if it returns true, the lane ends and no other starts.
+        stop: Called between rounds; if it returns True, the lane ends and no other starts.
 
     Raises:
         BadPrompt: Before any lane runs.
@@ -92,7 +96,7 @@ def run(
 
 
 def _is_short(trace: Trace) -> bool:
-    """Whether a lane finished so quickly that it runs again."""
+    """Return whether a lane finished so quickly that it is repeated."""
     return is_finished(trace) and total_seconds(trace) < SHORT_SECONDS
 
 
@@ -126,7 +130,7 @@ def _lane(context: RaceContext, lane: Lane, stop: Stop) -> Iterator[RaceEvent]:
 
 
 def _plain(context: RaceContext, stop: Stop) -> Iterator[RaceEvent]:
-    """Run plain decoding. Its trace has no rounds, only a baseline event."""
+    """Run plain decoding; its trace has no rounds, only a baseline event."""
     target, settings = context.target, context.race.shared
     warm_up(engine.plain(target, context.ids, settings, stop))
     trace = Trace(_header(context))
@@ -152,10 +156,10 @@ def _header(context: RaceContext) -> Header:
 
 
 def _ending(context: RaceContext, steps: Sequence[PlainStep]) -> Iterator[Event]:
-    """Yield plain decoding's last events: the bytes of its tokens, why it ended, and its passes."""
+    """Yield the last events of plain decoding: its tokens' bytes, why it ended, and its passes."""
     settings, tokens = context.race.shared, [step.token for step in steps]
     reason: EndReason = "limit" if len(tokens) == settings.max_new_tokens else "stopped"
     reason = "eos" if tokens and tokens[-1] in context.target.eos else reason
     yield from Recorder(context.target, settings).vocabulary([*context.ids, *tokens])
-    yield Finished(reason, 0.0, 0)  # no drafter, so it holds no memory
+    yield Finished(reason, 0.0, 0)  # there is no drafter, so it uses no memory
     yield baseline_event(steps, settings.sampling)

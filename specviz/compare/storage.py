@@ -1,7 +1,7 @@
 """Races on disk: recorded races, and the recipes by which the shipped ones were recorded.
 
-A race is a folder with one trace file per lane, and `race.json` with everything that the traces do
-not contain. Results are not stored but computed from the traces. Standard library only.
+A race is stored in a folder with one trace file per lane, and `race.json` with everything that the
+traces do not contain. Results are not stored but computed from the traces. Standard library only.
 """
 
 from __future__ import annotations
@@ -31,12 +31,16 @@ VERSION: Final = 1
 
 
 class SavedError(ValueError):
-    """A race could not be read; the message says which file and why."""
+    """Raised if a race could not be read; the message says which file and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedLane:
-    """A lane in `race.json`. `weights` is the size of its drafter, used to compute FLOPs."""
+    """A lane in `race.json`.
+
+    Attributes:
+        weights: Size of the lane's drafter, used to compute FLOPs.
+    """
 
     name: str
     drafter: str
@@ -50,8 +54,8 @@ class SavedRace:
 
     Attributes:
         order: Names of the lanes in the order in which they ran.
-        traces: File name by lane, for those that ran.
-        seconds: By lane, the seconds of its runs; None if every lane ran once.
+        traces: File name of each lane that ran.
+        seconds: Seconds of each lane's runs; None if every lane ran once.
     """
 
     format: str
@@ -67,7 +71,11 @@ class SavedRace:
 
     @classmethod
     def from_results(cls, results: Results) -> Self:
-        """Convert results. Raises ValueError if the race has not started."""
+        """Convert results.
+
+        Raises:
+            ValueError: If the race has not started.
+        """
         race = results.race
         if results.target is None:
             raise ValueError("A race that has not started cannot be saved.")
@@ -98,7 +106,11 @@ class SavedRace:
 
     @property
     def race(self) -> Race:
-        """Rebuild the race. Raises BadSettings."""
+        """Rebuild the race.
+
+        Raises:
+            BadSettings: If it is not valid.
+        """
         lanes = (
             Lane(lane.name, lane.drafter, Settings.from_json(lane.settings)) for lane in self.lanes
         )
@@ -106,7 +118,11 @@ class SavedRace:
 
 
 def write(folder: Path, results: Results) -> None:
-    """Write a race to a folder, replacing what is there. Raises OSError."""
+    """Write a race to a folder, replacing its content.
+
+    Raises:
+        OSError: If the files cannot be written.
+    """
     saved = SavedRace.from_results(results)
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.jsonl"):
@@ -118,7 +134,11 @@ def write(folder: Path, results: Results) -> None:
 
 
 def read(folder: Path) -> Results:
-    """Read a race from a folder, as if it had just been run. Raises SavedError with a sentence."""
+    """Read a race from a folder, as if it had just been run.
+
+    Raises:
+        SavedError: With a sentence, if it cannot be read.
+    """
     try:
         saved: SavedRace = from_plain(SavedRace, json.loads((folder / FILE).read_text("utf-8")))
         race = saved.race
@@ -126,7 +146,7 @@ def read(folder: Path) -> Results:
         traces = {name: Trace.read(folder / file) for name, file in saved.traces.items()}
         seconds = _seconds(saved, traces)
     except (OSError, TypeError, ValueError) as problem:
-        # The text of an OSError has the whole path, which visitors must not see.
+        # The message of an OSError contains the whole path, which visitors must not see.
         reason = problem.strerror if isinstance(problem, OSError) else str(problem).rstrip(".")
         raise SavedError(f"The race {folder.name!r} cannot be read: {reason}.") from problem
     drafters = {lane.name: lane.weights for lane in saved.lanes}
@@ -147,7 +167,7 @@ def _seconds(saved: SavedRace, traces: Mapping[str, Trace]) -> dict[str, list[fl
 
 
 def _check(saved: SavedRace, race: Race) -> None:
-    """Raise ValueError if `race.json` contradicts itself."""
+    """Raise ValueError if entries of `race.json` contradict each other."""
     if (saved.format, saved.version) != (FORMAT, VERSION):
         raise ValueError(f"{FILE} is not a {FORMAT} file of version {VERSION}")
     ran = list(saved.traces)
@@ -158,7 +178,7 @@ def _check(saved: SavedRace, race: Race) -> None:
 
 
 def _file_name(number: int, name: str) -> str:
-    """Return the file name of the lane that ran as number `number`."""
+    """Return the file name for the lane that ran as number `number`."""
     return f"{number}-{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}.jsonl"
 
 
@@ -167,12 +187,12 @@ class RaceRecipe:
     """How a shipped race is recorded.
 
     Attributes:
-        name: Its folder.
-        title: What it shows, for the page.
+        name: Name of its folder.
+        title: Title on the page.
         prompt: A shipped prompt by domain and number, or a text.
         order_seed: See `Race`.
         settings: Settings of all lanes that differ from the defaults.
-        lanes: By name, the drafter and the settings of that lane alone.
+        lanes: For each lane by name, the drafter and the settings of that lane alone.
         target: The target's name in the catalogue.
     """
 
@@ -195,7 +215,7 @@ class RaceRecipe:
 
 
 def recipes(folder: Path = FOLDER) -> list[RaceRecipe]:
-    """Read the recipes of the shipped races, in the order shown; empty if there is no list.
+    """Return the recipes of the shipped races, in the order shown; empty if there is no list.
 
     Raises:
         BrokenFile: If the list is damaged.

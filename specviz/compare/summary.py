@@ -1,7 +1,7 @@
 """Summarize a race: its sentences, and all its numbers and sentences as one JSON object.
 
-The numbers shown agree with each other: tokens per round divided by cost is the speed-up, and the
-parts of a cost add up to it. The words are in `texts/compare.jinja`.
+The numbers shown agree with each other: tokens per round divided by cost gives the speed-up, and
+the parts of a cost sum to it. The wording is in `texts/compare.jinja`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from specviz.texts import say, text
 from specviz.trace.file import Trace
 from specviz.trace.metrics import EVEN, MAX_SPREAD, VERDICT
 
-Owner = Literal["q", "p", "prefill", "k"]  # the drafter, the target, the prompt; k: none of these
+Owner = Literal["q", "p", "prefill", "k"]  # colours: drafter, target, prompt; k: none
 
 
 @final
@@ -35,28 +35,28 @@ Part = str | BoldPart | NumberPart
 Sentence = Sequence[Part]
 
 UNFINISHED: Final[tuple[Verdict, ...]] = ("stopped", "unknown")
-ROUGH: Final = 1.5  # warn if a lane's longest run took this many times its shortest
+ROUGH: Final = 1.5  # warn if a lane's longest run took this many times as long as its shortest
 SELDOM: Final = 0.5  # mention the share of rounds with a guess if it is smaller
-DECIMALS, MOST_DECIMALS = 2, 4  # of the numbers in a sentence; more than 2 if needed to agree
+DECIMALS, MOST_DECIMALS = 2, 4  # decimals of numbers in a sentence; more than 2 only if needed
 
 
 def number(shown: str, owner: Owner) -> NumberPart:
-    """Return a number as it is shown, in the colour of its owner."""
+    """Return a number as it is shown, in the colour of what it belongs to."""
     return {"n": shown, "as": owner}
 
 
 def plain_text(parts: Sentence) -> str:
-    """Join the parts of a sentence."""
+    """Join the parts of a sentence to one text."""
     return "".join(
         part if isinstance(part, str) else part["n"] if "n" in part else part["b"] for part in parts
     )
 
 
 def headline(lanes: Sequence[LaneReport]) -> str:
-    """Say which lane is the fastest, and which are slower than plain decoding.
+    """Return which lane is the fastest, and which are slower than plain decoding.
 
-    Lanes whose times are too noisy are named without a speed. Where times are rough or noisy, all
-    lanes are first ranked by tokens per pass, which is counted and not measured.
+    Lanes whose times vary too much are named without a speed. If some times vary, all lanes are
+    first ranked by tokens per pass, which does not depend on time.
     """
     compared = {lane.name: lane for lane in lanes if lane.name != PLAIN and lane.speedup}
     speedups = {name: lane.speedup or 0.0 for name, lane in compared.items() if lane.noise is None}
@@ -88,7 +88,7 @@ def _fastest(speedups: Mapping[str, float]) -> str:
 
 
 def caution(lanes: Sequence[LaneReport]) -> str:
-    """Warn about lanes whose times the machine has distorted; empty if there are none."""
+    """Return a warning about lanes whose times other work distorted; empty if there are none."""
     causes = {lane.name: _distortion(lane) for lane in lanes}
     reasons = [
         text("compare", "lane_reason", name=TITLE if name == PLAIN else name, reason=cause)
@@ -103,7 +103,7 @@ def caution(lanes: Sequence[LaneReport]) -> str:
 
 
 def _distortion(lane: LaneReport) -> str:
-    """Describe noise in a lane's times that comes from the machine; empty if there is none."""
+    """Return how other work distorted a lane's times; empty if it did not."""
     if lane.noise is not None:
         return lane.noise
     if lane.uneven is not None and lane.uneven >= MAX_SPREAD:
@@ -115,9 +115,11 @@ def _distortion(lane: LaneReport) -> str:
 
 
 def speed_sentence(lane: LaneReport, digits: int | None = None) -> Sentence:
-    """Say why this lane is faster or slower, or why that cannot be said.
+    """Return why this lane is faster or slower, or why this is unknown.
 
-    digits: the decimals of all lanes; None: as many as this lane needs.
+    Args:
+        lane: The lane.
+        digits: Number of decimals of all lanes; None for as many as this lane needs.
     """
     if lane.name == PLAIN:
         stopped = lane.ended == "stopped"
@@ -139,7 +141,7 @@ def _say(macro: str, **values: Any) -> list[Part]:
 def _reason(
     lane: LaneReport, speedup: float, costs: Costs, brings: float, digits: int
 ) -> list[Part]:
-    """Say what a round yields and costs; if it does not pay, the larger cost comes first."""
+    """Return what a round adds and costs; if it does not pay off, the larger cost comes first."""
     parts = _cost_parts(costs)
     shown = round_parts([value for value, _ in parts], digits)
     draft, check, prompt = (
@@ -166,12 +168,12 @@ def _verdict(speedup: float) -> str:
 
 
 def _cost_parts(costs: Costs) -> tuple[tuple[float, Owner], ...]:
-    """Return the costs that add up to the total, each with its owner."""
+    """Return the costs that sum to the total, each with the name of its colour."""
     return (costs.draft, "q"), (costs.target + costs.overhead, "p"), (costs.prefill, "prefill")
 
 
 def _seldom(lane: LaneReport) -> list[Part]:
-    """Say in how many rounds the drafter found a guess, if these are few; else return []."""
+    """Return in how many rounds the drafter found a guess, if these are few; otherwise []."""
     rounds = lane.passes - 1
     if not lane.drafting or lane.drafting >= SELDOM * rounds:
         return []
@@ -179,9 +181,9 @@ def _seldom(lane: LaneReport) -> list[Part]:
 
 
 def decimals(lanes: Sequence[LaneReport]) -> int:
-    """Return the decimals of all lanes' numbers.
+    """Return how many decimals the numbers of all lanes have.
 
-    They are 2, or up to 4 until every lane's numbers divide to its speed-up.
+    There are 2, or up to 4 if otherwise a lane's numbers, as shown, would not give its speed-up.
     """
     return max(map(_least_decimals, lanes), default=DECIMALS)
 
@@ -199,7 +201,7 @@ def _least_decimals(lane: LaneReport) -> int:
 
 
 def round_parts(values: Sequence[float], digits: int) -> list[float]:
-    """Round numbers so that they add up to their rounded sum.
+    """Round numbers so that they sum to their rounded sum.
 
     Each is rounded down or up; those with the largest remainders are rounded up, as many as the sum
     needs.
@@ -214,7 +216,7 @@ def round_parts(values: Sequence[float], digits: int) -> list[float]:
 
 
 def texts_sentence(lanes: Sequence[LaneReport]) -> tuple[bool | None, Sentence]:
-    """Say whether all texts are the same.
+    """Return whether all texts are the same, with a sentence.
 
     At temperature 0, the sentence names the lanes that differ. With sampling, it says why texts may
     differ, and whether the distribution is the same.
@@ -254,7 +256,7 @@ def _sampled(lanes: Sequence[LaneReport], different: Sequence[LaneReport]) -> Se
 
 
 def equality_sentence(lane: LaneReport) -> str:
-    """Say how a lane's text compares with plain decoding's."""
+    """Return the sentence that compares a lane's text with plain decoding's."""
     found = lane.equality
     position = found.position or 0
     values: dict[str, Any] = {"token": position + 1}
@@ -278,7 +280,7 @@ def equality_sentence(lane: LaneReport) -> str:
 
 
 def race_summary(results: Results) -> dict[str, Any]:
-    """Return the data that `specviz compare --json` prints; `lanes` has the lanes that ran."""
+    """Return the data that `specviz compare --json` prints; `lanes` has only the lanes that ran."""
     race, lanes, labels = results.race, reports(results), lane_labels(results.race)
     same, texts = texts_sentence(lanes)
     head = next(iter(results.traces.values())).header if results.traces else None
@@ -308,7 +310,7 @@ def race_summary(results: Results) -> dict[str, Any]:
 
 
 def _lane(lane: LaneReport, label: LaneLabel, trace: Trace, digits: int) -> dict[str, Any]:
-    """Return a lane's numbers and sentences; `said` describes its draft in a few words."""
+    """Return a lane's numbers and sentences; `said` is the description of its draft."""
     why = speed_sentence(lane, digits)
     data = asdict(lane)
     if lane.costs is not None:

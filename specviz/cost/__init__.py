@@ -1,5 +1,5 @@
-"""Cost and speed-up of speculative decoding, predicted by formulas: the arithmetic of the Cost tab.
+"""Cost and speed-up of speculative decoding, predicted by formulas, for the Cost tab.
 
-Predictions are marked simulated, published numbers have their source, and measured values are never
-mixed with either. No module here imports torch.
+Predictions are marked as simulated, published numbers are shown with their source, and measured
+values are never mixed with either. No module here imports torch.
 """

@@ -1,15 +1,17 @@
-"""Adaptive verification: which draft tokens to check when many requests share one target pass.
+"""Adaptive verification: which draft tokens to verify if many requests share a target pass.
 
-A *slot* is a place of a request's draft. Its *survival* is the probability that its token is kept,
-the product of the acceptance probabilities up to it, so it falls along a draft. A pass that checks
-n slots brings one token for each request plus the sum of their survivals, and takes longer the
-larger n is. The best n slots are therefore those with the highest survival, and the best n is the
-one with most tokens per second. vLLM's adaptive verification and DSpark choose in this way, from
-estimates; here the survivals are known. All of it is simulated, from measured acceptance.
+A *slot* is one position in a request's draft. Its *survival* is the probability that its token is
+accepted: the product of the acceptance probabilities up to it, so it decreases along a draft. A
+pass that verifies n slots adds, on average, one token per request plus the sum of the survivals,
+and its duration grows with n. The best n slots are therefore those with the highest survival, and
+the best n is the one with the most tokens per second. vLLM's adaptive verification and DSpark
+choose in this way, from estimates; here the survivals are known. All of it is simulated, from
+measured acceptance.
 
-Here the survivals do not depend on the tokens of a draft. Where they do, the best n would depend on
-the tokens that it decides about, and the run would be lossy: see `published_rules.drafts`. DSpark
-stops at the first slot that does not pay, and vLLM computes n from earlier estimates.
+Here the survivals do not depend on the drafted tokens. If they did, n would depend on the same
+tokens that it decides about, and the run would be lossy: see `published_rules.drafts`. To avoid
+this, DSpark stops at the first slot that does not increase the speed, and vLLM computes n from
+earlier estimates.
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ from typing import Final
 from specviz.cost.formula import check_not_negative, check_positive, check_probability
 from specviz.shipped import measured
 
-PassSeconds = Callable[[int, int], float]  # of requests and of tokens in all of them together
-FEWEST_JUDGED: Final = 8  # verdicts without which a place's acceptance is not used
-# Drafters that propose chains by default: a tree's places are not slots of one draft.
+PassSeconds = Callable[[int, int], float]  # arguments: numbers of requests and of all their tokens
+FEWEST_JUDGED: Final = 8  # minimum number of verdicts to use the acceptance at a position
+# Drafters that propose chains by default; in a tree, a position has several tokens.
 CHAINS: Final = ("dspark", "dflash", "mtp", "draft-model", "layerskip", "blockwise")
 
 
@@ -34,9 +36,10 @@ class RequestGroup:
     """Requests with the same acceptance.
 
     Attributes:
-        name: What they have in common.
-        requests: How many there are.
-        acceptance: By place, the probability of accepting its token if all before it were.
+        name: Name of the group.
+        requests: Number of requests.
+        acceptance: For each position, the probability of accepting its token if all earlier ones
+            were accepted.
     """
 
     name: str
@@ -50,13 +53,13 @@ class RequestGroup:
 
     @property
     def survival(self) -> list[float]:
-        """By place, the probability that its token is kept."""
+        """For each position, the probability that its token is accepted."""
         return list(accumulate(self.acceptance, mul))
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The same place of all requests of a group."""
+    """The same position in the drafts of all requests of a group."""
 
     group: int
     place: int
@@ -66,13 +69,13 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """What is checked in one pass, and what that brings.
+    """Which slots a pass verifies, and the expected result.
 
     Attributes:
-        checked: By group and place, in how many of its requests the place is checked.
-        slots: How many slots that is.
-        tokens: Expected tokens of the pass, one for each request included.
-        seconds: Duration of the drafting and of the pass.
+        checked: For each group and position, in how many requests the position is verified.
+        slots: Number of slots verified.
+        tokens: Expected tokens from the pass, including one per request.
+        seconds: Duration of drafting and of the pass.
     """
 
     checked: tuple[tuple[int, ...], ...]
@@ -91,9 +94,11 @@ class Load:
     """Requests that are decoded together.
 
     Attributes:
-        groups: The requests. Each draft has as many places as its group has acceptances.
-        pass_seconds: Seconds of a target pass over a number of requests and tokens.
-        drafting: Seconds for drafting all places; plain decoding drafts nothing.
+        groups: The requests. A draft has as many positions as its group has acceptance
+            probabilities.
+        pass_seconds: Returns the seconds of a target pass, given the numbers of requests and
+            tokens.
+        drafting: Seconds for drafting all positions; plain decoding drafts nothing.
     """
 
     groups: tuple[RequestGroup, ...]
@@ -106,11 +111,11 @@ class Load:
 
     @property
     def requests(self) -> int:
-        """How many requests there are."""
+        """Number of requests."""
         return sum(group.requests for group in self.groups)
 
     def slots(self) -> list[Slot]:
-        """Return all slots by falling survival; of equal ones, the earlier place is first."""
+        """All slots in descending order of survival; of equal ones, earlier positions first."""
         found = [
             Slot(number, place, survival, group.requests)
             for number, group in enumerate(self.groups)
@@ -120,18 +125,18 @@ class Load:
         return sorted(found, key=lambda slot: (-slot.survival, slot.place))
 
     def plain(self) -> CheckPlan:
-        """Return the plan of plain decoding."""
+        """Return the plan for plain decoding."""
         return self._plan(0, {}, 0.0)
 
     def static(self, gamma: int) -> CheckPlan:
-        """Return the plan that checks the first γ places of every request."""
+        """Return the plan that verifies the first γ positions of every request."""
         chosen = {
             (slot.group, slot.place): slot.requests for slot in self.slots() if slot.place < gamma
         }
         return self._plan(sum(chosen.values()), chosen, self.drafting)
 
     def budget(self, slots: int) -> CheckPlan:
-        """Return the plan that checks this many slots, those with the highest survival."""
+        """Return the plan that verifies this many slots, those with the highest survival."""
         chosen: dict[tuple[int, int], int] = {}
         left = slots
         for slot in self.slots():
@@ -178,12 +183,12 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDrafter:
-    """A drafter's acceptance by domain, as measured on the house model.
+    """A drafter's acceptance by domain, measured with the shipped target House.
 
     Attributes:
-        name: Its name.
-        domains: By domain, the acceptance by place.
-        drafting: Drafting of a round, in plain passes of one request; the mean over the domains.
+        name: Name of the drafter.
+        domains: For each domain, the acceptance by position.
+        drafting: Time to draft a round, in plain passes of one request; mean over the domains.
     """
 
     name: str
@@ -192,7 +197,7 @@ class MeasuredDrafter:
 
 
 def measured_drafters(temperature: float) -> dict[str, MeasuredDrafter]:
-    """Return the drafters of chains that were measured at a temperature, by name."""
+    """Return the drafters that were measured with chains at this temperature, by name."""
     rows = [
         row
         for row in (measured() or {"rows": []})["rows"]
@@ -210,7 +215,7 @@ def measured_drafters(temperature: float) -> dict[str, MeasuredDrafter]:
 
 
 def _well_known(row: Mapping[str, Sequence[float | None]]) -> list[float]:
-    """Return the acceptance by place, up to the first that was judged too seldom."""
+    """Return the acceptance by position, up to the first position with too few verdicts."""
     found = []
     for kept, judged in zip(row["kept_by_depth"], row["judged_by_depth"], strict=True):
         if kept is None or judged is None or judged < FEWEST_JUDGED:
@@ -220,7 +225,7 @@ def _well_known(row: Mapping[str, Sequence[float | None]]) -> list[float]:
 
 
 def deal(requests: int, domains: Mapping[str, Sequence[float]]) -> tuple[RequestGroup, ...]:
-    """Deal requests to domains in turn, so that no domain has more than one more than another."""
+    """Distribute requests among domains as evenly as possible."""
     return tuple(
         RequestGroup(name, requests // len(domains) + (at < requests % len(domains)), acceptance)
         for at, (name, acceptance) in enumerate(domains.items())

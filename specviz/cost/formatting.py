@@ -13,7 +13,7 @@ def format_speedup(gain: float) -> str:
 
 
 def format_passes(value: float) -> str:
-    """Format a time in plain passes with two decimals."""
+    """Format a duration in plain passes with two decimals."""
     return f"{value:.2f}"
 
 
@@ -38,7 +38,7 @@ def format_rate_prefix(value: float) -> str:
 
 
 def describe_machines(title: str, cards: int) -> str:
-    """Name machines inside a sentence, without their memory: one H100, 2 × H100, a laptop."""
+    """Return machines as words for a sentence, without their memory: one H100, a laptop."""
     name = title.partition(",")[0].partition(" (")[0]
     thing = name.removeprefix("A ")
     if cards > 1:
@@ -47,6 +47,6 @@ def describe_machines(title: str, cards: int) -> str:
 
 
 def describe_counts(counts: list[int]) -> str:
-    """Name how often things were measured: "15", or "12 to 15"."""
+    """Format how often things were measured: "15", or "12 to 15"."""
     low, high = min(counts), max(counts)
     return f"{low}" if low == high else f"{low} to {high}"

@@ -1,12 +1,12 @@
 """The speed-up formula of Leviathan et al. for chains, its optimum and contours, and measured runs.
 
-Times are in plain target passes. α is the acceptance probability of a draft token, assumed equal
-and independent at every position (a model, not a measurement). γ is the number of draft tokens in a
-chain; the mean of a run need not be an integer. c is the time to draft one token. Paper: Leviathan
-et al., 2211.17192, section 3.
+Times are in plain target passes. α is the acceptance probability of a draft token; the formula
+assumes that it is equal and independent at every position. γ is the number of draft tokens in a
+chain; the mean over a run may be no integer. c is the time to draft one token. Paper: Leviathan et
+al., 2211.17192, section 3.
 
-A measured run is a point beside the formula: only its `predicted` is simulated. For a tree, γ is
-the depth, and α is the probability that one of the siblings is accepted.
+A measured run can be compared with the formula: only its attribute `predicted` is simulated. For a
+tree, γ is the depth, and α is the probability that one of the siblings is accepted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from specviz.trace.file import Trace
 
 def check_probability(name: str, value: float) -> float:
     """Return `value`, or raise ValueError if it is not a probability."""
-    if not 0.0 <= value <= 1.0:  # NaN fails too
+    if not 0.0 <= value <= 1.0:  # NaN fails this comparison, too
         raise ValueError(f"{name} must be a probability from 0 to 1, not {value:g}.")
     return value
 
@@ -45,14 +45,15 @@ def check_positive(name: str, value: float) -> float:
     return value
 
 
-BISECTIONS: Final = 50  # of the unit interval: the resolution of a float near 1
-TOLERANCE: Final = 1e-12  # relative difference below which two speed-ups are equal
+BISECTIONS: Final = 50  # step of the unit interval: the resolution of a float near 1
+TOLERANCE: Final = 1e-12  # relative difference below which two speed-ups count as equal
 
 
 def expected_tokens(alpha: float, gamma: float) -> float:
     """Return the mean tokens per round: 1 + α + … + α^γ = (1 − α^(γ+1)) / (1 − α).
 
-    The target's own token is included; the accepted length is one less. Paper: eq. 1.
+    The target's own token is included; the accepted length is one less. Source: equation 1 of the
+    paper.
     """
     check_probability("α", alpha)
     check_not_negative("γ", gamma)
@@ -60,13 +61,13 @@ def expected_tokens(alpha: float, gamma: float) -> float:
         return gamma + 1.0
     if alpha == 0.0:
         return 1.0
-    return -expm1((gamma + 1.0) * log(alpha)) / (1.0 - alpha)  # exact near 1 too
+    return -expm1((gamma + 1.0) * log(alpha)) / (1.0 - alpha)  # exact even near 1
 
 
 def solve_alpha(tokens: float, gamma: float) -> float:
-    """Return the α at which a round of γ draft tokens yields this many tokens.
+    """Return the α at which rounds of γ draft tokens give this mean number of tokens.
 
-    Inverts `expected_tokens`.
+    This is the inverse of `expected_tokens`.
 
     Args:
         tokens: Mean tokens per round including the target's own, so from 1 to γ + 1.
@@ -88,7 +89,8 @@ def tokens_by_depth(chances: Sequence[float]) -> float:
     It is 1 + a₁ + a₁a₂ + …, where aᵢ is the acceptance at depth i.
 
     Args:
-        chances: By position, the probability of acceptance given that all before were accepted.
+        chances: For each position, the probability of acceptance if all earlier tokens were
+            accepted.
     """
     for value in chances:
         check_probability("A probability by depth", value)
@@ -96,13 +98,13 @@ def tokens_by_depth(chances: Sequence[float]) -> float:
 
 
 def speedup_from_tokens(tokens: float, draft: float, verify: float = 1.0) -> float:
-    """Return the speed-up over plain decoding of rounds that yield `tokens`.
+    """Return the speed-up over plain decoding of rounds that add `tokens` each.
 
     Args:
         tokens: Mean tokens per round.
         draft: Time of drafting a round, in plain target passes.
-        verify: Time of verifying it. 1 means that verification costs nothing extra (section 3.3); a
-            large batch or a large tree costs more.
+        verify: Time of verifying it. 1 means that verification takes no longer than a plain pass
+            (section 3.3); with a large batch or a large tree it takes longer.
     """
     check_not_negative("The tokens of a round", tokens)
     check_not_negative("The cost of drafting", draft)
@@ -110,31 +112,41 @@ def speedup_from_tokens(tokens: float, draft: float, verify: float = 1.0) -> flo
 
 
 def speedup(alpha: float, gamma: float, c: float, verify: float = 1.0) -> float:
-    """Return the speed-up (1 − α^(γ+1)) / ((1 − α)(γc + v)). Paper: theorem 3.8, with v = 1."""
+    """Return the speed-up (1 − α^(γ+1)) / ((1 − α)(γc + v)).
+
+    Source: theorem 3.8 of the paper, with v = 1.
+    """
     return speedup_from_tokens(
         expected_tokens(alpha, gamma), gamma * check_not_negative("c", c), verify
     )
 
 
 def can_pay(alpha: float, c: float) -> bool:
-    """Whether some γ is faster than plain decoding, that is, α > c. Paper: corollary 3.9."""
+    """Return whether some γ is faster than plain decoding, that is, α > c.
+
+    Source: corollary 3.9 of the paper.
+    """
     return check_probability("α", alpha) > check_not_negative("c", c)
 
 
 def guaranteed_speedup(alpha: float, c: float) -> float:
-    """Return the speed-up at γ = 1, (1 + α) / (1 + c), which the best γ exceeds. Cor. 3.9."""
+    """Return the speed-up at γ = 1, (1 + α) / (1 + c); the best γ is at least as fast.
+
+    Source: corollary 3.9 of the paper.
+    """
     return speedup(alpha, 1, c)
 
 
 def relative_operations(alpha: float, gamma: float, c_hat: float) -> float:
-    """Return operations per token over plain decoding's: (1 − α)(γĉ + γ + 1) / (1 − α^(γ+1)).
+    """Return operations per token, relative to plain decoding.
 
-    It can rise while time falls, because rejected tokens are computed, too. Paper: theorem 3.11.
+    This is (1 − α)(γĉ + γ + 1) / (1 − α^(γ+1)), theorem 3.11 of the paper. Operations can increase
+    while time decreases, because rejected tokens are also computed.
 
     Args:
         alpha: Acceptance probability.
         gamma: Draft tokens per round.
-        c_hat: Operations of the drafter per token / the target's.
+        c_hat: The drafter's operations per token, relative to the target's.
     """
     work = gamma * check_not_negative("ĉ", c_hat) + gamma + 1.0
     return work / expected_tokens(alpha, gamma)
@@ -142,7 +154,11 @@ def relative_operations(alpha: float, gamma: float, c_hat: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """The best draft length and its speed-up. gamma is None if longer is always better."""
+    """The best draft length and its speed-up.
+
+    Attributes:
+        gamma: The length; None if a longer draft is always better.
+    """
 
     origin: ClassVar[str] = "simulated"
     gamma: int | None
@@ -150,11 +166,11 @@ class Optimum:
 
 
 def optimal_gamma(alpha: float, c: float) -> Optimum:
-    """Return the γ with the largest speed-up, the smallest if several tie. Paper: section 3.5.
+    """Return the γ with the largest speed-up; of equal ones the smallest (section 3.5).
 
-    The speed-up, a concave sum divided by a linear cost, rises until the next draft token costs
-    more than it gains, and falls from there. At c = 0 (n-gram) it rises for all γ, towards 1 / (1 −
-    α).
+    The speed-up is a concave sum divided by a linear cost: it increases until the next draft token
+    costs more than it gains, and then decreases. At c = 0 (n-gram), it always increases with γ,
+    towards 1 / (1 − α).
     """
     check_probability("α", alpha)
     check_not_negative("c", c)
@@ -167,13 +183,13 @@ def optimal_gamma(alpha: float, c: float) -> Optimum:
 
 
 def _one_more_helps(alpha: float, gamma: int, c: float) -> bool:
-    """Whether S(γ + 1) > S(γ), multiplied out: α^(γ+1) (γc + 1) > c · E[tokens]."""
+    """Return whether S(γ + 1) > S(γ), written as α^(γ+1) (γc + 1) > c · E[tokens]."""
     earned = alpha ** (gamma + 1) * (gamma * c + 1.0)
     return earned > c * expected_tokens(alpha, gamma) * (1.0 + TOLERANCE)
 
 
-CONTOUR_BISECTIONS: Final = 20  # of the unit interval: 1e-6, finer than a pixel
-MAX_GAMMA: Final = 64  # the largest γ that `contour_cost` evaluates
+CONTOUR_BISECTIONS: Final = 20  # step of the unit interval, smaller than a pixel
+MAX_GAMMA: Final = 64  # the largest γ that `contour_cost` tries
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +202,7 @@ class SpeedupModel:
         alpha: Acceptance probability.
         c: Time to draft one token.
         verify: Time of the verification pass.
-        c_hat: The drafter's operations per token / the target's.
+        c_hat: The drafter's operations per token, relative to the target's.
     """
 
     alpha: float
@@ -205,7 +221,7 @@ class SpeedupModel:
         return speedup(self.alpha, gamma, self.c, self.verify) if gamma else 1.0
 
     def arithmetic(self, gamma: float) -> float:
-        """Return operations per token relative to plain decoding."""
+        """Return operations per token, relative to plain decoding."""
         return relative_operations(self.alpha, gamma, self.c_hat)
 
     def best(self) -> Optimum:
@@ -220,7 +236,7 @@ class SpeedupModel:
 
 
 def contour_alpha(level: float, gamma: float, c: float, verify: float = 1.0) -> float | None:
-    """Return the smallest α with speed-up `level` at γ; None if even α = 1 is slower."""
+    """Return the smallest α at which γ has speed-up `level`; None if even α = 1 is slower."""
 
     def reaches(alpha: float) -> bool:
         return speedup(alpha, gamma, c, verify) >= level
@@ -251,7 +267,7 @@ def contour_cost(level: float, alpha: float, verify: float = 1.0) -> float | Non
 
 
 def _bisect(reached: Callable[[float], bool]) -> float:
-    """Return where in [0, 1] a monotonic test becomes true."""
+    """Return the point in [0, 1] at which a monotonic condition becomes true."""
     low, high = 0.0, 1.0
     for _ in range(CONTOUR_BISECTIONS):
         middle = (low + high) / 2
@@ -288,19 +304,19 @@ class MeasuredPoint:
 
     @property
     def predicted(self) -> float:
-        """The formula's speed-up at these values: simulated."""
+        """The formula's speed-up for these values (simulated)."""
         return speedup(self.alpha, self.gamma, self.c, self.verify)
 
 
 def measured_point(trace: Trace) -> MeasuredPoint | None:
-    """Return the point of a run; None if nothing was drafted or there is no baseline."""
+    """Return the measured point of a run; None if nothing was drafted or there is no baseline."""
     numbers, plain = metrics.summary(trace), trace.baseline
     rounds = [played for played in trace.rounds if _guesses(played) and played.committed]
     if plain is None or len(plain.seconds) < 2 or not rounds:
         return None
     if numbers["alpha"] is None or numbers["speedup"] is None:
         return None
-    baseline = mean(plain.seconds[1:])  # the first one is the prefill
+    baseline = mean(plain.seconds[1:])  # the first round is the prefill
     drafts = [played.proposed for played in rounds if played.proposed]
     levels = mean(max(draft.depths) for draft in drafts)
     return MeasuredPoint(

@@ -1,8 +1,8 @@
 """Measured costs of a public model's shape on one machine, with random weights.
 
 Random weights take as long as trained ones but produce meaningless text, so a file has seconds and
-bytes but no acceptance or speed-up. Speed-ups at an α that the visitor chooses are simulated here.
-The measurement is in specviz/bench/shapes.
+bytes, but no acceptance and no speed-up. The visitor chooses an α, and the speed-up is then
+simulated. The measurement is in specviz/bench/shapes.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from specviz.shipped import ASSETS, read_shipped_text
 from specviz.trace.codec import from_plain, to_plain
 
 KIND: Final = {"format": "specviz-shapes", "version": 1}
-FOLDER: Final = ASSETS / "cost" / "measured"  # the files that ship
-MAX_CHARACTERS: Final = 1 << 18  # characters of a file
-MAX_NAME: Final = 200  # characters of a name
-MAX_ENTRIES: Final = 64  # entries of a list
+FOLDER: Final = ASSETS / "cost" / "measured"  # paths of the files that ship with specviz
+MAX_CHARACTERS: Final = 1 << 18  # maximum characters of a file
+MAX_NAME: Final = 200  # maximum characters of a name
+MAX_ENTRIES: Final = 64  # maximum entries of a list
 
 
 class CostFileError(ValueError):
-    """A file without valid measured costs; the message is a sentence."""
+    """Raised if a file does not contain valid measured costs; the message is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class DrafterFacts:
     Attributes:
         name: Its key.
         title: Its name on the page.
-        about: Its size and its draft as a phrase.
+        about: Size of the drafter and kind of its draft, as a phrase.
         parameters: Number of its own parameters.
         bytes: Size of its own weights.
         guesses: Draft tokens per draft.
@@ -76,7 +76,7 @@ class RoundTimes:
         drafter: Its key.
         draft: Time to draft.
         check: Time of the target's pass over the draft.
-        rest: Time for distributions, verification and commit.
+        rest: Time for computing distributions, judging and committing.
     """
 
     drafter: str
@@ -93,7 +93,7 @@ class RoundTimes:
 
     @property
     def total(self) -> list[float]:
-        """Seconds of each round."""
+        """Seconds of each whole round."""
         return [sum(parts) for parts in zip(self.draft, self.check, self.rest, strict=True)]
 
 
@@ -105,8 +105,8 @@ class ContextCosts:
         context: Tokens in the cache.
         cache_bytes: Size of the target's cache.
         plain: Seconds per token of plain decoding, including the distribution and sampling.
-        passes: Bare target passes, by increasing number of tokens.
-        rounds: Rounds by drafter.
+        passes: Target passes alone, by increasing number of tokens.
+        rounds: Rounds of each drafter.
         peak_bytes: Peak memory on the device, if known.
     """
 
@@ -135,11 +135,11 @@ class ModelCosts:
     Attributes:
         name: Its key.
         title: Its name on the page.
-        shape: Its layers, widths and counts.
+        shape: Layers, widths and counts of the model.
         bytes: Size of its weights in memory, including packed copies.
         packing: How weights are packed; see models/products.py.
-        flops: Operations per second that the machine reached, as in `Sweep`.
-        bandwidth: Bytes per second that the machine reached, as in `Sweep`.
+        flops: Operations per second measured on the machine, as in `Sweep`.
+        bandwidth: Bytes per second measured on the machine, as in `Sweep`.
         drafters: The drafters that were measured.
         places: Costs by context length, increasing.
     """
@@ -186,7 +186,7 @@ class CostFile:
         dtype: As in `Sweep`.
         threads: As in `Sweep`.
         versions: As in `Sweep`.
-        seed: Seed of the random weights and of the order.
+        seed: Seed of the random weights and of the order of measurements.
         rounds: Number of planned measurements of each value.
         models: Costs by model.
         load: Load average before the measurement; None if the system does not report it.
@@ -223,7 +223,7 @@ class CostFile:
             raise ValueError("nothing was measured")
 
     def sweep(self, costs: ModelCosts, context_costs: ContextCosts) -> Sweep:
-        """Return a model's bare passes at one context length, with this machine's peaks."""
+        """Return a model's passes at one context length as a sweep, with the machine's peaks."""
         return Sweep(
             target=costs.title,
             shape=costs.shape,
@@ -260,7 +260,11 @@ class CostFile:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Parse the text of a file, which is not trusted. Raises CostFileError."""
+        """Parse the text of a file, which may come from anyone.
+
+        Raises:
+            CostFileError: If the file is not valid.
+        """
         if len(text) > MAX_CHARACTERS:
             raise CostFileError(f"A file of measured costs has at most {MAX_CHARACTERS >> 10} KiB.")
         try:
@@ -282,11 +286,11 @@ class CostFile:
 
 @dataclass(frozen=True, slots=True)
 class RoundCost:
-    """A drafter's round at one context length, in plain passes: medians.
+    """Medians of a drafter's round at one context length, in plain passes.
 
     Attributes:
-        draft: Drafting.
-        check: The target's pass over the draft.
+        draft: Time of drafting.
+        check: Time of the target's pass over the draft.
         rest: As in `RoundTimes`.
         levels: Depth of the draft.
     """
@@ -298,16 +302,16 @@ class RoundCost:
 
     @property
     def total(self) -> float:
-        """The whole round."""
+        """Time of the whole round."""
         return self.draft + self.check + self.rest
 
     @property
     def level(self) -> float:
-        """Time to draft one level: the formula's c."""
+        """Time to draft one level, which is c in the formula."""
         return self.draft / self.levels
 
     def speedup(self, alpha: float) -> float:
-        """Return the formula's speed-up at this acceptance: simulated.
+        """Return the speed-up by the formula at this α (simulated).
 
         For a tree, α is the probability that one of the siblings is accepted.
         """
@@ -316,7 +320,7 @@ class RoundCost:
 
     @property
     def break_even_alpha(self) -> float | None:
-        """The smallest α at which it is not slower than plain decoding; None if there is none."""
+        """The smallest α at which the drafter is not slower than plain decoding, or None."""
         if self.total > self.levels + 1:
             return None
         return formula.solve_alpha(self.total, self.levels) if self.total > 1.0 else 0.0
@@ -333,13 +337,17 @@ def round_cost(costs: ModelCosts, context_costs: ContextCosts, round: RoundTimes
 
 
 def shipped_paths(folder: Path = FOLDER) -> list[Path]:
-    """Return the paths of the files that ship, valid or not."""
+    """Return the paths of the shipped files, valid or not."""
     return sorted(folder.glob("*.json"))
 
 
 @cache
 def load_shipped(path: Path) -> CostFile:
-    """Read one of the files that ship. Raises BrokenFile."""
+    """Read a shipped file.
+
+    Raises:
+        BrokenFile: If it is damaged.
+    """
     return read_shipped_text(path, CostFile.from_text)
 
 

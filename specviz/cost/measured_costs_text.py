@@ -36,12 +36,12 @@ from specviz.cost.sweep import middle_half
 from specviz.cost.sweep_text import NOISY_SPREAD, describe_peaks
 from specviz.texts import text
 
-BUSY_LOAD: Final = 1.0  # load average above which the page mentions other work
-SHOWN_SIZES: Final = (8, 64)  # tokens of the passes named in the headline
+BUSY_LOAD: Final = 1.0  # load average above which the page says that the machine was busy
+SHOWN_SIZES: Final = (8, 64)  # numbers of tokens of the passes in the headline
 
 
 def describe_machine(file: CostFile) -> str:
-    """Name the machine, the dtype and the day."""
+    """Return the machine, the dtype and the day as text."""
     machine = f"{file.machine} ({file.processor})" if file.device == "cpu" else file.machine
     threads = f"{file.threads} thread{'' if file.threads == 1 else 's'}"
     parts = [machine, file.dtype, *([threads] if file.device == "cpu" else [])]
@@ -49,7 +49,7 @@ def describe_machine(file: CostFile) -> str:
 
 
 def describe_method(file: CostFile, costs: ModelCosts, context: ContextCosts) -> str:
-    """Say how it was measured, with memory use and the peaks that the roofline uses."""
+    """Return how it was measured, with memory use and the peaks that the roofline uses."""
     return text(
         "cost",
         "costs_method",
@@ -65,7 +65,7 @@ def describe_method(file: CostFile, costs: ModelCosts, context: ContextCosts) ->
 
 
 def caution(file: CostFile, context: ContextCosts) -> str:
-    """Say why the numbers may be unreliable; empty if there is no reason."""
+    """Return why the numbers may be unreliable; empty if there is no reason."""
     found = []
     if is_noisy(context):
         found.append(text("cost", "costs_noisy"))
@@ -77,7 +77,7 @@ def caution(file: CostFile, context: ContextCosts) -> str:
 
 
 def is_noisy(context: ContextCosts) -> bool:
-    """Whether the same work took very different times, as in `sweep_text.is_noisy`."""
+    """Return whether the same work took very different times, as in `sweep_text.is_noisy`."""
     spreads = []
     for times in _all_times(context):
         low, high = middle_half(times)
@@ -95,7 +95,7 @@ def headline(file: CostFile, costs: ModelCosts, context: ContextCosts) -> tuple[
 
 
 def summarize(file: CostFile, costs: ModelCosts, context: ContextCosts) -> str:
-    """Say how long larger passes take, in plain passes."""
+    """Return how long larger passes take, in plain passes."""
     sweep = file.sweep(costs, context)
     plain, known = sweep.plain, [one.tokens for one in context.passes if one.tokens > 1]
     if plain is None or not known:
@@ -115,14 +115,14 @@ def summarize(file: CostFile, costs: ModelCosts, context: ContextCosts) -> str:
 
 
 class DrafterRow(TypedDict):
-    """A drafter's round as it is shown, in plain passes except `draft` and `middle`, in ms.
+    """A drafter's round as shown, in plain passes; `draft` and `middle` are in ms.
 
     Attributes:
         draft: Median time of drafting.
-        middle: Its middle half.
-        even: The α from which drafting pays; simulated.
-        speedup: At the chosen α; simulated.
-        gains: Whether that is faster than plain decoding.
+        middle: First and third quartile of that time.
+        even: Break-even: the α from which drafting is faster than plain decoding; simulated.
+        speedup: Speed-up at the chosen α; simulated.
+        gains: Whether the speed-up is above 1.
     """
 
     title: str
@@ -140,7 +140,7 @@ class DrafterRow(TypedDict):
 
 
 def drafter_rows(costs: ModelCosts, context: ContextCosts, alpha: float) -> list[DrafterRow]:
-    """Return one row of text per drafter; its `speedup` and `even` are simulated, not measured.
+    """Return one row of text per drafter; only `speedup` and `even` are simulated.
 
     Args:
         costs: The model.
@@ -171,18 +171,18 @@ def _row(costs: ModelCosts, context: ContextCosts, one: RoundTimes, alpha: float
 
 
 def format_break_even(found: RoundCost) -> str:
-    """Format the smallest α at which drafting pays."""
+    """Format the smallest α at which drafting is not slower than plain decoding."""
     alpha = found.break_even_alpha
     return "never" if alpha is None else f"{alpha:.2f}"
 
 
 def _all_times(context: ContextCosts) -> list[list[float]]:
-    """Return the measurements of plain passes, of each pass size, and of rounds by drafter."""
+    """Return the measurements of plain passes, of each pass size, and of each drafter's rounds."""
     kinds = chain((p.seconds for p in context.passes), (one.total for one in context.rounds))
     return [context.plain, *kinds]
 
 
-# By kind of drafter: families in the published numbers, and the names of methods on Spec-Bench.
+# For each kind of drafter: families in the published numbers, and names of methods on Spec-Bench.
 FAMILIES: Final[Mapping[str, Sequence[str]]] = {
     "head": ("EAGLE", "EAGLE-2", "EAGLE-3"),
     "n-gram": ("n-gram",),
@@ -193,15 +193,20 @@ SPEC_BENCH_METHODS: Final[Mapping[str, Mapping[str, str]]] = {
     "n-gram": {"PLD": "n-gram"},
     "model": {"SpS": "draft model"},
 }
-UNSTATED_BATCH: Final = 6.0  # doublings: the smallest distance of a report without a batch size
+UNSTATED_BATCH: Final = 6.0  # in doublings: the smallest distance of a report without a batch size
 # Approximate batch sizes for a server's load, used only to rank reports.
 LOAD_BATCHES: Final[Mapping[str, int]] = {"light": 1, "heavy": 128}
-UNSTATED_MODEL: Final = 3.0  # doublings of model size: distance of a report without a model size
+UNSTATED_MODEL: Final = 3.0  # in doublings of model size: distance of a report without a model size
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The setup to look up. `kind` is a key of FAMILIES, `machine` the name of a preset."""
+    """The setup that reports are compared with.
+
+    Attributes:
+        kind: Kind of the drafter, a key of FAMILIES.
+        machine: Name of a machine's preset.
+    """
 
     kind: str
     batch: int
@@ -216,7 +221,7 @@ class ReportedSpeedup:
     Attributes:
         row_id: Its row on the page, such as "row-3" or "board-1-EAGLE".
         method: The drafter.
-        number: As published.
+        number: The speed-up as published.
         model: As the source states it.
         hardware: As the source states it.
         conditions: As the source states them.
@@ -237,7 +242,7 @@ class ReportedSpeedup:
 
 
 def nearest_report(wanted: Setup) -> ReportedSpeedup | None:
-    """Return the closest report, the first if several tie; None if there is none.
+    """Return the closest report, the first of equally close ones; None if there is none.
 
     There is none for the House models, which no publication uses.
     """
@@ -272,7 +277,7 @@ def distance(report: ReportedSpeedup, wanted: Setup) -> float:
     """
     wanted_model = sources.models()[wanted.model]
     size, other = wanted_model.shape.parameters / 1e9, parameters_in_name(report.model)
-    # Another model of the same size has distance 0.5.
+    # Another model of the same size counts as 0.5.
     model = 0.5 + abs(log2(other / size)) if other else UNSTATED_MODEL
     if wanted_model.title in report.model:
         model = 0.0
@@ -281,7 +286,7 @@ def distance(report: ReportedSpeedup, wanted: Setup) -> float:
 
 
 def _batches(report: ReportedSpeedup, batch: int) -> float:
-    """Return the doublings between two batch sizes, plus 1 if only a server's load is stated."""
+    """Return the doublings between two batch sizes, plus 1 if only a server's load is known."""
     if report.batch:
         return abs(log2(report.batch / batch))
     if report.load:
@@ -290,19 +295,19 @@ def _batches(report: ReportedSpeedup, batch: int) -> float:
 
 
 def parameters_in_name(model: str) -> float | None:
-    """Return the billions of parameters in a model's name, 13 for Vicuna-13B; else None."""
+    """Return the billions of parameters in a model's name, such as 13 in Vicuna-13B, or None."""
     found = re.search(r"(\d+(?:\.\d+)?)B\b", model)
     return float(found[1]) if found else None
 
 
 def same_machine(hardware: str, machine: str) -> bool:
-    """Whether a report's hardware is the preset's: H100 matches "4 × H100"."""
+    """Return whether a report's hardware is that of a preset; "4 × H100" is an H100, too."""
     chips = [part for part in machine.split("-") if any(map(str.isdigit, part))]
     return any(re.search(rf"\b{chip}\b", hardware, re.IGNORECASE) for chip in chips)
 
 
 def unstated_facts(report: ReportedSpeedup) -> list[str]:
-    """List the facts that the source does not state."""
+    """Return the facts that the source does not state."""
     unsaid = [("model", report.model), ("hardware", report.hardware)]
     missing = [name for name, text in unsaid if text == NOT_STATED]
     return missing if report.batch else [*missing, "batch"]

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 from specviz.cost import formula, tree_formula
 from specviz.cost.formula import check_not_negative, check_positive, check_probability
 
-BYTES_PER_NUMBER: Final[Mapping[str, int]] = {"fp32": 4, "bf16": 2, "fp16": 2}  # bytes of a number
+BYTES_PER_NUMBER: Final[Mapping[str, int]] = {"fp32": 4, "bf16": 2, "fp16": 2}  # bytes per number
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ModelShape:
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any]) -> Self:
-        """Return the shape that a config.json of transformers describes."""
+        """Return the shape described by a config.json of transformers."""
         try:
             heads = config["num_attention_heads"]
             return cls(
@@ -100,8 +100,9 @@ class ModelShape:
     def flops(self, tokens: int, context: int) -> float:
         """Return the operations of a pass over `tokens` new tokens after `context` cached ones.
 
-        A weight and a token take 2 operations. Attention takes 4 per head, head dimension, and pair
-        of a token with a position (2 for the score, 2 for the weighted sum), masked pairs included.
+        There are 2 operations per weight and token. Attention has 4 per head, head dimension, and
+        pair of a token and a position (2 for the score, 2 for the weighted sum), including masked
+        pairs.
         """
         check_not_negative("The number of tokens", tokens)
         check_not_negative("The context", context)
@@ -109,7 +110,7 @@ class ModelShape:
         return 2.0 * tokens * self.matrices + 4.0 * self.layers * self.heads * self.head_dim * pairs
 
     def weight_bytes(self, dtype: str) -> float:
-        """Return the bytes of weights that one pass reads, regardless of its number of tokens."""
+        """Return the bytes of weights that one pass reads, whatever its number of tokens."""
         return float(self._read * bytes_per_number(dtype))
 
     def cache_bytes(self, dtype: str) -> float:
@@ -126,13 +127,13 @@ def bytes_per_number(dtype: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """One device, by its data sheet.
+    """One device, as described in its data sheet.
 
     Attributes:
         name: Its name.
-        peak: By dtype, operations per second of dense matrix products.
+        peak: Operations per second of dense matrix products, by dtype.
         bandwidth: Bytes per second between device and memory.
-        memory: Bytes.
+        memory: Memory of the device, in bytes.
     """
 
     name: str
@@ -155,7 +156,7 @@ class Hardware:
         return self.peak[dtype]
 
     def ridge(self, dtype: str) -> float:
-        """Return the operations per byte at which a pass becomes compute-bound."""
+        """Return how many operations per byte make a pass compute-bound."""
         return self.peak_in(dtype) / self.bandwidth
 
 
@@ -168,10 +169,10 @@ class Serving:
         hardware: One device.
         dtype: Number format of weights and cache.
         context: Tokens in each sequence's cache before the pass.
-        cards: Devices that share the work evenly, with free communication.
-        overhead: Additional seconds per pass, such as for launches; 0 unless measured.
-        reading: Share of the peak bandwidth that is reached.
-        computing: Share of the peak arithmetic that is reached.
+        cards: Number of devices, which share the work evenly; communication is not counted.
+        overhead: Additional seconds per pass, such as for kernel launches; 0 unless measured.
+        reading: Share of the peak bandwidth that real programs reach.
+        computing: Share of the peak operations per second that real programs reach.
     """
 
     shape: ModelShape
@@ -206,19 +207,20 @@ class PassTime:
 
     @property
     def seconds(self) -> float:
-        """The longer of reads and arithmetic, which overlap, plus the overhead."""
+        """The longer of reads and arithmetic, which run at the same time, plus the overhead."""
         return max(self.memory, self.compute) + self.overhead
 
     @property
     def bound(self) -> Literal["memory", "compute"]:
-        """The limiting resource."""
+        """What limits the pass: memory or arithmetic."""
         return "memory" if self.memory >= self.compute else "compute"
 
 
 def pass_time(serving: Serving, batch: int, tokens: int = 1) -> PassTime:
     """Return the time of a pass over `tokens` new tokens for each of `batch` sequences.
 
-    It moves the weights once and, for each sequence, its cache once and the new entries.
+    The pass reads the weights once and, for each sequence, its cache once, and writes the new
+    entries.
     """
     check_positive("The batch size", batch)
     check_positive("The number of tokens", tokens)
@@ -234,7 +236,7 @@ def pass_time(serving: Serving, batch: int, tokens: int = 1) -> PassTime:
 
 
 def shared_pass_time(serving: Serving, batch: int, tokens: int) -> PassTime:
-    """Return the time of a pass over `tokens` new tokens in all of `batch` sequences together."""
+    """Return the time of a pass over `tokens` new tokens in total, for `batch` sequences."""
     check_positive("The batch size", batch)
     check_positive("The number of tokens", tokens)
     shape, cards = serving.shape, serving.cards
@@ -249,10 +251,10 @@ def shared_pass_time(serving: Serving, batch: int, tokens: int) -> PassTime:
 
 
 def free_tokens(serving: Serving, batch: int) -> int:
-    """Return how many tokens per sequence fit in a pass before it becomes compute-bound.
+    """Return how many tokens per sequence a pass can have before it becomes compute-bound.
 
-    The first one is the last committed token; the others are draft tokens, almost free to verify.
-    0 means that even plain decoding is compute-bound.
+    The first of these is the last committed token; the others are draft tokens, which take almost
+    no time to verify. 0 means that even plain decoding is compute-bound.
     """
 
     def bound(tokens: int) -> bool:
@@ -269,11 +271,11 @@ def memory_needed(serving: Serving, batch: int, tokens: int = 1) -> float:
 
 
 def fits_in_memory(serving: Serving, batch: int, tokens: int = 1) -> bool:
-    """Whether weights and caches fit in the memory of the devices."""
+    """Return whether weights and caches fit in the memory of the devices."""
     return memory_needed(serving, batch, tokens) <= serving.cards * serving.hardware.memory
 
 
-BATCHES: Final = tuple(2**power for power in range(10))  # 1 to 512
+BATCHES: Final = tuple(2**power for power in range(10))  # batch sizes from 1 to 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,9 +283,9 @@ class DraftPlan:
     """The drafts of a round.
 
     Attributes:
-        tokens: Mean tokens per round, the target's own included.
-        widths: Draft tokens by level; all 1 for a chain.
-        draft: The drafter's shape, with its own weights and cache; None if drafting costs nothing.
+        tokens: Mean tokens per round, including the target's own.
+        widths: Number of draft tokens in each level; 1 in a chain.
+        draft: The drafter's shape, with its own weights and cache; None if drafting takes no time.
     """
 
     tokens: float
@@ -299,14 +301,14 @@ class DraftPlan:
 
     @classmethod
     def chain(cls, alpha: float, gamma: int, draft: ModelShape | None = None) -> Self:
-        """Return a chain of γ draft tokens, each accepted with probability α."""
+        """Return the plan of a chain of γ draft tokens, each accepted with probability α."""
         return cls(formula.expected_tokens(alpha, gamma), (1,) * gamma, draft)
 
     @classmethod
     def tree(
         cls, parents: Sequence[int], keep: Sequence[float], draft: ModelShape | None = None
     ) -> Self:
-        """Return a tree; see `tree_formula` for the arguments."""
+        """Return the plan of a tree; see `tree_formula` for the arguments."""
         sizes = Counter(tree_formula.depths(parents))
         widths = tuple(sizes[level] for level in range(1, max(sizes) + 1))
         return cls(tree_formula.expected_tokens(parents, keep), widths, draft)
@@ -335,19 +337,19 @@ class Prediction:
 
     @property
     def speedup(self) -> float:
-        """Relative to plain decoding at the same batch size; below 1 it is slower."""
+        """Speed-up relative to plain decoding at the same batch size; below 1 if slower."""
         return formula.speedup_from_tokens(
             self.tokens, self.draft / self.plain, self.verify / self.plain
         )
 
     @property
     def tokens_per_second(self) -> float:
-        """Of the whole batch, with speculative decoding."""
+        """Tokens per second of the whole batch, with speculative decoding."""
         return self.batch * self.tokens / (self.draft + self.verify)
 
     @property
     def plain_tokens_per_second(self) -> float:
-        """Of the whole batch, with plain decoding."""
+        """Tokens per second of the whole batch, with plain decoding."""
         return self.batch / self.plain
 
 
@@ -357,7 +359,7 @@ def predict(serving: Serving, guessing: DraftPlan, batch: int) -> Prediction:
     drafting, needed = 0.0, memory_needed(serving, batch, checked)
     if guessing.draft and guessing.widths:
         drafter = replace(serving, shape=guessing.draft)
-        reads = (1, *guessing.widths[:-1])  # a level's pass reads the level before
+        reads = (1, *guessing.widths[:-1])  # each pass reads the level before
         drafting = sum(pass_time(drafter, batch, width).seconds for width in reads)
         needed += memory_needed(drafter, batch, checked)
     plain = pass_time(serving, batch).seconds
@@ -369,7 +371,7 @@ def predict(serving: Serving, guessing: DraftPlan, batch: int) -> Prediction:
 def best_chain(
     serving: Serving, alpha: float, batch: int, draft: ModelShape | None = None, limit: int = 32
 ) -> formula.Optimum:
-    """Return the chain length up to `limit` with the best speed-up, the smallest of equals."""
+    """Return the fastest chain of at most `limit` tokens; of equally fast ones, the shortest."""
     check_not_negative("The longest chain", limit)
     chains = [DraftPlan.chain(alpha, gamma, draft) for gamma in range(limit + 1)]
     gains = [predict(serving, chain, batch).speedup for chain in chains]
@@ -387,7 +389,7 @@ def best_gamma(
 
 
 def first_losing_batch(serving: Serving, guessing: DraftPlan, limit: int = 512) -> int | None:
-    """Return the smallest batch size at which speculation is slower; None if there is none."""
+    """Return the smallest batch size at which speculation is slower, or None if there is none."""
     sizes = range(1, limit + 1)
     return next(
         (b for b in sizes if predict(serving, guessing, b).speedup < 1.0 - formula.TOLERANCE), None

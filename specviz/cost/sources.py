@@ -40,8 +40,8 @@ class Source:
 
     Attributes:
         title: Title of the source.
-        url: A link, or the path of a file that ships.
-        evidence: How it was read; see EVIDENCE.
+        url: A link, or the path of a file that ships with specviz.
+        evidence: How the number was read; see EVIDENCE.
         note: What was found there.
     """
 
@@ -59,7 +59,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Hardware to choose from.
+    """A machine that visitors can choose.
 
     Attributes:
         name: Its key.
@@ -87,7 +87,7 @@ class Machine:
 
     @property
     def hardware(self) -> Hardware:
-        """The machine in the form that the roofline needs."""
+        """The machine as the roofline needs it."""
         return Hardware(self.title, self.peak, self.bandwidth, self.memory)
 
 
@@ -100,7 +100,7 @@ class Efficiency:
         title: Its name on the page.
         default: The share that predictions assume.
         low: The smallest share that the sources report.
-        high: The largest.
+        high: The largest share that they report.
         note: Where the default comes from.
         sources: Where the shares were read.
     """
@@ -121,7 +121,11 @@ class Efficiency:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model to choose from. `config` has the fields of its config.json that define its shape."""
+    """A model that visitors can choose.
+
+    Attributes:
+        config: Those fields of its config.json that define its shape.
+    """
 
     name: str
     title: str
@@ -139,14 +143,14 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One speed-up or acceptance rate from a paper or a blog, never measured by this program.
+    """A speed-up or acceptance rate from a paper or blog; never measured by this program.
 
     Attributes:
         method: The drafter family.
         says: One sentence about the number.
         low: The number, or the lower end of a range.
         high: The same number, or the upper end.
-        unit: "×", "× slower" or "%".
+        unit: Unit: "×", "× slower" or "%".
         model: As the source states it, or NOT_STATED.
         task: As the source states it, or NOT_STATED.
         hardware: As the source states it, or NOT_STATED.
@@ -197,10 +201,10 @@ class Acceptance:
         title: The drafter.
         on: The target.
         conditions: As the source states them.
-        drafter: "head" or "n-gram" if the roofline has such a drafter, else empty.
+        drafter: "head" or "n-gram" if the roofline can compute such a drafter, otherwise empty.
         source: Where it was read.
         alpha: α, if published.
-        tokens: Tokens per pass including the target's own, from which α follows by the formula.
+        tokens: Tokens per pass including the target's own, from which the formula computes α.
         gamma: Draft tokens in a chain, or levels of a tree; required if `tokens` is given.
         guesses: Draft tokens of a round, including a tree's siblings.
     """
@@ -226,20 +230,24 @@ class Acceptance:
 
     @property
     def effective_alpha(self) -> float:
-        """α as published, or derived from tokens per pass by the formula for a chain."""
+        """α as published, or computed from tokens per pass by the formula for a chain."""
         if self.alpha is not None:
             return self.alpha
         return formula.solve_alpha(self.tokens or 0.0, self.gamma or 0)
 
     @property
     def derived(self) -> bool:
-        """Whether α was derived instead of published."""
+        """Whether α was computed instead of published."""
         return self.alpha is None
 
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """A method on Spec-Bench. `tokens_per_pass` is its mean accepted tokens there."""
+    """The results of a method on Spec-Bench.
+
+    Attributes:
+        tokens_per_pass: Mean tokens per pass, called "mean accepted tokens" there.
+    """
 
     method: str
     speedups: list[float]
@@ -249,7 +257,11 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """One table of Spec-Bench: methods on one device. `speedups` are in the order of `tasks`."""
+    """A table of Spec-Bench: methods on one device.
+
+    Attributes:
+        tasks: Names of the tasks; `speedups` of the rows are in this order.
+    """
 
     origin: ClassVar[str] = "published"
     device: str
@@ -288,8 +300,8 @@ def models() -> dict[str, Model]:
 def smaller_models(name: str) -> dict[str, Model]:
     """Return the smaller models that can draft for this one, by name.
 
-    A draft model needs the target's tokenizer, which is recognized here by the size of the
-    vocabulary.
+    A draft model needs the target's tokenizer; here, equal vocabulary sizes count as the same
+    tokenizer.
     """
     target = models()[name].shape
     return {
@@ -308,7 +320,7 @@ def published_numbers() -> tuple[Published, ...]:
 
 @cache
 def boards() -> tuple[Board, ...]:
-    """Return the leaderboards of Spec-Bench."""
+    """Return the tables of Spec-Bench."""
     return _read("spec_bench", Board)
 
 
@@ -319,7 +331,7 @@ def acceptances() -> tuple[Acceptance, ...]:
 
 
 def _house_model(folder: str, name: str) -> Model:
-    """Return a House model in the form of shapes.json. Raises BrokenFile."""
+    """Return a House model in the format of shapes.json. Raises BrokenFile."""
     path = f"assets/models/{folder}/config.json"
     title = "House target" if folder == "target" else "House draft model"
     source = {"title": f"{title}, config.json", "url": path, "evidence": "S", "note": ""}
@@ -349,9 +361,9 @@ HEAD: Final = "head"
 
 
 def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
-    """Return the drafters for a model by name: title and shape; the shape is None if it is free."""
+    """Return the drafters for a model by name: title and shape; no shape if drafting is free."""
     target = models()[model].shape
-    head = replace(target, layers=1, tied=True)  # its output head is the target's own
+    head = replace(target, layers=1, tied=True)  # the output head is the target's own
     found: dict[str, tuple[str, ModelShape | None]] = {
         HEAD: ("One-layer head (EAGLE-1, -2, -3)", head),
         NGRAM: ("N-gram lookup (costs nothing)", None),
@@ -368,7 +380,7 @@ def at_default_efficiency(serving: Serving) -> Serving:
 
 
 def at_extremes(serving: Serving) -> list[Serving]:
-    """Return the same deployment at the least and at the most of each share that is reported."""
+    """Return the deployment twice: at the smallest and at the largest reported efficiencies."""
     reading, computing = (efficiencies()[name] for name in ("reading", "computing"))
     return [
         replace(serving, reading=read / 100, computing=compute / 100)

@@ -1,8 +1,8 @@
-"""A sweep: how long a target pass takes by its number of tokens, beside the machine's roofline.
+"""A sweep: how the duration of a target pass depends on its number of tokens.
 
-Only measurements are stored; other numbers are derived here, and only `predicted` is simulated. The
-peaks were measured on the same machine at the same time, not taken from a data sheet. The
-measurement is in specviz/bench/sweep.py.
+It is compared with the machine's roofline. Only measurements are stored; other numbers are computed
+here, and only `predicted` is simulated. The peaks were measured on the same machine at the same
+time, not taken from a data sheet. The measurement is in specviz/bench/sweep.py.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from specviz.cost.roofline import (
 from specviz.shipped import ASSETS, read_shipped_text
 from specviz.trace.codec import from_plain, to_plain
 
-# 1 is plain decoding; 5 and 17 are a chain of 4 draft tokens and a tree of 16, plus the root.
+# Numbers of tokens: 1 is plain decoding; 5 and 17 are a chain of 4 draft tokens and a tree of 16,
+# plus the root.
 SIZES: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 17, 24, 32, 48, 64)
 CONTEXT: Final = 128
 KIND: Final = {"format": "specviz-sweep", "version": 1}
@@ -38,12 +39,12 @@ DTYPES: Final = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
 class SweepError(ValueError):
-    """A file without a valid sweep; the message is a sentence."""
+    """Raised if a file does not contain a valid sweep; the message is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassSamples:
-    """Passes over `tokens` new tokens, with the seconds of each in the order measured."""
+    """Passes over `tokens` new tokens, with the seconds of each, in the order measured."""
 
     tokens: int
     seconds: list[float]
@@ -67,7 +68,7 @@ class Sweep:
         shape: Its layers, widths and counts.
         machine: Description of the machine.
         processor: Description of the processor.
-        dtype: By torch's name.
+        dtype: Number format, as torch names it.
         threads: Threads of torch.
         versions: Versions of packages.
         context: Tokens in the cache before each pass.
@@ -75,7 +76,7 @@ class Sweep:
         rounds: Number of passes planned for each size.
         flops: Operations per second of large matrix products, one number per product.
         bandwidth: Bytes per second when reading an array of the weights' size.
-        points: By increasing number of tokens, only sizes that were measured.
+        points: The passes, by increasing number of tokens; only sizes that were measured.
     """
 
     target: str
@@ -105,7 +106,7 @@ class Sweep:
 
     @cached_property
     def by_tokens(self) -> dict[int, float]:
-        """Median seconds of a pass, by tokens."""
+        """Median seconds of a pass, by its number of tokens."""
         return {point.tokens: point.median for point in self.points}
 
     @property
@@ -116,17 +117,17 @@ class Sweep:
 
     @property
     def plain(self) -> float | None:
-        """Seconds of a plain pass, that is, over one token; None if it was not measured."""
+        """Seconds of a plain pass, which has one token; None if it was not measured."""
         return self.by_tokens.get(1)
 
     def passes(self, tokens: int) -> float | None:
-        """Return a pass over `tokens` tokens in plain passes; None if one was not measured."""
+        """Return how many plain passes a pass over `tokens` tokens takes; None if not measured."""
         seconds, plain_pass = self.by_tokens.get(tokens), self.plain
         return seconds / plain_pass if seconds and plain_pass else None
 
     @property
     def peaks(self) -> tuple[float, float] | None:
-        """The highest operations and bytes per second measured; None until both were measured."""
+        """The highest measured operations and bytes per second; None until both were measured."""
         return (max(self.flops), max(self.bandwidth)) if self.flops and self.bandwidth else None
 
     def predicted(self, tokens: int, overhead: float = 0.0) -> PassTime | None:
@@ -144,19 +145,19 @@ class Sweep:
     def share_of_memory_speed(self) -> float | None:
         """Share of the measured bandwidth that a plain pass reaches; None if unknown.
 
-        Its bytes are the weights, and the keys and values of the context.
+        The pass reads the weights, and the keys and values of the context.
         """
         line, seconds = self.predicted(1), self.plain
         return line.memory / seconds if line and seconds else None
 
     def excess(self, tokens: int) -> float | None:
-        """Return the seconds by which a pass exceeded the roofline; None if unknown."""
+        """Return by how many seconds a pass took longer than the roofline; None if unknown."""
         seconds, line = self.by_tokens.get(tokens), self.predicted(tokens)
         return None if seconds is None or line is None else seconds - line.seconds
 
     @property
     def overhead(self) -> float | None:
-        """Seconds by which a plain pass exceeds the roofline; None if unknown."""
+        """By how many seconds a plain pass takes longer than the roofline; None if unknown."""
         return self.excess(1)
 
     def to_text(self) -> str:
@@ -165,7 +166,11 @@ class Sweep:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Parse the text of a file. Raises SweepError with a sentence."""
+        """Parse the text of a file.
+
+        Raises:
+            SweepError: With a sentence, if it is not a valid sweep.
+        """
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as problem:
@@ -181,7 +186,11 @@ class Sweep:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a file. Raises SweepError with a sentence."""
+        """Read a file.
+
+        Raises:
+            SweepError: With a sentence, if it is not a valid sweep.
+        """
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as problem:
@@ -190,7 +199,11 @@ class Sweep:
 
     @classmethod
     def shipped(cls) -> Self:
-        """Read the sweep of the House target that ships. Raises BrokenFile."""
+        """Read the shipped sweep of the target House.
+
+        Raises:
+            BrokenFile: If the file is damaged.
+        """
         return read_shipped_text(SHIPPED_FILE, cls.from_text)
 
     def write(self, path: Path) -> None:
@@ -198,7 +211,7 @@ class Sweep:
         path.write_text(self.to_text(), encoding="utf-8")
 
     def facts(self) -> dict[str, Any]:
-        """Return derived numbers for programs: times by tokens, and the overhead."""
+        """Return numbers for programs: times by tokens, and the overhead."""
         rows = [
             {
                 "tokens": point.tokens,

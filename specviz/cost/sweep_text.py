@@ -1,6 +1,6 @@
-"""A sweep as sentences and table rows: the cost of a pass in plain passes, and where time goes.
+"""A sweep as sentences and table rows: the cost of larger passes, and what takes the time.
 
-The sentences follow from the numbers of the sweep; their wording is in texts/cost.jinja.
+The sentences are computed from the sweep; their wording is in texts/cost.jinja.
 """
 
 from __future__ import annotations
@@ -20,12 +20,17 @@ from specviz.texts import text
 
 DRAFTS: Final = ((5, "a draft of 4 tokens"), (17, "a tree of 16"))  # tokens of the pass, and name
 LARGEST_PASS: Final = SIZES[-1]
-NOISY_SPREAD: Final = 0.3  # middle half / median; above it, the machine was not quiet
-ABOUT_THE_SAME: Final = 1.5  # gaps within this factor count as equal
+NOISY_SPREAD: Final = 0.3  # maximum (quartile 3 − quartile 1) / median on an idle machine
+ABOUT_THE_SAME: Final = 1.5  # gaps whose ratio is below this count as equal
 
 
 class SweepRow(TypedDict):
-    """A pass as it is shown, times in ms. guesses: draft tokens. middle: of half of the times."""
+    """A pass as it is shown; times are in ms.
+
+    Attributes:
+        guesses: Number of draft tokens.
+        middle: First and third quartile of the times.
+    """
 
     tokens: int
     guesses: int
@@ -36,13 +41,14 @@ class SweepRow(TypedDict):
 
 
 class SweepFacts(TypedDict):
-    """A sweep in sentences and table rows; a sentence is empty where there is nothing to say.
+    """A sweep in sentences and table rows; sentences that do not apply are empty.
 
     Attributes:
         where: The model and the machine.
         how: How it was measured.
-        restless: Times vary too much: `answer` says so, and `caution` what came out.
-        must: What a draft must yield.
+        restless: Whether times vary too much; then `answer` says so, and `caution` gives the
+            results.
+        must: How many tokens a draft must add to pay for its verification.
     """
 
     where: str
@@ -64,7 +70,7 @@ def sweep_facts(sweep: Sweep, here: bool = True) -> SweepFacts:
 
     Args:
         sweep: The measurements.
-        here: Whether it was measured on this machine just now.
+        here: Whether the sweep was just measured on this machine.
     """
     quiet = not is_noisy(sweep)
     head, after = summarize(sweep, here), caution(sweep)
@@ -85,14 +91,14 @@ def sweep_facts(sweep: Sweep, here: bool = True) -> SweepFacts:
 
 
 def describe_machine(sweep: Sweep) -> str:
-    """Name the model, the machine, the dtype and the threads."""
+    """Return the model, the machine, the dtype and the threads as text."""
     machine = f"{sweep.machine} ({sweep.processor})" if sweep.processor else sweep.machine
     threads = f"{sweep.threads} thread{'' if sweep.threads == 1 else 's'}"
     return f"{title_of(sweep.target)} · {machine} · {sweep.dtype} · {threads}"
 
 
 def describe_method(sweep: Sweep) -> str:
-    """Say how it was measured, with the peaks that the roofline uses."""
+    """Return how it was measured, with the peaks that the roofline uses."""
     counts = [len(point.seconds) for point in sweep.points]
     if not counts:
         return ""
@@ -107,7 +113,7 @@ def describe_method(sweep: Sweep) -> str:
 
 
 def describe_peaks(sweep: Sweep) -> str:
-    """Name the peaks that the roofline uses; empty if they were not measured."""
+    """Return the peaks that the roofline uses as text; empty if they were not measured."""
     if sweep.peaks is None:
         return ""
     flops, bandwidth = map(format_rate_prefix, sweep.peaks)
@@ -115,7 +121,7 @@ def describe_peaks(sweep: Sweep) -> str:
 
 
 def caution(sweep: Sweep) -> str:
-    """Say why the numbers may be unreliable; empty if there is no reason."""
+    """Return why the numbers may be unreliable; empty if there is no reason."""
     if is_noisy(sweep):
         return text("cost", "sweep_noisy")
     if sweep.points and not sweep.complete:
@@ -124,7 +130,7 @@ def caution(sweep: Sweep) -> str:
 
 
 def is_noisy(sweep: Sweep) -> bool:
-    """Whether passes of the same size took very different times."""
+    """Return whether passes of the same size took very different times."""
     spreads = []
     for point in sweep.points:
         low, high = middle_half(point.seconds)
@@ -133,7 +139,7 @@ def is_noisy(sweep: Sweep) -> bool:
 
 
 def summarize(sweep: Sweep, here: bool = True) -> str:
-    """Say how long larger passes take, in plain passes."""
+    """Return how long larger passes take, in plain passes."""
     known = [(size, cost) for size, _ in DRAFTS if (cost := sweep.passes(size)) is not None]
     if not known:
         return text("cost", "sweep_too_little" if sweep.points else "sweep_nothing")
@@ -145,7 +151,7 @@ def summarize(sweep: Sweep, here: bool = True) -> str:
 
 
 def required_tokens(sweep: Sweep) -> str:
-    """Say how many tokens a draft must yield to pay for its verification."""
+    """Return how many tokens a draft must add to pay for its verification."""
     known = [(name, cost) for n, name in DRAFTS if (cost := sweep.passes(n)) is not None]
     costly = [(name, format_passes(cost)) for name, cost in known if cost > 1.0]
     if not known:
@@ -159,7 +165,7 @@ def required_tokens(sweep: Sweep) -> str:
 
 
 def memory_sentence(sweep: Sweep, here: bool = True) -> str:
-    """Say which share of the memory bandwidth a plain pass reaches, and on which machine."""
+    """Return which share of the memory bandwidth a plain pass reaches, and on which machine."""
     share = sweep.share_of_memory_speed
     if share is None:
         return ""
@@ -169,7 +175,7 @@ def memory_sentence(sweep: Sweep, here: bool = True) -> str:
 
 
 def overhead_sentence(sweep: Sweep) -> str:
-    """Say by how much a plain pass exceeds the roofline."""
+    """Return by how much a plain pass takes longer than the roofline."""
     seconds, line, overhead = sweep.plain, sweep.predicted(1), sweep.overhead
     if seconds is None or line is None or overhead is None:
         return ""
@@ -191,7 +197,7 @@ def overhead_sentence(sweep: Sweep) -> str:
 
 
 def overhead_growth_sentence(sweep: Sweep) -> str:
-    """Say how the gap to the roofline changes up to the largest pass."""
+    """Return how the difference from the roofline changes up to the largest pass."""
     small, large = sweep.overhead, sweep.excess(LARGEST_PASS)
     if small is None or large is None or small <= 0.0:
         return ""

@@ -1,10 +1,11 @@
-"""The speed-up formula for draft trees: a round yields one token per node on the accepted path.
+"""The speed-up formula for draft trees: a round adds one token per node on the accepted path.
 
-A tree is its list of parents, as in `DraftTree`: node 0 is the last committed token with parent -1;
-every other node is a draft token, comes after its parent, and siblings are in the order tried. A
-node's probability is that of being the accepted child, given that its parent was accepted. At most
-one sibling is accepted, so the probabilities of siblings sum to at most 1. Levels are assumed
-independent, as in Sequoia (2402.12374), which is an approximation for real models.
+A tree is given by its list of parents, as in `DraftTree`: node 0 is the last committed token, with
+parent -1; every other node is a draft token and comes after its parent; siblings are in the order
+in which they are tested. The probability of a node is the probability that it is the accepted child
+if its parent was accepted. At most one sibling is accepted, so the probabilities of siblings sum to
+at most 1. Levels are assumed independent, as in Sequoia (2402.12374), which is an approximation for
+real models.
 """
 
 from __future__ import annotations
@@ -17,24 +18,24 @@ from specviz.cost import formula
 from specviz.cost.formula import check_not_negative, check_probability
 from specviz.trace.depths import node_depths
 
-SLACK = 1e-9  # floating-point sums of probabilities may exceed 1 by this much
+SLACK = 1e-9  # sums of probabilities may exceed 1 by this much, because of rounding
 
 
 def expected_tokens(parents: Sequence[int], keep: Sequence[float]) -> float:
-    """Return the mean tokens per round: the sum of `path_probabilities`, root included.
+    """Return the mean tokens per round: the sum of `path_probabilities`, including the root.
 
     A chain with equal probabilities gives 1 + α + … + α^γ.
 
     Args:
         parents: The tree.
-        keep: By node, the probability that it is the accepted child, given that its parent was
+        keep: For each node, the probability that it is the accepted child if its parent was
             accepted; the value for node 0 is ignored.
     """
     return sum(path_probabilities(parents, keep))
 
 
 def path_probabilities(parents: Sequence[int], keep: Sequence[float]) -> list[float]:
-    """Return, by node, the probability that it is on the accepted path."""
+    """Return, for each node, the probability that it is on the accepted path."""
     _check_probabilities(parents, keep)
     chances = [1.0]
     for node, parent in enumerate(parents):
@@ -44,7 +45,7 @@ def path_probabilities(parents: Sequence[int], keep: Sequence[float]) -> list[fl
 
 
 def acceptance_by_depth(parents: Sequence[int], keep: Sequence[float]) -> list[float]:
-    """Return, for each length from 1, the probability that at least that many are accepted."""
+    """Return, for each length from 1, the probability that at least this many are accepted."""
     levels = depths(parents)
     found = [0.0] * max(levels)
     for level, value in zip(levels, path_probabilities(parents, keep), strict=True):
@@ -54,24 +55,24 @@ def acceptance_by_depth(parents: Sequence[int], keep: Sequence[float]) -> list[f
 
 
 def acceptance_by_position(parents: Sequence[int], chances: Sequence[float]) -> list[float]:
-    """Return the probability by node, if it depends only on the node's rank among its siblings.
+    """Return each node's probability, if it depends only on the rank among siblings.
 
     Args:
         parents: The tree.
-        chances: By rank; ranks beyond have probability 0.
+        chances: Probability of each rank; further ranks have probability 0.
     """
     ranks = sibling_ranks(parents)
     return [1.0, *(chances[rank] if rank < len(chances) else 0.0 for rank in ranks[1:])]
 
 
 def depths(parents: Sequence[int]) -> list[int]:
-    """Return, by node, its distance from the root."""
+    """Return, for each node, its distance from the root."""
     _check_order(parents)
     return node_depths(parents)
 
 
 def regular_tree_tokens(chances: Sequence[float], depth: int) -> float:
-    """Return the mean tokens per round of a full tree, which equals a chain with α = Σ chances."""
+    """Return the mean tokens per round of a full tree, as of a chain with α = Σ chances."""
     return formula.expected_tokens(_sum_siblings(chances), depth)
 
 
@@ -89,13 +90,13 @@ def full_tree(widths: Sequence[int]) -> list[int]:
 def best_tree(chances: Sequence[float], nodes: int, depth: int | None = None) -> list[int]:
     """Return the tree of this size with the most expected tokens.
 
-    A child's path probability never exceeds its parent's, so taking the likeliest node each time is
-    optimal.
+    A child's path probability is never larger than its parent's, so it is optimal to take the most
+    probable node each time.
 
     Args:
-        chances: Acceptance by rank among siblings, not increasing.
+        chances: Acceptance by rank among siblings, in descending order.
         nodes: Number of draft tokens; the tree is smaller if `depth` allows fewer.
-        depth: The most levels; None for no limit.
+        depth: Maximum number of levels; None for no limit.
     """
     check_not_negative("The number of draft tokens", nodes)
     _sum_siblings(chances)
@@ -119,7 +120,7 @@ def best_tree(chances: Sequence[float], nodes: int, depth: int | None = None) ->
 
 
 def sibling_ranks(parents: Sequence[int]) -> list[int]:
-    """Return, by node, its rank among its siblings."""
+    """Return, for each node, its rank among its siblings."""
     _check_order(parents)
     seen: dict[int, int] = {}
     ranks = []

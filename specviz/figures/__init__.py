@@ -1,5 +1,5 @@
 """Figures as plain data in pixels, and draft trees as the page draws them.
 
-Colours are names such as `--p`, which the page resolves, so a figure serves the light and the dark
-theme. Traces have names, too, so a frame's figure can be sent as a patch of the one before.
+Colours are names of CSS variables such as `--p`, so a figure works in the light and the dark theme.
+Plotly traces have names, too, so a frame's figure can be sent as a patch of the previous one.
 """

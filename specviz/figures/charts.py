@@ -19,13 +19,13 @@ from specviz.frames.scene import Figure, flat
 
 
 class DrawnFrame(FrameParts):
-    """All that the screen shows at a step."""
+    """Everything that the screen shows at a step, with the tree drawn."""
 
     tree: DrawnTree
 
 
 def add_figures(frame: Frame) -> DrawnFrame:
-    """Add to a frame how its tree is drawn and, if its panel has a chart, the figure."""
+    """Add the drawn tree to a frame and, if its panel has a chart, the figure."""
     drawn = cast("DrawnFrame", dict(frame))
     drawn["tree"] = step_tree(frame["tree"])
     panel = frame["panel"]
@@ -51,7 +51,7 @@ NUMBER_WIDTH: Final = 64
 GUESS_HEIGHT: Final = 32
 TOKEN_HEIGHT: Final = 22
 MAX_ROWS: Final = 12
-BARS: Final = (  # of a guess: key, y within its row, and colours of fill, outline and number
+BARS: Final = (  # a guess's marks: key, y within its row, colours of fill, outline and number
     ("p", 8.0, "--p", "--p", "--p-ink"),
     ("q", 21.0, "--q", "--q-line", "--q-ink"),
     ("soft", GUESS_HEIGHT / 2, "rgba(0,0,0,0)", "--dead", "--ink2"),
@@ -59,19 +59,19 @@ BARS: Final = (  # of a guess: key, y within its row, and colours of fill, outli
 )
 
 
-GAP: Final = "\u00a0\u00a0"  # between a bar and its label; plotly trims plain spaces
+GAP: Final = "\u00a0\u00a0"  # between a bar and its label; plotly removes ordinary spaces
 
 
 def guesses_figure(panel: Mapping[str, Any]) -> Figure:
-    """Chart one row per guess: q once it is drafted, and p (or its softmax) once it is scored.
+    """Draw one row per guess: q once it is drafted, p (or the softmax) once it is scored.
 
-    The drafter's confidence, where there is no q, has a paler bar.
+    If there is no q, a paler bar shows the drafter's confidence.
     """
     rows: Sequence[Row] = panel["rows"]
     shown = rows[:MAX_ROWS] if panel.get("scored") else rows[-MAX_ROWS:]
     has_q = any("q" in row for row in rows)
     data: dict[str, Trace] = {"20-words": _labels([_guess(row) for row in shown], GUESS_HEIGHT)}
-    for at, row in enumerate(shown):  # make space for a second line under a repeated token
+    for at, row in enumerate(shown):  # adds space for a second line under a repeated token
         if "after" in row:
             data["20-words"]["y"][at] = at * GUESS_HEIGHT + 9
     data["21-after"] = texts(_after(shown), 12, "middle left")
@@ -86,9 +86,9 @@ def guesses_figure(panel: Mapping[str, Any]) -> Figure:
 
 
 def distribution_figure(panel: Mapping[str, Any]) -> Figure:
-    """Chart the distribution that a bonus or plain token is sampled from, one bar per token.
+    """Draw the distribution that a bonus or plain token is sampled from, one bar per token.
 
-    The sampled token's bar is filled. Outlines, if any, are the softmax at temperature 1.
+    The sampled token's bar is filled. Outlines, if any, show the softmax at temperature 1.
     """
     rows: Sequence[Row] = panel["rows"][: MAX_ROWS + 2]
     places = [at * TOKEN_HEIGHT + TOKEN_HEIGHT / 2 for at in range(len(rows))]
@@ -132,7 +132,7 @@ def _guess(row: Row) -> tuple[str, str]:
 
 
 def _after(rows: Sequence[Row]) -> list[tuple[float, float, str, str]]:
-    """Label repeated tokens with the token that each of them follows."""
+    """Label tokens that occur several times with the token before each of them."""
     named = [(at, flat(row["after"])) for at, row in enumerate(rows) if "after" in row]
     max_width = LABEL_WIDTH - 10
     return [
@@ -148,7 +148,7 @@ def _token(row: Row) -> tuple[str, str]:
 
 
 def _labels(words: Sequence[tuple[str, str]], pitch: float) -> Trace:
-    """Return labels that end where the bars begin."""
+    """Return labels, right-aligned to where the bars begin."""
     rows = [(0.0, at * pitch + pitch / 2, text + GAP, ink) for at, (text, ink) in enumerate(words)]
     return texts(rows, 13, "middle left")
 

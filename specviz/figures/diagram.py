@@ -13,7 +13,7 @@ from typing import Any, Final
 
 WIDTH: Final = 360
 HEIGHT: Final = 132
-LINE: Final = 13  # pixels from one line of words to the next
+LINE: Final = 13  # pixels from one line of text to the next
 
 
 Box = Sequence[Any]
@@ -61,7 +61,7 @@ def _arrow(start: Box, end: Box) -> str:
 def _facing(start: Box, end: Box) -> tuple[Point, Point]:
     left, top, width, height = start[:4]
     to_left, to_top, to_width, to_height = end[:4]
-    if to_left >= left + width or to_left + to_width <= left:  # beside
+    if to_left >= left + width or to_left + to_width <= left:  # the boxes are beside each other
         right = to_left >= left + width
         y = max(top, to_top) / 2 + min(top + height, to_top + to_height) / 2
         return (left + width if right else left, y), (to_left if right else to_left + to_width, y)

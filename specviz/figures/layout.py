@@ -3,7 +3,8 @@
 A first child continues its parent's row; every other child opens a new row. The Step tab shows a
 window of at most COLUMNS positions and ROWS branches around the cursor, and counts the nodes
 outside it (`window_layout`). Trees and Cost show whole trees, with columns as wide as their widest
-pill (`tree_layout`). Places are in pixels: the left end of a pill and its middle's height.
+pill (`tree_layout`). A pill is the box that shows a node's token. Places are in pixels: the left
+end of a pill, and the y of its middle.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ import networkx as nx
 from specviz.figures.plot import Point, short
 from specviz.trace.depths import node_depths
 
-COLUMNS: Final = 6  # in addition to the root's column
+COLUMNS: Final = 6  # number of columns in addition to the root's
 ROWS: Final = 7
-PAGE: Final = 5  # columns by which the window moves
-ROW_HEIGHT: Final = 32  # from one row to the next, in a whole tree
-BARS_HEIGHT: Final = 12  # below a pill
-GAP: Final = 60  # between columns: room for a number of seven characters on an edge
+PAGE: Final = 5  # number of columns by which the window moves
+ROW_HEIGHT: Final = 32  # distance between rows in a whole tree
+BARS_HEIGHT: Final = 12  # space below a pill
+GAP: Final = 60  # space between columns: a number of seven characters fits on an edge
 MARGIN: Final = 10
-HEAD_WIDTH: Final = 68  # of the root's column with the gap after it, for "last token"
-HEADER_HEIGHT: Final = 24  # above the first row, for the positions
+HEAD_WIDTH: Final = 68  # minimum width of the root's column with the gap after it, for "last token"
+HEADER_HEIGHT: Final = 24  # space above the first row, for the positions
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A node's cell in the window; column 0 is the root's."""
+    """The cell of a node in the window; column 0 is the root's."""
 
     column: int
     row: int
@@ -42,10 +43,10 @@ class WindowLayout:
     """The part of a tree that is shown.
 
     Attributes:
-        cells: By node, its cell; nodes outside the window are missing.
+        cells: Cell of each node; nodes outside the window are missing.
         first: Depth of column 0.
-        deeper: Nodes to the right of the window.
-        lower: Nodes below the window.
+        deeper: Number of nodes to the right of the window.
+        lower: Number of nodes below the window.
     """
 
     cells: Mapping[int, Cell]
@@ -60,7 +61,7 @@ class WindowLayout:
 
 
 class LayoutData(TypedDict):
-    """A TreeLayout as the page reads it."""
+    """A TreeLayout in the form that the page reads."""
 
     places: dict[str, tuple[float, float]]
     heads: list[tuple[float, str]]
@@ -71,13 +72,13 @@ class LayoutData(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class TreeLayout:
-    """Places in pixels.
+    """The layout of a whole tree, in pixels.
 
     Attributes:
-        places: By node.
+        places: Place of each node.
         heads: Where each column starts, and its position in the text.
-        width: Of everything.
-        height: Of everything.
+        width: Total width.
+        height: Total height.
         trunk: How far below a pill its edges to other rows begin.
     """
 
@@ -88,7 +89,7 @@ class TreeLayout:
     trunk: float = 0
 
     def to_json(self) -> LayoutData:
-        """Return it as the page reads it."""
+        """Return the layout in the form that the page reads."""
         return {
             "places": {str(node): (short(x), short(y)) for node, (x, y) in self.places.items()},
             "heads": [(short(x), name) for x, name in self.heads],
@@ -97,7 +98,10 @@ class TreeLayout:
 
 
 def tree_graph(edges: Iterable[tuple[int, int]]) -> Any:
-    """Return the graph of a tree. edges: from parent to child, siblings in the order tried."""
+    """Return the graph of a tree, given its edges from parent to child.
+
+    Siblings are in the order in which they are tested.
+    """
     graph = nx.DiGraph()
     graph.add_node(0)
     graph.add_edges_from(edges)
@@ -108,7 +112,7 @@ def window_layout(parents: Mapping[int, int], focus: int) -> WindowLayout:
     """Lay out the window in which depth `focus` is visible.
 
     Args:
-        parents: Parent by node, without the root, which is node 0.
+        parents: Parent of each node but the root, which is node 0.
         focus: The depth that must be visible.
     """
     graph = tree_graph((parent, node) for node, parent in sorted(parents.items()))
@@ -127,7 +131,7 @@ def window_layout(parents: Mapping[int, int], focus: int) -> WindowLayout:
 
 
 def window_start(focus: int) -> int:
-    """Return the depth of the window's first column, which moves by whole pages."""
+    """Return the depth of the window's first column, so that the window moves by whole pages."""
     pages = max(0, -(-(focus - COLUMNS) // PAGE))
     return pages * PAGE
 
@@ -153,8 +157,8 @@ def tree_layout(
     """Lay out a whole tree.
 
     Args:
-        parents: By node, its parent, as in `DraftTree`.
-        widths: By node, the width of its pill with its mark.
+        parents: Parent of each node, as in `DraftTree`.
+        widths: Width of each node's pill with its mark.
         gap: The space between columns.
         deepest: Deeper nodes are left out, but keep their columns.
         bars: The height of the bars below each pill.

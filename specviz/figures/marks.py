@@ -1,7 +1,8 @@
-"""Marks, white-space glyphs, icons and states: their SVG paths and colours, declared only here.
+"""SVG paths and colours of marks, white-space glyphs, icons and states.
 
-The page gets them through `shared/given.js` and the style sheet that `state_rules` returns. Colours
-are names such as `--p`, which the page's style sheet defines for the light and the dark theme.
+They are defined only here. The page gets them through `shared/given.js` and the style sheet that
+`state_rules` returns. Colours are names such as `--p`, which the page's style sheet defines for the
+light and the dark theme.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypedDict
 
-# A path of a drawing, and how it is painted: a class of the page's style sheet.
+# An SVG path, and how it is painted: a class of the page's style sheet.
 Stroke = tuple[str, str]
 LINE: Final = "sv-line"
 FILL: Final = "sv-fill"
 
-MARKS: Final[Mapping[str, list[Stroke]]] = {  # on a 12 by 12 grid
+MARKS: Final[Mapping[str, list[Stroke]]] = {  # on a grid of 12 by 12
     "accepted": [("M2 6.5 4.8 9.3 10.2 2.9", LINE)],
     "rejected": [("M2.4 2.4 9.6 9.6M9.6 2.4 2.4 9.6", LINE)],
     "unreached": [("M4.2 6a1.8 1.8 0 1 0 3.6 0a1.8 1.8 0 1 0-3.6 0", FILL)],
@@ -25,7 +26,7 @@ MARKS: Final[Mapping[str, list[Stroke]]] = {  # on a 12 by 12 grid
     ],
 }
 
-ICONS: Final[Mapping[str, list[Stroke]]] = {  # of buttons, on a 16 by 16 grid
+ICONS: Final[Mapping[str, list[Stroke]]] = {  # icons of buttons, on a grid of 16 by 16
     "first": [("M3 3v10M13 3.2 6 8l7 4.8z", "sv-both")],
     "back": [("M10.5 3 5.5 8l5 5", LINE)],
     "play": [("M4.5 2.8v10.4L13.2 8z", FILL)],
@@ -35,20 +36,20 @@ ICONS: Final[Mapping[str, list[Stroke]]] = {  # of buttons, on a 16 by 16 grid
 }
 
 
-PILL_HEIGHT: Final = 26  # of a token in a tree
-MARK_WIDTH: Final = 16  # by which a mark widens it
+PILL_HEIGHT: Final = 26  # size of a mark in a tree
+MARK_WIDTH: Final = 16  # by how much a mark widens the pill
 LEAST_WIDTH: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Glyph:
-    """A character of white space made visible.
+    """The drawing that makes a character of white space visible.
 
     Attributes:
-        width: Of its drawing.
-        height: Of its drawing.
-        path: Its line.
-        advance: Where a tree's next character starts, from where the glyph starts.
+        width: Width of the drawing.
+        height: Height of the drawing.
+        path: SVG path of its line.
+        advance: Distance from the start of the glyph to the next character in a tree.
         rise: How far the drawing reaches above the middle of a tree's line of text.
     """
 
@@ -69,17 +70,17 @@ GLYPHS: Final[Mapping[str, Glyph]] = {
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a token of a draft tree is drawn in some state. Colours are names.
+    """How a token of a draft tree is drawn in one state; colours are names.
 
     Attributes:
-        fill: Of its pill.
-        line: Of its outline, if it has one.
-        width: Of its outline, in pixels.
-        dash: Of its outline; solid if empty.
-        ink: Of its word.
-        mark: Of its mark.
-        edge: Of the edge that leads to it.
-        struck: Whether its word is struck through.
+        fill: Colour of the pill.
+        line: Colour of the outline, if there is one.
+        width: Width of the outline, in pixels.
+        dash: Dash pattern of the outline; solid if empty.
+        ink: Colour of the word.
+        mark: Colour of the mark.
+        edge: Colour of the edge that leads to the pill.
+        struck: Whether the word is struck through.
     """
 
     fill: str
@@ -93,7 +94,7 @@ class State:
 
 
 STATES: Final[Mapping[str, State]] = {
-    # of a round
+    # states in a round
     "waiting": State("--bg", "--line2", 1.25),
     "accepted": State("--b-soft", mark="--b-ink", edge="--b"),
     "rejected": State("--rejected-soft", "--rejected-line", 1.5, edge="--rejected", struck=True),
@@ -102,7 +103,7 @@ STATES: Final[Mapping[str, State]] = {
     "bonus": State("--p-soft", "--p", 1.25, mark="--p-ink", edge="--p"),
     "plain": State("--panel", "--line2", 1.25, edge="--p"),
     "slot": State("--bg", "--dead", 1.5, "2 3", edge="--dead"),
-    # of a tree that grows
+    # states in a tree that grows
     "root": State("none"),
     "reading": State("--btn", "--btn", 1, ink="--btn-ink"),
     "frontier": State("--raise", "--ink", 2),
@@ -110,7 +111,7 @@ STATES: Final[Mapping[str, State]] = {
     "fresh": State("--panel", "--ink2", 1.5),
     "kept": State("--line", "--ink2", 1),
     "dropped": State("--bg", "--dead", 1, "3 2", ink="--ink3"),
-    # of a tree that is ranked another way
+    # states in a tree that is ranked in another way
     "gained": State("--ink", "--ink", 1, ink="--bg"),
     "lost": State("--bg", "--ink", 2.5, struck=True),
     "tied": State("--bg", "--ink", 2, "2 2"),
@@ -118,7 +119,7 @@ STATES: Final[Mapping[str, State]] = {
 
 
 def state_rules() -> str:
-    """Return the style rules of all states, for the trees and for keys that explain them."""
+    """Return the style rules of all states, for trees and for their legends."""
     return "\n".join(_rules(name, state) for name, state in STATES.items())
 
 
@@ -144,7 +145,7 @@ def _colour(name: str) -> str:
 
 
 class Pill(TypedDict):
-    """Sizes of a token in a tree."""
+    """Sizes of a token's pill in a tree."""
 
     height: int
     mark: int
@@ -152,12 +153,12 @@ class Pill(TypedDict):
 
 
 class Marks(TypedDict):
-    """What the page's modules need of this.
+    """What the page's modules need from this module.
 
     Attributes:
-        GLYPHS: The view box and the paths of each.
+        GLYPHS: View box and paths of each glyph.
         RISES: See `Glyph.rise`.
-        STRUCK: The states whose word is struck through.
+        STRUCK: The states in which the word is struck through.
     """
 
     PILL: Pill

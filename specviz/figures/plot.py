@@ -26,7 +26,7 @@ OTHER_WIDTH: Final = 600
 WIDE_WIDTH: Final = 1300
 
 
-@lru_cache(8192)  # bounded, since visitors' tokens change
+@lru_cache(8192)  # limited, since tokens of visitors change
 def width(text: str, size: float) -> float:
     """Return the width of one line of text, in the unit of `size`."""
     return sum(map(_advance, text)) * size / 1000
@@ -54,7 +54,7 @@ Point = tuple[float, float]
 
 
 class TraceDefaults(TypedDict):
-    """What the page adds to every trace without a type, so that frames do not repeat it."""
+    """Properties that the page adds to every trace without a type, so that frames are smaller."""
 
     type: Literal["scatter"]
     mode: str
@@ -66,19 +66,19 @@ FONT: Final = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 
 
 def escaped(text: str) -> str:
-    """Escape a text for plotly, which reads labels as pseudo-HTML and would swallow <s>."""
+    """Escape a text for plotly, which would parse <s> in a label as a tag and drop it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 @dataclass(slots=True)
 class Batch:
-    """Many shapes drawn as one trace; a gap (None) separates two shapes."""
+    """Several shapes drawn as one trace, separated by gaps (None)."""
 
     x: list[float | None] = field(default_factory=list)
     y: list[float | None] = field(default_factory=list)
 
     def add(self, points: Sequence[Point]) -> None:
-        """Add a shape by its corners in order."""
+        """Add a shape, given by its corners in order."""
         if self.x:
             self.x.append(None)
             self.y.append(None)
@@ -99,7 +99,7 @@ class Batch:
 
 
 def short(value: float) -> float:
-    """Round to a tenth of a pixel; whole numbers as int, which is shorter in JSON."""
+    """Round to a tenth of a pixel; whole numbers become int, which is shorter in JSON."""
     tenth = round(value, 1)
     return int(tenth) if tenth == int(tenth) else tenth
 

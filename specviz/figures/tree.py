@@ -1,6 +1,6 @@
-"""A draft tree as the page draws it: each word cut to its pill, places, and facts to hover over.
+"""A draft tree as the page draws it: words that fit their pills, places, and hover texts.
 
-The browser's half is `ui/shared/draft_tree.js`, which draws Step's trees, Trees' and Cost's.
+In the browser, `ui/shared/draft_tree.js` draws the trees of the tabs Step, Trees and Cost.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from specviz.frames.tree import GuessNode, Node, Slot, Tree, TreeState
 from specviz.texts import Piece
 
 FONT_SIZE: Final = 14
-PADDING: Final = 16  # of a pill, at both sides together
+PADDING: Final = 16  # padding of a pill, both sides together
 MAX_WORD_WIDTH: Final = 56
-FALLBACK_FACTOR: Final = 1.14  # DejaVu Sans, the fallback, is wider than Arial by this factor
+FALLBACK_FACTOR: Final = 1.14  # DejaVu Sans, the fallback font, is wider than Arial by this factor
 
-WIDTH: Final = 640  # of Step's tree
+WIDTH: Final = 640  # maximum width of a word in Step's tree
 COLUMN_WIDTH: Final = 92
 STEP_ROW_HEIGHT: Final = 47
 TOP: Final = 33
@@ -45,7 +45,7 @@ class Label(TypedDict):
     """How a word is drawn in its pill, in pixels.
 
     Attributes:
-        at: By piece that is drawn, its distance from the word's start.
+        at: For each piece that is drawn, its distance from the word's start.
         end: Distance of the word's end.
         pill: Width of its pill without a mark.
         cut: The text of the last piece, if it had to be shortened.
@@ -58,7 +58,7 @@ class Label(TypedDict):
 
 
 def label(word: Word, max_width: float = MAX_WORD_WIDTH) -> Label:
-    """Say how a word is drawn, cut to `max_width` pixels."""
+    """Return how a word is drawn, shortened to `max_width` pixels."""
     at: list[float] = []
     shortened: str | None = None
     x = 0.0
@@ -100,21 +100,25 @@ def whole_tree(
     deepest: int | None = None,
     bars: float = 0,
 ) -> TreeLayout:
-    """Lay out a whole tree by the labels of its nodes, each with room for a mark or with bars."""
+    """Lay out a whole tree, given its nodes' labels, each with space for a mark or for bars."""
     mark = 0 if bars else MARK_WIDTH
     widths = [max(LEAST_WIDTH, each["pill"] + mark) for each in labels]
     return tree_layout(parents, widths, gap, deepest, bars)
 
 
 class DrawnNode(GuessNode):
-    """A guess as it is drawn; facts: lines to hover over."""
+    """A guess as it is drawn.
+
+    Attributes:
+        facts: Lines of its hover text.
+    """
 
     label: Label
     facts: list[str]
 
 
 class DrawnSlot(Slot):
-    """The place of the round's last token as it is drawn."""
+    """The position of the round's last token as it is drawn."""
 
     label: Label
 
@@ -133,7 +137,11 @@ class WindowData(LayoutData):
 
 
 class DrawnTree(TreeState):
-    """A tree as it is drawn; label: of the root."""
+    """A tree as it is drawn.
+
+    Attributes:
+        label: Label of the root.
+    """
 
     nodes: dict[str, DrawnNode]
     slot: NotRequired[DrawnSlot]
@@ -142,7 +150,7 @@ class DrawnTree(TreeState):
 
 
 def step_tree(tree: Tree) -> DrawnTree:
-    """Add to a frame's `tree` what drawing it takes: labels, facts, and the window's layout."""
+    """Add to a frame's tree what is needed to draw it: labels, hover texts, and the layout."""
     where = window_layout(dict(enumerate(tree["shape"], 1)), _focus(tree))
     drawn = cast("DrawnTree", {key: value for key, value in tree.items() if key != "shape"})
     drawn["nodes"] = {number: _drawn_node(node) for number, node in tree["nodes"].items()}
@@ -161,7 +169,7 @@ def _drawn_node(node: Node) -> DrawnNode:
 
 
 def _focus(tree: Tree) -> int:
-    """Return the depth that must be visible: of the slot, else the guess being judged or added."""
+    """Return the depth that must be visible: of the last token, else of the guess being judged."""
     if "slot" in tree:
         return tree["slot"]["depth"]
     if "here" in tree:
@@ -188,12 +196,12 @@ def _step_layout(tree: Tree, where: WindowLayout) -> TreeLayout:
 
 
 def _at(cell: Cell) -> Point:
-    """Return the left end and the vertical middle of a pill."""
+    """Return the left end of a pill in this cell, and the y of its middle."""
     return float(cell.column * COLUMN_WIDTH), float(TOP + (cell.row + 1) * STEP_ROW_HEIGHT)
 
 
 def facts(node: Mapping[str, Any]) -> list[str]:
-    """Return what to say of a guess: its numbers, and the target's likeliest next tokens."""
+    """Return the hover text of a guess: its numbers, and the target's most probable next tokens."""
     state = STATE_NAMES.get(node["is"], node["is"])
     lines = [f"{flat(node['w'])} at +{node['depth']}, {state}"]
     known = [f"{name} {format_nonzero(node[name])}" for name in ("p", "q") if name in node]

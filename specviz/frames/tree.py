@@ -212,7 +212,7 @@ class Chip(HasState):
     node: NotRequired[int]
 
 
-TextPart = TypedDict("TextPart", {"is": PieceKind, "t": str})  # a piece of the prompt, by author
+TextPart = TypedDict("TextPart", {"is": PieceKind, "t": str})  # a piece of the prompt, with author
 
 
 class TurnBlock(TypedDict):

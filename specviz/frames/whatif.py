@@ -1,4 +1,4 @@
-""" "What if?": what another value of one u (a coin) would change.
+"""What if a random number u (a coin) were different: the next event, and what can change.
 
 Only the next event is certain. Everything after it needs a new run, in which u is set by hand (see
 `Settings.coins`). Some u accepts a guess unless its probability is 0, and some u rejects it unless

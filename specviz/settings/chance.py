@@ -1,8 +1,8 @@
 """Reproducible random numbers: each u is a hash of (seed, round, purpose, node).
 
-So a run can be repeated exactly, tests are deterministic, and no two decisions share a number.
-(Without the round in the key, block verification would be lossy.)
-The page calls these numbers coins. Standard library only.
+So a run can be repeated exactly, tests are deterministic, and no two decisions use the same number.
+(Without the round in the key, block verification would be lossy.) On the page, these numbers are
+called coins. Standard library only.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-DRAFT: Final = "draft"  # samples the candidate at a node from the drafter's distribution q
-JUDGE: Final = "judge"  # decides whether the candidate at a node is accepted
-FINAL: Final = "final"  # samples the one token that the target adds to a round
-BASELINE: Final = "baseline"  # samples a token of plain decoding
+DRAFT: Final = "draft"  # to sample the candidate at a node from the drafter's distribution q
+JUDGE: Final = "judge"  # to decide whether the candidate at a node is accepted
+FINAL: Final = "final"  # to sample the one token that the target adds to a round
+BASELINE: Final = "baseline"  # to sample a token of plain decoding
 
 
 def random_u(seed: int, round: int, purpose: str, node: int) -> float:
@@ -27,7 +27,7 @@ def random_u(seed: int, round: int, purpose: str, node: int) -> float:
 
 
 def u_key(round: int, purpose: str, node: int) -> str:
-    """Return the key under which a number can be set by hand, like "3 judge 2"."""
+    """Return the key under which a number can be set by hand, such as "3 judge 2"."""
     return f"{round} {purpose} {node}"
 
 
@@ -38,7 +38,7 @@ class Chance:
     Attributes:
         seed: The run's seed.
         round: The round's number.
-        chosen: Numbers set by hand ("what if?"), by `u_key`. All others are computed.
+        chosen: Numbers set by hand ("what if?"), with keys from `u_key`. All others are computed.
     """
 
     seed: int

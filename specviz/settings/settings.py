@@ -1,10 +1,12 @@
-"""The settings of a run, checked when they are created, their summary, and their options.
+"""The settings of a run, their summary in words, and their command-line options.
 
-`specs` defines the meaning, default and range of each setting; this module checks settings that
-depend on each other. The page builds the summary in the browser while settings change, from the
-same specs: see `ROWS` of `specviz.ui.step.form`. Standard library only.
+Settings are checked when they are created. `specs` defines the meaning, default and range of each
+setting; this module checks settings that depend on each other. While settings change, the page
+builds the summary in the browser from the same specs: see `ROWS` in `specviz.ui.step.form`.
+Standard library only.
 
-`add_settings` offers them to argparse, for the command line and for the lanes of a race.
+`add_settings` adds them as options to an argparse parser, for the command line and for the lanes of
+a race.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def max_gamma(siblings: Sequence[int]) -> int:
 
 
 def _names(chosen: Any) -> list[str]:
-    """Return the names of a dataclass's settings, without those inside `sampling`."""
+    """Return the names of a dataclass's settings, except those inside `sampling`."""
     return [f.name for f in fields(chosen) if f.name != "sampling"]
 
 
@@ -87,7 +89,7 @@ def check_each(chosen: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How logits become a distribution: temperature, then top-k, then top-p, as in transformers.
+    """How logits are converted to a distribution: temperature, top-k, top-p, in this order.
 
     Temperature 0 keeps only the top token; top_k 0 and top_p 1 keep every token.
     """
@@ -106,19 +108,19 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Return whether the temperature is 0, so that only the top token has probability."""
+        """Whether the temperature is 0, so that only the top token has probability."""
         return self.temperature == 0
 
     @property
     def cuts(self) -> bool:
-        """Return whether top-k or top-p may remove tokens."""
+        """Whether top-k or top-p may remove tokens."""
         return self.top_k > 0 or self.top_p < 1.0
 
     def fit(self, vocab_size: int) -> None:
         """Check that top-k is not larger than the vocabulary.
 
         Raises:
-            BadSettings: It is larger.
+            BadSettings: top-k is larger.
         """
         sentence = (
             f"Top-k {self.top_k:,} is larger than the vocabulary of {vocab_size:,} tokens; "
@@ -136,12 +138,12 @@ class Settings:
     Attributes:
         siblings: Number of guesses after a node at each depth, beginning with the root. It is 1 for
             depths beyond the end of the list, so an empty list is a chain.
-        rank_paths: The tree's shape as paths of ranks; if empty, `siblings` is used.
-        confidence: A guess with a lower probability is still verified, but nothing is drafted
-            after it. So the rules remain exact.
+        rank_paths: The shape of the tree as paths of ranks; if empty, `siblings` is used.
+        confidence: A guess with a lower probability is still verified, but nothing is drafted after
+            it. (If it were dropped, rules would no longer be exact.)
         rule: A name in `specviz.verification.RULES`, or "auto".
         chat: "auto" means "chat" if the target's tokenizer has a chat template, otherwise "raw".
-        coins: Random numbers set by hand ("what if?"), by `chance.u_key`.
+        coins: Random numbers set by hand ("what if?"), with keys from `chance.u_key`.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
@@ -183,7 +185,7 @@ class Settings:
         require(not raw, "Raw text has no system turn: remove the system text or send a chat.")
 
     def at_depth(self, layers: int) -> Self:
-        """Return settings with the defaults that depend on the target's number of layers."""
+        """Return settings with defaults that depend on the target's number of layers."""
         rows = [row for row in map(find_spec, _names(self)) if row.at_depth is not None]
         undecided = [row for row in rows if getattr(self, row.name) == row.default]
         return replace(
@@ -192,7 +194,7 @@ class Settings:
 
     @property
     def branches(self) -> bool:
-        """Return whether a node can have two guesses after it; otherwise the draft is a chain."""
+        """Whether a node can have more than one guess after it; otherwise the draft is a chain."""
         reached = self.gamma if self.schedule == "fixed" else MAX_GAMMA
         return max(self.siblings[:reached], default=1) > 1
 
@@ -238,12 +240,12 @@ def summarize(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -
 def summary_parts(
     settings: Mapping[str, Any], reads: Sequence[str] | None = None
 ) -> list[tuple[str, str]]:
-    """Return the parts of the summary as pairs of a setting's name and its text."""
+    """Return the parts of the summary as pairs: a setting's name and its text."""
     return _summary(SETTING_SPECS, settings, reads)
 
 
 def summarize_draft(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
-    """Summarize only the settings of the draft (tree, depth, budget); may be empty."""
+    """Return the settings of the draft (tree, depth, budget) in a few words; may be empty."""
     rows = [row for row in SETTING_SPECS if row.group == "drafting"]
     return " · ".join(words for _, words in _summary(rows, settings, reads))
 
@@ -251,7 +253,7 @@ def summarize_draft(settings: Mapping[str, Any], reads: Sequence[str] | None = N
 def _summary(
     rows: Sequence[SettingSpec], settings: Mapping[str, Any], reads: Sequence[str] | None
 ) -> list[tuple[str, str]]:
-    """Return the name and text of each setting that no other setting replaces."""
+    """Yield the name and text of each setting, except those that another setting replaces."""
     values = {**settings, **settings.get("sampling", {})}
     words_by_name = {
         row.name: row.summary_text(values[row.name])
@@ -265,13 +267,13 @@ def _summary(
 
 
 def is_relevant(row: SettingSpec, reads: Sequence[str] | None) -> bool:
-    """Return whether a setting affects the run: it applies to all runs or the drafter reads it."""
+    """Return whether a setting affects the run: it affects all runs, or the drafter reads it."""
     if row.group != "drafting" or row.name in READ_BY_ALL:
         return True
     return not row.rarely_read if reads is None else row.name in reads
 
 
-MIN_PREFIX: Final = 3  # characters of a prefix for which a longer name is suggested
+MIN_PREFIX: Final = 3  # minimum length of a prefix for which a longer name is suggested
 
 
 def did_you_mean(typed: str, known: Iterable[str]) -> str:
@@ -283,7 +285,7 @@ def did_you_mean(typed: str, known: Iterable[str]) -> str:
     return f" Did you mean {names[found[0]]!r}?" if found else ""
 
 
-MAX_COUNT: Final = 1000  # prompts per domain, and repeats per prompt
+MAX_COUNT: Final = 1000  # number of prompts per domain, and of repeats per prompt
 
 
 def option_group(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGroup:
@@ -295,7 +297,7 @@ def option_group(parser: argparse.ArgumentParser, heading: str) -> argparse._Arg
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add an option for every setting. The drafter's default applies to an option left out."""
+    """Add an option for every setting; if it is not given, the drafter's default applies."""
     for row in SETTING_SPECS:
         group = option_group(parser, row.heading)
         either = group.add_mutually_exclusive_group() if row.flags else None
@@ -329,14 +331,14 @@ def _metavar(row: SettingSpec) -> str:
 
 
 def _help(row: SettingSpec) -> str:
-    """Return the help text, followed by the range unless the placeholder shows it."""
+    """Return the help text, followed by the range if the placeholder does not show it."""
     if isinstance(row.kind, Choice):
         return f"{row.help} ({', '.join(row.kind.words)})" if row.example else row.help
     return f"{row.help} ({row.kind.range})" if row.kind.range else row.help
 
 
 def option_type(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Wrap a parser of text as an argparse type that keeps the parser's error message."""
+    """Wrap a parser as an argparse type that keeps the parser's error message."""
 
     def convert(text: str) -> Any:
         try:
@@ -369,7 +371,7 @@ def number_type(noun: str, kind: ValueType) -> Callable[[str], Any]:
 
 
 def prompt_type(text: str) -> str:
-    """Return the text of a prompt option; an argparse type that refuses invalid UTF-8."""
+    """Return the text of a prompt option; as an argparse type, it refuses invalid UTF-8."""
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise argparse.ArgumentTypeError("the prompt is not UTF-8")
     return text

@@ -27,10 +27,10 @@ Candidates = Literal["sampled", "greedy"]
 ChatMode = Literal["auto", "chat", "raw"]
 Group = Literal["drafting", "sampling", "run", "prompt"]
 MAX_GAMMA: Final = 64
-MAX_GUESSES: Final = 128  # in a whole tree, which the target scores in one pass
+MAX_GUESSES: Final = 128  # maximum guesses in a whole tree, which the target scores in one pass
 SEEDS: Final = Integer(-(2**63), 2**63 - 1, words="fit in 64 bits")
 MIN_TEMPERATURE: Final = 1e-30  # small, but float32 logits divided by it are finite in float64
-# The names of the verification rules, and their titles on the page.
+# The verification rules, with their titles on the page.
 RULES: Final = (
     ("auto", "Automatic: the lossless rule that fits"),
     ("block", "Block verification (chains)"),
@@ -56,20 +56,20 @@ class SettingSpec:
         name: The name of its field in `Settings` or `Sampling`.
         kind: The type of its values.
         default: The default value.
-        noun: Its name in sentences.
+        noun: The setting's name in sentences.
         help: A one-line description for the command line and the page.
         label: The label of its field on the page; empty if it has no field there.
         group: The group on the page. All settings of "sampling" are fields of `Sampling`.
         slider: Minimum, maximum and step of a slider; None for a text field.
         placeholder: The placeholder of a text field.
-        example: The value's placeholder in the command line's help.
-        brief: Its text in a run's summary, with {} for the value; empty to leave it out.
-        replaces: The setting whose text it replaces in the summary.
-        rarely_read: Whether few drafters read it; the summary then has it only for those.
-        read_by_all: Whether it applies with every drafter, because the engine reads it.
+        example: Placeholder of the value in the help of the command line.
+        brief: Text in a run's summary, with {} for the value; empty if it is left out.
+        replaces: The setting whose text is replaced by this one's in the summary.
+        rarely_read: Whether only a few drafters read it; the summary then shows it only for those.
+        read_by_all: Whether it affects runs of all drafters, because the engine reads it.
         at_depth: Computes the default from the target's number of layers.
-        flags: Values that each have a flag instead of one option with a value, and the flags' help.
-        heading: The heading of its option in the command line's help.
+        flags: Values that have a flag each instead of one option, with the flags' help.
+        heading: Heading above the option in the help of the command line.
     """
 
     name: str
@@ -108,12 +108,12 @@ class SettingSpec:
         return self.kind.text(value, " ") if isinstance(value, list) else value
 
     def summary_text(self, value: Any) -> str:
-        """Return its text in a run's summary; empty if the summary leaves it out."""
+        """Return the text in a run's summary; empty if the summary leaves it out."""
         words = self.kind.brief(value) if self.brief else ""
         return self.brief.replace("{}", words) if words else ""
 
 
-# In the order of a run's summary. The page shows them by group.
+# Settings in the order of a run's summary; the page shows them by group.
 SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
     SettingSpec(
         "temperature",
@@ -385,7 +385,7 @@ READ_BY_ALL: Final = tuple(row.name for row in SETTING_SPECS if row.read_by_all)
 
 
 def find_spec(name: str) -> SettingSpec:
-    """Return the spec of a setting. Raises KeyError for an unknown name."""
+    """Return the spec of a setting. Raises KeyError if there is none."""
     return {row.name: row for row in SETTING_SPECS}[name]
 
 
@@ -396,5 +396,5 @@ def default(name: str) -> Any:
 
 
 def page_fields(group: Group) -> Iterator[SettingSpec]:
-    """Yield the settings with a field in this group of the page."""
+    """Yield the settings of a group that have a field on the page."""
     return (row for row in SETTING_SPECS if row.group == group and row.label)

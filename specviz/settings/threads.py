@@ -1,9 +1,10 @@
-"""Shorten the time that idle compute threads spin before they sleep. Call before importing torch.
+"""Shorten the time that idle compute threads spin before they sleep.
 
-By default OpenMP's threads spin for about a millisecond, many times the length of a small
-operation. If another process is busy, one of two threads is then often descheduled while the
-other occupies its core by spinning: a pass of the bundled target takes ten times as long. A short
-spin costs little on an idle machine (tests/load/waiting.py measures both).
+This has to be called before torch is imported. By default, OpenMP's threads spin for about a
+millisecond, many times as long as a small operation takes. If another process is busy, one of two
+threads is then often descheduled while the other occupies its core by spinning: a pass of the
+shipped target takes ten times as long. A short spin costs little on an idle machine
+(tests/load/waiting.py measures both).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 from collections.abc import MutableMapping
 from typing import Final
 
-SPIN_COUNT: Final = "10000"  # iterations: a few microseconds, the gap between two operations
+SPIN_COUNT: Final = "10000"  # iterations: a few microseconds, the time between two operations
 OPENBLAS_TIMEOUT: Final = "OPENBLAS_THREAD_TIMEOUT"
 USER_VARIABLES: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 
@@ -35,7 +36,7 @@ def shorten_busy_wait(environment: MutableMapping[str, str] = os.environ) -> Non
 def original_environment(environment: MutableMapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment without the variables that `shorten_busy_wait` set.
 
-    Other decoders run with it, so their speed is not affected.
+    Other programs that are measured run in this environment, so their speed is not affected.
     """
     added = {"GOMP_SPINCOUNT": SPIN_COUNT, "KMP_BLOCKTIME": "0"}
     ours = added.items() <= environment.items() and "OMP_WAIT_POLICY" not in environment

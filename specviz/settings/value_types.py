@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Final, Protocol
 from specviz.settings.published_trees import PUBLISHED_TREES
 
 NUMBERS: Final = re.compile(r"([0-9]{1,3}([\s,]+[0-9]{1,3})*)?")
-U_KEY: Final = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # see chance.u_key
+U_KEY: Final = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # see `chance.u_key`
 
 
 class BadSettings(ValueError):
-    """A setting is not valid; the message is a sentence for the user."""
+    """Raised if a setting is not valid; the message is a sentence for the user."""
 
 
 def require(fits: bool, sentence: str) -> None:
@@ -32,12 +32,12 @@ def parse_integer(name: str, value: Any) -> int:
     """Parse a whole number from text or from a form's number.
 
     Raises:
-        BadSettings: It is not a whole number.
+        BadSettings: If it is not a whole number.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,40}\s*", value):
-        return int(value)  # exact, where a float would round a long seed
+        return int(value)  # exact; a float would round a long seed
     number = parse_number(name, value)
     require(number == int(number), f"{name} must be a whole number, not {value}.")
     return int(number)
@@ -85,7 +85,7 @@ def parse_paths(name: str, text: Any) -> list[list[int]]:
 
 
 class ValueType(Protocol):
-    """The type of a setting's values. `noun` is the setting's name in error messages."""
+    """The type of a setting's values; `noun` is the setting's name in error messages."""
 
     @property
     def name(self) -> str:
@@ -113,7 +113,7 @@ class ValueType(Protocol):
         """Format a value as a user would type it, with `space` between the items of a list."""
 
     def brief(self, value: Any) -> str:
-        """Format a value for a run's summary; empty if the summary leaves it out."""
+        """Format a value for a run's summary; empty if it is not shown there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Number:
         most: The upper limit; None if there is none.
         above: Whether the value must be above `least`.
         below: Whether the value must be below `most`.
-        words: A predicate like "fit in 64 bits", used instead of limits with too many digits.
+        words: A predicate such as "fit in 64 bits", used instead of limits with too many digits.
     """
 
     least: float
@@ -143,7 +143,7 @@ class Number:
         return f"{least} to {'below ' if self.below else ''}{self.most:,}"
 
     def contains(self, value: float) -> bool:
-        """Return whether the number is in the range; NaN is not."""
+        """Return whether a number is in the range; NaN is not."""
         low = value > self.least if self.above else value >= self.least
         return low and (self.most is None or value < self.most or value == self.most != self.below)
 
@@ -237,7 +237,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class RuleName(Choice):
-    """A rule's name and its parameters, like "typical:0.09,0.3"; the first name is the default.
+    """A rule's name and its parameters, such as "typical:0.09,0.3"; the first name is the default.
 
     Names and parameters are checked when the rule is created; see `trace.rule_specs.parse_rule`.
     """
@@ -249,11 +249,11 @@ class RuleName(Choice):
         require(isinstance(value, str), f"{noun} must be a word, not {value!r:.40}.")
 
     def parse(self, noun: str, value: Any) -> Any:
-        """Implement `ValueType.parse`: empty text is the first name."""
+        """Implement `ValueType.parse`: an empty text gives the first name."""
         return value.strip() or self.words[0] if isinstance(value, str) else value
 
     def brief(self, value: Any) -> str:
-        """Implement `ValueType.brief`: the first name is left out."""
+        """Implement `ValueType.brief`: the first name is not shown."""
         return "" if value == self.words[0] else str(value)
 
 
@@ -265,7 +265,7 @@ class IntegerList:
         least: The smallest number allowed.
         most: The largest number allowed.
         longest: The maximum length of the list.
-        each: A clause about one number, with {} for the range.
+        each: A clause about a single number, with {} for the range.
     """
 
     name: ClassVar = "wholes"
@@ -300,7 +300,7 @@ class IntegerList:
         return f",{space}".join(map(str, value))
 
     def brief(self, value: Any) -> str:
-        """Implement `ValueType.brief`: a list of ones is a chain and is left out."""
+        """Implement `ValueType.brief`: a list of ones is a chain and is not shown."""
         return "·".join(map(str, value)) if any(n > 1 for n in value) else ""
 
 
@@ -323,7 +323,7 @@ class RankPathList:
         require(fits, f"{noun} must be lists of whole numbers such as [[0], [0, 1]].")
 
     def parse(self, noun: str, value: Any) -> list[list[int]]:
-        """Implement `ValueType.parse`: also accepts the name of a published tree."""
+        """Implement `ValueType.parse`: the name of a published tree is accepted, too."""
         known = PUBLISHED_TREES.get(str(value or "").strip())
         return [list(path) for path in known.paths] if known else parse_paths(noun, value)
 
@@ -366,13 +366,13 @@ class Text:
         return str(value)
 
     def brief(self, value: Any) -> str:
-        """Implement `ValueType.brief`: only mentions that there is a system text."""
+        """Implement `ValueType.brief`: only says that there is a system text."""
         return "system text" if value else ""
 
 
 @dataclass(frozen=True, slots=True)
 class UniformOverrides:
-    """Random numbers in [0, 1) set by hand, by `chance.u_key`; only the page can set them."""
+    """Random numbers in [0, 1) set by hand, by the key of `chance.u_key`; only on the page."""
 
     name: ClassVar = "coins"
 
@@ -396,5 +396,5 @@ class UniformOverrides:
         return str(value)
 
     def brief(self, value: Any) -> str:
-        """Implement `ValueType.brief`: overrides are described elsewhere."""
+        """Implement `ValueType.brief`: these numbers are described elsewhere."""
         return ""

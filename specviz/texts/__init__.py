@@ -3,15 +3,13 @@
 Each tab or subject has one file of macros, such as `step.jinja`, and each macro is one sentence.
 Python chooses the macro and formats the numbers; the template has all the words:
 
-    {% macro bonus(kept, coin, token) %}
-    All {{ kept|count("guess", "guesses") }} were accepted. The coin u = {{ coin }} selects
-    {{ token }} from p.
-    {% endmacro %}
+    {% macro bonus(kept, coin, token) %} All {{ kept|count("guess", "guesses") }} were accepted. The
+    coin u = {{ coin }} selects {{ token }} from p. {% endmacro %}
 
     say("step", "bonus", kept=3, coin=number("0.43", "u"), token=word(pieces))
 
-A value may be a part (a number with its colour, a token's chip) or a list of parts, which appear
-unchanged in the result. Line ends and indentation count as one space. Integers get thousands
+A value may be a part (a number with its colour, a token's chip) or a list of parts; the result
+contains parts unchanged. Line ends and indentation count as one space. Integers get thousands
 separators; floats must be formatted by the caller.
 """
 
@@ -62,14 +60,14 @@ class GlyphPiece(TypedDict):
 
 @final
 class CodePiece(TypedDict):
-    """A byte that is not text, or an invisible character, by number."""
+    """A byte that is not text, or an invisible character, shown by its number."""
 
     c: str
 
 
 @final
 class NamePiece(TypedDict):
-    """A special token, by its name."""
+    """A special token, shown by its name."""
 
     s: str
 
@@ -78,13 +76,13 @@ Piece = str | GlyphPiece | CodePiece | NamePiece
 
 
 class WordPart(TypedDict):
-    """A token's chip."""
+    """A chip that shows a token."""
 
     w: list[Piece]
 
 
 class TermPart(TypedDict):
-    """A text that opens a glossary entry."""
+    """A text that opens a glossary entry when clicked."""
 
     t: str
     term: str
@@ -102,17 +100,17 @@ def number(text: str, whose: Whose) -> NumberPart:
 
 
 def word(pieces: list[Piece]) -> WordPart:
-    """Return a token's chip from pieces as returned by `specviz.frames.scene.word`."""
+    """Return the chip of a token, given its pieces from `specviz.frames.scene.word`."""
     return {"w": pieces}
 
 
 def term(text: str, entry: str) -> TermPart:
-    """Return a text that opens the glossary entry `entry`."""
+    """Return a text that opens the glossary entry `entry` when clicked."""
     return {"t": text, "term": entry}
 
 
 def listed(parts: Sequence[Part]) -> list[Part]:
-    """Join parts as in "A, B and C"; of more than `FEW`, name the first ones and count the rest."""
+    """Join parts as in "A, B and C"; if there are more than `FEW`, count the rest."""
     shown, more = list(parts[:FEW]), len(parts) - FEW
     if more > 0:
         shown.append(f"{more} more")
@@ -147,7 +145,10 @@ def say(template: str, macro: str, /, **values: Any) -> list[Part]:
 
 
 def render_text(source: str, values: Mapping[str, Any]) -> list[Part]:
-    """Render a paragraph of a lesson, which is a template, into parts; raises what `say` does."""
+    """Render a paragraph of a lesson, which is a template, into parts.
+
+    Raises the same exceptions as `say`.
+    """
     return parted(_environment().from_string(source).render(values))
 
 
@@ -224,7 +225,7 @@ def _environment() -> Environment:
         finalize=marked,
         trim_blocks=True,
         lstrip_blocks=True,
-        autoescape=False,  # parts are data, and strings are set as text when shown
+        autoescape=False,  # parts are data; strings are escaped by the page
         auto_reload=False,
     )
     made.filters["count"] = count
@@ -254,5 +255,5 @@ def _undefined(value: Any) -> str:
     from jinja2 import Undefined
 
     if isinstance(value, Undefined):
-        return str(value)  # raises, and names what is missing
+        return str(value)  # raises an error that names what is missing
     raise TypeError(f"a sentence cannot print {value!r}")

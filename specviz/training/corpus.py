@@ -17,7 +17,7 @@ HELD_OUT_PER_THOUSAND = 20
 
 
 class CorpusError(ValueError):
-    """The corpus cannot be read. The message is a sentence that can be shown to the user."""
+    """Raised if the corpus cannot be read; the message is a sentence for the user."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Source:
 
     Attributes:
         domain: Name of the domain and of its file.
-        share: Its share of the training tokens, before normalisation.
-        about: What the texts are, for the model card.
-        origin: Where the texts come from, for the model card.
+        share: Its share of the training tokens, before normalization.
+        about: Description of the texts, for the model card.
+        origin: Origin of the texts, for the model card.
         licence: Licence of the texts.
         held_out: Name of a separate domain that consists of validation text only; None if the
             validation text is split off from this domain.
@@ -87,7 +87,7 @@ def documents(corpus: str, domain: str) -> Iterator[str]:
 
     Args:
         corpus: Folder with `<domain>.jsonl.xz` or `<domain>.jsonl` files, one `{"text": ...}` per
-            line; or the name of a Hub data set that holds such files.
+            line; or the name of a Hub data set that contains such files.
         domain: Name of the domain.
 
     Raises:
@@ -119,7 +119,7 @@ def split_documents(corpus: str, source: Source) -> tuple[list[str], list[str]]:
 
 
 def is_held_out(text: str) -> bool:
-    """Return whether a document is validation text (about 2%), decided by a hash of the text."""
+    """Return whether a document is validation text (about 2%), decided by a hash of its text."""
     digest = hashlib.sha256(text.encode()).digest()
     return int.from_bytes(digest[:8], "big") % 1000 < HELD_OUT_PER_THOUSAND
 

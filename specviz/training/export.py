@@ -1,7 +1,7 @@
-"""Reading and writing of the checkpoint folders that ship, and of their manifests.
+"""Read and write the checkpoint folders that ship, and their manifests.
 
-A folder is a complete transformers checkpoint; the manifest adds facts for the model card. A
-model is read back from its folder before it is evaluated.
+A folder is a complete transformers checkpoint; the manifest adds facts for the model card. A model
+is read back from its folder before it is evaluated.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from specviz.training.data import Domain, held_out_windows
 from specviz.training.head_training import HeadRecipe, HeadRun, Metric, Plan, TextBatches, measured
 from specviz.training.tokenizer import END_OF_TEXT_ID, save_tokenizer
 
-WINDOWS = 16  # windows per domain, after training
-WATCHED_WINDOWS = 2  # windows per domain, during training
+WINDOWS = 16  # number of windows per domain, after training
+WATCHED_WINDOWS = 2  # number of windows per domain, during training
 SHARED = "lm_head.safetensors"
 
 
 def watched_windows(domains: Sequence[Domain], length: int) -> torch.Tensor:
-    """Return a small fixed sample of all domains' held-out text, (n, length + 1), to watch α on."""
+    """Return a small fixed sample of all domains' held-out text, (n, length + 1), to measure α."""
     long = [domain for domain in domains if len(domain.held_out) > length]
     return torch.cat([held_out_windows(domain, length, WATCHED_WINDOWS) for domain in long])
 
 
 def token_shares(domains: Sequence[Domain], vocabulary: int) -> torch.Tensor:
-    """Return each token's frequency in the training text, (V,), weighted by domain share."""
+    """Return each token's frequency in the training text, (V,), weighted by the domains' shares."""
     counts = np.zeros(vocabulary)
     for domain in domains:
         found = np.bincount(domain.training, minlength=vocabulary)
@@ -52,7 +52,7 @@ def token_shares(domains: Sequence[Domain], vocabulary: int) -> torch.Tensor:
 
 
 def lower_priority(level: int) -> None:
-    """Raise the niceness of this process by `level`."""
+    """Lower this process's priority: increase its niceness by `level`."""
     if level:
         os.nice(level)
 
@@ -74,7 +74,7 @@ def ship(
     out: Path,
     corpus_tokens: Mapping[str, Any],
 ) -> None:
-    """Write the folder and manifest of every head that did not diverge.
+    """Write the folder and manifest of each head that did not diverge.
 
     Held-out text by domain (`exams`) is used to evaluate the heads, and token counts by domain
     (`corpus_tokens`) go into the manifest.
@@ -119,7 +119,7 @@ def write_shared_projection(folder: Path, target: Target) -> None:
 def held_out_by_domain(
     domains: Sequence[Domain], target: Target, recipe: HeadRecipe
 ) -> dict[str, HeldOutBatches]:
-    """Return, by domain, a function that yields target outputs of its held-out windows."""
+    """Return, for each domain, a function that yields the target's outputs on held-out windows."""
 
     def held_out_batches(domain: Domain) -> HeldOutBatches:
         length = min(recipe.length, len(domain.held_out) - 1)
@@ -153,7 +153,7 @@ MANIFEST = "manifest.json"
 
 
 def export_model(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
-    """Write weights in bf16 (a tied embedding once), configurations and tokenizer to `folder`."""
+    """Write weights in bf16 (a tied embedding once), configs and tokenizer to `folder`."""
     model = nn.Module.to(model, dtype=torch.bfloat16).eval()
     model.config.use_cache = True
     model.generation_config = GenerationConfig(

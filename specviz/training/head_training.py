@@ -1,7 +1,7 @@
-"""Train any set of heads on the frozen target; all heads share one target pass per batch.
+"""Train several heads on the frozen target; all of them use one target pass per batch.
 
-A head's weights after n steps are a function of the recipe. They do not depend on which other heads
-are trained in the same run, or on how often the run was interrupted.
+A head's weights after n steps depend only on the recipe, not on which other heads are trained in
+the same run, and not on interruptions.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from specviz.drafters.common.training import Family, TargetOutputs, read_target_
 from specviz.models.target import Target
 from specviz.training.trainer import Diverged, Recipe, Trainer, decay_start, total_steps
 
-PLATEAU_MEASUREMENTS = 3  # α has reached a plateau if it gained less than PLATEAU_GAIN over these
+PLATEAU_MEASUREMENTS = 3  # over these, α must gain PLATEAU_GAIN or has reached a plateau
 PLATEAU_GAIN = 0.002
-SAVE_SECONDS = 300  # save at least this often: a step of many heads is slow
+SAVE_SECONDS = 300  # seconds: save at least this often, since a step of many heads is slow
 
 
 Report = Callable[[str], None]
@@ -37,16 +37,16 @@ Report = Callable[[str], None]
 class HeadRecipe(Recipe):
     """The recipe of a head.
 
-    Few rows per batch give more steps for the same tokens: with 410,000 tokens each, an EAGLE head
-    reached α = 0.37 with four rows, 0.40 with two and 0.42 with one, whose passes take longer per
-    token. The learning rates suit two rows.
+    With few rows per batch there are more steps for the same number of tokens: with 410,000 tokens,
+    an EAGLE head reached α = 0.37 with four rows, 0.40 with two and 0.42 with one, whose passes
+    take longer per token. The learning rates are chosen for two rows.
 
     Attributes:
         rows: Windows per batch.
-        matrix_rate: Learning rate of Muon; at 0 AdamW trains the matrices too.
+        matrix_rate: Learning rate of Muon; if it is 0, AdamW also trains the matrices.
         other_rate: Learning rate of AdamW.
         made_for: SHA-256 of the target's weights.
-        own_text: Tokens of the target's own text in the training data.
+        own_text: Number of tokens of text by the target in the training data.
         precision: Autocast dtype of the forward passes; "float32" for no autocast.
     """
 
@@ -62,10 +62,10 @@ class BatchSource(Protocol):
     """A source of target outputs to train heads on and to evaluate them on."""
 
     def training_batch(self, step: int, families: Sequence[Family]) -> TargetOutputs:
-        """Return the batch of a step; it depends on the step alone, not on `families`."""
+        """Return the batch of a step, which depends only on the step, not on `families`."""
 
     def held_out_batches(self, families: Sequence[Family]) -> Iterator[TargetOutputs]:
-        """Yield batches that are not trained on."""
+        """Yield batches that no head is trained on."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Plan:
 
     Attributes:
         recipe: Recipe of every head.
-        tokens: Tokens of the run.
+        tokens: Number of tokens of the run.
         folder: Folder of the checkpoints, one subfolder per head.
         batches: Source of the batches.
         counts: Frequency of each token in the training text, (V,).
@@ -122,7 +122,7 @@ class Plan:
 
     @property
     def steps(self) -> int:
-        """Return the number of steps of the run."""
+        """The number of steps of the run."""
         return total_steps(self.recipe, self.tokens)
 
 
@@ -135,8 +135,8 @@ class HeadRun:
         head: Its network, as the family builds it.
         trainer: Its optimizer and checkpoints.
         alpha: Mean α by step, as measured so far.
-        error: Why its training stopped; None while it has not.
-        plateaued: Whether α was at a plateau when last measured.
+        error: Why its training stopped; None if it did not.
+        plateaued: Whether α was at a plateau in the last measurement.
         saved: Time of its last checkpoint (monotonic clock).
     """
 
@@ -150,7 +150,7 @@ class HeadRun:
 
     @property
     def name(self) -> str:
-        """Return the name of its drafter."""
+        """The name of its drafter."""
         return self.family.name
 
 
@@ -159,8 +159,8 @@ def train_heads(
 ) -> list[HeadRun]:
     """Train heads to the plan's end, resuming from their checkpoints.
 
-    A head that diverges stops alone. A head that is ahead of the others (an earlier run trained it
-    alone) waits for them, so that all share the passes of the target.
+    If a head diverges, only its training stops. A head that is ahead of the others, because an
+    earlier run trained it alone, waits for them, so that all share the passes of the target.
 
     Args:
         target: The frozen target.
@@ -195,7 +195,7 @@ def train_heads(
 def measure_alpha(
     runs: Sequence[HeadRun], held_out_batches: Iterable[TargetOutputs]
 ) -> dict[str, list[float]]:
-    """Return α by depth of every head on held-out batches, averaged over tokens, to four digits."""
+    """Return α by depth of each head on held-out batches, averaged over tokens, to four digits."""
     return measured(runs, held_out_batches, {"α": lambda family, *given: family.measure(*given)})[
         "α"
     ]
@@ -203,7 +203,7 @@ def measure_alpha(
 
 Metric = Callable[
     [Family, Sequence[Tensor], TargetOutputs], list[float]
-]  # by depth, as `same_tops`
+]  # values by depth, as of `same_tops`
 
 
 def measured(
@@ -219,7 +219,7 @@ def measured(
         measures: Metrics by name.
 
     Returns:
-        By metric, by head, the values by depth, averaged over tokens, to four digits.
+        For each metric and head, the values by depth, averaged over tokens, to four digits.
     """
     sums: dict[str, dict[str, list[float]]] = {
         what: {run.name: [] for run in runs} for what in measures
@@ -240,7 +240,7 @@ def measured(
 
 
 def has_plateaued(alpha: Mapping[int, float]) -> bool:
-    """Return whether α gained less than PLATEAU_GAIN over the last few measurements."""
+    """Return whether α increased by less than PLATEAU_GAIN over the last few measurements."""
     values = [alpha[step] for step in sorted(alpha)]
     if len(values) <= PLATEAU_MEASUREMENTS:
         return False
@@ -248,7 +248,7 @@ def has_plateaued(alpha: Mapping[int, float]) -> bool:
 
 
 def hidden_matrices(head: nn.Module, vocabulary: int) -> list[nn.Parameter]:
-    """Return the parameters that Muon trains: matrices that neither read nor write tokens."""
+    """Return the parameters that Muon trains: matrices that are not indexed by token."""
     return [
         weight
         for name, weight in head.named_parameters()
@@ -276,7 +276,7 @@ def _start_run(target: Target, family: Family, plan: Plan) -> HeadRun:
 
 
 def _shared_step(due: Sequence[HeadRun], plan: Plan, report: Report) -> None:
-    """Take one step of every head that is due, on one batch and one pass of the target."""
+    """Take one step of each head that is due, on one batch and one pass of the target."""
     outputs = plan.batches.training_batch(due[0].trainer.step, [run.family for run in due])
     for run in due:
         try:
@@ -325,7 +325,7 @@ def _measure(runs: Sequence[HeadRun], plan: Plan, report: Report) -> None:
 
 
 def _report_plateau(run: HeadRun, plan: Plan, report: Report) -> None:
-    """Report once per plateau that α stopped rising, while the learning rate is constant."""
+    """Report that α no longer increases, once per plateau, while the learning rate is constant."""
     step, recipe = run.trainer.step, plan.recipe
     plateaued = has_plateaued(run.alpha) and step <= decay_start(recipe, plan.steps)
     if plateaued and not run.plateaued:
@@ -344,7 +344,7 @@ def _target_outputs(target: Target, families: Sequence[Family], ids: Tensor) -> 
 
 
 def _seed_torch(seed: int, name: str, step: int) -> None:
-    """Seed torch's generator, so that randomness in a loss depends on (seed, head, step) alone."""
+    """Seed torch's generator, so that a loss depends only on (seed, head, step)."""
     digest = hashlib.sha256(f"{seed} {name} {step}".encode()).digest()
     torch.manual_seed(int.from_bytes(digest[:7], "big"))
 
@@ -359,7 +359,7 @@ def _log(run: HeadRun) -> Path:
 
 
 def _logged(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a log, without a line that an interruption cut off."""
+    """Return the lines of a log, without an incomplete last line."""
     found = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         with suppress(json.JSONDecodeError):

@@ -1,6 +1,6 @@
-"""Training losses of the target and the draft model, and their evaluation on held-out text.
+"""Training losses of the target and the draft model, and evaluation on held-out text.
 
-A loss depends on (ids, step) only, so that training can resume at any step. The evaluation uses a
+A loss depends only on (ids, step), so that training can resume at any step. The evaluation uses a
 fixed sample, the same windows of every domain, in float32. `TrainingForward` runs a Llama's own
 modules with layer dropout and early exits; with nothing dropped it computes what transformers'
 forward computes.
@@ -28,9 +28,9 @@ from specviz.adapters.transformers import (
 from specviz.training.data import Domain, held_out_windows
 from specviz.training.trainer import Loss
 
-LENGTH = 512  # tokens per window
-WINDOWS = 32  # windows per domain
-ROWS = 4  # windows per forward pass
+LENGTH = 512  # number of tokens per window
+WINDOWS = 32  # number of windows per domain
+ROWS = 4  # number of windows per forward pass
 
 
 @torch.inference_mode()
@@ -43,7 +43,7 @@ def exit_losses(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS)
     count = 0
     for ids in _passes(model, domain, windows):
         output = model.model(ids[:, :-1], output_hidden_states=True, use_cache=False)
-        # hidden_states[0] is the embedding; only the last entry has been through the final norm
+        # hidden_states[0] is the embedding; only the last entry has passed the final norm
         early = [model.model.norm(state) for state in output.hidden_states[1:-1]]
         for layer, state in enumerate([*early, output.last_hidden_state]):
             total[layer] += _loss(model.lm_head(state), ids[:, 1:]).cpu() * len(ids)
@@ -65,7 +65,7 @@ def last_loss(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS) -
 def closeness(
     draft: LlamaForCausalLM, target: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS
 ) -> dict[str, float]:
-    """Measure how well a draft model fits its target on held-out text, averaged over positions.
+    """Measure how close a draft model is to its target on held-out text, averaged over positions.
 
     Returns:
         `overlap`: Σ min(p, q) at temperature 1, the probability that one sampled draft token is
@@ -118,7 +118,8 @@ def target_loss(model: LlamaForCausalLM, seed: int, fast: bool) -> Loss:
 def draft_loss(model: LlamaForCausalLM, target: LlamaForCausalLM, fast: bool) -> Loss:
     """Return a distillation loss: KL to the frozen target, plus a little cross-entropy to the text.
 
-    A draft token is accepted with probability Σ min(p, q); KL gives a lower bound of it.
+    A draft token is accepted with probability Σ min(p, q); a small KL guarantees that this is
+    large.
     """
     forward, teacher = TrainingForward(model, fast), TrainingForward(target, fast)
     target.requires_grad_(False)
@@ -138,7 +139,7 @@ def draft_loss(model: LlamaForCausalLM, target: LlamaForCausalLM, fast: bool) ->
     return loss
 
 
-LARGEST_BLOCK = 128  # queries per block; about half of the causal scores are never computed
+LARGEST_BLOCK = 128  # queries per block; about half of the causal scores need not be computed
 
 
 class TrainingForward:
@@ -184,17 +185,17 @@ class TrainingForward:
         return self._cross_entropy(self.model, state, targets)
 
     def distillation(self, state: Tensor, teacher_logits: Tensor) -> Tensor:
-        """Return the mean KL(teacher || this model), nats per token, at the last layer's output."""
+        """Return the mean KL(teacher || this model) at the last layer's output, in nats a token."""
         return self._distillation(self.model, state, teacher_logits)
 
 
 def dropout_rates(layers: int, largest: float) -> list[float]:
-    """Return LayerSkip's dropout rate per layer, rising exponentially from 0 to `largest`."""
+    """Return LayerSkip's dropout rate per layer, increasing exponentially from 0 to `largest`."""
     return [largest * (math.exp(i * math.log(2) / (layers - 1)) - 1) for i in range(layers)]
 
 
 def kept_layers(rates: list[float], rows: int, seed: int, step: int) -> Tensor:
-    """Sample (layers, rows) bool as a function of (seed, step): true where a row runs a layer."""
+    """Sample (layers, rows) bool, depending only on (seed, step): true if a row runs a layer."""
     draws = np.random.default_rng([seed, step, 1]).random((len(rates), rows))
     return torch.from_numpy(draws >= np.asarray(rates)[:, None])
 

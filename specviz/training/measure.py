@@ -1,8 +1,9 @@
-"""Measures every drafter of the catalogue on a target, for the model card.
+"""Measures all drafters of the catalogue with one target, for the model card.
 
-Each prompt is decoded by the drafter and by plain decoding in turns, so that a ratio compares runs
-made shortly after each other. The numbers are stored with the hashes of the weights. To compare
-accepted lengths, each tree drafter also makes drafts of the size and depth of EAGLE's static tree.
+Each prompt is decoded with the drafter and without it in turns, so that a ratio compares runs made
+shortly after each other. The numbers are stored with the hashes of the weights. To compare accepted
+lengths, each drafter of trees is also measured with drafts as large and deep as EAGLE's static
+tree.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from specviz.settings.settings import Settings
 from specviz.shipped import HOUSE, MEASURED
 from specviz.training.export import versions
 
-SIBLINGS: Final = [4, 3, 3, 2]  # EAGLE's tree by depth: see `drafters.eagle.width_under`
+SIBLINGS: Final = [4, 3, 3, 2]  # guesses under EAGLE's nodes: see `drafters.eagle.width_under`
 TREE_DRAFTERS: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa")
 
 
 def eagle_paths(widths: Sequence[int] = SIBLINGS) -> list[list[int]]:
     """Return the rank paths of EAGLE's static tree.
 
-    Each better sibling on a path costs one child.
+    Each better sibling on a path reduces the number of children by one.
     """
     level: list[list[int]] = [[]]
     found: list[list[int]] = []
@@ -94,15 +95,15 @@ class MeasurementPlan:
     """A plan of measurements.
 
     Attributes:
-        prompts: Most prompts per domain.
-        new_tokens: Most new tokens per prompt.
-        repeats: Turns per prompt.
+        prompts: Maximum number of prompts per domain.
+        new_tokens: Maximum number of new tokens per prompt.
+        repeats: Number of turns per prompt.
         drafters: Names of the drafters; empty for all.
         device: Device that the models run on.
         public: File of public questions; then only accepted lengths on them are measured.
 
     Raises:
-        ValueError: If a number is less than 1 or the catalogue lacks a drafter.
+        ValueError: If a number is less than 1, or a drafter is not in the catalogue.
     """
 
     prompts: int = 3
@@ -134,13 +135,13 @@ class MeasurementPlan:
 
 
 def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> Path:
-    """Measure, and write `folder`/measured.json, with the reason why a drafter is left out.
+    """Measure and write `folder`/measured.json, including why drafters were left out.
 
     Accepted lengths on public questions are added to the measurements that the file has; anything
     else replaces them.
 
     Raises:
-        ValueError: If the catalogue does not name the models in `folder`, or the public questions
+        ValueError: If the models in `folder` are not in the catalogue, or the public questions
             cannot be read.
         OSError: If there is no file of public questions, or no measurements to add them to.
     """
@@ -162,10 +163,10 @@ def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> 
 
 
 def measurements_folder(target: str) -> Path | None:
-    """Return the folder that a target's measurements belong in, or None.
+    """Return the folder for a target's measurements, or None.
 
-    Those of the house target are beside its models, those of another target in the folder of the
-    head that was trained for it.
+    Measurements of House are in the folder of its models, those of another target in the folder of
+    the head that was trained for it.
     """
     if target == HOUSE:
         return MEASURED.parent
@@ -174,7 +175,7 @@ def measurements_folder(target: str) -> Path | None:
 
 
 def to_text(facts: Mapping[str, Any]) -> str:
-    """Format as indented JSON with each list of numbers on one line."""
+    """Format data as indented JSON, with each list of numbers on one line."""
     text = json.dumps(facts, indent=1, allow_nan=False)
     return re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text) + "\n"
 
@@ -252,7 +253,7 @@ def measure_public(
 
 
 def with_progress(entrants: Sequence[Entrant]) -> Iterator[Entrant]:
-    """Yield the entrants and show a progress bar with their names."""
+    """Yield the drafters, and show a progress bar with their names."""
     bar = tqdm(entrants, unit="drafter")
     for entrant in bar:
         bar.set_description(entrant.name)
@@ -260,12 +261,12 @@ def with_progress(entrants: Sequence[Entrant]) -> Iterator[Entrant]:
 
 
 def _describe(target: Target, entrant: Entrant, settings: Settings) -> dict[str, Any]:
-    """Return a drafter's weights and the settings that change what it drafts."""
+    """Return a drafter's weights, and the settings that change what it drafts."""
     card = entrant.drafter.card
     entry = find(entrant.name, "drafter")
     reads = entry.reads if entry else []
     settings_json = settings.at_depth(target.layers).to_json()
-    own = entry is not None and entry.path is not None  # an oracle has its target's card
+    own = entry is not None and entry.path is not None  # an oracle has the target's card
     return {
         "hash": card.hash if own else None,
         "bytes": card.bytes if own else 0,
@@ -299,13 +300,9 @@ def _same_budget(
     domains: Mapping[str, Sequence[Prompt]],
     plan: MeasurementPlan,
 ) -> dict[str, Any]:
-    """Measure accepted lengths, untimed, of drafts of equal size."""
-    able = [each for each in entrants if equal_budget_settings(each.name) is not None]
-    drafters = {
-        entrant.name: _describe(target, entrant, plan.equal_budget_settings(entrant.name, 0.0))
-        for entrant in able
-    }
-    rows = untimed_rows(target, able, domains, plan.equal_budget_settings)
+        ValueError: If the models in `folder` are not in the catalogue, or the public questions
+            cannot be read.
+        OSError: If there is no file of public questions, or no measurements to add them to.
     return {"guesses": BUDGET, "drafters": drafters, "rows": rows}
 
 

@@ -17,17 +17,18 @@ class Options:
         corpus: Folder of `<domain>.jsonl.xz` files, or the name of a Hub data set.
         out: Folder that the finished models are written to.
         work: Folder of intermediate files: tokenizer, token arrays, training checkpoints.
-        tokens: Tokens to train on; None for the total that the shipped models were trained on.
+        tokens: Number of tokens to train on; None for as many as the shipped models were trained
+            on.
         seed: Seed of the initial weights and of the order of the data.
         threads: CPU threads of torch.
         device: Device that training runs on.
         fast: Whether the training pass is compiled.
-        names: Heads to train; empty for all.
-        own_text: Tokens of the target's own text that are mixed into the heads' training data.
+        names: Names of the heads to train; empty for all.
+        own_text: Number of tokens of text by the target in the heads' training data.
         rate: Factor on the heads' learning rates.
         nice: Increment of the process's niceness.
         precision: Precision of the heads' forward passes: "float32", or the autocast dtype.
-        measure: What `train measure` measures.
+        measure: The plan of `train measure`.
         target: Name, folder or file of the target.
         questions: File of the questions that the target answers.
         count: Number of questions to generate.
@@ -57,5 +58,5 @@ class Options:
 
     @property
     def answers(self) -> Path:
-        """Return the folder of the target's answers."""
+        """The folder of the target's answers."""
         return self.data or self.work / "answers"

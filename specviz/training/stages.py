@@ -1,7 +1,7 @@
 """The stages of `specviz train`: tokenizer, target, draft model, heads, measurements, card.
 
-A stage reads what the earlier stages wrote, and writes a complete folder or nothing. Target and
-draft model are plain `LlamaForCausalLM`, so anything that loads a Hub model loads them.
+A stage reads the results of earlier stages, and writes a complete folder or nothing. Target and
+draft model are ordinary `LlamaForCausalLM`s, so any program that loads Hub models can load them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from specviz.training.trainer import Diverged, Loss, Recipe, Trainer, total_step
 def target_config() -> LlamaConfig:
     """Return the target's configuration: 10.7 M parameters, deep and narrow.
 
-    A one-layer drafter is cheap beside a deep target.
+    The target is deep so that a one-layer drafter takes little time in comparison.
     """
     return _llama(layers=12, width=256, inner=704)
 
@@ -100,7 +100,7 @@ ANSWER_TOKENS = 1_000_000
 
 @dataclass(frozen=True)
 class Workspace:
-    """The options, the tokenizer and the tokenised domains, which every training stage needs."""
+    """The options, the tokenizer and the tokenized domains, which every training stage needs."""
 
     options: Options
     tokenizer: PreTrainedTokenizerFast
@@ -183,7 +183,7 @@ def raise_if_diverged(runs: Sequence[HeadRun]) -> None:
 
 
 def make_measurements(options: Options) -> None:
-    """Measure every drafter that is on this machine, for the card."""
+    """Measure all drafters that are on this machine, for the card."""
     torch.set_num_threads(options.threads)
     write_measured(options.out, replace(options.measure, device=options.device), options.target)
 
@@ -225,13 +225,13 @@ STAGES: Mapping[str, Callable[[Options], None]] = {
 
 
 def weights_hash(folder: Path) -> str:
-    """Return the SHA-256 of a model folder's weights file, in hexadecimal."""
+    """Return the SHA-256 of a model folder's weight file, in hexadecimal."""
     with (folder / "model.safetensors").open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _frozen_target(folder: Path, space: Workspace) -> Target:
-    """Return the finished target for heads to be trained on; its card holds its weights' hash."""
+    """Return the finished target, on which heads are trained; its card has its weights' hash."""
     model = load_exported(folder, space.options.device).requires_grad_(False)
     size = sum(weights.numel() for weights in model.parameters())
     written = (folder / "model.safetensors").stat().st_size

@@ -1,7 +1,7 @@
-"""The tokenizer of the house models: byte-level BPE with 4,096 tokens.
+"""The tokenizer of the shipped models: byte-level BPE with 4,096 tokens.
 
-Decoding the tokens of any text returns that text, and a prompt is split into the same tokens
-whatever follows it.
+Decoding the tokens of a text gives exactly this text, and the tokens of a prompt do not depend on
+what follows it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ MAXIMUM_LENGTH = 1024
 TRAINING_CHARACTERS = 16_000_000
 
 
-# GPT-2's pattern with two changes: each digit is its own piece, and so is each run of line breaks,
-# so that a prompt that ends in a blank line ends in the token seen in training.
+# GPT-2's pattern with two changes: each digit is a separate piece, and so is each run of line
+# breaks, so that a prompt that ends in a blank line ends in a token that occurred in training.
 PIECES = r"'(?:s|t|re|ve|m|ll|d)| ?\p{L}+| ?\p{N}| ?[^\s\p{L}\p{N}]+|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
 def train_tokenizer(
     texts: Iterable[str], vocabulary_size: int = VOCABULARY_SIZE
 ) -> PreTrainedTokenizerFast:
-    """Learn the merges from `texts`. `<|endoftext|>` has id 0 and serves as both bos and eos."""
+    """Learn the merges from `texts`. `<|endoftext|>` has id 0 and is used as bos and eos."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -61,12 +61,12 @@ def train_tokenizer(
 
 
 def tokenizer_texts(corpus: str, characters: int = TRAINING_CHARACTERS) -> Iterator[str]:
-    """Yield training texts of every domain, in characters proportional to the domain's share."""
+    """Yield training texts of each domain, with characters in proportion to the domain's share."""
     for source in SOURCES:
         training, _ = split_documents(corpus, source)
         budget = int(characters * source.share)
         for text in training:
-            piece = text[: min(budget, 50_000)]  # so that one long book does not fill a domain
+            piece = text[: min(budget, 50_000)]  # one long book must not fill a domain
             yield piece
             budget -= len(piece)
             if budget <= 0:

@@ -1,7 +1,7 @@
-"""The training loop of the target and the draft model, and the training step that heads share.
+"""The training loop of target and draft model, and the training step of heads.
 
-The weights after n steps are a function of the recipe. Stopping and resuming does not change them,
-nor does choosing the number of steps and the decay later, while the learning rate is constant.
+The weights after n steps depend only on the recipe. Stopping and resuming does not change them.
+While the learning rate is constant, the number of steps and the final decay can still be chosen.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-Loss = Callable[[Tensor, int], Tensor]  # (ids (rows, length + 1), step) -> mean loss
+Loss = Callable[[Tensor, int], Tensor]  # computes the mean loss from (ids (rows, length + 1), step)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that the weights depend on, except the number of tokens and the data.
+    """Everything on which the weights depend, except the number of tokens and the data.
 
     Attributes:
         seed: Seed of the initial weights and of the batches.
-        rows: Windows per batch.
-        length: Tokens per window.
+        rows: Number of windows per batch.
+        length: Number of tokens per window.
         matrix_rate: Learning rate of Muon, which trains the hidden matrices.
         other_rate: Learning rate of AdamW, which trains the embedding and the norms.
         weight_decay: Weight decay of Muon.
-        warm_up: Steps over which the learning rate rises.
-        decay_share: Share of all steps, at the end, over which it falls.
+        warm_up: Number of steps over which the learning rate increases.
+        decay_share: Share of all steps, at the end, over which the learning rate decreases.
     """
 
     seed: int
@@ -47,20 +47,20 @@ class Recipe:
 
 
 class ResumeError(ValueError):
-    """A checkpoint's recipe or length does not fit the run that should resume from it."""
+    """Raised if a checkpoint's recipe or length does not fit the run that should resume from it."""
 
 
 class Diverged(ValueError):
-    """A loss or gradient is not finite. The step was not applied to the weights."""
+    """Raised if a loss or gradient is not finite; the step was not applied to the weights."""
 
 
 def total_steps(recipe: Recipe, tokens: int) -> int:
-    """Return the number of steps in which `tokens` tokens are seen."""
+    """Return the number of steps that `tokens` tokens give."""
     return max(1, tokens // (recipe.rows * recipe.length))
 
 
 def decay_start(recipe: Recipe, steps: int) -> int:
-    """Return the step at which the learning rate starts to fall."""
+    """Return the step at which the learning rate starts to decrease."""
     return steps - math.ceil(recipe.decay_share * steps)
 
 
@@ -72,10 +72,11 @@ def rate_factor(recipe: Recipe, step: int, steps: int) -> float:
 
 
 class Trainer:
-    """Trains one model and keeps its checkpoints in `folder`.
+    """Trains one model and stores its checkpoints in `folder`.
 
-    Checkpoints of the constant phase go to `constant.pt`, which a run of any longer total can
-    resume from; later ones go to `decay.pt`, which belongs to one total.
+    Checkpoints made while the learning rate is constant are written to `constant.pt`, from which a
+    run with any larger number of steps can resume. Later ones are written to `decay.pt`, which only
+    fits one number of steps.
 
     Args:
         model: The model to train.
@@ -107,16 +108,17 @@ class Trainer:
     def run(
         self, loss: Loss, batch: Callable[[int], Tensor], tokens: int, save_every: int = 100
     ) -> None:
-        """Train until `tokens` tokens are seen, resuming from the latest checkpoint that fits.
+        """Train on `tokens` tokens in total, resuming from the latest checkpoint that fits.
 
         Args:
             loss: Computes the mean loss of (ids, step).
             batch: Returns the ids of a step, (rows, length + 1).
-            tokens: Tokens of the whole run.
+            tokens: Number of tokens of the whole run.
             save_every: Steps between checkpoints.
 
         Raises:
-            ResumeError: If the checkpoints have another recipe or cannot lead to this total.
+            ResumeError: If the checkpoints have another recipe, or do not fit this number of
+                tokens.
         """
         steps = total_steps(self.recipe, tokens)
         self.resume(steps)
@@ -189,10 +191,10 @@ class Trainer:
         path.with_suffix(".partial").replace(path)
 
     def resume(self, steps: int) -> None:
-        """Load the latest checkpoint that a run of `steps` steps would have passed through.
+        """Load the latest checkpoint that fits a run of `steps` steps.
 
         Raises:
-            ResumeError: If the checkpoints have another recipe or cannot lead to this total.
+            ResumeError: If the checkpoints have another recipe, or do not fit this number of steps.
         """
         for name in ("decay.pt", "constant.pt"):
             path = self.folder / name
@@ -217,7 +219,7 @@ class Trainer:
 
     def _restore(self, state: dict[str, Any]) -> None:
         self.step, self.seconds = state["step"], state["seconds"]
-        self.loss = state.get("loss", math.nan)  # older checkpoints lack it
+        self.loss = state.get("loss", math.nan)  # older checkpoints do not have it
         self.model.load_state_dict(state["model"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
@@ -234,7 +236,7 @@ def _layer_matrices(model: Any) -> list[nn.Parameter]:
 def _optimizers(
     matrices: list[nn.Parameter], others: list[nn.Parameter], recipe: Recipe
 ) -> tuple[tuple[torch.optim.Optimizer, ...], tuple[float, ...]]:
-    """Return Muon and AdamW with their learning rates, without one that has nothing to train."""
+    """Return Muon and AdamW with their learning rates, except one that has nothing to train."""
     made: list[tuple[torch.optim.Optimizer, float]] = []
     if matrices:
         decay = recipe.weight_decay
@@ -248,5 +250,5 @@ def _optimizers(
 
 
 def _fixed(recipe: dict[str, Any]) -> dict[str, Any]:
-    """Return the entries of a recipe that must not change during a run, all but the decay."""
+    """Return the entries of a recipe that must not change during a run: all but the decay."""
     return {name: value for name, value in recipe.items() if name != "decay_share"}

@@ -1,9 +1,10 @@
-"""Grow a draft tree on a recorded position, and compute what it and each of its guesses gain.
+"""Grow a draft tree at a recorded position, and compute its expected accepted length.
 
-A tree grows by expanding nodes, collecting a pool, and selecting the best. Its expected length is
-computed in three ways. A guess that was not sampled is accepted with the target's p, so
-`tree_formula.path_probabilities` with p is exact. With acceptance measured by rank it is a
-forecast, and with the drafter's own probabilities it is what the drafter expects.
+A tree grows by expanding nodes, collecting all their guesses in a pool, and selecting the best. The
+expected length is computed by `tree_formula.path_probabilities` from three sources. With the
+target's p it is exact, since a guess that was not sampled is accepted with probability p. With
+acceptance measured by rank it is a forecast, and with the drafter's own probabilities it is what
+the drafter expects.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class GrownTree:
     Attributes:
         growth: The pool.
         budget: The number of guesses to select.
-        levels: Expanded nodes by level, the likeliest first.
-        missing: Nodes that could not be expanded, because the position has no row for them.
+        levels: Expanded nodes of each level, the most probable first.
+        missing: Nodes that could not be expanded, because no predictions after them were recorded.
     """
 
     growth: DynamicTree
@@ -50,12 +51,12 @@ class GrownTree:
 
     @cached_property
     def order(self) -> list[int]:
-        """All guesses of the pool, likeliest first."""
+        """All guesses of the pool, the most probable first."""
         return self.growth.best(len(self.growth.tokens))[1:]
 
     @cached_property
     def kept(self) -> list[int]:
-        """Selected nodes in ascending order, starting with the root."""
+        """Selected nodes in ascending order, including the root."""
         return sorted([0, *self.order[: self.budget]])
 
     @cached_property
@@ -65,7 +66,7 @@ class GrownTree:
 
     @property
     def paths(self) -> frozenset[Path]:
-        """The tree as a set of paths, independent of node numbers."""
+        """The paths of the tree, to compare it with trees that number their nodes differently."""
         return frozenset(self.path(node) for node in self.kept if node)
 
 
@@ -93,7 +94,7 @@ def grow_tree(
 
 
 def add_guesses(grown: GrownTree, position: RecordedPosition, node: int, width: int) -> None:
-    """Add the recorded guesses after a node to the pool; if there are none, add it to `missing`."""
+    """Add the recorded guesses under a node to the pool; if none were recorded, note the node."""
     row = position.rows.get(grown.path(node))
     if row is None:
         grown.missing.append(node)
@@ -103,7 +104,7 @@ def add_guesses(grown: GrownTree, position: RecordedPosition, node: int, width: 
 
 
 def static_tree(position: RecordedPosition, paths: Sequence[Path]) -> GrownTree:
-    """Build a tree of fixed shape, without the guesses after paths that were not recorded.
+    """Build a tree of fixed shape; guesses under paths that were not recorded are missing.
 
     Args:
         position: The position.
@@ -127,17 +128,17 @@ def static_tree(position: RecordedPosition, paths: Sequence[Path]) -> GrownTree:
     return grown
 
 
-Table = Sequence[Sequence[float]]  # by depth from 1, by rank from 0
+Table = Sequence[Sequence[float]]  # acceptance by depth from 1, then by rank from 0
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceEstimates:
-    """The probability that a round accepts a node, by node of the pool, estimated in three ways.
+    """Three estimates of the probability that a round accepts each node of the pool.
 
     Attributes:
-        exact: From the target's p.
-        ranks: From measured acceptance by depth and rank.
-        believed: From the drafter's own probabilities.
+        exact: Computed from the target's p.
+        ranks: Computed from measured acceptance by depth and rank.
+        believed: Computed from the drafter's own probabilities.
     """
 
     exact: list[float]
@@ -145,7 +146,7 @@ class AcceptanceEstimates:
     believed: list[float]
 
     def length(self, nodes: Sequence[int]) -> dict[str, float]:
-        """Return the expected accepted length of a tree of these nodes, by source."""
+        """Return the expected accepted length of a tree of these nodes, by each estimate."""
         sources = {"exact": self.exact, "ranks": self.ranks, "believed": self.believed}
         return {
             name: sum(values[node] for node in nodes if node) for name, values in sources.items()
@@ -155,7 +156,7 @@ class AcceptanceEstimates:
 def estimate_acceptance(
     position: RecordedPosition, grown: GrownTree, table: Table
 ) -> AcceptanceEstimates:
-    """Return the probability that each guess of a pool is accepted."""
+    """Return the three estimates for each guess of a pool."""
     parents, keep = grown.growth.parents, target_probabilities(position, grown)
     ranks = acceptance_by_rank(parents, grown.growth.depths, table)
     sums = grown.growth.totals if grown.growth.kind.how == "sum" else []
@@ -168,7 +169,7 @@ def estimate_acceptance(
 
 
 def target_probabilities(position: RecordedPosition, grown: GrownTree) -> list[float]:
-    """Return, by node, the target's p of its token at temperature 1; 1 for the root."""
+    """Return, for each node, the target's p of its token at temperature 1; 1 for the root."""
     found = [1.0]
     for node, parent in enumerate(grown.growth.parents):
         if node:
@@ -178,7 +179,7 @@ def target_probabilities(position: RecordedPosition, grown: GrownTree) -> list[f
 
 
 def greedy_matches(position: RecordedPosition, grown: GrownTree) -> list[float]:
-    """Return, by node, 1 if it is the target's likeliest token, else 0."""
+    """Return, for each node, 1 if it is the target's most probable token, otherwise 0."""
     found = [1.0]
     for node, parent in enumerate(grown.growth.parents):
         if node:
@@ -187,9 +188,10 @@ def greedy_matches(position: RecordedPosition, grown: GrownTree) -> list[float]:
 
 
 def acceptance_by_rank(parents: Sequence[int], depths: Sequence[int], table: Table) -> list[float]:
-    """Return, by node, the acceptance measured at its depth and rank.
+    """Return, for each node, the acceptance measured at its depth and rank.
 
-    Deeper levels than measured use the deepest measured one; ranks that were not measured get 0.
+    Below the deepest measured level, that level's values are used; ranks that were not measured get
+    0.
     """
     seen: dict[int, int] = {}
     found = [1.0]
@@ -206,8 +208,8 @@ def acceptance_by_rank(parents: Sequence[int], depths: Sequence[int], table: Tab
 def fitted_pass_cost(sweep: Sweep, tokens: int) -> float | None:
     """Return the time of a pass over `tokens` tokens in plain passes, from a linear fit.
 
-    The fit smooths the noise that would dominate the difference between neighbouring sizes. None
-    outside the measured sizes, or if fewer than two sizes were measured.
+    The fit is needed because noise is larger than the difference between neighbouring sizes. The
+    result is None outside the measured sizes, or if fewer than two sizes were measured.
     """
     times = sweep.by_tokens
     if len(times) < 2 or not min(times) <= tokens <= max(times):
@@ -217,13 +219,14 @@ def fitted_pass_cost(sweep: Sweep, tokens: int) -> float | None:
 
 
 def marginal_prices(brought: Sequence[float], costs: Sequence[float | None]) -> list[float | None]:
-    """Return the cost of each guess in tokens: what its share of the pass would yield otherwise.
+    """Return the cost of each guess, in tokens.
 
-    A guess pays if its gain exceeds its cost.
+    The cost is how many tokens the rounds without it would add in the time that verifying it takes.
+    A guess increases the speed if its gain is larger than its cost.
 
     Args:
-        brought: Tokens per round, by number of guesses from 0.
-        costs: By number of guesses, the time of the pass in plain passes; None if unknown.
+        brought: Tokens per round for each number of guesses, from 0.
+        costs: Time of the pass for each number of guesses, in plain passes; None if unknown.
     """
     found = list[float | None]()
     for number in range(1, len(costs)):

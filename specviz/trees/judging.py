@@ -1,14 +1,13 @@
-"""Verify draft trees at a recorded position: compare two rules, and use wrong parents.
+"""Verify draft trees at a recorded position.
 
-The comparison samples a tree and judges it from the root down and from the leaves up, with the same
-u. q is restricted to the drafter's top few tokens (runs have such a setting, too), so the recording
-contains all of q. All tokens that were not recorded are combined into one, for which q is 0, so the
-result is exact.
+Two rules are compared: a tree is sampled and judged from the root down and from the leaves up, with
+the same u. q is restricted to the drafter's few top tokens, so the recording contains all of q. All
+tokens that were not recorded are combined into one, for which q is 0, so the result is exact.
 
-Parent indices that are off by one are a known hazard of trees kept as index arithmetic. Attention
-mask and positions then follow the wrong parents, so the target scores paths that the drafter did
-not propose. Each verdict is correct for these paths, so the output distribution stays exact and
-only acceptance falls: nothing crashes or warns.
+The module also shows what happens if parent indices are off by one, a known error in code that
+computes these indices. Attention mask and positions then use the wrong parents, so the target
+scores paths that the drafter did not propose. Each verdict is correct for these paths, so the
+output distribution stays exact and only acceptance decreases: nothing crashes or warns.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from specviz.verification.distributions import draw_each
 from specviz.verification.exact import verdicts
 from specviz.verification.tree import DraftTree
 
-TOP_Q: Final = 3  # tokens that q is restricted to
+TOP_Q: Final = 3  # number of tokens that q is restricted to
 MAX_DEPTH: Final = 3
 SHAPES: Final = ((2, 2), (3, 2), (2, 2, 1), (3, 1, 1), (2, 1), (1, 1, 1))
 SAMPLING_MODES: Final = {"sampled": Drawn.SAMPLED, "without-replacement": Drawn.WITHOUT_REPLACEMENT}
@@ -50,11 +49,11 @@ class SampledTree:
     """A sampled tree with its distributions over a small vocabulary.
 
     Attributes:
-        tree: Its tokens are indices in `vocabulary`.
+        tree: The tree; its tokens are indices into `vocabulary`.
         vocabulary: Token ids by index; the index after the last one is all other tokens together.
         drawn: How siblings were sampled.
-        p: (n, W), the target's distribution by node.
-        q: By parent, (W,), the distribution its children were sampled from.
+        p: (n, W), the target's distribution after each node.
+        q: For each parent, the distribution (W,) that its children were sampled from.
     """
 
     tree: DraftTree
@@ -71,7 +70,7 @@ class SampledTree:
         return {"p": float(self.p[parent][token]), "q": float(self.q[parent][token])}
 
     def rules(self) -> dict[str, str]:
-        """Return the two applicable rules by direction."""
+        """Return the two rules, by direction."""
         down = "speculative" if self.drawn is Drawn.SAMPLED else "without-replacement"
         return {"top-down": down, "traversal": "traversal"}
 
@@ -83,7 +82,7 @@ class SampledTree:
         }
 
     def expected(self) -> dict[str, float]:
-        """Return the expected accepted length of this tree by rule, exactly, over all u."""
+        """Return the exact expected accepted length of this tree by each rule, over all u."""
         return {
             way: sum(
                 mass * len(verdict.path)
@@ -96,7 +95,7 @@ class SampledTree:
 
 
 class PositionModels:
-    """A recorded position as two models over a small vocabulary."""
+    """The predictions at a recorded position, as two models over a small vocabulary."""
 
     def __init__(self, position: RecordedPosition) -> None:
         self.position = position
@@ -106,7 +105,8 @@ class PositionModels:
     def p(self, path: Path) -> Tensor:
         """Return the target's distribution after a path, (W,); the last entry is all other tokens.
 
-        Raises BadTree if the path was not recorded.
+        Raises:
+            BadTree: If the path was not recorded.
         """
         row = self._row(path)
         probs = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
@@ -115,7 +115,11 @@ class PositionModels:
         return probs / probs.sum()
 
     def q(self, path: Path) -> Tensor:
-        """Return the drafter's distribution after a path, restricted, (W,). Raises BadTree."""
+        """Return the drafter's restricted distribution after a path, (W,).
+
+        Raises:
+            BadTree: If the path was not recorded.
+        """
         row = self._row(path)
         probs = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
         logs = torch.tensor(row.logs[:TOP_Q], dtype=torch.float64)
@@ -137,8 +141,8 @@ class PositionModels:
     def verify(self, grown: GrownTree, chance: Chance, cold: bool) -> Verdict:
         """Judge a tree of guesses that were not sampled.
 
-        The verdict refers to nodes of `grown.tree`. After a leaf that was not recorded, the
-        combined token has probability 1.
+        The verdict refers to nodes of `grown.tree`. After a leaf whose predictions were not
+        recorded, the combined token has probability 1.
 
         Args:
             grown: The tree.
@@ -157,7 +161,7 @@ class PositionModels:
         return make_rule("point-mass").judge(tree, Drawn.POINT_MASS, p, {}, chance)
 
     def draft(self, widths: Sequence[int], drawn: Drawn, chance: Chance) -> SampledTree:
-        """Sample a tree; `widths` gives the guesses per node, by depth. Raises BadTree."""
+        """Sample a tree with `widths[d]` guesses under each node of depth d."""
         tokens, level = [self.position.root], [0]
         paths: list[Path] = [()]
         parents, q = [-1], dict[int, Tensor]()
@@ -178,7 +182,7 @@ class PositionModels:
 
 
 def sample_guesses(probs: Tensor, coins: Sequence[float], drawn: Drawn) -> list[int]:
-    """Sample guesses from one distribution with one u each; without replacement, all differ."""
+    """Sample guesses from one distribution, with one u each; without replacement, all differ."""
     if drawn is Drawn.SAMPLED:
         return [draw.token for draw in draw_each([probs] * len(coins), coins)]
     used = coins[: int((probs > 0).sum())]
@@ -191,8 +195,8 @@ class Average:
 
     Attributes:
         trees: Number of trees.
-        lengths: Mean expected accepted length by rule.
-        error: Standard error of traversal's gain.
+        lengths: Mean of the expected accepted length, by rule.
+        error: Standard error of the difference between the rules.
     """
 
     trees: int
@@ -203,9 +207,9 @@ class Average:
 def average(
     models: PositionModels, widths: Sequence[int], drawn: Drawn, trees: int, seed: int
 ) -> Average:
-    """Average both rules over many trees, each over all u.
+    """Average the expected lengths by both rules over many sampled trees.
 
-    On a single tree either rule may accept more; on average, traversal never accepts fewer.
+    On a single tree, either rule may accept more; on average, traversal accepts at least as many.
     """
     found = [
         models.draft(widths, drawn, Chance(seed, number)).expected() for number in range(trees)
@@ -216,25 +220,25 @@ def average(
     return Average(trees, means, error)
 
 
-SIZE: Final = Parameters(4, 3, 10)  # of the tree whose parents are off by one
+SIZE: Final = Parameters(4, 3, 10)  # size of the tree whose parents are off by one
 
 
 def shift_parents(parents: Sequence[int]) -> list[int]:
-    """Return parents with a deliberate error: below the first level, each is one lower."""
+    """Return parents with a deliberate error: those below the first level are one too low."""
     return [parent - 1 if parent >= 1 else parent for parent in parents]
 
 
 def accepted_nodes(
     parents: Sequence[int], tokens: Sequence[int], p: Sequence[float], chance: Chance
 ) -> list[int]:
-    """Return the nodes that the point-mass rule accepts for one source of u.
+    """Return the nodes that the point-mass rule accepts with these random numbers.
 
     The target's probability of all tokens outside the tree is combined into one token.
 
     Args:
         parents: The tree.
-        tokens: Tokens by node.
-        p: By node, the target's probability of its token after its parent.
+        tokens: Token of each node.
+        p: The target's probability of each node's token after its parent.
         chance: The source of u.
     """
     words = sorted(set(tokens))
@@ -253,8 +257,8 @@ def expected_length(parents: Sequence[int], tokens: Sequence[int], p: Sequence[f
 
     Args:
         parents: The tree.
-        tokens: Tokens by node.
-        p: By node, the target's probability of its token after its parent.
+        tokens: Token of each node.
+        p: The target's probability of each node's token after its parent.
     """
     seen: set[tuple[int, int]] = set()
     keep = [1.0]

@@ -1,11 +1,12 @@
-"""Rank trees in eight ways, products or sums of logs in four precisions, and compare the results.
+"""Rank the guesses of trees in eight ways: products or sums of logs, in four precisions.
 
 In exact arithmetic all eight give the same tree, because the logarithm is monotonic; only rounding
-makes them differ (SGLang #12637). Each way grows its own tree, both frontier and final selection.
+makes them differ (SGLang #12637). Each way grows its own tree: it decides which nodes are expanded,
+and which guesses are kept.
 
 In the study, all ways rank the same guesses at the same positions, and accepted lengths are
-computed from the target's p instead of sampled, so differences are paired and come from the ranking
-alone. The bootstrap resamples prompts, because positions of one text are similar.
+computed from the target's p instead of being sampled, so that all differences are caused by the
+ranking. The bootstrap resamples prompts, because positions of one text are similar.
 
 `measure_rank_acceptance` measures acceptance by depth and rank, from which shapes can be chosen.
 """
@@ -54,15 +55,15 @@ WAYS: Final[Mapping[str, PathScore]] = {
 
 @dataclass(frozen=True)
 class RankedTree:
-    """A tree ranked one way, compared with the exact one.
+    """A tree ranked in one way, compared with the exact ranking.
 
     Attributes:
         way: A key of WAYS.
         grown: The tree.
         gained: Paths that only this tree keeps.
         lost: Paths that only the exact tree keeps.
-        tied: Dropped guesses with the same total as the last one kept.
-        zeros: Guesses of the pool whose product is 0.
+        tied: Number of dropped guesses with the same score as the last one kept.
+        zeros: Number of guesses in the pool whose product is 0.
         orphans: Nodes that EAGLE's own selection, `torch.topk`, keeps without their parent.
     """
 
@@ -114,14 +115,14 @@ SIZES: Final = {
     "SGLang 6, 10, 60": Parameters(6, 10, 59),
     "SGLang 5, 4, 8": Parameters(5, 4, 7),
 }
-POSITION_STRIDE, POSITIONS = 3, 8  # tokens between positions, and positions per prompt
+POSITION_STRIDE, POSITIONS = 3, 8  # in tokens between positions; positions per prompt
 BOOTSTRAPS: Final = 4000
 Counts = dict[str, float]
 
 
 @dataclass
 class Tally:
-    """Results of one way at one tree size: sums over the positions of each prompt."""
+    """Results of one way at one tree size: for each prompt, sums over its positions."""
 
     prompts: list[Counts]
 
@@ -162,11 +163,11 @@ def mean_square_length(position: RecordedPosition, ranked: RankedTree) -> float:
     return sum((2 * growth.depths[node] - 1) * warm[node] for node in ranked.grown.kept[1:])
 
 
-Tallies = dict[str, dict[str, Tally]]  # by size, by way
+Tallies = dict[str, dict[str, Tally]]  # by tree size, then by way
 
 
 def empty_tallies() -> Tallies:
-    """Return tallies without results."""
+    """Return results that contain nothing yet."""
     return {size: {way: Tally([]) for way in WAYS} for size in SIZES}
 
 
@@ -177,7 +178,7 @@ def run_study(
     settings: Settings,
     found: Tallies,
 ) -> Iterator[int]:
-    """Run the study and add to `found` after each prompt; yield the number of prompts done."""
+    """Run the study; after each prompt, add to `found` and yield the number of prompts done."""
     requests = [(size, kind) for size in SIZES.values() for kind in WAYS.values()]
     for done, ids in enumerate(texts, 1):
         sums: dict[tuple[str, str], Counts] = defaultdict(lambda: defaultdict(float))
@@ -194,7 +195,7 @@ def run_study(
 
 
 def count_position(position: RecordedPosition, size: Parameters) -> dict[str, Counts]:
-    """Return the counts of one position, by way."""
+    """Return the counts at one position, for each way."""
     trees = rank_all_ways(position, size)
     exact = next(ranked for ranked in trees if ranked.way == EXACT)
     base = expected_lengths(position, exact)
@@ -219,7 +220,7 @@ def _count_way(position: RecordedPosition, ranked: RankedTree, base: tuple[float
 
 
 def expected_lengths(position: RecordedPosition, ranked: RankedTree) -> tuple[float, float]:
-    """Return the expected accepted length at temperature 1, and the length at 0."""
+    """Return the expected accepted length at temperature 1, and the accepted length at 0."""
     parents, kept = ranked.grown.growth.parents, ranked.grown.kept[1:]
     warm = tree_formula.path_probabilities(parents, target_probabilities(position, ranked.grown))
     cold = tree_formula.path_probabilities(parents, greedy_matches(position, ranked.grown))
@@ -227,7 +228,7 @@ def expected_lengths(position: RecordedPosition, ranked: RankedTree) -> tuple[fl
 
 
 def summarize(tallies: Tallies) -> dict[str, Any]:
-    """Return the data of the file: means by size and way, and intervals of the differences."""
+    """Return the data to be stored: means by size and way, and intervals of the differences."""
     return {
         size: {way: _summarize_tally(tally) for way, tally in ways.items()}
         for size, ways in tallies.items()
@@ -241,7 +242,7 @@ def _summarize_tally(tally: Tally) -> dict[str, Any]:
 
 
 def time_arithmetic(rounds: int = 2000, width: int = 10) -> list[dict[str, Any]]:
-    """Time one step of the tree loop with products and with sums, in microseconds by dtype.
+    """Time one step of growing a tree, with products and with sums, in microseconds by dtype.
 
     As in SGLang's select_top_k_tokens, (1, k) totals are combined with (1, k, k) new values. The
     two operations alternate.
@@ -271,7 +272,7 @@ class RankAcceptance:
 
     Attributes:
         positions: Number of positions measured.
-        by_depth: (D, R), mean p of the guess, by depth and rank.
+        by_depth: (D, R), the mean p of the guesses at each depth and rank.
     """
 
     positions: int
@@ -296,7 +297,7 @@ def measure_rank_acceptance(
         target: The target.
         drafter: The drafter.
         texts: Prompts as token ids.
-        settings: How the texts continue.
+        settings: Settings with which the texts are continued.
         every: Distance in tokens between measured positions.
     """
     total = torch.zeros(DEEPEST, RANKS, dtype=torch.float64)
@@ -319,9 +320,9 @@ def measure_rank_acceptance(
 
 @torch.inference_mode()
 def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]:
-    """Return, by depth, the target's p of the drafter's guesses after the true tokens.
+    """Return, for each depth, the target's p of the drafter's guesses after the true tokens.
 
-    Then advance the text by one token.
+    The text is then advanced by one token.
 
     Args:
         walk: The text.
@@ -341,7 +342,11 @@ def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]
 
 @cache
 def shipped_tables(file: File = RANKS_FILE) -> Mapping[str, RankAcceptance]:
-    """Return the measured tables by drafter; empty if the file is missing. Raises BrokenFile."""
+    """Return the measured tables by drafter; empty if the file is missing.
+
+    Raises:
+        BrokenFile: If the file is damaged.
+    """
     return read_shipped_json(file, _by_drafter) if file.is_file() else {}
 
 

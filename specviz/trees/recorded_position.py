@@ -1,7 +1,8 @@
 """A recorded position of a text: the predictions of drafter and target after every needed path.
 
-Trees of many sizes can be grown on it without models. A tree that needs a path that was not
-recorded stops there and reports it. Log-probabilities are stored with all digits of float32.
+Trees of many sizes can be grown from it without models. If a tree needs a path that was not
+recorded, it does not grow further there and reports this. Log-probabilities are stored with all
+digits of float32.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from typing import Any, Final, Self
 from specviz.shipped import ASSETS, read_shipped_json, read_shipped_text, text_of
 from specviz.trace.codec import from_plain
 
-Path = tuple[int, ...]  # tokens after the root
+Path = tuple[int, ...]  # maximum number of tokens after the root
 KIND: Final = {"format": "specviz-field", "version": 1}
 
 
 class PositionError(ValueError):
-    """A file without a valid position; the message is a sentence."""
+    """Raised if a file does not contain a valid position; the message is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,10 @@ class Row:
     """The predictions after one path.
 
     Attributes:
-        tokens: The drafter's likeliest tokens, in order of falling probability.
-        logs: Their log-probabilities, float32.
-        p: The target's probability of each at temperature 1.
-        top: The target's likeliest token, which it chooses at temperature 0.
+        tokens: The drafter's most probable tokens, in descending order.
+        logs: The drafter's log-probabilities of these tokens, float32.
+        p: The target's probability of each of them at temperature 1.
+        top: The target's most probable token, which it selects at temperature 0.
         top_p: The target's probability of `top`.
     """
 
@@ -57,16 +58,16 @@ class RecordedPosition:
         eos: Tokens that end a text.
         vocabulary: Number of tokens of the target.
         width: Guesses recorded after each path.
-        deepest: The most levels of guesses that were recorded.
+        deepest: Number of levels of guesses that were recorded.
         token_texts: Bytes of every token shown, as latin-1 text.
-        machine: Where it was recorded.
-        dtype: By torch's name.
+        machine: The machine on which it was recorded.
+        dtype: Number format, as torch names it.
         versions: Versions of packages.
-        draft_seconds: Seconds of the drafter's passes, by level.
+        draft_seconds: Seconds of the drafter's pass for each level.
         verify_seconds: Seconds of one target pass over all paths.
-        rows: Predictions by path of tokens after the root.
-        p_off_by_one: By node of the tree of `judging.SIZE` with its parents off by one, the
-            target's probability of its token; empty if not recorded.
+        rows: Predictions after each path of tokens from the root.
+        p_off_by_one: The target's probability of each node's token if the parents are off by one,
+            in a tree of `judging.SIZE`; empty if not recorded.
     """
 
     target: str
@@ -89,7 +90,7 @@ class RecordedPosition:
     p_off_by_one: list[float] = field(default_factory=list)
 
     def with_title(self, title: str) -> RecordedPosition:
-        """Return the position under another title."""
+        """Return the position with another title."""
         return replace(self, title=title)
 
     @property
@@ -115,7 +116,11 @@ class RecordedPosition:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Parse the text of `to_text`. Raises PositionError."""
+        """Parse the text of `to_text`.
+
+        Raises:
+            PositionError: If the text is not a valid position.
+        """
         try:
             head, *lines = [json.loads(line) for line in text.rstrip("\n").split("\n")]
             if {key: head.pop(key, None) for key in KIND} != KIND:
@@ -130,16 +135,21 @@ class RecordedPosition:
 
     @classmethod
     def read(cls, file: File) -> Self:
-        """Read a file. Raises OSError, PositionError."""
+        """Read a file.
+
+        Raises:
+            OSError: If the file cannot be read.
+            PositionError: If it is not a valid position.
+        """
         return cls.from_text(file.read_text(encoding="utf-8"))
 
 
 def is_position_file(text: str) -> bool:
-    """Whether a text starts like the result of `RecordedPosition.to_text`."""
+    """Return whether a text begins like a file of a recorded position."""
     return text.startswith(json.dumps(KIND, separators=(",", ":"))[:-1])
 
 
-# Files have their own names for two of the fields.
+# Two fields have other names in files.
 FILE_KEYS: Final = {
     name: {"token_texts": "spelling", "p_off_by_one": "exhibit"}.get(name, name)
     for name in RecordedPosition.__dataclass_fields__
@@ -148,7 +158,11 @@ FILE_KEYS: Final = {
 
 
 def check_rows(rows: Mapping[Path, Row]) -> Mapping[Path, Row]:
-    """Return the rows if trees can grow on them. Raises PositionError otherwise."""
+    """Return the rows if trees can be grown from them.
+
+    Raises:
+        PositionError: If not.
+    """
     for path, row in rows.items():
         sizes = {len(row.tokens), len(row.logs), len(row.p)}
         if len(sizes) != 1 or not all(log <= 0.0 for log in row.logs):
@@ -169,14 +183,14 @@ def origin(position: RecordedPosition) -> dict[str, Any]:
 
 
 FOLDER: Final = ASSETS / "trees"
-LEVELS: Final = 7  # levels of guesses in a recorded position
-WIDEST: Final = 10  # guesses after each path
+LEVELS: Final = 7  # maximum levels of guesses in a recorded position
+WIDEST: Final = 10  # number of guesses after each path
 MOST: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to record a position that is included in the package.
+    """How to record a position that ships with the package.
 
     Attributes:
         name: Its key.
@@ -202,7 +216,11 @@ class Recipe:
 
 @cache
 def recipes(folder: File = FOLDER) -> tuple[Recipe, ...]:
-    """Return the positions that ship, in the order shown. Raises BrokenFile."""
+    """Return the recipes of the shipped positions, in the order shown.
+
+    Raises:
+        BrokenFile: If the list is damaged.
+    """
     return read_shipped_json(
         folder / "recipes.json", lambda rows: tuple(Recipe(**row) for row in rows)
     )
@@ -210,5 +228,9 @@ def recipes(folder: File = FOLDER) -> tuple[Recipe, ...]:
 
 @cache
 def shipped_position(name: str) -> RecordedPosition:
-    """Read a position that ships. Raises BrokenFile."""
+    """Read a shipped position.
+
+    Raises:
+        BrokenFile: If it is damaged.
+    """
     return read_shipped_text(FOLDER / f"{name}.jsonl", RecordedPosition.from_text)

@@ -45,14 +45,18 @@ from specviz.trees.shapes import DEEPEST, BadTree, Parameters, paths_of, regular
 from specviz.verification.distributions import draw, logits_to_probs
 from specviz.verification.tree import DraftTree
 
-SHOWN: Final = 48  # last tokens of the text that are stored with a position
+SHOWN: Final = 48  # how many last tokens of the text are stored with a position
 TEMPERATURE_ONE: Final = Sampling(1.0)
 TreeRequest = tuple[Parameters, PathScore]
-Drafted = tuple[list[int], Tensor]  # guesses, likeliest first, and their log-probabilities
+Drafted = tuple[list[int], Tensor]  # guesses, the most probable first, and their log-probabilities
 
 
 def require_predictor(session: DraftSession) -> NodePredictor:
-    """Return the session if trees can grow on it. Raises BadTree."""
+    """Return the session if it can predict after any node.
+
+    Raises:
+        BadTree: If not.
+    """
     if not hasattr(session, "logits_after") or not hasattr(session, "max_depth"):
         raise BadTree(
             "Trees cannot grow on this drafter: it does not predict tokens after its own guesses. "
@@ -62,13 +66,13 @@ def require_predictor(session: DraftSession) -> NodePredictor:
 
 
 class Walk:
-    """A text that is decoded token by token.
+    """A text that is decoded token by token, with drafter and target.
 
     Attributes:
         target: The target.
         known_tokens: The first new tokens, if they are known.
         settings: Settings of the drafter and of sampling.
-        text: All tokens; the root is the last.
+        text: All tokens; the last one is the root.
     """
 
     def __init__(
@@ -102,7 +106,7 @@ class Walk:
         self.session.commit(self.text[1:], scores.states)
 
     def _next_token(self, logits: Tensor, number: int) -> int:
-        """Return new token `number`, from `known_tokens` or else sampled with the run's seed."""
+        """Return new token `number`: from `known_tokens`, or sampled with the run's seed."""
         if number < len(self.known_tokens):
             return self.known_tokens[number]
         chance = self.settings.chance(number)
@@ -124,7 +128,7 @@ class Walk:
         count: int,
         shapes: Sequence[RankPaths] = (),
     ) -> Iterator[RecordedPosition]:
-        """Record at most `count` positions, one every `every` tokens, starting here."""
+        """Record at most `count` positions from here on, one every `every` tokens."""
         for step in range(count * every):
             if self.ended:
                 return
@@ -178,7 +182,7 @@ class Walk:
     def _paths_with_guesses(
         self, rows: Mapping[Path, Drafted], shapes: Sequence[RankPaths], depth: int
     ) -> Iterator[Path]:
-        """Yield the paths at this depth after which these shapes have guesses."""
+        """Yield the paths of this depth under which these shapes have guesses."""
         inner = {ranks[:-1] for paths in shapes for ranks in paths if len(ranks) == depth + 1}
         for ranks in sorted(inner):
             path: Path = ()
@@ -198,7 +202,7 @@ class Walk:
     def _guesses_after(
         self, known: Mapping[Path, Drafted], paths: Sequence[Path], width: int
     ) -> dict[Path, Drafted]:
-        """Return the drafter's guesses after these paths; their prefixes must be known."""
+        """Return the drafter's guesses after these paths; their parents must be in `known`."""
         tree = tree_of_paths(self.text[-1], [*known, *paths])
         nodes = range(len(known), len(tree))
         logits = self.predictor.logits_after(self.text, tree.tokens, tree.parents, list(nodes))
@@ -208,12 +212,12 @@ class Walk:
         }
 
     def score(self, tree: DraftTree) -> Scores:
-        """Run the target over a tree, after removing the drafter's entries from its cache."""
+        """Run the target on a tree, after removing the drafter's entries from its cache."""
         self.run.keep(())
         return self._checked(self.run.score(tree))
 
     def _checked(self, scores: Scores) -> Scores:
-        """Wait for the device and check the scores for NaN, which no later step would notice."""
+        """Wait for the device and check the scores for NaN; no later step would detect it."""
         synchronize(self.target.device)
         scores.check()
         return scores
@@ -264,7 +268,7 @@ def tree_of_paths(root: int, paths: Sequence[Path]) -> DraftTree:
 
 
 def row_of(tokens: Sequence[int], logs: Tensor, p: Tensor) -> Row:
-    """Return the row of a path. p: (V,), the target's distribution there."""
+    """Return the row of a path, given the target's distribution p (V,) after it."""
     top = int(p.argmax())
     return Row(list(tokens), logs.tolist(), p[list(tokens)].tolist(), top, p[top].item())
 
@@ -285,13 +289,14 @@ def record_position(
 
     Args:
         target: The target.
-        drafter: A drafter on which trees can grow.
+        drafter: A drafter that can predict after any node.
         prompt: The prompt.
         settings: Settings of the run.
-        skip: Tokens of the answer before the position.
+        skip: Number of tokens of the answer before the position.
 
     Raises:
-        BadTree: If no tree can grow on the drafter. Reading the prompt may raise, too.
+        BadTree: If the drafter cannot predict after any node. Reading the prompt may raise other
+            errors.
     """
     walk = Walk(target, drafter, encode_prompt(target, prompt, settings).ids, settings)
     for _ in range(skip):
@@ -303,7 +308,7 @@ def record_position(
 
 
 def probabilities_off_by_one(walk: Walk, position: RecordedPosition) -> list[float]:
-    """Return, by node, the target's p of its token if parents are off by one."""
+    """Return, for each node, the target's p of its token if parents are off by one."""
     tree = grow_tree(position, SIZE).tree
     wrong = DraftTree(tree.tokens, tuple(shift_parents(tree.parents)))
     p = logits_to_probs(walk.score(wrong).logits, TEMPERATURE_ONE).cpu()
@@ -314,14 +319,14 @@ def probabilities_off_by_one(walk: Walk, position: RecordedPosition) -> list[flo
 
 
 def tree_requests(vocabulary: int) -> list[TreeRequest]:
-    """Return trees of every branching; together they cover the settings of the page's controls."""
+    """Return trees of every width; together they cover all settings that the page offers."""
     widest = min(WIDEST, vocabulary)
     deep = min(LEVELS, DEEPEST)
     return [(Parameters(deep, width, MOST), SUMS) for width in range(1, widest + 1)]
 
 
 def shape_requests() -> list[RankPaths]:
-    """Return the static trees offered on the page: published ones and those of `judging`."""
+    """Return the static trees that the page offers: published ones, and that of `judging`."""
     return [
         *(one.paths for one in PUBLISHED_TREES.values()),
         tuple(paths_of(regular_tree(TOP_Q, MAX_DEPTH + 1))),

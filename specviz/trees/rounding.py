@@ -1,8 +1,9 @@
 """Rounding in rankings: small constructed trees, and the ranking study as numbers and sentences.
 
-Each constructed tree shows one effect; its numbers are recomputed when shown. The study compares
-rankings at real positions, beside a published claim and the noise of such measurements. Its results
-are in a file with the command that produced them, so this module imports no torch.
+Each constructed tree shows one effect; its numbers are computed when it is shown. The study
+compares rankings at real positions; its results are shown with a published claim and with the noise
+of such measurements. They are stored in a file, with the command that produced them, so this module
+does not import torch.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from specviz.texts import text
 from specviz.trees.recorded_position import Path, RecordedPosition, Row
 from specviz.trees.shapes import Parameters
 
-Probabilities = Mapping[str, Sequence[tuple[str, float]]]  # guesses by path
+Probabilities = Mapping[str, Sequence[tuple[str, float]]]  # guesses and probabilities, by path
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Example:
         name: Its key in links.
         title: Its name on the page.
         explanation: What to look for.
-        probabilities: Guesses with their probabilities by path; every token is a letter.
+        probabilities: The guesses after each path and their probabilities; every token is a letter.
         parameters: Size of the tree.
     """
 
@@ -42,7 +43,7 @@ class Example:
 
 
 def chains(*branches: Sequence[float]) -> Probabilities:
-    """Build a tree of branches: the first consists of the letter a, the second of b, and so on."""
+    """Build a tree of separate branches: the first repeats the letter a, the second b, etc."""
     found: dict[str, list[tuple[str, float]]] = {}
     for letter, branch in zip("abcd", branches, strict=False):
         for depth, chance in enumerate(branch):
@@ -113,7 +114,7 @@ EXAMPLES: Final = (
 
 
 def as_position(example: Example) -> RecordedPosition:
-    """Return an example as a position. It has no target, so p is 0."""
+    """Return an example as a recorded position. It has no target, so p is 0."""
     rows = {path_of(letters): row_of(guesses) for letters, guesses in example.probabilities.items()}
     letters = {token for path in rows for token in (*path, *rows[path].tokens)}
     return RecordedPosition(
@@ -138,12 +139,12 @@ def as_position(example: Example) -> RecordedPosition:
 
 
 def path_of(letters: str) -> Path:
-    """Convert letters to tokens: a is 1."""
+    """Convert letters to tokens: a is 1, b is 2."""
     return tuple(ord(letter) - 96 for letter in letters)
 
 
 def row_of(guesses: Sequence[tuple[str, float]]) -> Row:
-    """Return guesses with their probabilities as a row: log-probabilities in float32."""
+    """Return guesses with their probabilities as a row of a position, in float32."""
     import torch  # imported late, because the page shows titles before it needs any numbers
 
     chances = torch.tensor([chance for _, chance in guesses], dtype=torch.float64)
@@ -153,13 +154,13 @@ def row_of(guesses: Sequence[tuple[str, float]]) -> Row:
 
 FILE: Final = ASSETS / "trees" / "ranking.json"
 EXACT: Final = "sum float64"
-Z_95: Final = 1.96  # standard errors at 95%
+Z_95: Final = 1.96  # number of standard errors for 95% confidence
 Way = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What SGLang's pull request #12637 reports, as (products, sums of logs)."""
+    """The numbers reported in SGLang's pull request #12637, each as (products, sums of logs)."""
 
     url: str = "https://github.com/sgl-project/sglang/pull/12637"
     where: str = "RTX 4070 Ti SUPER, MT-Bench, 80 questions, bf16"
@@ -186,7 +187,11 @@ FILE_KEYS: Final = (
 
 @cache
 def load_study(file: File = FILE) -> dict[str, Any] | None:
-    """Return the study's results; None if the file is missing. Raises BrokenFile."""
+    """Return the study's results; None if the file is missing.
+
+    Raises:
+        BrokenFile: If the file is damaged.
+    """
     return read_shipped_json(file, _whole) if file.is_file() else None
 
 
@@ -200,12 +205,12 @@ def standard_deviation(way: Way) -> float:
 
 
 def rounds_needed(gain: float, deviation: float) -> int:
-    """Return the rounds that each of two runs needs to detect this gain at 95% confidence."""
+    """Return how many rounds two runs each need to detect this gain with 95% confidence."""
     return ceil(2 * (Z_95 * deviation / gain) ** 2)
 
 
 def noise_bound(deviation: float, rounds: int) -> float:
-    """Return by how much two runs of this length differ by chance, at 95% confidence."""
+    """Return by how much two runs of this length differ by chance, with 95% confidence."""
     return Z_95 * deviation * sqrt(2 / rounds)
 
 
@@ -213,7 +218,7 @@ def verdict(ways: Mapping[str, Way], positions: int, guesses: int) -> str:
     """Summarize the study for one drafter and one tree size.
 
     Args:
-        ways: Results by way of ranking.
+        ways: Results for each way of ranking.
         positions: Number of positions measured.
         guesses: The tree's budget.
     """
@@ -237,7 +242,7 @@ def verdict(ways: Mapping[str, Way], positions: int, guesses: int) -> str:
 
 
 def noise(ways: Mapping[str, Way], reported: Reported) -> str:
-    """Say how many rounds it takes to distinguish the reported difference from noise."""
+    """Return how many rounds are needed to distinguish the reported difference from noise."""
     deviation = standard_deviation(ways[EXACT])
     rounds = rounds_needed(reported.gain, deviation)
     tokens = rounds * (1 + ways[EXACT]["length"])
@@ -258,7 +263,7 @@ def format_signed(value: float) -> str:
 
 
 def _changed(way: Way, guesses: int = 0) -> str:
-    """Say by how many guesses a changed tree differs on average; empty if no tree differs."""
+    """Return by how many guesses a changed tree differs on average; empty if no tree differs."""
     if not way["differ"]:
         return ""
     changed = f"{way['nodes'] / way['differ']:.1f}"

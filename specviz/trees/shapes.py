@@ -1,11 +1,11 @@
 """Sizes and shapes of draft trees, in the conventions of SGLang, EAGLE and this program.
 
-A dynamic tree has three parameters, which every engine names differently. Here `depth` counts
+A dynamic tree has three parameters, which have other names in every program. Here `depth` counts
 levels of guesses and `budget` counts guesses. SGLang's num_draft_tokens and EAGLE's total_tokens
 include the root, and EAGLE's depth is one less, since it counts the passes after the first.
 
 A static shape is its list of parents, as in `DraftTree`: node 0 is the root, and siblings are in
-the order in which they are tried.
+the order in which they are tested.
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ from specviz.trace.depths import node_depths
 
 
 class BadTree(ValueError):
-    """A tree that cannot be grown or read; the message is a sentence."""
+    """Raised if a tree cannot be grown or read; the message is a sentence."""
 
 
 def check_range(called: str, value: Any, least: int, most: int) -> int:
-    """Return `value` if it is an integer within bounds. Raises BadTree otherwise."""
+    """Return `value` if it is an integer within the limits.
+
+    Raises:
+        BadTree: If not.
+    """
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise BadTree(f"{called} must be an integer from {least} to {most}, not {value!r:.40}.")
     return value
@@ -38,7 +42,7 @@ WIDEST: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The size of a dynamic tree. Raises BadTree if a number is out of range.
+    """The size of a dynamic tree; numbers out of range raise BadTree.
 
     Attributes:
         depth: Levels of guesses.
@@ -72,7 +76,7 @@ class Parameters:
 
     @classmethod
     def of(cls, data: Any) -> Self:
-        """Parse data with the names of one engine; ours are depth, width and budget."""
+        """Parse a size with the names of one program; ours are depth, width and budget."""
         ways: dict[tuple[str, ...], Callable[..., Self]] = {
             ("depth", "width", "budget"): cls,
             ("steps", "topk", "num_draft_tokens"): cls.sglang,
@@ -92,7 +96,7 @@ class Parameters:
 
     @property
     def names(self) -> dict[str, dict[str, int]]:
-        """The three numbers under each engine's names."""
+        """The three numbers under the names of each program."""
         return {
             "specviz": {"gamma": self.depth, "fan_out": self.width, "budget": self.budget},
             "SGLang": {
@@ -109,7 +113,7 @@ class Parameters:
 
     @property
     def pool(self) -> int:
-        """The size of the pool if no branch ends early: k + (d − 1) k²."""
+        """The number of guesses considered if no branch ends early: k + (d − 1) k²."""
         return self.width + (self.depth - 1) * self.width**2
 
 
@@ -124,17 +128,21 @@ PRESETS: Final[tuple[tuple[str, Parameters], ...]] = (
 
 
 Path = tuple[int, ...]
-MAX_CHARACTERS: Final = 20_000  # characters of a file
+MAX_CHARACTERS: Final = 20_000  # maximum characters of a file
 
 
 def chain(length: int) -> list[int]:
-    """Return a chain."""
+    """Return the parents of a chain."""
     check_range("The length of a chain", length, 1, MAX_GUESSES)
     return list(range(-1, length))
 
 
 def regular_tree(width: int, depth: int) -> list[int]:
-    """Return a tree in which every inner node has `width` children. Raises BadTree."""
+    """Return a tree in which every inner node has `width` children.
+
+    Raises:
+        BadTree: If it is too large.
+    """
     check_range("The branching", width, 1, MAX_GUESSES)
     check_range("The depth", depth, 1, MAX_GUESSES)
     size = sum(width**level for level in range(1, depth + 1))
@@ -145,7 +153,11 @@ def regular_tree(width: int, depth: int) -> list[int]:
 
 
 def published_tree(name: str) -> list[int]:
-    """Return a published shape. Raises BadTree."""
+    """Return a published shape.
+
+    Raises:
+        BadTree: If there is none with this name.
+    """
     if name not in PUBLISHED_TREES:
         raise BadTree(
             f"No published shape is called {name!r:.40}; there is {', '.join(PUBLISHED_TREES)}."
@@ -156,14 +168,14 @@ def published_tree(name: str) -> list[int]:
 def optimal_tree(chances: Sequence[float], guesses: int, depth: int | None = None) -> list[int]:
     """Return the tree of this size with the most expected tokens, given acceptance by rank.
 
-    A node's gain is the product of the acceptance along its path. No child gains more than its
-    parent, so adding the best node each time gives the same tree as Sequoia's dynamic program
+    A node's gain is the product of the acceptance along its path. A child never gains more than its
+    parent, so repeatedly adding the best node gives the same tree as Sequoia's dynamic program
     (2402.12374).
 
     Args:
-        chances: Acceptance by rank as measured. It should decrease; increases are taken as noise.
+        chances: Measured acceptance by rank. It should decrease; increases are treated as noise.
         guesses: Size of the tree.
-        depth: The most levels; None for no limit.
+        depth: Maximum number of levels; None for no limit.
     """
     check_range("The number of guesses", guesses, 1, MAX_GUESSES)
     if not chances or not all(0.0 <= chance <= 1.0 for chance in chances):
@@ -173,7 +185,11 @@ def optimal_tree(chances: Sequence[float], guesses: int, depth: int | None = Non
 
 
 def parents_of(paths: Sequence[Sequence[int]]) -> list[int]:
-    """Convert rank paths to parents. Raises BadTree if a prefix of a path is missing."""
+    """Convert rank paths to parents.
+
+    Raises:
+        BadTree: If a path's parent is missing.
+    """
     ordered = sorted({tuple(path) for path in paths}, key=lambda path: (len(path), path))
     if not ordered or len(ordered) > MAX_GUESSES:
         raise BadTree(f"A tree has 1 to {MAX_GUESSES} guesses, not {len(ordered)}.")
@@ -189,7 +205,7 @@ def parents_of(paths: Sequence[Sequence[int]]) -> list[int]:
 
 
 def paths_of(parents: Sequence[int]) -> list[Path]:
-    """Return the rank path of each node from 1: ranks among siblings from the root down."""
+    """Return the rank path of each node from 1: ranks among siblings, from the root down."""
     children: dict[int, int] = {}
     paths: list[Path] = [()]
     for parent in parents[1:]:
@@ -202,8 +218,11 @@ def paths_of(parents: Sequence[int]) -> list[Path]:
 def from_text(text: Any) -> list[int]:
     """Parse a JSON list of parents (-1 for the root) or of rank paths.
 
-    Nodes of a list of parents may be in any order; they are renumbered, parents first. Raises
-    BadTree with a sentence, for instance for a cycle.
+    The nodes in a list of parents may be in any order; they are renumbered so that parents come
+    first.
+
+    Raises:
+        BadTree: With a sentence, for instance if there is a cycle.
     """
     if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
         raise BadTree(f"A tree must be JSON text of at most {MAX_CHARACTERS:,} characters.")
@@ -223,7 +242,11 @@ def _is_path(row: Any) -> bool:
 
 
 def in_order(parents: Sequence[int]) -> list[int]:
-    """Renumber a tree so that parents come before children. Raises BadTree if it is not a tree."""
+    """Renumber a tree so that parents come before children.
+
+    Raises:
+        BadTree: If this is not a tree.
+    """
     size = len(parents)
     if not 2 <= size <= MAX_GUESSES + 1:
         raise BadTree(f"A tree has a root and 1 to {MAX_GUESSES} guesses, not {max(0, size - 1)}.")
@@ -238,7 +261,7 @@ def in_order(parents: Sequence[int]) -> list[int]:
         if parent >= 0:
             below[parent].append(node)
     order = [roots[0]]
-    for node in order:  # grows during the loop
+    for node in order:  # the list grows during the loop
         order += below[node]
     if len(order) < size:
         unreachable = sorted(set(range(size)) - set(order))
@@ -248,7 +271,7 @@ def in_order(parents: Sequence[int]) -> list[int]:
     return [-1, *(new[parents[old]] for old in order[1:])]
 
 
-NONE: Final = -1  # no such node
+NONE: Final = -1  # there is no such node
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +279,8 @@ class LinkedTree:
     """A left-child, right-sibling list, as SGLang's build_tree_kernel writes it.
 
     Attributes:
-        next_token: By node, its first child; -1 if there is none.
-        next_sibling: By node, the sibling tried after it; -1 if there is none.
+        next_token: First child of each node; -1 if there is none.
+        next_sibling: Sibling tested after each node; -1 if there is none.
     """
 
     next_token: list[int]
@@ -278,7 +301,7 @@ class LinkedTree:
 def linked_list(parents: Sequence[int]) -> LinkedTree:
     """Return the linked list of a tree."""
     first, after = [NONE] * len(parents), [NONE] * len(parents)
-    newest: dict[int, int] = {}  # by parent, its last child so far
+    newest: dict[int, int] = {}  # last child so far of each parent
     for node, parent in enumerate(parents):
         if not node:
             continue
@@ -291,7 +314,7 @@ def linked_list(parents: Sequence[int]) -> LinkedTree:
 
 
 def retrieve_indices(parents: Sequence[int]) -> list[list[int]]:
-    """Return one row from the root to each leaf, padded with -1 (EAGLE, Medusa)."""
+    """Return one row per leaf: the path from the root, padded with -1 (as in EAGLE and Medusa)."""
     inner = set(parents)
     leaves = [node for node in range(len(parents)) if node not in inner]
     rows = [path(parents, leaf) for leaf in leaves]
@@ -308,10 +331,10 @@ def path(parents: Sequence[int], node: int) -> list[int]:
 
 
 def mask(parents: Sequence[int]) -> list[list[int]]:
-    """Return, by row, the nodes that it attends to: itself and its ancestors."""
+    """Return, for each row, the nodes that it attends to: itself and its ancestors."""
     return [path(parents, node) for node in range(len(parents))]
 
 
 def positions(parents: Sequence[int], length: int = 0) -> list[int]:
-    """Return, by node, its position: `length` + its depth."""
+    """Return the position of each node: `length` + its depth."""
     return [length + depth for depth in node_depths(list(parents))]

@@ -1,6 +1,6 @@
 """The page: Gradio, one folder per tab, the queue and the worker of live runs.
 
-A run's state stays within its run.
+Runs do not share state.
 """
 
 from specviz.adapters.gradio import skip_stub_files

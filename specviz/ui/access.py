@@ -1,8 +1,8 @@
-"""Access rules: the hosts that the server answers to, and the pages that may call or embed it.
+"""Access rules: which hosts the server answers for, and which pages may call or embed it.
 
-A web page anywhere can point its own name at 127.0.0.1 (DNS rebinding), and the browser then
-treats this server as part of that site. The Host header still has that name, so only known names
-are answered. A literal address cannot be rebound.
+Any web site can make its own name resolve to 127.0.0.1 (DNS rebinding); the browser then treats
+this server as part of that site. The Host header still contains the site's name, so requests with
+an unknown name are refused. A literal IP address cannot be rebound.
 
 Standard library only, since the command line reads its options with it.
 """
@@ -29,7 +29,7 @@ SPACE_FRAMES: Final = ("https://huggingface.co", f"https://{SPACES}")
 
 
 def host_name(text: str) -> str:
-    """Normalize an allowed host to lower case; "*.name" matches every name below it.
+    """Return an allowed host in lower case; "*.name" stands for every subdomain of the name.
 
     Raises ValueError with a sentence.
     """
@@ -43,7 +43,7 @@ def host_name(text: str) -> str:
 
 
 def site(text: str) -> str:
-    """Normalize a site that may embed the page, as a CSP source; "*" is any site.
+    """Return a site that may embed the page as a CSP source; "*" stands for any site.
 
     Raises ValueError with a sentence.
     """
@@ -56,7 +56,7 @@ def site(text: str) -> str:
 
 
 def address_of(name: str) -> IPv4Address | IPv6Address | None:
-    """Return the IP address that a host is written as; None for a name."""
+    """Return the IP address if a host is written as one; None for a name."""
     try:
         found = ip_address(name.strip("[]"))
     except ValueError:
@@ -65,7 +65,7 @@ def address_of(name: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a host always means the local machine."""
+    """Return whether a host always means the local machine."""
     address = address_of(name)
     return name == "localhost" or (address is not None and address.is_loopback)
 
@@ -87,9 +87,9 @@ class Access:
     """Who may use the server.
 
     Attributes:
-        hosts: Names that the server answers to, besides loopback.
-        callers: Hosts whose pages may call it, besides its own.
-        any_address: Whether it answers to every literal IP address.
+        hosts: Host names for which the server answers, besides those of the local machine.
+        callers: Hosts whose pages may call the server, besides its own pages.
+        any_address: Whether the server answers for every literal IP address.
         frames: Sites that may embed the page.
         on_space: Whether this is a Hugging Face Space.
     """
@@ -108,7 +108,7 @@ class Access:
         embed_in: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> Self:
-        """Combine the options with the environment.
+        """Build the rules from the options and the environment.
 
         Args:
             bound: The address that the server listens on.
@@ -126,10 +126,11 @@ class Access:
         everywhere = listening is not None and listening.is_unspecified
         own = {host_name(each) for each in given}
         own |= {address} if address and not everywhere else set()
-        # A whole URL there is the address that the proxy serves the page at.
+        # If this is a whole URL, it is the address at which the proxy serves the page.
         public = urlsplit(env.get("GRADIO_ROOT_PATH", "")).hostname
         own |= {public} if public else set()
-        # On Spaces: SPACE_ID is "owner/name"; SPACE_HOST is its host, or several with commas.
+        # On Spaces, SPACE_ID is "owner/name", and SPACE_HOST is the host, or several separated by
+        # commas.
         on_space = bool(env.get("SPACE_ID") or env.get("SPACE_HOST"))
         own |= {name for each in _listed(env, "SPACE_HOST") if (name := name_in(each))}
         frames = [OWN, *(SPACE_FRAMES if on_space else ())]
@@ -137,13 +138,13 @@ class Access:
         return cls(
             hosts=tuple(sorted(own | ({SPACES} if on_space else set()))),
             callers=tuple(sorted(own)),
-            any_address=everywhere or on_space,  # a Space's health checks use its address
+            any_address=everywhere or on_space,  # the health checks of a Space use its IP address
             frames=tuple(frames),
             on_space=on_space,
         )
 
     def allows_host(self, authority: str) -> bool:
-        """Whether to answer a request with this Host header."""
+        """Return whether to answer a request with this Host header."""
         name = name_in(authority)
         if name is None:
             return False
@@ -151,9 +152,9 @@ class Access:
         return literal or is_loopback(name) or _matches(name, self.hosts)
 
     def allows_origin(self, origin: str, hosts: Iterable[str]) -> bool:
-        """Whether a page of this origin may call the server.
+        """Return whether a page of this origin may call the server.
 
-        Ports are ignored, since a proxy may omit its own from the Host header.
+        Ports are ignored, since a proxy may leave out its own port in the Host header.
 
         Args:
             origin: The Origin header.
@@ -168,12 +169,12 @@ class Access:
 
 
 def _listed(environment: Mapping[str, str], variable: str) -> list[str]:
-    """Split a variable that holds a comma-separated list."""
+    """Split an environment variable that is a comma-separated list."""
     return [each.strip() for each in environment.get(variable, "").split(",") if each.strip()]
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a pattern is the name itself, or "*." and a domain that contains it."""
+    """Return whether a pattern equals the name, or is "*." followed by a parent domain of it."""
     return any(
         name.endswith(each[1:]) if each.startswith("*.") else name == each for each in patterns
     )

@@ -1,6 +1,7 @@
 """The API endpoint for other programs: settings in, trace out.
 
-No `from __future__ import annotations` here: Gradio reads the annotations of `run` directly.
+This module has no `from __future__ import annotations`, since Gradio reads the annotations of
+`run`.
 """
 
 from typing import Any, Final
@@ -13,7 +14,7 @@ from specviz.ui.step.live import recorded
 from specviz.ui.worker import Worker
 
 NOTHING: Final[dict[str, Any]] = {}  # all settings at their defaults
-NOBODY: Final = "api"  # the visitor that calls without a session count as
+NOBODY: Final = "api"  # counts as the visitor of calls without a session
 
 
 def add(demo: gr.Blocks, runs: Worker, any_model: bool) -> None:
@@ -46,5 +47,5 @@ def add(demo: gr.Blocks, runs: Worker, any_model: bool) -> None:
         visitor = session if has_session(demo, session) else NOBODY
         return await runs.whole(recorded(wish), visitor)
 
-    # Documented, although `gradio.__all__` lacks it.
+    # documented, although `gradio.__all__` does not list it
     gr.api(run, api_name="run", concurrency_limit=None)  # type: ignore[attr-defined]

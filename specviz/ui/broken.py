@@ -1,7 +1,7 @@
-"""Handle broken files: the affected part of the page names the file, and the rest works.
+"""Handle broken files: only the affected part of the page is replaced, by a message.
 
-A part that can do without a file leaves out only what depends on it: `spared`, with `lacking` to
-say so.
+The message names the file. A part that works without the file only leaves out what depends on it
+(`spared`) and shows a message (`lacking`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Made = TypeVar("Made")
 
 
 def section(build: Callable[..., Any], *given: Any) -> Any:
-    """Return what `build` returns; if it needs a broken file, show a message instead."""
+    """Return the result of `build`; if `build` needs a broken file, show a message instead."""
     remove = removal_point()
     try:
         return build(*given)
@@ -32,7 +32,7 @@ def section(build: Callable[..., Any], *given: Any) -> Any:
 
 
 def spared(read: Callable[[], Made], instead: Made) -> Made:
-    """Return what `read` returns, or `instead` if its file is broken; see `lacking`."""
+    """Return the result of `read`, or `instead` if `read` needs a broken file; see `lacking`."""
     try:
         return read()
     except BrokenFile:
@@ -40,7 +40,7 @@ def spared(read: Callable[[], Made], instead: Made) -> Made:
 
 
 def lacking(what: str, read: Callable[[], object]) -> None:
-    """Show a message here if the file that `read` needs is broken."""
+    """Show a message here if `read` needs a broken file."""
     try:
         read()
     except BrokenFile as problem:
@@ -48,17 +48,17 @@ def lacking(what: str, read: Callable[[], object]) -> None:
 
 
 def report(what: str, problem: BrokenFile) -> None:
-    """Report a hidden part and its broken file, on the page and in the log."""
+    """Report that a part is hidden because of a broken file, on the page and in the log."""
     log.warning("%s", problem)
     gr.HTML(MESSAGE.format(what, escape(str(problem))), elem_classes="sv-part")
 
 
 def style(*makers: Callable[[], str]) -> str:
-    """Join the style sheets that these functions return, skipping parts with broken files."""
+    """Join the style sheets that these functions return, without those that need broken files."""
     built = []
     for make in makers:
         try:
             built.append(make())
-        except BrokenFile:  # reported by the section itself
+        except BrokenFile:  # the section reports the problem itself
             continue
     return "".join(built)

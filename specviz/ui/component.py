@@ -1,7 +1,7 @@
-"""A part of the page that the browser renders: one gr.HTML with a static skeleton and a module.
+"""A part of the page that JavaScript renders: a gr.HTML with an HTML template and a module.
 
-Data reaches a part as text (its value) and is set as text. A part's module, skeleton and style
-sheets are beside the Python of its section; shared ones are in `shared/`.
+Data is passed to a part as text (its value) and shown as text. A part's module, template and style
+sheets are in the folder of its section's Python code; shared ones are in `shared/`.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ START: Final = (
     ".then(async (section) => section.start(element, props, watch, trigger, %s));"
 )
 FETCH: Final = "{...%s, ...await fetch(new URL(%s, document.baseURI)).then((it) => it.json())}"
-LONGEST: Final = 4000  # characters of a config that the page contains; a longer one is fetched
+LONGEST: Final = 4000  # maximum characters of a config inside the page; a longer one is fetched
 
 
 @dataclass(frozen=True, slots=True)
 class TabContext:
-    """The context that a tab is built in.
+    """Everything that a tab needs while it is built.
 
     Attributes:
         demo: The page (a gr.Blocks), for its own events.
-        runs: The machine and its queue.
-        any_model: Whether visitors may name folders and Hub ids, and so download them.
-        fetches: A second queue for downloads, which must not wait for runs.
-        questions: Where its sections answer the page's questions.
-        jobs: Where its sections' jobs can be read and stopped.
+        runs: The worker that runs jobs on the machine.
+        any_model: Whether visitors may type folders and Hub ids, and so download models.
+        fetches: A second worker for downloads, which must not wait for runs.
+        questions: Object to which sections add the functions that answer the page's questions.
+        jobs: The jobs of all sections, whose lines are sent to the page.
     """
 
     demo: Any
@@ -64,16 +64,17 @@ def component(
     classes: str = "sv-part",
     words: Mapping[str, str] | None = None,
 ) -> gr.HTML:
-    """Return a component that renders itself in the browser; its value starts as None.
+    """Return a component that a module renders in the browser; its value is None at first.
 
-    A function, since Gradio writes a stub file beside every subclass of its components.
+    This is not a class, since Gradio writes a stub file for every subclass of its components.
 
     Args:
         name: Its id on the page.
-        module: Path of its module and skeleton in this folder, without an ending.
-        config: What its module knows besides its name.
+        module: Path of its module and template in this folder, without an ending.
+        config: Initial data of its module.
         classes: Its CSS classes.
-        words: Our own words for [name] placeholders of the skeleton; never a visitor's text.
+        words: Texts for the template's [name] placeholders, which must not contain a visitor's
+            text.
     """
     markup = (HALF / f"{module}.html").read_text(encoding="utf-8")
     for place, text in (words or {}).items():
@@ -89,18 +90,18 @@ def component(
 
 
 def bound(limit: float) -> gr.HTML:
-    """Return the note on a job's time limit. limit: in seconds."""
+    """Return the note on a job's time limit, given in seconds."""
     return gr.HTML(f"<p>{limit_text(limit)}</p>", elem_classes="sv-bound", padding=False)
 
 
 def script(name: str, module: str, config: Mapping[str, Any]) -> str:
     """Return the script that imports a part's module and starts it with its config.
 
-    A long config is fetched once its tab is opened, so that the page stays small. Its "event" stays
-    in the script: Gradio gives a component the events that its script names.
+    A long config is fetched when its tab is opened, so that the page remains small. Its "event"
+    remains in the script, since Gradio adds to a component the events that its script mentions.
     """
     known = {"name": name} | dict(config)
-    # Escape "<", since Gradio puts this text inside a script of the page.
+    # "<" is escaped, since Gradio puts this text into a script of the page.
     data = json.dumps(known, separators=(",", ":")).replace("<", "\\u003c")
     if len(data) > LONGEST:
         event = {key: known[key] for key in ("event",) if key in known}
@@ -116,7 +117,7 @@ def css() -> str:
 def style_sheets(files: Iterable[Path]) -> str:
     """Return style sheets in the order of the numbers in their names.
 
-    Before them are the rules for the states of a draft tree. Comments are left out.
+    The rules for the states of a draft tree come first. Comments are left out.
     """
     ordered = sorted(files, key=lambda file: (file.name, file))
     text = "\n".join([state_rules(), *(file.read_text(encoding="utf-8") for file in ordered)])

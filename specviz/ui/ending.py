@@ -1,8 +1,8 @@
-"""End the program on Ctrl-C and SIGTERM: at once, with one sentence and the usual exit status.
+"""End the program immediately on Ctrl-C and SIGTERM, with a sentence and an exit status.
 
-A thread that reads a model cannot be stopped, and Python would wait for it while the modules it
-needs are torn down, so nothing waits for it here. Standard library only, so that this works while
-everything else is still being imported.
+A thread that reads a model cannot be stopped, and at its normal end Python would wait for it while
+the modules that it needs are removed. So the process ends without waiting. Standard library only,
+so that this works while everything else is still being imported.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from types import FrameType
 
 
 class EndRequested(BaseException):
-    """A signal requested the end of the program. No `except Exception` catches it."""
+    """Raised by a signal to end the program; `except Exception` does not catch it."""
 
 
 @contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """Inside, Ctrl-C and SIGTERM end the process with status 130 or 143.
+    """Make Ctrl-C and SIGTERM end the process with status 130 or 143 inside this context.
 
-    SIGTERM, too: in a container the program is process 1, which Linux ends only if it has a
-    handler.
+    SIGTERM needs a handler, because in a container the program is process 1, for which Linux
+    ignores signals without a handler.
     """
     received: list[int] = []
 

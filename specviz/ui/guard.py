@@ -1,6 +1,6 @@
-"""The outermost middleware: refuses requests before anything else sees them, and adds headers.
+"""The outermost middleware: refuses requests before any other code, and adds headers.
 
-It limits the size of request bodies while they arrive, before anything parses them.
+It limits the size of request bodies while they arrive, before they are parsed.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from specviz.ui.access import ALLOWED_HOSTS, Access
 from specviz.ui.policy import other_policy, sending_headers
 from specviz.ui.routes import PREFIX
 
-# Bytes of a request's body. The page's largest question is the Cost page's about two pasted texts
-# of 400,000 characters each: in JSON, a quotation mark takes 2 bytes and a character beyond Latin-1
-# up to 3, so 2.4 MB. Then comes its file of measured costs: 2**18 characters, 0.8 MB. The value of
-# an event is JSON within JSON: a run is 64,000 characters at most. No route takes a file.
+# Maximum bytes of a request's body. The page's largest question is that of the Cost page, about two
+# pasted texts of 400,000 characters each: in JSON, a quotation mark takes 2 bytes and a character
+# beyond Latin-1 up to 3, so 2.4 MB. The next largest is its file of measured costs: 2**18
+# characters, 0.8 MB. The value of an event is JSON within JSON: a run has at most 64,000
+# characters. No route accepts a file.
 EVENT_LIMIT: Final = 4_000_000
-LIMIT: Final = 1_000_000  # of every other route
-ASK: Final = f"{API_PREFIX}/sv/ask/"  # where questions are sent
-DIGITS: Final = 12  # Python refuses to read a number of thousands of digits
+LIMIT: Final = 1_000_000  # the same for all other routes
+ASK: Final = f"{API_PREFIX}/sv/ask/"  # path to which questions are sent
+DIGITS: Final = 12  # maximum digits: Python refuses to read a number with thousands of digits
 
 
 class BodyTooLarge(ValueError):
-    """A body larger than its route accepts; the message is a sentence."""
+    """Raised if a body is larger than its route accepts; the message is a sentence."""
 
 
 class Disconnected(Exception):
-    """The client disconnected before its body was complete."""
+    """Raised if the client disconnected before its body was complete."""
 
 
 def limit_of(path: str) -> int:
@@ -48,7 +49,7 @@ def limit_of(path: str) -> int:
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> Receive:
-    """Read a body of at most `limit` bytes, and return a `receive` that yields it again.
+    """Read a body of at most `limit` bytes; return a `receive` function that replays it.
 
     A body whose Content-Length is too large is not read at all; any other is read up to the limit.
     Raises BodyTooLarge, and Disconnected.
@@ -56,7 +57,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> Receive:
     headers = Headers(scope=scope)
     stated = headers.get("content-length", "")
     if not stated and "transfer-encoding" not in headers:
-        return receive  # HTTP/1.1 has no body then
+        return receive  # then HTTP/1.1 has no body
     if stated.isdecimal() and (len(stated) > DIGITS or int(stated) > limit):
         raise _too_large(limit)
     body = bytearray()
@@ -73,7 +74,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> Receive:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that yields a whole body first."""
+    """Return a `receive` function that first yields a whole body."""
     whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -90,7 +91,7 @@ def _too_large(limit: int) -> BodyTooLarge:
 
 log = logging.getLogger(__name__)
 
-LONGEST_QUOTE: Final = 80  # characters of a header that a refusal quotes
+LONGEST_QUOTE: Final = 80  # maximum characters of a header that are quoted in a refusal
 REMEDY: Final = (
     f"start it with --allowed-host NAME, or set the environment variable {ALLOWED_HOSTS}."
 )
@@ -99,9 +100,10 @@ REMEDY: Final = (
 class Guard:
     """Refuse unknown hosts, calls from other sites' pages, large bodies and closed routes.
 
-    Closed are Gradio's routes for uploads, remote files, saved pages and usage statistics. A call
-    that raises in one of its other routes (for an event that does not exist, say) gets a sentence,
-    and the log a line. Every answer gets the headers of `policy`.
+    Gradio's routes for uploads, remote files, saved pages and usage statistics are closed. If a
+    call of another route of Gradio raises an exception (as for an event that does not exist), the
+    response is a sentence, and the exception is logged. Every response gets the headers of
+    `policy`.
     """
 
     def __init__(self, app: ASGIApp, access: Access | None = None) -> None:
@@ -109,7 +111,7 @@ class Guard:
 
         Args:
             app: The app.
-            access: Who may use the server; only this machine if omitted.
+            access: Who may use the server; if omitted, only this machine.
         """
         self.app = app
         self.access = access or Access()
@@ -142,7 +144,7 @@ class Guard:
             await (self.app if ours else self._pass_on)(scope, receive, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on to Gradio; answer 400 if it raises before an answer began."""
+        """Pass a request on to Gradio; if that raises before it responds, answer with 400."""
         begun = False
 
         async def noting_send(message: Message) -> None:
@@ -166,9 +168,9 @@ class Guard:
 
 
 def refusal(scope: Scope, access: Access) -> Response | None:
-    """Return the answer to a request that is refused by its path or headers alone."""
+    """Return the response to a request that is refused because of its path or headers."""
     headers = Headers(scope=scope)
-    hosts = headers.getlist("host")  # none before HTTP/1.1, which no browser speaks
+    hosts = headers.getlist("host")  # before HTTP/1.1, which every browser uses, there may be none
     for host in hosts:
         if host and not access.allows_host(host):
             return PlainTextResponse(
@@ -176,7 +178,8 @@ def refusal(scope: Scope, access: Access) -> Response | None:
                 f"{REMEDY}",
                 421,
             )
-    # A page of another site cannot set this header: its browser would ask for permission first.
+    # A page of another site cannot set this header, since its browser would first ask for
+    # permission.
     hosts += headers.get("x-forwarded-host", "").split(",")[:1]
     for origin in headers.getlist("origin"):
         if not access.allows_origin(origin, hosts):
@@ -190,17 +193,17 @@ def refusal(scope: Scope, access: Access) -> Response | None:
 
 
 def route_path(scope: Scope) -> str:
-    """Return the path without GRADIO_ROOT_PATH, which not every proxy removes."""
+    """Return the path without GRADIO_ROOT_PATH, which some proxies do not remove."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", "").rstrip("/"))
 
 
 def is_closed(path: str) -> bool:
-    """Whether a path, however it is written, is a closed route."""
+    """Return whether a path, in any spelling, is that of a closed route."""
     plain = "/" + unquote(path).lower().strip("/").replace("//", "/")
     return plain in CLOSED_ROUTES or plain.startswith(CLOSED_PREFIXES)
 
 
 def _quoted(text: str) -> str:
-    """A header's value, cut to LONGEST_QUOTE characters."""
+    """Return a header's value, cut to LONGEST_QUOTE characters."""
     return repr(text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…")

@@ -1,6 +1,6 @@
 """The page's head: a script that runs before Gradio's, preload links, and headings in dropdowns.
 
-It is inserted when the page is sent: see `adapters.gradio.insert_head`.
+The head is inserted when the page is sent; see `adapters.gradio.insert_head`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from specviz.ui.access import Access
 from specviz.ui.policy import POLICY, page_policy
 from specviz.ui.routes import EARLY, imported, lean, module_address, module_texts, plotly_js
 
-# The sections that are on the page before any other tab is opened.
+# The sections that are shown before any other tab is opened.
 FIRST: Final = ("shared/header.js", "step/intro.js", "step/player.js", "step/settings.js")
 
 
@@ -27,8 +27,8 @@ FIRST: Final = ("shared/header.js", "step/intro.js", "step/player.js", "step/set
 def head() -> bytes:
     """Return the early script, and links that preload the modules of the first tab.
 
-    Without them, each module loads only when another imports it. Those of other tabs load with
-    them.
+    Without these links, each module would be loaded only after the module that imports it. Modules
+    of other tabs are loaded when their tab is opened.
     """
     names = imported(FIRST, module_texts(plotly_js()[0]))
     addresses = [module_address(name.removesuffix(".js")) for name in sorted(names)]
@@ -37,14 +37,14 @@ def head() -> bytes:
 
 
 class Head:
-    """Insert `head` and a policy into pages; pass everything else on."""
+    """Middleware that inserts `head` and a policy into pages, and passes everything else on."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app
         self.access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Buffer a page until it is complete, then send it with its head."""
+        """Collect a page until it is complete, then send it with its head."""
         start: Message = {}
         body = b""
 
@@ -68,7 +68,7 @@ class Head:
 
 
 def is_page(start: Message) -> bool:
-    """Whether a response that begins like this is Gradio's page; ours come with a policy."""
+    """Return whether a response is Gradio's page; our own pages already have a policy."""
     headers = MutableHeaders(scope=start)
     return headers.get("content-type", "").startswith("text/html") and POLICY not in headers
 
@@ -77,7 +77,7 @@ ROOM = 30  # pixels above a group's first choice
 
 
 def headings(lists: Sequence[str], groups: Sequence[str]) -> str:
-    """Return the style sheet that draws them.
+    """Return the style sheet that draws the headings of groups in dropdowns.
 
     Args:
         lists: Selectors of dropdowns with the same choices.

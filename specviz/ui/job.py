@@ -1,8 +1,8 @@
-"""A job: a task that computes in turns, for a short time while others wait, and up to a limit.
+"""A job: a task that computes in turns, which are short while others wait, up to a limit.
 
-Rule: a turn ends only between two texts of the task. Every clock of a run is stopped there, so
-measured times never include waiting. On ZeroGPU a GPU is requested for one whole job, so no job is
-interrupted there.
+A turn ends only between two texts of the task. All clocks of a run are stopped then, so measured
+times never include waiting. On ZeroGPU, a GPU is requested for a whole job, so a job has only one
+turn.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from specviz.ui.stream import BaselineNext, Paced, Stream
 from specviz.ui.task import Failure, JobContext, Machine, Task, perform
 
 SLICE: Final = 0.2  # seconds of a turn while others wait
-FIRST_TURN: Final = 2.0  # seconds of a turn of a job that has shown nothing yet
+FIRST_TURN: Final = 2.0  # seconds of a turn of a job that has not shown anything yet
 
 
 class Job:
     """A task with its ticket in the queue and its output.
 
     Attributes:
-        ticket: Its ticket.
+        ticket: Its ticket in the queue.
         output: Receives its lines.
         left: Seconds for which it may still compute.
         begun: Whether it has had a turn.
-        phase: Its present phase.
+        phase: Its current phase.
     """
 
     def __init__(
@@ -48,9 +48,12 @@ class Job:
         self._threads: int | None = None
 
     def take_turn(self, others: Callable[[], bool]) -> bool:
-        """Compute until the job is over (True) or its turn is (False).
+        """Compute until the turn ends; return whether the job is over.
 
-        others: whether another job waits. What the task raises becomes the last line.
+        Exceptions of the task are sent as the last line.
+
+        Args:
+            others: Returns whether another job waits.
         """
         start = monotonic()
         try:
@@ -69,7 +72,7 @@ class Job:
         return True
 
     def _begin(self) -> Iterator[str]:
-        """Start the task, unless the visitor has stopped it before."""
+        """Start the task, unless the visitor has already stopped it."""
         self.begun = True
         if self.ticket.stopped:
             self._texts = iter(())
@@ -80,7 +83,7 @@ class Job:
         return self._texts
 
     def _ends(self, text: str, seconds: float, others: Callable[[], bool]) -> bool:
-        """Whether the turn ends after this text, and so many seconds."""
+        """Return whether the turn ends after this text, after so many seconds."""
         reached = Phase.DRAFTING if self.output.begun else Phase.FIRST_ROUND
         if isinstance(text, BaselineNext):
             reached = Phase.BASELINE
@@ -88,7 +91,7 @@ class Job:
             self.phase = reached
             return True
         if self.phase is not Phase.FIRST_ROUND:
-            # After PAUSE the output is flushed, whether or not others wait.
+            # After PAUSE, the output is flushed even if no others wait.
             return seconds >= stream.PAUSE or (seconds >= SLICE and others())
         if seconds < FIRST_TURN or not others():
             return False
@@ -96,14 +99,14 @@ class Job:
         return True
 
     def _finish(self) -> None:
-        """Say how the job ended: done, stopped, or at its time limit."""
+        """Send how the job ended: done, stopped, or at its time limit."""
         if self.ticket.overdue:
             self.output.end("overdue", seconds=round(self._limit))
         else:
             self.output.end("stopped" if self.ticket.stopped else "done")
 
     def _restore_threads(self) -> None:
-        """Restore the last turn's thread count, so that a job's measurements are comparable."""
+        """Use as many threads as in the last turn, so that a job's measurements are comparable."""
         if self._threads is not None:
             import torch
 

@@ -1,17 +1,18 @@
 """The jobs of all pages, and their routes below `/gradio_api/sv/jobs/PAGE/NUMBER`.
 
-`GET .../lines` sends a job's lines of JSON by server-sent events, each line once per reader. An
-event is a batch of lines, and its id is the number of lines so far: a browser that reconnects sends
-it as Last-Event-ID, other readers as `?from=`, and the stream goes on there. Without either, the
-answer waits for the job, whose start the page requests at the same time. A comment now and then
-keeps proxies from closing it. Status 204: there are no further lines, or no such job.
+`GET .../lines` sends a job's lines of JSON as server-sent events, each line once per reader. An
+event is a batch of lines, and its id is the number of lines so far. A browser that reconnects sends
+this number as Last-Event-ID, other readers as `?from=`, and the stream continues from there.
+Without either, the response waits until the job starts, since the page requests both at the same
+time. Comments are sent regularly, so that proxies do not close the stream. Status 204: there are no
+further lines, or no such job.
 
-`POST .../stop` ends a job, even one whose start is still on its way.
+`POST .../stop` ends a job, even if the request that starts it has not arrived yet.
 
-PAGE is a key of 128 random bits that each page makes for itself and keeps when it is reloaded, so
-nobody can name another visitor's jobs. (Gradio's session hash would not do: it is a new one after a
-reload, of 52 bits from a generator that is not meant for secrets.) A job that nobody reads for a
-few seconds is stopped; its lines are kept for a while, in bounded memory.
+PAGE is a key of 128 random bits that each page creates and keeps when it is reloaded, so nobody can
+guess the address of another visitor's jobs. (Gradio's session hash is not suitable: it changes when
+the page is reloaded, and has 52 bits from a generator that is not meant for secrets.) A job that
+nobody reads for a few seconds is stopped; its lines are kept for some time, in limited memory.
 """
 
 from __future__ import annotations
@@ -35,32 +36,32 @@ from specviz.ui.stream import Stream
 
 log = logging.getLogger(__name__)
 
-KEPT: Final = 120.0  # seconds for which the lines of a job that is over are kept
-BYTES: Final = 16 * 2**20  # of all such lines
-MOST: Final = 1000  # jobs that are over, and stops that came before their jobs
+KEPT: Final = 120.0  # seconds for which the lines of a finished job are kept
+BYTES: Final = 16 * 2**20  # maximum total size of all such lines
+MOST: Final = 1000  # maximum number of finished jobs, and of stops that arrived before their jobs
 READERS: Final = 4  # of one job at a time
 UNBEGUN: Final = 20.0  # seconds that a reader waits for a job to be started
 STALLED: Final = 20.0  # seconds that a reader may take to accept a batch
 PAGE: Final = re.compile("[0-9a-z]{20,40}")
 NUMBER: Final = re.compile("[1-9][0-9]{0,15}")
-LOOK: Final = 30.0  # seconds between two looks for what to drop
+LOOK: Final = 30.0  # seconds between two checks for lines to drop
 UNKNOWN: Final = "A job is named by the key of a page and a number."
 BUSY: Final = "This job has too many readers."
 
-Key = tuple[str, int]  # of a page, and its number of the job
+Key = tuple[str, int]  # key of a page, and its number of the job
 
 
 class Jobs:
-    """The streams of jobs: those under way, and some that are over."""
+    """The streams of jobs: active ones, and some that are over."""
 
     def __init__(self) -> None:
         self._streams: dict[Key, Stream] = {}
-        self._stopped: dict[Key, None] = {}  # before they were started
+        self._stopped: dict[Key, None] = {}  # stops that arrived before their jobs started
         self._started = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
 
     def open(self, page: str, number: int) -> Stream:
-        """Return the stream of a job that is being started. Raises ValueError with a sentence."""
+        """Create the stream of a job that is being started. Raises ValueError with a sentence."""
         key = page, number
         if not (PAGE.fullmatch(page) and number > 0):
             raise ValueError(UNKNOWN)
@@ -77,7 +78,7 @@ class Jobs:
         return stream
 
     def routes(self) -> list[Route]:
-        """Return the routes of lines and of stopping."""
+        """Return the routes for reading lines and for stopping."""
         job = f"{PREFIX}/jobs/{{page}}/{{number}}"
         return [
             Route(f"{job}/lines", self.send_lines),
@@ -85,7 +86,7 @@ class Jobs:
         ]
 
     async def send_lines(self, request: Request) -> Response:
-        """Send the lines of a job, from a cursor on, until the last."""
+        """Send the lines of a job, from the reader's position to the last one."""
         key = _key(request)
         if key is None:
             return PlainTextResponse(UNKNOWN, 404)
@@ -112,7 +113,7 @@ class Jobs:
         return Response(status_code=204)
 
     async def _find(self, key: Key) -> Stream | None:
-        """Return a job's stream, which may be started a little later; None if it is not."""
+        """Return a job's stream, which may be started a little later; None if it is not started."""
         with suppress(TimeoutError):
             async with asyncio.timeout(UNBEGUN):
                 while key not in self._streams:
@@ -120,9 +121,9 @@ class Jobs:
         return self._streams.get(key)
 
     def _forget(self) -> None:
-        """Drop the jobs that were over long ago, and the oldest if there are too many or too large.
+        """Drop jobs that were over long ago, and the oldest ones if memory is full.
 
-        Looks again later, as long as there are any.
+        This is repeated as long as there are finished jobs.
         """
         now, size = perf_counter(), 0
         over = [(key, each) for key, each in self._streams.items() if each.over]
@@ -142,12 +143,12 @@ class Events(StreamingResponse):
 
     def __init__(self, stream: Stream, at: int) -> None:
         super().__init__(events(stream, at), media_type="text/event-stream")
-        # Some proxies collect an answer unless they are told not to.
+        # Some proxies collect a whole response unless they are told not to.
         self.headers.update({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         self._stream = stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send them to a reader, and give up one that accepts nothing for STALLED seconds."""
+        """Send the lines to a reader, and give up if it accepts nothing for STALLED seconds."""
         with self._stream.reading():
             try:
                 await super().__call__(scope, receive, partial(_send_soon, send))
@@ -160,7 +161,7 @@ async def _send_soon(send: Send, message: Message) -> None:
 
 
 async def events(stream: Stream, at: int) -> AsyncIterator[str]:
-    """Yield a job's lines as server-sent events, from this one on."""
+    """Yield a job's lines as server-sent events, starting with line number `at`."""
     yield "retry: 1000\n\n"
     async for batch in stream.read(at):
         at += len(batch)

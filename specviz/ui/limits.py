@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from typing import Final
 
-LIMIT: Final = 300.0  # seconds of computing after which a job ends, unless the host sets another
-LEAST, MOST = 5, 86_400  # seconds that a host may set
+LIMIT: Final = 300.0  # default time limit of a job, in seconds of computing
+LEAST, MOST = 5, 86_400  # minimum and maximum seconds that an operator may set

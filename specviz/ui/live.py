@@ -1,7 +1,8 @@
-"""Live jobs of a section: a start button, whose event starts a job, and nothing more.
+"""Live jobs of a section: a start button, whose event only starts a job.
 
-The job's lines reach the page by a route (`jobs`), and so does its stop. The start stays an event
-of Gradio, which sends the form's values, and by whose request a ZeroGPU Space lends a GPU.
+The job's lines are sent, and it is stopped, by routes of our own (`jobs`). The start is an event of
+Gradio, because Gradio sends the form's values, and because a ZeroGPU Space lends a GPU only for
+such a request.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from specviz.ui.task import Task
 from specviz.ui.worker import Worker
 
 PRIVATE: Final[dict[str, Any]] = {"show_progress": "hidden", "api_visibility": "private"}
-LONGEST: Final = 70_000  # characters of a job's name with the page's own request
+LONGEST: Final = 70_000  # maximum characters of a job's name with the page's own request
 INVALID: Final = "This call does not name a job of the page."
 
-# A stream and the values of a form -> the task whose lines it gets; None if it has them already.
+# Creates the task, given the stream of its lines and the values of a form; None if the stream
+# already has the lines.
 Wanted = Callable[..., Task | None]
 
 
@@ -33,9 +35,9 @@ class Start:
     Attributes:
         button: The start button.
         inputs: Components whose values are sent.
-        wanted: Turns the stream and their values into the task; the stream gets the sentence of an
-            error.
-        request: A value of the page's script that is sent after those, in JavaScript.
+        wanted: Creates the task from the stream and the inputs' values; the sentence of an error is
+            written to the stream.
+        request: JavaScript expression of another value, which is sent after the inputs.
     """
 
     button: gr.Button
@@ -48,9 +50,9 @@ def wire(jobs: Jobs, worker: Worker, view: gr.HTML, page: str, *starts: Start) -
     """Connect start buttons to a job.
 
     Args:
-        jobs: Where the job's lines can be read.
-        worker: Computes the job.
-        view: The section, in whose place the page sends the job's name.
+        jobs: The jobs whose lines the page can read.
+        worker: Runs the job.
+        view: The section's component; the page sends the job's name as its value.
         page: The section's object in the browser, with `begin()`, which names a job, and `ended()`.
         starts: The buttons.
     """
@@ -80,14 +82,15 @@ def starting(jobs: Jobs, worker: Worker, wanted: Wanted) -> Callable[..., Any]:
             stream.fail(problem)
             return
         if ZEROGPU and under_way is not None:
-            # While it waits for a GPU, the package `spaces` looks whether this event is open.
+            # While the event waits for a GPU, the package `spaces` checks whether the event is
+            # still open.
             await under_way
 
     return start_job
 
 
 def parse_name(text: Any) -> tuple[Any, ...]:
-    """Return a page's key, its number of a job, and the page's own request if there is one.
+    """Return a page's key, its number of a job, and the page's own request, if there is one.
 
     Raises ValueError with a sentence.
     """

@@ -1,4 +1,4 @@
-"""The whole page, and how it is launched. A tab appears only when it works."""
+"""The whole page, and how it is served. Tabs appear only when their scripts run."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ from specviz.ui.worker import Worker, preload
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 
-# Events that Gradio runs at once. Queued ones hold no thread, but each counts as one.
+# Number of events that Gradio runs at the same time. Queued jobs hold no thread, but each one's
+# event counts.
 THREADS: Final = LONGEST + 16
-# Packages that tasks and questions import on first use.
+# Packages that tasks and answers import on first use.
 ROOMS: Final = tuple(f"specviz.{room}" for room in ("engine", "trees", "bench", "compare", "ui"))
-# Seconds between two polls of Gradio's queue, of which an event waits half on average; and between
-# two for progress, which nothing here reports in Gradio's way.
+# Seconds between two polls of Gradio's queue, so an event waits half of it on average; and between
+# two polls of progress, which nothing here reports through Gradio.
 LOOK: Final = 0.02
 PROGRESS: Final = 1.0
 LEAVING: Final = 1.0  # seconds that a run has to end when the server shuts down
@@ -57,13 +58,13 @@ class Options:
     dtype: str | None = None
     host: str | None = None
     port: int | None = None
-    longest_run: float = LIMIT  # seconds
+    longest_run: float = LIMIT  # time limit of a job in seconds
     allowed_host: tuple[str, ...] = ()
     embed_in: tuple[str, ...] = ()
 
 
 class ServeError(ValueError):
-    """The page cannot be served here; the message is a sentence."""
+    """Raised if the page cannot be served here; the message is a sentence."""
 
 
 UNWRITABLE: Final = (
@@ -73,7 +74,7 @@ UNWRITABLE: Final = (
 
 
 def taken(options: Options) -> str:
-    """Say that the address is not available."""
+    """Return the error that the address is not available."""
     at = f"port {options.port}" if options.port else "any port from 7860 on"
     return (
         f"The page cannot be served at {options.host or '127.0.0.1'}, {at}: the port is in use, or "
@@ -88,14 +89,14 @@ def build(
     questions: Questions | None = None,
     jobs: Jobs | None = None,
 ) -> gr.Blocks:
-    """Build the page and wire its events.
+    """Build the page and connect its events.
 
     Args:
         options: The options of the command line.
         runs: Runs jobs on the machine.
-        fetches: Downloads models; it has a separate queue.
-        questions: Where sections answer the page's questions.
-        jobs: Where sections' jobs can be read and stopped.
+        fetches: Downloads models; this worker has a separate queue.
+        questions: Object to which sections add the functions that answer the page's questions.
+        jobs: The jobs of all sections, whose lines are sent to the page.
     """
     adapter.check_stub_files()
     demo: gr.Blocks
@@ -120,7 +121,7 @@ def build(
 
         async def leave(request: gr.Request) -> None:
             session = str(request.session_hash)
-            runs.line.stop(session)  # runs of an API client; a page's may go on when it is reloaded
+            runs.line.stop(session)  # runs of an API client; a page's may survive a reload
             sessions.part(session)
 
         api.add(demo, runs, options.allow_any_model)
@@ -132,9 +133,12 @@ def build(
 
 
 def launch(options: Options) -> None:
-    """Serve the page. Models are loaded once it is up; on ZeroGPU, before.
+    """Serve the page. Models are loaded after the server has started; on ZeroGPU, before.
 
-    Raises ServeError with a sentence. If interrupted, it lets active runs report that.
+    If interrupted, active runs report this to their pages before the server ends.
+
+    Raises:
+        ServeError: With a sentence.
     """
     shorten_busy_wait()
     machine = Machine(options.device, options.dtype)
@@ -144,8 +148,8 @@ def launch(options: Options) -> None:
         demo = build(options, runs, fetches, questions, jobs)
     except OSError as problem:
         raise ServeError(UNWRITABLE.format(problem.strerror)) from problem
-    # While one thread imports transformers, which replaces itself by a module of another kind, a
-    # second thread can be given the first kind, in which nothing is found.
+    # While one thread imports transformers, which replaces itself by another kind of module, a
+    # second thread could get the first kind, which has no attributes.
     import_module("transformers")
     if ZEROGPU:
         prepare(machine)
@@ -165,7 +169,7 @@ def launch(options: Options) -> None:
 
 
 def close(*lines: Queue) -> None:
-    """Let all jobs end and report that to their pages, up to a timeout."""
+    """Let all jobs end and report this to their pages, up to a timeout."""
     for line in lines:
         line.close()
     last = monotonic() + LEAVING
@@ -174,10 +178,10 @@ def close(*lines: Queue) -> None:
 
 
 def prepare(machine: Machine) -> None:
-    """Load all House models in this thread; at launch their weights are reserved for the GPU.
+    """Load all House models in this thread, so that ZeroGPU can move them to the GPU.
 
-    Nothing computes with them in this process afterwards. All code is imported, too, since a
-    process forked while another thread imports a module would wait for it forever.
+    This process does not compute with them. All code is also imported, since a process that is
+    forked while another thread imports a module would wait for this import forever.
     """
     for room in ROOMS:
         for found in walk_packages(import_module(room).__path__, f"{room}."):
@@ -188,7 +192,7 @@ def prepare(machine: Machine) -> None:
 def launch_arguments(
     options: Options, questions: Questions | None = None, jobs: Jobs | None = None
 ) -> dict[str, Any]:
-    """Return the fixed launch arguments: no browser storage, no uploads, no usage statistics.
+    """Return the launch arguments: no browser storage, no uploads, no usage statistics.
 
     Raises ValueError with a sentence for an invalid allowed host or site.
     """

@@ -1,4 +1,4 @@
-"""Security headers of every answer, including the Content-Security-Policy."""
+"""Security headers of every response, including the Content-Security-Policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from specviz.ui.access import Access
 
 POLICY: Final = "Content-Security-Policy"
 HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
-# What no page of this app does; everything that is not named below follows default-src.
+# What no page of this app needs; everything that is not listed below follows default-src.
 NOTHING: Final[Mapping[str, Sequence[str]]] = {
     "default-src": ["'none'"],
     "base-uri": ["'none'"],
@@ -26,10 +26,10 @@ INLINE_SCRIPT: Final = re.compile(rb"<script\b[^>]*>(.*?)</script", re.DOTALL | 
 
 
 def page_policy(page: bytes, access: Access) -> str:
-    """Return the policy of an HTML page: its own inline scripts run, and no others.
+    """Return the policy of an HTML page: only its own inline scripts can run.
 
-    They are named by their hashes, so markup injected into the page later cannot run a script,
-    neither in an element nor in an attribute.
+    These are identified by their hashes, so markup that is injected into the page later cannot run
+    a script, neither in an element nor in an attribute.
     """
     hashes = sorted({script_hash(script) for script in INLINE_SCRIPT.findall(page) if script})
     space = list(SPACE_SOURCES) if access.on_space else []
@@ -39,7 +39,7 @@ def page_policy(page: bytes, access: Access) -> str:
             "base-uri": ["'self'"],  # Gradio's page has a <base>
             "script-src": ["'self'", *SCRIPT_SOURCES, *hashes],
             "style-src": ["'self'", *STYLE_SOURCES],
-            "img-src": ["'self'", "data:", *space],  # a saved PNG is drawn from a data URL
+            "img-src": ["'self'", "data:", *space],  # an image saved as PNG is a data URL
             "font-src": ["'self'"],
             "connect-src": ["'self'", *space],
             "manifest-src": ["'self'"],
@@ -49,7 +49,7 @@ def page_policy(page: bytes, access: Access) -> str:
 
 
 def phone_policy(styles: str, access: Access) -> str:
-    """Return the policy of the phones' page of a vote: our modules, and its one style sheet."""
+    """Return the policy of the page on phones for class votes: our modules, and one style sheet."""
     return written(
         {
             **NOTHING,
@@ -62,23 +62,23 @@ def phone_policy(styles: str, access: Access) -> str:
 
 
 def other_policy(access: Access) -> str:
-    """Return the policy of everything else, in case a browser shows it as a page."""
+    """Return the policy of all other responses, in case a browser shows one as a page."""
     return written({**NOTHING, "frame-ancestors": access.frames})
 
 
 def written(directives: Mapping[str, Sequence[str]]) -> str:
-    """Return a policy as one line of text. directives: sources by the name of their directive."""
+    """Return a policy as one line of text, given the sources of each directive."""
     return "; ".join(f"{name} {' '.join(sources)}" for name, sources in directives.items())
 
 
 def script_hash(script: bytes) -> str:
-    """Return a script's hash source. Browsers normalize line ends to line feeds."""
+    """Return the hash of a script as a CSP source; browsers normalize line ends to line feeds."""
     text = script.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return f"'sha256-{b64encode(sha256(text).digest()).decode()}'"
 
 
 def sending_headers(send: Send, policy: str) -> Send:
-    """Return a `send` that adds HEADERS, and `policy` if the answer has none."""
+    """Return a `send` function that adds HEADERS, and `policy` if the response has none."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,13 +1,14 @@
-"""Questions of the page: `POST /gradio_api/sv/ask/SECTION` with a JSON object, answered with one.
+"""Questions of the page: `POST /gradio_api/sv/ask/SECTION`, a JSON object as is the answer.
 
-A question changes nothing and runs no model, so it does not wait in a queue. A route of ours rather
-than `gr.HTML(server_functions=...)`: it has a documented address, passes the same guards as every
-other request, and says what is wrong with a question in one sentence.
+A question changes nothing and runs no model, so it does not wait in a queue. This is a route of our
+own instead of `gr.HTML(server_functions=...)`, because it has a documented address, passes the same
+guards as all other requests, and returns errors as one sentence.
 
-Status 200: the answer, or, if what the visitor typed is invalid, `problem` (a sentence) and `field`
-(the input that it is about, "" if none). A browser's console reports every other status, so those
-are for what the page does not send, and have a `problem` too: 400, no JSON object, or a long one;
-413, 415; 429, too many questions at a time; 404, no such section; 500, the answer failed (see log).
+Status 200: the answer. If the visitor's input is invalid, this is `problem` (a sentence) and
+`field` (the invalid input, "" if unknown). All other statuses appear in a browser's console, so
+they are used only for requests that the page never sends; they have a `problem`, too: 400, no JSON
+object, or too long; 413, 415; 429, too many questions at a time; 404, no such section; 500, the
+answer failed (see log).
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ from specviz.ui.routes import PREFIX
 
 log = logging.getLogger(__name__)
 
-LONGEST: Final = 4000  # characters of a question, unless its section allows more
-THREADS: Final = 4  # answers that are computed at the same time
-PER_VISITOR: Final = 16  # questions of one page that are being answered; it sends one per section
-LONGEST_VISITOR: Final = 64  # characters of a page's own name
-VISITOR: Final = "specviz-visitor"  # the header with that name
+LONGEST: Final = 4000  # maximum characters of a question, unless its section allows more
+THREADS: Final = 4  # maximum number of answers that are computed at the same time
+PER_VISITOR: Final = 16  # questions of one page answered at the same time; it sends one per section
+LONGEST_VISITOR: Final = 64  # maximum characters of a page's own name
+VISITOR: Final = "specviz-visitor"  # header that contains this name
 FAILED: Final = "An error on the server ended this answer; its log has the details."
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, object]]
 
 
 class BadRequest(ValueError):
-    """An invalid question.
+    """Raised for an invalid question.
 
     Attributes:
-        field: The input that it is about, "" if none.
+        field: Name of the invalid input, "" if unknown.
         facts: Further data for the page.
     """
 
@@ -56,14 +57,14 @@ class BadRequest(ValueError):
 
 
 class Refusal(TypedDict):
-    """Why a question has no answer: a sentence, and the input that it is about, "" if none."""
+    """Why a question has no answer: a sentence, and the name of the invalid input, if known."""
 
     problem: str
     field: str
 
 
 class TooManyQuestions(BadRequest):
-    """More questions of one visitor than are answered at the same time."""
+    """Raised if one visitor sends more questions at the same time than are answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +72,17 @@ class Section:
     """A section that answers questions.
 
     Attributes:
-        answer: Returns what the section shows; raises ValueError with a sentence. Or the dotted
-            name of the module that has such a function `answer`, imported by the first question.
-        longest: Characters of a question.
+        answer: A function that returns what the section shows, and raises ValueError with a
+            sentence. Or the dotted name of a module with such a function `answer`, which the first
+            question imports.
+        longest: Maximum characters of a question.
     """
 
     answer: Answer | str
     longest: int
 
     def respond(self, body: bytes) -> str:
-        """Answer or refuse a question: JSON in, JSON out. Raises BadRequest if it is malformed."""
+        """Answer or refuse a question, as JSON. Raises BadRequest if it is malformed."""
         data = parse(body, self.longest)
         if isinstance(self.answer, str):
             answer: Answer = import_module(self.answer).answer
@@ -98,7 +100,7 @@ class Questions:
     def __init__(self) -> None:
         self.sections: dict[str, Section] = {}
         self._pool = ThreadPoolExecutor(THREADS, "questions")
-        self._open: Counter[str] = Counter()  # questions under way, by visitor
+        self._open: Counter[str] = Counter()  # number of active questions of each visitor
 
     def add(self, name: str, answer: Answer | str, longest: int = LONGEST) -> None:
         """Add a section; the arguments are those of `Section`."""
@@ -113,7 +115,7 @@ class Questions:
         section = self.sections.get(request.path_params["name"])
         if section is None:
             return _refused(404, BadRequest("No section of this page has this name."))
-        # A page of another site cannot send this type unless it is allowed to.
+        # A page of another site cannot send this content type unless it is allowed to.
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _refused(415, BadRequest("A question is sent as application/json."))
         body = await request.body()
@@ -132,7 +134,7 @@ class Questions:
 
     @asynccontextmanager
     async def _counted(self, visitor: str) -> AsyncIterator[None]:
-        """Count a visitor's question while it is under way. Raises TooManyQuestions."""
+        """Count a visitor's question while it is answered. Raises TooManyQuestions."""
         if self._open[visitor] >= PER_VISITOR:
             raise TooManyQuestions(
                 f"You already have {PER_VISITOR} questions under way. Wait for an answer."
@@ -142,7 +144,7 @@ class Questions:
             yield
         finally:
             self._open[visitor] -= 1
-            self._open += Counter()  # drops those without any
+            self._open += Counter()  # this drops visitors without active questions
 
 
 def parse(text: str | bytes, longest: int = LONGEST) -> Mapping[str, Any]:
@@ -162,16 +164,16 @@ def parse(text: str | bytes, longest: int = LONGEST) -> Mapping[str, Any]:
 
 
 def _visitor(request: Request) -> str:
-    """Return whose question it is: the page's own name, or the client's address."""
+    """Return who asks: the page's own name, or the client's address."""
     named = request.headers.get(VISITOR, "")[:LONGEST_VISITOR]
     return named or (request.client.host if request.client else "")
 
 
 def _packed(data: Mapping[str, Any]) -> str:
-    """Return compact JSON. Raises RuntimeError for numbers that JSON does not have."""
+    """Return compact JSON. Raises RuntimeError for numbers that JSON cannot represent."""
     try:
         return json.dumps(data, separators=(",", ":"), allow_nan=False)
-    except ValueError as problem:  # a fault of the answer, not of the question
+    except ValueError as problem:  # this is an error of the answer, not of the question
         raise RuntimeError("an answer has a number that JSON does not have") from problem
 
 

@@ -1,12 +1,12 @@
 """The queue of jobs that need the models: their order, and estimates of their waiting time.
 
-One job computes at a time, for a short turn (`specviz.ui.task`). Jobs that have shown nothing
-yet go first, then those that draft, then those that measure plain decoding. Within a phase, the
-visitor whose last turn is longest ago goes first. No phase starves: one that was passed over
-PASSED_OVER times in a row gets the next turn.
+One job computes at a time, for a short turn (`specviz.ui.task`). Jobs that have shown nothing yet
+come first, then jobs that draft, then jobs that measure plain decoding. Within a phase, the visitor
+who has waited longest since the last turn comes first. So that no phase starves, one that was
+passed over PASSED_OVER times in a row gets the next turn.
 
-Rule: everything here happens on the server's event loop. The thread that computes only reads
-whether its ticket was stopped and whether someone waits. Waiting jobs hold no thread.
+Everything here runs on the server's event loop. The thread that computes only reads whether its
+ticket was stopped and whether another job waits. Waiting jobs do not occupy a thread.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from typing import Final, NamedTuple
 from specviz.ui.task import StopFlag
 
 LONGEST: Final = 64
-PER_VISITOR: Final = 2  # jobs of one visitor that wait or compute at the same time
+PER_VISITOR: Final = 2  # maximum jobs of one visitor that wait or compute at the same time
 PASSED_OVER: Final = 4  # turns in a row that may pass over a phase in which jobs wait
 REPEAT: Final = 5.0  # seconds between two reports to a job that takes turns with others
-FEWEST, LATEST = 3, 20  # measured turns that an estimate needs, and that it looks back on
+FEWEST, LATEST = 3, 20  # how many measured turns an estimate needs, and how many it uses
 TOO_MANY: Final = (
     f"You already have {PER_VISITOR} runs waiting or running. Stop one, or wait until one ends."
 )
 
 
 class QueueFull(ValueError):
-    """The job is not accepted: too many wait, of all visitors or of this one."""
+    """Raised if a job is not accepted, because too many wait in total or for this visitor."""
 
 
 class Phase(IntEnum):
-    """How far a job is, in the order in which jobs are served."""
+    """How far a job is; jobs are served in this order."""
 
-    FIRST_ROUND = 0  # nothing of it has been shown
+    FIRST_ROUND = 0  # the job has shown nothing yet
     DRAFTING = 1
-    BASELINE = 2  # all that is left to do is to measure plain decoding
+    BASELINE = 2  # only plain decoding is left to measure
 
 
 class Position(NamedTuple):
     """The position of a job in the queue.
 
     Attributes:
-        place: The number of runs before it; for a job that has begun, the number of others that
-            take turns with it.
+        place: The number of jobs before it; for a job that has begun, the number of other jobs with
+            which it takes turns.
         seconds: The estimated time until its next turn; None if too few turns were measured.
     """
 
@@ -65,13 +65,13 @@ class Ticket:
     Attributes:
         visitor: The page's key, or the session of an API client.
         stopped: Whether it was stopped.
-        overdue: Whether its time limit has ended it.
-        moved: Set when its position may have changed.
-        stop_flag: The flag that ends it, also in another process.
-        phase: Its phase.
-        drawing: Whether it pauses while the page draws its last output.
-        served: Numbers of the last turns of this visitor in this phase, and of this job.
-        reported: When its position was last sent after it had begun.
+        overdue: Whether it was ended by its time limit.
+        moved: Event that is set when the position may have changed.
+        stop_flag: The flag that ends the job, also in another process.
+        phase: The phase of the job.
+        drawing: Whether the job pauses while the page draws its last output.
+        served: Numbers of the last turn of this visitor in this phase, and of this job's last turn.
+        reported: When the position of a job that has begun was last sent.
     """
 
     visitor: str
@@ -88,27 +88,27 @@ class Ticket:
         self.stop_flag.set(self.stopped)
 
     def stop(self) -> None:
-        """End this job: it leaves the queue, or ends after its round. On the event loop only."""
+        """End this job: it leaves the queue, or ends after its round. Only on the event loop."""
         self.end()
         self.moved.set()
 
     def end(self) -> None:
-        """End this job without waking its listeners. Thread-safe."""
+        """End this job without waking its listeners; thread-safe."""
         self.stopped = True
         self.stop_flag.set(True)
 
     def run_out(self) -> None:
-        """End this job at its time limit; one that was stopped before is not overdue."""
+        """End this job at its time limit; one that was stopped earlier is not overdue."""
         self.overdue |= not self.stopped
         self.end()
 
     @property
     def closing(self) -> bool:
-        """Whether it was stopped after its first turn, so that it still has to end its run."""
+        """Whether the job was stopped after its first turn, so that it still has to end its run."""
         return self.stopped and self.served[1] > 0
 
     def unwanted(self) -> bool:
-        """Whether it was stopped; the computing thread checks this between steps."""
+        """Return whether the job was stopped; the computing thread checks this between steps."""
         return self.stopped
 
 
@@ -119,7 +119,7 @@ class Queue:
         self._longest = longest
         self._tickets: list[Ticket] = []
         self._running: Ticket | None = None
-        self._numbers = count(1)  # of turns and arrivals
+        self._numbers = count(1)  # counts turns and arrivals
         self._passed_over = dict.fromkeys(Phase, 0)
         self._turns = {phase: deque[float](maxlen=LATEST) for phase in Phase}
 
@@ -127,7 +127,11 @@ class Queue:
         return len(self._tickets)
 
     def join(self, visitor: str) -> Ticket:
-        """Add a job. Raises QueueFull with a sentence: the queue or the visitor's part is full."""
+        """Add a job.
+
+        Raises:
+            QueueFull: With a sentence, if the queue is full, or this visitor has too many jobs.
+        """
         ticket = Ticket(visitor)
         mine = [t for t in self._tickets if t.visitor == visitor and not t.stopped]
         if len(mine) >= PER_VISITOR:
@@ -140,9 +144,10 @@ class Queue:
         return ticket
 
     async def wait(self, ticket: Ticket) -> AsyncGenerator[Position, None]:
-        """Yield the position whenever it changed; end at the ticket's turn, or when it is stopped.
+        """Yield the position each time it changes; end when the job's turn starts or it is stopped.
 
-        A job that has begun gets its position at once, then at most every REPEAT seconds.
+        For a job that has begun, the position is yielded at once, then at most every REPEAT
+        seconds.
         """
         last = 0
         while not ticket.stopped and self._running is not ticket:
@@ -160,7 +165,7 @@ class Queue:
             await ticket.moved.wait()
 
     def position(self, ticket: Ticket) -> Position:
-        """Return the present position of a job."""
+        """Return the current position of a job."""
         others = [other for other in self._tickets if other is not ticket and not other.stopped]
         if ticket.phase is Phase.FIRST_ROUND:
             mine = (ticket.phase, ticket.served)
@@ -168,9 +173,10 @@ class Queue:
         return Position(len(others), self._estimate(others))
 
     def _estimate(self, ahead: list[Ticket]) -> float | None:
-        """Seconds until all of these have had one turn; None if too few turns were measured.
+        """Return the seconds until all of these jobs have had a turn, or None if unknown.
 
-        Turns of later phases that come between are not counted: one in PASSED_OVER + 1, and short.
+        None if too few turns were measured. Turns of later phases in between are not counted: there
+        is one in PASSED_OVER + 1, and they are short.
         """
         taken = [self._turns[ticket.phase] for ticket in ahead]
         if any(len(seconds) < FEWEST for seconds in taken):
@@ -178,7 +184,7 @@ class Queue:
         return sum(map(fmean, taken))
 
     def leave(self, ticket: Ticket, seconds: float | None = None) -> None:
-        """Remove a job that is over. seconds: how long its last turn took, if it had one."""
+        """Remove a job that is over; `seconds` is the duration of its last turn, if it had one."""
         self._end_turn(ticket, seconds)
         self._tickets.remove(ticket)
         self._dispatch()
@@ -186,9 +192,13 @@ class Queue:
     def give_way(
         self, ticket: Ticket, phase: Phase, seconds: float | None = None, drawing: bool = False
     ) -> None:
-        """End a turn of a job that is not over. phase: its new phase.
+        """End a turn of a job that is not over.
 
-        seconds: how long the turn took. drawing: whether it pauses until `drawn`.
+        Args:
+            ticket: The job.
+            phase: Its new phase.
+            seconds: Duration of the turn.
+            drawing: Whether the job pauses until `drawn` is called.
         """
         self._end_turn(ticket, seconds)
         ticket.phase = phase
@@ -196,7 +206,7 @@ class Queue:
         self._dispatch()
 
     def drawn(self, ticket: Ticket) -> None:
-        """The page has had time to draw: this job takes turns again."""
+        """End the pause of a job for drawing, so that it takes turns again."""
         ticket.drawing = False
         self._dispatch()
 
@@ -219,9 +229,10 @@ class Queue:
             ticket.moved.set()
 
     def _next(self) -> Ticket | None:
-        """Choose the job with the next turn; None if none is ready.
+        """Return the job that has the next turn; None if none is ready.
 
-        A job that was stopped between two turns ends its run first: its caches are then free.
+        A job that was stopped between two turns comes first, so that it ends its run and its caches
+        are freed.
         """
         if any(ticket.closing for ticket in self._tickets):
             return None
@@ -243,7 +254,7 @@ class Queue:
 
     @property
     def someone_waits(self) -> bool:
-        """Whether a job could compute now if the one that computes ended its turn."""
+        """Return whether another job could compute if the active one ended its turn."""
         waiting = [ticket for ticket in list(self._tickets) if ticket is not self._running]
         return not all(ticket.stopped or ticket.drawing for ticket in waiting)
 
@@ -254,6 +265,6 @@ class Queue:
                 ticket.stop()
 
     def close(self) -> None:
-        """End all jobs, since the server shuts down. Thread-safe."""
+        """End all jobs because the server shuts down; thread-safe."""
         for ticket in list(self._tickets):
             ticket.end()

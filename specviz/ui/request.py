@@ -1,6 +1,6 @@
 """A request for one run, as data that is validated before it joins the queue.
 
-The form, a branch and API clients all use the same request and the same checks.
+The form, "what if" runs and API clients all use the same request and the same checks.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from specviz.trace.codec import from_plain
 
 HOUSE: Final = "house"
 USUAL: Final = "draft-model"
-LONGEST_PROMPT: Final = 4000  # characters; the page's box enforces it, other clients may not
+LONGEST_PROMPT: Final = 4000  # maximum characters; the page enforces it, other clients may not
 LONGEST_NAME: Final = 300
-LONGEST_TEXT: Final = 64_000  # characters of a request as JSON
+LONGEST_TEXT: Final = 64_000  # maximum characters of a request as JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class RunRequest:
         prompt: A text, or the turns of a conversation.
         target: Name of the target.
         drafter: Name of the drafter.
-        settings: Of the run, including "what if" values of u.
+        settings: Settings of the run, including "what if" values of u.
     """
 
     prompt: str | tuple[Turn, ...]
@@ -57,7 +57,7 @@ class RunRequest:
 
         Args:
             data: The request.
-            any_model: Whether folders and Hub ids may be named besides the catalogue's models.
+            any_model: Whether folders and Hub ids are allowed, besides the catalogue's models.
 
         Raises:
             BadSettings: With a sentence, whatever is wrong.
@@ -83,7 +83,7 @@ class RunRequest:
         return cls.from_json(data, any_model)
 
     def allowed(self, any_model: bool) -> Self:
-        """Return this request. Raises BadSettings if it names a model that is not allowed."""
+        """Return this request. Raises BadSettings if it contains a model that is not allowed."""
         if not any_model:
             require_listed(self.target, "target")
             require_listed(self.drafter, "drafter")
@@ -91,7 +91,7 @@ class RunRequest:
 
 
 def prompt_of(data: Any) -> str | tuple[Turn, ...]:
-    """Return the prompt: a text, or a list of turns. Raises BadSettings."""
+    """Return the prompt of a request: a text, or a list of turns. Raises BadSettings."""
     if isinstance(data, str):
         return data
     require(isinstance(data, list), "The prompt must be text, or a list of turns.")
@@ -103,7 +103,7 @@ def prompt_of(data: Any) -> str | tuple[Turn, ...]:
 
 
 def require_listed(name: str, kind: Kind) -> None:
-    """Raise BadSettings unless the catalogue has this model."""
+    """Raise BadSettings unless the model is in the catalogue."""
     names = ", ".join(entry.name for entry in entries() if entry.kind == kind)
     require(
         find(name, kind) is not None, f"No {kind} is called {name!r} here. Choose one of: {names}."
@@ -113,13 +113,14 @@ def require_listed(name: str, kind: Kind) -> None:
 def settings_of(data: Any, drafter: str) -> Settings:
     """Return settings from plain data, with this drafter's defaults. Raises BadSettings.
 
-    Stricter than `Settings.from_json`, which reads what the program wrote: every type is checked.
+    Every type is checked. (`Settings.from_json`, which reads files that the program wrote, is less
+    strict.)
     """
     given = {} if data is None else data
     require(isinstance(given, Mapping), "The settings must be a JSON object.")
     sampling = given.get("sampling", {})
     require(isinstance(sampling, Mapping), "The setting sampling must be a JSON object.")
-    whole = with_defaults(drafter, given)  # raises its own error for a damaged catalogue
+    whole = with_defaults(drafter, given)  # raises its own exception for a damaged catalogue
     try:
         made: Settings = from_plain(Settings, whole)
     except BadSettings:

@@ -1,7 +1,7 @@
 """Addresses of the page's own files, and how long browsers may cache them.
 
-The JavaScript modules are beside the Python of their section. All are served under one address that
-changes with their text, so they find each other by relative imports.
+The JavaScript modules are in the folder of their section's Python code. All are served below one
+address, which changes with their content, so relative imports work.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from specviz.settings import specs
 
 PREFIX: Final = f"{API_PREFIX}/sv"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
-HALF: Final = Path(__file__).resolve().parent  # the folder of the browser's modules
+HALF: Final = Path(__file__).resolve().parent  # path of the folder with the browser's modules
 GIVEN: Final = "shared/given.js"
-EARLY: Final = HALF / "shared/early.js"  # not a module: it is in the page's head
-# An import of a module: what comes before its relative specifier, and the specifier.
+EARLY: Final = HALF / "shared/early.js"  # this is not a module: it is in the page's head
+# Matches an import of a module: the text before its relative path, and the path.
 IMPORT: Final = re.compile(r'^((?:im|ex)port\b[^;"]*)"(\.{1,2}/[^"]+)";', re.MULTILINE)
 
 
@@ -42,7 +42,7 @@ def plotly_js() -> tuple[str, bytes]:
 
 @cache
 def modules() -> tuple[str, Mapping[str, bytes]]:
-    """Return the modules' folder below PREFIX, and each one's compressed text by path."""
+    """Return the path of the modules below PREFIX, and each one's compressed text by path."""
     texts = module_texts(plotly_js()[0])
     whole = hashlib.sha256(json.dumps([[k, v.decode()] for k, v in texts.items()]).encode())
     packed = {name: gzip.compress(text, 9, mtime=0) for name, text in texts.items()}
@@ -50,7 +50,7 @@ def modules() -> tuple[str, Mapping[str, bytes]]:
 
 
 def module_texts(plotly: str) -> dict[str, bytes]:
-    """Return each module's text without comment lines, by path. plotly: the PLOTLY of GIVEN."""
+    """Return each module's text without comments, by path; `plotly` is the value of PLOTLY."""
     paths = sorted(set(HALF.rglob("*.js")) - {EARLY})
     texts = {path.relative_to(HALF).as_posix(): path.read_bytes() for path in paths}
     texts[GIVEN] = given(plotly).encode()
@@ -58,7 +58,7 @@ def module_texts(plotly: str) -> dict[str, bytes]:
 
 
 def imported(names: Iterable[str], texts: Mapping[str, bytes]) -> set[str]:
-    """Return the paths of modules and of all that they import, one through another.
+    """Return the paths of modules and of all modules that they import, directly or not.
 
     Args:
         names: Paths of modules to start from.
@@ -88,7 +88,7 @@ class Given(Marks):
     """Values of the module GIVEN.
 
     Attributes:
-        GLOSSARY: What each term means.
+        GLOSSARY: The explanation of each term.
         TITLES: The displayed names of terms whose key differs from it.
         PLOTLY: The file name of plotly.js, which is served below PREFIX.
     """
@@ -100,7 +100,7 @@ class Given(Marks):
 
 
 def given(plotly: str) -> str:
-    """Return the text of the module GIVEN. plotly: its value of that name."""
+    """Return the text of the module GIVEN; `plotly` is its value of PLOTLY."""
     rows = [row for row in specs.SETTING_SPECS if row.label]
     values: Given = {
         **given_marks(),
@@ -112,18 +112,18 @@ def given(plotly: str) -> str:
     return "".join(f"export const {key} = {json.dumps(value)};\n" for key, value in values.items())
 
 
-configs: Final[dict[str, bytes]] = {}  # compressed JSON by file name, of all sections built
+configs: Final[dict[str, bytes]] = {}  # compressed JSON of all sections built, by file name
 
 
 def config_address(section: str, data: str) -> str:
-    """Keep a section's config to be fetched; return its address relative to the page."""
+    """Store a section's config to be fetched; return its address relative to the page."""
     name = f"{section}-{hashlib.sha256(data.encode()).hexdigest()[:12]}.json"
     configs[name] = gzip.compress(data.encode(), 9, mtime=0)
     return f"{PREFIX}/sections/{name}".lstrip("/")
 
 
 def module_address(name: str) -> str:
-    """Return a module's address relative to the page. name: its path without ".js"."""
+    """Return a module's address relative to the page; `name` is its path without ".js"."""
     folder, packed = modules()
     if f"{name}.js" not in packed:
         raise LookupError(f"there is no module {name}.js")

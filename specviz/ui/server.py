@@ -1,7 +1,8 @@
-"""Routes besides Gradio's, for scripts, recordings, questions, jobs and votes; and the middleware.
+"""Our own routes (scripts, recordings, questions, jobs and votes) and middleware.
 
-No route accepts, stores or downloads a file; `guard` closes those of Gradio's that do. All paths
-but that of a vote's phones start with Gradio's prefix, which a proxy in front of Gradio passes on.
+No route accepts, stores or downloads a file; `guard` closes Gradio's routes that do. All paths
+start with Gradio's prefix, which a proxy in front of Gradio passes on, except that of the page on
+phones for class votes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from specviz.ui.votes import Rooms
 
 
 async def send_health(request: Request) -> Response:
-    """Answer a container's health check, without a model."""
+    """Answer a container's health check, without using a model."""
     return PlainTextResponse("ok", headers={"Cache-Control": "no-store"})
 
 
@@ -45,12 +46,12 @@ async def send_plotly(request: Request) -> Response:
 
 
 async def send_replay(request: Request) -> Response:
-    """Send the file that replays a run, without its run, for the page to fill in."""
+    """Send the file that replays a run, without the run, which the page fills in."""
     return _script(packed_shell()[1], "text/plain")
 
 
 class Pages:
-    """Pages without Gradio: the article, and recorded runs or parts of them for frames."""
+    """Pages without Gradio: the article, and recorded runs (or parts of them) for frames."""
 
     def __init__(self, access: Access) -> None:
         self.excerpts = written({**policy(), "frame-ancestors": access.frames})
@@ -67,7 +68,7 @@ class Pages:
 
 
 def _page(made: Callable[[], str], policy: str) -> Response:
-    """Send a page with its content security policy, or the sentence that says why there is none."""
+    """Send a page with its content security policy, or a sentence that says why there is none."""
     try:
         page = made()
     except ValueError as problem:
@@ -87,13 +88,13 @@ def excerpt(name: str, number: str, step: str, show: str) -> str:
 
 
 async def send_module(request: Request) -> Response:
-    """Send a module of the page, one of those read at the start."""
+    """Send a JavaScript module of the page, one of those read at the start."""
     packed = modules()[1].get(request.path_params["name"])
     return PlainTextResponse("No module has this name.", 404) if packed is None else _script(packed)
 
 
 async def send_config(request: Request) -> Response:
-    """Send a section's config, cached forever: its name changes with its text."""
+    """Send a section's config, cached forever, since its name changes with its content."""
     packed = configs.get(request.path_params["name"])
     if packed is None:
         return PlainTextResponse("No section has this config.", 404)
@@ -120,12 +121,18 @@ def send_race(request: Request) -> Response:
 
 
 def _send(request: Request, what: str, made: Callable[[], bytes] | None) -> Response:
-    """Send compressed lines, or 304 if the browser has them. made: None if there is none."""
+    """Send compressed lines, or status 304 if the browser has them.
+
+    Args:
+        request: The request.
+        what: What is sent, for errors.
+        made: Returns the lines; None if there are none.
+    """
     if made is None:
         return PlainTextResponse(f"No recorded {what} has this name.", 404)
     try:
         packed = made()
-    except ValueError as problem:  # every fault of a file is one, with a sentence
+    except ValueError as problem:  # all errors of a file are ValueErrors, with a sentence
         return PlainTextResponse(str(problem), 422)
     tag = f'"{hashlib.sha256(packed).hexdigest()[:16]}"'
     headers = {"Content-Encoding": "gzip", "Cache-Control": "no-cache", "ETag": tag}
@@ -136,7 +143,7 @@ def _send(request: Request, what: str, made: Callable[[], bytes] | None) -> Resp
 
 @asynccontextmanager
 async def put_guard_first(app: ASGIApp) -> AsyncIterator[None]:
-    """Put the guard around Gradio's own middleware, too, before the first request."""
+    """Put the guard around Gradio's own middleware as well, before the first request."""
     put_first(app, Guard)
     yield
 
@@ -147,9 +154,9 @@ def app_kwargs(
     """Return routes and middleware for `launch(app_kwargs=...)`.
 
     Args:
-        access: As for `Guard`.
+        access: Who may use the server; see `Guard`.
         questions: Answers the page's questions.
-        jobs: Whose lines are sent, and which can be stopped.
+        jobs: The jobs whose lines are sent, and which can be stopped.
     """
     access = access or Access()
     pages = Pages(access)
@@ -169,7 +176,7 @@ def app_kwargs(
     ]
     middleware = [
         Middleware(Guard, access),
-        # Streams of events are left as they are by the compressing middleware.
+        # The middleware that compresses responses leaves event streams unchanged.
         Middleware(GZipMiddleware, minimum_size=1000),
         Middleware(Head, access),
     ]

@@ -1,6 +1,6 @@
-"""Drop Gradio's data of a session when its page is closed, since it is not needed later.
+"""Delete Gradio's data of a session when its page is closed, since it is not needed later.
 
-A session with an active event is left alone until that is over.
+If a session has an active event, its data is deleted after the event.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import gradio as gr
 
 from specviz.adapters.gradio import busy_sessions, drop_session
 
-CAPACITY: Final = 64  # further sessions that Gradio keeps, of clients that never announce their end
+CAPACITY: Final = 64  # how many other sessions Gradio keeps, of clients that never report their end
 
 
 class Sessions:
-    """The sessions whose pages were closed and that are not dropped yet."""
+    """The sessions whose pages were closed, but whose data is not deleted yet."""
 
     def __init__(self, demo: gr.Blocks) -> None:
         self._demo = demo
         self._gone: set[str] = set()
 
     def part(self, visitor: str) -> None:
-        """Drop the session of a closed page, and others that were busy when theirs closed."""
+        """Delete the data of a closed session, and of others that had active events before."""
         busy = busy_sessions(self._demo)
-        if busy is None:  # Gradio drops them itself, later
+        if busy is None:  # Gradio deletes it later
             return
         self._gone.add(visitor)
         for session in self._gone - busy:
@@ -36,7 +36,7 @@ class Sessions:
 
 
 def give_back() -> None:
-    """Return free memory to the system, if the C library can (glibc)."""
+    """Return free memory to the operating system, if the C library can (glibc)."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:

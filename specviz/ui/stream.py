@@ -1,7 +1,8 @@
-"""The output of a job for the page: lines of JSON, kept until every reader has had each once.
+"""The output of a job for the page: lines of JSON, each sent once to every reader.
 
-A job writes them in its thread, in batches; readers follow on the server's event loop, each from
-the line that it asks for, so one that was cut off or reloads its page goes on where it was.
+A job writes lines in its thread, in batches. Readers receive them on the server's event loop, each
+from the line that it requests, so a reader that lost the connection or reloads its page continues
+where it was.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ Source = Literal["recorded", "live"]
 
 
 class StateLine(TypedDict):
-    """What the visitor waits for, or how the job ended.
+    """A status line: what the visitor waits for, or how the job ended.
 
     Attributes:
-        state: "queued", "resumed", "lending", "loading", "done", "stopped", "overdue", and others
-            of one section.
-        place: How many runs come first; of a job that has begun, how many others take turns.
-        seconds: Of "queued", an estimate of the wait.
-        stage: Of "loading", like all that follow; see `load_facts`.
+        state: "queued", "resumed", "lending", "loading", "done", "stopped", "overdue", or another
+            one that only one section has.
+        place: How many jobs come first; for a job that has begun, how many others it takes turns
+            with.
+        seconds: For "queued", an estimate of the waiting time.
+        stage: For "loading", as are all following fields; see `load_facts`.
     """
 
     kind: Literal["state"]
@@ -62,7 +64,7 @@ class ErrorLine(TypedDict):
 
 
 def line(kind: str, data: Mapping[str, object]) -> str:
-    """One line of JSON with its newline."""
+    """Return one line of JSON with its newline."""
     return json.dumps({"kind": kind} | dict(data), separators=(",", ":"), allow_nan=False) + "\n"
 
 
@@ -76,16 +78,16 @@ def state(name: str, nonce: str, **more: float | str) -> str:
     return line("state", {"state": name, "id": nonce, **more})
 
 
-STATE: Final = '{"kind":"state"'  # how such a line begins
+STATE: Final = '{"kind":"state"'  # beginning of such a line
 BEAT: Final = 10.0  # seconds without a line after which a reader gets an empty batch
-BATCH: Final = 64  # lines
-ABSENT: Final = 6.0  # seconds without a reader after which a job is stopped: a reload takes less
+BATCH: Final = 64  # maximum number of lines
+ABSENT: Final = 6.0  # seconds without a reader after which a job is stopped; reloading takes less
 
 
-FIRST: Final = 3  # lines of the first batch, which ends with the first round
+FIRST: Final = 3  # maximum lines in the first batch, which ends with the first round
 PAUSE: Final = 1.0  # seconds of computing after which a job flushes its buffer
-# Seconds for which a job pauses after it has sent rounds, since the browser draws them and may do
-# so on the cores that are timed. On ZeroGPU no browser shares the machine.
+# Seconds for which a job pauses after it has sent rounds, since the browser draws them, possibly on
+# the cores that are timed. On ZeroGPU, no browser runs on the same machine.
 DRAWING: Final = 0.0 if ZEROGPU else 0.3
 
 
@@ -95,13 +97,13 @@ log = logging.getLogger(__name__)
 
 
 class Paced(str):
-    """Lines to buffer and send in a batch, after which the job pauses."""
+    """Lines that are buffered and sent in a batch, after which the job pauses."""
 
     __slots__ = ()
 
 
 class BaselineNext(Paced):
-    """The last lines of a job's main part. The baseline follows at lower priority."""
+    """Marks the last lines of a job's main part; the baseline then follows at lower priority."""
 
     __slots__ = ()
 
@@ -109,30 +111,30 @@ class BaselineNext(Paced):
 def paced(lines: Iterable[str]) -> Iterator[str]:
     """Mark a job's lines as `Paced`.
 
-    An empty text marks only that the job may be interrupted there.
+    An empty text only marks a point at which the job may be interrupted.
     """
     for text in lines:
         yield text if isinstance(text, Paced) else Paced(text)
 
 
 class Stream:
-    """The lines of one job, status lines among them.
+    """The lines of one job, including status lines.
 
-    Status lines name what the visitor waits for: "queued" (with `queue.Position`), "lending" (with
+    Status lines say what the visitor waits for: "queued" (with `queue.Position`), "lending" (with
     the seconds for which a GPU is requested), "loading" (with `load_facts`, if the load takes
     longer than an instant) or "drafting". The last line is "done", "stopped", "overdue" (with the
-    time limit in seconds) or an error. A job that is "queued" after it has begun shares the models
-    with others, and sends "resumed" once it is alone again.
+    time limit in seconds) or an error. If a job that has begun takes turns with others, it is
+    "queued" again, and "resumed" when it is the only one.
 
     Attributes:
         visitor: The key of the visitor's page.
         nonce: The page's number of the job.
         lines: All lines that were sent, without their newlines.
-        begun: Whether more than status lines was sent, or enough is buffered to do so.
+        begun: Whether more than status lines was sent, or enough is buffered to be sent.
         stopped: Whether the visitor has stopped the job, or has left.
         over: Whether the last line was sent.
-        sent: When the last batch was sent, on the performance counter.
-        readers: How many readers there are.
+        sent: When the last batch was sent, by the performance counter.
+        readers: Number of readers.
     """
 
     def __init__(self, visitor: str, nonce: str) -> None:
@@ -141,12 +143,12 @@ class Stream:
         self.lines: list[str] = []
         self.begun = self.stopped = self.over = False
         self._held: list[str] = []
-        self._count = 0  # buffered so far, sent or not
+        self._count = 0  # buffered so far, whether sent or not
         self._due = False
         self.sent = perf_counter()
         self.readers = 0
         self._takes_turns = False
-        self._load: dict[str, float | str] = {}  # the load's last status
+        self._load: dict[str, float | str] = {}  # the last status of the load
         self._lock = RLock()
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
@@ -155,7 +157,7 @@ class Stream:
         self._on_end: Callable[[], None] = lambda: None
 
     async def read(self, at: int = 0) -> AsyncIterator[list[str]]:
-        """Yield the lines from this one on, in batches, until the last; empty ones every BEAT."""
+        """Yield the lines from number `at` on in batches, to the last; every BEAT an empty one."""
         while True:
             changed, over = self._changed, self.over
             while batch := self.lines[at : at + BATCH]:
@@ -170,7 +172,7 @@ class Stream:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Count a reader. A job that has had none for ABSENT seconds is stopped."""
+        """Count a reader inside this context; a job without any for ABSENT seconds is stopped."""
         self.readers += 1
         try:
             yield
@@ -189,17 +191,17 @@ class Stream:
             self.stop()
 
     def on_stop(self, stop: Callable[[], object]) -> None:
-        """Set a callback that stops this stream's producer; called at once if already stopped."""
+        """Register a callback that stops this job; called at once if it was already stopped."""
         self._on_stop = stop
         if self.stopped:
             stop()
 
     def on_end(self, act: Callable[[], None]) -> None:
-        """Set a function that is called on the event loop once the last line was sent."""
+        """Register a function that is called on the event loop after the last line was sent."""
         self._on_end = act
 
     def stop(self) -> None:
-        """End the job soon. On the event loop only."""
+        """End the job soon; call this only on the event loop."""
         if not (self.stopped or self.over):
             self.stopped = True
             self._on_stop()
@@ -212,7 +214,7 @@ class Stream:
         self.say("queued", place=position.place, **more)
 
     def resumed(self) -> None:
-        """Send that the job no longer takes turns with others, if it did."""
+        """Send that the job no longer takes turns with others, if it did before."""
         if self._takes_turns:
             self._takes_turns = False
             self.say("resumed")
@@ -222,8 +224,8 @@ class Stream:
         self._append(state(name, self.nonce, **more))
 
     def loading(self, stage: Callable[[], LoadStage | None]) -> None:
-        """Send the progress of a load, unless it is over or unchanged. Thread-safe."""
-        with self._lock:  # keeps later output behind this line
+        """Send the progress of a load, unless it is over or unchanged; thread-safe."""
+        with self._lock:  # keeps later output after this line
             if (now := stage()) is not None and (facts := load_facts(now)) != self._load:
                 self._load = facts
                 self.say("loading", **facts)
@@ -238,7 +240,7 @@ class Stream:
         self._append(error(explained(problem), self.nonce), last=True)
 
     def write(self, text: str) -> None:
-        """Send whole lines: those that are `Paced` with the next flush, others at once."""
+        """Send whole lines: those that are `Paced` with the next flush, all others at once."""
         if isinstance(text, Paced):
             self._hold(text)
         elif text:
@@ -254,10 +256,10 @@ class Stream:
             self.begun = self._due = True
         self._due |= isinstance(text, BaselineNext)
         if ZEROGPU:
-            self.flush()  # elsewhere the end of a turn calls it
+            self.flush()  # elsewhere, the end of a turn calls it
 
     def flush(self) -> bool:
-        """Send the buffer if it is due, and return whether something was sent."""
+        """Send the buffer if it is time to, and return whether something was sent."""
         if not self._held or not (self._due or perf_counter() - self.sent > PAUSE):
             return False
         self._append("")
@@ -269,11 +271,11 @@ class Stream:
             self._held, self._due = [], False
             self.sent = perf_counter()
             self.over = last
-        with suppress(RuntimeError):  # the loop has ended with the server
+        with suppress(RuntimeError):  # the event loop has ended with the server
             self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
-        """Tell readers of new lines."""
+        """Wake the readers, since there are new lines."""
         if self.over:
             act, self._on_end = self._on_end, lambda: None
             act()
@@ -287,7 +289,7 @@ def split(text: str) -> list[str]:
 
 
 def load_facts(stage: LoadStage) -> dict[str, float | str]:
-    """Convert a stage of a load for the page: bytes if they are counted, and whole seconds."""
+    """Convert a stage of a load for the page: bytes, if they are counted, and whole seconds."""
     facts: dict[str, float | str] = {"stage": stage.title}
     if stage.model:
         facts["model"] = title_of(stage.model)
@@ -299,9 +301,9 @@ def load_facts(stage: LoadStage) -> dict[str, float | str]:
 
 def explained(problem: Exception) -> str:
     """Return an error's sentence for the visitor; unexpected errors go to the log."""
-    if isinstance(problem, gr.Error):  # it has its sentence already
+    if isinstance(problem, gr.Error):  # the exception already has a sentence
         return str(problem.message)
-    refusal = isinstance(problem, ValueError)  # the project raises ValueErrors with a sentence
+    refusal = isinstance(problem, ValueError)  # ValueErrors of this project have a sentence
     if not refusal:
         log.error("a live run broke", exc_info=problem)
     if out_of_memory(problem):
@@ -312,7 +314,7 @@ def explained(problem: Exception) -> str:
 
 
 def out_of_memory(problem: Exception) -> bool:
-    """Whether memory ran out, during a load or a run."""
+    """Return whether memory ran out, during a load or a run."""
     if "torch" not in sys.modules:
         return isinstance(problem, MemoryError)
     from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
@@ -321,9 +323,9 @@ def out_of_memory(problem: Exception) -> bool:
 
 
 def relief() -> str:
-    """Unload a model, and return sentences on that and on models that would fit.
+    """Unload a model; return sentences that say which, and which models would fit in memory.
 
-    Empty if even that fails for lack of memory.
+    The result is empty if there is not even enough memory for this.
     """
     try:
         from specviz.catalog.loading import unload_and_suggest

@@ -1,4 +1,4 @@
-"""The tabs between Step and Models: which sections each one has, in their order."""
+"""The tabs between Step and Models, with the sections of each, in order."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Run tasks that need models; every task of the page goes through `perform`.
 
-On ZeroGPU each call runs in a forked process with a GPU: arguments and results are pickled, and a
-process that raises is discarded. So a task is plain data, loads its models itself, and yields text,
-errors included. Elsewhere the same generator runs in the worker thread.
+On ZeroGPU, each call runs in a forked process with a GPU: arguments and results are pickled, and a
+process that raises an exception is discarded. So a task is plain data, loads its models itself, and
+yields texts, even for errors. Elsewhere, the same generator runs in the worker thread.
 
 A job that is stopped sets a flag in memory shared with the forked process.
 """
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 
 
 def format_duration(seconds: float) -> str:
-    """Seconds in words: "5 minutes", "90 seconds"."""
+    """Return seconds in words: "5 minutes", "90 seconds"."""
     whole = round(seconds)
     number, unit = (whole // 60, "minute") if whole % 60 == 0 else (whole, "second")
     return f"{number:,} {unit}{'s' if number != 1 else ''}"
 
 
 def too_long(limit: float) -> str:
-    """Return the sentence for a job without any output. limit: its seconds of computing."""
+    """Return the sentence for a job that reached its time limit, in seconds, without any output."""
     most = format_duration(limit)
     return f"The run ended before its first result: a job may compute for {most} at most here."
 
 
 def limit_text(limit: float) -> str:
-    """Return the note on the time limit before a job. limit: its seconds of computing."""
+    """Return the note that is shown before a job about its time limit, in seconds."""
     turns = "" if ZEROGPU else ", in short turns while others wait"
     most = f"A job may compute for {format_duration(limit)} at most here"
     return f"{most}{turns}. What is finished by then is kept."
 
 
-BYTES: Final = mmap(-1, 4096)  # anonymous memory, which a fork shares and does not copy
+BYTES: Final = mmap(-1, 4096)  # anonymous memory, which a fork shares instead of copying it
 NUMBERS: Final = count()
 
 
@@ -55,7 +55,7 @@ class StopFlag:
     """The stop flag of one job, initially not set.
 
     Attributes:
-        index: Index of its byte, which is reused thousands of jobs later.
+        index: Index of its byte in shared memory, which is reused only after thousands of jobs.
     """
 
     index: int = field(default_factory=lambda: next(NUMBERS) % len(BYTES))
@@ -65,14 +65,14 @@ class StopFlag:
         BYTES[self.index] = wanted
 
     def __call__(self) -> bool:
-        """Whether the job should end; it checks this between its steps."""
+        """Return whether the job should end, which it checks between its steps."""
         return bool(BYTES[self.index])
 
 
-# Seconds for which a GPU is requested, several times the expected ones: longer tasks are cut off.
-BEGINNING: Final = 10.0  # a new process's first use of a GPU
-LOADING: Final = 20.0  # of targets other than House, which is preloaded
-TOKEN: Final = 1 / 16  # with drafting or plain
+# GPU seconds to request; several times the expected seconds, since longer tasks are cut off.
+BEGINNING: Final = 10.0  # first use of a GPU by a new process
+LOADING: Final = 20.0  # loading of targets other than House, which is preloaded
+TOKEN: Final = 1 / 16  # decoding of one token with drafting, or plain
 HOUSE_TOKEN: Final = 1 / 48
 
 
@@ -84,7 +84,7 @@ class Machine:
     dtype: str | None = None
 
     def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
-        """Load models, drafters in the given order. Raises the catalogue's errors."""
+        """Load models, the drafters in the given order; raises the exceptions of the catalogue."""
         from specviz.models.load_control import start_libraries
 
         start_libraries()
@@ -96,12 +96,12 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """The context of a task.
+    """What a task needs while it runs.
 
     Attributes:
         machine: Loads the models.
         nonce: Identifies the job on the page.
-        unwanted: Whether to end the task; checked between its steps.
+        unwanted: Returns whether to end the task; called between its steps.
     """
 
     machine: Machine
@@ -112,7 +112,7 @@ class JobContext:
         """Load models like `Machine.load`; on a CPU, also choose the number of threads.
 
         Raises:
-            Stopped: Soon after the job is unwanted.
+            Stopped: Soon after `unwanted` returns True.
         """
         with stoppable(self.unwanted):
             loaded, drafting = self.machine.load(target, drafters)
@@ -123,7 +123,7 @@ class JobContext:
         return loaded, drafting
 
     def says(self, name: str) -> str:
-        """Return the status line of a state, such as "loading"."""
+        """Return a status line, such as "loading"."""
         return state(name, self.nonce)
 
 
@@ -132,10 +132,11 @@ class Task:
     """A task as data that can be pickled.
 
     Attributes:
-        run: Runs it and yields whole lines: a module-level function with its arguments bound by
-            `partial`. It ends soon after `JobContext.unwanted`.
-        seconds: The GPU seconds that it requests on ZeroGPU.
-        transform: Converts texts that are not paced for the page, in the server's process.
+        run: Runs the task and yields whole lines: a module-level function with arguments bound by
+            `partial`. It ends soon after `JobContext.unwanted` returns True.
+        seconds: The GPU seconds to request on ZeroGPU.
+        transform: Converts texts that are not paced, in the server's process, before they are sent
+            to the page.
     """
 
     run: Callable[[JobContext], Iterator[str]]
@@ -157,15 +158,15 @@ class Failure(str):
 
 
 def performed(context: JobContext, task: Task) -> Generator[str, None, None]:
-    """Run a task and yield its texts; the last one is a Failure if it raised.
+    """Run a task and yield its texts; if it raises an exception, the last one is a Failure.
 
-    Empty texts mark where a task may be interrupted; on ZeroGPU none is.
+    Empty texts mark where a task may be interrupted; on ZeroGPU, tasks are not interrupted.
     """
     try:
         for text in task.run(context):
             if text or not ZEROGPU:
                 yield text
-    except Stopped:  # while loading; the visitor stopped it
+    except Stopped:  # the visitor stopped it while models were loaded
         return
     except Exception as problem:
         yield Failure(explained(problem))

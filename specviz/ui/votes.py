@@ -1,13 +1,14 @@
 """Class votes: a teacher opens a room, students answer on phones, and the counts are streamed.
 
-`GET /vote/CODE` is the phones' page, short enough to be typed. Below `/gradio_api/sv/votes`:
-`POST ""` opens a room and returns its code and the teacher's key; `POST /CODE/answer` counts a
-phone's answer; `GET /CODE/lines` streams the room's state by server-sent events, with counts if
-`?key=` is the teacher's; `POST /CODE/ask`, `/CODE/reveal` and `/CODE/close` need the key.
+`GET /vote/CODE` is the page on phones; its address is short enough to be typed. Below
+`/gradio_api/sv/votes`: `POST ""` opens a room and returns its code and the teacher's key; `POST
+/CODE/answer` counts a phone's answer; `GET /CODE/lines` streams the room's state by server-sent
+events, with counts if `?key=` is the teacher's; `POST /CODE/ask`, `/CODE/reveal` and `/CODE/close`
+need the key.
 
-Rooms are in memory only. A phone is a random name that its page makes up, so nobody is named, and
-nothing keeps a student from answering twice on purpose. Everything is bounded: rooms, rooms of one
-address, phones, readers, sizes, and time.
+Rooms are stored in memory only. A phone is identified by a random name that its page creates, so
+answers are anonymous, and a student could deliberately answer twice. The number of rooms, of rooms
+per address, of phones and of readers is limited, and so are sizes and times.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ from specviz.ui.policy import POLICY, phone_policy
 from specviz.ui.questions import BadRequest, parse
 from specviz.ui.routes import HALF, PREFIX, module_address
 
-LETTERS: Final = "ABCDEFGHJKMNPQRSTUVWXYZ"  # none that looks like a digit or another letter
+LETTERS: Final = "ABCDEFGHJKMNPQRSTUVWXYZ"  # characters of a code; none looks like another one
 CODE: Final = re.compile(f"[{LETTERS}]{{5}}")
 PHONE: Final = re.compile("[0-9a-f]{32}")
-LIFETIME: Final = 3600.0  # seconds
+LIFETIME: Final = 3600.0  # seconds until a room closes
 ROOMS: Final = 100
-ROOMS_OF_ONE: Final = 10  # open rooms of one network address; a school may have only one
-PHONES: Final = 300  # answers to a question
-READERS: Final = PHONES + 20  # open streams of a room
+ROOMS_OF_ONE: Final = 10  # maximum open rooms of one network address, which a school may share
+PHONES: Final = 300  # maximum answers to a question
+READERS: Final = PHONES + 20  # maximum open streams of a room
 QUESTIONS_A_MINUTE: Final = 60
-LONGEST: Final = 2000  # characters of a request
-FIELDS: Final[Mapping[str, int]] = {"text": 400, "guess": 80, "p": 16, "q": 16}  # characters
-PAUSE: Final = 0.1  # seconds between two states of a stream
+LONGEST: Final = 2000  # maximum characters of a request
+FIELDS: Final[Mapping[str, int]] = {"text": 400, "guess": 80, "p": 16, "q": 16}  # maximum lengths
+PAUSE: Final = 0.1  # minimum seconds between two states of a stream
 SILENCE: Final = 15.0  # seconds after which a comment keeps the connection open
 STALLED: Final = 20.0  # seconds that a reader may take to accept a state
 
@@ -51,7 +52,12 @@ Verdict = Literal["accepted", "rejected"]
 
 
 class VoteQuestion(TypedDict):
-    """A decision, as text. q: empty if the guess was not sampled; p: empty at temperature 0."""
+    """A decision to vote on, as text.
+
+    Attributes:
+        p: Empty at temperature 0.
+        q: Empty if the guess was not sampled.
+    """
 
     text: str
     guess: str
@@ -60,7 +66,12 @@ class VoteQuestion(TypedDict):
 
 
 class VoteState(TypedDict):
-    """A room. number: of the question, from 1 on; counts: for the teacher only."""
+    """The state of a room.
+
+    Attributes:
+        number: Number of the question, from 1 on.
+        counts: Counts of the answers, for the teacher only.
+    """
 
     number: int
     question: NotRequired[VoteQuestion]
@@ -70,11 +81,11 @@ class VoteState(TypedDict):
 
 
 class TooMany(BadRequest):
-    """A bound is reached."""
+    """Raised if a limit was reached."""
 
 
 class Unknown(BadRequest):
-    """No such room, or not the key of its teacher."""
+    """Raised if there is no such room, or the key is not its teacher's."""
 
 
 @dataclass(eq=False)
@@ -82,11 +93,11 @@ class Room:
     """A room.
 
     Attributes:
-        key: The teacher's.
+        key: The teacher's key.
         owner: Network address that opened it.
-        ends: When it closes, by the clock of `Rooms`.
-        answers: To the question, by phone.
-        readers: Open streams.
+        ends: When the room closes, by the clock of `Rooms`.
+        answers: Answers to the question, by phone.
+        readers: Number of open streams.
     """
 
     key: str
@@ -102,7 +113,7 @@ class Room:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ask(self, data: Mapping[str, Any], now: float) -> None:
-        """Ask a question, which drops the answers to the one before."""
+        """Ask a question; the answers to the previous one are deleted."""
         texts = {name: data.get(name, "") for name in FIELDS}
         if any(
             not isinstance(texts[name], str) or len(texts[name]) > FIELDS[name] for name in texts
@@ -118,7 +129,7 @@ class Room:
         self.notify_readers()
 
     def answer(self, phone: object, number: object, verdict: object) -> bool:
-        """Count an answer; return whether it counts: one per phone, until the verdict is shown."""
+        """Count an answer; return whether it counts: one per phone, and only before the verdict."""
         if not isinstance(phone, str) or not PHONE.fullmatch(phone):
             raise BadRequest("A phone is named by 32 hexadecimal digits.")
         if verdict not in ("accepted", "rejected"):
@@ -133,7 +144,7 @@ class Room:
         return True
 
     def reveal(self, verdict: object) -> None:
-        """Show the verdict. Later answers do not count."""
+        """Show the verdict; later answers do not count."""
         if verdict not in ("accepted", "rejected") or self.question is None:
             raise BadRequest("A verdict is accepted or rejected, and follows a question.")
         self.revealed = verdict
@@ -145,12 +156,12 @@ class Room:
         self.notify_readers()
 
     def notify_readers(self) -> None:
-        """Wake the streams that wait for a change."""
+        """Wake the streams, since the state has changed."""
         self.changed.set()
         self.changed = asyncio.Event()
 
     def state(self, for_teacher: bool) -> VoteState:
-        """Return what a reader may know."""
+        """Return the state for a reader: a student's phone, or the teacher's page."""
         state: VoteState = {"number": self.number}
         if self.closed:
             return {**state, "closed": True}
@@ -177,7 +188,7 @@ class Room:
                 await asyncio.wait_for(changed.wait(), SILENCE)
             except TimeoutError:
                 continue
-            await asyncio.sleep(PAUSE)  # several answers at once are one state
+            await asyncio.sleep(PAUSE)  # several answers at once give one state
 
 
 class Rooms:
@@ -229,14 +240,14 @@ class Rooms:
         ]
 
     async def send_page(self, request: Request) -> Response:
-        """Send the phones' page."""
+        """Send the page for phones."""
         text, styles = phone_page()
         headers = {POLICY: phone_policy(styles, self._access), "Cache-Control": "no-cache"}
         return HTMLResponse(text, headers=headers)
 
     async def post(self, request: Request) -> Response:
         """Answer a request that changes a room."""
-        # A page of another site cannot send this type unless it is allowed to.
+        # A page of another site cannot send this content type unless it is allowed to.
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return JSONResponse({"problem": "A request is sent as application/json."}, 415)
         try:
@@ -274,7 +285,7 @@ class Rooms:
         return {"number": room.number}
 
     async def send_lines(self, request: Request) -> Response:
-        """Stream a room's state. Status 204, after which a browser does not ask again: no room."""
+        """Stream a room's state; status 204, if there is no room, makes browsers stop asking."""
         try:
             room = self.find(request.path_params["code"], request.query_params.get("key"))
         except Unknown:
@@ -302,7 +313,7 @@ def is_same(one: str, other: str) -> bool:
 
 @cache
 def phone_page() -> tuple[str, str]:
-    """Return the phones' page and its style sheet, which the policy names by its hash."""
+    """Return the page for phones, and its style sheet, whose hash the policy contains."""
     text = (HALF / "step/phone_page.html").read_text(encoding="utf-8")
     text = text.replace("[module]", f"../{module_address('step/phone')}")
     return text, text.split("<style>")[1].split("</style>")[0]

@@ -1,14 +1,14 @@
 """Live jobs: queue tasks, and let them compute in turns on one machine.
 
-A job lives in its own asyncio task; all jobs compute in one thread, one after the other. Visitors
-share the weights and the queue. While others wait, a job computes in short turns (`job`), which
-Gradio's queue cannot do: it runs an event to its end, in the order of arrival. So the queue is ours
-(`queue`), and an event of Gradio only starts a job.
+Each job has its own asyncio task; all jobs compute in one thread, one after the other. Visitors
+share the weights and the queue. While others wait, a job computes in short turns (`job`). Gradio's
+queue cannot do this: it runs each event to its end, in the order of arrival. So there is a queue of
+our own (`queue`), and an event of Gradio only starts a job.
 
-Why one thread: torch's OpenMP starts helper threads for every thread that computes. Once there
-are more of those than cores, they sleep between operations instead of spinning, and waking them
-takes longer than a small operation: a pass of the house model took 11 ms instead of 4. On ZeroGPU
-(`adapters.spaces`) the thread requests a GPU for each task and receives its output.
+There is only one computing thread because torch's OpenMP starts helper threads for every thread
+that computes. If there are more of those than cores, they sleep between operations instead of
+spinning, and waking them takes longer than a small operation: a pass of House took 11 ms instead of
+4. On ZeroGPU (`adapters.spaces`), the thread requests a GPU for each task and receives its output.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ class Worker:
     """Runs jobs on one machine, one at a time."""
 
     def __init__(self, machine: Machine, limit: float = LIMIT) -> None:
-        """Set the machine and the limit: seconds for which a job may compute, or inf."""
+        """Set the machine and the limit, the seconds for which a job may compute (possibly inf)."""
         self.machine = machine
         self.limit = limit
         self.line = Queue()
         self._thread = ThreadPoolExecutor(1, "models")
-        self._stage: LoadStage | None = None  # of the load under way in that thread
-        self._under_way: set[asyncio.Task[None]] = set()  # asyncio itself holds tasks weakly
+        self._stage: LoadStage | None = None  # stage of the active load in that thread
+        self._under_way: set[asyncio.Task[None]] = set()  # asyncio keeps only weak references
 
     def start(self, task: Task, output: Stream) -> asyncio.Task[None]:
-        """Queue a task and return its job, which is not cancelled when its listener leaves.
+        """Queue a task and return its job, which is not cancelled when its reader leaves.
 
-        The job writes to `output`, and ends soon after that was stopped. Raises QueueFull.
+        The job writes to `output`, and ends soon after `output` was stopped. Raises QueueFull.
         """
         ticket = self.line.join(output.visitor)
         output.on_stop(ticket.stop)
@@ -63,7 +63,7 @@ class Worker:
         return under_way
 
     async def whole(self, task: Task, visitor: str) -> str:
-        """Return the whole output of a task, as far as it came within its time limit.
+        """Return the output of a task, up to its time limit.
 
         Raises:
             QueueFull: If too many jobs wait.
@@ -80,7 +80,8 @@ class Worker:
     async def _take_turns(self, job: Job) -> None:
         """Wait in the queue and compute, turn by turn, until the job is over.
 
-        The context goes along: in it is the request, by which a GPU is lent to its visitor.
+        The context variables are passed on: they contain the request, for whose visitor a GPU is
+        lent.
         """
         loop, seconds = asyncio.get_running_loop(), None
         others = partial(self._others_wait, job)
@@ -89,7 +90,7 @@ class Worker:
         try:
             while True:
                 await self._wait(job)
-                # A job that was stopped before it began computes nothing: it need not wait.
+                # A job that was stopped before it began computes nothing, so it need not wait.
                 thread = self._thread if job.begun or not job.ticket.stopped else None
                 start = monotonic()
                 with self._attending(job):
@@ -105,7 +106,7 @@ class Worker:
             self.line.leave(job.ticket, seconds)
 
     async def _wait(self, job: Job) -> None:
-        """Wait for the next turn, and send the position meanwhile."""
+        """Wait for the next turn, and send the position until then."""
         async for position in self.line.wait(job.ticket):
             job.output.queued(position)
         if job.begun and not self.line.someone_waits:
@@ -113,7 +114,7 @@ class Worker:
 
     @contextmanager
     def _attending(self, job: Job) -> Iterator[None]:
-        """During a turn, report the load that the job waits for, and end it at its time limit."""
+        """During a turn, report the load that the job waits for; end the job at its time limit."""
         loop = asyncio.get_running_loop()
         timer = None if job.left == inf else loop.call_later(job.left, job.ticket.run_out)
         following = asyncio.create_task(self._follow(job.output))
@@ -125,7 +126,7 @@ class Worker:
                 timer.cancel()
 
     async def _follow(self, output: Stream) -> None:
-        """Poll and send the progress of the load that a job waits for, which may be another's."""
+        """Poll and send the progress of the load that a job waits for; another job may run it."""
         while True:
             await asyncio.sleep(LOOK)
             output.loading(lambda: self._stage)
@@ -135,11 +136,11 @@ class Worker:
         self._stage = stage
 
     def _others_wait(self, job: Job) -> bool:
-        """Whether this job should end its turn for another; a stopped one is about to end."""
+        """Return whether this job should end its turn for another; not if it was stopped."""
         return not job.ticket.stopped and self.line.someone_waits
 
     def _give_way(self, job: Job, seconds: float) -> None:
-        """End a turn. If rounds were sent, the job pauses while the page draws them."""
+        """End a turn; if rounds were sent, the job pauses while the page draws them."""
         draws = job.output.flush() and stream.DRAWING > 0
         self.line.give_way(job.ticket, job.phase, seconds, draws)
         if draws:
@@ -147,7 +148,7 @@ class Worker:
             loop.call_later(stream.DRAWING, self.line.drawn, job.ticket)
 
     def warm_up(self) -> None:
-        """Start to load the house models, so that the first visitor need not wait."""
+        """Start to load the House models, so that the first visitor need not wait."""
         self._thread.submit(self._preload, ["draft-model", "ngram"])
 
     def _preload(self, drafters: Iterable[str]) -> None:
@@ -156,7 +157,7 @@ class Worker:
 
 
 class Record(Stream):
-    """The output of a job for an API client, who gets all of it at the end."""
+    """The output of a job for an API client, which is returned at the end."""
 
     def __init__(self, visitor: str) -> None:
         super().__init__(visitor, "")
@@ -165,27 +166,27 @@ class Record(Stream):
         self._problem: Exception | None = None
 
     def write(self, text: str) -> None:
-        """Keep a text of the task."""
+        """Store a text of the task."""
         self._texts.append(text)
         self.begun |= bool(text)
 
     def flush(self) -> bool:
-        """Nothing is sent before the end."""
+        """Do nothing, since nothing is sent before the end."""
         return False
 
     def say(self, name: str, **more: float | str) -> None:
-        """Nobody waits for status lines."""
+        """Do nothing, since nobody waits for status lines."""
 
     def end(self, name: str, **more: float | str) -> None:
-        """Keep how the job ended."""
+        """Store how the job ended."""
         self._end = name
 
     def fail(self, problem: Exception) -> None:
-        """Keep the error."""
+        """Store the error."""
         self._problem = problem
 
     def text(self, limit: float) -> str:
-        """Return the whole output. limit: of the job, in seconds. Raises gr.Error."""
+        """Return the whole output, given the job's time limit in seconds. Raises gr.Error."""
         whole = "".join(self._texts)
         if isinstance(self._problem, gr.Error):
             raise self._problem
@@ -199,9 +200,9 @@ class Record(Stream):
 
 
 def preload(machine: Machine, drafters: Iterable[str]) -> None:
-    """Load the house target and these drafters; failures go to the log."""
+    """Load the target House and these drafters; errors are logged."""
     for name in drafters:
         try:
             machine.load(HOUSE, [name])
-        except Exception as problem:  # no job waits for it
+        except Exception as problem:  # no job waits for this load
             log.warning("%s", explained(problem))

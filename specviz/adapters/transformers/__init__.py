@@ -1,7 +1,7 @@
 """Uses of undocumented behaviour of transformers.
 
-Nothing here compares version numbers; the code inspects each network instead. Each module documents
-what happens if the behaviour changes.
+No version numbers are compared; the code inspects each network instead. Each module documents what
+happens if the behaviour changes.
 """
 
 from __future__ import annotations

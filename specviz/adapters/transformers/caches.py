@@ -21,9 +21,9 @@ from transformers import (
     PreTrainedModel,
 )
 
-# The cache argument is called `cache` since transformers 5.24, and `past_key_values` before. (5.24
-# to 5.39 also accept the old name, with a warning.) A network that has neither is rejected when it
-# is loaded.
+# The cache argument is called `cache` since transformers 5.24, and `past_key_values` in older
+# releases. (5.24 to 5.39 also accept the old name, with a warning.) A network that has neither is
+# rejected when it is loaded.
 CACHE_NAMES: Final = ("cache", "past_key_values")
 
 
@@ -35,7 +35,7 @@ def cache_name(network: nn.Module) -> str | None:
 
 @cache
 def _parameters(forward: Any) -> frozenset[str]:
-    """Return the names of a function's parameters, also if it is decorated."""
+    """Return the names of a function's parameters, even if the function is decorated."""
     return frozenset(inspect.signature(forward).parameters)
 
 
@@ -57,7 +57,7 @@ def biases_by_distance(config: PreTrainedConfig) -> bool:
 
 
 def takes_tree_nodes(model: PreTrainedModel) -> bool:
-    """Return whether a causal LM's forward accepts positions, a cache and a logit count."""
+    """Return whether a causal LM's forward accepts positions, a cache and a number of logits."""
     takes = _parameters(type(model).forward)
     return cache_name(model) is not None and {"position_ids", "logits_to_keep"} <= takes
 
@@ -107,7 +107,7 @@ def cached_keys_values(kv_cache: DynamicCache, layer: int) -> tuple[Tensor, Tens
 
 
 def attends_in_chunks(config: PreTrainedConfig) -> bool:
-    """Return whether a layer sees only the rows in its own chunk of the text (Llama 4)."""
+    """Return whether a layer attends only to rows in its own chunk of the text (Llama 4)."""
     found = config.get_text_config(decoder=True)
     kinds = getattr(found, "layer_types", None)
     if kinds is None:
@@ -118,8 +118,8 @@ def attends_in_chunks(config: PreTrainedConfig) -> bool:
 def plans_plain_cache(config: PreTrainedConfig) -> bool:
     """Return whether transformers would create a plain key-value cache for this network.
 
-    Layers with a sliding window count as plain. Other kinds of cache layers, such as recurrent
-    states, cannot remove a rejected token.
+    Layers with a sliding window count as plain. From other kinds of cache layers, such as recurrent
+    states, a rejected token cannot be removed.
     """
     window = getattr(config.get_text_config(decoder=True), "sliding_window", None)
     plain = {"DynamicLayer", "DynamicSlidingWindowLayer"} if window else {"DynamicLayer"}

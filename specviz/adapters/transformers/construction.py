@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def without_initialization() -> AbstractContextManager[None]:
-    """Leave the weights of models that are created in this context uninitialized.
+    """Leave the weights of models that are created inside this context uninitialized.
 
     transformers does not document this. Otherwise, random weights are sampled and then overwritten,
     which takes minutes for billions of parameters.
@@ -49,7 +49,7 @@ def without_initialization() -> AbstractContextManager[None]:
 
 
 def tensor_parallel_options() -> dict[str, Any]:
-    """Return arguments of `from_pretrained` with which each process loads a part of every layer.
+    """Return arguments for `from_pretrained` that make each process load a part of every layer.
 
     The config class is not documented. If it does not exist or has no field `tp_plan`, the older
     argument `tp_plan` is used.
@@ -91,7 +91,7 @@ def block_config(**sizes: Any) -> LlamaConfig:
     """Return the config of a decoder layer outside a model.
 
     A layer reads its attention implementation from the config. For a model, `from_pretrained` sets
-    it; here, `attn_implementation` does. Otherwise attention is eager, which is slower.
+    it; here, `attn_implementation` does. Without it, eager attention is used, which is slower.
 
     Args:
         **sizes: Arguments of `LlamaConfig`.
@@ -103,7 +103,7 @@ def block_config(**sizes: Any) -> LlamaConfig:
 def scaled_frequencies(config: LlamaConfig) -> tuple[Tensor, float]:
     """Return rotary frequencies and the attention scaling of scaled rotary embeddings.
 
-    They are computed by transformers (Llama 3.1, YaRN, ...).
+    transformers computes them (Llama 3.1, YaRN, ...).
 
     Returns:
         Frequencies in radians per position, (head size / 2,), and the scaling.

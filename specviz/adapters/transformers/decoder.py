@@ -7,8 +7,8 @@ this model does not support the feature.
 The config defines which layers have a window, by `layer_types`, or by `sliding_window` for all
 layers, as in `create_masks_for_generate` of transformers. A forward takes a dict with one mask per
 kind of layer, or a single mask if all layers are of one kind. None of this is documented, so
-`passes_masks_on` tests it. If it fails, callers limit the text to the window. Without a mask,
-transformers builds one from the sizes of the cache.
+`passes_masks_on` tests it. If the test fails, callers limit the length of a text to the window. If
+no mask is passed, transformers builds one from the sizes of the cache.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def final_norm(model: Any) -> Any | None:
 def _part(model: Any, names: Sequence[str]) -> Any | None:
     """Return the first attribute with one of the names, of the base model or its text decoder."""
     bases = [model.base_model]
-    if hasattr(model, "get_decoder"):  # of a model that also reads images (Gemma 3 from 4B on)
+    if hasattr(model, "get_decoder"):  # in models that also read images (Gemma 3 from 4B on)
         bases.append(model.get_decoder())
     found = (getattr(base, name, None) for base in bases for name in names)
     return next((part for part in found if part is not None), None)
@@ -150,7 +150,7 @@ def attention_inputs(layer: Any, hidden: Tensor, rotary: Rotary) -> tuple[Tensor
 
 
 def attention_scale(layer: Any) -> float:
-    """Return the factor that scales a Llama layer's attention scores."""
+    """Return the factor by which a Llama layer scales attention scores."""
     return float(layer.self_attn.scaling)
 
 
@@ -168,7 +168,7 @@ def layer_output(layer: Any, hidden: Tensor, mixed: Tensor) -> Tensor:
 
 
 def _rotated(rows: Tensor, rotary: Rotary) -> Tensor:
-    """Rotate rows (B, heads, r, size) as Llama does, with pairs of the two halves of a row."""
+    """Apply rotary embedding to rows (B, heads, r, size), pairing the two halves of a row."""
     cosines, sines = (each.unsqueeze(1) for each in rotary)
     first, second = rows.chunk(2, dim=-1)
     return rows * cosines + torch.cat([-second, first], dim=-1) * sines
@@ -192,7 +192,7 @@ class Windows:
     by_kind: bool
 
     def argument(self, full: Tensor, sliding: Tensor) -> Any:
-        """Return the value of the forward's `attention_mask`."""
+        """Return the value for the argument `attention_mask` of the forward."""
         return {FULL: full, SLIDING: sliding} if self.by_kind else sliding
 
 
@@ -213,8 +213,8 @@ def sliding_windows(config: PreTrainedConfig) -> Windows | None:
 def passes_masks_on(model: PreTrainedModel, windows: Windows) -> bool:
     """Return whether every decoder layer gets the mask of its kind, in a pass over two tokens.
 
-    A config may have a window that its network does not implement. If a network takes a single
-    mask, it implements the window only if its module imports the function that builds such masks.
+    A config may define a window that the network does not implement. A network that takes a single
+    mask implements the window only if its module imports the function that builds such masks.
     """
     layers = decoder_layers(model)
     if layers is None or len(layers) != len(windows.sliding):

@@ -1,12 +1,12 @@
-"""Measure what models of public shapes cost on this machine, with random weights: times and bytes.
+"""Measure times and bytes of models with public shapes and random weights.
 
-Everything takes turns in an order that is shuffled each round, and the first turn of each only
-warms up. If a measurement is stopped, its finished parts are kept.
+All measurements are made in turns, in an order that is shuffled each round; the first turn of each
+only warms up. If a measurement is stopped, finished parts are kept.
 
-All drafters share one text and one cache of the target. In a turn each drafter drafts once and its
-guesses are checked, then discarded, because verdicts mean nothing with random weights. Then one
-predetermined token is added to the text. So every drafter gets the same text, and no time depends
-on acceptance.
+All drafters share one text and one cache of the target. In a turn, each drafter drafts once; its
+guesses are verified and then discarded, because verdicts are meaningless with random weights. Then
+one predetermined token is added to the text. So every drafter gets the same text, and no time
+depends on acceptance.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
 PLAIN: Final = "plain"
 PHASES: Final = ("draft", "check", "rest")
 
-Turn = int | str  # the size of a pass, or the name of plain decoding, a drafter or a peak
+Turn = int | str  # number of tokens in a pass, or the name of plain decoding, a drafter or a peak
 
 
 @dataclass
@@ -60,10 +60,10 @@ class DrafterTimes:
     """State and times of a drafter, kept between its turns.
 
     Attributes:
-        member: The drafter and its settings.
+        member: The drafter with its settings.
         session: Its session.
-        seen: Seconds by phase.
-        guesses: The size of the last draft.
+        seen: Seconds of each phase.
+        guesses: Number of guesses in the last draft.
     """
 
     member: Member
@@ -73,7 +73,7 @@ class DrafterTimes:
 
 
 class ShapeRounds:
-    """One text of `context` tokens in the target's cache, and all the times measured after it."""
+    """A text of `context` tokens in the target's cache, and all times measured after it."""
 
     def __init__(self, cast: Lineup, context: int, sizes: Sequence[int] = SIZES) -> None:
         self.cast = cast
@@ -103,7 +103,7 @@ class ShapeRounds:
         return turns
 
     def take(self, turn: Turn, keep: bool) -> None:
-        """Do one measurement; `keep` is false for a turn that only warms up."""
+        """Do one measurement; if `keep` is false, it is a warm-up."""
         if isinstance(turn, int):
             _add(self.passes.setdefault(turn, []), self._pass(turn), keep)
         elif turn in self._busy:
@@ -123,7 +123,7 @@ class ShapeRounds:
         self.text.append(self._token(len(self.text)))
 
     def costs(self) -> ContextCosts | None:
-        """Return the costs measured so far; None if too few were."""
+        """Return the costs measured so far; None if there are too few measurements."""
         sizes = [size for size in self.sizes if self.passes.get(size)]
         if not self.plain or not sizes:
             return None
@@ -138,7 +138,7 @@ class ShapeRounds:
         )
 
     def _pass(self, tokens: int) -> float:
-        """Time a bare pass over a chain of tokens."""
+        """Time a target pass over a chain of tokens."""
         root, *guesses = (self._token(len(self.text) - 1 + at) for at in range(tokens))
         tree = DraftTree.chain(root, guesses)
         seconds = time_seconds(self.target.device, lambda: self.run.score(tree))
@@ -146,7 +146,7 @@ class ShapeRounds:
         return seconds
 
     def _plainly(self) -> None:
-        """Do one step of plain decoding: the pass, its distribution, and the sample."""
+        """Do one step of plain decoding: the pass, its distribution, and sampling."""
         settings = self.cast.members[0].settings
         scores = self.run.score(DraftTree((self.text[-1],), (-1,)))
         probs = logits_to_probs(scores.logits, settings.sampling)
@@ -155,7 +155,7 @@ class ShapeRounds:
         self.run.keep(())
 
     def _round(self, drafting: DrafterTimes, keep: bool) -> None:
-        """Draft, check, judge and drop; then tell the session which token follows."""
+        """Draft, verify, judge and discard; then pass the next token to the session."""
         member, session, run = drafting.member, drafting.session, self.run
         settings, chance = member.settings, member.settings.chance(len(self.text))
         following, run.capture = self._token(len(self.text)), member.drafter.capture
@@ -190,7 +190,7 @@ class ShapeRounds:
 
 
 def _all_taps(members: Sequence[Member]) -> CaptureSpec:
-    """Return the captures of the prompt pass that any of the drafters needs."""
+    """Return the outputs of the prompt's pass that any of the drafters needs."""
     captures = [member.drafter.capture for member in members]
     return CaptureSpec(
         tuple(sorted({k for each in captures for k in each.layers})),
@@ -205,7 +205,7 @@ def _add(times: list[float], value: float, keep: bool) -> None:
 
 
 def _peak(device: torch.device) -> int | None:
-    """Return the most bytes that this process used on the device; None on a CPU."""
+    """Return the peak memory of this process on the device, in bytes; None on a CPU."""
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
 
 
@@ -217,7 +217,7 @@ class ShapePlan:
         contexts: Lengths of the texts.
         rounds: The number of rounds.
         seed: Seed of the order.
-        sizes: Sizes of bare passes.
+        sizes: Numbers of tokens in the target's passes.
     """
 
     contexts: tuple[int, ...]
@@ -231,7 +231,7 @@ class ShapePlan:
         return max(self.contexts) + max(self.sizes) + self.rounds + 2
 
     def turns(self, drafters: int) -> int:
-        """Return the number of measurements of one shape, those to warm up included."""
+        """Return the number of measurements of one shape, including those to warm up."""
         return len(self.contexts) * (self.rounds + 1) * (len(self.sizes) + 3 + drafters)
 
 
@@ -261,7 +261,7 @@ class ShapeMeasurement:
     load: float | None = field(default_factory=_load)
 
     def steps(self, row: Model, stop: Stop = never) -> Iterator[None]:
-        """Measure a shape, one measurement per step; measurements are kept however it ends."""
+        """Measure a shape, one measurement per step; all measurements made are kept."""
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
         found: list[ContextCosts] = []
@@ -337,7 +337,7 @@ def _costs(
 
 
 def _drafters(rounds: ShapeRounds) -> dict[str, DrafterFacts]:
-    """Return the drafters by name, with the size of the last draft."""
+    """Return the drafters by name, with the number of guesses in the last draft."""
     found = {}
     for name, each in rounds.drafting.items():
         if each.seen["draft"] and each.guesses:

@@ -1,9 +1,9 @@
-"""The lineup for a shape: the target, and drafters of its size in their published layouts.
+"""The models for a shape: the target, and drafters of its size in their published layouts.
 
-A head's network and config are those of the trained heads, built by the code that starts their
-training, or those of a public checkpoint; only the weights are random. They are created on their
-device in their precision, so creation needs no extra memory. On the "meta" device the same code
-creates networks without memory, to count their bytes beforehand.
+A head's network and config are those of a public checkpoint, or those with which our heads are
+trained; only the weights are random. Networks are created on their device in their precision, so
+creation needs no extra memory. On the "meta" device, the same code creates networks without memory,
+to count their bytes beforehand.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from specviz.shipped import ASSETS
 from specviz.trace.events import ModelCard
 from specviz.trees.shapes import Parameters
 
-BLOCK_SIZE: Final = 1_000_003  # a prime, so no two rows of a matrix are the same
-WEIGHT_STD: Final = 0.02  # the standard deviation of public models' initial weights
+BLOCK_SIZE: Final = 1_000_003  # a prime, so that no two rows of a matrix are equal
+WEIGHT_STD: Final = 0.02  # standard deviation of the initial weights of public models
 
 
 @contextmanager
 def created_on(device: torch.device, dtype: torch.dtype) -> Iterator[None]:
-    """Create modules within this context on `device` and in `dtype`, with uninitialized weights."""
+    """Create modules inside this context on `device` in `dtype`, with uninitialized weights."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
@@ -65,9 +65,9 @@ def created_on(device: torch.device, dtype: torch.dtype) -> Iterator[None]:
 
 @torch.no_grad()
 def randomize(module: nn.Module, seed: int = 1) -> None:
-    """Fill matrices with one block of normal numbers, repeated, and vectors with ones.
+    """Fill matrices with repetitions of one block of normal numbers, and vectors with ones.
 
-    Drawing every number of a large model separately takes minutes on a CPU.
+    Sampling every number of a large model separately takes minutes on a CPU.
     """
     weights = [weight for weight in module.parameters() if not weight.is_meta]
     block = torch.randn(BLOCK_SIZE, generator=torch.Generator().manual_seed(seed)).mul_(WEIGHT_STD)
@@ -81,7 +81,7 @@ def randomize(module: nn.Module, seed: int = 1) -> None:
 
 
 def random_network(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> Any:
-    """Create a causal LM of this shape for `longest` tokens that never ends a text."""
+    """Create a causal LM of this shape, for `longest` tokens, without end-of-text tokens."""
     config = AutoConfig.for_model(**(row.config | {"max_position_embeddings": longest}))
     with created_on(device, dtype):
         model = AutoModelForCausalLM.from_config(config, dtype=dtype)
@@ -96,7 +96,7 @@ def random_network(row: Model, device: torch.device, dtype: torch.dtype, longest
 def random_target(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> Target:
     """Create a target of this shape.
 
-    Its tokenizer is that of the bundled target, because a target needs one; it is not used.
+    Its tokenizer is that of the shipped target: a target must have one, but it is not used.
     """
     model = random_network(row, device, dtype, longest)
     tokenizer = AutoTokenizer.from_pretrained(ASSETS / "models" / "target", local_files_only=True)
@@ -104,12 +104,12 @@ def random_target(row: Model, device: torch.device, dtype: torch.dtype, longest:
 
 
 def model_card(title: str, family: str, module: nn.Module) -> ModelCard:
-    """Return a network's card with its size; it has no file."""
+    """Return the card of a network, with its size; there is no file."""
     return ModelCard(title, family, count_parameters(module), weight_bytes(module), None)
 
 
 def count_parameters(module: nn.Module) -> int:
-    """Return the number of weights; weights shared by two layers count once."""
+    """Return the number of weights; weights that two layers share count once."""
     return sum(weight.numel() for weight in module.parameters())
 
 
@@ -123,8 +123,9 @@ def is_packed(module: nn.Module, device: torch.device, dtype: torch.dtype) -> bo
     return device.type == "cpu" and dtype == torch.float32 and weight_bytes(module) <= MOST_BYTES
 
 
-DRAFT_TOKENS: Final = 32_000  # EAGLE-3's own for Llama-3.1; a small vocabulary's sixth, as the
-# head that ships for SmolLM2 has
+# Size of EAGLE-3's draft vocabulary for Llama-3.1; for a small vocabulary it is a sixth, as in the
+# head that ships for SmolLM2.
+DRAFT_TOKENS: Final = 32_000
 PUBLISHED_TREE: Final = Parameters.eagle(total_tokens=60, depth=5, top_k=10)
 
 
@@ -134,7 +135,7 @@ class HeadSpec:
 
     Attributes:
         name: Its name.
-        entry: Its entry in the catalogue, whose default settings it has.
+        entry: Its entry in the catalogue, which has its default settings.
         title: Its readable title.
         build: Builds its network for a target.
         kind: The drafter class that uses the network.
@@ -160,7 +161,7 @@ def _dflash(target: Target) -> DFlashHead:
 
 
 def _by(build: Callable[..., Any]) -> Callable[[Target], Any]:
-    """Adapt a builder that needs token counts to a target without any."""
+    """Adapt a builder that needs token counts to a target without counts."""
     return lambda target: build(target, torch.zeros(target.vocab_size, device=target.device))
 
 
@@ -203,7 +204,7 @@ class Lineup:
 
     @property
     def modules(self) -> list[Any]:
-        """The networks, each once."""
+        """The networks; each is listed once."""
         found = [self.target.model]
         for member in self.members:
             module = getattr(member.drafter, "head", getattr(member.drafter, "model", None))
@@ -213,7 +214,7 @@ class Lineup:
 
 
 def build_lineup(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> Lineup:
-    """Create the target and all drafters in memory, or without memory on the "meta" device."""
+    """Create the target and all drafters, without memory on the "meta" device."""
     target = random_target(row, device, dtype, longest)
     members = []
     drafting = _draft_model(row, target, longest)
@@ -239,7 +240,7 @@ def build_lineup(row: Model, device: torch.device, dtype: torch.dtype, longest: 
 def required_memory(
     row: Model, device: torch.device, dtype: torch.dtype, longest: int
 ) -> tuple[int, int]:
-    """Return how many drafters a lineup has, and the bytes that it needs with its caches.
+    """Return how many drafters there are for a shape, and the bytes that all need with caches.
 
     Raises:
         NotEnoughMemory: If the device has fewer bytes free.
@@ -273,7 +274,7 @@ def _head(spec: HeadSpec, target: Target) -> Any:
 
 
 def _draft_model(row: Model, target: Target, longest: int) -> DraftModel | None:
-    """Return a draft model of the smallest shape that may draft; None if there is none."""
+    """Return a draft model of the smallest suitable shape; None if there is none."""
     known = sorted(smaller_models(row.name).values(), key=lambda each: each.shape.parameters)
     if not known:
         return None

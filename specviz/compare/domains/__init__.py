@@ -1,4 +1,4 @@
-"""Compare drafters on the shipped prompts, domain by domain: plan it, and read the recorded one.
+"""Compare drafters on the shipped prompts by domain: plan a measurement, or read the shipped one.
 
 In each turn, a drafter and plain decoding run one after the other on the same prompt. Turns are
 shuffled by a seed, so that other work on the machine affects all drafters alike. Standard library
@@ -18,7 +18,7 @@ from specviz.settings.settings import Settings, require
 from specviz.shipped import MEASURED, prompts, read_shipped_json
 from specviz.texts import text
 
-SEED: Final = 1  # of every run, as in the recorded measurement
+SEED: Final = 1  # temperature of every run in the shipped measurement
 MIN_TOKENS: Final = 8
 MAX_TOKENS: Final = 64
 MAX_TEMPERATURE: Final = 2.0
@@ -32,7 +32,7 @@ def choices() -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One drafter and plain decoding on one prompt of a domain; `prompt` counts from 0."""
+    """One drafter and plain decoding on one prompt of a domain; prompts are counted from 0."""
 
     drafter: str
     domain: str
@@ -41,14 +41,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan of measurements by drafter and domain.
+    """A plan: which drafters to measure, on how many prompts per domain.
 
     Attributes:
         drafters: Names in the catalogue.
         prompts: Prompts per domain.
         new_tokens: New tokens per run.
         temperature: Temperature of every run.
-        order_seed: Determines the order of the turns.
+        order_seed: Seed of the order of the turns.
 
     Raises:
         BadSettings: With a sentence.
@@ -82,7 +82,7 @@ class Plan:
 
     @property
     def order(self) -> tuple[Turn, ...]:
-        """Every turn once, shuffled by `order_seed`."""
+        """Every turn once, shuffled with `order_seed`."""
         turns = [
             Turn(drafter, domain, prompt)
             for drafter in self.drafters
@@ -93,7 +93,7 @@ class Plan:
         return tuple(turns[index] for index in order)
 
     def drafter_first(self, number: int) -> bool:
-        """Whether the drafter runs before plain decoding in turn `number`, from 1."""
+        """Return whether the drafter runs before plain decoding in turn `number`, from 1."""
         return random_u(self.order_seed, number, "first", 0) < 0.5
 
     def settings(self, drafter: str) -> Settings:
@@ -104,7 +104,7 @@ class Plan:
 
     @property
     def size(self) -> str:
-        """The amount of work, as a sentence."""
+        """Return the amount of work as a sentence."""
         turns = len(self.drafters) * len(self.domains) * self.prompts
         return text(
             "compare",
@@ -131,7 +131,7 @@ class Cell:
         tokens_per_pass: As in `bench.measure`.
         alpha: As in `bench.measure`.
         guesses_per_round: As in `bench.measure`.
-        tokens_per_second: The drafter's, as the median over prompts.
+        tokens_per_second: Tokens per second of the drafter; the median over prompts.
         lowest: Lowest speed-up of a prompt.
         highest: Highest speed-up of a prompt.
         tokens: New tokens in all runs of the drafter.
@@ -159,7 +159,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The shipped measurement at one temperature; `where` names the machine and the dtype."""
+    """The shipped measurement at one temperature.
+
+    Attributes:
+        where: The machine and the dtype.
+    """
 
     cells: tuple[Cell, ...]
     drafters: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""The map of drafters by domains: the numbers and shades of its cells, and its sentences.
+"""The map of drafters and domains: numbers and shades of its cells, and its sentences.
 
-Sentences depend only on measured cells. They name the fastest drafter of a domain only if all
-drafters were measured there. The words are in `texts/compare.jinja`.
+Sentences depend only on measured cells. A domain's fastest drafter is named only if all drafters
+were measured there. The words are in `texts/compare.jinja`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from specviz.shipped import domain_label
 from specviz.texts import text
 from specviz.trace.metrics import mean_over_equal_text
 
-MEAN: Final = "mean"  # name of the last column, over all domains
-GAIN: Final = 1.05  # a smaller speed-up is within the noise of repeated measurements
-ROUGH: Final = 1.5  # warn if plain decoding's fastest run was this many times its slowest
+MEAN: Final = "mean"  # name of the last column, the mean over all domains
+GAIN: Final = 1.05  # a speed-up closer to 1 is within the noise of repeated measurements
+ROUGH: Final = 1.5  # warn if plain decoding's speed varied by more than this ratio
 Key = tuple[str, str]  # drafter, column
 Measure = Literal["speedup", "accepted"]
 Shaded = tuple[str, float, str]  # a number as it is shown, its shade from 0 to 1, and its marks
@@ -32,10 +32,10 @@ class HeatMap:
     """The measured cells.
 
     Attributes:
-        drafters: In the order shown.
-        domains: In the order shown.
-        cells: By drafter and domain.
-        prompts: Prompts of a completely measured cell.
+        drafters: Names of the drafters, in the order shown.
+        domains: Names of the domains, in the order shown.
+        cells: Results for each drafter and domain.
+        prompts: Number of prompts in a completely measured cell.
     """
 
     drafters: tuple[str, ...]
@@ -53,18 +53,18 @@ class HeatMap:
 
     @property
     def candidates(self) -> list[str]:
-        """The drafters that can be called the fastest: all except reference drafters."""
+        """The drafters that can be called the fastest: all except mere references."""
         return [name for name in self.drafters if not _is_reference(name)]
 
     def is_complete(self, drafters: Sequence[str], domain: str) -> bool:
-        """Whether all prompts of this domain were measured with each of these drafters."""
+        """Return whether all prompts of this domain were measured with each of these drafters."""
         found = [self.cells.get((name, domain)) for name in drafters]
         return all(cell is not None and cell.prompts >= self.prompts for cell in found)
 
     def values(self, measure: str) -> dict[Key, float]:
-        """Return a measure by cell, and its mean for drafters that were measured in all domains.
+        """Return each cell's value, and the mean of drafters that were measured in all domains.
 
-        The mean is over equal amounts of text from each domain. Accepted lengths are averaged as
+        The mean is that of equal amounts of text from each domain. Accepted lengths are averaged as
         tokens per pass.
         """
         own = 1 if measure == "accepted_length" else 0  # each pass adds one token of the target
@@ -77,13 +77,13 @@ class HeatMap:
 
 
 def _is_reference(name: str) -> bool:
-    """Whether this drafter is only a reference: the target itself, or random guesses."""
+    """Return whether this drafter is only a reference: the target itself, or random guesses."""
     entry = find(name, "drafter")
     return entry is not None and entry.bound
 
 
 def _copies(name: str) -> bool:
-    """Whether this drafter copies its guesses from the text."""
+    """Return whether this drafter copies its guesses from the text."""
     entry = find(name, "drafter")
     return entry is not None and entry.copies
 
@@ -93,7 +93,11 @@ def _say(macro: str, **values: Any) -> str:
 
 
 class Row(TypedDict):
-    """A drafter; bound: whether it is only a reference."""
+    """A row of the map.
+
+    Attributes:
+        bound: Whether the drafter is only a reference.
+    """
 
     name: str
     title: str
@@ -101,14 +105,19 @@ class Row(TypedDict):
 
 
 class Column(TypedDict):
-    """A domain, or the mean."""
+    """A column of the map: a domain, or the mean."""
 
     name: str
     title: str
 
 
 class ShownCell(TypedDict):
-    """A cell; said: its title, then its details; part: prompts measured, if not all are."""
+    """A cell as shown.
+
+    Attributes:
+        said: Its title, then its details.
+        part: Number of prompts measured, if not all are.
+    """
 
     speedup: Shaded
     accepted: Shaded
@@ -117,7 +126,11 @@ class ShownCell(TypedDict):
 
 
 class MapNumbers(TypedDict):
-    """What changes while a map is measured; cells: by the names of row and column."""
+    """What changes while a map is measured.
+
+    Attributes:
+        cells: By the names of row and column.
+    """
 
     headline: str
     detail: str
@@ -159,7 +172,7 @@ def _column_title(name: str) -> str:
 
 
 def _cell(heat: HeatMap, key: Key, speedup: Shaded, accepted: Shaded) -> ShownCell:
-    """Return both measures and the details of a cell, and its progress if it is incomplete."""
+    """Return both measures and the details of a cell, with its progress if it is incomplete."""
     found: ShownCell = {"speedup": speedup, "accepted": accepted, "said": _details(heat, *key)}
     cell = heat.cells.get(key)
     if cell is not None and cell.prompts < heat.prompts:
@@ -170,15 +183,15 @@ def _cell(heat: HeatMap, key: Key, speedup: Shaded, accepted: Shaded) -> ShownCe
 def _measure(
     heat: HeatMap, values: Mapping[Key, float], form: str, shade: Callable[[float], float]
 ) -> dict[Key, Shaded]:
-    """Return, by cell, the number with its shade and its marks.
+    """Return each cell's number, with its shade and its marks.
 
-    The marks are "best" in a column in which all drafters were measured, and "slower" than plain
-    decoding, both judged by the number shown.
+    The marks, judged by the numbers shown, are "best" (only in columns in which all drafters were
+    measured) and "slower" (than plain decoding).
 
     Args:
         heat: The map.
-        values: The measure by cell.
-        form: The format of a number.
+        values: The value of each cell.
+        form: Formats a number.
         shade: Converts a value to its shade; called only with values above the scale's low end.
     """
     best = {
@@ -200,7 +213,7 @@ def _measure(
 
 
 def _is_settled(heat: HeatMap, column: str) -> bool:
-    """Whether a column is completely measured, so that its best drafter is known."""
+    """Return whether a column is completely measured, so that its best drafter is known."""
     columns = heat.domains if column == MEAN else (column,)
     return all(heat.is_complete(heat.candidates, domain) for domain in columns)
 
@@ -228,7 +241,7 @@ def _mean_details(heat: HeatMap, name: str) -> list[str]:
 
 
 def _speedup(cell: Cell) -> str:
-    """Say the speed-up, with its range if there are several prompts."""
+    """Return the speed-up as text, with its range if there are several prompts."""
     shown = f"{cell.speedup:.2f}"
     if cell.lowest is None or cell.highest is None or cell.prompts < 2:
         return _say("cell_speedup", speedup=shown)
@@ -237,7 +250,7 @@ def _speedup(cell: Cell) -> str:
 
 
 def _accepted(cell: Cell) -> str:
-    """Say the accepted length, tokens per pass, and guesses per round if known."""
+    """Return the accepted length, tokens per pass, and guesses per round if known, as text."""
     shown = {"accepted": f"{cell.accepted_length:.2f}", "per_pass": f"{cell.tokens_per_pass:.2f}"}
     if cell.guesses_per_round is None:
         return _say("cell_accepted", **shown)
@@ -245,7 +258,7 @@ def _accepted(cell: Cell) -> str:
 
 
 def _amount(cell: Cell) -> str:
-    """Say how much text was measured."""
+    """Return how much text was measured."""
     shown: dict[str, Any] = {"prompts": cell.prompts, "speed": f"{cell.tokens_per_second:.0f}"}
     if cell.tokens is None or cell.seconds is None:
         return _say("cell_amount", **shown)
@@ -263,7 +276,7 @@ def fastest_by_domain(heat: HeatMap) -> dict[str, str]:
 
 
 def headline(heat: HeatMap) -> str:
-    """Summarize the map in one sentence."""
+    """Return one sentence that summarizes the map."""
     fastest = fastest_by_domain(heat)
     if not fastest:
         return _say("map_incomplete" if heat.cells else "map_empty")
@@ -282,14 +295,14 @@ def headline(heat: HeatMap) -> str:
 
 
 def _copied_domains(heat: HeatMap, fastest: Mapping[str, str]) -> list[str]:
-    """Return the domains where a copying drafter is fastest; empty if all or none copy."""
+    """Return the domains where a copying drafter is fastest; empty if this is so for all."""
     kinds = {_copies(name) for name in heat.candidates}
     gains = [d for d, name in fastest.items() if heat.cells[name, d].speedup >= GAIN]
     return [d for d in gains if _copies(fastest[d])] if len(kinds) == 2 else []
 
 
 def _single_drafter(heat: HeatMap, name: str, domains: Sequence[str]) -> str:
-    """Say the best and the worst domain of the only drafter."""
+    """Return the headline of a map with one drafter: its best and its worst domain."""
     speeds = {domain: heat.cells[name, domain].speedup for domain in domains}
     worst, best = (pick(domains, key=lambda domain: speeds[domain]) for pick in (min, max))
     shown = {"name": title_of(name)}
@@ -302,7 +315,7 @@ def _single_drafter(heat: HeatMap, name: str, domains: Sequence[str]) -> str:
 
 
 def detail(heat: HeatMap) -> str:
-    """Say which drafter is fastest where, and how many cells are slower than plain decoding."""
+    """Return which drafter is fastest where, and how many cells are slower than plain decoding."""
     sentences = []
     if len(heat.candidates) > 1:
         fastest = fastest_by_domain(heat)
@@ -332,7 +345,7 @@ def _winners(heat: HeatMap, fastest: Mapping[str, str]) -> str:
 
 
 def _over_all(heat: HeatMap) -> str:
-    """Say which drafter is fastest over all domains; empty if its gain is within the noise."""
+    """Return which drafter is fastest over all domains; empty if its gain is within the noise."""
     mean = heat.values("speedup")
     best = max(heat.candidates, key=lambda name: mean[name, MEAN])
     if mean[best, MEAN] < GAIN:
@@ -341,7 +354,7 @@ def _over_all(heat: HeatMap) -> str:
 
 
 def caution(heat: HeatMap) -> str:
-    """Warn if plain decoding, which should be equally fast everywhere, varied; else empty."""
+    """Return a warning if plain decoding's speed varied between domains; otherwise empty."""
     slow = [cell.plain_slowest for cell in heat.cells.values() if cell.plain_slowest]
     fast = [cell.plain_fastest for cell in heat.cells.values() if cell.plain_fastest]
     if not slow or not fast or max(fast) < ROUGH * min(slow):

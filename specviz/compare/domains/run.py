@@ -26,12 +26,12 @@ from specviz.engine.protocol import Drafter
 from specviz.models.target import Target
 from specviz.settings.settings import BadSettings
 
-WARM_UP_TOKENS: Final = 4  # new tokens of a warm-up run
+WARM_UP_TOKENS: Final = 4  # number of new tokens of a warm-up run
 
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """A turn starts; `number` counts from 1."""
+    """A turn starts; `number` is counted from 1."""
 
     turn: Turn
     number: int
@@ -46,12 +46,16 @@ class TurnMeasured:
     plain: TimedCall
 
 
-RunPair = tuple[TimedCall, TimedCall]  # the drafter's run, plain decoding's
+RunPair = tuple[TimedCall, TimedCall]  # the drafter's run, and plain decoding's
 
 
 @dataclass(slots=True)
 class Measurements:
-    """The measurements so far; `pairs` are by drafter and domain, in the order measured."""
+    """The measurements so far.
+
+    Attributes:
+        pairs: By drafter and domain, in the order measured.
+    """
 
     pairs: dict[tuple[str, str], list[RunPair]] = field(default_factory=dict)
 
@@ -100,13 +104,13 @@ def cell(drafter: str, domain: str, pairs: Sequence[RunPair]) -> Cell:
 def run(
     target: Target, drafters: Mapping[str, Drafter], plan: Plan, stop: Stop = never
 ) -> Generator[TurnStarted | TurnMeasured, None, None]:
-    """Run every turn of the plan in its order; each drafter warms up before its first.
+    """Run every turn of the plan in order; each drafter warms up before its first turn.
 
     Args:
         target: The target.
-        drafters: By name.
+        drafters: The drafters, by name.
         plan: What to measure.
-        stop: Checked before every turn, so reported turns are always complete.
+        stop: Called before every turn, so reported turns are always complete.
 
     Raises:
         BadSettings: Before anything runs, naming the drafter that cannot run.
@@ -142,7 +146,7 @@ def _check(target: Target, drafter: Drafter, plan: Plan, prompt: Prompt) -> None
 def _methods(
     target: Target, drafter: Drafter, plan: Plan, limit: int | None = None
 ) -> list[Method]:
-    """Return plain decoding and the drafter as methods, with at most `limit` new tokens."""
+    """Return the methods "plain decoding" and "drafter", with at most `limit` new tokens."""
     settings = plan.settings(drafter.card.name)
     settings = replace(settings, max_new_tokens=limit or settings.max_new_tokens)
     return [plain_method(target, settings), drafter_method(target, Entrant(drafter, settings))]

@@ -1,1 +1,1 @@
-"""The Cost tab's figures."""
+"""Figures of the Cost tab."""

@@ -13,7 +13,7 @@ from specviz.frames.scene import Figure
 
 WIDTH: Final = 832
 MARGIN: Final = {"l": 44, "r": 54, "t": 20, "b": 40, "pad": 0}
-GAP: Final = "\u00a0\u00a0"  # between a mark and its label; plotly trims plain spaces
+GAP: Final = "\u00a0\u00a0"  # between a mark and its label; plotly removes ordinary spaces
 
 Tick = tuple[float, str]
 
@@ -61,7 +61,7 @@ def hover(labels: Sequence[str]) -> Trace:
 
 
 def words(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str) -> Trace:
-    """Return labels at data coordinates, which are not rounded as pixels are."""
+    """Return labels at data coordinates; unlike pixels, these are not rounded."""
     return texts(rows, size, anchor) | _at([(x, y) for x, y, _, _ in rows])
 
 
@@ -85,7 +85,7 @@ def curves(curves: Sequence[Sequence[Point]], colour: str, width: float) -> Trac
 
 
 HEIGHT: Final = 270
-LINES: Final = {  # by plan: its colour, width and dash
+LINES: Final = {  # colour, width and dash of each plan
     "whole": ("--dead", 2.0, "dot"),
     "static": ("--ink2", 2.0, "dash"),
     "adaptive": ("--p", 3.0, "solid"),
@@ -98,9 +98,9 @@ def load_figure(
     """Chart the speed-up of each plan over the number of requests, and mark the chosen load.
 
     Args:
-        loads: Numbers of requests, each twice the one before it.
-        gains: By plan, the speed-up over plain decoding at each load.
-        here: The chosen number of requests and the speed-up there.
+        loads: Numbers of requests, each twice the previous one.
+        gains: For each plan, the speed-up over plain decoding at each load.
+        here: The chosen number of requests, and the speed-up there.
     """
     places = range(len(loads))
     top = 1.12 * max(max(row) for row in gains.values())

@@ -1,7 +1,8 @@
 """Maps of the speed-up formula: contour lines over α and γ, and over α and c.
 
 Darker shades mean a larger speed-up, and no shade means slower than plain decoding. Contour lines
-are solved for, not interpolated. The values are neither p nor q, so everything is drawn in ink.
+are computed exactly, not interpolated. Everything is drawn in the colour of text, since the other
+colours mean p and q.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from specviz.frames.scene import Figure
 
 MAP_HEIGHT: Final = 300
 LEVELS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
-SHADE: Final = 0.09  # opacity of ink, added at each level
-STEPS: Final = 40  # steps across a map
+SHADE: Final = 0.09  # opacity that each level adds
+STEPS: Final = 40  # number of steps across a map
 LAST_ALPHAS: Final = (0.985, 0.99, 0.995)  # additional values of α near 1, where lines are steep
-LABEL_SHARE: Final = 0.05  # share of a map's width or height that a label takes
+LABEL_SHARE: Final = 0.05  # share of the map's width or height that a label takes
 SLOWER: Final = "slower than plain decoding"
 
 
@@ -44,7 +45,7 @@ Words = tuple[float, float, str, str]
 def gamma_map(
     terms: SpeedupModel, gamma: float, end: int, run: MeasuredPoint | None = None
 ) -> Figure:
-    """Map the speed-up over α and γ at this c, with the best γ for each α as a dotted line."""
+    """Draw a map of the speed-up over α and γ at this c; a dotted line shows the best γ."""
     areas, names = {}, []
     for order, level in enumerate(LEVELS):
         edge = _edge(terms, level, end)
@@ -70,7 +71,7 @@ def gamma_map(
 
 
 def cost_map(terms: SpeedupModel, run: MeasuredPoint | None = None) -> Figure:
-    """Map the speed-up over α and c, at the best γ everywhere."""
+    """Draw a map of the speed-up over α and c, with the best γ at each point."""
     top = max(1.0, ceil(2 * max(terms.c, run.c if run else 0.0)) / 2)
     areas, names = {}, []
     alphas = sorted([at / STEPS for at in range(STEPS + 1)] + [*LAST_ALPHAS])
@@ -93,7 +94,7 @@ def cost_map(terms: SpeedupModel, run: MeasuredPoint | None = None) -> Figure:
 
 
 def _edge(terms: SpeedupModel, level: float, end: int) -> list[Point]:
-    """Return the contour line at `level` by increasing γ; it may end at α = 1."""
+    """Return the contour line at `level`, in order of increasing γ; it may end at α = 1."""
     steps = [1 + (end - 1) * at / STEPS for at in range(STEPS + 1)]
     found = [(contour_alpha(level, at, terms.c, terms.verify), at) for at in steps]
     line: list[Point] = []
@@ -115,7 +116,7 @@ def _alphas() -> dict[str, Any]:
 
 
 def _ridge(terms: SpeedupModel, end: int) -> list[list[Point]]:
-    """Return the best γ by α as a step line."""
+    """Return the best γ for each α as a step line."""
     parts: list[list[Point]] = [[]]
     for at in range(STEPS + 1):
         best = SpeedupModel(at / STEPS, terms.c, terms.verify).best().gamma
@@ -127,7 +128,7 @@ def _ridge(terms: SpeedupModel, end: int) -> list[list[Point]]:
 
 
 def _shade(outline: Sequence[Point]) -> Trace:
-    """Return a transparent area, which darkens what is below it."""
+    """Return a transparent area, which darkens what is drawn below it."""
     area = curves([outline], "--ink", 0)
     return area | {"fill": "toself", "fillcolor": "--ink", "opacity": SHADE}
 

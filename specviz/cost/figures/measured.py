@@ -33,11 +33,11 @@ WIDTH, HEIGHT = 640, 340
 
 
 TICKS: Final = (1, 2, 4, 8, 16, 32, 64)
-EDGES: Final = (0.88, 73.0)  # tokens at the left and right edge of the chart
+EDGES: Final = (0.88, 73.0)  # number of tokens at the left and right edge of the chart
 
 
 def sweep_figure(sweep: Sweep) -> Figure:
-    """Chart medians with their quartiles, and the roofline with and without overhead."""
+    """Draw a chart of medians with their quartiles, and the roofline with and without overhead."""
     lines = _simulated_lines(sweep)
     data: dict[str, Trace] = {**lines, "30-measured": _marks(sweep)}
     if sweep.plain is not None:
@@ -73,7 +73,7 @@ def _marks(sweep: Sweep) -> Trace:
 
 
 def _hover_text(sweep: Sweep, tokens: int, count: int) -> str:
-    """Return the hover text of a size; it contains no text from outside."""
+    """Return the hover text of a size; it contains no text from a file."""
     line, cost = sweep.predicted(tokens), sweep.passes(tokens)
     words = [f"{tokens} token{'' if tokens == 1 else 's'} in the pass"]
     words.append(f"measured {1000.0 * sweep.by_tokens[tokens]:.2f} ms, median of {count}")
@@ -148,12 +148,15 @@ def _layout(top: float) -> dict[str, Any]:
 
 
 SERVER_HEIGHT: Final = 264
-APART: Final = 0.14  # offset of the two marks of a position, to the left and to the right
-FEWEST: Final = 4  # the smallest number of positions on the axis
+APART: Final = 0.14  # how far the two marks of a position are moved to the left and right
+FEWEST: Final = 4  # minimum number of positions on the axis
 
 
 def positions_figure(positions: Sequence[PositionAcceptance]) -> Figure:
-    """Chart acceptance by position, of all drafts and of those with all before accepted."""
+    """Draw a chart of acceptance by position.
+
+    One mark counts all drafts; the other counts those whose earlier tokens were all accepted.
+    """
     reached = [(one.number, one.cumulative) for one in positions]
     given = [(one.number, one.conditional) for one in positions if one.conditional]
     data: dict[str, Trace] = {
@@ -188,7 +191,7 @@ def _rates(rows: Sequence[tuple[int, Rate]], shift: float, symbol: str, of: str)
 
 
 def outlook_figure(found: Outlook) -> Figure:
-    """Chart speed-up over γ: solid where acceptance was counted, dashed beyond."""
+    """Draw a chart of speed-up over γ: solid where acceptance was counted, dashed beyond."""
     counted = [choice for choice in found.options if choice.counted or choice.gamma == 0]
     beyond = [choice for choice in found.options if not choice.counted]
     joint = counted[-1:] if counted and beyond else []

@@ -27,16 +27,16 @@ from specviz.frames.scene import Figure
 
 WIDTH: Final = 1216
 HEIGHT: Final = 270
-MAX_BATCH: Final = 512  # tokens per sequence in a pass, and sequences per batch
-MAX_GAMMA: Final = 16  # the longest chain evaluated
-# Batch sizes on the curve.
+MAX_BATCH: Final = 512  # ranges of tokens per sequence in a pass, and of sequences per batch
+MAX_GAMMA: Final = 16  # length of the longest chain evaluated
+# Batch sizes for which the curve is computed.
 BATCH_STOPS: Final = tuple(sorted({round(2 ** (step / 8)) for step in range(73)}))
 UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 FAINT: Final = "--dead"
 
 
 def pass_figure(serving: Serving, batch: int, checked: int) -> Figure:
-    """Chart the time of a target pass by tokens per sequence, and mark the round's tokens."""
+    """Draw a chart of target pass time over tokens per sequence; mark the round's tokens."""
     free = free_tokens(serving, batch)
     across = next(n for n in (16, 32, 64, 128, 256, MAX_BATCH) if n >= need(free, checked))
     steps = range(1, across + 1, max(1, across // 64))
@@ -65,8 +65,8 @@ def pass_figure(serving: Serving, batch: int, checked: int) -> Figure:
 
 
 def round_label(checked: int, here: float, free: int, across: int, high: float) -> Trace:
-    """Label the round: above the curve where it is flat, otherwise below it."""
-    long = 0.28  # approximate width of the label, as a share of the chart
+    """Return the round's label: above the curve if it is flat there, otherwise below it."""
+    long = 0.28  # approximate width of the label, as a share of the chart's width
     late = checked >= long * across
     above = late or checked + long * across < free
     rise = 0.07 if above and checked != free else -0.07
@@ -74,12 +74,12 @@ def round_label(checked: int, here: float, free: int, across: int, high: float) 
 
 
 def need(free: int, checked: int) -> float:
-    """Return the number of tokens that the chart must cover to show the ridge and the round."""
+    """Return how many tokens the chart must cover to include the ridge and the round."""
     return min(MAX_BATCH, max(2 * free, 1.25 * checked, 16))
 
 
 def ridge(free: int, across: int, high: float) -> dict[str, Trace]:
-    """Mark where verification stops being free."""
+    """Mark the ridge, the number of tokens up to which verification is almost free."""
     if not 1 <= free < across:
         label = (
             "compute-bound from the start" if free < 1 else f"memory-bound beyond {across} tokens"
@@ -94,7 +94,7 @@ def ridge(free: int, across: int, high: float) -> dict[str, Trace]:
 
 
 def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | None) -> Figure:
-    """Chart the speed-up by batch size; `loss` is the first size at which it is below 1."""
+    """Draw a chart of speed-up over batch size; it is below 1 from `loss` on."""
     largest_fit = bisect_left(
         range(1, MAX_BATCH + 1), True, key=lambda b: not predict(serving, guessing, b).fits
     )
@@ -110,10 +110,10 @@ def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | 
     costless = [predict(serving, free, b).speedup for b in sizes] if guessing.draft else gains
     span = [speedup_range(serving, guessing, b) for b in sizes]
     high = 1.2 * max(1.0, *gains, *costless, *(most for _, most in span))
-    fit = bisect_left(sizes, largest_fit + 1)  # number of sizes that fit
+    fit = bisect_left(sizes, largest_fit + 1)  # number of batch sizes that fit in memory
     here, soon = (predict(serving, guessing, b).speedup for b in (batch, 2 * batch))
     right = log2(batch) > log2(MAX_BATCH) / 2
-    rise = 0.07 if soon < 0.93 * here and not right else -0.07  # away from the curve
+    rise = 0.07 if soon < 0.93 * here and not right else -0.07  # at a distance from the curve
     data = {
         "10-one": line([1, MAX_BATCH], [1, 1], "--ink2", 1),
         "20-fits": line(sizes[:fit], gains[:fit], "--ink", 3)
@@ -135,7 +135,7 @@ def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | 
 
 
 def _span(sizes: Sequence[int], span: Sequence[tuple[float, float]]) -> dict[str, Trace]:
-    """Shade the speed-ups over the efficiencies that sources report; nothing if they are one."""
+    """Shade the speed-ups for all efficiencies that sources report; nothing if there is one."""
     if all(high - low < 0.005 for low, high in span):
         return {}
     lows, highs = zip(*span, strict=True)
@@ -149,7 +149,7 @@ def _gains(sizes: Sequence[int], gains: Sequence[float]) -> list[str]:
 
 
 def _unfit(largest_fit: int, high: float) -> dict[str, Trace]:
-    """Shade the batch sizes above `largest_fit`, which do not fit in memory."""
+    """Shade batch sizes above `largest_fit`, which do not fit in memory."""
     if largest_fit >= MAX_BATCH:
         return {}
     left, right = max(largest_fit + 0.5, 0.9), MAX_BATCH * 1.12
@@ -168,7 +168,7 @@ def _unfit(largest_fit: int, high: float) -> dict[str, Trace]:
 
 
 def _loss(loss: int | None, high: float) -> dict[str, Trace]:
-    """Mark where speculative decoding is first slower, with a label below the curve."""
+    """Mark where speculative decoding becomes slower, with a label below the curve."""
     if loss is None:
         return {}
     side = "middle left" if log2(loss) > log2(MAX_BATCH) / 2 else "middle right"
@@ -180,7 +180,7 @@ def _loss(loss: int | None, high: float) -> dict[str, Trace]:
 
 
 def gamma_figure(serving: Serving, guessing: DraftPlan, alpha: float, batch: int) -> Figure:
-    """Chart the chain length with the best speed-up by batch size, and the chosen one."""
+    """Draw a chart of the fastest chain length over batch size; mark the chosen one."""
     best = [best_gamma(serving, alpha, b, guessing.draft, MAX_GAMMA) for b in BATCHES]
     gamma = len(guessing.widths)
     high = max(*best, gamma, 3) * 1.3
@@ -237,7 +237,7 @@ def _marker(fill: str, edge: str) -> dict[str, Any]:
 
 
 def words(rows: Sequence[tuple[float, float, str]], side: str) -> Trace:
-    """Return labels, which must not contain a visitor's text, since they are not escaped."""
+    """Return labels; they are not escaped, so they must not contain a visitor's text."""
     return {
         "mode": "text",
         "x": [row[0] for row in rows],
@@ -249,8 +249,8 @@ def words(rows: Sequence[tuple[float, float, str]], side: str) -> Trace:
 
 
 def beside(x: float, y: float, text: str, rise: float, left: bool) -> Trace:
-    """Return a label beside a point, shifted up so that no line crosses it."""
-    gap = "\u00a0\u00a0"  # plotly trims plain spaces
+    """Return a label beside a point, raised so that no line crosses it."""
+    gap = "\u00a0\u00a0"  # plotly removes ordinary spaces
     padded, side = (text + gap, "middle left") if left else (gap + text, "middle right")
     return words([(x, y + rise, padded)], side)
 

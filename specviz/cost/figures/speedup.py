@@ -1,8 +1,8 @@
 """Charts of the speed-up formula: speed-up, time and arithmetic over γ, and expected trees.
 
-The values are neither p nor q, so everything is drawn in ink. A diamond is a measured run, and a
-hollow diamond is the formula's prediction for it. The page removes plotly's clip paths, so curves
-are cut here.
+Everything is drawn in the colour of text, since the other colours mean p and q. A diamond is a
+measured run, and a hollow diamond is the formula's prediction for it. The page removes plotly's
+clip paths, so curves are cut off here.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from specviz.figures.tree import Label, label, whole_tree
 from specviz.frames.scene import Figure, Word
 
 HEIGHT: Final = 264
-MIN_GAMMA: Final = 16  # a chart of γ shows at least this many
+MIN_GAMMA: Final = 16  # a chart of γ shows at least this many values
 MAX_GAMMA: Final = 64
-ALPHA_OFFSETS: Final = (-0.2, -0.1, 0.1, 0.2)  # of the faint curves, relative to the chosen α
-HEADROOM: Final = 2.2  # the chart is at most this many times as high as the chosen curve
+ALPHA_OFFSETS: Final = (-0.2, -0.1, 0.1, 0.2)  # α of the faint curves, relative to the chosen α
+HEADROOM: Final = 2.2  # maximum height of the chart, relative to the chosen curve
 
 
 def speed_figure(
     terms: SpeedupModel, gamma: float, end: int, point: MeasuredPoint | None = None
 ) -> Figure:
-    """Chart speed-up over γ: the chosen α, neighbouring α, the best γ, and a run's point.
+    """Draw a chart of speed-up over γ: chosen α, similar α, the best γ, and a run's point.
 
     Args:
         terms: The values of the formula.
@@ -79,7 +79,7 @@ def speed_figure(
 
 
 def time_figure(terms: SpeedupModel, gamma: float, end: int) -> Figure:
-    """Chart time and arithmetic per token over γ, relative to plain decoding."""
+    """Draw a chart of time and operations per token over γ, relative to plain decoding."""
     gammas = range(end + 1)
     time = [1.0 / terms.speedup(g) for g in gammas]
     work = [terms.arithmetic(g) for g in gammas]
@@ -138,7 +138,7 @@ def run_marks(
 
 
 def run_words(run: MeasuredPoint, at: Point, side: str) -> Trace:
-    """Label the diamond."""
+    """Return the label of a run's diamond."""
     label = f"measured {run.speedup:.2f} ×"
     padded = 2 * GAP + label if side == "right" else label + 2 * GAP
     return words([(*at, padded, "--ink")], 12, f"middle {side}")
@@ -149,7 +149,7 @@ def _curve(terms: SpeedupModel, end: int) -> list[Point]:
 
 
 def _neighbours(terms: SpeedupModel) -> list[SpeedupModel]:
-    """Return models with the α of the faint curves."""
+    """Return the formula's parameters with the α of the faint curves."""
     found = [round(terms.alpha + step, 9) for step in ALPHA_OFFSETS]
     return [replace(terms, alpha=alpha) for alpha in found if 0.0 < alpha < 1.0]
 
@@ -157,7 +157,7 @@ def _neighbours(terms: SpeedupModel) -> list[SpeedupModel]:
 def _chart_top(
     chosen: Sequence[Point], beside: Sequence[Sequence[Point]], run: MeasuredPoint | None
 ) -> float:
-    """Return the height of the chart: run and chosen curve fit, others as far as possible."""
+    """Return the height of the chart: run and chosen curve must fit, others only if possible."""
     highest = max(y for _, y in chosen)
     others = max((y for curve in beside for _, y in curve), default=0.0)
     least = 1.5 if run is None else max(1.5, run.speedup, run.predicted)
@@ -206,7 +206,7 @@ def _thin_out(values: Sequence[int], most: int) -> Sequence[int]:
 
 
 def _push_apart(values: Sequence[float], least: float) -> list[float]:
-    """Move two values apart to be at least `least` from each other."""
+    """Move two values apart until they differ by at least `least`."""
     low, high = sorted(values)
     push = max(0.0, least - (high - low)) / 2
     return [value - push if value == low else value + push for value in values]
@@ -216,7 +216,11 @@ TREE_GAP: Final = 26
 
 
 class ExpectedNode(TypedDict):
-    """A rank among siblings. both: the probability that a round accepts its token."""
+    """A node of an expected tree.
+
+    Attributes:
+        both: The probability that a round accepts its token.
+    """
 
     w: Word
     label: Label
@@ -225,7 +229,7 @@ class ExpectedNode(TypedDict):
 
 
 class ExpectedTree(TypedDict):
-    """A tree as it is drawn."""
+    """An expected tree, as it is drawn."""
 
     nodes: list[ExpectedNode]
     layout: LayoutData
@@ -236,7 +240,7 @@ def expected_tree(parents: Sequence[int], reached: Sequence[float]) -> ExpectedT
 
     Args:
         parents: The tree.
-        reached: By node, the probability that it is on the accepted path.
+        reached: For each node, the probability that it is on the accepted path.
     """
     ranks = tree_formula.sibling_ranks(parents)
     names: list[Word] = [["…"]]
@@ -256,12 +260,13 @@ PAYOFF_HEIGHT: Final = 230
 def payoff_figure(
     gains: Sequence[float], forecast: Sequence[float], prices: Sequence[float | None]
 ) -> Figure:
-    """Chart the gain of each guess in the order kept, and its cost.
+    """Draw a chart of each guess's gain and cost, the most probable guesses first.
 
     Args:
-        gains: Tokens that each guess adds: bars.
-        forecast: The same from acceptance by rank: diamonds.
-        prices: The tokens that its share of the pass would give otherwise: a line.
+        gains: Tokens that each guess adds; drawn as bars.
+        forecast: The same, predicted from acceptance by rank; drawn as diamonds.
+        prices: Tokens that plain decoding would add in the time that verifying this guess takes;
+            drawn as a line.
     """
     numbers = [float(number) for number in range(1, len(gains) + 1)]
     data: dict[str, Trace] = {

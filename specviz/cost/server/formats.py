@@ -4,7 +4,7 @@ Prometheus' format (prometheus.io/docs/instrumenting/exposition_formats) is pars
 that does not match is an error. Comments, histogram buckets and creation times are skipped. Bad
 values raise a readable error.
 
-A text that is not such statistics gets an error that says what it seems to be.
+For any other text, the error says what the text seems to be.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from specviz.cost.server.stats import (
 from specviz.texts import text
 
 MAX_LINES: Final = 20_000
-MAX_LINE: Final = 8_000  # characters
-# No two repetitions match the same characters, so matching takes linear time.
+MAX_LINE: Final = 8_000  # maximum characters
+# No two repetitions can match the same characters, so matching takes linear time.
 WORD: Final = "[a-zA-Z_][a-zA-Z0-9_]*"
 QUOTED: Final = r'[^"\\]*(?:\\.[^"\\]*)*'
 LABEL: Final = f'{WORD}="{QUOTED}"'
@@ -46,7 +46,7 @@ ESCAPES: Final = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One line: a metric's name, labels and value. `Metrics.samples` checks the value."""
+    """One line: a metric's name, its labels and its value, which `Metrics.samples` checks."""
 
     name: str
     labels: Mapping[str, str]
@@ -54,7 +54,11 @@ class Sample:
 
 
 def parse_metrics(text: str) -> list[Sample]:
-    """Parse every sample of a text. Raises UnreadableStats with a sentence."""
+    """Parse all samples in a text.
+
+    Raises:
+        UnreadableStats: With a sentence, if a line is wrong.
+    """
     lines = text.splitlines()
     if len(lines) > MAX_LINES:
         raise UnreadableStats(f"The text has more than {MAX_LINES:,} lines.")
@@ -68,7 +72,11 @@ def parse_metrics(text: str) -> list[Sample]:
 
 
 def _sample(line: str) -> Sample | None:
-    """Parse a line; None if it is no sample. Raises UnreadableStats for a label given twice."""
+    """Parse a line; None if it contains no sample.
+
+    Raises:
+        UnreadableStats: If a label is given twice.
+    """
     match = LINE.fullmatch(line) if len(line) <= MAX_LINE else None
     if match is None:
         return None
@@ -86,7 +94,7 @@ def _unescape(value: str) -> str:
 
 
 class Metrics:
-    """Samples by name. Counters are found with and without the suffix `_total`."""
+    """Samples by name; counters are found with or without the suffix `_total`."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._by_name: dict[str, list[Sample]] = {}
@@ -99,7 +107,7 @@ class Metrics:
         return list(self._by_name)
 
     def programs(self) -> set[str]:
-        """Return the supported programs whose prefixes these metrics have."""
+        """Return the supported programs to which these metrics belong, by their prefixes."""
         begun = {re.split("[:_]", name, maxsplit=1)[0] for name in self._by_name}
         return begun & PROGRAMS
 
@@ -108,7 +116,11 @@ class Metrics:
         return any(self.samples(name) for name in names)
 
     def samples(self, name: str) -> list[Sample]:
-        """Return all samples of a name, each checked. Raises UnreadableStats."""
+        """Return all samples of a name.
+
+        Raises:
+            UnreadableStats: If a value is not valid.
+        """
         found = self._by_name.get(f"{name}_total") or self._by_name.get(name) or []
         seen: set[tuple[tuple[str, str], ...]] = set()
         for sample in found:
@@ -123,12 +135,16 @@ class Metrics:
         return found
 
     def total(self, name: str) -> float | None:
-        """Sum a metric over engines and other labels; None if it is missing."""
+        """Return the sum of a metric over engines and other labels; None if it is missing."""
         found = self.samples(name)
         return sum(sample.value for sample in found) if found else None
 
     def by_position(self, name: str, label: str) -> tuple[float, ...]:
-        """Sum a metric by position, from 0 without gaps. Raises UnreadableStats."""
+        """Return the sums of a metric by position, from 0 without gaps.
+
+        Raises:
+            UnreadableStats: If a position is missing.
+        """
         sums: dict[int, float] = {}
         for sample in self.samples(name):
             position = sample.labels.get(label, "")
@@ -144,7 +160,7 @@ class Metrics:
         """Return the model that these metrics belong to, and its samples.
 
         Args:
-            names: Metrics that every model has.
+            names: Metrics that all models have.
             model: The model to choose if there are several.
 
         Raises:
@@ -168,11 +184,15 @@ class Metrics:
         return chosen, Metrics(mine)
 
 
-MAX_ROWS: Final = 5_000  # of a list
+MAX_ROWS: Final = 5_000  # maximum items of a list
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON text. Raises UnreadableStats with a sentence."""
+    """Parse JSON text.
+
+    Raises:
+        UnreadableStats: With a sentence, if this is not JSON.
+    """
     try:
         return json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as problem:
@@ -184,7 +204,11 @@ def _refused(name: str) -> float:
 
 
 def optional_number(data: Mapping[str, Any], name: str) -> float | None:
-    """Return a count or an average; None if it is missing. Raises UnreadableStats."""
+    """Return a count or an average; None if it is missing.
+
+    Raises:
+        UnreadableStats: If the value is not valid.
+    """
     value = data.get(name)
     if value is None:
         return None
@@ -195,7 +219,11 @@ def optional_number(data: Mapping[str, Any], name: str) -> float | None:
 
 
 def required_number(data: Mapping[str, Any], name: str) -> float:
-    """Return a count or an average. Raises UnreadableStats, also if it is missing."""
+    """Return a count or an average.
+
+    Raises:
+        UnreadableStats: If the value is missing or not valid.
+    """
     value = optional_number(data, name)
     if value is None:
         raise UnreadableStats(f"“{name}” is missing.")
@@ -203,7 +231,11 @@ def required_number(data: Mapping[str, Any], name: str) -> float:
 
 
 def required_counts(data: Mapping[str, Any], name: str) -> list[float]:
-    """Return a list of counts. Raises UnreadableStats."""
+    """Return a list of counts.
+
+    Raises:
+        UnreadableStats: If it is missing or not valid.
+    """
     found = data.get(name)
     if not isinstance(found, list) or not 1 <= len(found) <= MAX_POSITIONS + 1:
         raise UnreadableStats(f"“{name}” must be a list of 1 to {MAX_POSITIONS + 1} counts.")
@@ -222,7 +254,7 @@ def step_counts(data: Mapping[str, Any], name: str) -> list[int]:
 
 
 def parse_json_lines(text: str) -> Any:
-    """Parse JSON, or several lines with a JSON object each as a list of them."""
+    """Parse JSON, or several lines with one JSON object each, which give a list."""
     lines = [line for line in text.splitlines() if line.strip()]
     several = len(lines) > 1 and all(line[0] == "{" and line.rstrip()[-1] == "}" for line in lines)
     return [parse_json(line) for line in lines] if several else parse_json(text)
@@ -238,7 +270,7 @@ def object_list(data: Any, name: str) -> Sequence[Mapping[str, Any]]:
 
 
 def lookup(data: Any, *names: str) -> Any:
-    """Follow a path of names through nested objects; None if it ends early."""
+    """Return the value at a path of names in nested objects; None if there is none."""
     for name in names:
         data = data.get(name) if isinstance(data, dict) else None
     return data
@@ -255,16 +287,16 @@ def whole_number(value: float | None, called: str) -> int | None:
     return int(value)
 
 
-# A date, a time or a level near the beginning of a line.
+# Matches a date, a time or a log level near the beginning of a line.
 LOG: Final = re.compile(
     r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\b(DEBUG|INFO|WARN|WARNING|ERROR|Traceback)\b"
 )
-BEGINNING: Final = 60  # characters of a line
+BEGINNING: Final = 60  # how many characters at the beginning of a line are searched
 CURL: Final = re.compile(r"curl: \(\d+\)|HTTP/\d")
 METRIC: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})?[ \t]+[0-9+.-]\S*([ \t]+-?\d+)?")
-LONGEST: Final = 1_000  # characters of a line that is looked at
-ENOUGH: Final = 0.5  # share of lines that makes a text metrics
-# Beginnings of names, of common exporters.
+LONGEST: Final = 1_000  # how many characters of a line are examined
+ENOUGH: Final = 0.5  # share of lines that must be samples to call a text metrics
+# Prefixes of the metrics of common exporters.
 EXPORTERS: Final = (
     ("node_", "node_exporter"), ("tgi_", "Text Generation Inference"), ("nv_", "Triton"),
     ("DCGM_", "NVIDIA’s DCGM exporter"), ("ollama_", "Ollama"), ("ray_", "Ray"),
@@ -274,12 +306,17 @@ EXPORTERS: Final = (
 
 
 def unrecognized(found: str, **values: str) -> UnknownFormat:
-    """Return the error for a text; `found` names its macro in texts/server.jinja."""
+    """Return the error for a text; `found` is the name of its macro in texts/server.jinja."""
     return UnknownFormat(text("server", f"found_{found}", **values))
 
 
 def of_lines(given: str, damaged: str) -> UnreadableStats:
-    """Return the error for a text whose lines are not all metrics. damaged: the first such line."""
+    """Return the error for a text in which only some lines are metrics.
+
+    Args:
+        given: The text's lines.
+        damaged: The first line that is not valid.
+    """
     lines = [line.strip() for line in given.splitlines() if line.strip()]
     first = shorten(lines[0])
     if CURL.match(lines[0]):

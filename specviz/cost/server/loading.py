@@ -1,11 +1,11 @@
 """Get a server's statistics: parse a text, fetch it from the server, or use the shipped example.
 
-A text that is not recognized is refused with a sentence that names the supported formats. Fetching
-contacts only the given address, for at most ten seconds and four MiB per path.
+For a text that is not recognized, the error lists the supported formats. Fetching contacts only the
+given address, for at most ten seconds and four MiB per path.
 
-The example has vLLM's own numbers, from the comparison in assets/models/peers.json: accepted tokens
-by position over thirty prompts, one sequence at a time, on a CPU. That run read vLLM's counters and
-did not store the text of /metrics, so the lines around the numbers are written here in its format.
+The numbers in the example were counted by vLLM, in the comparison in assets/models/peers.json:
+accepted tokens by position over thirty prompts, one sequence at a time, on a CPU. The text of
+/metrics was not stored, so the lines around the numbers are written here in vLLM's format.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from specviz.models.served.http_client import Address, HttpClient, Refused
 from specviz.shipped import ASSETS, read_shipped_json
 
 MAX_CHARACTERS: Final = 400_000
-# Every name that is read from JSON. The page removes all other names before it sends a text,
+# All names that are read from JSON. The page removes everything else before it sends a text,
 # because the settings of an SGLang server contain API keys.
 JSON_NAMES: Final = (
     "metrics", "speculative_decoding", "acceptance_histogram", "num_spec_steps", "num_draft_tokens",
@@ -57,8 +57,8 @@ def parse_stats(text: str, model: str | None = None) -> ServerStats:
     """Parse the statistics of a server.
 
     Args:
-        text: At most MAX_CHARACTERS characters of metrics or JSON.
-        model: The model to choose if the text covers several.
+        text: Metrics or JSON, at most MAX_CHARACTERS characters.
+        model: The model to select if the text has several.
 
     Raises:
         UnreadableStats: With a sentence, if the text cannot be used.
@@ -79,7 +79,7 @@ def parse_stats(text: str, model: str | None = None) -> ServerStats:
 
 
 def _of_metrics(family: Metrics, model: str | None) -> ServerStats:
-    """Choose the parser by the prefix that all metrics of a program share."""
+    """Select the parser by the prefix that all metrics of a program have."""
     programs = family.programs()
     if len(programs) > 1:
         raise UnreadableStats(
@@ -117,7 +117,7 @@ def _of_json(data: Any) -> ServerStats:
 
 
 def _request(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the metrics of a vLLM request, wherever its answer has them; None if it has none."""
+    """Return the metrics of a vLLM request from its response; None if there are none."""
     found = _first(data, ("metrics", "speculative_decoding"), ("speculative_decoding",))
     return data if found is None and "acceptance_histogram" in data else found
 
@@ -127,9 +127,10 @@ def _first(data: Mapping[str, Any], *paths: tuple[str, ...]) -> Mapping[str, Any
     return next((each for each in found if isinstance(each, dict)), None)
 
 
-# TensorRT-LLM's counters come first, because reading its /metrics removes the iterations read.
+# Paths to try. TensorRT-LLM's counters come first, because reading its /metrics removes the
+# iterations that were read.
 PATHS: Final = ("/prometheus/metrics", "/metrics", "/server_info")
-MAX_BYTES: Final = 1 << 22  # bytes of an answer, before comments and buckets are removed
+MAX_BYTES: Final = 1 << 22  # maximum bytes of a response, before comments and buckets are removed
 NOT_FOUND: Final = (
     "The server at {where} reports no draft tokens at {paths}. It is not vLLM, SGLang, "
     "TensorRT-LLM or llama.cpp, or it was started without metrics (SGLang needs --enable-metrics, "
@@ -145,12 +146,20 @@ class StatsEndpoint:
     path: str
 
     def text(self) -> str:
-        """Fetch the statistics, without lines that are never used. Raises ServerFault."""
+        """Fetch the statistics and remove lines that are never used.
+
+        Raises:
+            ServerFault: If the server does not send them.
+        """
         return strip_metrics(self.client.get_text(self.path))
 
 
 def find_stats(url: str, model: str | None = None) -> tuple[StatsEndpoint, str]:
-    """Return a server's statistics endpoint and its text. Raises ValueError with a sentence."""
+    """Return a server's endpoint for statistics, and its text.
+
+    Raises:
+        ValueError: With a sentence, if there is none.
+    """
     client = HttpClient(_address(url), max_bytes=MAX_BYTES)
     paths = ("",) if client.address.path else PATHS
     reason: ValueError | None = None
@@ -199,7 +208,12 @@ DESCRIPTION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Statistics in /metrics' format (`text`), and where the numbers come from (`description`)."""
+    """Example statistics.
+
+    Attributes:
+        text: The statistics in the format of /metrics.
+        description: Where the numbers come from.
+    """
 
     text: str
     description: str

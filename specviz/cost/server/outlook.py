@@ -1,11 +1,11 @@
-"""Predict the speed-up for every γ from a server's acceptance and a roofline. Simulated.
+"""Predict the speed-up for every γ from a server's acceptance and a roofline (simulated).
 
 The roofline is fitted to the time between the server's outputs, if it reports that.
 
-For a shorter draft, acceptance was counted. For a longer one, the acceptance of the last position
-is assumed to hold. If only an average is reported, one α is assumed at every position. A deployment
-adds what a server does not report: machine, model, drafter, context and batch size, by names of
-presets.
+For drafts that are shorter than the server's, acceptance was counted. For longer ones, the
+acceptance at the last position is assumed for all further ones. If only an average is reported, the
+same α is assumed at every position. What a server does not report is in the `Deployment`: machine,
+model, drafter, context and batch size, as names of presets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from specviz.cost.server.stats import (
 )
 from specviz.cost.sources import at_default_efficiency, at_extremes, drafters
 
-CLOSE = 1.02  # relative difference that counts as equal
+CLOSE = 1.02  # relative difference up to which times count as equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,13 @@ class Calibration:
     """How a roofline was fitted. Times are in seconds.
 
     Attributes:
-        measured: Between two outputs of a sequence.
-        roofline: A round as predicted before the fit.
-        passes: Passes of a round, the drafter's included.
-        overhead: Added to every pass; 0 if the server is faster than predicted.
-        faster: Factor by which both efficiencies were raised; 1 if it is slower.
-        possible: Whether the fitted round takes the measured time, or the peaks are too low.
+        measured: Time between two outputs of a sequence.
+        roofline: Time of a round as predicted before the fit.
+        passes: Number of passes in a round, including the drafter's.
+        overhead: Time added to every pass; 0 if the server is faster than predicted.
+        faster: Factor by which both efficiencies were increased; 1 if the server is slower than
+            predicted.
+        possible: Whether the fitted round takes the measured time; if not, the peaks are too low.
     """
 
     measured: float
@@ -56,9 +57,9 @@ def calibrate(
 
     Args:
         serving: The target on its machine.
-        predicted: The round that is measured, as predicted there.
-        passes: Passes of that round.
-        measured: Its seconds.
+        predicted: The prediction of the round that was measured.
+        passes: Number of passes in that round.
+        measured: Measured seconds of the round.
     """
     roofline = predicted.draft + predicted.verify
     overhead = max(0.0, (measured - roofline) / passes)
@@ -75,8 +76,8 @@ def calibrate(
     return fitted, Calibration(measured, roofline, passes, overhead, faster, possible)
 
 
-MAX_GAMMA: Final = 16  # draft tokens
-NEARLY_BEST: Final = 0.99  # share of the best speed-up that counts as equal
+MAX_GAMMA: Final = 16  # in draft tokens
+NEARLY_BEST: Final = 0.99  # speed-ups within this share of the best count as equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,8 @@ class AcceptanceModel:
     """Acceptance probability by position, given that all earlier positions were accepted.
 
     Attributes:
-        conditional: By position: as counted, or the α that yields the reported average.
-        rest: Assumed at all later positions.
+        conditional: For each position: as counted, or the α that gives the reported average.
+        rest: Acceptance that is assumed at all later positions.
         by_position: Whether `conditional` was counted by position.
     """
 
@@ -106,7 +107,7 @@ class GammaOption:
     Attributes:
         gamma: The draft length.
         tokens: Tokens per round.
-        speedup: Relative to plain decoding.
+        speedup: Speed-up over plain decoding.
         counted: Whether `tokens` was counted rather than extrapolated.
     """
 
@@ -124,12 +125,13 @@ class Outlook:
         options: One option per γ.
         current: The server's γ; None if it is unknown or above MAX_GAMMA.
         best: The smallest γ with the best speed-up.
-        best_interval: The best γ at the lower ends of all intervals and at their upper ends, in
-            increasing order; None without intervals.
+        best_interval: The smaller and the larger of two best γ: for the lower ends of all
+            confidence intervals, and for their upper ends; None without intervals.
         round: The predicted round at `current`.
-        calibration: How the costs were fitted to the server's own; None if it reports no times.
-        best_otherwise: The lowest and the highest best γ if the costs are different: if all passes
-            are slow by one factor, or without a calibration, over the efficiencies of the sources.
+        calibration: How predicted times were fitted to the server's; None if it reports no times.
+        best_otherwise: The lowest and the highest best γ under other assumptions about times: all
+            passes slower by one factor or, without a calibration, all efficiencies that the sources
+            report.
         fits: Whether weights and caches fit in memory with `best`.
     """
 
@@ -151,12 +153,12 @@ class Outlook:
 
     @property
     def gain(self) -> float | None:
-        """Speed of the best γ relative to the current γ; None if that is unknown."""
+        """Speed-up of the best γ over the current γ; None if the latter is unknown."""
         return self.best.speedup / self.current.speedup if self.current else None
 
 
 def acceptance_model(stats: ServerStats, gamma: int | None) -> AcceptanceModel:
-    """Derive the acceptance by position from a server's statistics.
+    """Return the acceptance by position, computed from a server's statistics.
 
     Args:
         stats: The statistics.
@@ -199,7 +201,7 @@ def outlook(
         stats: The server's statistics.
         serving: The target on its machine.
         batch: Sequences per pass.
-        draft: The drafter's shape; None if drafting costs nothing.
+        draft: The drafter's shape; None if drafting takes no time.
         gamma: The server's draft length, if it does not report it.
 
     Raises:
@@ -249,7 +251,7 @@ def _calibrated(
     expected: AcceptanceModel,
     gamma: int | None,
 ) -> tuple[Serving, Calibration | None]:
-    """Fit the deployment to the time between the server's outputs, if that and γ are known."""
+    """Fit the deployment to the time between the server's outputs, if this and γ are known."""
     if gamma is None or not (stats.output_gaps and all(stats.output_gaps)):
         return serving, None
     seconds, count = stats.output_gaps
@@ -272,7 +274,7 @@ def _best(gains: Sequence[float]) -> int:
 def _best_interval(
     found: Sequence[PositionAcceptance], gains: Callable[[AcceptanceModel], list[float]]
 ) -> tuple[int, int] | None:
-    """Return the best γ at the lower and at the upper ends of all intervals, in order."""
+    """Return the two best γ for the lower and the upper ends of all intervals, in order."""
     rates = [place.conditional for place in found if place.conditional]
     if not rates:
         return None
@@ -291,14 +293,14 @@ LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {  # name in errors, minimum
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Where a server runs, in names of presets. Invalid values raise ValueError with a sentence.
+    """Where a server runs, as names of presets; invalid values raise ValueError.
 
     Attributes:
         hardware: Name of a machine.
         model: Name of the target.
         dtype: Number format of weights and cache.
         drafter: Name of a drafter for that target.
-        cards: Devices that share the work of a pass.
+        cards: Number of devices that share the work of a pass.
         context: Tokens in each KV cache.
         batch: Sequences per pass; None for the number that the server reports.
         gamma: The draft length; None for the length that the server reports.
@@ -336,15 +338,19 @@ class Deployment:
 
     @property
     def draft(self) -> ModelShape | None:
-        """The drafter's shape; None if drafting costs nothing."""
+        """The drafter's shape; None if drafting takes no time."""
         return drafters(self.model)[self.drafter][1]
 
     def batch_of(self, stats: ServerStats) -> int:
-        """Return the chosen batch size, else the one the server reports, else 1."""
+        """Return the chosen batch size, or that reported by the server, or 1."""
         return self.batch or min(stats.batch or 1, LIMITS["batch"][2])
 
     def outlook(self, stats: ServerStats) -> Outlook:
-        """Predict the speed-up for each γ. Raises UnreadableStats if that is impossible."""
+        """Predict the speed-up for each γ.
+
+        Raises:
+            UnreadableStats: If that is impossible.
+        """
         gamma = stats.draft_length or self.gamma
         return outlook(stats, self.serving, self.batch_of(stats), self.draft, gamma)
 

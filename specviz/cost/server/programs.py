@@ -1,6 +1,6 @@
 """Convert the statistics of vLLM, SGLang, TensorRT-LLM and llama.cpp to `ServerStats`.
 
-The comments above each program's metric names say where the names come from.
+The comments before each program's metric names say where the names are defined.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _time_between_outputs(mine: Metrics) -> tuple[float, float] | None:
 
 
 def vllm_requests(requests: Sequence[Mapping[str, Any]]) -> ServerStats:
-    """Parse and add the metrics of vLLM requests, whose drafts are put one after the other."""
+    """Parse and add the metrics of several vLLM requests; their drafts are concatenated."""
     each = [vllm_request(data) for data in requests]
     if len(each) == 1:
         return each[0]
@@ -99,8 +99,8 @@ def vllm_requests(requests: Sequence[Mapping[str, Any]]) -> ServerStats:
 def vllm_request(data: Mapping[str, Any]) -> ServerStats:
     """Parse the metrics of one vLLM request, level "summary" or "detailed".
 
-    The histogram counts rounds with exactly j accepted tokens, by j. "detailed" adds two lists with
-    an entry for each step. Source: vLLM's "Per-Request Acceptance Metrics".
+    The histogram counts, for each j, the rounds with exactly j accepted tokens. Level "detailed"
+    adds two lists with one entry per step. Source: vLLM's "Per-Request Acceptance Metrics".
     """
     histogram = required_counts(data, "acceptance_histogram")
     rounds = sum(histogram)
@@ -125,7 +125,7 @@ def vllm_request(data: Mapping[str, Any]) -> ServerStats:
 
 
 def _steps(data: Mapping[str, Any], histogram: Sequence[float]) -> tuple[tuple[int, int], ...]:
-    """Parse accepted and drafted tokens of each step; () if only a summary is reported."""
+    """Parse accepted and drafted tokens of each step; empty if only a summary is reported."""
     names = ("per_step_accepted", "per_step_drafted")
     if all(data.get(name) is None for name in names):
         return ()
@@ -164,7 +164,7 @@ EQUAL_WEIGHTS: Final = "Several copies of the model were averaged with equal wei
 
 
 def sglang_metrics(family: Metrics, model: str | None) -> ServerStats:
-    """Parse SGLang's /metrics: gauges; copies of the model differ in `dp_rank`."""
+    """Parse SGLang's /metrics, which are gauges; copies of the model differ in `dp_rank`."""
     if not family.has(SGLANG_LENGTH):
         raise UnreadableStats(SGLANG_OFF)
     name, mine = family.of_model((SGLANG_LENGTH,), model)
@@ -190,7 +190,7 @@ def sglang_metrics(family: Metrics, model: str | None) -> ServerStats:
 
 
 def _by_copy(samples: list[Sample]) -> list[float]:
-    """Return one value per copy of the model, the largest over its ranks, without priorities."""
+    """Return one value per copy of the model: the largest of its ranks. Priorities are ignored."""
     found: dict[str, float] = {}
     for sample in samples:
         if "priority" not in sample.labels:
@@ -228,7 +228,7 @@ def sglang_info(data: Mapping[str, Any]) -> ServerStats:
 
 
 def _siblings(steps: int | None, verified: int | None, beside: int | None) -> int:
-    """Return top-k if known; else 2, that is a tree, if there are more tokens than levels."""
+    """Return top-k if it is known; else 2, for a tree, if there are more tokens than levels."""
     if beside is not None:
         return beside
     return 2 if steps and verified and verified > steps + 1 else 1

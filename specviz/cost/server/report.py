@@ -26,7 +26,7 @@ from specviz.cost.server.stats import (
 )
 from specviz.texts import text
 
-SHORT_DRAFTS: Final = 0.98  # share of γ: the report mentions a mean draft length below it
+SHORT_DRAFTS: Final = 0.98  # the report mentions a mean draft length below this share of γ
 
 Row = tuple[str, str]
 
@@ -41,8 +41,8 @@ class Report:
         positions: Acceptance by position; empty if the server does not report it.
         facts: The counted numbers, as names and values.
         limitations: Sentences on what the server does not report.
-        outlook: Speed-up by γ, simulated; None if no machine was named or nothing can be predicted.
-        advice: Sentences that follow from the outlook.
+        outlook: Speed-up by γ, simulated; None if no machine was given or nothing can be predicted.
+        advice: Sentences of advice, computed from the outlook.
         not_predicted: Why nothing can be predicted; empty otherwise.
     """
 
@@ -70,7 +70,8 @@ class Report:
         }
 
 
-# The JSON keys of fields that are called differently; programs read them, so they stay.
+# JSON keys that differ from the names of the fields; other programs read them, so they must not
+# change.
 JSON_KEYS: Final = {
     "endpoint": "place",
     "accepted_by_position": "kept",
@@ -101,7 +102,7 @@ def build_report(
     gamma: int | None = None,
     site: Deployment | None = None,
 ) -> Report:
-    """Parse a server's statistics and derive everything from them.
+    """Parse a server's statistics and build the report.
 
     Args:
         now: The statistics as text.
@@ -139,7 +140,7 @@ def _with_prediction(counted: Report, site: Deployment) -> Report:
 
 
 def facts(stats: ServerStats, tokens: TokensPerPass) -> list[Row]:
-    """List the counted numbers as names and values."""
+    """Return the counted numbers as pairs of name and value."""
     rows = [("Source", f"{stats.program}, {stats.endpoint}")]
     if stats.model:
         rows.append(("Model", shorten(stats.model)))
@@ -215,14 +216,14 @@ def limitations(stats: ServerStats, tokens: TokensPerPass) -> list[str]:
 
 
 def describe_deployment(site: Deployment, stats: ServerStats) -> str:
-    """Name the model, the machine and the batch size."""
+    """Return the model, the machine and the batch size as text."""
     devices = describe_machines(sources.machines()[site.hardware].title, site.cards)
     model = sources.models()[site.model].title
     return f"{model} on {devices} at batch size {site.batch_of(stats)}"
 
 
 def advice(site: Deployment, stats: ServerStats, outlook: Outlook) -> list[str]:
-    """Return sentences on the best γ. All are simulated."""
+    """Return sentences on the best γ, which is simulated."""
     best, now = outlook.best, outlook.current
     found = [_verdict(describe_deployment(site, stats), outlook)]
     low, high = outlook.near_best
@@ -239,7 +240,7 @@ def advice(site: Deployment, stats: ServerStats, outlook: Outlook) -> list[str]:
 
 
 def _costs(outlook: Outlook) -> list[str]:
-    """Say which costs the ranking rests on, and what other costs would change."""
+    """Return which costs the ranking is based on, and what would change with other costs."""
     fit, (low, high) = outlook.calibration, outlook.best_otherwise
     shares = {name: one.default for name, one in sources.efficiencies().items()}
     if fit is None:
@@ -290,7 +291,7 @@ def _verdict(deployment: str, outlook: Outlook) -> str:
 
 
 def _assumptions(stats: ServerStats, outlook: Outlook) -> list[str]:
-    """Say what the prediction assumes."""
+    """Return what the prediction assumes."""
     positions = acceptance_by_position(stats)
     if not positions:
         return [text("server", "one_alpha")]

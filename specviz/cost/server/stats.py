@@ -1,8 +1,9 @@
-"""A server's statistics in one form for all programs, differences of snapshots, and acceptance.
+"""Statistics of a server in the same form for all programs, and what follows from them.
 
-None and () mean that the server does not report a value. Contradictory numbers are refused.
-Acceptance is given by position and as tokens per pass, with confidence intervals that assume
-independent rounds. Rounds of one text are similar, so the true intervals are wider.
+A value that the server does not report is None or (). Contradictory numbers are refused. From the
+statistics, the difference of two snapshots and the acceptance are computed: by position, and as
+tokens per pass. Confidence intervals assume independent rounds; rounds of one text are similar, so
+the true intervals are wider.
 """
 
 from __future__ import annotations
@@ -13,22 +14,22 @@ from itertools import pairwise
 from math import isfinite, sqrt
 from typing import Final
 
-MAX_POSITIONS: Final = 128  # in a draft
-MAX_NUMBER: Final = 1e15  # of any number: integers below it are exact in a float
-SLACK: Final = 0.01  # relative error of the sum over positions, which is read a moment later
-MAX_NAME: Final = 60  # characters of a model's name
+MAX_POSITIONS: Final = 128  # maximum tokens in a draft
+MAX_NUMBER: Final = 1e15  # maximum of any number: integers below it are exact in a float
+SLACK: Final = 0.01  # tolerance of the sum over positions, which the server reads a moment later
+MAX_NAME: Final = 60  # maximum characters of a model's name
 
 
 class UnreadableStats(ValueError):
-    """Statistics that cannot be used; the message is a sentence."""
+    """Raised if statistics cannot be used; the message is a sentence."""
 
 
 class UnknownFormat(UnreadableStats):
-    """A text that is not in the format of a supported program."""
+    """Raised if a text is not in the format of a supported program."""
 
 
 class SeveralModels(UnreadableStats):
-    """The text covers several models, whose names are in `models`."""
+    """Raised if the text has several models; their names are in `models`."""
 
     def __init__(self, models: Sequence[str]) -> None:
         names = ", ".join(shorten(name) for name in models[:8])
@@ -44,19 +45,19 @@ class ServerStats:
         program: Name of the serving program.
         endpoint: The endpoint or answer that the numbers come from.
         model: The model's name on the server.
-        rounds: Drafts that were verified.
-        drafted: Draft tokens in all drafts.
-        accepted: Draft tokens that were accepted.
-        accepted_by_position: Drafts whose token was accepted, by position from the first.
-        mean: Tokens per pass including the target's own, if only an average is reported.
+        rounds: Number of drafts that were verified.
+        drafted: Number of draft tokens.
+        accepted: Number of accepted draft tokens.
+        accepted_by_position: For each position, the number of drafts whose token was accepted.
+        mean: Mean tokens per pass including the target's own, if only this average is reported.
         gamma: The longest draft.
-        siblings: Alternatives at one position; 1 for a chain.
-        engines: Copies of the model.
-        running: Sequences that one copy was decoding at that moment.
+        siblings: Number of alternatives at one position; 1 for a chain.
+        engines: Number of copies of the model.
+        running: Number of sequences that one copy was decoding at that moment.
         output_gaps: Sum of the seconds between two outputs of a sequence, and the number of gaps.
         steps: Accepted and drafted tokens of each draft in order, if they are reported one by one.
         is_counter: Whether these are counters since the start of the server, so that two snapshots
-            have a difference.
+            can be subtracted.
         notes: Limitations that apply to this program, a sentence each.
     """
 
@@ -122,12 +123,12 @@ class ServerStats:
 
     @property
     def batch(self) -> int | None:
-        """Sequences per pass, rounded; None if none was running or it is not reported."""
+        """Sequences per pass, rounded; None if none was running or the number is not reported."""
         return max(1, round(self.running)) if self.running else None
 
     @property
     def draft_length(self) -> int | None:
-        """γ as reported, or the mean draft length if that is a whole number."""
+        """γ as reported, or else the mean draft length if it is a whole number."""
         if self.gamma is not None:
             return self.gamma
         if self.rounds and self.drafted and self.drafted % self.rounds == 0:
@@ -136,7 +137,11 @@ class ServerStats:
 
 
 def difference(before: ServerStats, after: ServerStats) -> ServerStats:
-    """Return the statistics between two snapshots. Raises UnreadableStats with a sentence."""
+    """Return the statistics between two snapshots.
+
+    Raises:
+        UnreadableStats: With a sentence, if they cannot be subtracted.
+    """
     same = (before.program, before.endpoint, before.model) == (
         after.program,
         after.endpoint,
@@ -199,7 +204,7 @@ def shorten(name: str) -> str:
     return plain if len(plain) <= MAX_NAME else plain[: MAX_NAME - 1] + "…"
 
 
-Z_95: Final = 1.959964  # standard errors on either side of a 95% interval
+Z_95: Final = 1.959964  # standard errors on each side of a 95% interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +235,9 @@ class PositionAcceptance:
 
     Attributes:
         number: The position, from 1.
-        cumulative: Share of all drafts that were accepted up to this position.
-        conditional: Share of the drafts whose earlier positions were all accepted; None if there
-            was no such draft.
+        cumulative: Share of all drafts in which all tokens up to this position were accepted.
+        conditional: The same as a share of the drafts whose earlier tokens were all accepted; None
+            if there was no such draft.
     """
 
     number: int
@@ -248,7 +253,7 @@ class TokensPerPass:
         mean: The mean.
         low: Lower end of its 95% interval; None if only an average is reported.
         high: Upper end.
-        assumed: Whether drafts are not counted and each was assumed to have γ tokens.
+        assumed: Whether drafts were not counted, and each was assumed to have γ tokens.
     """
 
     mean: float
@@ -271,7 +276,7 @@ def wilson_interval(accepted: float, total: float) -> Rate:
 
 
 def acceptance_by_position(stats: ServerStats) -> list[PositionAcceptance]:
-    """List acceptance by position; empty if the server does not report it."""
+    """Return acceptance by position; empty if the server does not report it."""
     if not stats.rounds:
         return []
     before = stats.rounds
@@ -285,11 +290,11 @@ def acceptance_by_position(stats: ServerStats) -> list[PositionAcceptance]:
 
 @dataclass(frozen=True, slots=True)
 class LengthAcceptance:
-    """The steps with one draft length.
+    """Steps with the same draft length.
 
     Attributes:
-        drafted: Their draft length.
-        steps: How many there are.
+        drafted: The draft length.
+        steps: Number of these steps.
         accepted: Mean accepted tokens.
     """
 
@@ -299,7 +304,7 @@ class LengthAcceptance:
 
 
 def acceptance_by_length(stats: ServerStats) -> list[LengthAcceptance]:
-    """Return the steps by draft length; empty if they are not reported one by one."""
+    """Return acceptance by draft length; empty if steps are not reported one by one."""
     found: dict[int, list[int]] = {}
     for accepted, drafted in stats.steps:
         found.setdefault(drafted, []).append(accepted)

@@ -1,7 +1,8 @@
-"""Batched reading and generation with a Llama's own modules over one cache, one row per text.
+"""Read and continue a batch of texts with a Llama's own modules, one row per text.
 
-Texts are right-aligned, so that the newest tokens share a column; padding on the left attends and
-is attended to by padding only. Hidden states equal those of the model's own forward.
+All texts share one cache. They are right-aligned, so that their newest tokens are in the same
+column. Padding, on the left, attends only to padding, and only padding attends to it. Hidden states
+equal those of the model's own forward.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from specviz.adapters.transformers import (
 from specviz.models.errors import Unsuitable
 from specviz.training.answers.dataset import Answer
 
-PREFILL_TOKENS: Final = 2048  # tokens per prefill pass, which bounds its memory
+PREFILL_TOKENS: Final = 2048  # tokens per prefill pass, which limits the memory that the pass needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class BatchedDecoder:
         model: A Llama.
         layers: Layers whose outputs are returned, counted from 1, before the final norm.
         prompts: Token ids of each prompt.
-        max_new: Most new tokens per text.
+        max_new: Maximum number of new tokens per text.
 
     Raises:
         Unsuitable: If the model is not built like Llama.
@@ -68,7 +69,7 @@ class BatchedDecoder:
         self.prompts = torch.zeros(len(prompts), longest, dtype=torch.long)
         for row, ids in zip(self.prompts, prompts, strict=True):
             row[longest - len(ids) :] = torch.tensor(ids)
-        self.done = 0  # columns in the cache
+        self.done = 0  # number of columns in the cache
         self.columns = longest + max_new
         self.cache = self._new_cache()
 
@@ -102,7 +103,7 @@ class BatchedDecoder:
         return found
 
     def keep(self, rows: Tensor) -> None:
-        """Continue with these rows only, (m,) row numbers."""
+        """Continue with only these rows, (m,) row numbers."""
         self.cache = self.cache[:, :, rows]
         self.pads = self.pads[rows]
 
@@ -132,7 +133,7 @@ class BatchedDecoder:
 
 
 def _visible(columns: Tensor, pads: Tensor) -> Tensor:
-    """Return the attention mask of new columns (n,), (B, 1, n, end) bool. pads: (B,) pad counts."""
+    """Return the attention mask of new columns (n,), (B, 1, n, end) bool; `pads`: padding, (B,)."""
     every = torch.arange(int(columns[-1]) + 1, device=columns.device)
     before = every <= columns[:, None]
     apart = (every >= pads[:, None, None]) == (columns[:, None] >= pads[:, None, None])
@@ -140,7 +141,7 @@ def _visible(columns: Tensor, pads: Tensor) -> Tensor:
 
 
 def _mixed(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor, scale: float) -> Tensor:
-    """Compute attention, (B, heads, n, d), with keys shared by groups of heads and none copied."""
+    """Compute attention, (B, heads, n, d); groups of heads share keys, which are not copied."""
     shared, new = queries.shape[1] // keys.shape[1], queries.shape[2]
     grouped = queries.unflatten(1, (-1, shared)).flatten(2, 3)
     mask = visible.repeat(1, 1, shared, 1)
@@ -152,9 +153,10 @@ def _mixed(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor, scale
 
 
 class GenerationBatch:
-    """The texts of a batch in progress and the hidden states of the tokens read, on the CPU.
+    """The texts of a batch in progress, and the hidden states of the tokens read so far.
 
-    A token belongs to an answer once it has been read; the last sampled token never is.
+    Hidden states are on the CPU. A token belongs to an answer after it was read; the last sampled
+    token is never read.
 
     Attributes:
         texts: Token ids of each text.
@@ -163,7 +165,7 @@ class GenerationBatch:
         rows: Text of each row of the current pass, (m,).
         active: Whether the text of a row has not ended, (m,) bool, on the target's device.
         temperature: Temperature of each row, (m,), on the target's device.
-        tops: Most probable next token after each token, (B, columns).
+        tops: The most probable next token after each token, (B, columns).
         states: Hidden states, (B, columns, layers + 1, h), left-aligned; None before the first
             pass.
     """
@@ -178,10 +180,10 @@ class GenerationBatch:
         self.active = torch.ones(len(prompts), dtype=torch.bool)
         self.temperature = torch.tensor(temperatures)
         self.tops = torch.zeros(len(prompts), max(self.prompt_lengths) + max_new, dtype=torch.int32)
-        self.states: Tensor | None = None  # (B, columns, layers + 1, h), texts flush left
+        self.states: Tensor | None = None  # (B, columns, layers + 1, h), left-aligned
 
     def record(self, output: PassOutput, tops: Tensor) -> None:
-        """Store the hidden states of a pass. tops: (m,), the top token after each newest token."""
+        """Store a pass's hidden states, and the top token after each newest token, `tops` (m,)."""
         states = torch.cat([output.taps, output.final[:, :, None]], dim=2).bfloat16().cpu()
         if self.states is None:
             self.states = states.new_zeros(*self.tops.shape, *states.shape[2:])
@@ -195,11 +197,11 @@ class GenerationBatch:
                 self.tops[row, end - 1] = tops[i]
 
     def mark_ended(self, ended: Tensor) -> None:
-        """Mark rows (m,) whose sampled token ends their text."""
+        """Mark rows (m,) as ended whose sampled token ends their text."""
         self.active &= ~ended
 
     def keep(self, rows: Tensor) -> None:
-        """Keep these rows of the pass only, (k,)."""
+        """Keep only these rows of the pass, (k,)."""
         self.rows = self.rows[rows.cpu()]
         self.active, self.temperature = self.active[rows], self.temperature[rows]
 
@@ -240,7 +242,7 @@ def bf16_copy(model: Any) -> Any:
     """Copy a model with its linear layers in bf16, for processors with bf16 instructions.
 
     Weights are rounded once and take half the memory; hidden states stay in float32. All other
-    parameters are shared with the model. Used to write answers, never to verify.
+    parameters are shared with the model. The copy is used to generate answers, never to verify.
     """
     layers = [module for module in model.modules() if isinstance(module, nn.Linear)]
     halved = {id(layer): Bf16Linear(layer) for layer in layers}

@@ -1,9 +1,9 @@
 """Answers on disk, batches of them, and the training of heads on them (`train heads --data`).
 
-A folder has one shard per batch of answers, and the settings of their generation. A shard is
-complete or absent. Hidden states are stored in bf16, which suffices to train a head. A training
-batch is a function of (seed, step, stored answers); held-out answers are never trained on. The
-training loop, checkpoints and files are those of the house heads.
+A folder has one file (shard) per batch of answers, and the settings of their generation. A shard is
+either complete or missing. Hidden states are stored in bf16, which is sufficient to train a head. A
+training batch depends only on (seed, step, stored answers); no head is trained on held-out answers.
+The training loop, checkpoints and files are the same as for the heads of the shipped models.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Answer:
         tokens: Token ids, (n,).
         prompt: Number of tokens of the prompt.
         tops: The target's most probable next token after each token, (n,).
-        states: bf16 hidden states, (n, layers + 1, h): of the tapped layers before the final norm,
-            then after it.
-        domain: Kind of question.
+        states: bf16 hidden states, (n, layers + 1, h): the outputs of the tapped layers before the
+            final norm, then the output after it.
+        domain: Kind of the question.
         held_out: Whether it is excluded from training.
-        temperature: Temperature that it was sampled at.
+        temperature: Temperature at which it was sampled.
     """
 
     tokens: Tensor
@@ -66,7 +66,7 @@ class Answer:
 
     @property
     def own(self) -> int:
-        """Return the number of rows whose distribution the target sampled from."""
+        """The number of rows whose next token the target has sampled."""
         return len(self.tokens) - self.prompt + 1
 
 
@@ -77,7 +77,7 @@ def write_shard(path: Path, answers: Sequence[Answer]) -> None:
         | {"held_out": a.held_out, "temperature": a.temperature}
         for a in answers
     ]
-    none = torch.empty(0, dtype=torch.int32)  # for a batch without answers
+    none = torch.empty(0, dtype=torch.int32)  # the shard of a batch without answers
     tensors = {
         name: torch.cat([getattr(answer, name) for answer in answers]) if answers else none
         for name in ("tokens", "tops", "states")
@@ -93,7 +93,7 @@ class Shard:
 
     Attributes:
         facts: Properties of each answer.
-        lengths: Tokens of each answer.
+        lengths: Number of tokens of each answer.
         starts: First row of each answer in the tensors.
         token_rows: Token ids and top tokens of all answers.
     """
@@ -141,7 +141,7 @@ def count_own_tokens(paths: Iterable[Path]) -> int:
 
 
 def check_settings(folder: Path, facts: dict[str, Any]) -> None:
-    """Store the settings of a folder's shards, or compare them with those stored.
+    """Store the settings of a folder's shards, or compare them with the stored ones.
 
     Raises:
         ValueError: If the folder's shards were written with other settings.
@@ -171,23 +171,23 @@ def read_settings(folder: Path) -> dict[str, Any]:
     return found
 
 
-MEASURED_TOKENS: Final = 1024  # tokens of an evaluation batch, which needs the full distributions
-MEASURED_ANSWERS: Final = 24  # answers to evaluate on during training
+MEASURED_TOKENS: Final = 1024  # tokens of an evaluation batch, which needs full distributions
+MEASURED_ANSWERS: Final = 24  # number of answers to evaluate on during training
 NEIGHBOURHOOD: Final = (
-    4  # a batch is sampled from this many times its number of answers, of similar length
+    4  # a batch is sampled from this many times as many answers, of similar length
 )
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRef:
-    """An answer on disk, whose hidden states have not been read."""
+    """An answer on disk whose hidden states were not read yet."""
 
     shard: Shard
     number: int
 
     @property
     def length(self) -> int:
-        """Return its number of tokens."""
+        """The number of tokens."""
         return self.shard.lengths[self.number]
 
     def read(self) -> Answer:
@@ -199,7 +199,7 @@ class AnswerBatches:
     """The answers of a folder as a `BatchSource`.
 
     Raises:
-        ValueError: If the answers are another target's, or all are held out.
+        ValueError: If another target wrote the answers, or all are held out.
     """
 
     def __init__(self, target: Target, folder: Path, recipe: HeadRecipe) -> None:
@@ -222,7 +222,7 @@ class AnswerBatches:
         self.table = target.model.get_output_embeddings().weight.detach().float()
 
     def counts(self) -> Tensor:
-        """Count how often each token was written or most probable in the training answers, (V,)."""
+        """Count, for each token, how often it was written or most probable in the answers, (V,)."""
         found = torch.zeros(self.target.vocab_size, dtype=torch.long)
         for answer in self.training:
             tokens, tops, prompt = answer.shard.token_ids(answer.number)
@@ -231,7 +231,7 @@ class AnswerBatches:
         return found
 
     def tokens(self) -> dict[str, dict[str, int]]:
-        """Count, by domain, the tokens written by the target, for training and held out."""
+        """Count the tokens written by the target in each domain, for training and held out."""
         found: dict[str, dict[str, int]] = {}
         for part, answers in (("training", self.training), ("held_out", self.held_out)):
             for answer in answers:
@@ -243,8 +243,8 @@ class AnswerBatches:
     def training_batch(self, step: int, families: Sequence[Family]) -> TargetOutputs:
         """Implement `BatchSource.training_batch`: answers of similar length, rows × length tokens.
 
-        A batch starts from an answer chosen with probability proportional to its length. Batches of
-        long answers hold fewer of them, so all answers are seen equally often.
+        A batch starts from an answer that is chosen with probability proportional to its length.
+        Batches of long answers contain fewer answers, so all answers are used equally often.
         """
         rng = np.random.default_rng([self.recipe.seed, step])
         size = self.recipe.rows * self.recipe.length
@@ -259,12 +259,12 @@ class AnswerBatches:
         return self._target_outputs(chosen[:fitting])
 
     def held_out_batches(self, families: Sequence[Family]) -> Iterator[TargetOutputs]:
-        """Implement `BatchSource.held_out_batches` with a few held-out answers, evenly spaced."""
+        """Implement `BatchSource.held_out_batches` with a few evenly spaced held-out answers."""
         every = max(1, len(self.held_out) // MEASURED_ANSWERS)
         yield from self._measured_batches(self.held_out[::every])
 
     def held_out_by_domain(self) -> Mapping[str, Any]:
-        """Return, by domain, a function that yields all held-out batches."""
+        """Return, for each domain, a function that yields all held-out batches."""
         domains = dict.fromkeys(p.shard.facts[p.number]["domain"] for p in self.held_out)
         return {domain: self._held_out_of(domain) for domain in domains}
 
@@ -299,23 +299,23 @@ class AnswerBatches:
 
 
 def _own_rows(answer: Answer) -> Tensor:
-    """Return a mask of the tokens after which the target wrote the next one, (n,) bool."""
+    """Return a mask (n,) bool of the tokens after which the target wrote the next one."""
     return torch.arange(len(answer.tokens)) >= answer.prompt - 1
 
 
-DEFAULT_TOKENS: Final = 1_000_000  # tokens trained on, prompts and repeats included
+DEFAULT_TOKENS: Final = 1_000_000  # number of tokens trained on, including prompts and repetitions
 
 
 @dataclass(frozen=True)
 class AnswerRecipe(HeadRecipe):
-    """Recipe of heads that are initialised from the target: AdamW only.
+    """Recipe of heads that are initialized from the target; only AdamW is used.
 
     Attributes:
-        matrix_rate: 0, so that AdamW trains the matrices.
+        matrix_rate: 0, so that AdamW also trains the matrices.
         other_rate: Learning rate of AdamW.
         warm_up: Steps over which the learning rate rises.
         draft_vocabulary: See `HeadOptions`.
-        unrolled: Draft steps that are trained on.
+        unrolled: Number of draft steps in training.
     """
 
     matrix_rate: float = 0.0
@@ -326,7 +326,7 @@ class AnswerRecipe(HeadRecipe):
 
 
 def train_on_answers(options: Options, data: Path) -> list[HeadRun]:
-    """Train heads and write the folder of every head that did not diverge.
+    """Train heads, and write the folder of each head that did not diverge.
 
     Raises:
         ValueError: If a head cannot be trained on answers, or the answers do not fit.
@@ -346,7 +346,7 @@ def train_on_answers(options: Options, data: Path) -> list[HeadRun]:
 
 
 def family_with_options(name: str, options: HeadOptions) -> Family:
-    """Return the family of a head that can be trained on answers.
+    """Return the family, with these options, of a head that can be trained on answers.
 
     Raises:
         ValueError: If the head cannot be trained on answers.

@@ -1,8 +1,8 @@
-"""Questions for a target to answer: a JSON Lines file, filled from templates and from the corpus.
+"""Questions for a target: a JSON Lines file, made from templates and from the corpus.
 
-A file is a function of (corpus, seed, count). It includes the prompts that specviz measures
-on, marked as held out: the target answers them, but no head is trained on these answers. No other
-question shares a long passage with one of them.
+A file depends only on (corpus, seed, count). It includes the prompts that specviz uses for
+measurements, marked as held out: the target answers them, but no head is trained on these answers.
+No other question shares a long passage with one of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Question:
     """A question for the target.
 
     Attributes:
-        text: The question; if empty, the target makes up a question itself.
+        text: The question; if empty, the target generates a question itself.
         domain: Kind of question.
         held_out: Whether its answer is excluded from training.
     """
@@ -45,7 +45,7 @@ def read_questions(path: Path) -> list[Question]:
     found = []
     lines = (
         path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    )  # splitlines also splits elsewhere
+    )  # splitlines would also split at other characters
     for number, line in enumerate(filter(None, lines), 1):
         try:
             row = json.loads(line)
@@ -67,9 +67,9 @@ def write_questions(path: Path, questions: Iterable[Question]) -> None:
 
 
 OVERLAP_LETTERS: Final = (
-    60  # characters in a row that a question may not share with a held-out prompt
+    60  # number of consecutive characters that a question must not share with a held-out prompt
 )
-PASSAGE: Final = (200, 620)  # shortest and longest passage, in characters
+PASSAGE: Final = (200, 620)  # minimum and maximum length of a passage, in characters
 HELD_OUT_TURNS: Final = 4  # answers to each held-out prompt, one per temperature
 
 TOPICS: Final = (
@@ -179,7 +179,7 @@ Passages = Callable[[], str]
 
 
 def generate_questions(corpus: str, count: int, seed: int) -> list[Question]:
-    """Generate questions for training, and add the prompts that specviz measures on as held out.
+    """Generate questions for training, and add the prompts of measurements as held out.
 
     Args:
         corpus: Folder or Hub data set of the corpus.
@@ -205,9 +205,9 @@ def generate_questions(corpus: str, count: int, seed: int) -> list[Question]:
 
 
 def substrings(texts: Iterator[str] | Sequence[str]) -> set[str]:
-    """Return every substring of OVERLAP_LETTERS characters, with blanks normalised.
+    """Return every substring of OVERLAP_LETTERS characters, with white space normalized.
 
-    A shorter text is returned whole.
+    For a shorter text, the whole text is returned.
     """
     found = set()
     for text in texts:
@@ -250,7 +250,7 @@ def _choose(choices: Sequence[str], rng: np.random.Generator) -> str:
 
 
 def _fill_with_topics(templates: Sequence[str], topics: str, rng: np.random.Generator) -> str:
-    """Fill in a random template. topics: separated by `|`."""
+    """Fill in a randomly chosen template; `topics` are separated by `|`."""
     template, among = _choose(templates, rng), topics.split("|")
     return template.format(*(_choose(among, rng) for _ in range(template.count("{}"))))
 
@@ -287,7 +287,7 @@ def _dialogues(texts: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
 
 
 def _functions(texts: Sequence[str]) -> list[str]:
-    """Return short, complete functions of the Python corpus."""
+    """Return short, complete functions from the Python corpus."""
     found = []
     for text in texts:
         for block in re.findall(r"^def .+(?:\n(?:[ \t]+.*|))+", text, flags=re.MULTILINE):

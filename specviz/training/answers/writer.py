@@ -1,7 +1,7 @@
 """Generates a target's answers in batches and stores them with the hidden states.
 
-A batch is a function of (target, questions, seed, number) and is written once: an interrupted run
-resumes, and finished shards can already be trained on.
+A batch depends only on (target, questions, seed, number) and is written once. So an interrupted run
+can be resumed, and finished shards can be used for training.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from specviz.training.answers.dataset import (
 )
 from specviz.training.answers.questions import Question
 
-MIN_QUESTION_TOKENS: Final = 4  # a shorter question that the target made up is discarded
+MIN_QUESTION_TOKENS: Final = 4  # minimum tokens of a question that the target generated
 # A batch ends when fewer than this share of its texts are active, because a pass over few texts
-# costs nearly as much as a pass over all.
+# takes nearly as long as a pass over all.
 ACTIVE_SHARE: Final = 0.25
-BATCH_SHARE: Final = 0.8  # when fewer texts of a pass are active, the others are removed from it
+BATCH_SHARE: Final = 0.8  # if fewer texts of a pass are active, the others leave the pass
 SORTED_BATCHES: Final = 16  # the questions of this many batches are sorted by length together
 
 
@@ -46,10 +46,10 @@ class AnswerSettings:
     Attributes:
         seed: Seed of the order of questions and of sampling.
         layers: Layers whose outputs are stored, counted from 1.
-        rows: Answers per batch.
-        answer: The largest number of tokens in an answer.
-        question: The largest number of tokens in a question; longer ones are skipped.
-        temperatures: Used for one answer after another, starting over after the last.
+        rows: Number of answers per batch.
+        answer: Maximum number of tokens in an answer.
+        question: Maximum number of tokens in a question; longer ones are skipped.
+        temperatures: Temperatures, used in turn for successive answers.
     """
 
     seed: int
@@ -73,8 +73,8 @@ def write_answers(
         target: The target.
         questions: The questions.
         settings: How answers are generated.
-        folder: Folder of the shards; a partly filled one is continued.
-        tokens: Tokens to write.
+        folder: Folder of the shards; existing shards are kept.
+        tokens: Number of tokens to write.
 
     Raises:
         ValueError: If the folder has shards that were written with other settings.
@@ -102,9 +102,10 @@ def _as_json(settings: AnswerSettings) -> dict[str, object]:
 
 
 def order_batches(questions: Sequence[Question], settings: AnswerSettings) -> list[list[Question]]:
-    """Group the questions in batches: the held-out ones first, the others in a shuffled order.
+    """Group questions into batches: held-out ones first, the others in a shuffled order.
 
-    Questions of a batch have similar lengths, and either all have a text or none does.
+    The questions of a batch have similar lengths. Either all or none of them have a text; for those
+    without, the target generates the question.
     """
     rng = np.random.default_rng([settings.seed, 1])
     mixed = [questions[int(i)] for i in rng.permutation(len(questions))]
@@ -159,7 +160,7 @@ def _encode(target: Target, text: str, settings: AnswerSettings) -> list[int] | 
 def _own_questions(
     target: Target, batch: Sequence[Question], settings: AnswerSettings, generator: torch.Generator
 ) -> list[Question]:
-    """Let the target make up questions by continuing an empty user turn (Magpie, 2406.08464)."""
+    """Let the target generate questions by continuing an empty user turn (Magpie, 2406.08464)."""
     blank = [question for question in batch if not question.text]
     if not blank:
         return []
@@ -195,7 +196,7 @@ def _continue(
     settings: AnswerSettings,
     generator: torch.Generator,
 ) -> list[Answer]:
-    """Continue each prompt until it ends. The caller fills in the domains."""
+    """Continue each prompt until it ends; the caller fills in the domains."""
     decoder = BatchedDecoder(target.model, settings.layers, prompts, settings.answer)
     batch_texts, output = GenerationBatch(prompts, temperatures, settings.answer), decoder.read()
     ends = torch.tensor(target.eos, device=target.device)

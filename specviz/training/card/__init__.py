@@ -1,6 +1,6 @@
-"""Model cards, generated from manifests and measurements: what their sections read, and tables.
+"""Data and tables for model cards, which are generated from manifests and measurements.
 
-Measurements of other weights than those in the folder are refused.
+Measurements that were made with other weights than those in the folder are refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MEASURE_HINT: Final = "run `python -m specviz train measure`"
 
 
 class StaleMeasurements(ValueError):
-    """Measurements belong to other weights. The message says which, and what to do."""
+    """Raised if measurements belong to other weights; the message says which, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Models:
         folder: The folder.
         manifests: Manifests by stage.
         measured: Contents of measured.json; None if there is none.
-        peers: Contents of peers.json, vLLM's results with the weights; None if never tested.
+        peers: Contents of peers.json, vLLM's results with the weights; None if not tested.
     """
 
     folder: Path
@@ -90,7 +90,7 @@ def read_measured(folder: Path) -> dict[str, Any] | None:
 
 
 def read_peers(folder: Path) -> dict[str, Any] | None:
-    """Read vLLM's results with the weights in `folder`; None if they were never tested.
+    """Read vLLM's results with the weights in `folder`; None if they were not tested.
 
     Raises:
         StaleMeasurements: If the results belong to other weights.
@@ -108,7 +108,7 @@ def read_peers(folder: Path) -> dict[str, Any] | None:
 
 
 def _weights_of(drafter: str) -> str:
-    """Return the name of the folder with a drafter's weights: EAGLE-2 uses EAGLE's."""
+    """Return the name of the folder with a drafter's weights; EAGLE-2 uses those of EAGLE."""
     entry = find(drafter, "drafter")
     return drafter if entry is None or entry.folder is None else Path(entry.folder).name
 
@@ -139,7 +139,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def percents(values: Sequence[float | None] | None, counts: Sequence[int], least: int) -> str:
-    """Format shares as "90 · 75", in percent; a dash for a share of fewer than `least` cases."""
+    """Format shares as "90 · 75", in percent; a dash if a share has fewer than `least` cases."""
     shown = [
         "–" if value is None or count < least else f"{value:.0%}".rstrip("%")
         for value, count in zip(values or [], counts, strict=True)

@@ -1,7 +1,7 @@
-"""The card's sections about drafting: training of the heads, measurements, and agreement with vLLM.
+"""Sections of the card about drafting: training, measurements, and comparison with vLLM.
 
 Every number comes from a manifest, from measured.json or from peers.json (written by
-`tests/peers/vllm_accepted.py`), and is shown with what it was measured on.
+`tests/peers/vllm_accepted.py`), and is shown with the models and prompts that were used.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from specviz.training.card import (
 )
 from specviz.training.export import SHARED
 
-MIN_JUDGED: Final = 10  # judged guesses; a share of fewer is not shown
-SHOWN_DEPTHS: Final = 6  # most depths shown
+MIN_JUDGED: Final = 10  # minimum number of judged guesses to show a share
+SHOWN_DEPTHS: Final = 6  # maximum number of depths shown
 TEXT_MEANS: Final = (
     "ratio_to_plain",
     "tokens_per_pass",
-)  # averaged over equal amounts of text
+)  # columns that are averaged over equal amounts of text
 MEANS: Final = (
     "Speed-up and tokens per pass are harmonic means, for equal amounts of text from each domain; "
     "everything else is averaged over the domains."
@@ -114,7 +114,7 @@ def measured_sections(models: Models) -> str:
 
 
 def section_of(facts: dict[str, Any]) -> str:
-    """Return the section of measurements on a target other than the house target."""
+    """Return the section of measurements on a target other than House."""
     about = f"## Measured\n\n{_measured_setup(facts)}\n\n{_definitions(facts)}"
     return "\n\n".join([about, *tables(facts), *_public(facts.get("public"))])
 
@@ -144,7 +144,7 @@ def _public(facts: dict[str, Any] | None) -> Iterator[str]:
 
 
 def tables(facts: dict[str, Any]) -> list[str]:
-    """Return an overview, and one table per domain and temperature."""
+    """Return the tables: an overview, and one table per domain and temperature."""
     return [_overview(facts), *_domains(facts)]
 
 
@@ -209,7 +209,7 @@ def _overview(facts: dict[str, Any]) -> str:
 
 
 def _memory_by_drafter(facts: dict[str, Any]) -> dict[str, int]:
-    """Return, by drafter, the most bytes held in memory; empty if that was not measured."""
+    """Return the most bytes that each drafter used in memory; empty if this was not measured."""
     found: dict[str, int] = {}
     for row in facts["rows"]:
         if row.get("held_bytes") is not None:
@@ -244,7 +244,7 @@ def _domains(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _reliability(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield a section on predicted and observed acceptance, if a drafter predicts it."""
+    """Yield a section on predicted and observed acceptance, if a drafter predicts acceptance."""
     groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for row in facts["rows"]:
         if row.get("reliability"):
@@ -272,7 +272,7 @@ def _reliability(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def pool_reliability(several: Iterable[list[list[float]]]) -> list[list[float]]:
-    """Add up reliability by interval; each item is [guesses, mean prediction, share accepted]."""
+    """Sum reliability by interval; each item is [guesses, mean prediction, share accepted]."""
     found: dict[int, list[float]] = {}
     for count, mean, kept in chain.from_iterable(several):
         old = found.setdefault(min(int(mean * BINS), BINS - 1), [0.0, 0.0, 0.0])
@@ -308,7 +308,7 @@ def _same_budget(facts: dict[str, Any]) -> str:
 
 
 def _means(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield means over domains, then the tokens per pass of each domain."""
+    """Yield means over domains, then the tokens per pass in each domain."""
     for what, digits in (("guesses_per_round", 1), ("alpha", 2), ("tokens_per_pass", 2)):
         yield _mean(rows, what, digits)
     yield from (number(row["tokens_per_pass"]) for row in rows)
@@ -377,7 +377,7 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _accepted_counts(row: dict[str, Any]) -> str:
-    """Format the accepted counts by position, once if both are equal."""
+    """Format the accepted counts by position; only once if both programs have the same."""
     counts_by_side = {
         program: f"{' · '.join(map(str, counts))} of {row['rounds'][program]:,}"
         for program, counts in row["by_position"].items()
@@ -388,7 +388,7 @@ def _accepted_counts(row: dict[str, Any]) -> str:
 
 
 def _note(row: dict[str, Any]) -> str:
-    """Explain why vLLM cannot use a folder unchanged, and why guesses differ."""
+    """Return why vLLM cannot use a folder unchanged, and why guesses differ."""
     parts = [f"- `{row['drafter']}`:"]
     if row["why_not"]:
         parts += [row["why_not"], f"vLLM's message: {row['said']}"]

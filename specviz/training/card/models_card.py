@@ -1,7 +1,7 @@
 """Generates `README.md` of the models folder from manifests and measurements.
 
 Every number on the card comes from a manifest, a checkpoint's config, the catalogue or
-measured.json. Nobody edits the card by hand.
+measured.json. The card is never edited by hand.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _exits(models: Models) -> str:
 
 
 def differences(models: Models) -> str:
-    """List, by drafter, the differences from the papers."""
+    """Return, for each drafter, the differences from its paper."""
     found = (find(name, "drafter") for name in drafter_names("house", None))
     lines = [f"- `{entry.name}`: {difference_text(entry)}" for entry in found if entry]
     return "## What differs from the papers\n\n" + FROZEN_NOTE + "\n\n" + "\n".join(lines)
@@ -262,7 +262,7 @@ def difference_text(entry: Entry) -> str:
 
 
 def guess_count(entry: Entry) -> int:
-    """Return the size of a drafter's default draft."""
+    """Return the number of guesses in a drafter's default draft."""
     settings, reads = with_defaults(entry.name, {}), entry.reads
     if "rank_paths" in reads and settings["rank_paths"]:
         return len(settings["rank_paths"])
@@ -271,7 +271,7 @@ def guess_count(entry: Entry) -> int:
     gamma = settings["gamma"]
     siblings = settings["siblings"] if "siblings" in reads else []
     widths = [*siblings, *[1] * gamma][:gamma]
-    if entry.name == "eagle":  # each better sibling on a path costs one child
+    if entry.name == "eagle":  # each better sibling on a path reduces the number of children by one
         return len(eagle_paths(widths))
     return sum(prod(widths[:depth]) for depth in range(1, gamma + 1))
 

@@ -1,6 +1,6 @@
-"""Generates the README.md of a head that was trained for another target than the house target.
+"""Generates the README.md of a head that was trained for a target other than House.
 
-Measurements of other weights than those in the folder are refused.
+Measurements that were made with other weights than those in the folder are refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from specviz.training.card import StaleMeasurements, megabytes, table
 from specviz.training.card.measured import NOT_YET, section_of
 from specviz.training.export import read_manifest
 
-WEIGHT_NOTES: Final = {  # by target, which weights the hashes belong to
+WEIGHT_NOTES: Final = {  # for each target, to which weights the hashes belong
     "smollm2": "The first is SmolLM2-135M-Instruct rounded to 4 bits (Q4_1, a GGUF file), on which "
     "the head was trained and measured. The second is the original weights, by their published "
     "hash; the head was never tried on them.",
@@ -43,7 +43,7 @@ def single_head_card(folder: Path) -> str:
 
     Raises:
         FileNotFoundError: If the head is not finished.
-        ValueError: If the catalogue lacks it.
+        ValueError: If the head is not in the catalogue.
         StaleMeasurements: If its measurements belong to other weights.
     """
     home = folder.resolve()
@@ -152,7 +152,7 @@ def _agreement(facts: dict[str, Any]) -> str:
 
 
 def _limits(name: str, numbers: dict[str, Any]) -> str:
-    """Say in which domains the head gains time, and what a round costs."""
+    """Return in which domains the head saves time, and what a round costs."""
 
     def words(domains: list[str]) -> str:
         return ", ".join(domains) or "none"
@@ -195,6 +195,6 @@ def _commands(name: str, target: str, folder: Path, numbers: dict[str, Any] | No
 
 
 def _accepted_hashes(folder: Path) -> tuple[str, ...]:
-    """Return the hashes of the accepted weights; the first are those that it was trained on."""
+    """Return the hashes of the weights that the head accepts; the first is that of its training."""
     found = made_for(folder)
     return (found,) if isinstance(found, str) else found or ()

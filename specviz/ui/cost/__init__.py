@@ -1,1 +1,1 @@
-"""The Cost tab: when drafting pays, by formula, by roofline and by measurement."""
+"""The Cost tab: when drafting saves time, by formula, by roofline and by measurement."""

@@ -1,4 +1,4 @@
-"""The Learn tab: a list of lessons, and the panel that leads through one on every tab."""
+"""The Learn tab: a list of lessons, and the panel that shows a lesson beside every tab."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAME: Final = "sv-learn"
 
 
 class Config(TypedDict):
-    """What the list starts with."""
+    """Initial data of the list."""
 
     lessons: list[LessonTitle]
 
@@ -25,10 +25,10 @@ def build(place: TabContext) -> None:
 
 
 def panel(place: TabContext) -> None:
-    """Build the panel, which is outside the tabs since a lesson opens any of them."""
+    """Build the panel, which is outside the tabs since a lesson can open each of them."""
     component("sv-lesson", "learn/panel", classes="")
 
 
 def answer(question: Mapping[str, Any]) -> Lesson:
-    """Answer the question for a lesson. Raises ValueError with a sentence if there is none."""
+    """Return a lesson. Raises ValueError with a sentence if there is no such lesson."""
     return lesson(str(question.get("lesson", "")))

@@ -1,7 +1,7 @@
-"""The article: one page that is read from top to bottom, with excerpts of recorded runs as figures.
+"""The article: one long page, in which excerpts of recorded runs are figures.
 
-Its file is written like a lesson (see `lessons`), with further keys for a figure: `show` (parts of
-the player), `height` in pixels and `caption`. It is sent as HTML of its own, without Gradio.
+Its file has the format of a lesson (see `lessons`), with further keys for a figure: `show` (parts
+of the player), `height` in pixels and `caption`. It is a separate HTML page, without Gradio.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def article() -> str:
 
 @cache
 def script() -> str:
-    """Return the article's own script, which is inside the page."""
+    """Return the article's own script, which is embedded in the page."""
     return SCRIPT_FILE.read_text(encoding="utf-8")
 
 
 def article_policy() -> dict[str, list[str]]:
-    """Return the content security policy of the article, which shows frames of this server."""
+    """Return the content security policy of the article, which allows frames of this server."""
     return {
         **{name: list(sources) for name, sources in NOTHING.items()},
         "script-src": [script_hash(script().encode())],
@@ -95,7 +95,7 @@ def _inline(paragraph: Paragraph) -> str:
 
 
 def _piece(piece: Any) -> str:
-    """Return a part of a paragraph as HTML. Text of models is escaped like all other."""
+    """Return a part of a paragraph as HTML; all texts, including those of models, are escaped."""
     if isinstance(piece, str):
         return escape(piece)
     if "n" in piece:

@@ -1,10 +1,10 @@
 """Lessons: Markdown files whose numbers are read from recorded runs.
 
 A lesson begins with front matter in TOML. Each step is a heading, a block of TOML that says what
-the page shows, and paragraphs of text. Text is a Jinja2 template: `{{ p }}` is the number that the
-page shows at the step, so a lesson contains no number of a run itself; what a text claims about its
-run is an expression, `holds`, which is checked when the lesson is read. `**bold**`, `*emphasis*`
-and `[links](https://...)` are the only markup.
+the page shows, and paragraphs of text. Text is a Jinja2 template: `{{ p }}` is replaced by the
+number that the page shows at this step, so the file contains no numbers of a run. What a text
+claims about its run is written as an expression, `holds`, which is checked when the lesson is read.
+`**bold**`, `*emphasis*` and `[links](https://...)` are the only markup.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Prediction(TypedDict):
 
     Attributes:
         options: The possible answers.
-        answer: Index of the right one.
-        why: Shown with the answer.
-        then: Where the page moves with the answer.
+        answer: Index of the correct answer.
+        why: Explanation that is shown with the answer.
+        then: Step to which the page moves when it shows the answer.
     """
 
     ask: Paragraph
@@ -79,7 +79,7 @@ class Prediction(TypedDict):
 
 
 class SandboxState(TypedDict):
-    """What the sandbox of Lossless? shows: a preset with its rule."""
+    """What the sandbox of the tab Lossless? shows: a preset with its rule."""
 
     preset: str
     words: list[list[Piece]]
@@ -91,12 +91,12 @@ class SandboxState(TypedDict):
 
 
 class PipelineRound(TypedDict):
-    """A round as a branch predictor's work.
+    """A round, compared with the work of a branch predictor.
 
     Attributes:
-        drafted: Guesses.
-        accepted: Accepted guesses.
-        next: Guesses of the next round; None after the last one.
+        drafted: Number of guesses.
+        accepted: Number of accepted guesses.
+        next: Number of guesses in the next round; None after the last one.
     """
 
     number: int
@@ -110,7 +110,7 @@ class Figure(TypedDict):
 
     Attributes:
         show: Parts of the player.
-        height: In pixels.
+        height: Height in pixels.
     """
 
     show: list[str]
@@ -122,13 +122,13 @@ class LessonStep(TypedDict):
     """One step of a lesson.
 
     Attributes:
-        tab: The tab that it opens.
-        place: Where the run is moved.
-        look: The selector of what it is about.
-        sandbox: What the sandbox of Lossless? shows.
-        rounds: Of the run, for a processor's pipeline beside it.
+        tab: The tab that the step opens.
+        place: The step of the run that is shown.
+        look: CSS selector of the element that is highlighted.
+        sandbox: What the sandbox of the tab Lossless? shows.
+        rounds: Rounds of the run, to compare them with a processor's pipeline.
         attempt: Something to try on the page.
-        figure: Of the article only.
+        figure: An excerpt of the player; only in the article.
     """
 
     title: str
@@ -144,7 +144,7 @@ class LessonStep(TypedDict):
 
 
 class LessonTitle(TypedDict):
-    """What the list of lessons shows of one."""
+    """An entry in the list of lessons."""
 
     id: str
     title: str
@@ -153,7 +153,11 @@ class LessonTitle(TypedDict):
 
 
 class Lesson(LessonTitle):
-    """A whole lesson. next: the id of the one after it; "" after the last."""
+    """A whole lesson.
+
+    Attributes:
+        next: Id of the next lesson; "" after the last.
+    """
 
     next: str
     steps: list[LessonStep]
@@ -161,11 +165,11 @@ class Lesson(LessonTitle):
 
 
 class BadLesson(ValueError):
-    """A lesson that cannot be read; says which and why."""
+    """Raised if a lesson cannot be read; says which lesson and why."""
 
 
 def titles() -> list[LessonTitle]:
-    """Return the titles of all lessons, in the order of their files' names."""
+    """Return the titles of all lessons, sorted by file name."""
     found = []
     for file in sorted(FOLDER.glob("*.md")):
         head, _ = _front_matter(file)
@@ -190,7 +194,11 @@ def lesson(name: str) -> Lesson:
 
 
 def read(file: Path) -> Lesson:
-    """Read a file and fill in its numbers. Raises BadLesson if something that it names is gone."""
+    """Read a file and fill in its numbers.
+
+    Raises:
+        BadLesson: If something that the lesson needs is missing.
+    """
     head, text = _front_matter(file)
     _, *parts = HEADING.split(text)
     trace = str(head.get("trace", ""))
@@ -227,7 +235,7 @@ def _title(file: Path, head: Mapping[str, Any]) -> LessonTitle:
 
 
 def _step(title: str, body: str, trace: str) -> LessonStep:
-    """Read one step. trace: of the lesson, which a step may change."""
+    """Read one step; `trace` is the lesson's run, which a step can replace by another."""
     found = SCREEN.match(body)
     screen: dict[str, Any] = tomllib.loads(found.group(1)) if found else {}
     text = body[found.end() :] if found else body
@@ -268,7 +276,7 @@ def _values(trace: str, place: Place | None) -> Values:
 
 
 def _check(claim: str | None, values: Mapping[str, Any]) -> None:
-    """Raise ValueError unless a step's claim about its run holds. claim: a Jinja2 expression."""
+    """Raise ValueError unless a step's claim about its run, a Jinja2 expression, is true."""
     if claim and not evaluate(claim, values):
         raise ValueError(f"its run does not satisfy {claim!r}")
 
@@ -291,13 +299,13 @@ def _prediction(asked: Mapping[str, Any], trace: str, place: Place | None) -> Pr
 
 
 def _plain(part: Any) -> Inline:
-    """Return a number as text: its colour would give the answer away."""
+    """Return a number as plain text, since its colour would reveal the answer."""
     number: Inline = part["n"] if isinstance(part, dict) and "n" in part else part
     return number
 
 
 def _place(written: str | None, trace: str) -> Place | None:
-    """Read a place such as "1 judge-5". Raises ValueError if the run has no such step."""
+    """Parse a step such as "1 judge-5". Raises ValueError if the run has no such step."""
     if written is None:
         return None
     number, _, step = written.partition(" ")
@@ -320,7 +328,7 @@ def _sandbox(name: str) -> SandboxState:
 
 
 def _pipeline(trace: Trace) -> list[PipelineRound]:
-    """Return the rounds of a run without the first, which drafts nothing."""
+    """Return the rounds of a run, without the first one, which drafts nothing."""
     played = [(each, each.proposed) for each in trace.rounds if each.proposed and each.number]
     drafted = [len(proposed.guesses) for _, proposed in played]
     return [
@@ -340,7 +348,7 @@ def _paragraphs(text: str, values: Mapping[str, Any]) -> list[Paragraph]:
 
 
 def inline(text: str, values: Mapping[str, Any] | None = None) -> Paragraph:
-    """Render one paragraph: its numbers and tokens, then bold, emphasis and links."""
+    """Render one paragraph: numbers and tokens first, then bold, emphasis and links."""
     found: Paragraph = []
     for part in render_text(text, values or {}):
         found.extend(_marked_up(part) if isinstance(part, str) else [part])
@@ -348,7 +356,7 @@ def inline(text: str, values: Mapping[str, Any] | None = None) -> Paragraph:
 
 
 def _marked_up(text: str) -> list[Inline]:
-    """Split text at its markup."""
+    """Split text at its markup, into plain text and marked parts."""
     found: list[Inline] = []
     end = 0
     for match in MARKUP.finditer(text):

@@ -1,6 +1,6 @@
-"""The numbers and tokens that a lesson's text can name, all read from a recorded run or computed.
+"""The numbers and tokens that a lesson can use, read from a recorded run or computed.
 
-They are formatted as the page shows them: numbers of a step are those of its sentence.
+They are formatted as on the page; the numbers of a step are those in its sentence.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from specviz.ui.step import recorded
 
 @cache
 def read_trace(name: str) -> Trace:
-    """Read a recorded run once."""
+    """Read a recorded run; the result is cached."""
     return recorded.trace(name)
 
 
@@ -40,7 +40,7 @@ def find_frame(trace: str, number: int, step: str) -> Mapping[str, Any]:
 
 
 def find_preset(name: str) -> sandbox.Preset:
-    """Return a preset of the sandbox. Raises ValueError if it has none of this name."""
+    """Return a preset of the sandbox. Raises ValueError if there is none with this name."""
     for preset in sandbox.PRESETS:
         if preset["name"] == name:
             return preset
@@ -59,12 +59,12 @@ class Run:
 
     @property
     def tokens(self) -> int:
-        """New tokens."""
+        """Number of new tokens."""
         return int(self.numbers["tokens"])
 
     @property
     def passes(self) -> int:
-        """Target passes."""
+        """Number of target passes."""
         return int(self.numbers["target_passes"])
 
     @property
@@ -91,15 +91,15 @@ class Run:
         return format_seconds(later[len(later) // 2])
 
     def positions(self, number: int) -> int:
-        """Positions that a round's target pass computed: its guesses and the last token."""
+        """Return how many positions a round's target pass computed, including the last token."""
         return len(self._round(number).scored.p) + 1
 
     def scored(self, number: int) -> str:
-        """The time of a round's target pass."""
+        """Return the time of a round's target pass."""
         return format_seconds(self._round(number).scored.seconds)
 
     def setting(self, name: str) -> Any:
-        """A setting of the run."""
+        """Return a setting of the run."""
         return read_trace(self.name).header.settings[name]
 
     def _round(self, number: int) -> Any:
@@ -118,11 +118,11 @@ class Run:
 
 
 class Values(Mapping[str, Any]):
-    """What a lesson's text can name: the numbers at its step, of its run and of exact computations.
+    """What a lesson's text can use: numbers of its step, of its run, and of computations.
 
-    `p`, `q`, `u`, `threshold` and `residual` are the first such number in the page's sentence at
-    the step, `token` is the first token in it, and `tokens` are all. `row("the")` is a row of the
-    step's table.
+    `p`, `q`, `u`, `threshold` and `residual` are the first numbers of these kinds in the page's
+    sentence at the step, `token` is the first token in it, and `tokens` are all its tokens.
+    `row("the")` is a row of the step's table.
     """
 
     def __init__(self, trace: str, place: tuple[int, str] | None) -> None:
@@ -153,7 +153,7 @@ class Values(Mapping[str, Any]):
         return len(self._known)
 
     def _row(self, token: str) -> Mapping[str, str]:
-        """Return p, q and what p has above q of a token in the table of the step."""
+        """Return p, q and the part of p above q of a token in the step's table."""
         assert self._place is not None
         table = find_frame(self._trace, *self._place)["panel"]["table"]
         rows = {flat(row["w"]).strip(" ␣"): row["t"] for row in table["rows"] if "w" in row}
@@ -166,7 +166,7 @@ class Values(Mapping[str, Any]):
 
 
 def _sentence(trace: str, number: int, step: str) -> dict[str, Any]:
-    """Return the numbers and the token of the page's sentence at a step."""
+    """Return the numbers and the tokens of the page's sentence at a step."""
     parts: Sequence[Any] = find_frame(trace, number, step)["caption"]["parts"]
     said: dict[str, Any] = {}
     for part in parts:
@@ -181,7 +181,7 @@ def _sentence(trace: str, number: int, step: str) -> dict[str, Any]:
 
 
 def _overlap(name: str) -> float:
-    """Return Σ min(p, q) of a preset: the probability of acceptance."""
+    """Return Σ min(p, q) of a preset, which is the probability of acceptance."""
     preset = find_preset(name)
     return sum(map(min, preset["p"], preset["q"]))
 

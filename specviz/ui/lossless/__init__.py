@@ -1,1 +1,1 @@
-"""The Lossless? tab: a sandbox, published rules, and a real run put to the test."""
+"""The Lossless? tab: a sandbox, published rules, and tests of a real run."""

@@ -1,6 +1,7 @@
 """The Models tab: the list, downloading a model, and using it on Step.
 
-Only an app that lets visitors name any model downloads for them."""
+Models are downloaded only if the app allows visitors to use any model.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +25,26 @@ from specviz.ui.stream import ErrorLine, StateLine, Stream, line
 from specviz.ui.task import JobContext, Task
 
 NAME: Final = "sv-models"
-OFTEN: Final = 0.5  # seconds between two lines of a download, which are all kept
+OFTEN: Final = 0.5  # seconds between two lines of a download; all lines are kept
 OURS: Final = "window.specviz.models"
 
 
 class Config(TypedDict):
-    """What the tab starts with; any: whether this app downloads models."""
+    """Initial data of the tab.
+
+    Attributes:
+        any: Whether this app downloads models.
+    """
 
     any: bool
 
 
 class ProgressLine(TypedDict):
-    """Bytes of a download; of: 0 if unknown."""
+    """Number of bytes downloaded so far.
+
+    Attributes:
+        of: Total bytes; 0 if unknown.
+    """
 
     kind: Literal["progress"]
     id: str
@@ -55,13 +64,13 @@ Line = ProgressLine | StepLine | StateLine | ErrorLine
 
 
 def build(place: TabContext, fields: Mapping[str, Any]) -> None:
-    """Build the tab and wire its events.
+    """Build the tab and connect its events.
 
     Args:
         place: The page.
         fields: Components of Step's form by name; empty if the form could not be built.
     """
-    fetchable()  # raises if a list of models is broken, and the tab then says which
+    fetchable()  # raises an exception if a list of models is broken; the tab then shows which
     config: Config = {"any": place.any_model}
     view = component(NAME, "models/models", config)
     place.questions.add("models", partial(answer, place.any_model, place.runs.machine))
@@ -73,7 +82,7 @@ def build(place: TabContext, fields: Mapping[str, Any]) -> None:
 
 
 def _wire_use(fields: dict[str, Any]) -> None:
-    """Put a row's name into Step's field; a drafter for another target is then replaced."""
+    """Let a row's button fill a model into Step's form; a drafter that does not fit is replaced."""
     use = gr.Button("Use on Step", elem_id=f"{NAME}-use", elem_classes="sv-hidden")
     chosen = use.click(None, None, fields["target"], js=f"() => {OURS}.chosen()", **PRIVATE)
     suit(fields, chosen.then, prefer_own=True)
@@ -101,7 +110,7 @@ def download(name: str, context: JobContext) -> Iterator[str]:
 
 
 class Progress:
-    """Lines on a download: bytes at most every OFTEN seconds, and sentences at once."""
+    """Progress lines of a download: bytes at most every OFTEN seconds, and sentences at once."""
 
     def __init__(self, nonce: str) -> None:
         self.lines = SimpleQueue[str]()
@@ -122,7 +131,7 @@ class Progress:
         self._put({"kind": "progress", "id": self._nonce, "done": done, "of": whole})
 
     def say(self, sentence: str) -> None:
-        """Add a step, such as a source that is tried."""
+        """Add a line about a step, such as a source that is tried."""
         self._put({"kind": "step", "id": self._nonce, "sentence": sentence})
 
     def _put(self, found: ProgressLine | StepLine) -> None:

@@ -1,6 +1,6 @@
 """The rows of the Models tab: every model with weights, and the models in memory, as text.
 
-Facts that nobody has checked are marked as unknown. The browser only sets text.
+Facts that were not checked are marked as unknown. The browser shows everything as plain text.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from specviz.catalog.loading import LoadedModel
     from specviz.ui.task import Machine
 
-Listed = dict[str, Any]  # a row of `listing` or `public_rows`
+Listed = dict[str, Any]  # a row of `listing` or of `public_rows`
 
 
 class Facts(TypedDict):
-    """A model, in words.
+    """Facts about a model as text.
 
     Attributes:
-        runs: None if that is unknown before its files are here.
+        runs: Whether the model can be run; None if unknown because its files are not on this
+            machine.
         sources: URLs of the pages with these facts.
     """
 
@@ -45,10 +46,10 @@ class Facts(TypedDict):
 
 
 class Row(Facts):
-    """A model with what the page offers.
+    """A model, and what the page offers for it.
 
     Attributes:
-        fits: Whether it fits in memory, a drafter with its target; None if unknown.
+        fits: Whether it fits in memory (a drafter together with its target); None if unknown.
     """
 
     fetch: bool
@@ -60,7 +61,7 @@ class Loaded(TypedDict):
     """A model in memory.
 
     Attributes:
-        memory: All that it takes there.
+        memory: Total memory that it uses.
         file: The size of its weight files.
         packed: The packed copies in `memory`; "" if there are none.
     """
@@ -73,11 +74,11 @@ class Loaded(TypedDict):
 
 
 class Answer(TypedDict):
-    """The list.
+    """The list of models.
 
     Attributes:
         bare: Drafters that need no weights.
-        free: Memory that is free or would be released; "" if unknown.
+        free: Memory that is free, or used by models that would be unloaded; "" if unknown.
     """
 
     rows: list[Row]
@@ -96,7 +97,7 @@ def answer(any_model: bool, machine: Machine, data: Mapping[str, Any]) -> Answer
     Args:
         any_model: Whether visitors may download models.
         machine: The device and dtype of live runs.
-        data: The question, which says nothing.
+        data: The question, which is ignored.
     """
     models = [*map(own, weighty()), *map(other, public_rows())]
     free = free_bytes(machine)
@@ -120,18 +121,18 @@ def answer(any_model: bool, machine: Machine, data: Mapping[str, Any]) -> Answer
 
 
 def usable(facts: Facts) -> bool:
-    """Whether a model is a target that is here and may run."""
+    """Return whether a model is a target on this machine that can be run."""
     return facts["kind"] == "target" and facts["here"] and facts["runs"] is not False
 
 
 def fetchable() -> set[str]:
-    """Return the names of models that can be downloaded and may run."""
+    """Return the names of models that can be downloaded and run."""
     own_names = {entry.name for entry in entries() if entry.sources}
     return own_names | {each.name for each in public_checkpoints() if each.runs is not False}
 
 
 def weighty() -> list[Listed]:
-    """Return the catalogue's rows with weights, one per folder."""
+    """Return the catalogue's entries that have weights, one per folder."""
     found: dict[str, Listed] = {}
     for row in listing():
         if row["folder"] or row["sources"]:
@@ -140,7 +141,7 @@ def weighty() -> list[Listed]:
 
 
 def own(row: Listed) -> Model:
-    """Describe a row of the catalogue."""
+    """Return the row of an entry of the catalogue."""
     entry = find(row["name"], row["kind"])
     held = row["memory_bytes"] or in_float32(entry)
     ships = entry is not None and shipped(entry)
@@ -166,7 +167,7 @@ def own(row: Listed) -> Model:
 
 
 def other(row: Listed) -> Model:
-    """Describe a public checkpoint."""
+    """Return the row of a public checkpoint."""
     gated = {True: "gated: requires consent on the Hub", False: "open", None: UNKNOWN}[row["gated"]]
     tried = row["verified"]["layout"]
     facts: Facts = {
@@ -196,15 +197,15 @@ def layout(row: Listed) -> str:
 
 
 def in_float32(entry: Entry | None) -> int | None:
-    """Return the bytes that a model's weights take in memory; None if they are not here."""
+    """Return the bytes that a model's weights use in memory; None if the files are not here."""
     place = None if entry is None else weights_path(entry)
     return None if place is None else size_in_float32(head_files(place))
 
 
 def free_bytes(machine: Machine) -> int | None:
-    """Return how many bytes of float32 weights would fit if all loaded models were unloaded.
+    """Return how many bytes of float32 weights fit in memory if loaded models are unloaded.
 
-    In half precision, twice as many do. None if the free memory is unknown.
+    Half-precision weights of twice this float32 size fit. None if the free memory is unknown.
     """
     from specviz.catalog.loading import loaded_models
     from specviz.models.devices import free_memory, pick_device, pick_dtype
@@ -221,7 +222,7 @@ def free_bytes(machine: Machine) -> int | None:
 
 
 def fits(own: int | None, target: int | None, free: int | None) -> bool | None:
-    """Return whether a model fits in memory, a drafter with its target; None if unknown.
+    """Return whether a model (a drafter with its target) fits in memory; None if unknown.
 
     Args:
         own: Bytes of the model.
@@ -236,12 +237,12 @@ def fits(own: int | None, target: int | None, free: int | None) -> bool | None:
 
 
 def shipped(entry: Entry) -> bool:
-    """Whether the weights ship with the app."""
+    """Return whether the weights ship with the app."""
     return entry.path is not None and entry.path.is_relative_to(ASSETS)
 
 
 def in_memory() -> list[Loaded]:
-    """Describe the loaded models."""
+    """Return the loaded models."""
     from specviz.catalog.loading import loaded_models
 
     return [
@@ -257,7 +258,7 @@ def in_memory() -> list[Loaded]:
 
 
 def where(model: LoadedModel) -> str:
-    """Say on which device and in which precision a model runs, and how a GGUF file rounded it."""
+    """Return on which device and in which precision a model runs, and a GGUF file's rounding."""
     place = f"{model.device}, {model.dtype.removeprefix('torch.')}"
     if not model.rounding:
         return place

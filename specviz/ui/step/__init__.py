@@ -1,1 +1,1 @@
-"""The Step tab: the form, the player, live runs between them."""
+"""The Step tab: a form, a player, and live runs."""

@@ -1,9 +1,9 @@
 """Reuse live runs: show a finished run from memory, or one in progress as it grows.
 
-So a class that requests the same run has it computed once. The key is the whole request (prompt,
-target, drafter, every setting, seed and coins), so visitors see only runs that they requested
-themselves. Only finished runs of models in the catalogue are kept: a folder's files may change, and
-so may a server.
+So if all students of a class request the same run, it is computed once. The key is the whole
+request (prompt, target, drafter, all settings, seed and coins), so visitors see only runs that they
+requested themselves. Only finished runs of models in the catalogue are kept, since the files in a
+folder, or a server, may change.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from specviz.ui.stream import STATE, Stream, line
 from specviz.ui.task import Task
 from specviz.ui.worker import Worker
 
-MOST: Final = 256  # runs
-BYTES: Final = 32 * 2**20  # of all of them, compressed
-PRESSED: Final = 1000  # visitors of one run who are remembered as having seen it from memory
+MOST: Final = 256  # maximum number of runs
+BYTES: Final = 32 * 2**20  # maximum total size of all runs, compressed
+PRESSED: Final = 1000  # how many visitors of one run are remembered as having seen it from memory
 SAME: Final = (
     "This exact run was made here {}, and is shown as it was measured then. "
     "Press Run live again for a new measurement."
@@ -46,9 +46,9 @@ class Kept:
     """A finished run.
 
     Attributes:
-        packed: Its lines, compressed, without those about waiting.
-        at: When it was kept, on the monotonic clock.
-        seen: Visitors who saw it from memory; their next request measures it again.
+        packed: Its lines, compressed, without status lines.
+        at: When it was stored, on the monotonic clock.
+        seen: Visitors who saw it from memory; if they request it again, it is measured again.
     """
 
     packed: bytes
@@ -63,27 +63,27 @@ class Kept:
 
 
 class Memory:
-    """The live runs of one server: those in progress, and finished ones by last use.
+    """The live runs of one server: active ones, and finished ones in the order of last use.
 
-    Everything here happens on the server's event loop.
+    All methods run on the server's event loop.
     """
 
     def __init__(self, most: int = MOST, size: int = BYTES) -> None:
         self._most, self._size = most, size
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._ongoing: dict[str, Stream] = {}
-        self._following: set[asyncio.Task[None]] = set()  # asyncio itself holds tasks weakly
+        self._following: set[asyncio.Task[None]] = set()  # asyncio keeps only weak references
 
     def __len__(self) -> int:
         return len(self._kept)
 
     @property
     def size(self) -> int:
-        """Total size of the kept runs in bytes."""
+        """Total size of the stored runs in bytes."""
         return sum(len(run.packed) for run in self._kept.values())
 
     def task(self, runs: Worker, wish: RunRequest, stream: Stream) -> Task | None:
-        """Return the task of a run; None if its lines come from memory or from another visitor."""
+        """Return the task of a run; None if its lines come from memory or from another run."""
         key = question(wish)
         kept = self._kept.get(key)
         if kept is not None and stream.visitor not in kept.seen:
@@ -105,14 +105,14 @@ class Memory:
         return shown(wish)
 
     def _learn(self, key: str, stream: Stream) -> None:
-        """Keep a run if it ended normally; nobody can watch it any more."""
+        """Store a run if it ended normally; it can no longer be followed."""
         if self._ongoing.get(key) is stream:
             del self._ongoing[key]
         if is_done(stream):
             self.keep(key, stream.lines)
 
     def keep(self, key: str, lines: list[str]) -> None:
-        """Keep a run from its own line on, without status lines; drop others if memory is full."""
+        """Store a run from its own line on, without status lines; drop others if memory is full."""
         own = [each for each in lines if not each.startswith(STATE)]
         if not (own and own[0].startswith('{"kind":"run"')):
             return
@@ -122,12 +122,12 @@ class Memory:
             self._kept.popitem(last=False)
 
     async def _follow(self, other: Stream, runs: Worker, wish: RunRequest, stream: Stream) -> None:
-        """Copy another visitor's run; if it ends early, this visitor's own run follows."""
+        """Copy another visitor's run; if that one ends early, run this visitor's request."""
         copying = asyncio.create_task(copy(other, stream))
         stream.on_stop(copying.cancel)
         await asyncio.wait({copying})
         if kept := self._kept.get(question(wish)):
-            kept.saw(stream.visitor)  # the next time, this visitor wants a measurement
+            kept.saw(stream.visitor)  # the next time, this visitor wants a new measurement
         if stream.stopped:
             stream.end("stopped")
         elif is_done(other):
@@ -140,7 +140,7 @@ class Memory:
 
 
 def show(kept: Kept, stream: Stream) -> None:
-    """Send a kept run."""
+    """Send a stored run."""
     first, _, rest = decompress(kept.packed).decode().partition("\n")
     run: dict[str, Any] = json.loads(first)
     again = SAME.format(ago(monotonic() - kept.at))
@@ -150,20 +150,20 @@ def show(kept: Kept, stream: Stream) -> None:
 
 
 def is_done(stream: Stream) -> bool:
-    """Whether a run ended normally."""
+    """Return whether a run ended normally."""
     last = stream.lines[-1] if stream.over else ""
     return last.startswith(STATE) and '"state":"done"' in last
 
 
 async def copy(other: Stream, stream: Stream) -> None:
-    """Copy the lines of another visitor's run, without how it ended."""
+    """Copy the lines of another visitor's run, except the last, which says how it ended."""
     with other.reading():
         async for batch in other.read():
             stream.write("".join(for_another(each, stream.nonce) for each in batch))
 
 
 def for_another(text: str, nonce: str) -> str:
-    """Rewrite a line of one visitor's run for another, with its newline; empty for the last."""
+    """Rewrite a line of one visitor's run for another, with newline; empty for the last line."""
     if text.startswith('{"kind":"error"'):
         return ""
     if not text.startswith((STATE, '{"kind":"run"')):
@@ -176,7 +176,7 @@ def for_another(text: str, nonce: str) -> str:
 
 
 def question(wish: RunRequest) -> str:
-    """The key of a request: all that determines the run; empty if it must not be kept."""
+    """Return the key of a request, all that determines the run; empty if it must not be kept."""
     try:
         wish.allowed(any_model=False)
     except BadSettings:

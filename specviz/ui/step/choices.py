@@ -1,6 +1,6 @@
-"""The filled-in form, turned into a request. Fields are bound by the names of their settings.
+"""Convert the values of the form to a request. Fields have the names of their settings.
 
-`hint` is the notice about a prompt that is unlike the text House was trained on.
+`hint` returns the notice about a prompt that is unlike the text that House was trained on.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ if TYPE_CHECKING:
     from specviz.models.target import Target
 
 
-GROUPS: tuple[Group, ...] = ("drafting", "sampling", "run", "prompt")  # in the drawer's order
+GROUPS: tuple[Group, ...] = ("drafting", "sampling", "run", "prompt")  # in the order of the drawer
 
 
 class Field(TypedDict):
-    """A field of the form, for the player's script that fills the form in."""
+    """A field of the form, for the script that fills in the form."""
 
     name: str
     kind: str
 
 
 def rows() -> list[SettingSpec]:
-    """The settings that the form has, in the drawer's order."""
+    """Return the settings in the form, in the order of the drawer."""
     return [row for group in GROUPS for row in page_fields(group)]
 
 
 def names() -> list[str]:
-    """The names of the form's fields, in order, without those for a visitor's own models."""
+    """Return the names of the form's fields in order, except those for a visitor's own models."""
     return ["prompt", "target", "method", *(row.name for row in rows())]
 
 
 def config() -> list[Field]:
-    """All fields, in order."""
+    """Return all fields in order."""
     kinds = {row.name: row.kind.name for row in rows()}
     return [{"name": name, "kind": kinds.get(name, "text")} for name in names()]
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """One filled-in form.
+    """The values of the form.
 
     Attributes:
         prompt: The prompt.
         method: The drafter's name in the catalogue.
-        filled: Each setting's field as the page has it, by name.
-        target: The target's name in the catalogue, or what a visitor typed.
-        drafter: A draft model that a visitor typed; empty for House's own.
+        filled: Each setting's value in the form, by name.
+        target: The target's name in the catalogue, or as typed by a visitor.
+        drafter: A draft model, as typed by a visitor; empty for House's own.
     """
 
     prompt: str
@@ -90,12 +90,12 @@ class Choices:
     def models(self) -> tuple[str, str]:
         """The names of the target and the drafter."""
         typed = self.drafter.strip()
-        own = typed if self.method == USUAL else ""  # a named model drafts as a draft model
+        own = typed if self.method == USUAL else ""  # a typed model is used as a draft model
         return self.target.strip() or HOUSE, own or self.method
 
 
 def read_turns(target: str, filled: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the chat settings; none for House, which has no template and hides these fields."""
+    """Read the chat settings; none for House, which has no chat template and hides these fields."""
     return {} if target in ("", HOUSE) else read("prompt", filled)
 
 
@@ -104,7 +104,7 @@ def read(group: Group, filled: Mapping[str, Any]) -> dict[str, Any]:
     return {row.name: row.parse(filled[row.name]) for row in page_fields(group)}
 
 
-USUAL_BITS: Final = 4.9  # bits per token; no prompt that ships needs more (checked by a test)
+USUAL_BITS: Final = 4.9  # in bits per token; no shipped prompt has more, which a test checks
 HINT: Final = (
     "This prompt is unlike the text House was trained on: House finds it harder to predict than "
     "the examples ({:.1f} bits per token, against at most {:.1f}). "
@@ -121,7 +121,7 @@ class HintLine(TypedDict):
 
 
 def hint(target: Target, prompt: str) -> str | None:
-    """The sentence, or None if the prompt is like the examples. Takes one pass of the target."""
+    """Return the sentence, or None if the prompt is like the examples; runs the target once."""
     from specviz.models.prompt import bits_per_token
 
     bits = bits_per_token(target, target.encode(prompt, 0))

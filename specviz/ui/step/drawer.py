@@ -1,4 +1,4 @@
-"""The drawer: every setting of a run in groups; those that the drafter ignores are hidden."""
+"""The drawer with all settings of a run in groups; those that the drafter ignores are hidden."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ FITTED: Final = """(method, target) => {
 }"""
 
 
-# Fills in the default settings of a drafter that a visitor chooses; one chosen again keeps its own.
+# Fills in the default settings of the drafter that a visitor chooses; if it is the same as before,
+# nothing changes.
 SUITED: Final = """(method, ...filled) =>
   method === document.querySelector('#sv-drawer').dataset.method ? filled : (%s)[method]"""
 
 
-# Replaces a drafter made for another target by one that fits any.
+# Replaces a drafter made for another target by a drafter that fits any target.
 SUITABLE: Final = """(target, method, ...filled) => {
   const made = %s, suits = %s, own = %s, prefer = %s;
   const free = !(made[method] ?? null) && !(prefer && own[target]);
@@ -52,28 +53,28 @@ SUITABLE: Final = """(target, method, ...filled) => {
 }"""
 
 
-# Hides a setting that the chosen drafter ignores; Gradio must still be able to measure it.
+# Hides a setting that the chosen drafter ignores, but so that Gradio can still measure it.
 HIDDEN: Final = (
     "{ visibility: hidden; position: absolute !important; width: 200px; height: 0 !important; }"
 )
 
 
-# Shown in place of the chat settings if the target is House (`.sv-drawer[data-target]`).
+# Shown instead of the chat settings if the target is House (`.sv-drawer[data-target]`).
 BASE: Final = "House has no chat template: it only continues a text."
 
 
-LISTED: Final = "sv-drafters"  # the class of each list of the catalogue's drafters
+LISTED: Final = "sv-drafters"  # CSS class of each list of drafters
 TYPED: Final = "You can also type a folder, a GGUF file or a Hub id."
-FITS_ANY: Final = "ngram"  # the drafter for a target that has no trained drafters
+FITS_ANY: Final = "ngram"  # the drafter for a target without trained drafters
 
 
 def drafters() -> list[Entry]:
-    """The catalogue's drafters, in its order."""
+    """Return the catalogue's drafters, in its order."""
     return [entry for entry in entries() if entry.kind == "drafter"]
 
 
 def targets() -> list[Entry]:
-    """The catalogue's targets that can be chosen: House, others on this machine, and servers."""
+    """Return the targets that can be chosen: House, others on this machine, and servers."""
     known = [entry for entry in entries() if entry.kind == "target"]
     return [e for e in known if e.name == HOUSE or e.address or weights_path(e) is not None]
 
@@ -82,7 +83,7 @@ def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
     """Build every field of a run, by name, in the order of `choices.names`.
 
     Args:
-        first: The values at first.
+        first: The initial values.
         any_model: Whether the target may be a folder or a Hub id.
     """
     with group("Drafting", "sv-drafting"):
@@ -97,7 +98,7 @@ def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
 
 
 def chat(usual: Settings, elem_id: str) -> dict[str, Any]:
-    """Build the chat settings by name; for House a sentence is shown instead."""
+    """Build the chat settings by name; for House, a sentence is shown instead."""
     with group("Chat", elem_id, "sv-turns"):
         gr.HTML(f"<p>{BASE}</p>", elem_classes="sv-base")
         return boxes("prompt", usual)
@@ -127,7 +128,7 @@ def drafting(first: RunRequest) -> dict[str, Any]:
 
 
 def target_box(value: str, any_model: bool, elem_id: str) -> gr.Dropdown:
-    """Build the choice of a target; with any_model a folder or a Hub id may be typed."""
+    """Build the choice of a target; with `any_model`, a folder or a Hub id may be typed."""
     return gr.Dropdown(
         [(entry.title, entry.name) for entry in targets()],
         value=value,
@@ -141,7 +142,7 @@ def target_box(value: str, any_model: bool, elem_id: str) -> gr.Dropdown:
 
 
 def about_targets() -> Iterator[str]:
-    """Yield what to know about other targets than House: the size, or how to get it."""
+    """Yield a note on each target other than House: its size, or how to get it."""
     here = [entry.name for entry in targets()]
     for entry in entries():
         if entry.kind == "target" and entry.name != HOUSE:
@@ -153,12 +154,12 @@ def about_targets() -> Iterator[str]:
 
 
 def boxes(group: Group, chosen: Settings | Sampling, form: str = "sv") -> dict[str, Any]:
-    """Build the fields of a group by name, with their values. form: the prefix of their ids."""
+    """Build the fields of a group by name, with their values; ids start with `form`."""
     return {row.name: box(row, getattr(chosen, row.name), form) for row in page_fields(group)}
 
 
 def box(row: SettingSpec, value: Any, form: str = "sv") -> Any:
-    """Build a setting's field. Drafting settings have ids, by which they can be hidden."""
+    """Build the field of a setting. Drafting settings have ids, so that they can be hidden."""
     more: dict[str, Any] = {"label": row.label, "info": row.sentence}
     if row.group == "drafting":
         more["elem_id"] = elem_id(row, form)
@@ -184,14 +185,14 @@ def box(row: SettingSpec, value: Any, form: str = "sv") -> Any:
 
 
 def elem_id(row: SettingSpec, form: str = "sv") -> str:
-    """The id of a setting's field on the page."""
+    """Return the id of a setting's field on the page."""
     return f"{form}-{row.name.replace('_', '-')}"
 
 
 def css(box_id: str = "sv-drawer", form: str = "sv") -> str:
-    """The style that hides each setting that the chosen drafter does not read.
+    """Return the style that hides each setting that the chosen drafter does not read.
 
-    box_id: the element whose data attribute lists the settings read.
+    box_id: Id of the element whose data attribute lists the settings that are read.
     """
     ignored = [
         f"#{box_id}:not([data-reads~={row.name}]) #{elem_id(row, form)}"
@@ -202,9 +203,9 @@ def css(box_id: str = "sv-drawer", form: str = "sv") -> str:
 
 
 def fitting(box_id: str = "sv-drawer") -> str:
-    """The style that hides drafters made for another target than the chosen one.
+    """Return the style that hides drafters made for another target than the chosen one.
 
-    box_id: the element whose data attribute names the target.
+    box_id: Id of the element whose data attribute has the name of the target.
     """
     unfit = [
         f'#{box_id}[data-target="{target.name}"] .{LISTED} {LIST_ENTRY.format(at)}'
@@ -216,7 +217,7 @@ def fitting(box_id: str = "sv-drawer") -> str:
 
 
 def heads() -> str:
-    """The style with the group headings in lists of drafters."""
+    """Return the style with the group headings in lists of drafters."""
     return headings([f".{LISTED}"], [group_of(entry.name) for entry in drafters()])
 
 
@@ -227,7 +228,7 @@ def how() -> gr.HTML:
 
 
 def card(entry: Entry) -> str:
-    """A drafter's card: how it drafts, what it knows, what it costs, its papers."""
+    """Return a drafter's card: how it drafts, what it depends on, what it costs, its papers."""
     rows = [("How it drafts", entry.how), ("What it knows", entry.knows), ("Costs", entry.costs)]
     said = [(name, escape(text)) for name, text in rows]
     if entry.papers:
@@ -239,7 +240,7 @@ def card(entry: Entry) -> str:
 
 
 def cited(paper: Mapping[str, Any]) -> str:
-    """A paper on a card: authors, year, title and a link."""
+    """Return a paper on a card: authors, year, title and a link."""
     arxiv = paper.get("arxiv")
     url = f"https://arxiv.org/abs/{arxiv}" if arxiv else paper["url"]
     place = f"arXiv:{arxiv}" if arxiv else url.removeprefix("https://")
@@ -252,7 +253,7 @@ def cited(paper: Mapping[str, Any]) -> str:
 def fit(made: dict[str, Any], demo_load: Any) -> None:
     """Connect the drawer to the chosen drafter.
 
-    Only a visitor's own choice of a drafter changes settings; a recorded run brings its own.
+    Settings change only if a visitor chooses a drafter; a recorded run has its own settings.
 
     Args:
         made: The drawer's components by name.
@@ -274,8 +275,8 @@ def suit(made: dict[str, Any], listen: Any, prefer_own: bool = False) -> None:
     Args:
         made: The drawer's components by name.
         listen: The event's listener, such as `target.input`.
-        prefer_own: Whether a drafter that fits any target is replaced too, if the target has one
-            of its own.
+        prefer_own: Whether a drafter that fits any target is also replaced, if there is one that
+            was made for this target.
     """
     method, target = made["method"], made["target"]
     both = [method, *(made[row.name] for row in page_fields("drafting"))]
@@ -287,7 +288,7 @@ def suit(made: dict[str, Any], listen: Any, prefer_own: bool = False) -> None:
 
 
 def own_drafters() -> dict[str, str]:
-    """By target, the drafter to offer first: its EAGLE-3 head, else its first one."""
+    """Return the drafter to offer first for each target: its EAGLE-3 head, or its first one."""
     found: dict[str, str] = {}
     for entry in drafters():
         if entry.made_for and (entry.family == "eagle3" or entry.made_for not in found):
@@ -296,18 +297,18 @@ def own_drafters() -> dict[str, str]:
 
 
 def suits_of() -> str:
-    """Each drafter's default settings, as JSON for the page's scripts."""
+    """Return each drafter's default settings, as JSON for the page's scripts."""
     return json.dumps({entry.name: suited(entry.name) for entry in drafters()})
 
 
 def suited(drafter: str) -> list[Any]:
-    """A drafter's default settings, in the order of the drafting fields."""
+    """Return a drafter's default settings, in the order of the drafting fields."""
     usual = with_defaults(drafter, {})
     return [row.form_value(usual[row.name]) for row in page_fields("drafting")]
 
 
 def group(name: str, elem_id: str, *classes: str) -> gr.Column:
-    """A titled group of settings."""
+    """Build a titled group of settings."""
     column = gr.Column(elem_id=elem_id, elem_classes=["sv-group", *classes])
     with column:
         gr.HTML(f"<h2>{name}</h2>", elem_classes="sv-group-name")

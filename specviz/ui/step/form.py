@@ -26,8 +26,8 @@ from specviz.ui.step.recorded import group, names, opening, title
 UNLISTED: Final = "There are no examples to choose from."
 
 
-# The settings in one sentence, by the same specs that `settings.settings` reads. What a visitor
-# types reaches the page as text only.
+# The settings in one sentence, built from the same specs that `settings.settings` uses. What a
+# visitor types is shown on the page as text only.
 SENTENCE: Final = """(method, ...typed) => {
   const rows = %s, target = typed[%s], other = { title: method, reads: ['gamma', 'rule'] };
   const known = (%s)[method] || other;
@@ -56,12 +56,12 @@ SENTENCE: Final = """(method, ...typed) => {
 
 
 def sentence_rows() -> list[SettingSpec]:
-    """The settings of the form that the sentence names, in its order."""
+    """Return the settings of the form that appear in the sentence, in its order."""
     return [row for row in specs.SETTING_SPECS if row.brief and row.label]
 
 
 def sentence() -> str:
-    """The page's script that writes the sentence: the drafter, `sentence_rows`, the target."""
+    """Return the script that writes the sentence: drafter, `sentence_rows`, target."""
     rows = [
         {
             "name": row.name,
@@ -91,15 +91,15 @@ class Controls:
 
 
 def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
-    """Lay out the controls and connect what needs no server.
+    """Build the controls and connect the events that need no server.
 
     Args:
-        allow_any_model: Whether folders and Hub ids may be typed.
+        allow_any_model: Whether visitors may type folders and Hub ids.
         limit: Seconds that a run may take.
         opened: The page's load event.
     """
     first = opening()
-    assert isinstance(first.prompt, str)  # no run that ships is a conversation
+    assert isinstance(first.prompt, str)  # no shipped run is a conversation
     with gr.Row(elem_id="sv-run", elem_classes="sv-ask", equal_height=True):
         prompt = prompt_box(first.prompt, "sv-prompt", "sv-examples")
         recorded = recorded_box({name: title(name) for name in names()}, "sv-recorded")
@@ -143,7 +143,7 @@ def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:
         elem_classes="sv-ask-examples",
         visible=bool(choices),
     )
-    # A list that is closed without a choice changes nothing.
+    # If the list is closed without a choice, nothing changes.
     listed.input(
         None,
         [listed, prompt],
@@ -151,13 +151,13 @@ def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:
         js="(chosen, typed) => [chosen ?? typed, null]",
         api_visibility="private",
     )
-    # After typing, the single line shows the start of the prompt again.
+    # After typing, the single line shows the beginning of the prompt again.
     prompt.blur(None, js=scroll_to_start(elem_id), api_visibility="private")
     return prompt
 
 
 def recorded_box(titles: Mapping[str, str], elem_id: str) -> gr.Dropdown:
-    """Build the choice of a recording. titles: by name."""
+    """Build the choice of a recorded run, given titles by name."""
     return gr.Dropdown(
         [(title, name) for name, title in titles.items()],
         value=next(iter(titles), None),
@@ -170,13 +170,13 @@ def recorded_box(titles: Mapping[str, str], elem_id: str) -> gr.Dropdown:
 
 
 def first_words(first: RunRequest) -> dict[str, str]:
-    """The sentence of the settings when the page opens."""
+    """Return the sentence of the settings when the page opens."""
     rest = " · " + summarize(first.settings.to_json(), settings_read_by(first.drafter))
     return {"drafter": title_of(first.drafter), "target": title_of(first.target), "rest": rest}
 
 
 def css() -> str:
-    """The style with the headings of example groups and recorded runs."""
+    """Return the style with the headings of groups of examples and recorded runs."""
     domains = [domain for domain, texts in examples().items() for _ in texts]
     heads = [domain_label(domain)[:1].upper() + domain_label(domain)[1:] for domain in domains]
     runs = [group(name) for name in names()]
@@ -184,16 +184,16 @@ def css() -> str:
 
 
 def example_choices() -> list[tuple[str, str]]:
-    """Example prompts as (label, prompt)."""
+    """Return the example prompts as (label, prompt)."""
     return [(short(text), text) for texts in examples().values() for text in texts]
 
 
 def examples() -> dict[str, list[str]]:
-    """The prompts by domain; empty if their file is broken."""
+    """Return the prompts by domain; empty if their file is broken."""
     return spared(prompts, {})
 
 
 def short(text: str, most: int = 56) -> str:
-    """The start of a prompt, on one line."""
+    """Return the beginning of a prompt, on one line."""
     joined = " ".join(text.split())
     return joined if len(joined) <= most else joined[: most - 1] + "…"

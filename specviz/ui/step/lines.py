@@ -1,6 +1,6 @@
 """A run as lines of JSON for the player: the run, its rounds, its end, the baseline.
 
-Recorded and live runs take the same path.
+Recorded and live runs are sent in the same form.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from specviz.engine.loop import PlainStep
 
 Names = tuple[str, str]
-Patch = dict[str, Any]  # a merge patch on a frame
+Patch = dict[str, Any]  # a merge patch for a frame
 
 
 class RunLine(TypedDict):
-    """What the page shows of a whole run, or needs to request it again.
+    """What the page shows about a whole run, or needs to request it again.
 
     Attributes:
         request: The prompt for a new request; see `request_of`.
@@ -54,10 +54,10 @@ class RunLine(TypedDict):
         how: How the drafter drafts, in a sentence.
         on: The target's title.
         where: Machine and number format.
-        summary: By setting, its words in the sentence.
+        summary: For each setting, its words in the sentence.
         names: Target and drafter as requested.
         id: Identifies the run on the page.
-        again: Of a run that was made for an earlier request: when, in a sentence.
+        again: When the run was computed, in a sentence, if it was computed for an earlier request.
     """
 
     kind: Literal["run"]
@@ -83,9 +83,10 @@ class RoundLine(TypedDict):
 
     Attributes:
         first: Its first frame.
-        then: The later ones, as patches on the first.
-        asks: By step of a verdict, a patch on the frame before it: the question that hides it.
-        brings: The tokens that it added to the text; see `AddedToken`.
+        then: The later frames, each as a patch of the frame before it.
+        asks: For each step with a verdict, a patch that turns the frame before it into the
+            question.
+        brings: The tokens that the round added to the text; see `AddedToken`.
         seconds: See `parts`.
     """
 
@@ -99,7 +100,11 @@ class RoundLine(TypedDict):
 
 
 class EndPatch(TypedDict):
-    """end: the end card, as a patch on the first frame of the last round, if there is one."""
+    """The end card.
+
+    Attributes:
+        end: A patch of the last round's first frame; None if there is no end card.
+    """
 
     end: NotRequired[Patch]
 
@@ -113,7 +118,7 @@ class FinishedLine(EndPatch):
 
 
 class PointData(TypedDict):
-    """A MeasuredPoint as the page has it. predicted: by the formula, at its own values."""
+    """A MeasuredPoint in the form for the page; `predicted` is by the formula for its values."""
 
     alpha: float
     gamma: float
@@ -126,7 +131,12 @@ class PointData(TypedDict):
 
 
 class BaselineLine(EndPatch):
-    """Plain decoding; seconds: of each pass. point: None if nothing was drafted or measured."""
+    """Plain decoding.
+
+    Attributes:
+        seconds: Seconds of each pass.
+        point: None if nothing was drafted or measured.
+    """
 
     kind: Literal["baseline"]
     seconds: list[float]
@@ -145,7 +155,7 @@ def lines(
 ) -> Iterator[str]:
     """Yield the player's lines, each as soon as its round is complete.
 
-    A pass of the baseline yields an empty text: the run may be interrupted there.
+    For a pass of the baseline, an empty text is yielded, so that the run can be interrupted there.
 
     Args:
         events: The run.
@@ -168,7 +178,7 @@ def lines(
 
 
 class RunLines:
-    """The run so far, and the round in progress."""
+    """The run so far, and the current round."""
 
     def __init__(self, header: Header) -> None:
         self.trace = Trace(header)
@@ -178,7 +188,7 @@ class RunLines:
         self.last: tuple[DrawnFrame, DrawnFrame] | None = None  # first and last frame of a round
 
     def lines(self, event: Event) -> Iterator[str]:
-        """Yield the lines that one event completes."""
+        """Yield the lines that an event completes."""
         self.trace.events.append(event)
         match event:
             case Vocabulary():
@@ -204,7 +214,7 @@ class RunLines:
                 yield line("baseline", baseline)
 
     def unfinished(self) -> Iterator[str]:
-        """Yield a last round that is incomplete, as far as it got."""
+        """Yield the last round if it is incomplete."""
         if self.round is not None:
             yield self._whole(self.round)
 
@@ -246,9 +256,9 @@ class RunLines:
         return {"end": make_patch(begun, end_card(self.trace, last))}
 
     def _summary(self) -> str:
-        """The run in one line, with its speed-up once plain decoding is measured.
+        """Return the run in one line, with its speed-up once plain decoding was measured.
 
-        Without one if the measurement is too noisy; the end card says why.
+        If measured times vary too much, there is no speed-up; the end card says why.
         """
         numbers = metrics.summary(self.trace)
         said = f"{count(numbers['tokens'], 'token')} in {format_seconds(numbers['total_seconds'])}"
@@ -261,7 +271,7 @@ class RunLines:
         return said if stopped else f"{said}; plain decoding is measured next"
 
     def _point(self) -> PointData | None:
-        """The run's point for the Cost tab; None if nothing was drafted or measured."""
+        """Return the run's point for the Cost tab; None if nothing was drafted or measured."""
         found = measured_point(self.trace)
         return None if found is None else point_data(found)
 
@@ -269,7 +279,7 @@ class RunLines:
 def _prediction_questions(
     scene: Scene, plain: list[Frame], shots: list[DrawnFrame]
 ) -> dict[str, Patch]:
-    """Return, by step of a verdict as text, the patch from the frame before to its question."""
+    """Return, by step of a verdict, the patch from the frame before it to its question."""
     asked = questions(scene, plain)
     return {str(at): make_patch(shots[at - 1], add_figures(frame)) for at, frame in asked.items()}
 
@@ -285,7 +295,7 @@ def point_data(point: MeasuredPoint) -> PointData:
 
 
 def parts(played: Round) -> tuple[float, float, float]:
-    """A round's seconds: drafting, the target pass, judging with updating the caches."""
+    """Return a round's seconds: drafting, the target pass, judging and updating the caches."""
     draft = played.proposed.seconds if played.proposed else 0.0
     scored = played.scored.seconds if played.scored else 0.0
     rest = (
@@ -295,7 +305,7 @@ def parts(played: Round) -> tuple[float, float, float]:
 
 
 def request_of(header: Header) -> str | list[dict[str, str]]:
-    """The prompt for a new request: its text, or the turns of a longer conversation."""
+    """Return the prompt for a new request: its text, or the turns of a longer conversation."""
     chat = header.chat
     one = chat is None or len(chat.turns) == 1 + bool(header.settings.get("system"))
     return header.prompt if chat is None or one else [asdict(turn) for turn in chat.turns]

@@ -26,12 +26,12 @@ def recorded(request: RunRequest) -> Task:
 
 
 def seconds(request: RunRequest) -> float:
-    """Return the GPU seconds of a run, whose text is decoded twice, the second time plainly."""
+    """Return the GPU seconds of a run, which decodes the text twice, the second time plainly."""
     return gpu_seconds(request.target, 2 * request.settings.max_new_tokens)
 
 
 def stream_run(request: RunRequest, context: JobContext) -> Iterator[str]:
-    """Load the models and run; after timing, add the prompt's hint, if there is one."""
+    """Load the models and run; when all times are measured, add the notice about the prompt."""
     yield context.says("loading")
     target, (drafter,) = context.load(request.target, [request.drafter])
     if context.unwanted():

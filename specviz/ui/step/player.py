@@ -1,6 +1,6 @@
 """The player: the component that steps through runs in the browser.
 
-Recorded runs are fetched once the page has loaded, and live runs are streamed (see lines.py).
+Recorded runs are fetched after the page was loaded, and live runs are streamed (see lines.py).
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from specviz.ui.step.replay import replay_address
 
 
 class Coins(TypedDict):
-    """Values of u that accept, and reject, wherever the probability allows it."""
+    """Values of u that accept, or reject, a guess whenever this is possible."""
 
     accept: float
     reject: float
 
 
 class Config(TypedDict):
-    """What the player's script knows.
+    """Initial data of the player's script.
 
     Attributes:
-        served: Whether a server can be asked; False in a file that replays a run.
+        served: Whether there is a server; False in a file that replays a run.
         replay: The address of a file that replays a run, without its run.
     """
 
@@ -47,12 +47,12 @@ class Config(TypedDict):
 
 
 def player(name: str) -> gr.HTML:
-    """Build the player. name: its id on the page and in `window.specviz.players`."""
+    """Build the player; `name` is its id on the page and in `window.specviz.players`."""
     return component(name, "step/player", config(), "sv-player")
 
 
 def config() -> Config:
-    """The config of the player's script."""
+    """Return the config of the player's script."""
     return {
         "served": True,
         "replay": replay_address(),

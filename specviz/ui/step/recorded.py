@@ -1,4 +1,4 @@
-"""The recorded runs that ship with the app, as lines for the player. Needs no model."""
+"""The shipped recorded runs, as lines for the player; no model is needed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ START: Final = "Start here"
 
 @cache
 def names() -> tuple[str, ...]:
-    """The file names of the recorded runs in order; the first one plays when the page opens."""
+    """Return the recorded runs' file names in order; the first is shown when the page opens."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.jsonl")))
 
 
 def title(name: str) -> str:
-    """A recorded run's title: its recipe's, numbered if it is one to start with; else its name."""
+    """Return a recorded run's title: that of its recipe (numbered for beginners), or its name."""
     made = recipe(name)
     if made is None:
         return name.lstrip("0123456789-").replace("-", " ")
@@ -34,8 +34,9 @@ def title(name: str) -> str:
 
 
 def group(name: str) -> str:
-    """A recorded run's heading in the list: START, its target if it is not House, or its drafter's
-    group; "" if it has no recipe.
+    """Return a recorded run's heading in the list.
+
+    This is START, its target if that is not House, or its drafter's group; "" if it has no recipe.
     """
     made = recipe(name)
     if made is None:
@@ -48,19 +49,20 @@ def group(name: str) -> str:
 
 
 def recipe(name: str) -> Recipe | None:
-    """The recipe of a recorded run, if it has one."""
+    """Return the recipe of a recorded run, if it has one."""
     return next((made for made in known() if made.name == name), None)
 
 
 def known() -> list[Recipe]:
-    """The recipes; empty if their file is broken."""
+    """Return the recipes; empty if their file is broken."""
     return spared(partial(recipes, FOLDER), [])
 
 
 def opening() -> RunRequest:
-    """The request in the form when the page opens: the run that plays first, so it can be run live.
+    """Return the request in the form when the page opens: that of the run shown first.
 
-    If that has no recipe, an example prompt with the default settings.
+    So this run can be computed live. If it has no recipe, the request is an example prompt with the
+    default settings.
     """
     made = recipe(names()[0]) if names() else None
     if made is None:
@@ -73,19 +75,22 @@ def trace(name: str) -> Trace:
     """Read a recorded run.
 
     Raises:
-        ValueError: If it cannot be read; names the run and the problem.
+        ValueError: If it cannot be read; the message has the run and the problem.
     """
     try:
         return Trace.read(FOLDER / f"{name}.jsonl")
     except (OSError, ValueError) as problem:
-        # An OSError has the whole path, which visitors should not see.
+        # The message of an OSError contains the whole path, which visitors must not see.
         wrong = f"{problem.strerror}." if isinstance(problem, OSError) else problem
         raise ValueError(f"The recorded run {name!r} cannot be read: {wrong}") from problem
 
 
 @cache
 def body(name: str) -> bytes:
-    """A recorded run as gzipped lines, made once. Raises ValueError like `trace`."""
+    """Return a recorded run as gzipped lines; the result is cached.
+
+    Raises ValueError like `trace`.
+    """
     run = trace(name)
     text = "".join(lines([run.header, *run.events], "recorded", name))
     return gzip.compress(text.encode(), 9)

@@ -1,9 +1,9 @@
-"""A run as one HTML file that replays it offline: the player, its modules and styles, and the run.
+"""A run as one HTML file that replays it offline: the player with its modules, and the run.
 
 The page's own modules are in the file, each as a data URL. They import each other by relative
-paths, which a data URL cannot resolve, so the paths are replaced by names that an import map lists.
-A content security policy keeps the file from requesting anything. What models and visitors wrote is
-compressed and encoded in base64, so it cannot be read as markup.
+paths, which do not work from a data URL, so the paths are replaced by names that an import map
+defines. A content security policy forbids the file to request anything. Texts of models and
+visitors are compressed and encoded in base64, so they cannot be parsed as markup.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
 
 ENTRY: Final = "step/replay.js"
 RUN_ENTRY: Final = f'import "{ENTRY}";'
-PLACE: Final = 'id="sv-run">'  # where the run's data go; replay_file.js fills it in, too
+PLACE: Final = 'id="sv-run">'  # marks where the data of the run is inserted, also by replay_file.js
 # Parts of the player that can be shown alone.
 SHOWABLE: Final = (
     "text", "sentence", "tree", "pass", "coin", "table", "timeline", "controls",
 )  # fmt: skip
-FOLDERS: Final = ("shared", "step")  # of the style sheets
+FOLDERS: Final = ("shared", "step")  # names of the style sheets
 GRADIO: Final = "15-gradio.css"  # the style of elements that are not in the file
 FRAME: Final = "width: 100%; height: 820px; border: 1px solid #b9c1cd"
-REJECTED: Final = "rejected"  # names the first such step
-NOWHERE: Final = "'replay:///'"  # takes the place of a module's address; nothing is fetched there
-SAFE: Final = " /:;,?@&=+$!*()[]{}'|^`.~-_"  # letters of a data URL that need no escape in JSON
+REJECTED: Final = "rejected"  # stands for the first such step
+NOWHERE: Final = "'replay:///'"  # replaces a module's address, so that nothing is fetched
+SAFE: Final = " /:;,?@&=+$!*()[]{}'|^`.~-_"  # characters of a data URL that need no escape in JSON
 
 
 class Link(TypedDict):
-    """A step of a run: a round's number, and the step's id, as in the page's links."""
+    """A step of a run: the round's number and the step's id, as in links to the page."""
 
     round: int
     step: str
@@ -64,7 +64,7 @@ class Replay:
 
     Attributes:
         html: The text of the file.
-        summary: The run in a sentence, for readers whose viewer strips frames or scripts.
+        summary: The run in a sentence, for viewers that remove frames or scripts.
     """
 
     html: str = field(repr=False)
@@ -107,9 +107,9 @@ def replay(
 
     Args:
         trace: The run.
-        number: The round at which it opens; see `find_step`.
-        step: The step at which it opens.
-        show: Parts of SHOWABLE; only these are shown. All if empty.
+        number: The round that is shown first; see `find_step`.
+        step: The step that is shown first.
+        show: The only parts to show, from SHOWABLE; all if empty.
 
     Raises:
         ValueError: If the run has no such step, or the player no such part.
@@ -129,9 +129,9 @@ def find_step(run: Iterable[str], number: int | None, step: str | None) -> Link:
 
     Args:
         run: The run's lines.
-        number: A round's number; the first round that has the step if None.
-        step: A step's id, as in the page's links ("score", "judge-2"), or REJECTED; the round's
-            first step if None.
+        number: A round's number; if None, the first round that has the step.
+        step: A step's id, as in links to the page ("score", "judge-2"), or REJECTED; if None, the
+            round's first step.
 
     Raises:
         ValueError: If the run has no such step.
@@ -164,7 +164,7 @@ def steps(run: Iterable[str]) -> Iterator[tuple[int, StepName]]:
 
 @cache
 def shell() -> str:
-    """Return the file without its run, which goes to PLACE."""
+    """Return the file without its run, which is inserted at PLACE."""
     parts = {
         "policy": written(policy()),
         "styles": style_sheets(
@@ -190,29 +190,29 @@ def modules() -> str:
 
 
 def policy() -> dict[str, Sequence[str]]:
-    """Return the content security policy of the file, by which it requests nothing."""
+    """Return the content security policy of the file, which forbids all requests."""
     return {
         **NOTHING,
         "script-src": ["data:", *(script_hash(own.encode()) for own in (modules(), RUN_ENTRY))],
         "style-src": ["'unsafe-inline'"],
-        "img-src": ["data:"],  # a saved PNG is drawn from a data URL
+        "img-src": ["data:"],  # an image saved as PNG is drawn from a data URL
     }
 
 
 def module_map() -> Mapping[str, str]:
-    """Return the player's modules as data URLs, by their paths, which are their names here."""
+    """Return the player's modules as data URLs, by path, which is also the import name."""
     texts = module_texts("")
     return {name: data_url(name, texts[name].decode()) for name in sorted(imported([ENTRY], texts))}
 
 
 def data_url(name: str, text: str) -> str:
-    """Return a module as a data URL. name: its path, from which its imports are resolved."""
+    """Return a module as a data URL; its imports are resolved from its path `name`."""
     named = IMPORT.sub(lambda found: f'{found[1]}"{resolve(name, found[2])}";', text)
     return f"data:text/javascript,{quote(named.replace('import.meta.url', NOWHERE), safe=SAFE)}"
 
 
 def config() -> Config:
-    """The config of the player in a file: it asks no server, and so has no form."""
+    """Return the config of the player in a file, which has no server and so no form."""
     return {
         "served": False,
         "replay": "",
@@ -228,7 +228,7 @@ def config() -> Config:
 
 @cache
 def packed_shell() -> tuple[str, bytes]:
-    """Return the file without its run as the page fetches it: its name and compressed text."""
+    """Return the name and compressed text of the file without its run, for the page to fetch."""
     text = shell().encode()
     return f"replay-{hashlib.sha256(text).hexdigest()[:12]}.txt", gzip.compress(text, 9, mtime=0)
 

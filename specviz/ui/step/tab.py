@@ -33,12 +33,12 @@ LINKED: Final = f"""async (...filled) => {{
 }}"""
 
 
-# Fills the form with the settings of the chosen run, if there is one.
+# Fills in the form with the settings of the chosen run, if there is one.
 LOAD: Final = f"""async (name, ...filled) =>
   (await {OURS}.load(name)) ?? filled"""
 
 
-# Shows the recorded run that Back leads to, and fills the form with its settings.
+# Shows the recorded run to which the browser's Back button leads, and fills in the form.
 RESTORE: Final = f"""async (...filled) => {{
   const {{ run, values }} = await {OURS}.restore();
   return [run, ...(values ?? filled)];
@@ -46,7 +46,7 @@ RESTORE: Final = f"""async (...filled) => {{
 
 
 def build(place: TabContext) -> dict[str, Any]:
-    """Build the tab and connect its events. Returns the form's fields by name."""
+    """Build the tab and connect its events; return the form's fields by name."""
     demo, runs, any_model = place.demo, place.runs, place.any_model
     memory = Memory()
     intro()

@@ -1,6 +1,6 @@
-"""The first visit: one line that says what this is, and a tour that moves the page's own controls.
+"""The first visit: a line that says what the page is, and a tour of its real controls.
 
-A stop says what to look at, never a number; numbers are on the page, from its run.
+The texts contain no numbers of the run; these are on the page itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from specviz.ui.step.recorded import names
 
 Place = Literal[
     "plain", "guess", "check", "rejection", "recovery", "commit", "end", "own"
-]  # positions that `tour.js` finds
+]  # positions in the run that `tour.js` searches for
 INTRO: Final = "A small model guesses words. A big one checks them all in one pass, to save time."
 EXACT: Final = (
     "The text is the big one’s own: the same words at temperature 0, else exactly as likely."
@@ -28,10 +28,10 @@ class Stop(TypedDict):
     """One stop of the tour.
 
     Attributes:
-        place: Where the run is moved.
+        place: The step of the run that is shown.
         title: The heading.
         say: The text.
-        at: The selector of the element to highlight.
+        at: CSS selector of the element to highlight.
     """
 
     place: Place
@@ -41,7 +41,7 @@ class Stop(TypedDict):
 
 
 class TourConfig(TypedDict):
-    """The stops, and the recorded run that they are about, if there is one."""
+    """The stops, and the recorded run that they are about, if it exists."""
 
     stops: list[Stop]
     run: str | None
@@ -116,5 +116,5 @@ def intro() -> gr.HTML:
 
 
 def config() -> TourConfig:
-    """The config of the tour's script."""
+    """Return the config of the tour's script."""
     return {"stops": STOPS, "run": next(iter(names()), None)}

@@ -1,1 +1,1 @@
-"""The Trees tab, one folder a section."""
+"""The Trees tab; each section has a folder."""

@@ -1,4 +1,4 @@
-"""Positions on which trees grow, shipped and live, and their tokens as pieces, nodes and quotes."""
+"""Positions from which trees grow (shipped or live), and how their tokens are shown."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from specviz.frames.scene import Word, flat, special, word
 from specviz.trees.recorded_position import RecordedPosition, recipes, shipped_position
 from specviz.ui.questions import BadRequest
 
-ROOM: Final = 96.0  # pixels of a word in its pill
+ROOM: Final = 96.0  # maximum width of a word in its pill, in pixels
 
 
 class TreeNode(TypedDict):
-    """A token of a tree as the page draws it."""
+    """A node of a tree, as the page draws it."""
 
     w: Word
     label: Label
@@ -32,7 +32,7 @@ class Tree(TypedDict):
 
 
 def shown(field: RecordedPosition, token: int) -> Word:
-    """Return a token as pieces."""
+    """Return a token, split into pieces."""
     data = field.token_bytes(token)
     return special(data) if token in field.eos else word(data)
 
@@ -49,19 +49,19 @@ def quoted(field: RecordedPosition, token: int) -> str:
     return "‘" + "".join(c if c.isprintable() else "\ufffd" for c in name) + "’"
 
 
-MOST: Final = 64  # live positions for all visitors together, 50 kB each
+MOST: Final = 64  # maximum number of live positions, of all visitors together; each has 50 kB
 LIVE: Final = "live:"
 
 
 class Held:
-    """Live positions by key; the least recently used is dropped first."""
+    """Stored live positions by key; the least recently used one is dropped first."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[str, RecordedPosition] = OrderedDict()
         self._lock = Lock()
 
     def keep(self, key: str, field: RecordedPosition) -> str:
-        """Hold a position and return its name."""
+        """Store a position and return its name."""
         with self._lock:
             self._held[LIVE + key] = field
             while len(self._held) > MOST:
@@ -69,7 +69,7 @@ class Held:
         return LIVE + key
 
     def find(self, name: str) -> RecordedPosition | None:
-        """Return the position of this name; None if it was dropped."""
+        """Return the position with this name; None if it was dropped."""
         with self._lock:
             if name in self._held:
                 self._held.move_to_end(name)
@@ -80,7 +80,7 @@ HELD: Final = Held()
 
 
 def names() -> list[tuple[str, str]]:
-    """List the recorded positions by name and title, in the order shown."""
+    """Return the recorded positions as name and title, in the order shown."""
     return [(recipe.name, recipe.title) for recipe in recipes()]
 
 

@@ -29,7 +29,11 @@ LATEST: Final[dict[str, Any]] = {"trigger_mode": "always_last", "concurrency_lim
 
 
 class RecordedMap(MapView):
-    """A recorded map; where: the machine and the settings."""
+    """A recorded map.
+
+    Attributes:
+        where: The machine and the settings.
+    """
 
     badge: str
     where: str
@@ -37,7 +41,11 @@ class RecordedMap(MapView):
 
 
 class Config(TypedDict):
-    """What the section starts with; references: the sentence above the reference drafters."""
+    """Initial data of the section.
+
+    Attributes:
+        references: The sentence above the reference drafters.
+    """
 
     recorded: list[RecordedMap]
     references: str
@@ -61,7 +69,12 @@ def build(place: TabContext) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The form's components. inputs: in the order of `planned`. size: the size of the plan."""
+    """The form's components.
+
+    Attributes:
+        inputs: In the order of the arguments of `planned`.
+        size: Shows the size of the plan.
+    """
 
     inputs: list[Any]
     run: gr.Button
@@ -70,7 +83,7 @@ class Form:
 
     @classmethod
     def build(cls, limit: float) -> Form:
-        """Build the form. limit: seconds that a measurement may take."""
+        """Build the form; a measurement may take `limit` seconds."""
         with group("Measure it on this machine", "sv-domains-form"):
             inputs = [
                 gr.CheckboxGroup(
@@ -91,7 +104,11 @@ class Form:
 
 
 def planned(drafters: Any, prompts: Any, tokens: Any, warmth: Any, seed: Any) -> Plan:
-    """Build the plan from the form's values. Raises BadSettings with a sentence."""
+    """Build the plan from the form's values.
+
+    Raises:
+        BadSettings: With a sentence.
+    """
     named = isinstance(drafters, list) and all(isinstance(name, str) for name in drafters)
     require(named, "The drafters must be a list of names.")
     return Plan(
@@ -104,7 +121,7 @@ def planned(drafters: Any, prompts: Any, tokens: Any, warmth: Any, seed: Any) ->
 
 
 def size(*said: Any) -> str:
-    """Describe the amount of work for the form's values, or the error in them."""
+    """Return the amount of work for the form's values, or the error in them, as a sentence."""
     try:
         return planned(*said).size
     except BadSettings as problem:
@@ -112,7 +129,7 @@ def size(*said: Any) -> str:
 
 
 def config() -> Config:
-    """The config of the map's script: the recorded maps by temperature."""
+    """Return the config of the map's script: the recorded maps by temperature."""
     mean = GLOSSARY["mean over domains"]
     return {
         "recorded": [map_shown(one) for one in recorded()],
@@ -125,7 +142,7 @@ def config() -> Config:
 
 
 def map_shown(one: domains.Recorded) -> RecordedMap:
-    """Convert a recorded measurement for the page."""
+    """Convert a recorded measurement to a map for the page."""
     heat = HeatMap.from_cells(one.cells, one.drafters, one.domains, one.prompts)
     where = (
         one.where,

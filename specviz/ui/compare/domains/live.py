@@ -1,6 +1,6 @@
-"""A live measurement by domain as JSON lines: the map, its changes, and what runs now.
+"""A live measurement by domain as JSON lines: the map, its changes, and the current turn.
 
-The whole measurement is one job in the queue; a stop keeps the finished turns.
+The whole measurement is one job in the queue; if it is stopped, finished turns are kept.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from specviz.compare.domains.run import Measurements, TurnStarted
     from specviz.models.target import Target
 
-PAUSE: Final = 0.5  # seconds between lines: sending one takes time from the measurement
+PAUSE: Final = 0.5  # seconds between lines, since sending a line takes time from the measurement
 
 
 class MapLine(MapNumbers):
-    """A live map. The first line has all of it, later ones no names and only changed cells."""
+    """A live map. The first line is complete; later ones have no names and only changed cells."""
 
     kind: Literal["map"]
     id: str
@@ -46,7 +46,11 @@ class MapLine(MapNumbers):
 
 
 class NowLine(TypedDict):
-    """The turn that has begun; place: its number, from 1."""
+    """The current turn.
+
+    Attributes:
+        place: Its number, from 1.
+    """
 
     kind: Literal["now"]
     id: str
@@ -79,35 +83,35 @@ def stream_domains(plan: Plan, context: JobContext) -> Iterator[str]:
         with closing(run(target, by_name, plan, context.unwanted)) as events:
             for event in events:
                 measured.add(event)
-                # Often empty: the job may be interrupted here.
+                # Often no line is due, but the job may be interrupted here.
                 yield lines.began(event, measured) if isinstance(event, TurnStarted) else ""
     except Exception:
-        yield from lines.ended(measured)  # the turns before the error
+        yield from lines.ended(measured)  # keep the turns before the error
         raise
     yield from lines.ended(measured)
 
 
 def where(target: Target) -> str:
-    """Machine and precision."""
+    """Return the machine and the number format as text."""
     from specviz.models.devices import describe_device
 
     return f"{describe_device(target.device)} · {str(target.dtype).removeprefix('torch.')}"
 
 
 class Lines:
-    """Builds the lines: the whole map once, then only changed cells."""
+    """Builds the lines: first the whole map, then only changed cells."""
 
     def __init__(self, plan: Plan, where: str, nonce: str) -> None:
         self.plan = plan
         self.where = where
         self.nonce = nonce
         self.turns = len(plan.order)
-        # The cells that the page has; None before the map is sent.
+        # The cells that the page has; None before the map was sent.
         self.sent_cells: dict[str, ShownCell] | None = None
         self.sent: float | None = None
 
     def began(self, event: TurnStarted, measured: Measurements) -> str:
-        """The line for a new turn, with changed cells; empty if a line was just sent."""
+        """Return the line for a new turn, with changed cells; empty if one was just sent."""
         now = perf_counter()
         if self.sent is not None and now - self.sent < PAUSE:
             return ""
@@ -124,9 +128,9 @@ class Lines:
         return self._changes(measured, "live") + line(said["kind"], said)
 
     def ended(self, measured: Measurements) -> Iterator[str]:
-        """The last line, with the remaining changes; its badge says whether the plan finished.
+        """Yield the last line, with the remaining changes and whether the plan finished.
 
-        Yields nothing if not even the first turn started.
+        If no turn started, nothing is yielded.
         """
         if self.sent_cells is not None:
             stopped = f"live, stopped after {measured.done} of {self.turns}"

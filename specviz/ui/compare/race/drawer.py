@@ -1,8 +1,8 @@
-"""The race's settings: its lanes, each a drafter and its settings, and what all lanes share.
+"""The settings of a race: its lanes (a drafter with settings each), and those of all lanes.
 
 An unused lane has no drafter, and the page's script hides it. A lane's settings are stored as text,
-as on the command line; visitors see a summary, and Step's fields for the lane being edited (see
-lane.py).
+as on the command line. Visitors see a summary of them, and for the lane being edited the same
+fields as on Step (see lane.py).
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from specviz.ui.compare.race.request import LONGEST_SETTINGS, presets
 from specviz.ui.component import bound
 from specviz.ui.step.drawer import LISTED, chat, drafters, group, limits, sampling, target_box
 
-TURNS: Final = 2  # fields for the prompt's format, the last of the shared ones
+TURNS: Final = 2  # fields of the prompt's format, which are the last shared ones
 
 
 @dataclass(frozen=True, slots=True)
 class Drawer:
-    """Components. shared: in the order of `RaceRequest`, starting with the target.
+    """Components of the settings.
 
-    lanes: the drafter and the settings of each lane.
+    Attributes:
+        shared: In the order of `RaceRequest`, starting with the target.
+        lanes: The drafter and the settings of each lane.
     """
 
     shared: list[Any]
@@ -37,8 +39,8 @@ class Drawer:
 def drawer(first: Sequence[Any], any_model: bool, limit: float) -> Drawer:
     """Build all settings of a race, and connect the events that need no server.
 
-    first: the initial values, as returned by `request.values`, starting with the target.
-    limit: seconds that a race may take.
+    first: the initial values, as returned by `request.values`, starting with the target. limit:
+    seconds that a race may take.
     """
     shared = len(first) - 2 * MAX_LANES
     with gr.Column(elem_id="sv-raceform-drawer", elem_classes="sv-drawer"):
@@ -52,7 +54,7 @@ def drawer(first: Sequence[Any], any_model: bool, limit: float) -> Drawer:
 
 
 def shared_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
-    """The settings that are the same in all lanes."""
+    """Build the settings that are the same in all lanes."""
     target, temperature, top_k, top_p, seed, new_tokens = first
     model = target_box(target, any_model, "sv-raceform-target")
     made = sampling(Sampling(temperature, top_k, top_p))
@@ -61,13 +63,13 @@ def shared_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
 
 
 def chat_fields(first: Sequence[Any]) -> list[Any]:
-    """How the prompt is given to the target, in all lanes."""
+    """Build the settings of how the prompt is passed to the target, in all lanes."""
     form, system = first
     return list(chat(Settings(chat=form, system=system), "sv-raceform-chat").values())
 
 
 def lane_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
-    """Presets, the lanes, and the buttons that add and remove one."""
+    """Build the presets, the lanes, and the buttons that add and remove a lane."""
     with gr.Row(elem_id="sv-raceform-presets"):
         chips = {p.name: gr.Button(p.title, elem_id=f"sv-raceform-{p.name}") for p in presets()}
     gr.HTML("<p></p>", elem_id="sv-raceform-said", padding=False)
@@ -90,9 +92,9 @@ def lane_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
 
 
 def lane(place: int, first: Sequence[Any], any_model: bool) -> list[Any]:
-    """One lane: its drafter, and the hidden text of its settings.
+    """Build the components of one lane: the drafter list, and a hidden text box of its settings.
 
-    place: from 0. first: its initial drafter and settings.
+    place: The lane's number, from 0. first: Its initial drafter and settings.
     """
     drafter, settings = first
     number = place + 1
@@ -109,7 +111,7 @@ def lane(place: int, first: Sequence[Any], any_model: bool) -> list[Any]:
 
 
 def drafter_box(label: str, value: str | None, any_model: bool) -> gr.Dropdown:
-    """A list of the catalogue's drafters; with any_model, a folder or a Hub id may be typed."""
+    """Build a list of drafters; with `any_model`, a folder or a Hub id may also be typed."""
     return gr.Dropdown(
         [(entry.title, entry.name) for entry in drafters()],
         value=value,

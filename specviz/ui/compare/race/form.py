@@ -33,9 +33,9 @@ class DrafterFacts(TypedDict):
     """A drafter of the catalogue.
 
     Attributes:
-        made_for: The target that its weights were trained for; None if it fits any.
+        made_for: The target that its weights were trained for; None if it fits any target.
         suits: Its default settings as text.
-        defaults: The same by field.
+        defaults: The same settings by field.
     """
 
     title: str
@@ -46,22 +46,22 @@ class DrafterFacts(TypedDict):
 
 
 class PresetFacts(TypedDict):
-    """A preset's purpose, and the form's values of its lanes."""
+    """A preset: what it is for, and the form's values of its lanes."""
 
     about: str
     lanes: list[str | None]
 
 
 class Config(TypedDict):
-    """What the form's script starts with.
+    """Initial data of the form's script.
 
     Attributes:
-        event: Gradio gives a component the events that its script names.
-        first: The form's initial values from the target on.
-        targets: Titles by name.
-        recorded: The form's values by recorded race.
-        fewest: The fewest lanes.
-        most: The most lanes.
+        event: Name of an event; Gradio adds to a component the events that its script mentions.
+        first: The form's initial values, starting with the target.
+        targets: Titles of the targets by name.
+        recorded: The form's values for each recorded race.
+        fewest: Minimum number of lanes.
+        most: Maximum number of lanes.
     """
 
     event: str
@@ -77,7 +77,11 @@ class Config(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The form's components. inputs: in the order of `RaceRequest.from_form`."""
+    """The form's components.
+
+    Attributes:
+        inputs: In the order of the arguments of `RaceRequest.from_form`.
+    """
 
     inputs: list[Any]
     run: gr.Button
@@ -86,7 +90,7 @@ class Form:
 
 
 def build(any_model: bool, limit: float) -> Form:
-    """Build the form. limit: seconds that a race may take."""
+    """Build the form; a race may take `limit` seconds."""
     first = opening()
     with gr.Row(elem_id="sv-raceform", elem_classes="sv-ask", equal_height=True):
         prompt = prompt_box(first[0], "sv-raceform-prompt", "sv-raceform-examples")
@@ -103,14 +107,14 @@ def build(any_model: bool, limit: float) -> Form:
     settings = inputs[1:]
     changes = [component.change for component in settings]
     gr.on(changes, None, settings, js=SHOW, api_visibility="private")
-    # Triggered by the page's script if the URL names another recorded race than the first.
+    # Triggered by the page's script if the URL names a recorded race other than the first.
     both = [chosen, *inputs]
     sentence.linked(None, both, both, js=LINKED, api_visibility="private")
     return Form(inputs, run, stop, chosen)
 
 
 def opening() -> list[Any]:
-    """The form's initial values: of the race shown first, else of the first preset."""
+    """Return the form's initial values: those of the race shown first, or of the first preset."""
     made = recorded_values().get(next(iter(recorded.names()), ""))
     if made is not None:
         return made
@@ -120,7 +124,7 @@ def opening() -> list[Any]:
 
 
 def recorded_values() -> dict[str, list[Value]]:
-    """The form's values for each recorded race, by its name."""
+    """Return the form's values for each recorded race, by name."""
     made = {name: recorded.recipe(name) for name in recorded.names()}
     found: dict[str, list[Value]] = {
         name: spared(partial(form_values, recipe), []) for name, recipe in made.items() if recipe
@@ -129,12 +133,16 @@ def recorded_values() -> dict[str, list[Value]]:
 
 
 def form_values(recipe: RaceRecipe) -> list[Value]:
-    """The form's values for a recorded race. Raises BrokenFile."""
+    """Return the form's values for a recorded race.
+
+    Raises:
+        BrokenFile: If its recipe cannot be read.
+    """
     return list(values(recipe.race))
 
 
 def config(first: Sequence[Any]) -> Config:
-    """The config of the form's script."""
+    """Return the config of the form's script."""
     known: dict[str, DrafterFacts] = {
         entry.name: {
             "title": entry.title,

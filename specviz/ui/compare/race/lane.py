@@ -1,7 +1,8 @@
-"""The settings of one lane in Step's fields: the same labels and sliders.
+"""Edit the settings of one lane in the same fields as on the Step tab.
 
-A lane's settings are stored as text, which fills in the fields and is written by them. Settings
-that a drafter does not read are hidden; a newly chosen drafter comes with its default settings.
+A lane's settings are stored as text: the text fills in the fields, and changes in the fields update
+the text. Settings that the drafter does not read are hidden. If another drafter is chosen, its
+default settings are filled in.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ FORM: Final = "sv-raceform"
 
 
 class Field(TypedDict):
-    """A field for the script: how it is typed and summarized, and its order.
+    """A field as the script needs it: how its value is written and summarized, and its order.
 
     Attributes:
-        always: Written even if it is 0.
-        quiet: Written only if it differs from the default.
+        always: Whether the value is written even if it is 0.
+        quiet: Whether the value is written only if it differs from the default.
     """
 
     name: str
@@ -41,15 +42,15 @@ class Field(TypedDict):
 
 
 def fields() -> list[Any]:
-    """The fields of the lane being edited, in the order of `rows`."""
+    """Return the fields of the lane being edited, in the order of `rows`."""
     with group("Settings", FIELDS):
         return list(boxes("drafting", Settings(), FORM).values())
 
 
 def wire(lanes: Sequence[Any], editors: Sequence[gr.Button], made: Sequence[Any]) -> None:
-    """Let each lane's button open the fields, and let the fields write that lane's text.
+    """Connect each lane's button to the fields, and the fields to the lane's text.
 
-    lanes: the drafter and the text of each lane. made: the fields.
+    lanes: The drafter list and the text box of each lane. made: The fields.
     """
     both = [*lanes, *made]
     shown = {"inputs": lanes, "outputs": made, "js": f"(...lanes) => {OURS}.fields(lanes)"}
@@ -57,18 +58,19 @@ def wire(lanes: Sequence[Any], editors: Sequence[gr.Button], made: Sequence[Any]
         method, typed = lanes[2 * place : 2 * place + 2]
         js = f"(...lanes) => {OURS}.edit({place}, lanes)"
         editor.click(None, lanes, made, js=js, **PRIVATE)
-        # Only a visitor's choice resets the settings: presets and recorded races bring their own.
+        # Settings are reset only if a visitor chooses the drafter: presets and recorded races have
+        # their own settings.
         picked = method.input(None, method, typed, js=f"(name) => {OURS}.suits(name)", **PRIVATE)
         picked.then(None, **shown, **PRIVATE)
     js = f"(...both) => {OURS}.write(both)"
     events = [field.input for field in made]
-    # A textbox sends no input event for pasting or backspace, so also listen to blur.
+    # A textbox sends no input event for pasting or backspace, so the event blur is used, too.
     events += [field.blur for field in made if isinstance(field, gr.Textbox)]
     gr.on(events, None, both, lanes, js=js, **PRIVATE)
 
 
 def rows() -> list[Field]:
-    """Describe the fields for the script."""
+    """Return descriptions of the fields for the script."""
     order = list(Settings().to_json())
     return [
         {
@@ -85,5 +87,5 @@ def rows() -> list[Field]:
 
 
 def css() -> str:
-    """Style that hides settings that the drafter does not read, and drafters that do not fit."""
+    """Return a style that hides unread settings, and drafters that do not fit."""
     return drawer.css(FIELDS, FORM) + drawer.fitting(f"{FORM}-drawer")

@@ -1,7 +1,7 @@
 """A race as JSON lines for the page: the race, then each lane's run, and the numbers.
 
-A lane's run is sent when the lane has ended, never between its rounds, which are timed. Recorded
-and live races use the same lines. Standard library, frames and figures only.
+The run of a lane is sent after the lane has ended, never between its rounds, which are timed.
+Recorded and live races are sent in the same form. Standard library, frames and figures only.
 """
 
 from __future__ import annotations
@@ -43,12 +43,16 @@ from specviz.trace.file import Trace
 from specviz.ui.step.lines import PointData, point_data
 from specviz.ui.stream import ErrorLine, Source, StateLine, line
 
-PAUSE: Final = 0.5  # seconds between progress lines: sending one takes time from the lane
+PAUSE: Final = 0.5  # seconds between progress lines, since sending one takes time from the lane
 Token = tuple[Word, TokenState]
 
 
 class LaneFacts(TypedDict):
-    """A lane; shape: its draft, in words."""
+    """A lane.
+
+    Attributes:
+        shape: The shape of its draft, in words.
+    """
 
     name: str
     title: str
@@ -56,7 +60,11 @@ class LaneFacts(TypedDict):
 
 
 class RaceLine(TypedDict):
-    """The first line of a race; order: the names of its lanes in the order in which they run."""
+    """The first line of a race.
+
+    Attributes:
+        order: Names of the lanes, in the order in which they run.
+    """
 
     kind: Literal["race"]
     id: str
@@ -69,7 +77,7 @@ class RaceLine(TypedDict):
 
 
 class StartedLine(TypedDict):
-    """A lane starts; place and turn: as number and turn of LaneStarted."""
+    """A lane starts; `place` and `turn` are the number and turn of LaneStarted."""
 
     kind: Literal["started"]
     lane: str
@@ -78,7 +86,7 @@ class StartedLine(TypedDict):
 
 
 class ProgressLine(TypedDict):
-    """The tokens of the running lane so far, and its seconds."""
+    """Number of tokens of the running lane so far, and its seconds."""
 
     kind: Literal["progress"]
     lane: str
@@ -101,7 +109,7 @@ class EndedLine(TypedDict):
 
 
 class CostNumbers(TypedDict):
-    """Costs of a round with their sum; see `report.Costs`."""
+    """The costs of a round and their sum; see `report.Costs`."""
 
     draft: float
     target: float
@@ -126,11 +134,11 @@ class TextEquality(TypedDict):
 
 
 class LaneNumbers(TypedDict):
-    """What the result says of a lane; see `LaneReport`.
+    """The results of a lane; see `LaneReport`.
 
     Attributes:
-        decimals: Of brings and costs, the same in all lanes.
-        point: Its point for the Cost tab; None if nothing was drafted or measured.
+        decimals: Number of decimals of `brings` and the costs, the same in all lanes.
+        point: The lane's point on the Cost tab; None if nothing was drafted or measured.
     """
 
     name: str
@@ -155,7 +163,7 @@ class LaneNumbers(TypedDict):
 
 
 class Texts(TypedDict):
-    """Whether all texts are the same; None if a lane did not finish."""
+    """Whether all texts are the same, None if a lane did not finish; with a sentence."""
 
     same: bool | None
     sentence_parts: Sentence
@@ -171,7 +179,7 @@ class Result(TypedDict):
 
 
 class SummaryLine(TypedDict):
-    """The result, after each lane."""
+    """All results so far, sent after each lane."""
 
     kind: Literal["summary"]
     whole: Result
@@ -182,7 +190,11 @@ Line = RaceLine | StartedLine | ProgressLine | EndedLine | SummaryLine | StateLi
 
 @dataclass(frozen=True, slots=True)
 class RaceSetup:
-    """Target and machine of a race. target: name in the catalogue, or of its folder."""
+    """Target and machine of a race.
+
+    Attributes:
+        target: Name in the catalogue, or name of the folder.
+    """
 
     target: str
     machine: str
@@ -190,12 +202,12 @@ class RaceSetup:
 
     @classmethod
     def of(cls, header: Header) -> RaceSetup:
-        """Target and machine of a recorded lane."""
+        """Return the target and machine of a recorded lane."""
         return cls(header.target.name, header.machine, header.dtype)
 
 
 class RaceLines:
-    """Convert the events of one race to lines."""
+    """Converts the events of one race to lines."""
 
     def __init__(self, race: Race, source: Source, nonce: str, setup: RaceSetup) -> None:
         self.results = Results(race)
@@ -203,7 +215,7 @@ class RaceLines:
         self._sent = -inf
 
     def take(self, event: RaceEvent) -> str:
-        """Convert an event to lines, or to an empty text."""
+        """Convert an event to lines; the result may be empty."""
         self.results.add(event)
         match event:
             case RaceStarted():
@@ -220,7 +232,7 @@ class RaceLines:
 
 
 def replay(results: Results, name: str) -> Iterator[str]:
-    """Yield the lines of a recorded race. name: of the recording."""
+    """Yield the lines of a recorded race; `name` is that of the recording."""
     header = next(iter(results.traces.values())).header
     yield opening(results, "recorded", name, RaceSetup.of(header))
     for place, (lane, trace) in enumerate(results.traces.items(), start=1):
@@ -230,7 +242,7 @@ def replay(results: Results, name: str) -> Iterator[str]:
 
 
 def opening(results: Results, source: Source, nonce: str, setup: RaceSetup) -> str:
-    """The first line, sent before any lane runs. nonce: identifies the race."""
+    """Return the first line, sent before any lane runs; `nonce` identifies the race."""
     race, target = results.race, title_of(setup.target)
     said: RaceLine = {
         "kind": "race",
@@ -249,13 +261,13 @@ def opening(results: Results, source: Source, nonce: str, setup: RaceSetup) -> s
 
 
 def started(lane: str, place: int, turn: int) -> str:
-    """The line of a lane that starts."""
+    """Return the line for a lane that starts."""
     said: StartedLine = {"kind": "started", "lane": lane, "place": place, "turn": turn}
     return line(said["kind"], said)
 
 
 def progress(event: LaneProgress) -> str:
-    """The line of the running lane's progress."""
+    """Return the line for the progress of the running lane."""
     said: ProgressLine = {
         "kind": "progress",
         "lane": event.lane,
@@ -266,7 +278,7 @@ def progress(event: LaneProgress) -> str:
 
 
 def ended(lane: str, trace: Trace) -> str:
-    """The line of a finished lane."""
+    """Return the line for a finished lane."""
     said: EndedLine = {
         "kind": "ended",
         "lane": lane,
@@ -278,7 +290,7 @@ def ended(lane: str, trace: Trace) -> str:
 
 
 def _brought(trace: Trace) -> Iterator[list[Token]]:
-    """The new tokens of each complete round."""
+    """Return the new tokens of each complete round."""
     vocabulary, words = trace.vocabulary, dict[int, Word]()
     for played in complete_rounds(trace):
         scene = Scene(trace.header, vocabulary, played, _words=words)
@@ -286,7 +298,7 @@ def _brought(trace: Trace) -> Iterator[list[Token]]:
 
 
 def _plain(trace: Trace) -> Iterator[list[Token]]:
-    """The token of each pass of plain decoding."""
+    """Return the token of each pass of plain decoding."""
     vocabulary, signs = trace.vocabulary, trace.header.special_tokens
     for token in trace.baseline.token_ids if trace.baseline else ():
         way = special if token in signs else word
@@ -294,7 +306,7 @@ def _plain(trace: Trace) -> Iterator[list[Token]]:
 
 
 def numbers(results: Results) -> str:
-    """The line with all numbers and sentences so far."""
+    """Return the line with all numbers and sentences so far."""
     lanes = reports(results)
     same, sentence = texts_sentence(lanes)
     said: SummaryLine = {
@@ -313,7 +325,7 @@ def numbers(results: Results) -> str:
 
 
 def lane_numbers(lane: LaneReport, trace: Trace, digits: int) -> LaneNumbers:
-    """What the result says of a lane. trace: with plain decoding as its baseline."""
+    """Return the results of a lane, whose trace has plain decoding as its baseline."""
     costs, point = lane.costs, None if lane.name == PLAIN else measured_point(trace)
     return {
         "name": lane.name,

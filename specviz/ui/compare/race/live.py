@@ -1,6 +1,6 @@
 """Live races: queue a race as one job and stream its JSON lines to the page.
 
-Lanes that were measured before a stop or an error are kept.
+If the race is stopped or fails, lanes measured before are kept.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from specviz.models.target import Target
 
 
-MOST_TURNS: Final = 3  # runs of a short lane, as in `compare.run`
+MOST_TURNS: Final = 3  # number of runs of a short lane, as in `compare.run`
 
 
 def live(race: Race) -> Task:
-    """Create the task of a race. A stop takes effect after the current round."""
+    """Create the task of a race; it can be stopped after each round."""
     tokens = MOST_TURNS * (len(race.lanes) + 1) * race.shared.max_new_tokens
     return Task(partial(stream_race, named(race)), gpu_seconds(race.target, tokens))
 
 
 def named(race: Race) -> Race:
-    """Rename lanes called by a folder, because the output names the lanes."""
+    """Rename lanes that are named after a folder, because the names are shown."""
     names = unique_names(public_name(lane.name) for lane in race.lanes)
     lanes = (replace(lane, name=name) for lane, name in zip(race.lanes, names, strict=True))
     return replace(race, lanes=tuple(lanes))
 
 
 def stream_race(race: Race, context: JobContext) -> Iterator[str]:
-    """Load the models, then race."""
+    """Load the models, then run the race."""
     yield context.says("loading")
     target, drafters = context.load(race.target, [lane.drafter for lane in race.lanes])
     if context.unwanted():
@@ -49,11 +49,11 @@ def stream_race(race: Race, context: JobContext) -> Iterator[str]:
     lines = RaceLines(race, "live", context.nonce, race_setup(target))
     with closing(run(target, by_name, race, context.unwanted)) as events:
         for event in events:
-            yield lines.take(event)  # often empty: the job may be interrupted here
+            yield lines.take(event)  # often no line is due, but the job may be interrupted here
 
 
 def race_setup(target: Target) -> RaceSetup:
-    """Target and machine of a race."""
+    """Return the target and machine of a race."""
     from specviz.models.devices import describe_device
 
     dtype = str(target.dtype).removeprefix("torch.")

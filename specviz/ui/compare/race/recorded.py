@@ -1,4 +1,4 @@
-"""The recorded races that ship with the app, as JSON lines for the page. Needs no model."""
+"""The shipped recorded races, as JSON lines for the page; no model is needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specviz.ui.compare.race.lines import replay
 
 
 class Config(TypedDict):
-    """Where the recorded races are fetched, and their names."""
+    """The addresses of the recorded races, and their names."""
 
     races: str
     recorded: list[str]
@@ -20,30 +20,34 @@ class Config(TypedDict):
 
 @cache
 def names() -> tuple[str, ...]:
-    """The folders of the recorded races, in order; the page opens with the first."""
+    """Return the folders of the recorded races, in order; the page opens with the first."""
     return tuple(sorted(path.parent.name for path in FOLDER.glob(f"*/{FILE}")))
 
 
 def recipe(name: str) -> RaceRecipe | None:
-    """The recipe of a recorded race; None if there is none."""
+    """Return the recipe of a recorded race; None if it has none."""
     known: list[RaceRecipe] = spared(lambda: recipes(FOLDER), [])
     return next((made for made in known if made.name == name), None)
 
 
 def title(name: str) -> str:
-    """A recorded race's title: its recipe's, else its folder's name in words."""
+    """Return a recorded race's title: from its recipe, or made from the name of its folder."""
     made = recipe(name)
     return made.title if made else name.lstrip("0123456789-").replace("-", " ")
 
 
 @cache
 def body(name: str) -> bytes:
-    """A recorded race as compressed JSON lines, cached. Raises SavedError with a sentence."""
+    """Return a recorded race as compressed JSON lines; the result is cached.
+
+    Raises:
+        SavedError: With a sentence, if it cannot be read.
+    """
     return gzip.compress("".join(replay(read(FOLDER / name), name)).encode(), 6, mtime=0)
 
 
 def config() -> Config:
-    """The config of the race's script."""
+    """Return the config of the race's script."""
     from specviz.ui.routes import PREFIX
 
     return {"races": f"{PREFIX}/races/".lstrip("/"), "recorded": list(names())}

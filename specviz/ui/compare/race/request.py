@@ -3,7 +3,7 @@
 A lane is a drafter and its settings as typed on the command line; the settings that all lanes share
 are separate fields.
 
-A preset is a set of lanes that a button puts into the form.
+A preset is a set of lanes, which a button fills into the form.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from specviz.settings.specs import READ_BY_ALL, find_spec
 from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.step.choices import read, read_turns
 
-LONGEST_SETTINGS: Final = 1000  # characters of one lane's settings
+LONGEST_SETTINGS: Final = 1000  # maximum characters of one lane's settings
 SHARED: Final = (
     "sampling",
     "seed",
@@ -34,13 +34,17 @@ SHARED: Final = (
     "chat",
     "system",
     "coins",
-)  # cannot differ between lanes
-Value = str | float | None  # of a field of the form
+)  # settings that all lanes share
+Value = str | float | None  # value of a field of the form
 QUIET: Final = ("candidates", "schedule", *READ_BY_ALL)  # shown only if changed
 
 
 class FormLane(NamedTuple):
-    """A lane in the form. settings: as typed, such as "gamma=8 siblings=2,2"."""
+    """A lane in the form.
+
+    Attributes:
+        settings: As typed, such as "gamma=8 siblings=2,2".
+    """
 
     drafter: str
     settings: str
@@ -53,8 +57,8 @@ class RaceRequest:
     Attributes:
         target: A name in the catalogue, a folder or a Hub id.
         lanes: The lanes shown, in order.
-        chat: The prompt's format, as in Step's field.
-        system: The system text, as in Step's field.
+        chat: The prompt's format, as in the field on Step.
+        system: The system text, as in the field on Step.
     """
 
     prompt: str
@@ -70,7 +74,7 @@ class RaceRequest:
 
     @classmethod
     def from_form(cls, *values: Any) -> Self:
-        """Convert the form's values, in the order of its inputs: shared settings, then lanes."""
+        """Build a request from the form's values: shared settings, then lanes, in order."""
         prompt, target, temperature, top_k, top_p, seed, new_tokens, chat, system, *typed = values
         pairs = zip(typed[::2], typed[1::2], strict=True)
         lanes = [FormLane(str(name).strip(), str(text or "")) for name, text in pairs if name]
@@ -78,9 +82,13 @@ class RaceRequest:
         return cls(prompt, target, *sampling, seed, new_tokens, tuple(lanes), chat, system)
 
     def race(self, any_model: bool = False) -> Race:
-        """Build the race, with a random order of lanes. Raises ValueError with a sentence.
+        """Build the race, with a random order of lanes.
 
-        any_model: whether folders and Hub ids are allowed, besides the catalogue's models.
+        Args:
+            any_model: Whether folders and Hub ids are allowed, besides the catalogue's models.
+
+        Raises:
+            ValueError: With a sentence, if the race cannot be run.
         """
         target = self._named
         RunRequest(self.prompt, target).allowed(any_model)
@@ -97,20 +105,20 @@ class RaceRequest:
 
     @property
     def _named(self) -> str:
-        """The target's name."""
+        """Return the target's name."""
         return str(self.target or "").strip() or HOUSE
 
     def _shared(self) -> argparse.Namespace:
-        """The settings of all lanes. Raises BadSettings."""
+        """Return the settings of all lanes. Raises BadSettings."""
         values = {**asdict(self), "max_new_tokens": self.new_tokens}
         sampling, rest = read("sampling", values), read("run", values)
         rest |= read_turns(self._named, values)
-        Settings(sampling=Sampling(**sampling), **rest)  # validated before any lane
+        Settings(sampling=Sampling(**sampling), **rest)  # these are validated before any lane
         return argparse.Namespace(**sampling, **rest)
 
 
 def _parse_lane(place: int, lane: FormLane, shared: argparse.Namespace) -> LaneRequest:
-    """Parse a lane. place: its number, which starts the message of a BadSettings."""
+    """Parse a lane; its number `place` is mentioned in errors (BadSettings)."""
     short = len(lane.settings) <= LONGEST_SETTINGS
     require(short, f"Lane {place}: the settings are longer than {LONGEST_SETTINGS:,} characters.")
     text = f"{shlex.quote(lane.drafter)} {lane.settings}"
@@ -126,7 +134,7 @@ def _allow(place: int, target: str, drafter: str, any_model: bool) -> None:
 
 
 def _named(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
-    """Name the lanes for sentences: by title, and by the draft's shape if a title occurs twice."""
+    """Return the lanes with names for sentences: the title, with the draft's shape if needed."""
     drafters = [public_name(lane.drafter) for lane in lanes]
     often, long = Counter(drafters), MAX_NAME_LENGTH - len(" (4)")
     names = unique_names(
@@ -142,14 +150,14 @@ def _name(lane: Lane, drafter: str, twice: bool) -> str:
 
 
 def suits(drafter: str) -> str:
-    """A drafter's default settings, as typed into a lane."""
+    """Return a drafter's default settings, as typed into a lane."""
     return shape(drafter, with_defaults(drafter, {}))
 
 
 def shape(drafter: str, settings: Mapping[str, Any]) -> str:
-    """Write a lane's own settings as typed: the draft's shape, and what differs from the defaults.
+    """Return a lane's own settings as typed: the draft's shape, and changed settings.
 
-    settings: as returned by `Settings.to_json`.
+    settings: As returned by `Settings.to_json`.
     """
     defaults, reads = with_defaults(drafter, {}), settings_read_by(drafter) or ["gamma"]
     written = [name for name in reads if name not in QUIET]
@@ -163,7 +171,7 @@ def shape(drafter: str, settings: Mapping[str, Any]) -> str:
 
 
 def values(race: Race) -> Iterator[Value]:
-    """The form's values for this race, in the order of its inputs."""
+    """Return the form's values for this race, in the order of its inputs."""
     sampling, shared = race.sampling, race.shared
     yield from (race.prompt, race.target, sampling.temperature, sampling.top_k, sampling.top_p)
     yield from (shared.seed, shared.max_new_tokens, shared.chat, shared.system)
@@ -176,16 +184,16 @@ def values(race: Race) -> Iterator[Value]:
 
 
 def slots(lanes: Sequence[FormLane]) -> list[str | None]:
-    """The form's values of the lanes, one after the other; unused lanes have no drafter."""
+    """Return the form's values of the lanes, in order; unused lanes have no drafter."""
     empty = [FormLane("", "")] * (MAX_LANES - len(lanes))
     return [value or None for lane in (*lanes, *empty) for value in lane]
 
 
 MODEL = "draft-model"
-LONG = 3  # guesses of a chain: the longest that parallel heads can make
+LONG = 3  # number of guesses of a chain: the most that parallel heads can make
 
 
-# Settings with which each head drafts a chain of this length.
+# Settings with which each head drafts a chain of that length.
 CHAINS = {
     **dict.fromkeys(("eagle2", "eagle3", "moa"), f"gamma={LONG} budget={LONG} fan-out=1"),
     "mtp-parallel": f"gamma={LONG} siblings=1",
@@ -194,7 +202,13 @@ CHAINS = {
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A preset. name: part of its button's id. title: on the button. sentence: its purpose."""
+    """A preset.
+
+    Attributes:
+        name: Part of its button's id.
+        title: Label of the button.
+        sentence: What the preset is for.
+    """
 
     name: str
     title: str
@@ -203,7 +217,7 @@ class Preset:
 
 
 def presets() -> tuple[Preset, ...]:
-    """All presets; the first is the form's initial one if no race is recorded."""
+    """Return all presets; the first fills the form initially if no race is recorded."""
     return (
         Preset(
             "families",
@@ -243,12 +257,12 @@ def presets() -> tuple[Preset, ...]:
 
 
 def with_default_settings(*drafters: str) -> tuple[FormLane, ...]:
-    """A lane for each drafter, with its default settings."""
+    """Return a lane for each drafter, with its default settings."""
     return tuple(FormLane(name, suits(name)) for name in drafters)
 
 
 def equal_bytes() -> Preset:
-    """The draft model and the head that is closest to it in size, both drafting chains."""
+    """Return the draft model and the head closest to it in size, both drafting chains."""
     sizes = weights()
     heads = [name for name in CHAINS if name in sizes]
     head = min(heads, key=lambda name: abs(sizes[name] - sizes.get(MODEL, 0)), default="eagle3")
@@ -262,6 +276,6 @@ def equal_bytes() -> Preset:
 
 
 def weights() -> Mapping[str, int]:
-    """Size in bytes of the weight files of each drafter on this machine."""
+    """Return the size in bytes of each drafter's weight files on this machine."""
     rows = [row for row in listing() if row["kind"] == "drafter"]
     return {row["name"]: row["bytes"] for row in rows if row["folder"] and row["bytes"]}

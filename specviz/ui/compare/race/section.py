@@ -18,7 +18,7 @@ RACE: Final = "sv-race"
 PLAYER: Final = f"window.specviz.races['{RACE}']"
 
 
-# The form takes the settings of the chosen race, unless it cannot be read.
+# The form takes over the settings of the chosen race, unless they cannot be read.
 LOAD: Final = f"""async (name, ...filled) =>
   (await {PLAYER}.load(name)) ? {OURS}.follow(name, filled) : filled"""
 

@@ -1,6 +1,8 @@
-"""How much of each draft to check: a grid of requests and places, and the plans compared.
+"""How much of each draft to verify: a grid of requests and positions, and plans compared.
 
-Simulated: acceptance was measured on the house models, pass times are the roofline's."""
+Results are simulated: acceptance was measured with the shipped models (House), and pass times are
+those of the roofline.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,10 @@ from specviz.texts import text
 from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-adaptive"
-LOADS: Final = tuple(5 * 2**power for power in range(8))  # as many of each of five domains
-CONTEXT: Final = 512  # tokens in each request's cache
-# Deployments to choose from: machine and model, in bfloat16. All loads fit in their memory.
+LOADS: Final = tuple(5 * 2**power for power in range(8))  # as many in each of 5 domains
+CONTEXT: Final = 512  # number of tokens in each request's cache
+# Deployments to choose from: machine and model, in bfloat16. All numbers of requests fit in their
+# memory.
 SETUPS: Final = {
     "h100": ("h100-sxm", "llama-3.1-8b"),
     "h200": ("h200", "llama-3.1-8b"),
@@ -36,7 +39,11 @@ SETUPS: Final = {
 
 
 class Asked(TypedDict):
-    """The values of the controls. slots: draft tokens to check in a pass; None: the best number."""
+    """The values of the controls.
+
+    Attributes:
+        slots: Number of draft tokens to verify in a pass; None for the best number.
+    """
 
     drafter: str
     temperature: int
@@ -47,7 +54,11 @@ class Asked(TypedDict):
 
 
 class Cell(TypedDict):
-    """A place of a domain's requests. shade: its survival."""
+    """A position in the drafts of a domain's requests.
+
+    Attributes:
+        shade: Its survival.
+    """
 
     shade: float
     shown: str
@@ -64,7 +75,7 @@ class Row(TypedDict):
 
 
 class PlanRow(TypedDict):
-    """A plan in numbers as they are shown."""
+    """A plan in numbers, as they are shown."""
 
     name: str
     title: str
@@ -72,7 +83,12 @@ class PlanRow(TypedDict):
 
 
 class Answer(TypedDict):
-    """All that the page shows. slots: those of the shown plan; best: those of the fastest one."""
+    """Everything that the page shows.
+
+    Attributes:
+        slots: Slots of the plan that is shown.
+        best: Slots of the fastest plan.
+    """
 
     answer: str
     example: str
@@ -87,7 +103,11 @@ class Answer(TypedDict):
 
 
 class Config(TypedDict):
-    """What the section starts with. first: its answer at the start."""
+    """Initial data of the section.
+
+    Attributes:
+        first: The answer for the initial values.
+    """
 
     start: Asked
     drafters: list[tuple[str, str]]
@@ -129,7 +149,7 @@ class Ask:
         return cls(*names, int(str(requests)), drafting, slots)
 
     def load(self, requests: int) -> Load:
-        """Return the requests of a load, dealt to the measured domains in turn."""
+        """Return this number of requests, distributed evenly among the measured domains."""
         serving = deployment(self.setup)
 
         def seconds(batch: int, tokens: int) -> float:
@@ -140,7 +160,7 @@ class Ask:
 
 
 def build(place: TabContext) -> None:
-    """Build the section and wire its events; without measurements there is none."""
+    """Build the section and connect its events; without measurements there is no section."""
     if START["drafter"] not in drafters():
         return
     config: Config = {
@@ -175,7 +195,7 @@ def deployment(name: str) -> Serving:
 
 @lru_cache(maxsize=256)
 def answer(ask: Ask) -> Answer:
-    """Return all that the page shows. Cached, so do not modify it."""
+    """Return everything that the page shows; the result is cached, so do not modify it."""
     load = ask.load(ask.requests)
     best, plain = load.best(), load.plain()
     shown = best if ask.slots is None else load.budget(ask.slots)
@@ -202,7 +222,7 @@ def answer(ask: Ask) -> Answer:
 
 
 def rows(load: Load, plan: CheckPlan) -> list[Row]:
-    """Return the grid: a row for each domain, a cell for each place of its drafts."""
+    """Return the grid: a row for each domain, and a cell for each position of its drafts."""
     found: list[Row] = []
     for group, counts in zip(load.groups, plan.checked, strict=True):
         cells: list[Cell] = [
@@ -224,7 +244,7 @@ def rows(load: Load, plan: CheckPlan) -> list[Row]:
 
 
 def example(load: Load, plan: CheckPlan) -> str:
-    """Name a late place that is checked and an earlier one that is not; "" if there are none."""
+    """Name a late position that is verified and an earlier one that is not; "" if none exists."""
     slots = load.slots()
     taken = [slot for slot in slots if plan.checked[slot.group][slot.place] == slot.requests]
     left = [slot for slot in slots if plan.checked[slot.group][slot.place] == 0]
@@ -242,7 +262,7 @@ def example(load: Load, plan: CheckPlan) -> str:
 
 
 def plans(load: Load, shown: CheckPlan) -> list[PlanRow]:
-    """Return plain decoding, the whole drafts, the best single γ, and the shown plan."""
+    """Return the plans: plain decoding, whole drafts, the best single γ, and the plan shown."""
     gamma, static = load.best_static()
     longest = max(len(group.acceptance) for group in load.groups)
     found = [
@@ -265,7 +285,7 @@ def plans(load: Load, shown: CheckPlan) -> list[PlanRow]:
 
 
 def figure(ask: Ask, gain: float) -> Figure:
-    """Chart the plans' speed-up over plain decoding by load, each at its best."""
+    """Draw a chart of each plan's best speed-up over plain decoding, by number of requests."""
     gains: dict[str, list[float]] = {"whole": [], "static": [], "adaptive": []}
     for requests in LOADS:
         load = ask.load(requests)

@@ -1,6 +1,7 @@
 """The speed-up formula, with the last run as a point on its surface.
 
-The browser sends one question at a time; `answer` answers it."""
+The browser sends one question at a time, which the module `answer` answers.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,11 @@ class State(TypedDict):
 
 
 class Config(TypedDict):
-    """What the section starts with. trees: the sentence about trees at the start's values."""
+    """Initial data of the section.
+
+    Attributes:
+        trees: The sentence about trees for the initial values.
+    """
 
     start: State
     terms: Pair
@@ -43,7 +48,7 @@ START: Final[State] = {
 
 
 def build(place: TabContext) -> None:
-    """Build the section and wire its events."""
+    """Build the section and connect its events."""
     limits = {name: (least, most) for name, (_, least, most) in LIMITS.items()}
     trees = trees_compared(LawQuestion.from_data(START))["said"]
     config: Config = {"start": START, "terms": TERMS, "limits": limits, "trees": trees}

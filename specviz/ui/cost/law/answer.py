@@ -1,6 +1,6 @@
 """Validate a question about the speed-up formula, and answer it: sentences, numbers and figures.
 
-Pure. Everything is simulated except what a run measured.
+Functions have no side effects. Everything is simulated except the numbers of a measured run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_GUESSES: Final = 64
 MOST_PLACES: Final = 8
 DEEPEST: Final = 12
 MAPS: Final = ("gamma", "c")
-PARTS: Final = ("formula", "trees")  # of the page
+PARTS: Final = ("formula", "trees")  # parts of the page
 LIMITS: Final[Mapping[str, tuple[str, float, float]]] = {  # name in errors, minimum, maximum
     "alpha": ("α", 0.0, 1.0),
     "gamma": ("γ", 0.0, 64.0),
@@ -42,8 +42,9 @@ LIMITS: Final[Mapping[str, tuple[str, float, float]]] = {  # name in errors, min
 
 @dataclass(frozen=True, slots=True)
 class LawQuestion:
-    """Slider values, the chosen map, a tree as typed, the run shown beside the formula, and the
-    parts of the page that are open.
+    """Slider values, the chosen map, a tree as typed, and a run to compare with the formula.
+
+    Also which parts of the page are open.
     """
 
     terms: SpeedupModel
@@ -73,7 +74,7 @@ class LawQuestion:
 
 
 def widths(text: str) -> list[int]:
-    """Parse the children of a node at each depth, typed like "3, 2, 1". Raises BadRequest."""
+    """Parse the number of children of a node at each depth, typed as in "3, 2, 1"."""
     found = [int(_typed(part, "widths", whole=True)) for part in _parts(text, "widths", DEEPEST)]
     guesses, level = 0, 1
     for width in found:
@@ -87,7 +88,7 @@ def widths(text: str) -> list[int]:
 
 
 def places(text: str) -> list[float]:
-    """Parse acceptance by sibling rank, typed like "0.65, 0.11". Raises BadRequest."""
+    """Parse acceptance by sibling rank, typed as in "0.65, 0.11"."""
     found = [_typed(part, "places") for part in _parts(text, "places", MOST_PLACES)]
     if not all(0.0 <= chance <= 1.0 for chance in found):
         raise BadRequest(
@@ -125,7 +126,7 @@ def _open_parts(data: Any) -> tuple[str, ...]:
 
 
 def _run(data: Any) -> MeasuredPoint | None:
-    """Parse a measured point; further keys are ignored."""
+    """Parse a measured point; unknown keys are ignored."""
     if data is None:
         return None
     if not isinstance(data, dict):
@@ -160,11 +161,11 @@ def _typed(part: str, field: str, whole: bool = False) -> float:
     return found
 
 
-NEAR: Final = 0.03  # relative difference below which formula and run agree
+NEAR: Final = 0.03  # relative difference up to which formula and run agree
 
 
 class Round(TypedDict):
-    """Tokens and cost of a round in plain passes, and as the page shows them."""
+    """Tokens and cost of a round in plain passes, as numbers and as texts."""
 
     tokens: float
     draft: float
@@ -173,7 +174,11 @@ class Round(TypedDict):
 
 
 class RunFacts(TypedDict):
-    """A run compared with the formula; rows: term, value, meaning."""
+    """A run compared with the formula.
+
+    Attributes:
+        rows: Term, value and meaning of each row.
+    """
 
     measured: str
     law: str
@@ -182,7 +187,7 @@ class RunFacts(TypedDict):
 
 
 class Formula(TypedDict):
-    """What the formula says for the chosen values."""
+    """The results of the formula for the chosen values."""
 
     best: str
     chosen: str
@@ -194,7 +199,7 @@ class Formula(TypedDict):
 
 
 class Card(TypedDict):
-    """A tree with what the formula expects of it."""
+    """A tree, with its expected results by the formula."""
 
     name: str
     tokens: float
@@ -204,14 +209,14 @@ class Card(TypedDict):
 
 
 class Trees(TypedDict):
-    """The typed tree beside a chain and the best tree of the same size."""
+    """The typed tree, a chain and the best tree of the same size."""
 
     cards: list[Card]
     said: str
 
 
 class Answer(TypedDict):
-    """The answers for the open parts; None for a closed one."""
+    """The answers for the open parts; those of closed parts are None."""
 
     formula: Formula | None
     trees: Trees | Refusal | None
@@ -227,7 +232,7 @@ def answer(data: Mapping[str, Any]) -> Answer:
 
 
 def formula_facts(asked: LawQuestion) -> Formula:
-    """Return what the formula says: sentences, a round, figures, and the measured run."""
+    """Return the results of the formula: sentences, a round, figures, and the measured run."""
     terms, gamma, run = asked.terms, asked.gamma, asked.run
     end = shown_to(terms, gamma, run.gamma if run else 0.0)
     chart = gamma_map(terms, gamma, end, run) if asked.map == "gamma" else cost_map(terms, run)
@@ -243,7 +248,7 @@ def formula_facts(asked: LawQuestion) -> Formula:
 
 
 def best_sentence(terms: SpeedupModel) -> str:
-    """Answer "when does drafting pay?" for these values in one sentence."""
+    """Return one sentence that says when drafting saves time for these values."""
     best = terms.best()
     values = {
         "alpha": number(terms.alpha),
@@ -261,7 +266,7 @@ def best_sentence(terms: SpeedupModel) -> str:
 
 
 def chosen_sentence(terms: SpeedupModel, gamma: float) -> str:
-    """Say what the formula predicts for the chosen γ."""
+    """Return the sentence on the prediction of the formula for the chosen γ."""
     if gamma == 0.0:
         return text("cost", "formula_nothing_drafted")
     here, shown = terms.speedup(gamma), number(gamma, 0)
@@ -271,7 +276,7 @@ def chosen_sentence(terms: SpeedupModel, gamma: float) -> str:
 
 
 def round_of(terms: SpeedupModel, gamma: float) -> Round:
-    """Tokens and cost of a round at the chosen γ, as the page shows them."""
+    """Return the tokens and cost of a round at the chosen γ, as the page shows them."""
     drafted = gamma > 0.0
     tokens = formula.expected_tokens(terms.alpha, gamma)
     draft, check = gamma * terms.c, terms.verify if drafted else 1.0
@@ -286,7 +291,7 @@ def round_of(terms: SpeedupModel, gamma: float) -> Round:
 
 
 def compared(run: MeasuredPoint) -> RunFacts:
-    """Compare a run with the formula at the run's own α, γ, c and v."""
+    """Compare a run with the formula for the run's own α, γ, c and v."""
     predicted = formula.expected_tokens(run.alpha, run.gamma)
     gamma = "draft tokens in a chain" if run.chain else "levels of the draft tree"
     return {
@@ -304,7 +309,7 @@ def compared(run: MeasuredPoint) -> RunFacts:
 
 
 def why(run: MeasuredPoint, predicted: float) -> str:
-    """Say why formula and run differ, by the larger of the two reasons that can be measured.
+    """Return why formula and run differ: the larger one of two measurable reasons.
 
     Args:
         run: The measured run.
@@ -329,7 +334,7 @@ def why(run: MeasuredPoint, predicted: float) -> str:
 
 
 def tree_facts(asked: LawQuestion) -> Trees | Refusal:
-    """Compare trees, or name the error of what was typed."""
+    """Compare trees, or return the error in what was typed."""
     try:
         return trees_compared(asked)
     except BadRequest as problem:
@@ -381,6 +386,6 @@ def number(value: float, fewest: int = 2) -> str:
 
 
 def times(value: float) -> str:
-    """Format a ratio to plain decoding, with more digits where two would round it to 1."""
+    """Format a ratio to plain decoding; if two decimals would show 1, with more of them."""
     digits = next((d for d in (2, 3, 4) if round(value, d) != 1.0 or value == 1.0), 2)
     return f"{value:.{digits}f} ×"

@@ -1,6 +1,7 @@
-"""Published speed-ups with their sources; the House models' own numbers are separate, on request.
+"""Published speed-ups with their sources, and on request those of the shipped models.
 
-Published and own numbers never share a column."""
+The shipped models are called House. Their numbers are never in the same column as published ones.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ FULL: Final[Mapping[str, str]] = {  # Spec-Bench's abbreviations
 
 
 class SourceData(TypedDict):
-    """A Source as the page has it."""
+    """A Source in the form for the page."""
 
     title: str
     url: str
@@ -46,11 +47,11 @@ class SourceData(TypedDict):
 
 
 class PublishedData(TypedDict):
-    """A Published number; a fact that its source does not state is empty.
+    """A Published number in the form for the page; a fact that its source does not state is empty.
 
     Attributes:
         gain: The sort key, inverted for slow-downs.
-        place: Its row on the page.
+        place: Id of its row on the page.
     """
 
     method: str
@@ -67,7 +68,11 @@ class PublishedData(TypedDict):
 
 
 class BoardRowData(TypedDict):
-    """A method on Spec-Bench; place: its row on the page."""
+    """A method on Spec-Bench.
+
+    Attributes:
+        place: Id of its row on the page.
+    """
 
     place: str
     method: str
@@ -88,7 +93,7 @@ class BoardData(TypedDict):
 
 
 class OwnRow(TypedDict):
-    """A family: the published range, and the House models' numbers, empty if not measured.
+    """A family: the published range, and the House models' numbers if they were measured.
 
     Attributes:
         apart: The slowest and the fastest domain.
@@ -103,7 +108,11 @@ class OwnRow(TypedDict):
 
 
 class Own(TypedDict):
-    """The House models' numbers beside published ranges; how: how they were measured."""
+    """The House models' numbers with the published ranges.
+
+    Attributes:
+        how: How they were measured.
+    """
 
     heading: str
     how: str
@@ -111,11 +120,11 @@ class Own(TypedDict):
 
 
 class Config(TypedDict):
-    """All that the section shows.
+    """Everything that the section shows.
 
     Attributes:
-        secondhand: How many numbers are second-hand.
-        brief: The numbers in one sentence, and the tables.
+        secondhand: How many numbers are quoted from other sources.
+        brief: One sentence on the numbers, and one on the tables.
         evidence: Letters with their meaning.
         full: Methods by Spec-Bench's abbreviations.
     """
@@ -130,7 +139,7 @@ class Config(TypedDict):
 
 
 def build(place: TabContext) -> None:
-    """Build the section. It sends no questions to the server."""
+    """Build the section, which sends no questions to the server."""
     component(NAME, "cost/published/published", config())
 
 
@@ -148,7 +157,7 @@ def config() -> Config:
 
 
 def row(each: Published, at: int = 0) -> PublishedData:
-    """Return one published number. at: its index."""
+    """Return one published number; `at` is its index."""
     return {
         "method": each.method,
         "says": each.says,
@@ -165,7 +174,7 @@ def row(each: Published, at: int = 0) -> PublishedData:
 
 
 def secondhand() -> str:
-    """Say how many of the numbers are quoted from other sources."""
+    """Return how many of the numbers are quoted from other sources."""
     known = published_numbers()
     number = sum(each.source.evidence == "2" for each in known)
     return (
@@ -175,13 +184,13 @@ def secondhand() -> str:
 
 
 def brief() -> str:
-    """Say how far the published speed-ups range."""
+    """Return the range of the published speed-ups."""
     known = [each for each in published_numbers() if each.unit != "%"]
     return text("cost", "published_brief", count=len(known), span=_range(known))
 
 
 def boards_brief() -> str:
-    """Name the highest overall speed-up of Spec-Bench, and where it was measured."""
+    """Return the highest overall speed-up on Spec-Bench, and where it was measured."""
     every = [(row.overall, row.method, each) for each in boards() for row in each.rows]
     speedup, method, found = max(every, key=lambda row: row[0])
     device = found.device.removeprefix("a single ").partition(" (")[0]
@@ -204,7 +213,7 @@ def source(each: Source) -> SourceData:
 
 
 def board(each: Board, at: int) -> BoardData:
-    """Return one table of Spec-Bench, the fastest method first. at: its index."""
+    """Return one table of Spec-Bench, the fastest method first; `at` is its index."""
     rows = sorted(each.rows, key=lambda found: -found.overall)
     return {
         "device": each.device.removeprefix("a single "),
@@ -234,12 +243,15 @@ def _card() -> dict[str, Any] | None:
 
 
 def drafters() -> dict[str, str]:
-    """Map the name of a published method to the drafter of its family here."""
+    """Map the names of published methods to the drafters of the same family here."""
     return {entry.published_as: entry.name for entry in entries() if entry.published_as}
 
 
 def ours(facts: Mapping[str, Any] | None, known: Sequence[Published]) -> Own | None:
-    """Return the published range and the House models' numbers by family; None without a card."""
+    """Return, for each family, the published range and the House models' numbers.
+
+    None if the card cannot be read.
+    """
     if facts is None:
         return None
     device, threads = facts["machine"]["device"], facts["threads"]
@@ -269,7 +281,7 @@ def _families(facts: Mapping[str, Any], known: Sequence[Published]) -> Iterator[
 
 
 def _own_row(method: str, published: str, rows: Sequence[Mapping[str, Any]]) -> OwnRow:
-    """Return our mean over the same amount of text per domain, and the extremes."""
+    """Return our mean over equal amounts of text per domain, and the extremes."""
     shown: OwnRow = {
         "method": method, "published": published,
         "speedup": "", "apart": "not measured", "passes": "", "alpha": "",

@@ -1,7 +1,8 @@
-"""The roofline: pass time by tokens, and the batch size from which speculation is slower.
+"""The roofline: pass time by tokens, and from which batch size speculation is slower.
 
-Each change of a control sends a question to the server. It bypasses the queue, since no model runs
-here. The newest question wins."""
+Each change of a control sends a question to the server. Questions bypass the queue, since no model
+is run. Only the answer to the newest question is shown.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ USUAL: Final[Choice] = {
 
 
 class Example(TypedDict):
-    """A question to choose, with the values that it sets."""
+    """An example question, with the values that it sets."""
 
     title: str
     set: Choice
@@ -55,7 +56,11 @@ SourceRow = tuple[str, str, Evidence, str]  # title, link, evidence and note
 
 
 class Sourced(TypedDict):
-    """What has sources: a machine, a model or an efficiency. sheet: see `Machine.sheet`."""
+    """An item that has sources: a machine, a model or an efficiency.
+
+    Attributes:
+        sheet: See `Machine.sheet`.
+    """
 
     title: str
     sources: list[SourceRow]
@@ -64,29 +69,41 @@ class Sourced(TypedDict):
 
 
 class Preset(Sourced):
-    """A machine; facts: by dtype."""
+    """A machine.
+
+    Attributes:
+        facts: Its figures by dtype.
+    """
 
     facts: dict[str, str]
 
 
 class ModelPreset(Preset):
-    """A model; drafters: names with titles."""
+    """A model.
+
+    Attributes:
+        drafters: Names of its drafters with titles.
+    """
 
     drafters: list[tuple[str, str]]
 
 
 class EfficiencyPreset(Sourced):
-    """The share of a peak that is reached; reported: the range in the sources, in a sentence."""
+    """The share of a peak that real programs reach.
+
+    Attributes:
+        reported: The range in the sources, as a sentence.
+    """
 
     reported: str
 
 
 class Config(TypedDict):
-    """What the section starts with.
+    """Initial data of the section.
 
     Attributes:
-        brief: The answer in one sentence at the usual values.
-        drafters: By the kind of a source's drafter, this section's name for it.
+        brief: The answer for the default values, in one sentence.
+        drafters: For each kind of drafter in the sources, its name in this section.
         efficiencies: Of bandwidth and of arithmetic.
         stops: Batch sizes of the slider.
         evidence: Letters with their meaning.
@@ -108,7 +125,7 @@ class Config(TypedDict):
 SERVED: Final = {name: USUAL[name] for name in ("hardware", "cards", "dtype", "model", "drafter")}
 
 
-# α and the shape of the draft stay as they are; only the machine and the load change.
+# α and the shape of the draft do not change; only the machine and the batch size do.
 QUESTIONS: Final[Sequence[Example]] = (
     {
         "title": "House on a laptop, batch size 1",
@@ -128,7 +145,7 @@ QUESTIONS: Final[Sequence[Example]] = (
 
 
 def build(place: TabContext) -> None:
-    """Build the section and wire its events."""
+    """Build the section and connect its events."""
     component(NAME, "cost/roofline/roofline", config())
     place.questions.add("roofline", section_facts, LONGEST)
 

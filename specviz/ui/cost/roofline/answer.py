@@ -27,8 +27,8 @@ from specviz.frames.scene import Figure
 from specviz.texts import Part, number, say, text
 from specviz.ui.cost.roofline.question import Ask
 
-LARGEST: Final = 512  # the largest batch size evaluated
-SOME: Final = (1, 8, 64, 512)  # batch sizes named in a short list
+LARGEST: Final = 512  # the largest batch size tried
+SOME: Final = (1, 8, 64, 512)  # batch sizes in a short list
 BOUND: Final = {"memory": "memory bandwidth", "compute": "arithmetic"}
 
 
@@ -36,7 +36,11 @@ FigureName = Literal["speed", "pass", "gamma"]
 
 
 class Report(TypedDict):
-    """The nearest published measurement; place: its row on the page."""
+    """The nearest published measurement.
+
+    Attributes:
+        place: Id of its row on the page.
+    """
 
     number: str
     about: str
@@ -45,7 +49,7 @@ class Report(TypedDict):
 
 
 class Beside(TypedDict):
-    """The bound, what the best γ would give, and the nearest published measurement."""
+    """What limits the pass, the result with the best γ, and the nearest published measurement."""
 
     called: str
     speedup: str
@@ -54,7 +58,11 @@ class Beside(TypedDict):
 
 
 class Round(TypedDict):
-    """A round in tokens and plain passes; said: what it brings and costs."""
+    """A round in tokens and plain passes.
+
+    Attributes:
+        said: What it adds and costs, as a sentence.
+    """
 
     brings: float
     draft: float
@@ -65,7 +73,11 @@ class Round(TypedDict):
 
 
 class Answer(TypedDict):
-    """All that the page shows; facts: name, plain decoding, speculative decoding."""
+    """Everything that the page shows.
+
+    Attributes:
+        facts: Rows of name, value for plain decoding, value for speculative decoding.
+    """
 
     said: list[Part]
     brief: str
@@ -79,7 +91,7 @@ class Answer(TypedDict):
 
 @lru_cache(maxsize=256)
 def answer(ask: Ask) -> Answer:
-    """Return all that the page shows, as plain data. Cached, so do not modify it."""
+    """Return everything that the page shows; the result is cached, so do not modify it."""
     serving, guessing, batch = ask.serving, ask.guessing, ask.batch
     found = predict(serving, guessing, batch)
     loss = batches.first_losing_batch(serving, guessing, LARGEST)
@@ -106,7 +118,7 @@ def answer(ask: Ask) -> Answer:
 
 
 def answer_facts(ask: Ask) -> dict[FigureName, str]:
-    """Describe the figures in words, for screen readers."""
+    """Return the figures in words, for screen readers."""
     serving, guessing, batch = ask.serving, ask.guessing, ask.batch
     gains = [predict(serving, guessing, b).speedup for b in batches.BATCHES]
     passes = [duration(pass_time(serving, batch, n).seconds) for n in (1, 4, 16, 64)]
@@ -120,7 +132,7 @@ def answer_facts(ask: Ask) -> dict[FigureName, str]:
 
 
 def listed(places: Iterable[int], values: Iterable[str]) -> str:
-    """List values with their keys: 1.31 × at 64, …"""
+    """Format values with their keys, such as "1.31 × at 64 and 1.1 × at 128"."""
     return (
         ", ".join(f"{value} at {place}" for place, value in zip(places, values, strict=True)) + "."
     )
@@ -131,7 +143,7 @@ def sentence(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
 
     Args:
         ask: The question.
-        found: The prediction at its batch size.
+        found: The prediction for the question's batch size.
         loss: The smallest batch size at which speculative decoding is slower, if any.
     """
     tokens = 1 + sum(ask.guessing.widths)
@@ -155,13 +167,13 @@ def sentence(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
 
 
 def called(ask: Ask) -> str:
-    """Name the draft, the efficiency and the overhead that the speed-up belongs to."""
+    """Return the draft, the efficiency and the overhead as words for a sentence."""
     overhead = f", {ask.overhead:g} ms overhead" if ask.overhead else ""
     return f"{drafting(ask)}, {ask.reading}% bandwidth, {ask.computing}% arithmetic{overhead}"
 
 
 def brief(ask: Ask) -> str:
-    """Answer in one sentence, with all that the speed-up depends on."""
+    """Return the answer in one sentence, with everything that the speed-up depends on."""
     low, high = speedup_range(ask.serving, ask.guessing, ask.batch)
     return text(
         "cost",
@@ -183,7 +195,7 @@ def _span(low: float, high: float) -> str:
 
 
 def best_sentence(ask: Ask) -> str:
-    """Say which draft length up to MAX_GAMMA would be best here, and over the efficiencies."""
+    """Return which draft length up to MAX_GAMMA would be best, and the range over efficiencies."""
     best = batches.best_chain(ask.serving, ask.alpha, ask.batch, ask.guessing.draft, MAX_GAMMA)
     known = [
         batches.best_gamma(serving, ask.alpha, ask.batch, ask.guessing.draft, MAX_GAMMA)
@@ -225,7 +237,7 @@ def reported(ask: Ask) -> Report | None:
 
 
 def verification(ask: Ask, tokens: int) -> str:
-    """Say whether draft tokens are verified for free."""
+    """Return whether draft tokens are verified without extra time."""
     free = free_tokens(ask.serving, ask.batch)
     if free >= tokens:
         return text("cost", "verification_memory_bound")
@@ -235,9 +247,10 @@ def verification(ask: Ask, tokens: int) -> str:
 
 
 def outcome(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
-    """Say whether speculative decoding is faster here, and from which batch size it is slower.
+    """Return whether speculative decoding is faster, and from which batch size it is slower.
 
-    If it is slower with the chosen draft length but not with a shorter one, say so.
+    If it is slower with the chosen draft length but not with a shorter one, the sentence mentions
+    this.
     """
     best = batches.best_chain(ask.serving, ask.alpha, ask.batch, ask.guessing.draft, MAX_GAMMA)
     low, high = speedup_range(ask.serving, ask.guessing, ask.batch)
@@ -256,13 +269,13 @@ def outcome(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
 
 
 def drafting(ask: Ask) -> str:
-    """Name the chosen chain or tree: "γ = 4", or "This tree"."""
+    """Return the chosen chain or tree as words: "γ = 4", or "This tree"."""
     widths = ask.guessing.widths
     return f"γ = {len(widths)}" if sum(widths) == len(widths) else "This tree"
 
 
 def slower_at(ask: Ask, loss: int | None) -> str:
-    """Say at which batch sizes speculative decoding is slower."""
+    """Return at which batch sizes speculative decoding is slower."""
     if loss is None:
         return text("cost", "never_slower", limit=LARGEST)
     larger = [predict(ask.serving, ask.guessing, b).speedup for b in BATCH_STOPS if b > loss]
@@ -273,7 +286,7 @@ def slower_at(ask: Ask, loss: int | None) -> str:
 
 
 def alert(ask: Ask) -> str:
-    """Say that weights and KV caches do not fit in memory."""
+    """Return the warning that weights and KV caches do not fit in memory."""
     needed, available = memory(ask)
     return text(
         "cost",
@@ -329,7 +342,7 @@ def facts(ask: Ask, found: Prediction) -> list[tuple[str, str, str]]:
 
 
 def plain(value: float) -> str:
-    """Format plain passes or tokens with two decimals; 0 only if the value is 0."""
+    """Format plain passes or tokens with two decimals; 0 is shown only if the value is 0."""
     if value == 0:
         return "0"
     return f"{value:.2f}" if value >= 0.005 else "under 0.01"

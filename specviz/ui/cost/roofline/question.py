@@ -1,6 +1,6 @@
 """A question about the roofline: the page's JSON, validated, as inputs for `specviz.cost`.
 
-Invalid questions are refused here with a readable sentence.
+Invalid questions are refused with a readable sentence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from specviz.cost.sources import HEAD, NGRAM, drafters
 from specviz.settings.settings import Settings, require
 from specviz.settings.value_types import parse_integer, parse_integers, parse_number
 
-LONGEST: Final = 2000  # characters of a question
+LONGEST: Final = 2000  # maximum characters of a question
 LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {
     "cards": ("The number of devices", 1, 64),
     "context": ("The context", 0, 131_072),
@@ -27,8 +27,8 @@ LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {
 }
 
 
-SLOWEST: Final = 1000  # ms of overhead
-Choice = Mapping[str, str | float | None]  # the controls' values by name; None if a box is empty
+SLOWEST: Final = 1000  # maximum overhead in ms
+Choice = Mapping[str, str | float | None]  # values of the controls by name; None if a box is empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +37,19 @@ class Ask:
 
     Attributes:
         hardware: Name of a preset.
-        cards: Devices that share the work.
+        cards: Number of devices that share the work.
         dtype: Number format of weights and cache.
         model: Name of a preset.
         context: Tokens in each sequence's cache.
-        overhead: Milliseconds that each pass takes on top.
+        overhead: Additional milliseconds that each pass takes.
         drafter: NGRAM, HEAD or the name of a model.
         gamma: Draft tokens in a chain, or levels of a tree.
-        siblings: Children per node by depth, then 1 as in a run's settings; empty for a chain.
+        siblings: Children per node at each depth, then 1, as in a run's settings; empty for a
+            chain.
         alpha: Probability that one of the siblings is accepted.
         batch: Sequences per pass.
-        reading: Percentage of the peak bandwidth that is reached.
-        computing: Percentage of the peak arithmetic that is reached.
+        reading: Percentage of the peak bandwidth that real programs reach.
+        computing: Percentage of the peak operations per second that real programs reach.
     """
 
     hardware: str
@@ -115,12 +116,12 @@ class Ask:
 
     @property
     def draft(self) -> ModelShape | None:
-        """The drafter's shape; None if drafting costs nothing."""
+        """The drafter's shape; None if drafting takes no time."""
         return drafters(self.model)[self.drafter][1]
 
     @property
     def guessing(self) -> DraftPlan:
-        """The drafts of a round. Siblings share α evenly, since only their sum counts."""
+        """The drafts of a round; siblings share α evenly, since only the sum affects the result."""
         widths = [*self.siblings, *[1] * self.gamma][: self.gamma]
         if not widths:
             return DraftPlan.chain(self.alpha, 0, self.draft)

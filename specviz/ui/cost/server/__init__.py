@@ -1,7 +1,7 @@
-"""Your server's statistics: acceptance as the server counted it, and the γ that would be best.
+"""Statistics of a visitor's server: acceptance as counted by the server, and the best γ.
 
-The pasted text goes to `answer` and nowhere else. The page removes unused lines before it
-sends the text."""
+Only `answer` receives the pasted text. The page removes unused lines before it sends the text.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME: Final = "sv-server"
 
 
 class Site(TypedDict):
-    """Where a server runs, by the controls' names; None where a box is empty. See Deployment."""
+    """Where a server runs, by the names of the controls; None if a box is empty. See Deployment."""
 
     hardware: str
     model: str
@@ -33,7 +33,12 @@ class Site(TypedDict):
 
 
 class Example(TypedDict):
-    """Statistics to try; said: about them. site: where they were measured."""
+    """Example statistics.
+
+    Attributes:
+        said: A sentence about them.
+        site: Where they were measured.
+    """
 
     text: str
     said: str
@@ -41,26 +46,26 @@ class Example(TypedDict):
 
 
 class MachineChoices(TypedDict):
-    """What a machine has peaks for."""
+    """The dtypes for which a machine has peaks."""
 
     title: str
     dtypes: list[str]
 
 
 class ModelChoices(TypedDict):
-    """What can draft for a model: names with titles."""
+    """The drafters of a model: names with titles."""
 
     title: str
     drafters: list[tuple[str, str]]
 
 
 class Config(TypedDict):
-    """What the section starts with.
+    """Initial data of the section.
 
     Attributes:
-        brief: About the example, in one sentence.
-        names: What is read from JSON.
-        longest: Characters of a text.
+        brief: One sentence about the example.
+        names: Names that are read from JSON.
+        longest: Maximum characters of a text.
     """
 
     start: Site
@@ -77,12 +82,12 @@ START: Final[Site] = {
     "hardware": "h100-sxm", "model": "llama-3.1-8b", "dtype": "bf16", "drafter": HEAD,
     "cards": 1, "context": 512, "batch": None, "gamma": None,
 }  # fmt: skip
-# Where the example was measured: on a CPU, one sequence at a time.
+# The example was measured on a CPU, with one sequence at a time.
 MEASURED: Final[Site] = {**START, "hardware": "laptop-cpu", "model": "house", "dtype": "fp32"}
 
 
 def build(place: TabContext) -> None:
-    """Build the section and wire its events."""
+    """Build the section and connect its events."""
     component(NAME, "cost/server/server", config())
     place.questions.add("server", answer, LONGEST_QUESTION)
 

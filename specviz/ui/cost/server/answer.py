@@ -1,7 +1,7 @@
 """Answer one question about a server's statistics: sentences, a table and two figures.
 
-Pure; nothing that was pasted is kept. Counted and simulated values are kept
-apart.
+Functions have no side effects, and the pasted text is not stored. Counted and simulated values are
+in separate fields.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from specviz.ui.questions import BadRequest, Refusal
 # Two texts as JSON, in which one character may take six.
 LONGEST_QUESTION: Final = 4 * MAX_CHARACTERS
 NAMES: Final = ("hardware", "model", "dtype", "drafter")
-SHOWN_STEPS: Final = 300  # of a request that reports each
-LONGEST_NAME: Final = 1_000  # characters of a server's own name for its model
+SHOWN_STEPS: Final = 300  # number of tokens of a request, up to which each step is shown
+LONGEST_NAME: Final = 1_000  # maximum characters of a server's own name for its model
 FigureName = Literal["places", "outlook"]
 
 
 class Takes(TypedDict):
-    """α and γ for the whole tab, and where they come from."""
+    """α and γ for the whole tab, and where they were measured."""
 
     alpha: float
     gamma: int
@@ -43,19 +43,19 @@ class Takes(TypedDict):
 
 
 class Answer(TypedDict):
-    """All that the page shows.
+    """Everything that the page shows.
 
     Attributes:
         said: The sentence, with the number in its middle.
-        brief: In one sentence, for the closed part.
+        brief: One sentence, shown while the section is closed.
         places: Acceptance by position.
-        advice: Simulated.
-        open: Why nothing can be predicted; empty where it can.
-        batch: As the server reports it.
-        gamma: As the server reports it.
+        advice: Sentences of advice, which are simulated.
+        open: Why nothing can be predicted; empty if there is a prediction.
+        batch: Batch size that the server reports.
+        gamma: γ that the server reports.
         steps: Accepted and drafted tokens of the first steps, if they are reported one by one.
-        stepped: How many steps there are.
-        lengths: By draft length: the steps, and their mean accepted tokens.
+        stepped: Number of steps.
+        lengths: For each draft length, the number of steps and their mean accepted tokens.
     """
 
     said: list[str]
@@ -76,13 +76,17 @@ class Answer(TypedDict):
 
 
 class Empty(TypedDict):
-    """Nothing was pasted."""
+    """The answer if nothing was pasted."""
 
     empty: Literal[True]
 
 
 class SeveralModelsRefusal(Refusal):
-    """A refusal; models: those that the text covers, if it covers several."""
+    """A refusal.
+
+    Attributes:
+        models: Names of the models in the text, if it has several.
+    """
 
     models: NotRequired[Sequence[str]]
 
@@ -94,7 +98,7 @@ class ServerQuestion:
     Attributes:
         now: The statistics.
         before: An earlier snapshot; may be empty.
-        named: The model, if the server has several.
+        named: Name of the model, if the server has several.
         site: Where the server runs.
     """
 
@@ -164,7 +168,7 @@ def answer(data: Mapping[str, Any]) -> Answer | Empty:
 def shown(made: Report, asked: ServerQuestion) -> Answer:
     """Return everything that the page shows."""
     since = bool(asked.before.strip())
-    tokens = number(f"{made.tokens.mean:.2f}", "p")  # the one part that is not text
+    tokens = number(f"{made.tokens.mean:.2f}", "p")  # the only part that is not text
     sentence = say("server", "answer_between" if since else "answer_since_start", tokens=tokens)
     return {
         "said": [part if isinstance(part, str) else tokens["n"] for part in sentence],
@@ -198,7 +202,7 @@ def shown(made: Report, asked: ServerQuestion) -> Answer:
 
 
 def brief(made: Report, example: bool = False) -> str:
-    """Answer in one sentence: the tokens per pass, and the best γ if there is a prediction."""
+    """Return one sentence: the tokens per pass and, if there is a prediction, the best γ."""
     return text(
         "server",
         "brief",
@@ -211,7 +215,10 @@ def brief(made: Report, example: bool = False) -> str:
 
 
 def takes(made: Report) -> Takes | None:
-    """Return α and γ for the whole tab: the α that gives the same mean; None if γ is unknown."""
+    """Return α and γ for the whole tab.
+
+    This α gives the same mean tokens per pass. None if γ is unknown.
+    """
     gamma = made.stats.draft_length
     if not gamma or made.stats.siblings > 1 or not 1 <= made.tokens.mean <= gamma + 1:
         return None

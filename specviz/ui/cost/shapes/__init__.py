@@ -1,7 +1,9 @@
-"""Costs of public model sizes on machines: from files that ship, or from one that a visitor opens.
+"""Costs of public model sizes on machines, from shipped files or from a visitor's file.
 
-Seconds are measured, with their machine; what follows from α is simulated. A visitor's file is
-validated like any other and not stored. No model runs here, so questions bypass the queue."""
+Seconds were measured on the machine that is named; numbers that depend on α are simulated. A
+visitor's file is validated like any other and not stored. No model is run, so questions bypass the
+queue.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,13 @@ from specviz.ui.cost.terms import START as TERMS
 from specviz.ui.cost.terms import Pair
 
 NAME: Final = "sv-shapes"
-# Characters of a question, which may hold an escaped file; the file has its own limit.
+# Maximum characters of a question, which may contain an escaped file; the file has its own limit.
 LONGEST: Final = 8 * MAX_CHARACTERS
 PassRow = tuple[str, str, str, str]  # tokens, ms, plain passes, and the roofline's ms
 
 
 class Answer(TypedDict):
-    """All that the page shows; models and files: names with titles."""
+    """Everything that the page shows; `models` and `files` are names with titles."""
 
     models: list[tuple[str, str]]
     contexts: list[int]
@@ -55,12 +57,13 @@ class Answer(TypedDict):
 
 
 class Config(TypedDict):
-    """What the section starts with.
+    """Initial data of the section.
 
     Attributes:
-        files: Names of the files that ship, with titles.
-        first: Of the first file, so that nothing moves when the first answer comes.
-        largest: Characters of a file.
+        files: Names of the shipped files, with titles.
+        first: The answer for the first file, so that the page does not change when the first answer
+            arrives.
+        largest: Maximum characters of a file.
     """
 
     terms: Pair
@@ -75,8 +78,9 @@ class Ask:
 
     Attributes:
         file: The measured costs.
-        model: Name of a model in it; the first is used if there is none of this name.
-        context: Tokens before the pass; the first of the model is used if it was not measured.
+        model: Name of a model in the file; the first one is used if there is none with this name.
+        context: Tokens before the pass; if it was not measured, the first context of the model is
+            used.
         alpha: The acceptance probability.
     """
 
@@ -102,7 +106,7 @@ class Ask:
 
     @property
     def costs(self) -> ModelCosts:
-        """The chosen model, or the first."""
+        """The costs of the chosen model, or of the first."""
         models = self.file.models
         return next((one for one in models if one.name == self.model), models[0])
 
@@ -114,7 +118,7 @@ class Ask:
 
 
 def build(place: TabContext) -> None:
-    """Build the section and wire its events."""
+    """Build the section and connect its events."""
     for path in shipped_paths():
         lacking("One of the machines measured below cannot be shown.", partial(load_shipped, path))
     component(NAME, "cost/shapes/shapes", config())
@@ -135,7 +139,7 @@ def config() -> Config:
 
 
 def files() -> Mapping[str, CostFile]:
-    """Return the files that ship by name, except broken ones."""
+    """Return the shipped files by name, except broken ones."""
     found = {path.stem: spared(partial(load_shipped, path), None) for path in shipped_paths()}
     return {name: file for name, file in found.items() if file}
 
@@ -167,7 +171,7 @@ def answer(ask: Ask) -> Answer:
 
 
 def _pass(sweep: Sweep, tokens: int) -> PassRow:
-    """Return a bare pass."""
+    """Return the row of a target pass."""
     line, share = sweep.predicted(tokens), sweep.passes(tokens)
     return (
         f"{tokens}",

@@ -1,6 +1,8 @@
 """Predicted and measured pass time on this machine; a recorded sweep is shown first.
 
-A sweep is one job in the queue. If it is stopped, finished measurements are kept."""
+A sweep measures passes of many sizes. It is one job in the queue; if it is stopped, finished
+measurements are kept.
+"""
 
 from __future__ import annotations
 
@@ -26,27 +28,31 @@ if TYPE_CHECKING:
 
 
 NAME: Final = "sv-sweep"
-LONGEST: Final = 25.0  # seconds of a sweep: no round begins after 20
-OFTEN: Final = 1.0  # seconds between snapshots, since drawing them uses cores that are being timed
+LONGEST: Final = 25.0  # seconds of a sweep; no round begins after 20
+OFTEN: Final = 1.0  # seconds between snapshots, since drawing one uses cores that are being timed
 OURS: Final = f"window.specviz.sweeps['{NAME}']"
 
 
 class SweepData(SweepFacts):
-    """A sweep as the page shows it."""
+    """A sweep in the form for the page."""
 
     source: Source
     figure: Figure
 
 
 class SweepLine(SweepData):
-    """A sweep that is measured."""
+    """The line of a sweep that is being measured."""
 
     kind: Literal["sweep"]
     id: str
 
 
 class ProgressLine(TypedDict):
-    """Measurements so far; of: None while it warms up."""
+    """Number of measurements so far.
+
+    Attributes:
+        of: Their total; None during the warm-up.
+    """
 
     kind: Literal["progress"]
     id: str
@@ -55,7 +61,7 @@ class ProgressLine(TypedDict):
 
 
 class Config(TypedDict):
-    """What the section starts with."""
+    """Initial data of the section."""
 
     recorded: SweepData | None
 
@@ -64,7 +70,7 @@ Line = SweepLine | ProgressLine | StateLine | ErrorLine
 
 
 def build(place: TabContext) -> None:
-    """Build the section and wire its events."""
+    """Build the section and connect its events."""
     lacking("The recorded sweep cannot be shown.", Sweep.shipped)
     config: Config = {"recorded": recorded()}
     shown = component(NAME, "cost/sweep/sweep", config)
@@ -81,16 +87,16 @@ def stream_sweep(context: JobContext) -> Iterator[str]:
     yield context.says("measuring")
     from specviz.bench.sweep import SweepPlan, SweepRun
 
-    # The order need not be reproducible, so each sweep has a new seed, which it reports.
+    # The order need not be reproducible, so each sweep uses a new seed, which is shown.
     sweeping = SweepRun(target, SweepPlan(seed=time_ns() % 2**32))
     yield from paced(lines(sweeping, context.unwanted, context.nonce))
 
 
-LIVE: Final = Task(stream_sweep, BEGINNING + LONGEST)  # a stopped sweep ends after its pass
+LIVE: Final = Task(stream_sweep, BEGINNING + LONGEST)  # a stopped sweep ends after its current pass
 
 
 def lines(sweeping: SweepRun, stop: Callable[[], bool], nonce: str) -> Iterator[str]:
-    """Yield progress after each step, a snapshot now and then, and the whole sweep at the end."""
+    """Yield progress after each step, sometimes a snapshot, and at the end the whole sweep."""
     drawn = perf_counter()
     for step in sweeping.steps(stop):
         progress: ProgressLine = {
@@ -112,12 +118,12 @@ def sweep_line(sweep: Sweep, nonce: str) -> str:
 
 
 def picture(sweep: Sweep, source: Source) -> SweepData:
-    """Return a sweep as the page shows it."""
+    """Return a sweep in the form for the page."""
     facts = sweep_facts(sweep, here=source == "live")
     return {**facts, "source": source, "figure": sweep_figure(sweep)}
 
 
 def recorded() -> SweepData | None:
-    """Return the sweep that ships; None if it cannot be read."""
+    """Return the shipped sweep; None if it cannot be read."""
     found = spared(Sweep.shipped, None)
     return None if found is None else picture(found, "recorded")

@@ -1,7 +1,8 @@
-"""The top of the Cost tab: its contents, and the α and γ that all its sections share.
+"""The top of the Cost tab: its contents, and α and γ, which all its sections use.
 
-The section needs no answers from the server. An α is chosen by the visitor, measured in a run or
-taken from a source, and the page always says which."""
+The section sends no questions to the server. α is chosen by the visitor, measured in a run, or
+taken from a source; the page always shows which.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ NAME: Final = "sv-terms"
 
 
 class Pair(TypedDict):
-    """The tab's α and γ; None where a box is empty."""
+    """α and γ of the tab; None if a box is empty."""
 
     alpha: float | None
     gamma: float | None
@@ -37,7 +38,7 @@ class Preset(TypedDict):
 
 
 class Config(TypedDict):
-    """Slider values before anyone moves them, and published α by drafter."""
+    """Initial values of the sliders, and published α by drafter."""
 
     terms: Pair
     presets: list[Preset]
@@ -57,7 +58,7 @@ def config() -> Config:
 
 
 def preset(each: Acceptance) -> Preset:
-    """Return a published α for the page, with how it is known and its source."""
+    """Return a published α for the page, with its source and how it was computed."""
     alpha = round(each.effective_alpha, 3)
     return {
         "name": each.name,
@@ -79,7 +80,7 @@ def gamma_of(each: Acceptance) -> str:
 
 
 def how(each: Acceptance) -> str:
-    """Say how α is known: derived from tokens per pass, or as published."""
+    """Return how α is known: computed from tokens per pass, or as published."""
     if each.derived:
         start = text(
             "cost",

@@ -8,11 +8,15 @@ from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-coins"
 DARTS_RULE: Final = "accept-reject"
-THROWS: Final = (1_000, 20_000, 100_000)  # rounds that one request may run
+THROWS: Final = (1_000, 20_000, 100_000)  # maximum rounds of one request
 
 
 class Config(TypedDict):
-    """What the section starts with; darts: the rule that has a dartboard."""
+    """Initial data of the section.
+
+    Attributes:
+        darts: The rule that has a dartboard.
+    """
 
     throws: tuple[int, ...]
     darts: str

@@ -1,6 +1,6 @@
 """Run the sandbox's experiment with random numbers, and test the counts against p.
 
-Nothing is kept between two answers except the seed, which is incremented so that no two runs are
+No state is kept between answers. The seed is increased each time, so that no two experiments are
 the same.
 """
 
@@ -21,16 +21,21 @@ from specviz.verification.exact.enumeration import SampledMass, play_round
 from specviz.verification.exact.monte_carlo import SampleCounts, throw_darts
 from specviz.verification.published_rules import EXACT
 
-DARTS: Final = 600  # more could not be distinguished on screen
-PARTS: Final = 25  # animation steps
-SURE: Final = 1e-3  # a p-value below this is not luck
-RARE: Final = 0.05  # below this, luck is possible, but one more run should be made
-TINY: Final = 1e-12  # smaller probabilities are not distinguished
+DARTS: Final = 600  # maximum number of darts; more could not be distinguished on screen
+PARTS: Final = 25  # number of animation steps
+SURE: Final = 1e-3  # a smaller p-value counts as a proven difference
+RARE: Final = 0.05  # a smaller p-value should be checked by one more experiment
+TINY: Final = 1e-12  # smaller probabilities are all shown alike
 seeds = count(1)
 
 
 class Step(TypedDict):
-    """Counts after a step of the animation; kept, filled: by word, see `sandbox.answer.Answer`."""
+    """Counts after a step of the animation.
+
+    Attributes:
+        kept: By word, how often a guess was accepted.
+        filled: By word, how often a replacement was sampled.
+    """
 
     thrown: int
     kept: list[int]
@@ -41,8 +46,8 @@ class Board(TypedDict):
     """Von Neumann's dartboard.
 
     Attributes:
-        high: By word, M q.
-        darts: The word of each dart, its height, and 1 if it is accepted.
+        high: M q of each word.
+        darts: Word and height of each dart, and 1 if it was accepted.
     """
 
     high: list[float]
@@ -52,9 +57,10 @@ class Board(TypedDict):
 
 
 class Answer(TypedDict):
-    """The counts of random rounds; intervals: by word, the lowest and highest share.
+    """The counts of random rounds; without rounds, only the dartboard.
 
-    Without rounds it has the dartboard alone.
+    Attributes:
+        intervals: Confidence interval of each word's share.
     """
 
     steps: list[Step]
@@ -86,9 +92,9 @@ def answer(data: Mapping[str, Any]) -> Answer:
 
 
 def board(round_: RoundSetup, seed: int) -> Board | None:
-    """Von Neumann's picture of his rule: darts below M q, accepted below p; None for other rules.
+    """Return von Neumann's dartboard: darts under M q, accepted under p; None for other rules.
 
-    Also None if q is 0 for a word of p, because then no M is large enough.
+    Also None if q is 0 for a word that p has, because no M is large enough then.
     """
     if round_.rule.spec.name != DARTS_RULE:
         return None
@@ -121,7 +127,7 @@ def board(round_: RoundSetup, seed: int) -> Board | None:
 
 
 def count_steps(round_: RoundSetup, throws: int, seed: int) -> list[Step]:
-    """Count accepted guesses and replacements by word, after each animation step."""
+    """Return counts of accepted guesses and of replacements by word, after each animation step."""
     coins = torch.Generator().manual_seed(seed)
     size = len(round_.target(()))
     kept, filled = torch.zeros(size, dtype=torch.long), torch.zeros(size, dtype=torch.long)
@@ -140,7 +146,7 @@ def count_steps(round_: RoundSetup, throws: int, seed: int) -> list[Step]:
 
 
 def sentence(found: SampleCounts) -> str:
-    """Say what the counts show about the rule, and no more."""
+    """Return what the counts show about the rule."""
     if found.impossible:
         return texts.text("lossless", "coins_impossible", times=found.impossible)
     chance = found.test.p_value
@@ -151,13 +157,13 @@ def sentence(found: SampleCounts) -> str:
 
 
 def often(chance: float) -> str:
-    """Say a probability in words, as a share of experiments; never "100 of 100" by rounding."""
+    """Return a probability in words, as a share of experiments; never rounded to 100 of 100."""
     percent = "more than 99" if chance > 0.99 else "less than 1" if chance < 0.01 else None
     return texts.text("lossless", "often", percent=percent or f"about {100 * chance:.0f}")
 
 
 def seldom(chance: float) -> str:
-    """Say a small probability in words."""
+    """Return a small probability in words."""
     if chance < TINY:
         return texts.text("lossless", "less_than_odds")
     return texts.text("lossless", "odds", experiments=round(1 / chance / 100) * 100)
@@ -169,7 +175,7 @@ def _small(chance: float) -> str:
 
 
 def format_numbers(found: SampleCounts, exact: float) -> dict[str, str]:
-    """Format the numbers beside the columns."""
+    """Format the numbers that are shown beside the columns."""
     chance = found.test.p_value
     return {
         "seen": f"{found.tv:.4f}",

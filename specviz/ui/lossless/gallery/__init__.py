@@ -1,4 +1,4 @@
-"""The gallery: the browser requests the list when its tab opens, then evidence for each case."""
+"""The gallery of published rules: the browser requests the list, then data for each case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAME: Final = "sv-wild"
 
 
 class Config(TypedDict):
-    """What the section starts with: the words of the rules' own p and q."""
+    """Initial data of the section: the words over which each rule's own p and q are given."""
 
     words: list[Word]
 

@@ -1,6 +1,7 @@
-"""Answer the gallery: all published rules, with their own p and q or the sandbox's, or one case.
+"""Answer a question of the gallery: a list of all published rules, or data for one of them.
 
-Verdicts are computed; none is written down here.
+The rules are applied to their own p and q, or to the sandbox's. Verdicts are computed, never
+stored.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from specviz.verification.published_rules import (
 )
 
 THROWS: Final = 20_000
-STRANGEST: Final = 6  # sequences listed if single words do not show the fault
+STRANGEST: Final = 6  # how many sequences are listed if single words do not show the error
 ASKED: Final = ("list", "evidence")
 seeds = count(1)
 
@@ -36,10 +37,10 @@ class CaseData(TypedDict):
     """A published rule, see `CaseStudy`.
 
     Attributes:
-        source: Its title and URL.
-        sentence: The result.
-        out: By word, the probability to come first.
-        p: By word, the right one.
+        source: Title and URL of the source.
+        sentence: The result as a sentence.
+        out: For each word, the probability that it is the first one.
+        p: For each word, the correct probability.
     """
 
     key: str
@@ -57,13 +58,13 @@ class CaseData(TypedDict):
 
 
 class Evidence(TypedDict):
-    """What "Find the fault" shows of a rule.
+    """The data that "Find the fault" shows about a rule.
 
     Attributes:
-        out: By word, how often it came first.
-        intervals: By word, the lowest and highest share.
-        strings: The most unusual sequences, each with its count, the count expected from p, and
-            the difference.
+        out: For each word, how often it was the first one.
+        intervals: For each word, the confidence interval of its share.
+        strings: The most unusual sequences, each with its count, the count expected from p, and the
+            difference.
     """
 
     lead: str
@@ -75,14 +76,14 @@ class Evidence(TypedDict):
 
 
 class Answer(TypedDict):
-    """The list, or evidence for one rule."""
+    """The list of rules, or data for one rule."""
 
     exhibits: NotRequired[list[CaseData]]
     evidence: NotRequired[Evidence]
 
 
 def answer(data: Mapping[str, Any]) -> Answer:
-    """Return the list, or evidence for one rule. Raises BadRequest with a sentence."""
+    """Return the list of rules, or data for one rule. Raises BadRequest with a sentence."""
     if data.get("asked") not in ASKED:
         raise BadRequest(f"A question to the gallery is one of these: {', '.join(ASKED)}.")
     if data["asked"] == "list":
@@ -91,7 +92,7 @@ def answer(data: Mapping[str, Any]) -> Answer:
 
 
 def chosen(key: Any) -> CaseStudy:
-    """Look up a rule by its key. Raises BadRequest with a sentence."""
+    """Return the rule with this key. Raises BadRequest with a sentence."""
     try:
         return find_case_study(str(key))
     except KeyError as problem:
@@ -99,7 +100,7 @@ def chosen(key: Any) -> CaseStudy:
 
 
 def exhibits(p: Any, q: Any) -> list[CaseData]:
-    """List all rules for the page, computed with this p and q, or each with its own.
+    """Return all rules for the page, with results for this p and q, or for each rule's own.
 
     Raises:
         BadRequest: With a sentence, if p or q is not a distribution.
@@ -115,12 +116,12 @@ def exhibits(p: Any, q: Any) -> list[CaseData]:
 
 @cache
 def own() -> tuple[tuple[CaseStudy, CaseResult], ...]:
-    """Every rule with its result for its own p and q."""
+    """Return every rule with its result for its own p and q."""
     return tuple((each, each.result()) for each in GALLERY)
 
 
 def describe_case(each: CaseStudy, result: CaseResult) -> CaseData:
-    """Describe a rule: its texts, its verdict, and its output by first word."""
+    """Return a rule's texts, its verdict, and its output by first word."""
     out, p = result.first()
     tv = "0" if result.tv < EXACT else f"{result.tv:.4f}"
     return {
@@ -140,7 +141,7 @@ def describe_case(each: CaseStudy, result: CaseResult) -> CaseData:
 
 
 def found(result: CaseResult, tokens: int, tv: str) -> str:
-    """Say what the rule's output is. tokens: the length of the sequences that are compared."""
+    """Return the sentence on the rule's output; sequences of `tokens` words are compared."""
     shown = {"tokens": tokens, "accepted": f"{result.accepted_length:.3f}"}
     if result.verdict == "exact":
         return texts.text("lossless", "published_exact", **shown)
@@ -148,7 +149,7 @@ def found(result: CaseResult, tokens: int, tv: str) -> str:
 
 
 def thrown(each: CaseStudy, seed: int) -> Evidence:
-    """Evidence for one rule without its name: counts of first words, and unusual sequences."""
+    """Return data for one rule without its name: counts of first words, and unusual sequences."""
     p, q = each.distributions()
     seen = sample_counts(each, THROWS, seed)
     firsts = [0] * len(p)
@@ -167,14 +168,14 @@ def thrown(each: CaseStudy, seed: int) -> Evidence:
 
 
 def fit(chance: float) -> str:
-    """Say how well single words fit p. chance: the probability of a worse fit by luck."""
+    """Return how well single words fit p; `chance` is the probability of a worse fit by luck."""
     if chance >= SURE:
         return texts.text("lossless", "words_fit", often=often(chance))
     return texts.text("lossless", "words_do_not_fit", odds=seldom(chance))
 
 
 def strings(each: CaseStudy, seen: dict[tuple[int, ...], float]) -> list[tuple[str, str, str, str]]:
-    """The sequences of words whose counts differ most from p, in standard deviations."""
+    """Return the sequences of words whose counts differ most from p, in standard deviations."""
     plain = each.result().plain
     rows = []
     for string, chance in plain.items():

@@ -1,7 +1,8 @@
-"""A recorded run's checks, and the same prompt run many times with and without a draft.
+"""The verdicts of a recorded run, and its prompt run many times with and without a draft.
 
-The checks need no model. The repeated runs are one job in the queue; runs counted before a stop are
-kept."""
+The first part needs no model. The repeated runs are one job in the queue; if it is stopped, the
+runs counted so far are kept.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +28,26 @@ if TYPE_CHECKING:
 
 NAME: Final = "sv-proof"
 OURS: Final = "window.specviz.proof"
-LOOKED_AT: Final = 3  # tokens of each run that are compared
-TIMES: Final = 200  # pairs of runs: under a minute on the House models
-RARE: Final = 0.001  # a p-value below this is not luck
+LOOKED_AT: Final = 3  # how many tokens of each run are compared
+TIMES: Final = 200  # numbers of pairs of runs: less than a minute with the House models
+RARE: Final = 0.001  # a smaller p-value counts as a proven difference
 OFTEN: Final = 5  # pairs of runs between two lines of progress
 
 
 class Config(TypedDict):
-    """What the section starts with; runs: name and title. times: pairs of runs."""
+    """Initial data of the section.
+
+    Attributes:
+        runs: Name and title of each recorded run.
+        times: Number of pairs of runs.
+    """
 
     runs: list[tuple[str, str]]
     times: int
 
 
 class TallyLine(TypedDict):
-    """Pairs of runs so far; the last line has the result as a sentence."""
+    """Number of pairs of runs so far; the last line has the result as a sentence."""
 
     kind: Literal["tally"]
     id: str
@@ -74,7 +80,7 @@ def wanted(_: Stream, name: Any) -> Task:
 
 
 def live(made: Recipe) -> Task:
-    """Create the task of the repeated runs. A stop takes effect after a pair of runs."""
+    """Create the task of the repeated runs; it can be stopped after each pair of runs."""
     return Task(partial(stream_repeats, made), gpu_seconds(made.target, 2 * TIMES * LOOKED_AT))
 
 
@@ -93,7 +99,7 @@ def stream_repeats(made: Recipe, context: JobContext) -> Iterator[str]:
 
 
 def lines(tallies: Iterator[Tally], greedy: bool, nonce: str) -> Iterator[str]:
-    """Yield progress, and the result only at the end: testing repeatedly would find false alarms.
+    """Yield progress, and the result only at the end, since repeated tests give false alarms.
 
     Yields empty texts in between, where the job may be interrupted.
     """
@@ -106,11 +112,11 @@ def lines(tallies: Iterator[Tally], greedy: bool, nonce: str) -> Iterator[str]:
 
 
 def counted(tally: Tally, greedy: bool) -> str:
-    """Say what all pairs of runs show together."""
+    """Return what all pairs of runs show together."""
     beginnings = len(tally.speculative.keys() | tally.plain.keys())
     if greedy:
         return texts.text("lossless", "repeats_greedy", beginnings=beginnings)
-    from specviz.ui.lossless.coins.answer import often, seldom  # imports torch
+    from specviz.ui.lossless.coins.answer import often, seldom  # this imports torch
 
     test = tally.test
     if test.degrees < 1:

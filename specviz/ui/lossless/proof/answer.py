@@ -1,6 +1,6 @@
-"""Distance of the rule's output from the target's distribution at every check of a recorded run.
+"""The distance of a rule's output from the target's distribution, at each verdict of a run.
 
-Needs no model: the trace contains all that is needed. See `verification.exact.recorded_run`.
+No model is needed, since the trace contains everything. See `verification.exact.recorded_run`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from specviz.ui.questions import BadRequest
 from specviz.ui.step import recorded
 from specviz.verification.exact.recorded_run import VerdictBounds, verdict_bounds, worst_bounds
 
-SHOWN: Final = MOST_WORDS - 1  # words of one check that fit into the sandbox
+SHOWN: Final = MOST_WORDS - 1  # number of words of one verdict that fit into the sandbox
 ROUNDING: Final = 1e-9
 
 
 class Experiment(TypedDict):
-    """p and q for the sandbox, cut to a few words and rescaled to sum to 1."""
+    """p and q for the sandbox, cut to a few words and normalized."""
 
     words: list[Word]
     p: list[float]
@@ -34,7 +34,11 @@ class Experiment(TypedDict):
 
 
 class Verdict(TypedDict):
-    """A check; experiment: None if the sandbox could not show it."""
+    """A verdict.
+
+    Attributes:
+        experiment: Its p and q for the sandbox; None if the sandbox could not show them.
+    """
 
     round: int
     w: Word
@@ -44,7 +48,7 @@ class Verdict(TypedDict):
 
 
 class Answer(TypedDict):
-    """Return all checks of the recorded run `name`, and a sentence with the largest distance."""
+    """All verdicts of a recorded run, and a sentence with the largest distance."""
 
     title: str
     sentence: str
@@ -52,7 +56,7 @@ class Answer(TypedDict):
 
 
 def answer(data: Mapping[str, Any]) -> Answer:
-    """Return the checks of a run. Raises ValueError with a sentence: bad question or bad trace."""
+    """Return the verdicts of a run. Raises ValueError with a sentence, also for a bad trace."""
     if data.get("run") not in recorded.names():
         raise BadRequest("There is no recorded run with this name.")
     return proof(str(data["run"]))
@@ -60,7 +64,7 @@ def answer(data: Mapping[str, Any]) -> Answer:
 
 @cache
 def proof(name: str) -> Answer:
-    """Return all checks of the recorded run `name`, and a sentence with the largest distance."""
+    """Return all verdicts of the recorded run `name`, and a sentence with the largest distance."""
     trace = recorded.trace(name)
     judged = {(r.number, j.node): j for r in trace.rounds for j in r.judged}
     verdicts = [
@@ -75,7 +79,7 @@ def proof(name: str) -> Answer:
 
 
 def sentence(trace: Trace) -> str:
-    """Say what all checks show together."""
+    """Return the sentence on all verdicts together."""
     least, most = worst_bounds(trace)
     shown = {"checks": sum(1 for _ in verdict_bounds(trace)), "rule": trace.header.rule}
     if most < ROUNDING:
@@ -85,10 +89,10 @@ def sentence(trace: Trace) -> str:
 
 
 def describe_verdict(trace: Trace, step: VerdictBounds, judged: Judged) -> Verdict:
-    """Describe a check: round, token, accepted or not, distance, p and q for the sandbox."""
+    """Describe a verdict: round, token, accepted or not, distance, p and q for the sandbox."""
     scene = Scene.of(trace, step.round)
     proposed = scene.round.proposed
-    assert proposed is not None  # a guess was checked
+    assert proposed is not None  # this verdict is about a guess
     token = proposed.guesses[step.node - 1].token
     return {
         "round": step.round,
@@ -100,10 +104,10 @@ def describe_verdict(trace: Trace, step: VerdictBounds, judged: Judged) -> Verdi
 
 
 def few(scene: Scene, rows: Rows, token: int) -> Experiment | None:
-    """The likeliest tokens of a check, the guess among them, with p and q rescaled to sum to 1.
+    """Return the most probable tokens of a verdict, including the guess, with normalized p and q.
 
-    None if the sandbox could not show it. The other tokens are cut off rather than summed into one
-    bucket, because the overlap of p and q in one bucket would be larger than it really is.
+    None if the sandbox could not show it. All other tokens are left out, not merged into one,
+    because this would increase the overlap of p and q.
     """
     drafted = rows.q or [float(each == token) for each in rows.tokens]
     by_weight = sorted(

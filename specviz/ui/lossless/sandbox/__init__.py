@@ -1,7 +1,8 @@
-"""The sandbox: p and q over a few words, a rule to check guesses, and the exact output.
+"""The sandbox: p and q over a few words, a rule that judges guesses, and its exact output.
 
-The browser sends one question at a time as JSON, and `answer.answer` answers it. Bars move in the
-browser; everything that depends on a rule is computed in Python."""
+The browser sends one question at a time as JSON, which `answer.answer` answers. Bars are moved in
+the browser; everything that depends on a rule is computed in Python.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +26,10 @@ class Preset(TypedDict):
     """Two distributions over a few words.
 
     Attributes:
-        name: Its name in links.
+        name: Name of the preset in links.
         p: The target's distribution.
         q: The drafter's distribution.
-        rule: Name of the rule that it selects for sampled guesses; "" keeps what is selected.
+        rule: Name of the rule that is selected for sampled guesses; "" changes nothing.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Preset(TypedDict):
 
 
 class Parameter(TypedDict):
-    """A number that a rule can be set to; see `RuleParameter`."""
+    """A parameter of a rule; see `RuleParameter`."""
 
     name: str
     default: float
@@ -50,7 +51,11 @@ class Parameter(TypedDict):
 
 
 class RuleRow(TypedDict):
-    """A rule; about: what it does."""
+    """A rule.
+
+    Attributes:
+        about: What it does.
+    """
 
     name: str
     title: str
@@ -60,14 +65,18 @@ class RuleRow(TypedDict):
 
 
 class DrawnChoice(TypedDict):
-    """A way of choosing a guess."""
+    """A way of choosing a guess, which visitors can select."""
 
     value: DrawnName
     title: str
 
 
 class Config(TypedDict):
-    """What the section starts with; most: the highest number of guesses."""
+    """Initial data of the section.
+
+    Attributes:
+        most: Maximum number of guesses.
+    """
 
     presets: tuple[Preset, ...]
     rules: list[RuleRow]
@@ -75,14 +84,15 @@ class Config(TypedDict):
     most: int
 
 
-# Ways of choosing a guess: the name, the title, and what a rule has to fit.
+# Ways of choosing a guess: the name, the title, and the kind of candidates for the rule.
 DRAWN: Final[tuple[tuple[DrawnName, str, Drawn], ...]] = (
     ("sampled", "sampled from q", Drawn.SAMPLED),
     ("without-replacement", "sampled, no token twice", Drawn.WITHOUT_REPLACEMENT),
     ("top", "the top tokens of q", Drawn.POINT_MASS),
 )
 FITS, EXACT, LOSSY = "Automatic", "Lossless for the right guesses", "Lossy on purpose"
-# By rule, its title. What a lossless rule does is said in the template, a lossy one says it itself.
+# Titles of the rules. What a lossless rule does is in the template; a lossy rule has its own
+# sentence.
 TITLES: Final[Mapping[str, str]] = {
     "auto": "The rule that fits",
     "speculative": "Speculative sampling: min(1, p/q)",
@@ -102,7 +112,7 @@ TITLES: Final[Mapping[str, str]] = {
 def preset(
     name: str, title: str, p: tuple[float, ...], q: tuple[float, ...], rule: str = ""
 ) -> Preset:
-    """Return two distributions over WORDS to start with, which show one effect."""
+    """Return a preset: two distributions over WORDS, which show one effect."""
     words = [word(text.encode()) for text in WORDS]
     return {"name": name, "title": title, "words": words, "p": p, "q": q, "rule": rule}
 
@@ -113,7 +123,7 @@ SAME: Final = (0.4, 0.3, 0.15, 0.1, 0.05)
 SURE: Final = (0.9, 0.04, 0.03, 0.02, 0.01)
 APART: Final = ((0.6, 0.4, 0.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.3, 0.2))
 PRESETS: Final = (
-    # The worked example of the field's sheets: its numbers are all known.
+    # The standard example, whose numbers are all known.
     preset("example", "They agree on some words", (0.4, 0.25, 0.2, 0.1, 0.05), SOME),
     preset("near", "A good drafter", (0.5, 0.25, 0.15, 0.07, 0.03), (0.45, 0.3, 0.13, 0.09, 0.03)),
     preset("sure", "A confident drafter that is wrong", (0.1, 0.4, 0.3, 0.15, 0.05), SURE),
@@ -132,7 +142,7 @@ PRESETS: Final = (
 
 
 def rules() -> list[RuleRow]:
-    """List the rules for the page."""
+    """Return the rules for the page."""
     return [_rule_row(name, title) for name, title in TITLES.items()]
 
 

@@ -1,7 +1,7 @@
-"""Answer one question of the sandbox: the exact output distribution, and the verdict in words.
+"""Answer a question of the sandbox: the exact output distribution, and a verdict in words.
 
-Stateless. Every branch of a round is run through the production rule itself, so
-no formula of a rule is repeated here.
+No state is kept. The real rule is run on every branch of a round, so no formula of a rule is
+repeated here.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from specviz.verification.exact.candidates import as_method
 from specviz.verification.exact.closed_form import acceptance_ceiling
 from specviz.verification.published_rules import EXACT, CaseVerdict
 
-DEEP: Final = 4  # positions of a round; p and q are the same at each, so the formula is exact
+DEEP: Final = 4  # positions of a round; p and q are equal at each, so the formula is exact
 WARM: Final = Sampling(1.0)
-LONGEST_RULE: Final = 80  # characters
-NEAR_ONE: Final = 1e-6  # how far from 1 the probabilities may sum
+LONGEST_RULE: Final = 80  # maximum characters
+NEAR_ONE: Final = 1e-6  # how much the sum of probabilities may differ from 1
 DRAWN_BY_NAME: Final = {name: drawn for name, _, drawn in DRAWN}
 HEADS: Final = (
     "p",
@@ -49,7 +49,7 @@ HEADS: Final = (
 
 
 class Table(TypedDict):
-    """All numbers: a row for each word, and one with the sums."""
+    """All numbers: one row per word, and one with the sums."""
 
     heads: tuple[str, ...]
     rows: list[list[str]]
@@ -60,8 +60,9 @@ class Answer(TypedDict):
 
     Attributes:
         worst: Index of the word with the largest error, the subject of `sentence`.
-        kept: By word, the probability of an accepted guess.
-        filled: By word, the probability of a replacement; with `kept` it adds up to the output.
+        kept: For each word, the probability of an accepted guess.
+        filled: For each word, the probability of a replacement; `kept` and `filled` sum to the
+            output.
     """
 
     verdict: CaseVerdict
@@ -76,7 +77,13 @@ class Answer(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class SandboxQuestion:
-    """p, q: probabilities (V,) of a few words. rule: its name, or "auto" for the one that fits."""
+    """A question of the sandbox.
+
+    Attributes:
+        p: The target's probabilities (V,) of a few words.
+        q: The drafter's probabilities (V,).
+        rule: Name of the rule, or "auto" for the rule that fits.
+    """
 
     p: tuple[float, ...]
     q: tuple[float, ...]
@@ -110,7 +117,7 @@ class SandboxQuestion:
 
 
 def whole(value: Any, called: str, least: int, most: int) -> int:
-    """Validate a whole number within bounds. Raises BadRequest with a sentence."""
+    """Validate a whole number within limits. Raises BadRequest with a sentence."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise BadRequest(f"{called} must be a whole number from {least} to {most}.")
     return value
@@ -171,7 +178,7 @@ def tensor(probabilities: Sequence[float]) -> Tensor:
 
 
 def sentence(found: PositionResult, worst: int | None) -> str:
-    """Say whether the output is p, and how far off it is for the word with the largest error."""
+    """Return whether the output is p, and the largest error and its word."""
     if worst is None:
         return texts.text("lossless", "output_is_p")
     out, p = found.output[worst].item(), found.p[worst].item()
@@ -180,7 +187,7 @@ def sentence(found: PositionResult, worst: int | None) -> str:
 
 
 def why(question: SandboxQuestion, rule: Rule, exact: bool) -> str:
-    """Explain the verdict by the rule and the way guesses are chosen."""
+    """Return why the verdict is as it is: a property of the rule and of how guesses are chosen."""
     spec = rule.spec
     hidden = [texts.text("lossless", "error_hidden")] if exact else []
     if not spec.lossless:
@@ -196,7 +203,7 @@ def why(question: SandboxQuestion, rule: Rule, exact: bool) -> str:
 
 
 EXPLAINED: Final = ("speculative", "point-mass", "accept-reject", "k-seq")
-MISFIT: Final[Mapping[Drawn, str]] = {  # macros, by how the guesses were chosen
+MISFIT: Final[Mapping[Drawn, str]] = {  # names of macros, by how the guesses were chosen
     Drawn.POINT_MASS: "misfit_point_mass",
     Drawn.WITHOUT_REPLACEMENT: "misfit_without_replacement",
     Drawn.SAMPLED: "misfit_sampled",
@@ -204,7 +211,7 @@ MISFIT: Final[Mapping[Drawn, str]] = {  # macros, by how the guesses were chosen
 
 
 def format_numbers(question: SandboxQuestion, found: PositionResult) -> dict[str, str]:
-    """Format the numbers beside the bars."""
+    """Format the numbers that are shown beside the bars."""
     best = acceptance_ceiling(
         tensor(question.p), tensor(question.q), question.drawn, question.candidates
     )
@@ -217,7 +224,7 @@ def format_numbers(question: SandboxQuestion, found: PositionResult) -> dict[str
 
 
 def rows(draft: Sequence[float], found: PositionResult) -> list[list[str]]:
-    """Build the table: one row per word, then the sums. draft: the draft's distribution."""
+    """Build the table: one row per word, then the sums; `draft` is the draft's distribution."""
     p, q = found.p, tensor(draft)
     both, above = torch.minimum(p, q), (p - q).clamp(min=0.0)
     columns = (p, q, both, above, found.through_draft, found.through_rest)

@@ -1,7 +1,8 @@
-"""Grow a draft tree: on a recorded position at once, or live on a visitor's own text.
+"""Grow a draft tree: immediately at a recorded position, or live after a visitor's text.
 
-The models run once per position, as a job in the queue. After that, every tree on the position is
-computed without a model."""
+For a visitor's text, the models are run once, as a job in the queue. After that, every tree is
+computed without a model.
+"""
 
 from __future__ import annotations
 
@@ -47,14 +48,14 @@ SEEDS: Final = 2**31
 
 @dataclass(frozen=True, slots=True)
 class GrowQuestion:
-    """A position, a shape and how it is judged.
+    """A position, the shape of a tree, and how the tree is judged.
 
     Attributes:
         place: Name of a position.
-        kind: One of KINDS.
+        kind: Kind of the tree, one of KINDS.
         parameters: Size of the tree.
         own: The visitor's own shape as JSON text.
-        seed: Seed of the coins.
+        seed: Seed of the random numbers.
         cold: Whether to judge at temperature 0 instead of 1.
     """
 
@@ -84,7 +85,7 @@ class GrowQuestion:
         """Return the shape of a static tree.
 
         Args:
-            chances: Acceptance by rank.
+            chances: Acceptance by depth and rank.
 
         Raises:
             BadTree: If the shape is invalid.
@@ -103,8 +104,8 @@ class GrowQuestion:
 
 NAME: Final = "sv-grow"
 OURS: Final = "window.specviz.grow"
-LOOKING: Final = 200  # tokens that could be decoded in about the time of recording a position
-MOST_SKIPPED: Final = 64  # tokens of the answer before the position
+LOOKING: Final = 200  # how many tokens could be decoded in about the time of recording a position
+MOST_SKIPPED: Final = 64  # maximum number of tokens of the answer before the position
 GROWS: Final = (
     "eagle3", "eagle2", "eagle", "medusa", "moa", "draft-model", "layerskip", "mtp-parallel",
     "lmtp", "oracle",
@@ -112,7 +113,7 @@ GROWS: Final = (
 
 
 class Limits(TypedDict):
-    """The highest values of fields."""
+    """Maximum values of the fields."""
 
     depth: int
     width: int
@@ -120,12 +121,12 @@ class Limits(TypedDict):
 
 
 class Config(TypedDict):
-    """What the section starts with.
+    """Initial data of the section.
 
     Attributes:
-        places: Name and title, like kinds and drafters.
-        presets: Title, and depth, width and budget.
-        prompt: The prompt of a live position before anyone types.
+        places: Name and title of each position; `kinds` and `drafters` have the same form.
+        presets: Title, and depth, width and budget of each.
+        prompt: The initial prompt of a live position.
     """
 
     places: list[tuple[str, str]]
@@ -147,7 +148,7 @@ Line = PositionLine | StateLine | ErrorLine
 
 
 def build(place: TabContext) -> None:
-    """Build the section and wire its events."""
+    """Build the section and connect its events."""
     here = {entry.name for entry in entries() if entry.kind == "drafter"}
     known: Config = {
         "places": names(),
@@ -177,13 +178,16 @@ def wanted(_: Stream, text: Any) -> Task:
 
 
 def live(request: RunRequest, skip: int) -> Task:
-    """Return the task that records a position on the visitor's text."""
+    """Return the task that records a position after the visitor's text."""
     seconds = gpu_seconds(HOUSE, LOOKING + skip)
     return Task(partial(stream_position, request, skip), seconds, kept)
 
 
 def stream_position(request: RunRequest, skip: int, context: JobContext) -> Iterator[str]:
-    """Load the models, then record; the last text yielded is the whole position, for `kept`."""
+    """Load the models, then record the position.
+
+    The last text yielded is the whole position, the input of `kept`.
+    """
     yield context.says("loading")
     target, (drafter,) = context.load(HOUSE, [request.drafter])
     from specviz.trees.recording import record_position
@@ -197,7 +201,7 @@ def stream_position(request: RunRequest, skip: int, context: JobContext) -> Iter
 
 
 def kept(text: str) -> str:
-    """Hold a recorded position for the visitor and return the line that names it."""
+    """Store a recorded position for the visitor and return the line with its name."""
     if not is_position_file(text):
         return text
     place = HELD.keep(token_hex(8), RecordedPosition.from_text(text))

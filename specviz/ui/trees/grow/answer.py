@@ -1,6 +1,6 @@
-"""Answer one question about a growing tree: nodes, layout, steps, mask, verdict and gains.
+"""Answer a question about a growing tree: nodes, layout, steps, mask, verdict and gains.
 
-Pure: text in, text out. Everything is computed from a recorded position, without a model.
+Functions have no side effects. Everything is computed from a recorded position, without a model.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from specviz.ui.trees.drawing import TreeNode, drawn, place, quoted, shown
 from specviz.ui.trees.grow import GrowQuestion
 from specviz.ui.trees.grow.steps import Step, format_total, steps
 
-ROUND: Final = 1  # whose coins are used here
-SHOWN: Final = 24  # tokens of the text before the tree
+ROUND: Final = 1  # the round whose random numbers are used here
+SHOWN: Final = 24  # how many tokens of the text are shown before the tree
 Views = dict[str, list[int] | list[list[int]] | str]
 
 
@@ -60,10 +60,10 @@ class Node(TreeNode):
 
     Attributes:
         total: The log-probability of its path, as text.
-        rank: Among all guesses of the pool, from 1.
+        rank: Rank among all guesses of the pool, from 1.
         row: Its row in the target's pass; None if it was dropped.
         kept: Probability that a round accepts it.
-        believed: The same from the drafter's own probabilities.
+        believed: The same probability, computed from the drafter's own probabilities.
     """
 
     total: str
@@ -83,7 +83,7 @@ class Layouts(TypedDict):
 
 
 class Level(TypedDict):
-    """The layout of the pool down to one depth: its height, and that of each guess."""
+    """The layout of the pool down to one depth: its height, and the height of each guess."""
 
     height: float
     y: list[float]
@@ -105,7 +105,11 @@ class Judgement(TypedDict):
 
 
 class Length(TypedDict):
-    """An accepted length; name: where it comes from."""
+    """An accepted length.
+
+    Attributes:
+        name: What it was computed from.
+    """
 
     name: str
     said: str
@@ -113,24 +117,24 @@ class Length(TypedDict):
 
 
 class Margins(TypedDict):
-    """The gain of each guess, and up to which one it pays."""
+    """The gain of each guess, and up to which guess it is larger than the cost."""
 
     figure: Figure
     said: str
 
 
 class Answer(TypedDict):
-    """One tree on one position.
+    """The answer for one tree at one position.
 
     Attributes:
-        origin: Where the numbers come from.
+        origin: The models and the machine that the numbers come from.
         text: The last tokens before the tree, and its root.
-        kept: Nodes of the tree, by row of the pass.
-        levels: By depth.
-        mask: By row of the pass, the rows that it attends to.
-        positions: By row.
-        views: The tree in the formats of other engines.
-        names: Its size by engine, in that engine's names.
+        kept: Nodes of the tree, one for each row of the pass.
+        levels: Layouts of the pool, by depth.
+        mask: For each row of the pass, the rows that it attends to.
+        positions: Position of each row.
+        views: The tree in the formats of other programs.
+        names: Size of the tree, in the terms of each program.
     """
 
     origin: Origin
@@ -156,7 +160,7 @@ def answer(data: Mapping[str, Any]) -> Answer:
 
 
 def whole(asked: GrowQuestion) -> Answer:
-    """Return everything that the section shows of one tree on one position."""
+    """Return everything that the section shows about one tree at one position."""
     field = place(asked.place)
     table = ranks(field)
     one = tree_of(asked, field, table)
@@ -201,7 +205,7 @@ def ranks(field: RecordedPosition) -> Table:
 def chances_of(
     field: RecordedPosition, one: GrownTree, table: Table, cold: bool
 ) -> AcceptanceEstimates:
-    """Return the probability that each guess is accepted, at temperature 1 or 0."""
+    """Return each guess's probability of acceptance, at temperature 1 or 0."""
     warm = estimate_acceptance(field, one, table)
     if not cold:
         return warm
@@ -213,7 +217,7 @@ def chances_of(
 
 
 def origin(field: RecordedPosition) -> Origin:
-    """Say which models and machine the numbers come from."""
+    """Return which models and machine the numbers come from."""
     return {
         "drafter": title_of(field.drafter),
         "target": title_of(field.target),
@@ -248,7 +252,7 @@ def _confidence(one: GrownTree, node: int) -> float:
 
 
 def layout(labels: Sequence[Label], one: GrownTree, only: Sequence[int] | None) -> LayoutData:
-    """Return the layout by node of the pool, for all nodes or some of them."""
+    """Return the layout of the pool by node, for all nodes or only some of them."""
     chosen = list(range(len(labels))) if only is None else list(only)
     new = {node: place for place, node in enumerate(chosen)}
     parents = [new[one.growth.parents[node]] if node else -1 for node in chosen]
@@ -258,7 +262,7 @@ def layout(labels: Sequence[Label], one: GrownTree, only: Sequence[int] | None) 
 
 
 def levels(labels: Sequence[Label], one: GrownTree) -> list[Level]:
-    """Return, by depth, the layout of the pool down to that depth: its height, and each node's."""
+    """Return, for each depth, the layout of the pool down to it: its height, and each node's."""
     parents, depths = one.growth.parents, one.growth.depths
     found = [whole_tree(labels, parents, deepest=depth) for depth in range(max(depths) + 1)]
     return [
@@ -268,7 +272,7 @@ def levels(labels: Sequence[Label], one: GrownTree) -> list[Level]:
 
 
 def lists(one: GrownTree) -> Views:
-    """Return the tree in the formats of other engines."""
+    """Return the tree in the formats of other programs."""
     parents = one.tree.parents
     links = shapes.linked_list(parents)
     paths = ";".join(",".join(map(str, path)) for path in paths_of(parents))
@@ -282,7 +286,7 @@ def lists(one: GrownTree) -> Views:
 
 
 def verified(field: RecordedPosition, one: GrownTree, asked: GrowQuestion) -> Judgement:
-    """Judge the tree once, by the rule for candidates that are not sampled."""
+    """Judge the tree once, by the rule for guesses that were not sampled."""
     verdict = PositionModels(field).verify(one, Chance(asked.seed, ROUND), asked.cold)
     decisions: list[Decision] = [
         {"node": one.kept[each.node], "u": round(each.u, 3), "p": round(each.threshold, 3)}
@@ -305,7 +309,7 @@ def judged(field: RecordedPosition, one: GrownTree, verdict: Judgement) -> Step:
 def lengths(
     one: GrownTree, value: AcceptanceEstimates, verdict: Judgement, measured: bool
 ) -> list[Length]:
-    """Return accepted lengths by source, in the order shown."""
+    """Return accepted lengths and what each was computed from, in the order shown."""
     found = value.length(one.kept)
     rows = [
         ("ranks", "predicted from acceptance by rank", found["ranks"] if measured else None),
@@ -321,7 +325,7 @@ def lengths(
 
 
 def marginal(one: GrownTree, value: AcceptanceEstimates) -> Margins:
-    """Return the gain of each guess in the order kept, and its cost."""
+    """Return the gain and the cost of each guess, the most probable guess first."""
     kept = one.order[: len(one.kept) - 1]
     gains = [value.exact[node] for node in kept]
     brought = [1.0]
@@ -349,12 +353,12 @@ def _paid(last: int, guesses: int, sweep: Sweep | None) -> str:
 
 @cache
 def measured_sweep() -> Sweep | None:
-    """Return the measured pass times that Cost shows; None if they cannot be read."""
+    """Return the measured pass times that the Cost tab shows; None if they cannot be read."""
     return spared(Sweep.shipped, None)
 
 
 def notes(asked: GrowQuestion, field: RecordedPosition, one: GrownTree) -> list[str]:
-    """Say where the tree differs from the request."""
+    """Return in what the tree differs from the request."""
     found = []
     if asked.kind == "dynamic" and asked.parameters.depth > field.deepest:
         sentence = text(

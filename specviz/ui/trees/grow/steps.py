@@ -1,4 +1,4 @@
-"""The steps in which a tree grows, as sentences: drafting, the frontier, the final selection."""
+"""The steps in which a tree grows, as sentences: drafting, expanding, final selection."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Step(TypedDict):
     """A step in which a tree grows, or the verdict on it.
 
     Attributes:
-        born: Number of nodes of the pool that are there by then.
+        born: Number of nodes in the pool after this step.
         say: The step in a sentence.
         node: The node that is expanded.
-        level: All nodes that are expanded at this depth.
+        level: All nodes that are expanded at the same depth.
     """
 
     kind: Literal["start", "expand", "frontier", "rerank", "mask", "verify"]
@@ -29,12 +29,13 @@ class Step(TypedDict):
 
 
 def steps(field: RecordedPosition, one: GrownTree, dynamic: bool) -> list[Step]:
-    """Return all steps up to the tree that goes to the target.
+    """Return all steps up to the tree that the target verifies.
 
     Args:
         field: The position.
         one: The tree and its pool.
-        dynamic: Whether it has a frontier and a rerank.
+        dynamic: Whether the tree is dynamic: only the best nodes are expanded, and only the best
+            guesses kept.
     """
     found = [_start(field)]
     for number, level in enumerate(one.levels, 1):

@@ -1,4 +1,4 @@
-"""Two rules side by side, from the root down and from the leaves up, on one tree and the same u."""
+"""Compare two rules, from the root down and from the leaves up, on one tree with the same u."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ NAME: Final = "sv-judge"
 
 
 class Config(TypedDict):
-    """What the section starts with; places and drawn: name and title."""
+    """Initial data of the section.
+
+    Attributes:
+        places: Name and title of each position.
+        drawn: Name and title of each way of sampling.
+    """
 
     places: list[tuple[str, str]]
     shapes: list[str]
@@ -19,7 +24,7 @@ class Config(TypedDict):
 
 
 def build(place: TabContext) -> None:
-    """Build the section and wire its events."""
+    """Build the section and connect its events."""
     shapes = ["2 × 2", "3 × 2", "2 × 2 × 1", "3 × 1 × 1", "2 × 1", "a chain of 3"]
     known: Config = {
         "places": [(one.name, one.title) for one in recipes() if one.drafter not in FIXED],
@@ -33,4 +38,4 @@ def build(place: TabContext) -> None:
     place.questions.add("judging", "specviz.ui.trees.judging.answer")
 
 
-FIXED: Final = ("medusa",)  # its heads do not see earlier guesses, so no tree is sampled from them
+FIXED: Final = ("medusa",)  # its guesses do not depend on earlier ones, so no tree is sampled

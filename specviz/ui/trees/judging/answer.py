@@ -1,6 +1,6 @@
-"""Answer one question about two rules on one sampled tree: their decisions and expectations.
+"""Answer a question about two rules on a sampled tree: their decisions and expectations.
 
-Pure. The production rules run; their formulas are not repeated here.
+Functions have no side effects. The real rules are run; their formulas are not repeated here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from specviz.ui.questions import BadRequest
 from specviz.ui.trees.drawing import TreeNode, drawn, place, quoted
 from specviz.verification import Verdict
 
-TREES: Final = 600  # for an average: takes a second or two, once
+TREES: Final = 600  # number of trees for an average, which takes a second or two, once
 ROUND: Final = 1
 TITLES: Final = {"top-down": "Top-down", "traversal": "Traversal"}
 GAP: Final = 44
@@ -41,7 +41,12 @@ class JudgedNode(TreeNode, Scores):
 
 
 class RuleAnswer(TypedDict):
-    """What a rule does; roles: by node; coins: in the order thrown."""
+    """The result of a rule.
+
+    Attributes:
+        roles: State of each node.
+        coins: The random numbers, in the order in which they were used.
+    """
 
     name: str
     title: str
@@ -52,7 +57,11 @@ class RuleAnswer(TypedDict):
 
 
 class Answer(TypedDict):
-    """Two rules on one sampled tree; average: over many trees, in a sentence."""
+    """Two rules on one sampled tree.
+
+    Attributes:
+        average: The result over many trees, as a sentence.
+    """
 
     nodes: list[JudgedNode]
     layout: LayoutData
@@ -68,8 +77,8 @@ class JudgingQuestion:
         place: Name of a position.
         shape: Index in SHAPES.
         drawn: Key of SAMPLING_MODES.
-        seed: Seed of the tree and its coins.
-        average: Whether to average over many trees, too.
+        seed: Seed of the tree and of the random numbers.
+        average: Whether to add the average over many trees.
     """
 
     place: str
@@ -99,7 +108,7 @@ def answer(data: Mapping[str, Any]) -> Answer:
 
 
 def whole(asked: JudgingQuestion) -> Answer:
-    """Return everything that the section shows of one sampled tree."""
+    """Return everything that the section shows about one sampled tree."""
     field = place(asked.place)
     chance = Chance(asked.seed, ROUND)
     draft = PositionModels(field).draft(SHAPES[asked.shape], SAMPLING_MODES[asked.drawn], chance)
@@ -142,7 +151,7 @@ def roles(draft: SampledTree, verdict: Verdict) -> list[str]:
 
 
 def coins(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> list[Coin]:
-    """List the decisions in order: guess, u, threshold, and outcome."""
+    """Return the decisions in order: guess, u, threshold, and outcome."""
     return [
         (
             quoted(field, tokens[each.node]),
@@ -155,7 +164,7 @@ def coins(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> list[
 
 
 def said(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> str:
-    """Say what a rule accepts."""
+    """Return the sentence that names the tokens which this verdict accepts."""
     coins_thrown = len(verdict.decisions)
     if not verdict.path:
         return text("trees", "rule_keeps_nothing", coins=coins_thrown)
@@ -163,9 +172,9 @@ def said(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> str:
     return text("trees", "rule_keeps", coins=coins_thrown, tokens=words)
 
 
-@lru_cache(64)  # bounded, since visitors' positions change
+@lru_cache(64)  # limited, since visitors' positions change
 def mean(name: str, shape: int, drawn: str) -> str:
-    """Say both rules' averages over many sampled trees; cached for all visitors."""
+    """Return both rules' averages over many sampled trees; cached for all visitors."""
     found = average(PositionModels(place(name)), SHAPES[shape], SAMPLING_MODES[drawn], TREES, 1)
     gain = found.lengths["traversal"] - found.lengths["top-down"]
     return text(

@@ -62,7 +62,11 @@ SIZES: Final = {"SGLang 6, 10, 60": (6, 10, 59), "SGLang 5, 4, 8": (5, 4, 7)}
 
 
 class Measured(TypedDict):
-    """Means over many positions; gain: in accepted length, with its 95% interval."""
+    """Means over many positions.
+
+    Attributes:
+        gain: Difference in accepted length, with its 95% interval.
+    """
 
     differ: float
     nodes: float
@@ -74,7 +78,11 @@ class Measured(TypedDict):
 
 
 class StudyRow(TypedDict):
-    """One drafter and one size of tree; ways: by way of ranking."""
+    """One drafter and one size of tree.
+
+    Attributes:
+        ways: The results, by way of ranking.
+    """
 
     drafter: str
     size: str
@@ -84,7 +92,7 @@ class StudyRow(TypedDict):
 
 
 class Arithmetic(TypedDict):
-    """Microseconds of one step of the tree loop."""
+    """Microseconds for one step of growing a tree."""
 
     dtype: str
     width: int
@@ -102,7 +110,11 @@ class Study(TypedDict):
 
 
 class Reported(TypedDict):
-    """What the pull request reports; rows: unit, products, sums of logs."""
+    """What the pull request reports.
+
+    Attributes:
+        rows: Unit, value for products, value for sums of logs.
+    """
 
     url: str
     where: str
@@ -111,12 +123,12 @@ class Reported(TypedDict):
 
 
 class Config(TypedDict):
-    """What the section starts with.
+    """Initial data of the section.
 
     Attributes:
-        examples: Name, title and explanation.
-        places: Name and title.
-        size: Depth, width and budget.
+        examples: Name, title and explanation of each example.
+        places: Name and title of each position.
+        size: Initial depth, width and budget.
     """
 
     examples: list[tuple[str, str, str]]
@@ -127,7 +139,7 @@ class Config(TypedDict):
 
 
 def build(place: TabContext) -> None:
-    """Build the section and wire its events."""
+    """Build the section and connect its events."""
     known: Config = {
         "examples": examples(),
         "places": names(),
@@ -169,7 +181,7 @@ def studied() -> Study | None:
 
 
 def measured(row: rounding.Way) -> Measured:
-    """Return what the page shows of a way of ranking."""
+    """Return what the page shows about a way of ranking."""
     return {
         "differ": row["differ"], "nodes": row["nodes"], "tied": row["tied"],
         "zeros": row["zeros"], "orphans": row["orphans"],

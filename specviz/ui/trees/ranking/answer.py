@@ -1,6 +1,6 @@
-"""Answer one question of the ranking lab: one tree ranked in eight ways, side by side.
+"""Answer a question of the ranking lab: one tree ranked in eight ways, side by side.
 
-Pure: text in, text out. Each way is computed in the precision that it names.
+Functions have no side effects. Each way is really computed in its precision.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from specviz.ui.trees.drawing import Tree, drawn, quoted
 from specviz.ui.trees.ranking import RankingQuestion
 from specviz.verification.tree import DraftTree
 
-GAP: Final = 96  # a number on a line has up to eleven characters
+GAP: Final = 96  # space between columns: a number on an edge has up to eleven characters
 DIGITS: Final = 5
-COINS: Final = Chance(1, 1)  # the same coins for both trees
-SHORT: Final = 34  # between columns without numbers
+COINS: Final = Chance(1, 1)  # round whose random numbers are used for both trees
+SHORT: Final = 34  # space between columns without numbers
 Role = Literal["kept", "dropped", "gained", "lost", "tied"]
 
 
@@ -32,8 +32,8 @@ class Way(TypedDict):
     """A way of ranking.
 
     Attributes:
-        length: Expected accepted length; None of a made-up tree, which has no target.
-        roles: By node drawn, like totals.
+        length: Expected accepted length; None for a constructed tree, which has no target.
+        roles: Role of each node that is drawn; `totals` has the same order.
     """
 
     name: str
@@ -48,7 +48,11 @@ class Way(TypedDict):
 
 
 class ComparedTree(Tree):
-    """A tree with the right or wrong parents. moved: by node, whether its parent is wrong."""
+    """A tree with correct or wrong parents.
+
+    Attributes:
+        moved: For each node, whether its parent is wrong.
+    """
 
     name: str
     moved: list[bool]
@@ -57,7 +61,11 @@ class ComparedTree(Tree):
 
 
 class Answer(Tree):
-    """One tree, ranked in eight ways; exhibit: as drafted, and with its parents off by one."""
+    """One tree, ranked in eight ways.
+
+    Attributes:
+        exhibit: The tree as drafted, and with its parents off by one.
+    """
 
     ways: list[Way]
     exhibit: list[ComparedTree] | None
@@ -69,7 +77,7 @@ def answer(data: Mapping[str, Any]) -> Answer:
 
 
 def whole(asked: RankingQuestion) -> Answer:
-    """Return everything that the lab shows of one tree."""
+    """Return everything that the lab shows about one tree."""
     field, parameters = asked.field()
     made = rank_all_ways(field, parameters)
     paths = union(made)
@@ -95,7 +103,7 @@ def _tree(
 
 
 def union(made: list[RankedTree]) -> list[Path]:
-    """Return every path that some way keeps, and the first one that each drops, by level."""
+    """Return, by level, every path that some way keeps, and the first one that each way drops."""
     found: set[Path] = {()}
     for one in made:
         found |= one.grown.paths
@@ -108,7 +116,7 @@ def union(made: list[RankedTree]) -> list[Path]:
 
 
 def way(field: RecordedPosition, one: RankedTree, paths: list[Path], real: bool) -> Way:
-    """Return one way of ranking: its role and its total for each node drawn."""
+    """Return one way of ranking: the role and the total of each node that is drawn."""
     totals = one.grown.growth.totals
     at = {one.grown.path(node): node for node in range(len(totals))}
     last = totals[one.grown.order[len(one.grown.kept) - 2]]
@@ -130,12 +138,12 @@ def way(field: RecordedPosition, one: RankedTree, paths: list[Path], real: bool)
 
 
 def role(path: Path, one: RankedTree, ties: set[Path]) -> Role:
-    """Return what a guess is under one way of ranking.
+    """Return the role of a guess in one way of ranking, such as kept or dropped.
 
     Args:
         path: The guess.
         one: The tree ranked that way.
-        ties: Paths with the same total as the last one kept.
+        ties: Paths with the same score as the last one kept.
     """
     if path in one.gained:
         return "gained"
@@ -147,12 +155,12 @@ def role(path: Path, one: RankedTree, ties: set[Path]) -> Role:
 
 
 def figure(total: float) -> str:
-    """Format a total with enough digits to distinguish neighbours."""
+    """Format a score with enough digits to distinguish it from similar ones."""
     return f"{total:.{DIGITS}g}".replace("-", "−")
 
 
 def said(one: RankedTree) -> str:
-    """Say how this way of ranking changes the tree."""
+    """Return how this way of ranking changes the tree, as a sentence."""
     if one.way == EXACT:
         found = [text("trees", "ranking_exact")]
     elif one.gained:
@@ -185,7 +193,7 @@ def off_by_one_facts(field: RecordedPosition) -> list[ComparedTree]:
 def _hung(
     field: RecordedPosition, tree: DraftTree, name: str, parents: list[int], p: list[float]
 ) -> ComparedTree:
-    """Return a tree's guesses under these parents, its expected length, and one verdict."""
+    """Return a tree's guesses with these parents, its expected length, and one verdict."""
     kept = judging.accepted_nodes(parents, tree.tokens, p, COINS)
     return {
         **_tree(field, tree.tokens, parents, SHORT),
