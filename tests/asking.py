@@ -15,12 +15,12 @@ JSON = {"Content-Type": "application/json"}
 
 
 def ask(answer: Answer, question: Any, longest: int = LONGEST) -> dict[str, Any]:
-    """Return the answer, or what the page is told about an invalid question.
+    """Return the section's answer, or the error message that the page receives.
 
     Args:
-        answer: The section's.
-        question: Its JSON text, or what the text is made of.
-        longest: Characters that the section allows.
+        answer: The section's function.
+        question: JSON text, or an object to encode.
+        longest: How many characters the section allows.
     """
     questions = Questions()
     questions.add("section", answer, longest)

@@ -238,7 +238,7 @@ def kept(page: Page) -> dict[str, float]:
 
 
 def live(page: Page) -> None:
-    """Measure from click to first round of two live runs, or say why there is none."""
+    """Measure from the click to the first round of two live runs, or say why there is none."""
     for name in ("first", "second"):
         before = page.evaluate(f"{PLAYER}.asked")
         start = time.perf_counter()

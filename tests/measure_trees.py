@@ -1,11 +1,12 @@
-"""Prints how long trees take: to grow, to lay out, and to be on screen; asserts nothing.
+"""Print how long it takes to grow trees, to lay them out and to display them.
 
-Usage: python tests/measure_trees.py [URL]. Without a URL it serves the page itself.
+Usage: python tests/measure_trees.py [URL]. Without a URL it serves the page itself. Nothing is
+asserted.
 
-What is measured: building a dynamic tree of 60 tokens (6, 10, 60) beside the drafter's passes in
-it, each with the top guesses of its distribution, in one process, on real positions; the layout of
-the kept tree and of the whole pool; a question's answer on the server; and in the browser, from a
-slider's move to after the second animation frame that shows the new tree.
+Measurements: building a dynamic tree of 60 tokens (6, 10, 60) compared with the drafter's passes
+for it, each with the top guesses of its distribution, in one process, at real positions; the layout
+of the kept tree and of the whole pool; the server's answer to a request; and in the browser, the
+time from moving a slider to the second animation frame that shows the new tree.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def main() -> None:
 
 
 def said(name: str, seconds: list[float]) -> None:
-    """A median and the range, in milliseconds."""
+    """Return a median and the range, in milliseconds."""
     low, high = min(seconds), max(seconds)
     print(
         f"{name}: {1e3 * statistics.median(seconds):.2f} ms ({1e3 * low:.2f} to {1e3 * high:.2f})"
@@ -60,7 +61,7 @@ def said(name: str, seconds: list[float]) -> None:
 
 
 def building() -> None:
-    """A tree of 60 tokens, and how much of its time the drafter's passes take."""
+    """Build a tree of 60 tokens; measure the share of the drafter's passes."""
     from specviz.catalog.loading import load_drafter, load_target
     from specviz.drafters.common import dynamic_session as dynamic
     from specviz.drafters.common.dynamic_tree import rank_tokens
@@ -92,7 +93,7 @@ def building() -> None:
 
 
 def timed(call: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]:
-    """The same call, with its time kept."""
+    """Call the function and record its time."""
 
     def clocked(*args: Any) -> Any:
         start = perf_counter()
@@ -104,7 +105,7 @@ def timed(call: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]:
 
 
 def laying_out() -> None:
-    """Places of the kept tree and of the pool, and the whole answer."""
+    """Measure the layout of the kept tree and of the pool, and the whole answer."""
     from specviz.trees.grown_tree import grow_tree
     from specviz.trees.recorded_position import shipped_position
     from specviz.trees.shapes import Parameters
@@ -124,14 +125,14 @@ def laying_out() -> None:
 
 
 def clocked(call: Callable[[], Any]) -> float:
-    """How long a call takes."""
+    """Return how long a call takes."""
     start = perf_counter()
     call()
     return perf_counter() - start
 
 
 def painting(url: str) -> None:
-    """From a slider's move to the new tree on screen."""
+    """Measure the time from moving a slider to the new tree on screen."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
         page = browser.new_page(viewport={"width": 1280, "height": 900})
@@ -150,7 +151,7 @@ def painting(url: str) -> None:
 
 
 def moves(page: Page, name: str) -> None:
-    """Twenty moves there and back."""
+    """Move the slider back and forth twenty times."""
     at = int(page.locator("#sv-grow-budget").input_value())
     found = [page.evaluate(MOVE, at - 1 + step % 2) / 1e3 for step in range(20)]
     said(name, found[2:])

@@ -21,7 +21,7 @@ SHARED: list[Path] = []  # the folder of this run; None outside pytest, where no
 
 
 def share(factory: pytest.TempPathFactory) -> None:
-    """Store shared results in the folder that all workers of this run have in common."""
+    """Store shared results in a folder that all workers of this run have in common."""
     own = factory.getbasetemp()
     SHARED[:] = [own.parent if "PYTEST_XDIST_WORKER" in os.environ else own]
 

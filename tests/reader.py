@@ -1,4 +1,4 @@
-"""Read a job's output as its page does, and note each text that was sent at once."""
+"""Read a job's output as the page does, and record each text that was sent in one piece."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specviz.ui.worker import Worker
 
 
 class Noted(Stream):
-    """A stream that notes its whole text after each sending, and whether it was the last."""
+    """A stream that records its whole text after each sending, and whether it was the last."""
 
     def __init__(self, visitor: str, number: float) -> None:
         super().__init__(visitor, f"{number:.0f}")
@@ -27,7 +27,7 @@ class Noted(Stream):
 async def texts(
     runs: Worker, task: Task, visitor: str = "me", number: float = 1
 ) -> AsyncGenerator[str, None]:
-    """Start a task and yield all its output so far, after each sending; a reader may leave."""
+    """Start a task and yield all its output so far, after each sending; it may leave early."""
     async for text in read(visitor, number, lambda stream: runs.start(task, stream)):
         yield text
 
@@ -35,7 +35,7 @@ async def texts(
 async def read(
     visitor: str, number: float, start: Callable[[Stream], asyncio.Task[None] | None]
 ) -> AsyncGenerator[str, None]:
-    """The same for any start."""
+    """Do the same for any function that starts a job."""
     stream, under_way, last = Noted(visitor, number), None, False
     try:
         try:

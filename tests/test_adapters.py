@@ -1,4 +1,4 @@
-"""Undocumented APIs of libraries are used in `specviz/adapters` only, checked on the source."""
+"""Undocumented APIs of libraries are used only in `specviz/adapters`; checked on the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adaptive verification: the chosen slots against a search over all choices, and the section."""
+"""Adaptive verification: the chosen guesses against a search over all choices, and the section."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specviz.ui.cost.adaptive import LOADS, SETUPS, START, Ask, answer, deployme
 
 
 def random_load(seed):
-    """Three requests with drafts of two or three places, and a pass that grows at random."""
+    """Return three requests with drafts of two or three guesses, and random pass times."""
     chance = Random(seed)
     groups = tuple(
         RequestGroup(str(at), 1, [chance.random() for _ in range(chance.choice((2, 3)))])
@@ -26,7 +26,7 @@ def random_load(seed):
 
 
 def every_choice(load):
-    """Yield slots and expected tokens of every way to check a beginning of each draft."""
+    """Yield the checked guesses and the expected tokens of every way to shorten each draft."""
     for lengths in product(*(range(len(group.acceptance) + 1) for group in load.groups)):
         kept = [sum(g.survival[:n]) for g, n in zip(load.groups, lengths, strict=True)]
         yield sum(lengths), load.requests + sum(kept)

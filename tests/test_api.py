@@ -1,4 +1,4 @@
-"""The API endpoint on a live server: the documented example, and rejected calls."""
+"""The API endpoint on a running server: the documented example, and rejected calls."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Imports go to lower layers only, checked in the source and in a fresh process."""
+"""Imports go only to lower layers, checked in the source and in a new process."""
 
 import ast
 import re
@@ -184,7 +184,7 @@ def arrows(room_of=room):
     }
 
 
-def test_every_package_belongs_to_a_layer_and_packages_stay_few():
+def test_every_package_belongs_to_a_layer_and_their_number_is_limited():
     rooms = {room(module) for module in modules()} - {"", "__main__"}
     assert rooms == set(FLOORS)
     assert len(rooms) <= MOST_ROOMS
@@ -211,7 +211,7 @@ def test_no_modules_import_each_other_in_a_cycle():
 
 
 def test_import_cycle_is_detected():
-    """A guard for the test itself."""
+    """Check the test itself."""
     graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"e"}, "e": set()}
     assert circles(graph) == ["a", "b", "c"]
     assert not circles({"d": {"e"}, "e": set()})
@@ -242,7 +242,7 @@ def test_no_browser_modules_import_each_other_in_a_cycle():
 
 @pytest.mark.slow
 def test_browser_section_imports_only_its_own_and_shared_modules():
-    """Of the vendored library, `view.js` passes on what sections use."""
+    """Sections get the names of the vendored library through `view.js`."""
     shared = HALF / "shared"
     for path, imported in js_imports().items():
         tab = path.parent.parent / "shared"  # shared by the sections of one tab
@@ -253,7 +253,7 @@ def test_browser_section_imports_only_its_own_and_shared_modules():
 
 
 def test_import_pattern_matches_every_javascript_import_and_nothing_else():
-    """A guard for the test itself."""
+    """Check the test itself."""
     text = """// import { no } from "./comment.js";
 import { one } from "./one.js";
 import {
@@ -285,7 +285,7 @@ COMMAND = (
     "code", [f"import {LISTED}", *(f"{COMMAND}{call}" for call in CALLS)], ids=["all", *CALLS]
 )
 def test_playing_a_trace_in_a_new_process_imports_neither_torch_nor_ui(code):
-    """Check in a fresh process what the other tests read from the source."""
+    """Confirm in a new process what the other tests read from the source."""
     code = f"{code}\nimport sys; print(sorted({MODELS | SCREEN!r} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""The article and the frames that show excerpts of recorded runs."""
+"""The article, and the iframes that show excerpts of recorded runs."""
 
 from __future__ import annotations
 

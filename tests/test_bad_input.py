@@ -1,7 +1,8 @@
-"""Bad input over the command line, the page's events and the API: one table each, a sentence each.
+"""Invalid input on the command line, in the page's events and in the API: one sentence each.
 
-The page and the API are one server as `app.py` starts it. Whatever is sent to it, by number too,
-its log holds no traceback, and it still answers; ended while it may be reading models, it says so.
+The page and the API are one server, started as by `app.py`. Whatever is sent to it, also by
+fn_index, its log contains no traceback and it still responds. If it is stopped while it reads
+models, it says so.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ def test_request_to_an_unknown_section_is_rejected(server):
 
 
 def test_request_from_another_site_is_rejected(server):
-    """Its page may not set the type that a question needs, and its origin is not allowed."""
+    """Such a page may not send the content type of a request, and its origin is not allowed."""
     foreign = server.ask("law", json.dumps(LAW), Origin="http://evil.example")
     assert foreign.status_code == 403
     simple = server.ask("law", json.dumps(LAW), **{"Content-Type": "text/plain"})
@@ -224,7 +225,7 @@ def test_request_with_impossible_values_returns_readable_error(server, section, 
 
 
 def test_chart_can_show_an_extremely_fast_run(server):
-    """Its chart once had no step for such numbers, and nothing caught the end of that search."""
+    """The search for the chart's axis step once failed for such numbers."""
     run = dict.fromkeys(POINT, 1e6) | {"alpha": 0.5}
     answered = server.ask("law", json.dumps(LAW | {"run": run}))
     assert answered.json()["formula"]["speed"]["data"]
@@ -275,7 +276,7 @@ def test_running_server_rejects_a_large_request_body(server, path):
 )
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
 def test_gradio_permits_no_request_from_a_foreign_origin(server, method, headers, status):
-    """Not even a preflight request, which a middleware of Gradio's answers by itself."""
+    """This includes preflight requests, which a middleware of Gradio answers by itself."""
     asked = headers | {"Access-Control-Request-Method": "POST"}
     answered = server.client.request(method, "../config", headers=asked)
     assert answered.status_code == status
@@ -340,7 +341,7 @@ def test_port_in_use_raises_readable_error(server):
 
 
 def test_unwritable_disk_raises_readable_error(monkeypatch):
-    """Gradio makes a folder for files as soon as a page is begun."""
+    """Gradio creates a folder for files as soon as a page is built."""
 
     def begun(*_, **__):
         raise OSError(30, "Read-only file system", "/a/folder")
@@ -368,7 +369,7 @@ def test_missing_writable_folder_raises_readable_error(tmp_path):
     assert told.stderr.startswith("specviz: This user can write to no folder for temporary files")
 
 
-def test_missing_temporary_folder_error_omits_the_error_number(monkeypatch, capsys):
+def test_error_for_a_missing_temporary_folder_omits_its_number(monkeypatch, capsys):
     def begun(*_):
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 

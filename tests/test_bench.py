@@ -95,7 +95,7 @@ def test_assisted_generation_needs_an_assistant_model(tiny_target, prompt, law):
 
 
 @pytest.mark.slow
-def test_transformers_needs_as_many_tokens_and_passes_at_temperature_0(
+def test_transformers_methods_need_as_many_passes_as_ours_at_temperature_0(
     tiny_target, tiny_draft, prompt
 ):
     """Compare the number of tokens, and of passes except for our separate prefill."""
@@ -132,7 +132,7 @@ def test_methods_take_turns_in_rotating_order(tiny_target, prompt):
 
 
 def test_speedup_is_the_median_of_the_ratios_within_each_turn(tiny_target, prompt, monkeypatch):
-    """Ratios 0.5, 2 and 4: neither the ratio of the medians (1) nor that of the sums."""
+    """The ratios are 0.5, 2 and 4; the ratio of the medians (1) or of the sums would differ."""
     clock = iter([2.0, 4.0, 2.0, 4.0, 40.0, 10.0])  # plain, fast; fast, plain; plain, fast
 
     def timed(_target, method, prompt):
@@ -180,7 +180,7 @@ def test_acceptance_statistics_equal_those_computed_from_a_trace(tiny_target, ti
 
 @pytest.mark.slow
 def test_tally_counts_judged_guesses_positions_and_acceptances_by_depth(tiny_target):
-    """Compare with the events: siblings share a position, and their depth is their path's."""
+    """Compare with the events: siblings share a position, and a guess has the depth of its path."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))  # often wrong
     ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
     found = tally_rounds(list(engine.rounds(tiny_target, tiny_draft, ids, TREE)))
@@ -242,7 +242,7 @@ def test_transformers_methods_use_the_settings_of_the_matching_drafter(tiny_targ
 
 @pytest.fixture(scope="module")
 def deep_target():
-    """Return four layers of which the last two add little, so that an exit is often right."""
+    """Return a target whose last two of four layers add little, so that an exit is often right."""
     model = tiny.llama(num_hidden_layers=4)
     for layer in model.model.layers[2:]:
         layer.self_attn.o_proj.weight.mul_(0.1)
@@ -435,7 +435,7 @@ def test_missing_weights_are_reported_or_an_error_if_required(tiny_target, monke
 
 @pytest.mark.slow
 def test_recorded_and_unrecorded_runs_give_the_same_tokens(tiny_target, tiny_draft):
-    """Make sure that the two rows that show the cost of tracing are comparable."""
+    """The two rows that show the cost of tracing are comparable only then."""
     settings = Settings(Sampling(0.8), max_new_tokens=24)
     ids = tiny_target.encode(tiny.PROMPT, 24)
     bare = [t for r in engine.rounds(tiny_target, tiny_draft, ids, settings) for t in r.tokens]

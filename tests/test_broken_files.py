@@ -1,4 +1,4 @@
-"""Errors name shipped files that are missing or damaged, and the page opens without their part."""
+"""Errors name missing or damaged shipped files, and the page opens without their sections."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ CACHES = [each for each in (*READERS.values(), *LATER) if hasattr(each, "cache_c
 
 @pytest.fixture
 def broken(monkeypatch):
-    """Break files of the assets in one of the ways of WRONG."""
+    """Return a function that damages files of the assets in one of the ways of WRONG."""
     whole, files = Path.read_text, {}
 
     def read_text(path, *given, **more):

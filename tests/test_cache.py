@@ -1,4 +1,4 @@
-"""The preallocated cache has the rows of transformers' growing cache, written in place."""
+"""The preallocated cache: the same rows as transformers' growing cache, written in place."""
 
 import pytest
 import tiny

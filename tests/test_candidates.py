@@ -1,4 +1,4 @@
-"""Siblings sampled on the device equal sequential draws, and are read in one transfer."""
+"""Siblings sampled on the device: equal to sequential draws, and read in one transfer."""
 
 from __future__ import annotations
 

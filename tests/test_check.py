@@ -1,4 +1,4 @@
-"""`check` against forgeries: each is consistent except for one lie, which the error names."""
+"""`check` and forged traces: each is consistent except for one lie, which the error names."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def edited(trace, old, new):
 
 
 def other_kind(event):
-    """Make the guesses point masses without q and u, although the rule compares p / q."""
+    """Declare the guesses as point masses without q and u, although the rule compares p / q."""
     event["drawn"] = "point-mass"
     for guess in event["guesses"]:
         guess.update(q=None, drawn=None)
@@ -180,7 +180,7 @@ def test_check_detects_each_forgery(sampled, lie):
 
 
 class Argmax(Recording):
-    """Takes the top token of q and claims to have sampled it, with a fitting interval."""
+    """A drafter that takes the top token of q and claims to have sampled it."""
 
     taps = CaptureSpec()
     drawn = Drawn.SAMPLED
@@ -362,7 +362,7 @@ def test_check_detects_missing_and_negative_logit_margins(greedy):
 
 
 def untried_decision(trace):
-    """Return a decision with tries whose later siblings were not tried."""
+    """Return a decision with recorded siblings of which the later ones were not tried."""
     first = (r.judged[0] for r in trace.rounds if r.judged)
     return next(event for event in first if event.accepted and event.tries)
 
@@ -375,7 +375,7 @@ def test_check_recomputes_alpha_of_siblings_from_their_p_and_q(siblings):
 
 @pytest.mark.parametrize(("at", "what"), [(0, "p"), (1, "p"), (0, "q"), (1, "q"), (2, "q")])
 def test_check_recomputes_p_and_q_of_every_sibling(siblings, at, what):
-    """Check the next sibling too, although it was not tried."""
+    """Include the next sibling, although it was not tried."""
     event = untried_decision(siblings)
     tries = [[*each] for each in event.tries]
     tries[at][what == "q"] += 0.01 if tries[at][what == "q"] < 0.9 else -0.01

@@ -1,4 +1,4 @@
-"""The commit message check: good messages pass, each fault is named, pre-commit runs it."""
+"""The check of commit messages: good ones pass, each fault is named, and pre-commit runs it."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Community files of the repository: complete, current, and naming only existing files."""
+"""Community files of the repository: complete, current, and without references to missing files."""
 
 import re
 from datetime import date

@@ -1,4 +1,4 @@
-"""Races: order, events, traces, and numbers that can be computed by hand; no timings."""
+"""Races: order, events, traces, and numbers that can be computed by hand, without timings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def once():
 
 @pytest.fixture(scope="module")
 def drafters(tiny_target):
-    """Return drafters by lane: the same small, often wrong, model twice; and prompt lookup."""
+    """Return drafters by lane: the same small model twice, often wrong, and prompt lookup."""
     small = tiny.draft(tiny.blurred(tiny.llama(), 0.1))
     return {"chain": small, "tree": small, "ngram": NGram()}
 

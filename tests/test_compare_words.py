@@ -1,7 +1,7 @@
 """The sentences of a race, from made-up lanes with given seconds, checked by hand.
 
-A lane here has a prefill and a few rounds of one chain; its traces hold what the numbers come from
-and nothing else.
+Each lane has a prefill and a few rounds of one chain; its traces contain only the data from which
+the numbers are computed.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ ROWS = next(
 
 
 def drafted_run(kept, guesses=4, draft=0.25, target=1.25, prompt=1.0, reason="limit", **header):
-    """A lane whose rounds accept these numbers of a chain's guesses; its token ids count from 0.
+    """Return a lane whose rounds accept these numbers of guesses; its token ids count from 0.
 
-    draft, target: seconds of every round. prompt: of the prefill.
+    draft, target: seconds of every round. prompt: seconds of the prefill.
     """
     events, newest = [Scored(0, [], [], 1, prompt, None), Committed(0, [0], 0.0, 0.0)], 0
     for number, many in enumerate(kept, 1):
@@ -67,14 +67,14 @@ def drafted_run(kept, guesses=4, draft=0.25, target=1.25, prompt=1.0, reason="li
 
 
 def plain_run(tokens, margins=9.0, seconds=1.0, reason="limit"):
-    """Plain decoding of these tokens, one second each."""
+    """Return plain decoding of these tokens, one second each."""
     margins = [margins] * len(tokens) if isinstance(margins, float) else margins
     measured = Baseline(list(tokens), [seconds] * len(tokens), margins)
     return Trace(HEADER, [Finished(reason, 0.0), measured])
 
 
 def race(traces, temperature=0.0):
-    """Results of a race with these traces by lane; plain decoding has 11 tokens by default."""
+    """Return the results of a race with these traces; plain decoding has 11 tokens by default."""
     settings = Settings(Sampling(temperature))
     names = [name for name in traces if name != PLAIN]
     names += [name for name in ("idle", "idler") if len(names) < 2]
@@ -85,12 +85,12 @@ def race(traces, temperature=0.0):
 
 
 def lanes(traces, **options):
-    """The reports of such a race, by lane."""
+    """Return the reports of such a race by lane."""
     return {lane.name: lane for lane in reports(race(traces, **options))}
 
 
 def lane_sentence(trace, **others):
-    """The sentence of one lane."""
+    """Return the sentence of one lane."""
     return plain_text(speed_sentence(lanes({"it": trace} | others)["it"]))
 
 
@@ -163,7 +163,7 @@ def test_sentence_mentions_that_guesses_are_rare():
 @pytest.mark.parametrize("draft", [0.006, 0.123, 0.256, 0.2571])
 @pytest.mark.parametrize("target", [0.987, 1.257, 1.3333, 2.3])
 def test_displayed_costs_add_up_and_tokens_over_cost_equal_the_speedup(draft, target):
-    """As shown, the parts add up to the cost, and tokens divided by cost are the speed-up."""
+    """Check the rounded numbers of the sentence, not the exact ones."""
     text = lane_sentence(drafted_run(KEPT, draft=draft, target=target, prompt=0.777))
     numbers = map(float, re.findall(r"\d+\.\d+", text))
     ratio, brings, price, drafting, _, checking, reading = numbers
@@ -217,7 +217,7 @@ def test_headline_names_the_fastest_and_the_slower_lanes():
 
 
 def compared(trace, plain=None, **options):
-    """The equality of one lane's text, its sentence, and the sentence on all texts."""
+    """Return the comparison of a lane's text, its sentence, and the sentence on all texts."""
     found = lanes({"it": trace, PLAIN: plain or plain_run(range(11))}, **options)
     same, every = texts_sentence([*found.values()])
     told = {"same": same, "sentence": plain_text(every)}
@@ -363,12 +363,12 @@ def test_timing_spread_is_not_affected_by_larger_passes():
 
 
 def alike(tokens):
-    """Plain decoding of this many tokens, one second each."""
+    """Return plain decoding of this many tokens, one second each."""
     return plain_run(range(tokens))
 
 
 def verdicts(trace, plain):
-    """What Compare's sentence, headline and table, and Step, say about a lane's speed."""
+    """Return what Compare's sentence, headline and table, and Step say about a lane's speed."""
     found = race({"it": trace, PLAIN: plain})
     lane = next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
     step = RunLines(trace.header)
@@ -378,7 +378,7 @@ def verdicts(trace, plain):
 
 
 def test_speedup_without_a_saved_pass_is_reported_as_noise():
-    """40 tokens in 40 passes, each half as long as a plain pass: caused by the machine."""
+    """Each of 40 passes for 40 tokens takes half as long as a plain pass: this is noise."""
     trace = drafted_run((0,) * 39, draft=0.001, target=0.5, prompt=0.5)
     one, first, line, step = verdicts(trace, alike(40))
     assert one == f"Too noisy here; measure again: {explain_noise(trace, alike(40).baseline)}."
@@ -398,7 +398,7 @@ def test_verification_faster_than_a_plain_pass_is_reported_as_noise():
 
 
 def test_noise_check_adds_drafting_time_for_drafters_without_weights():
-    """A drafter without weights: its drafting counts as checking."""
+    """Early exit drafts with the target's own layers, so drafting is part of the check."""
     own, exits = (replace(HEADER.drafter, parameters=size) for size in (7, 0))
     trace = drafted_run((2,) * 8, draft=0.5, target=0.6, drafter=own)
     assert "a checking pass took 0.60" in explain_noise(trace, alike(25).baseline)
@@ -450,7 +450,7 @@ def test_rounded_parts_add_up_to_the_rounded_sum():
 
 
 def in_turns(mine, plain=(11.0,)):
-    """The race of one lane of 7 s, 1.57 times as fast; seconds of the runs of both."""
+    """Return a race whose lane takes 7 s and is 1.57 times as fast, with these seconds per run."""
     found = race({"it": drafted_run(KEPT)})
     found.seconds |= {"it": list(mine), PLAIN: list(plain)}
     return reports(found)
@@ -466,7 +466,7 @@ def test_repeated_runs_give_a_range_of_speedups():
 
 
 def race_lane(mine):
-    """The JSON of a lane of such a race."""
+    """Return the JSON of the lane of such a race."""
     found = race({"it": drafted_run(KEPT)})
     found.seconds |= {"it": mine, PLAIN: [11.0]}
     return next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
@@ -511,7 +511,7 @@ def test_recorded_runs_and_races_are_not_noisy(path):
 
 
 def test_each_number_in_a_sentence_is_marked_with_the_quantity_it_states():
-    """Equal numbers keep their own owners, and the bold opening has the verdict."""
+    """This holds even for equal numbers. The bold opening states the verdict."""
     lane = lanes({"it": drafted_run(KEPT, draft=1.25 / 4, target=1.25, prompt=1.25)})["it"]
     parts = speed_sentence(lane)
     owned = [(part["n"], part["as"]) for part in parts if "n" in part and isinstance(part, dict)]

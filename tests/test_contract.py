@@ -1,4 +1,4 @@
-"""The drafter contract: twelve checks, run on every family of the catalogue."""
+"""The contract of a drafter: twelve checks, run on every family of the catalogue."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_drafters_with_bad_guesses_are_still_lossless(check, family):
 
 
 def test_every_catalogue_drafter_is_checked():
-    """Identify a drafter by its code: rows that differ only in weights are checked together."""
+    """Drafters are identified by their code: rows that differ only in weights count as one."""
     drafters = [entry for entry in entries() if entry.kind == "drafter"]
     tried = {entry.drafter for entry in drafters if entry.name in CASES}
     assert set(CASES) - {OTHER} <= {entry.name for entry in drafters}
@@ -102,7 +102,7 @@ class ReportsWrongDistribution(BrokenDrafter):
 
 
 class DropsUnlikelyGuesses(BrokenDrafter):
-    """A drafter that ends a draft before a guess with a low q, and announces nothing."""
+    """A drafter that ends a draft before a guess with a low q without declaring it."""
 
     def propose(self, context, room, chance):
         proposal = super().propose(context, room, chance)
@@ -125,7 +125,7 @@ class DropsUnlikelyGuesses(BrokenDrafter):
 
 
 class AnnouncesTheCut(DropsUnlikelyGuesses):
-    """The same drafter, which says that its guesses decide whether they are proposed."""
+    """The same drafter with the declaration that it cuts drafts after sampling."""
 
     cut = Cut.AFTER_SAMPLING
 

@@ -33,7 +33,7 @@ def plain_sum(alpha, gamma):
 
 
 @pytest.mark.parametrize(("gamma", "tokens"), [(1, "1.6500"), (2, "2.0725"), (3, "2.3471")])
-def test_expected_tokens_equal_the_worked_example(gamma, tokens):
+def test_expected_tokens_equal_those_of_the_worked_example(gamma, tokens):
     alpha = sum(map(min, P, Q))
     assert alpha == pytest.approx(0.65)
     assert f"{formula.expected_tokens(alpha, gamma):.4f}" == tokens

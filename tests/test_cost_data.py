@@ -1,4 +1,4 @@
-"""The Cost tab's data: every number is positive and has a source; measured points of runs."""
+"""The data of the Cost tab: positive numbers with sources, and the measured points of runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_machine_has_plausible_figures_with_sources(machine):
 
 
 def test_peak_flops_are_those_without_sparsity():
-    """The data sheets of these machines give numbers with sparsity, which are twice as large."""
+    """The data sheets of these machines state numbers with sparsity, which are twice as large."""
     peaks = {name: machine.peak.get("bf16") for name, machine in sources.machines().items()}
     assert peaks["h100-sxm"] == 989e12
     assert peaks["l4"] == 121e12
@@ -107,7 +107,7 @@ def test_published_numbers_equal_those_in_the_papers():
 
 
 def test_sentences_about_published_numbers_agree_with_the_numbers():
-    """A speed-up is not called slow, and a row says if its paper used several machines."""
+    """No speed-up is called slow, and a row says if its paper used several machines."""
     for row in sources.published_numbers():
         assert ("slower" in row.says) is (row.unit == "× slower"), row.says
         assert (row.method, row.low) != ("LayerSkip", 1.15), "only in a draft of the cited post"

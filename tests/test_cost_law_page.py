@@ -47,7 +47,7 @@ RUN = {
 
 
 def told(**changed):
-    """The answer to the page's first question, with some of it changed."""
+    """Return the answer to the page's initial request with some changes."""
     found = ask(answer, START | {"run": None} | changed)
     if "problem" in found:
         return found

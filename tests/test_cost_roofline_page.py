@@ -1,4 +1,4 @@
-"""The roofline's section of the Cost page: its numbers are `specviz.cost`'s, to the digit."""
+"""The roofline section of the Cost tab: its numbers are exactly those of `specviz.cost`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ONE_LAYER = replace(EIGHT, layers=1, tied=True)
 
 
 def said(**changes):
-    """Return the page's answer for the default question with some changes."""
+    """Return the answer to the page's initial request with some changes."""
     return ask(section_facts, {**ASKED, **changes}, LONGEST)
 
 
@@ -301,7 +301,7 @@ def test_figures_are_valid_plotly_with_escaped_labels(changes):
 
 
 def plain(value):
-    """A figure with the names of colours replaced, as the page does."""
+    """Return a figure with colour names replaced, as the page does."""
     if isinstance(value, str):
         return "#123456" if value.startswith("--") else value
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Every family on the simulated GPU: no mixed devices, the CPU's run, the recorded counts.
+"""Every drafter family on the simulated GPU: no mixed devices, the run of the CPU, known counts.
 
 The shipped counts are the reference, so a new synchronisation in a round fails here. After an
 intended change, `PYTHONPATH=. python tests/counted.py` writes them again.
@@ -57,7 +57,7 @@ def test_recorded_device_counts_cover_every_drafter_and_temperature():
     assert all(row["rounds"] > 0 for row in ROWS.values())
 
 
-def test_self_drafting_weights_are_loaded_once(pair):
+def test_weights_are_loaded_once_if_a_target_drafts_for_itself(pair):
     with counted.gpu():
         target, drafter = load(str(pair[0]), str(pair[0]), "cuda", "float32")
         assert drafter.model is target.model

@@ -1,4 +1,4 @@
-"""Nodes that the device selects to expand equal those that `DynamicTree` selects."""
+"""The nodes that the device selects for expansion equal those that `DynamicTree` selects."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The documentation: its commands and code work, its links lead somewhere, its site builds offline.
+"""The documentation: its commands and code work, its links are valid, and its site builds offline.
 
 Shell commands in fenced blocks are run here or by the test in `TESTED_BY`, unless the HTML comment
-`<!-- needs: ... -->` above the block names what the tests lack. The real parser reads the arguments
-of all commands of specviz.
+`<!-- needs: ... -->` above the block names something that the tests do not have. The real parser
+reads the arguments of every command of specviz.
 """
 
 from __future__ import annotations
@@ -127,12 +127,12 @@ def test_readme_has_at_most_150_lines():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
-def test_every_code_block_declares_its_language_and_known_needs():
+def test_every_code_block_has_a_known_language_and_known_needs_comments():
     assert {block.language for block in blocks()} <= LANGUAGES
     assert {need for block in blocks() for need in block.needs} <= NEEDS
 
 
-def test_documentation_defines_each_kind_of_need():
+def test_documentation_explains_every_kind_of_needs_comment():
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `<!-- needs: (\w+) -->`", text, re.MULTILINE)) == NEEDS
 

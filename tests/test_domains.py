@@ -1,4 +1,4 @@
-"""Drafters × domains: the plan and its order, cells from real runs, and the map's sentences."""
+"""The map of drafters by domain: the plan and its order, cells from real runs, and sentences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SHIPPED = {"stories": ["The cat sat on the mat."], "repeat": [tiny.PROMPT, "The 
 
 @pytest.fixture
 def two_domains(monkeypatch):
-    """Short prompts in two domains."""
+    """Provide short prompts in two domains."""
     texts = {"stories": [*SHIPPED["stories"], "The red house."], "repeat": SHIPPED["repeat"]}
     monkeypatch.setattr(domains, "prompts", lambda: texts)
     monkeypatch.setattr("specviz.bench.methods.prompts", lambda: texts)
@@ -49,7 +49,7 @@ def two_domains(monkeypatch):
 
 @pytest.fixture
 def drafters(tiny_draft):
-    """By their names in the catalogue."""
+    """Return drafters by their names in the catalogue."""
     card = replace(tiny_draft.card, name="draft-model")
     small = type(tiny_draft)(tiny_draft.model, card)
     return {"ngram": NGram(), "draft-model": small}
@@ -189,7 +189,7 @@ FATES = ("accepted_length", "alpha", "guesses_per_round")
 
 
 def noted(board):
-    """A function that adds an event to the board and returns it."""
+    """Return a function that adds an event to the results and returns it."""
     return lambda event: (board.add(event), event)[1]
 
 
@@ -238,7 +238,7 @@ def test_drafter_that_cannot_run_is_reported_before_anything_is_measured(
 
 
 def made(speeds, prompts=1, **more):
-    """Cells from {drafter: [speed-up by domain]}."""
+    """Return cells from {drafter: [speed-up by domain]}."""
     names = ("stories", "python", "repeat")
     return [
         Cell(d, domain, prompts, speed, 2 * speed, 2 * speed + 1, 0.5, 4.0, 100.0, **more)
@@ -255,7 +255,7 @@ def heat_of(speeds, asked=1, **more):
 
 
 def sentence_of(macro, **values):
-    """A sentence of the template."""
+    """Return a sentence of the template."""
     return text("compare", macro, **values)
 
 
@@ -315,7 +315,7 @@ def test_best_drafter_is_marked_only_in_complete_columns():
 
 
 def test_mean_speedup_assumes_the_same_amount_of_text_per_domain():
-    """One second of plain decoding per domain: add up the seconds of each drafter."""
+    """Plain decoding takes one second per domain; compare with the sum of the drafter's seconds."""
     speeds = {"ngram": [1.0, 1.0, 8.0], "eagle": [2.0, 2.0, 2.0]}
     heat = heat_of(speeds)
     seconds = {name: sum(1 / ratio for ratio in row) for name, row in speeds.items()}
@@ -421,12 +421,12 @@ class Here(Machine):
 
 
 def desk(target, drafters):
-    """The context of a job that was not stopped."""
+    """Return the context of a job that was not stopped."""
     return JobContext(Here((target, drafters)), "7", StopFlag())
 
 
 def told(tiny_target, drafters, monkeypatch, stops=None):
-    """All lines, the map lines, and the cells. stops: stop after this many `now` lines."""
+    """Return all lines, those with the map, and the cells. stops: stop after this many `now`."""
     monkeypatch.setattr(live, "PAUSE", 0)
     here, lines = desk(tiny_target, drafters), []
     for sent in live.stream_domains(PLAN, here):

@@ -257,7 +257,7 @@ def test_low_confidence_guess_is_proposed_and_ends_its_path(
 
 @pytest.mark.slow
 def test_tokens_follow_the_target_if_confidence_ends_drafts_early():
-    """Test 400 whole runs, two levels deep, after a forced token; false alarms are 1 in 1,000."""
+    """Test 400 whole runs, two levels deep, after a forced token; the false alarm rate is 0.001."""
     target, drafter = tiny.target(), tiny.draft(tiny.blurred(tiny.llama(), noise=0.1))
     coins = {u_key(0, FINAL, 0): 0.1}
     sampling = Sampling(1.3, top_k=4, top_p=0.97)

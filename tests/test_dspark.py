@@ -122,7 +122,7 @@ def drafts(settings):
 
 
 def test_draft_cut_by_confidence_is_a_prefix_of_the_uncut_draft():
-    """Whether a guess is drawn follows from predictions known before; the guess is the same."""
+    """Only earlier predictions decide whether a guess is drawn; they do not change the guess."""
     least = 0.4
     cuts = 0
     for number, (text, tokens, evidence) in enumerate(drafts(replace(WARM, confidence=least)), 1):
@@ -271,7 +271,7 @@ def wide_target():
     return published.target()
 
 
-def test_deepspec_file_uses_every_tensor(tmp_path, wide_target):
+def test_every_tensor_of_a_deepspec_file_is_used(tmp_path, wide_target):
     made = load_drafter(str(write(tmp_path / "a")), wide_target)
     tensors = public_tensors(DEEPSPEC)
     state = made.head.state_dict()

@@ -137,7 +137,7 @@ def test_log_probabilities_above_zero_are_refused(bad):
         DynamicTree([7]).add(0, [1], bad)
 
 
-def test_tree_without_an_ancestor_is_refused():
+def test_tree_that_lacks_an_ancestor_of_a_node_is_refused():
     growth = DynamicTree([7], [-1, 0, 1], [0, 1, 2], [0.0, -2.0, -1.0])
     growth.tokens += [1, 2]
     with pytest.raises(ValueError, match="needs the parent of each"):

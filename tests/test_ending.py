@@ -1,4 +1,4 @@
-"""The last step of a run sums it up: counts from the trace, and speed against plain decoding."""
+"""The last step of a run: a summary with counts from the trace and the speed-up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRACES = sorted((ASSETS / "traces").glob("*.jsonl"))
 
 
 class Latest(RunLines):
-    """Replay only the last round, which the end card is added to."""
+    """Replays only the last round, to which the end card is added."""
 
     def __init__(self, trace):
         super().__init__(trace.header)
@@ -41,7 +41,7 @@ def told(trace):
 
 
 def end_of(trace, kind="baseline"):
-    """The frame of the end, as the player has it after the line of this kind."""
+    """Return the frame of the last step as the player has it after the line of this kind."""
     all_lines = told(trace)
     last = [one for one in all_lines if one["kind"] == "round"][-1]
     (ended,) = [one for one in all_lines if one["kind"] == kind]

@@ -42,7 +42,7 @@ WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=16, gamma=4)
 
 
 def drafters():
-    """Use drafters missing from the contract tests: poor ones, extra rows, early exit."""
+    """Return drafters that the contract tests lack: poor ones, extra rows, early exit."""
     return {
         "poor draft-model": tiny.draft(tiny.llama(seed=9)),
         "nothing": Recording(),
@@ -312,7 +312,7 @@ def test_recorded_u_follows_from_seed_round_and_node(tiny_target):
 
 @pytest.mark.slow
 def test_forced_u_changes_its_decision_and_none_before_it(tiny_target, tiny_draft):
-    """A run with a forced coin is a separate run, whose trace passes `check`."""
+    """A run with a forced u is a separate run, whose trace passes `check`."""
     first = traced(tiny_target, tiny_draft, tiny.PROMPT, WARM, baseline=False)
     played = next(r for r in first.rounds if r.judged and not r.judged[-1].accepted)
     last = played.judged[-1]

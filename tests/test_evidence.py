@@ -173,7 +173,7 @@ def test_evidence_of_suffix_tree_shows_the_counts_of_each_guess():
     assert words_by_kind(block(scored(scene), "line"))["gap"] == ["… 4 more"]
 
 
-def test_evidence_of_early_exit_shows_layers_of_this_and_the_last_round():
+def test_evidence_of_early_exit_shows_layers_of_this_and_the_previous_round():
     before = {"verified": {"1": [2, 3, 4], "2": []}, "final": [4]}
     remark = {"form": "layers", "exit": 2, "layers": 4, "before": before}
     scene = scene_with(

@@ -1,4 +1,4 @@
-"""The enumeration itself: weights sum to one, and statistics agree with known values."""
+"""The enumeration itself: weights add up to one, and statistics agree with known values."""
 
 from __future__ import annotations
 

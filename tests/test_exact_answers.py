@@ -1,4 +1,4 @@
-"""Exact answers by formula, random samples, the ceiling, and statistics of counts."""
+"""Closed forms, random samples, the acceptance ceiling, and statistics of counts."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_distribution_of_zero_weights_is_refused():
         (FIXED, (0.25, 0.35, 0.55)),
     ],
 )
-def test_acceptance_ceiling_equals_the_worked_example(drawn, expected):
+def test_acceptance_ceiling_equals_that_of_the_worked_example(drawn, expected):
     found = [acceptance_ceiling(P, Q, drawn, candidates) for candidates in (1, 2, 3)]
     assert found == pytest.approx(expected, abs=5e-5)
 
@@ -267,7 +267,7 @@ def test_g_test_distinguishes_equal_from_different_samples():
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "throws"), [("ensemble:0.9", 6_449), ("ensemble:0.5", 400)])
 def test_enough_samples_reveal_a_lossy_rule(rule, throws):
-    """Check that of 40 tries at that N nearly all have a p-value below 0.001."""
+    """With that many samples, nearly all of 40 tries must have a p-value below 0.001."""
     found = [
         sample_first_token(
             RoundSetup.position(make_rule(rule), P, Q, SAMPLED), throws, seed

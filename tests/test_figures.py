@@ -125,7 +125,7 @@ def test_node_labels_keep_every_letter_that_fits_and_show_white_space():
     assert long["pill"] == MAX_WORD_WIDTH + 16
 
 
-def test_facts_of_a_later_sibling_name_the_remainder_that_judged_it():
+def test_facts_of_a_later_sibling_give_the_remainder_used_for_its_verdict():
     found = 0
     for shot in shots(Recipe(shape=(3, 2), rounds=4, replaced=True)):
         for node in shot["tree"]["nodes"].values():

@@ -77,13 +77,13 @@ def test_output_distribution_equals_the_definition_of_fly(gamma, window):
 
 
 def test_distance_from_the_target_is_the_probability_of_an_overruled_rejection():
-    """With two guesses, that is the probability of a rejection before a guess that passes."""
+    """With two guesses, it is the probability that the first is rejected and the second passes."""
     alpha = sum(min(one, other) for one, other in zip(P, Q, strict=True))
     assert distance(*enumerated(RULE, 2)) == pytest.approx((1 - alpha) * alpha)
 
 
 class GivenCoins:
-    """One u for all guesses or one for each, and 0 for the last token: the most probable one."""
+    """One u for all guesses or for each; for the last token 0, which selects the top token."""
 
     def __init__(self, u):
         self.u = u
@@ -200,14 +200,14 @@ VLLM_TOP_TOKENS = {  # rule, guesses, the target's logits, the text at temperatu
 
 @pytest.mark.parametrize("case", VLLM_TOP_TOKENS)
 def test_vllm_test_case_for_greedy_requests_gives_the_same_tokens(case):
-    """vLLM's are at temperature 0. Here a u of 0.9 makes the same guesses fail at temperature 1."""
+    """vLLM tests them at temperature 0. Here u = 0.9 rejects the same guesses at temperature 1."""
     rule, guesses, logits, expected = VLLM_TOP_TOKENS[case]
     assert judged(rule, guesses, logits.softmax(-1), u=0.9) == expected
 
 
 @pytest.mark.parametrize("case", VLLM_TOP_TOKENS)
 def test_no_rejection_is_overruled_at_temperature_0_unlike_in_vllm(case):
-    """Its entropy is then that of the unscaled distribution; here p is one-hot."""
+    """vLLM uses the entropy of the distribution without temperature; here p is one-hot."""
     rule, guesses, logits, _ = VLLM_TOP_TOKENS[case]
     assert judged(rule, guesses, logits_to_probs(logits, Sampling(0.0)), u=0.9) == [9]
 
@@ -215,7 +215,7 @@ def test_no_rejection_is_overruled_at_temperature_0_unlike_in_vllm(case):
 @pytest.mark.parametrize("drawn", [Drawn.SAMPLED, Drawn.POINT_MASS])
 @pytest.mark.parametrize("rule", ["fly:2,0.3", "fly:1,1.1"])
 def test_output_follows_the_target_where_no_rejection_can_be_overruled(rule, drawn):
-    """Because two guesses never have two after them, or because the target is too sure."""
+    """Either no guess has two guesses after it, or the target's entropy is too low."""
     assert distance(*enumerated(rule, 2, drawn)) < 1e-12
 
 

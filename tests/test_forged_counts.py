@@ -1,4 +1,4 @@
-"""Impossible counts: of rows, parameters, bytes, threads, tokens and seconds."""
+"""Forged traces with impossible counts: of rows, parameters, bytes, threads, tokens and seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def work(**values):
 
 
 def drew(**change):
-    """Change numbers of the first last token, each by a function of the old."""
+    """Change numbers of the first last token, each by a function of its old value."""
 
     def apply(lines):
         event = first(lines, "drew")

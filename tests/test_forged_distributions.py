@@ -1,4 +1,4 @@
-"""Distributions, draws, scores and margins that contradict the rest of the file."""
+"""Forged traces: distributions, draws, scores and margins that contradict the rest of the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings that the rounds contradict: each is refused, and the error names it."""
+"""Forged traces: settings that contradict the rounds. Each is refused with the reason."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_check_detects_forged_sampling_settings(name):
     refused(CUTS[name])
 
 
-def test_check_compares_q_with_top_k_and_top_p():
+def test_check_detects_a_q_that_contradicts_top_k_or_top_p():
     trace = Trace.parse(map(json.dumps, recorded("06a")))
     size, rounds = trace.header.vocab_size, [r for r in trace.rounds if r.judged]
 
@@ -234,7 +234,7 @@ def test_check_compares_q_with_top_k_and_top_p():
             hold(cut)
 
 
-def test_check_compares_the_probability_of_the_top_token_with_the_temperature():
+def test_check_detects_a_temperature_that_contradicts_the_top_token():
     check_temperature(0.6, 0.5, 0.0, Sampling(0.8), "here")
     check_temperature(0.4, 0.5, 0.0, Sampling(1.5), "here")
     check_temperature(0.4, 0.5, 0.3, Sampling(0.8), "here")

@@ -1,4 +1,4 @@
-"""Text, spellings and order: a prompt unlike its tokens, and events in the wrong order."""
+"""Forged traces with a text unlike its tokens, or with events in the wrong order."""
 
 from __future__ import annotations
 

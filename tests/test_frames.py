@@ -1,4 +1,4 @@
-"""Frames: pure, without spoilers, and with numbers that agree with each other."""
+"""Frames: pure functions of trace and cursor, without spoilers, and with consistent numbers."""
 
 import itertools
 import json
@@ -118,7 +118,7 @@ def sentence_text(shot):
 
 
 def numbers(shot):
-    """Return the numbers of the sentence by their owner."""
+    """Return the numbers of the sentence by the quantity that they state."""
     return {p["as"]: p["n"] for p in shot["caption"]["parts"] if "n" in p and isinstance(p, dict)}
 
 
@@ -453,7 +453,7 @@ def test_table_columns_sum_to_1_and_to_the_residual(trace):
 
 
 def test_row_of_hidden_tokens_adds_up_their_residuals_token_by_token(sampled):
-    """The overlap of unlisted tokens is not the minimum of their total masses."""
+    """The minimum of the total masses would be larger than the overlap of the hidden tokens."""
     found = 0
     for scene, step, shot in steps(sampled, "judge"):
         rows = scene.round.judged[step.at].rows
@@ -562,7 +562,7 @@ def test_first_sibling_is_shown_without_a_remainder(trace):
             assert not {"left", "left_q"} & shot["tree"]["nodes"][str(judged.node)].keys()
 
 
-def test_remainder_that_judges_a_guess_is_hidden_until_its_verdict(trace):
+def test_remainder_used_for_a_guess_is_hidden_until_its_verdict(trace):
     for scene in scenes(trace):
         for step, shot in zip(scene.steps, frames(scene), strict=True):
             fallen = {j.node for j in verdicts_at(scene, step) if scene.rejected_before(j)}
@@ -689,7 +689,7 @@ def test_residual_of_unsampled_guesses_excludes_every_rejected_sibling(trace):
         assert words[:-1] == [flat(scene.word(token)) for token in held]
 
 
-def test_caption_multiplies_the_shares_left_by_two_rejected_siblings():
+def test_caption_multiplies_the_mass_left_after_each_rejected_sibling():
     trace = Trace.read(SHIPPED["13-eagle2"])
     sentence = next(sentence_text(shot) for _, shot in drawn_in(trace, 5))
     assert "sampled from p without ␣water and ␣boat (0.59 × 0.94 = 0.55 in total)." in sentence

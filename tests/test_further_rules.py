@@ -54,7 +54,7 @@ def away(rule, drawn, candidates=1):
         ("thresholds:1,1", FIXED, (0.25, 0.35, 0.55)),
     ],
 )
-def test_acceptance_of_lossless_rules_equals_the_worked_example(rule, drawn, expected):
+def test_acceptance_of_lossless_rules_equals_that_of_the_worked_example(rule, drawn, expected):
     for candidates, alpha in enumerate(expected, 1):
         found = acceptance(make_rule(rule), P, Q, drawn, candidates)
         assert found == pytest.approx(alpha, abs=5e-5)

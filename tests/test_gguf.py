@@ -60,7 +60,7 @@ def test_loaded_llama_equals_the_written_network(kind, tmp_path):
 
 
 def test_logits_depend_on_the_order_of_attention_rows(tmp_path):
-    """Check the test above: rows in the file's order give another network."""
+    """Check the test above: without reordering the rows, the network would differ."""
     model = tiny_gguf.llama()
     mixed = tiny_gguf.rounded(model, Kind.F32)
     weight = mixed.model.layers[0].self_attn.k_proj.weight
@@ -139,7 +139,7 @@ def test_end_tokens_and_chat_template_are_read(tmp_path):
 
 
 def test_user_defined_tokens_are_tokenized_as_one_token(tmp_path):
-    """Control tokens are found whole too, but are not text."""
+    """Control tokens are recognised as one token too, but are not text."""
     model = tiny_gguf.llama()
     facts = tiny_gguf.said(model)
     kinds, tokens = facts["tokenizer.ggml.token_type"], facts["tokenizer.ggml.tokens"]

@@ -1,7 +1,7 @@
-"""Compare the frames of made-up runs with a file that a person has read.
+"""Compare the frames of made-up runs with a file that was proofread.
 
-`golden/frames.txt` holds every sentence, table and chip of those frames, so a change of wording is
-reviewed as a diff of it. After a wanted change, write it again: python tests/test_golden.py
+`golden/frames.txt` holds every sentence, table and chip of those frames, so a change of wording can
+be reviewed as a diff of it. After an intended change, write it again: python tests/test_golden.py
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def test_idle_queue_polls_less_often(monkeypatch, warned, loop, pause):
 
 
 def test_installed_gradio_has_what_the_adapter_needs(warned):
-    """An upgrade that removes something fails here, not on a user's server."""
+    """If an upgrade of Gradio removes something, this test fails instead of a user's server."""
     from gradio.routes import App
 
     async def used():
@@ -179,7 +179,7 @@ def test_missing_session_tables_log_one_warning(warned, gone):
 
 @pytest.mark.parametrize("gone", ["preprocess_data", "call_function"])
 @in_a_loop
-def test_missing_method_logs_a_warning_and_the_other_stays_wrapped(warned, gone):
+def test_missing_gradio_method_is_logged_and_other_methods_stay_wrapped(warned, gone):
     with gr.Blocks() as demo:
         gr.HTML("a page")
     setattr(demo, gone, lambda *_: None)  # no longer a coroutine

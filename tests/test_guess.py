@@ -31,7 +31,7 @@ def trace(request):
 
 
 def asked(trace):
-    """Every (scene, verdict, question)."""
+    """Yield every (scene, verdict, question)."""
     for index in range(len(trace.rounds)):
         scene = Scene.of(trace, index)
         found = questions(scene, frames(scene))
@@ -75,7 +75,7 @@ def test_prediction_question_shows_the_p_and_q_of_the_verdict(trace):
 
 
 def with_coin(scene: Scene, judged: Judged, u: float) -> Scene:
-    """The round up to a verdict, with its coin elsewhere."""
+    """Return the round up to a verdict, with another u."""
     known = scene.round.judged[: scene.round.judged.index(judged)]
     cut = Round(scene.round.number, scene.round.proposed, scene.round.scored)
     cut.judged = [*known, replace(judged, u=u)]

@@ -17,7 +17,7 @@ PAGE = '<html><head><base href="./" /><title>é</title></head><body><base></body
 
 
 async def parts():
-    """A page that comes in two parts, cut within a character."""
+    """A page that arrives in two parts, cut within a character."""
     whole = PAGE.encode()
     cut = whole.index(b"\xc3") + 1
     yield whole[:cut]

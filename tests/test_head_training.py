@@ -316,7 +316,7 @@ def test_plateau_of_alpha_is_detected(values: list[float], plateaued: bool) -> N
 
 
 @pytest.mark.slow
-def test_plateau_message_suggests_a_total_whose_decay_starts_at_the_plateau(tmp_path: Path) -> None:
+def test_plateau_message_suggests_a_total_length_of_training(tmp_path: Path) -> None:
     said: list[str] = []
     plateaued = toy(loss=lambda head, outputs: toy_loss(head, outputs) * 0)
     train_heads(TARGET, [plateaued], plan(tmp_path, 30, measure_every=2), said.append)
@@ -505,7 +505,7 @@ def test_command_trains_the_named_heads_or_all(
 
 @pytest.fixture(scope="module")
 def deep() -> Target:
-    """Six layers, so that every family finds the ones it reads; head size is width / heads."""
+    """Return a target with six layers, so that every family finds the layers it reads."""
     return tiny.target(tiny.llama(num_hidden_layers=6, num_key_value_heads=4))
 
 

@@ -1,4 +1,4 @@
-"""Security headers: on pages, scripts, streams and errors; and what a page's policy permits."""
+"""Security headers on pages, scripts, streams and errors, and what a page's policy permits."""
 
 from base64 import b64encode
 from hashlib import sha256
@@ -33,7 +33,7 @@ def hashed(script):
 
 
 def sources(policy):
-    """A policy's directives."""
+    """Return the directives of a policy."""
     parts = [each.split() for each in policy.split("; ")]
     return {name: values for name, *values in parts}
 

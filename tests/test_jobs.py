@@ -1,4 +1,4 @@
-"""The routes of jobs: each line once, from a cursor on; stops, absent and slow readers, memory."""
+"""The routes of jobs: each line once, from a cursor; stops, missing and slow readers, memory."""
 
 import asyncio
 import json
@@ -23,13 +23,13 @@ def line(number):
 
 @contextmanager
 def client(jobs):
-    """A client of the routes, without a server."""
+    """Return a client of the routes, without a server."""
     transport = httpx.ASGITransport(Starlette(routes=jobs.routes()))
     yield httpx.AsyncClient(transport=transport, base_url=f"http://server{PREFIX}/jobs/")
 
 
 def over(jobs, number=1, lines=3):
-    """A job that has ended, with so many lines before its last."""
+    """Return a job that has ended, with this many lines before its last."""
     stream = jobs.open(PAGE, number)
     stream.write("".join(map(line, range(lines))))
     stream.end("done")
@@ -37,7 +37,7 @@ def over(jobs, number=1, lines=3):
 
 
 def numbers(text):
-    """The numbers of the rounds in server-sent events, and the last event's id."""
+    """Return the round numbers in server-sent events, and the last event's id."""
     data = [each.removeprefix("data: ") for each in text.split("\n") if each.startswith("data: ")]
     ids = [int(each.removeprefix("id: ")) for each in text.split("\n") if each.startswith("id: ")]
     return [json.loads(each).get("number") for each in data], ids[-1]
@@ -65,7 +65,7 @@ def test_reader_gets_each_line_once_and_resumes_from_its_cursor():
     asyncio.run(story())
 
 
-def test_lines_are_sent_at_once_in_batches():
+def test_lines_are_sent_immediately_in_batches():
     async def story():
         stream = Jobs().open(PAGE, 1)
         sent = events(stream, 0)

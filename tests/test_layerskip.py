@@ -1,4 +1,4 @@
-"""Early exit: q is the first layers' distribution, p the whole model's, and no layer runs twice."""
+"""Early exit: q is that of the first layers, p that of the whole model; no layer runs twice."""
 
 from __future__ import annotations
 

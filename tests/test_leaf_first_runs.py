@@ -181,7 +181,7 @@ def test_leaf_first_run_passes_check_and_has_no_loss(runs, rule, drawn, shape):
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "drawn", "shape"), KINDS)
 def test_accepted_path_in_the_trace_equals_that_of_the_rule(tiny_target, runs, rule, drawn, shape):
-    """Compare with live verdicts: an accepted guess is decided by the last one's u."""
+    """Compare with live verdicts: the u of the last guess on the path decides all of them."""
     trace = runs[rule, drawn]
     ids = trace.header.prompt_ids
     again = list(rounds(tiny_target, Branching(drawn, shape), ids, replace(WARM, rule=rule)))
@@ -228,7 +228,7 @@ def test_check_detects_forged_reach_probability_and_remaining_mass(runs, drawn):
 
 
 def test_check_detects_a_reach_probability_that_contradicts_the_scores(runs):
-    """Return rows that are consistent, but for another share of p than the path leaves."""
+    """The forged rows are consistent, but belong to another share of p than the path leaves."""
     trace = runs["block", Drawn.SAMPLED]
     event = verdicts(trace, lambda e: 0.1 < e.rows.reach < 0.9)[0]
     rows, reach = event.rows, event.rows.reach * 0.99

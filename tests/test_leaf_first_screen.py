@@ -1,4 +1,4 @@
-"""Step with rules that judge from the leaf to the root: sentences, states, questions."""
+"""Step with rules that judge from the leaf to the root: sentences, states and questions."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_displayed_factors_multiply_to_the_displayed_probability(runs, name):
 
 @pytest.mark.parametrize("name", OF_CHANCE)
 def test_covered_part_of_the_second_bar_equals_the_threshold(runs, name):
-    """Its covered part is "keep": the residual's part of the remainder, or reach × p of q."""
+    """The covered part is "keep": the residual's share of the remainder, or reach × p of q."""
     for scene, step, shot in steps(runs[name]):
         judged, panel = scene.round.judged[step.at], shot["panel"]
         whole = panel.get("q", 1.0)
@@ -149,7 +149,7 @@ def test_accepted_guess_marks_all_its_ancestors_accepted(runs, name):
 
 
 def test_caption_names_the_guess_rejected_if_judged_one_by_one(runs):
-    """Find with the same coins the first accepted guess whose coin is not below p / q."""
+    """It is the first accepted guess whose u is not below p / q."""
     found = 0
     for scene, step, shot in steps(runs["shipped"]):
         judged = scene.round.judged[step.at]

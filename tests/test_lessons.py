@@ -1,4 +1,4 @@
-"""Lessons: every number is read from a run, and what they claim about it holds."""
+"""Lessons: every number is read from a run, and every claim about it is checked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEAD = '+++\ntitle = "T"\nquestion = "Q"\nminutes = 2\ntrace = "01-chain"\n+++\n
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """Write a lesson into a folder of its own and return it."""
+    """Write a lesson into a new folder and return it."""
     monkeypatch.setattr(lessons, "FOLDER", tmp_path)
     lesson.cache_clear()
     yield lambda steps: ((tmp_path / "own.md").write_text(HEAD + steps), lesson("own"))[1]
@@ -31,7 +31,7 @@ def write(tmp_path, monkeypatch):
 
 
 def flat(paragraph):
-    """A paragraph as a reader sees it."""
+    """Return a paragraph as a reader sees it."""
     return "".join(
         part
         if isinstance(part, str)

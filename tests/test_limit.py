@@ -1,4 +1,4 @@
-"""The speed that memory allows: what a pass reads, and the share of the limit. No timings."""
+"""The speed limit set by memory: bytes of a pass, and the share of the limit, without timings."""
 
 from time import perf_counter
 

@@ -1,4 +1,4 @@
-"""llama.cpp beside our own decoding: with a stand-in, and with the real wheel if installed."""
+"""llama.cpp beside our own decoding: a stand-in for it, and the real wheel if installed."""
 
 import json
 import sys

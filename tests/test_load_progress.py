@@ -1,4 +1,4 @@
-"""A load reports its stages in order and its bytes up to the total, if there is a listener."""
+"""A load reports its stages in order and its bytes up to the total, if someone listens."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def _own_shelf(monkeypatch):
 
 @pytest.fixture
 def held(monkeypatch):
-    """The first load waits before its products are chosen: events that it is there, to go on."""
+    """Hold the first load before its products are chosen; return events for arrival and release."""
     there, go, prepare = Event(), Event(), checkpoint.prepare
 
     def waiting(model):
@@ -49,7 +49,7 @@ def held(monkeypatch):
 
 
 def stages(text):
-    """The lines of a load's stages."""
+    """Return the lines about the stages of a load."""
     return [line for line in told(text) if "stage" in line]
 
 
@@ -59,7 +59,7 @@ async def reached(event):
 
 
 def counting(monkeypatch, look):
-    """Loads count bytes, and after each `look` is called."""
+    """Count the bytes of loads, and call `look` after each step."""
     load = Machine.load
 
     def slow(*args):

@@ -1,4 +1,4 @@
-"""The Lossless? tab's answers: numbers of the worked example, sentences, rejected questions."""
+"""The answers of the Lossless? tab: known numbers, sentences and rejected requests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def told(of=answer, **more):
     ],
 )  # fmt: skip
 def test_acceptance_and_distance_of_the_worked_example_equal_known_values(more, kept, tv):
-    """Acceptance and distance by the definitions in the papers: 2211.17192, 2310.15141."""
+    """Acceptance and distance are defined as in the papers 2211.17192 and 2310.15141."""
     found = told(**more)
     assert found["numbers"]["kept"] == kept
     assert found["numbers"]["tv"] == (tv if tv == "0" else "0" + tv)
@@ -66,7 +66,7 @@ def test_automatically_selected_rule_is_exact_on_every_preset(preset, drawn):
         assert told(**asked)["verdict"] == "exact"
 
 
-def test_acceptance_ceiling_is_that_of_any_lossless_rule():
+def test_displayed_acceptance_ceiling_equals_known_values():
     found = told(candidates=3, drawn="without-replacement")["numbers"]
     assert (found["kept"], found["ceiling"]) == ("0.8297", "1.0000")
     assert told(candidates=2)["numbers"]["ceiling"] == "0.7900"
@@ -145,7 +145,7 @@ def test_share_of_experiments_is_never_rounded_to_all_or_none():
     assert shares == [f"{each} of 100 experiments" for each in said]
 
 
-def test_repeated_runs_are_tested_only_if_some_beginnings_recur():
+def test_repeated_runs_are_tested_only_if_some_begin_with_the_same_tokens():
     alike, rare = {(1, 2, 3): 200}, {(1, 2, 3): 1, (4, 5, 6): 1}
     for done, counts, why in (
         (200, alike, "nothing to test"),
@@ -175,7 +175,7 @@ def test_number_of_simulated_rounds_is_limited(throws):
 
 @pytest.mark.slow
 def test_gallery_shows_which_code_of_the_eagle_issue_is_lossy():
-    """SafeAILab/EAGLE 329: as it is, exact; with its own suggestion, lossy."""
+    """SafeAILab/EAGLE issue 329: the code as it is is exact, the code suggested there is lossy."""
     found = {one["key"]: one for one in told(gallery.answer, asked="list", p=None)["exhibits"]}
     assert len(found) >= 12
     assert found["top-k-masked"]["verdict"] == "exact"

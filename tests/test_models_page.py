@@ -24,7 +24,7 @@ from specviz.ui.task import Failure, JobContext, Machine, StopFlag, performed
 
 @pytest.fixture(autouse=True)
 def _nothing_here(monkeypatch):
-    """A machine that has fetched and loaded nothing."""
+    """Simulate a machine that has fetched and loaded nothing."""
 
     def absent(*_, **__):
         raise LocalEntryNotFoundError("not here")
@@ -145,7 +145,7 @@ def test_row_of_a_loaded_gguf_file_has_name_device_and_quantization(tmp_path):
 
 @pytest.mark.slow
 def test_gguf_file_from_the_hub_is_named_by_its_id(tmp_path, monkeypatch):
-    """There it is a link to a file whose name is a hash."""
+    """In the Hub's cache it is a link to a file whose name is a hash."""
     blob = tiny_gguf.write(tmp_path / "0123abcd", tiny_gguf.llama())
     snapshot = tmp_path / "models--me--mine" / "snapshots" / "beef"
     (snapshot / "q8").mkdir(parents=True)

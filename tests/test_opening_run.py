@@ -1,4 +1,4 @@
-"""The run that plays when the page opens shows the gain and one decision worth watching."""
+"""The run that plays when the page opens: it is faster and has a decision worth watching."""
 
 import pytest
 

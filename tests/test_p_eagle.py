@@ -1,4 +1,4 @@
-"""P-EAGLE: one pass for all guesses, masks that see their own path, training and its files."""
+"""P-EAGLE: one pass for all guesses, masks that attend to their own path, training and files."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_sampled_training_rows_are_nested_and_end_with_the_text():
 
 
 def test_training_and_session_give_the_same_guesses():
-    """A mask must not see the text after its anchor, nor the masks of another anchor."""
+    """A mask must not attend to the text after its anchor or to the masks of another anchor."""
     target = headed.target()
     head = trained()
     text = target.encode("The cat saw the dog and", 4)
@@ -254,7 +254,7 @@ def test_saved_head_has_the_published_tensor_names_and_loads_unchanged(tmp_path)
 
 
 def test_check_accepts_the_trace_and_detects_forged_drafts():
-    """The first guess is rejected, so the others can be changed unnoticed by other checks."""
+    """Since the first guess is rejected, other checks do not notice changes of the others."""
     trace = traced(headed.target(), drafter(learned(1)), headed.PROMPTS[0], GREEDY)
     check(trace)
     at = next(i for i, e in enumerate(trace.events) if len(getattr(e, "guesses", ())) == SIZE)

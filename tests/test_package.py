@@ -1,7 +1,7 @@
 """The package as `pip install .` makes it: built, installed elsewhere, used in an empty folder.
 
-The environment has the wheel, and sees this one's dependencies by a path file, so no network is
-needed. `tests/matrix.py` installs the dependencies themselves anew.
+The environment contains the wheel and finds the dependencies of this environment through a path
+file, so no network is needed. `tests/matrix.py` installs the dependencies themselves anew.
 """
 
 import json

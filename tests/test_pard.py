@@ -203,7 +203,7 @@ def test_enumerated_text_follows_the_target_distribution(rule, shape, sampling):
 
 
 def test_enumeration_written_without_the_engine_gives_the_target_distribution():
-    """Draw, accept with min(1, p/q), recover from (p - q)+: written here without the engine."""
+    """Draw a guess, accept it with min(1, p/q), and otherwise sample from (p - q)+."""
     p, q = small_models(Sampling(1.0))
     found: defaultdict[tuple[int, ...], float] = defaultdict(float)
 
@@ -260,7 +260,7 @@ def test_kept_training_rows_are_nested_and_end_with_the_text():
 
 
 def test_training_output_equals_a_pass_of_transformers():
-    """A mask must not see the text after its anchor, nor the masks of another anchor."""
+    """A mask must not attend to the text after its anchor or to the masks of another anchor."""
     head, depth = trained(), training.DEPTH
     text = headed.target().encode("The cat saw the dog and", 4)
     outputs = headed.read_target_outputs(headed.target().model, torch.tensor([text]))
@@ -302,7 +302,7 @@ def test_loss_is_the_weighted_mean_over_depths():
 
 
 def test_trained_model_learns_to_guess_at_mask_tokens():
-    """So few steps and sentences do not teach the last masks, which have the fewest rows."""
+    """The last masks are not checked: they have the fewest rows, too few for a short training."""
     losses = []
     learned(40, losses)
     assert sum(losses[-8:]) < 0.9 * sum(losses[:8])
@@ -412,7 +412,7 @@ def test_saved_model_loads_unchanged(tmp_path):
 
 
 def test_check_accepts_the_trace_and_detects_forged_drafts():
-    """The first guess is rejected, so the last can be changed unnoticed by other checks."""
+    """Since the first guess is rejected, other checks do not notice a change of the last."""
     settings = replace(WARM, gamma=4)
     trace = traced(headed.target(), trained_drafter(learned(1)), headed.PROMPTS[0], settings)
     check(trace)

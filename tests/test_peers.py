@@ -120,7 +120,7 @@ def test_medusa_folder_includes_the_output_projection_of_the_target(tmp_path):
 
 
 def test_shipped_weights_stay_within_their_size_limit():
-    """House may take 60 MB, including projections that only vLLM reads, and all weights 90 MB."""
+    """House may take 60 MB, with projections that only vLLM reads; all weights together 90 MB."""
     files = list(MODELS.rglob("*.safetensors"))
     house = [file for file in files if not file.parent.name.endswith("-smollm2")]
     assert len(house) < len(files)

@@ -1,4 +1,4 @@
-"""The simulated device obeys a GPU's rules: what CUDA refuses, and where the host waits."""
+"""The simulated GPU obeys a GPU's rules: what CUDA refuses, and where the host waits."""
 
 from __future__ import annotations
 

@@ -353,7 +353,7 @@ class Wrong:
 
 
 @pytest.mark.parametrize("operations", [Missing, Wrong])
-def test_missing_or_faulty_packed_product_is_not_used(operations, monkeypatch, forget):
+def test_packed_product_that_is_missing_or_wrong_is_not_used(operations, monkeypatch, forget):
     monkeypatch.setattr(adapter, "ONEDNN", operations)
     can_pack.cache_clear()
     try:

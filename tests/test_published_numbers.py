@@ -1,4 +1,4 @@
-"""Published numbers on the page: sources, escaped text, our own columns, and the nearest report."""
+"""Published numbers on the page: sources, escaped text, our own columns, the nearest report."""
 
 from __future__ import annotations
 

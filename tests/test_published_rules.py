@@ -166,12 +166,12 @@ def test_choosing_the_draft_length_after_sampling_is_lossy():
 
 @pytest.mark.parametrize("sent", [until_first_loss, best_of_all])
 def test_both_early_stop_schedules_send_either_one_or_three_guesses(sent):
-    """So the pair differs in what decides, and neither is without guesses."""
+    """So the two schedules differ only in what decides, and both always send a guess."""
     assert set(sent(Q).flatten().tolist()) == {1, 3}
 
 
 def test_early_stop_decides_on_a_guess_before_it_is_sampled():
-    """Whether guess k is sent is the same for all tokens at k and after it; not so for the best."""
+    """The decision on guess k is the same for all tokens from k on; not in the best-of-all rule."""
     for gamma in range(1, 4):
         later = tuple(range(gamma - 1, 3))
         early = (until_first_loss(Q) >= gamma).double()

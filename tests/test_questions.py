@@ -1,4 +1,4 @@
-"""The route that answers the page's questions: statuses, sentences, bounds."""
+"""The route that answers requests of the page's sections: statuses, sentences and limits."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ def test_response_to_a_section_request_is_json_and_never_cached():
     ],
 )
 def test_request_rejected_by_a_section_has_status_200_and_readable_error(problem, told):
-    """Browsers report every other status in their console, as if the page had failed."""
+    """Browsers report any other status in their console, as if the page had failed."""
     came = post(raising(problem))
     assert (came.status_code, came.json()) == (200, told)
 
@@ -91,7 +91,7 @@ def test_answer_function_given_by_name_is_imported_at_the_first_request():
 
 
 def test_requests_run_in_parallel_up_to_a_limit_per_visitor():
-    """One visitor's limit is nobody else's, and a question that is over no longer counts."""
+    """The limit of one visitor does not affect others, and a finished request no longer counts."""
     leave, most, now = threading.Event(), 0, 0
     lock = threading.Lock()
 

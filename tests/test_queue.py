@@ -8,7 +8,7 @@ from specviz.ui.queue import FEWEST, PASSED_OVER, PER_VISITOR, Phase, Queue, Que
 
 
 async def follow(line, ticket, seen):
-    """Note each place until it is the ticket's turn, or it was stopped."""
+    """Record each queue position until it is the ticket's turn or the ticket is stopped."""
     async for position in line.wait(ticket):
         seen.append(position.place)
     seen.append("stopped" if ticket.stopped else "turn")
@@ -122,7 +122,7 @@ def test_reused_stop_flag_is_cleared(monkeypatch):
 
 
 def begun(queue, *visitors, phase=Phase.DRAFTING):
-    """A job of each visitor, all of them in this phase."""
+    """Return a started job for each visitor, all in this phase."""
     tickets = [queue.join(visitor) for visitor in visitors]
     for _ in tickets:
         queue.give_way(queue._running, phase)
@@ -130,7 +130,7 @@ def begun(queue, *visitors, phase=Phase.DRAFTING):
 
 
 def turns(queue, number, phase=None):
-    """Who has the next turns, where every job goes on, in its own phase unless one is given."""
+    """Return who has the next turns if every job goes on, in its own phase unless one is given."""
     served = []
     for _ in range(number):
         ticket = queue._running

@@ -46,7 +46,7 @@ def runs():
 
 @pytest.fixture
 def race(pair):
-    """Makes races on the tiny models; the first lane is named after the small one's folder."""
+    """Return a function that makes races on the tiny models."""
 
     def made(settings=GREEDY, order_seed=1, target=None, drafter=None):
         small = str(drafter or pair[1])
@@ -65,13 +65,13 @@ def texts(*args):
 
 
 def kinds(text):
-    """The kinds of the lines, or their states; without lines of progress."""
+    """Return the kinds of the lines, or their states; progress lines are omitted."""
     found = [line.get("state", line["kind"]) for line in told(text)]
     return [kind for kind in found if kind != "progress"]
 
 
 def of(text, kind):
-    """All lines of a kind."""
+    """Return all lines of a kind."""
     return [line for line in told(text) if line["kind"] == kind]
 
 
@@ -185,7 +185,7 @@ def test_race_progress_is_sent_at_most_twice_a_second(runs, race, monkeypatch):
 
 
 def test_no_output_is_prepared_while_a_lane_runs(runs, race, monkeypatch):
-    """While a lane runs, neither scenes nor numbers are computed."""
+    """Neither scenes nor numbers are computed between two events of a lane."""
     busy, whole = [], racing.run
 
     def watched(*args):

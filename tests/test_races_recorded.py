@@ -212,7 +212,7 @@ def test_recorded_races_are_small():
 
 
 def at_depth(race):
-    """The race with the settings that depend on the target's depth filled in."""
+    """Return the race with the settings that depend on the target's depth."""
     layers = 30 if race.target == "smollm2" else 12
     lanes = (replace(lane, settings=lane.settings.at_depth(layers)) for lane in race.lanes)
     return replace(race, lanes=tuple(lanes))

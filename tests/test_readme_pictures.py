@@ -1,4 +1,4 @@
-"""The README's pictures: both themes, small files, and an animation slow enough to read."""
+"""The pictures of the README: both themes, small files, and an animation slow enough to read."""
 
 from __future__ import annotations
 

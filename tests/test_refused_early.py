@@ -1,4 +1,4 @@
-"""Impossible runs are refused before any work, with one sentence."""
+"""Impossible runs are refused before any work, with an error of one sentence."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_block_verification_refuses_heads_that_branch(name, tree, chain):
 
 
 class Trimmed(DraftModelSession):
-    """A session that leaves out the last guess if its q is low, and says so unless `silent`."""
+    """A session that omits its last guess if its q is low, and declares this unless `silent`."""
 
     cut = Cut.AFTER_SAMPLING
     silent = False
@@ -117,7 +117,7 @@ class Trimmed(DraftModelSession):
 
 
 class Trims(DraftModel):
-    """A draft model whose sampled guesses decide whether they are proposed."""
+    """A draft model that omits sampled guesses because of their q."""
 
     session = Trimmed
 
@@ -126,7 +126,7 @@ class Trims(DraftModel):
 
 
 class SilentTrims(Trims):
-    """One whose proposals do not say what its sessions announce."""
+    """The same, but its proposals do not declare what its sessions declare."""
 
     session = type("Silent", (Trimmed,), {"silent": True})
 
@@ -136,7 +136,7 @@ def trims(tiny_draft, kind=Trims):
 
 
 def cut_run(target, drafter, rule="auto", temperature=1.1):
-    """Return the trace of a run whose drafts are cut by what was sampled."""
+    """Return the trace of a run whose drafts are cut after sampling."""
     settings = Settings(Sampling(temperature), max_new_tokens=24, gamma=3, rule=rule)
     header, *events = run(target, drafter, tiny.PROMPT, settings, baseline=False)
     return Trace(header, events)
@@ -167,7 +167,7 @@ def test_rule_without_q_accepts_a_draft_cut_after_sampling(
 
 
 def test_check_detects_a_rule_that_does_not_fit_a_cut_draft(tiny_target, tiny_draft):
-    """A trace whose guesses are said to be cut needs the rule without q, and no other trace."""
+    """A trace whose drafts are declared as cut must use a rule without q; no other trace may."""
     whole = DraftModel(tiny_draft.model, replace(tiny_draft.card, family="another"))
     for drafter, marked, says in (
         (trims(tiny_draft), None, "but 'speculative' fits"),

@@ -1,4 +1,4 @@
-"""A run as one HTML file, and traces in notebooks. The file is opened in tests/browser."""
+"""A run as one HTML file, and traces in notebooks; tests/browser opens the file."""
 
 import re
 from dataclasses import replace
@@ -86,7 +86,7 @@ def test_replay_files_of_the_longest_recorded_runs_are_small(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names()[::8])
 def test_replay_file_can_draw_every_figure_of_step(name, monkeypatch):
-    """`chart.js` draws horizontal bars, and texts to the left and right of a point."""
+    """`chart.js` can draw horizontal bars, and texts to the left and right of a point."""
     figures = []
     add = charts._charted
     monkeypatch.setattr(charts, "_charted", lambda *two: figures.append(two[1]) or add(*two))

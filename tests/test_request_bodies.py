@@ -1,4 +1,4 @@
-"""Bodies of requests: how long they may be, and that no more than that is ever read."""
+"""Request bodies: how long they may be, and that no more is ever read."""
 
 import asyncio
 import json
@@ -18,12 +18,12 @@ OTHER, EVENT = "/gradio_api/sv/health", "/gradio_api/run/predict"
 
 
 async def count(request):
-    """How many bytes arrived; a second read must find the client still there."""
+    """Return how many bytes arrived; a second read must find the client still connected."""
     return PlainTextResponse(str(len(await request.body())))
 
 
 def post(path, size, root_path="", **headers):
-    """The status, the text, and how many bytes were read of a body that is sent in chunks."""
+    """Send a body in chunks; return the status, the text, and how many bytes were read."""
     read = 0
     sent = []
     app = Guard(Starlette(routes=[Route("/{path:path}", count, methods=["POST"])]))
@@ -107,7 +107,7 @@ WORST = {
 
 @pytest.mark.parametrize("question", WORST.values(), ids=WORST)
 def test_largest_requests_of_the_page_are_within_the_limit(question):
-    """As a browser sends them, in UTF-8: a question as JSON, an event as JSON within JSON."""
+    """As a browser does, encode a request as JSON and an event as JSON within JSON, in UTF-8."""
     text = json.dumps(question, ensure_ascii=False)
     body = json.dumps({"data": [text], "fn_index": 100}, ensure_ascii=False)
     for path, sent in (("sv/ask/x", text), ("run/predict", body), ("queue/join", body)):

@@ -1,4 +1,4 @@
-"""The roofline: parameters and bytes by hand, pass times, and the number of free guesses."""
+"""The roofline: parameters and bytes computed by hand, pass times, and free tokens."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_model_shape_has_as_many_parameters_as_its_checkpoint(name, parameters):
 def test_parameter_counts_of_qwen3_match_its_published_embedding_models(
     name, vocabulary, parameters
 ):
-    """keras-hub pull request 2455 lists them; they are the same models with a shorter table."""
+    """keras-hub pull request 2455 lists them; the models differ only in a smaller vocabulary."""
     shape = replace(sources.models()[name].shape, vocabulary=vocabulary)
     assert shape.parameters == parameters
 
@@ -83,7 +83,7 @@ def test_parameters_of_a_tiny_model_equal_hand_count():
 
 
 def test_operations_are_two_per_weight_and_four_per_attended_token_and_channel():
-    """One token: itself and its ten predecessors. Three tokens look at thirteen each."""
+    """One token attends to itself and ten tokens before it; three tokens to thirteen each."""
     channels = 2 * 4 * 2
     assert TOY.flops(1, 10) == 2 * TOY.matrices + 4 * channels * 11
     assert TOY.flops(3, 10) == 3 * (2 * TOY.matrices + 4 * channels * 13)
@@ -193,7 +193,7 @@ def test_larger_batch_size_leaves_fewer_free_tokens():
 
 
 def test_longer_context_leaves_more_free_tokens():
-    """Reading the cache takes the time then, and guesses share it."""
+    """Reading the cache then takes most of the time, and all guesses share it."""
     assert free_tokens(replace(SERVED, context=32_000), 256) > 2 * free_tokens(SERVED, 256)
 
 

@@ -24,7 +24,7 @@ WISH = RunRequest("Once upon a time")
 
 @pytest.fixture
 def made(monkeypatch):
-    """The computed requests; each yields a run of two lines, or ends as the prompt says."""
+    """The computed requests; each yields a run of two lines, or ends as its prompt says."""
     log = []
 
     def tell(wish, desk):
@@ -46,7 +46,7 @@ def made(monkeypatch):
 
 @pytest.fixture
 def ask():
-    """Requests runs on one server."""
+    """A function that requests runs from one server."""
     runs, memory = Worker(Machine("cpu")), Memory()
 
     streams = {}
@@ -121,7 +121,7 @@ def test_unfinished_runs_are_not_cached(made, ask, prompt, monkeypatch):
     assert len(ask.memory) == 0
 
 
-def test_simultaneous_requests_are_computed_once(made, ask):
+def test_simultaneous_equal_requests_are_computed_once(made, ask):
     async def room():
         return await asyncio.gather(*(ask.heard(WISH, f"visitor{n}", n) for n in range(1, 9)))
 

@@ -1,4 +1,4 @@
-"""Live runs: streamed after a wait in line, stopped, refused, broken, and each visitor's own."""
+"""Live runs: streamed after a wait in the queue, stopped, rejected, failing, and separate."""
 
 import asyncio
 import inspect
@@ -34,7 +34,7 @@ PROMPT = "The cat sat on the mat. The cat"
 
 @pytest.fixture
 def runs(monkeypatch):
-    """Runs that send every line at once."""
+    """A server that sends every line at once."""
     monkeypatch.setattr("specviz.ui.stream.PAUSE", -1.0)
     monkeypatch.setattr("specviz.ui.stream.DRAWING", 0.0)
     return Worker(Machine("cpu"))
@@ -42,7 +42,7 @@ def runs(monkeypatch):
 
 @pytest.fixture
 def wish(pair):
-    """Makes requests for the tiny models."""
+    """A function that makes requests for the tiny models."""
 
     def made(prompt=PROMPT, target=None, drafter=None, **settings):
         usual = {"gamma": 4, "max_new_tokens": 12, "sampling": Sampling(0.8)}
@@ -57,7 +57,7 @@ def told(text):
 
 
 def kinds(text):
-    """What each line is; a state by its own name."""
+    """Return what each line is; a state by its own name."""
     return [line.get("state", line["kind"]) for line in told(text)]
 
 
@@ -78,7 +78,7 @@ async def until(condition, seconds=60):
 
 @pytest.fixture
 def held(monkeypatch):
-    """Every run's rounds wait for a sign, so that a test sees others wait meanwhile."""
+    """Hold the rounds of every run until released, so that a test sees others wait."""
     whole, sign = engine.run_stepwise, threading.Event()
 
     def waiting(*args, **kwargs):
@@ -116,7 +116,7 @@ def test_first_line_of_a_run_contains_the_request_that_repeats_it(runs, wish):
 
 
 def test_first_round_and_last_round_are_sent_immediately(runs, wish, monkeypatch):
-    """And all that is between, together."""
+    """All rounds between them are sent together."""
     monkeypatch.setattr("specviz.ui.stream.PAUSE", 1000.0)
     *early, drafted, last = texts(runs, wish())
     start = ["loading", "drafting", "run", "round", "round"]
@@ -128,7 +128,7 @@ def test_first_round_and_last_round_are_sent_immediately(runs, wish, monkeypatch
 
 
 def test_other_jobs_compute_while_a_job_pauses_for_its_page(runs, wish, monkeypatch):
-    """The pause is no sleep of the thread that computes."""
+    """The computing thread does not sleep during the pause."""
     monkeypatch.setattr("specviz.ui.stream.PAUSE", 1000.0)
     monkeypatch.setattr("specviz.ui.stream.DRAWING", 1000.0)
     pauses = []
@@ -242,7 +242,7 @@ def loaded_places():
 def test_out_of_memory_unloads_the_newest_model_and_says_what_fits(
     runs, wish, pair, monkeypatch, when
 ):
-    """In the middle of a run its rounds so far stay; after either, the next run works."""
+    """If it happens during a run, finished rounds are kept; in both cases the next run works."""
     whole, short = (
         engine.run_stepwise,
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB"),
@@ -452,7 +452,7 @@ def test_waiting_jobs_do_not_occupy_threads(runs, wish, held):
 
 
 def test_at_most_five_function_calls_lead_from_the_event_to_the_engine(runs, wish, monkeypatch):
-    """Of the project's own functions, on the event loop and then in the thread that computes."""
+    """Count the project's own functions, on the event loop and then in the computing thread."""
     calls, whole, take_turns = [], engine.run_stepwise, runs._take_turns
 
     def ours(function):

@@ -1,4 +1,4 @@
-"""The engine chooses γ for all drafters; a session sees it only as `max_tokens`."""
+"""The engine chooses γ for every drafter; a session sees it only as `max_tokens`."""
 
 from __future__ import annotations
 

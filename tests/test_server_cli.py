@@ -80,7 +80,7 @@ def test_path_in_the_address_is_the_only_one_requested(capsys):
     assert asked == ["/behind/metrics"]
 
 
-def test_option_again_counts_only_changes_between_two_snapshots(monkeypatch, capsys):
+def test_again_option_counts_only_changes_between_two_snapshots(monkeypatch, capsys):
     waits = []
     monkeypatch.setattr(command.time, "sleep", waits.append)
     later = vllm(160, 640, 250, (120, 80, 50, 0))
@@ -124,7 +124,7 @@ def test_json_output_keeps_simulated_numbers_separate(tmp_path, capsys):
     assert json.loads(said(capsys, str(source), "--json", "-"))["simulated"] is None
 
 
-def test_option_name_selects_one_of_several_models(tmp_path, capsys):
+def test_name_option_selects_one_of_several_models(tmp_path, capsys):
     path = tmp_path / "metrics.txt"
     path.write_text(vllm() + "\n" + vllm(model="n", drafts=200), encoding="utf-8")
     assert "several models: m, n. Choose one. Use --name." in refused(capsys, str(path))

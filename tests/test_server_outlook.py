@@ -1,4 +1,4 @@
-"""What follows from a server's counts: intervals and speed-ups against hand computations."""
+"""Predictions from a server's counts: intervals and speed-ups against hand calculations."""
 
 from dataclasses import replace
 from math import sqrt
@@ -79,7 +79,7 @@ def test_acceptance_of_the_last_position_is_assumed_for_later_ones():
 
 
 def report_of(told, site=SITE):
-    """The words about counts, without a text."""
+    """Return the report about counts that come without a text."""
 
     found = site.outlook(told)
     return Report(told, tokens_per_pass(told), (), (), (), found, tuple(advice(site, told, found)))
@@ -157,13 +157,13 @@ def test_batch_size_defaults_to_the_one_that_the_server_reports():
 
 
 def fitted(milliseconds, drafter="llama-3.2-1b", told=COUNTED):
-    """The report of a server whose outputs are so far apart."""
+    """Return the report of a server with this time between outputs."""
     timed = replace(told, output_gaps=(milliseconds, 1000.0))
     return report_of(timed, replace(SITE, drafter=drafter))
 
 
 def test_predicted_costs_are_calibrated_to_the_measured_time_per_output():
-    """A round has two passes of the drafter and one of the target, so each has a third."""
+    """A round has two passes of the drafter and one of the target, so each takes a third."""
     draft = drafters("llama-3.1-8b")["llama-3.2-1b"][1]
     least = (
         2 * pass_time(replace(SERVING, shape=draft), 1).seconds + pass_time(SERVING, 1, 3).seconds
@@ -182,7 +182,7 @@ def test_predicted_costs_are_calibrated_to_the_measured_time_per_output():
 
 
 def test_calibration_to_the_server_can_change_the_best_gamma():
-    """A launch per pass makes drafting, with one pass per token, more expensive."""
+    """A fixed cost per pass makes drafting more expensive, since it needs one pass per token."""
     good = replace(COUNTED, accepted_by_position=(95, 90), accepted=185)
     ideal, slow = fitted(0.1, told=good), fitted(200.0, told=good)
     assert slow.outlook.best.gamma < ideal.outlook.best.gamma

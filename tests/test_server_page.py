@@ -1,4 +1,4 @@
-"""Your server's numbers on the Cost page: questions checked, answers as the formulas say."""
+"""Statistics of a server on the Cost tab: checked requests, and results equal to the formulas."""
 
 import json
 import re
@@ -20,7 +20,7 @@ EXAMPLE = config()["example"]
 
 
 def said(**changes):
-    """The page's answer to the example on the machine that is there at first."""
+    """Return the answer to the example with the machine that is selected initially."""
     asked = {"now": EXAMPLE["text"], "before": "", "named": "", **START, **changes}
     return ask(answer, asked, LONGEST_QUESTION)
 
@@ -113,7 +113,7 @@ def test_malformed_request_returns_readable_error(text):
 
 
 def sent(data):
-    """What a browser sends of JSON: JSON.stringify with a list of names leaves out all others."""
+    """Return the JSON that a browser sends: JSON.stringify with a list of keys omits all others."""
     if isinstance(data, dict):
         return {name: sent(value) for name, value in data.items() if name in JSON_NAMES}
     return [sent(each) for each in data] if isinstance(data, list) else data

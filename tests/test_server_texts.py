@@ -1,4 +1,4 @@
-"""Statistics that servers report: each format is read, each fault refused with a sentence."""
+"""Statistics that servers report: each format is read, and each fault raises one sentence."""
 
 import json
 import re

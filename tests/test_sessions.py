@@ -1,4 +1,4 @@
-"""Nothing is kept of a closed session. The page's part of this is in test_ui."""
+"""Data of closed sessions is dropped. test_ui tests the page's part of this."""
 
 from threading import Lock
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ QUEUES = ("pending_messages_per_session", "pending_event_ids_session")
 
 @pytest.fixture
 def demo():
-    """Return Gradio's tables of sessions, filled by some visits."""
+    """Return Gradio's session tables after some visits."""
     holder = SimpleNamespace(lock=Lock(), **{name: {} for name in TABLES})
     queue = SimpleNamespace(event_ids_to_events={}, **{name: {} for name in QUEUES})
     return SimpleNamespace(state_holder=holder, _queue=queue)

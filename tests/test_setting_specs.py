@@ -1,4 +1,4 @@
-"""Setting specs: checks, options, fields, texts, summary and hiding all follow from one spec."""
+"""Setting specs: checks, options, fields, texts, summaries and visibility follow from one spec."""
 
 from __future__ import annotations
 

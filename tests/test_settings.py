@@ -1,4 +1,4 @@
-"""Settings: impossible ones are refused with a sentence; valid ones round-trip."""
+"""Settings: invalid ones are refused with one sentence, and valid ones round-trip."""
 
 from __future__ import annotations
 

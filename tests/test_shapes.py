@@ -1,4 +1,4 @@
-"""Costs of public shapes: random networks, rounds in turns, their file, and its sentences."""
+"""Costs of public model shapes: random networks, measurements in turns, the file, its sentences."""
 
 import json
 from dataclasses import replace
@@ -42,7 +42,7 @@ def row(name, config):
 
 
 def known(patch):
-    """Two shapes of one vocabulary in the place of the public ones."""
+    """Two shapes with the same vocabulary, in place of the public ones."""
     rows = {"big": row("big", BIG), "small": row("small", SMALL)}
     for place in ("specviz.commands.shapes", "specviz.cost.sources"):  # the first imports it
         patch.setattr(f"{place}.models", lambda: rows)
@@ -51,13 +51,13 @@ def known(patch):
 
 @pytest.fixture
 def shapes(monkeypatch):
-    """The two, while a test runs."""
+    """The two shapes, in use during a test."""
     return known(monkeypatch)
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """What one command wrote for the big one, and its text."""
+    """The file that one command wrote for the larger shape, and its text."""
     with pytest.MonkeyPatch.context() as patch:
         known(patch)
         place = tmp_path_factory.mktemp("costs") / "costs.json"
@@ -138,7 +138,7 @@ def test_unknown_model_shape_is_refused_by_name(capsys):
 
 @pytest.fixture(scope="module")
 def everybody():
-    """A cast in bf16, on the CPU."""
+    """All drafters for the larger shape, in bf16 on the CPU."""
     with pytest.MonkeyPatch.context() as patch:
         return build_lineup(known(patch)["big"], CPU, torch.bfloat16, 100)
 
@@ -170,7 +170,7 @@ def test_required_memory_is_known_before_the_networks_are_built(everybody, shape
 
 @pytest.fixture(scope="module")
 def likeness():
-    """Heads for a target of the sizes that the published layouts have in the tests."""
+    """Heads for a target with the sizes that the published layouts have in the tests."""
     config = published.SHAPE | {
         "model_type": "llama", "num_hidden_layers": published.LAYERS, "head_dim": published.SIZE,
     }  # fmt: skip
@@ -190,7 +190,7 @@ def likeness():
     ],
 )  # fmt: skip
 def test_random_heads_have_the_tensors_of_published_layouts(likeness, name, tensors, but):
-    """Names and shapes; `but` what a head may share with its target, or has by its vocabulary."""
+    """Compare names and shapes. but: tensors shared with the target or sized by its vocabulary."""
     ours = {key: tuple(value.shape) for key, value in likeness[name].state_dict().items()}
     theirs = {key: tuple(value.shape) for key, value in tensors().items()}
     shared = but - ours.keys()
@@ -350,7 +350,7 @@ def test_measurements_of_a_busy_machine_are_marked():
 
 
 def changed(data, path, value):
-    """A file's data with another value at one place."""
+    """Change one value in a file's data."""
     *way, last = path
     for key in way:
         data = data[key]
@@ -409,7 +409,7 @@ def test_file_of_another_kind_raises_readable_error(text, sentence):
 
 
 def asked(**changes):
-    """The section's answer to a question about a visitor's file."""
+    """Return the section's answer to a request with a visitor's file."""
     usual = {
         "file": "own",
         "text": made().to_text(),

@@ -1,4 +1,4 @@
-"""Jobs compute in short turns: first rounds come first, runs finish, clocks exclude waiting."""
+"""Jobs compute in short turns: first rounds come first, runs finish, waiting is not measured."""
 
 import asyncio
 import itertools
@@ -22,7 +22,7 @@ from specviz.ui.task import JobContext, Machine, StopFlag, Task, performed
 
 
 def counted(log, name, steps, desk):
-    """A job with this many steps; the first one is its first output."""
+    """Return a job with this many steps; the first step is its first output."""
     for step in range(steps):
         if desk.unwanted():
             yield f"{name} asked to end\n"
@@ -39,7 +39,7 @@ def log():
 
 @pytest.fixture
 def job(runs, log):  # noqa: F811
-    """Makes a visitor's job with this many steps, and returns all its output."""
+    """Return a function that runs a visitor's job with this many steps and returns its output."""
 
     async def made(name, steps):
         def tell(desk):
@@ -52,14 +52,14 @@ def job(runs, log):  # noqa: F811
 
 @pytest.fixture
 def sliced(monkeypatch):
-    """A turn ends after every step if another job waits; nothing is sent because of the time."""
+    """Let a turn end after every step if another job waits, and send nothing because of time."""
     monkeypatch.setattr(job_module, "SLICE", 0.0)
     monkeypatch.setattr(stream, "PAUSE", 1000.0)
     monkeypatch.setattr(stream, "DRAWING", 0.0)
 
 
 def states(text):
-    """The states of a job's output, as objects."""
+    """Return the states in a job's output, as objects."""
     lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     return [line for line in lines if line["kind"] == "state"]
 
@@ -118,7 +118,7 @@ def test_job_that_runs_alone_is_never_reported_as_waiting(job, log, monkeypatch)
 
 
 class Silent:
-    """An output that nobody reads."""
+    """An output without a reader."""
 
     nonce = "1"
     begun = False
@@ -133,7 +133,7 @@ class Silent:
 
 
 def steps(*texts):
-    """A job whose task yields these texts."""
+    """Return a job whose task yields these texts."""
     task = Task(lambda _: iter(texts), 1.0)
     return Job(task, Ticket("me"), Silent(), Machine(), 60.0)
 
@@ -184,7 +184,7 @@ def test_interruption_points_are_omitted_only_on_zerogpu(monkeypatch):
 
 
 def test_pacing_the_output_never_sleeps():
-    """The pause after a sending is the queue's: see test_runs."""
+    """The queue makes the pause after a sending; see test_runs."""
     assert "sleep" not in vars(stream)
     lines = iter(["a", "", BaselineNext("b")])
     marked = list(paced(lines))
@@ -254,7 +254,7 @@ def test_resumed_job_uses_as_many_threads_as_before(monkeypatch):
 
 
 def measured(trace):
-    """All seconds that a trace holds, by where."""
+    """Return all seconds that a trace contains, by where they are."""
     found = {}
 
     def look(where, value):
@@ -270,13 +270,13 @@ def measured(trace):
 
 
 def without_seconds(text):
-    """A trace's lines as objects, without measured values."""
+    """Return a trace's lines as objects, without measured values."""
     lines = [json.loads(line) for line in text.splitlines()]
     return [{k: v for k, v in line.items() if "seconds" not in k} for line in lines]
 
 
 def busy(seconds):
-    """A job that computes until it is stopped, and calls this at each step."""
+    """Return a job that computes until it is stopped, and calls this function at each step."""
 
     def tell(desk):
         yield "begun\n"
@@ -288,7 +288,7 @@ def busy(seconds):
 
 
 async def beside_another(runs, request, step):  # noqa: F811
-    """The trace of a run that takes turns with a job of such steps; how many those were."""
+    """Return the trace of a run that takes turns with such a job, and the job's steps."""
     steps = []
 
     def noted():
@@ -308,7 +308,7 @@ async def beside_another(runs, request, step):  # noqa: F811
 
 
 def test_time_between_turns_is_excluded_from_measurements(runs, wish, sliced, monkeypatch):  # noqa: F811
-    """A clock that only the other job moves: an hour at each of its steps."""
+    """Only the other job moves the clock: by one hour at each of its steps."""
     now = [0.0]
     for module in (loop, decode):
         monkeypatch.setattr(module, "perf_counter", lambda: now[0])
@@ -327,7 +327,7 @@ def test_time_between_turns_is_excluded_from_measurements(runs, wish, sliced, mo
 
 
 def test_time_slices_change_no_text_or_trace(runs, wish, sliced, monkeypatch):  # noqa: F811
-    """Two runs that take turns on the same models, against each of them alone."""
+    """Compare two runs that take turns on the same models with each of them alone."""
     requests = [wish(max_new_tokens=24), wish("The dog saw", seed=2, max_new_tokens=24)]
     alone = [asyncio.run(runs.whole(recorded(request), "me")) for request in requests]
     order, give_way = [], runs.line.give_way

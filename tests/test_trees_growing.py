@@ -1,5 +1,7 @@
-"""Trees grown at a recorded position: closed under ancestors and best-first in every precision;
-their verdicts, gains and layout."""
+"""Trees grown at a recorded position: they contain all ancestors and are best-first.
+
+Their verdicts, expected gains and layout are tested here too.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +57,10 @@ WORDS = 4
 
 
 def made_field(seed, depth, scale=2.0, round_to=0.0, words=WORDS):
-    """Every path over this many words to this depth, with random distributions; `round_to` makes
-    many ties."""
+    """Return every path over this many tokens to this depth, with random distributions.
+
+    round_to: makes many ties.
+    """
     dice = torch.Generator().manual_seed(seed)
     rows = {}
     for length in range(depth + 1):
@@ -232,7 +236,7 @@ def test_verdict_does_not_depend_on_the_numbering_of_nodes(seed):
 
 
 def test_rounding_examples_equal_their_known_values():
-    """DRAFTERS.md section 12; ties as counted at the cut."""
+    """Ties are counted at the cut between kept and dropped guesses."""
     found = {
         example.name: {
             one.way: one for one in rank_all_ways(as_position(example), example.parameters)
@@ -271,7 +275,7 @@ def test_path_scores_are_rounded_after_every_addition():
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
 def test_tree_with_parents_shifted_by_one_is_judged_on_its_actual_paths(recipe):
-    """If a position has such a wrong path, its p comes from the pass over that path."""
+    """If the recorded position contains such a wrong path, p comes from the pass over that path."""
     field = shipped_position(recipe.name)
     one = grow_tree(field, judging.SIZE)
     wrong = DraftTree(one.tree.tokens, tuple(judging.shift_parents(one.tree.parents)))

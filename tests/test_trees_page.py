@@ -1,5 +1,7 @@
-"""What the Trees tab answers: whole for every recorded position, a sentence for whatever is wrong;
-and a walk through a text with every family on which trees grow."""
+"""The answers of the Trees tab: complete for every recorded position, errors of one sentence.
+
+Every family on which trees grow also walks through a text.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ GROWS = ("eagle", "eagle2", "eagle3", "medusa", "moa", "lmtp", "layerskip", "ora
 
 
 def asked(of, **changes):
-    """The answer to the usual question with some changes."""
+    """Return the answer to the usual request with some changes."""
     usual = {"place": PLACE, "kind": "dynamic", "tree": SIZE, "seed": 1, "cold": False}
     usual |= {"shape": 0, "drawn": "sampled", "average": False}
     return ask(of, usual | changes)
@@ -164,7 +166,7 @@ def test_invalid_live_request_returns_readable_error(wish, says):
 
 @pytest.mark.parametrize("name", GROWS)
 def test_recorded_position_has_predictions_for_every_path(name):
-    """Each path again in a separate walk; the target by one plain pass."""
+    """Compute each path again in a separate walk, and the target's part by one plain pass."""
     target = families.target_of(name)
     drafter = families.KNOWING_NOTHING[name](target)
     ids = target.encode("The cat saw the", 9)

@@ -1,4 +1,4 @@
-"""The page's server side: guard, recorded runs, the built page. No browser needed."""
+"""The server side of the page: blocked routes, recorded runs and the built page; no browser."""
 
 import gzip
 import json
@@ -72,7 +72,7 @@ def test_server_blocks_uploads_remote_files_and_usage_statistics(guarded, path):
 
 @pytest.mark.parametrize("root", ["/viz", "/viz/"])
 def test_blocked_routes_stay_blocked_below_a_root_path(root):
-    """FastAPI tells its middleware the root path in the scope, and routes without it."""
+    """FastAPI gives its middleware the root path in the scope, and routes without it."""
     routes = [Route("/{path:path}", answer, methods=["GET", "POST"])]
     app = guard.Guard(Starlette(routes=routes))
     with TestClient(app, "http://localhost", root_path=root) as client:
@@ -266,7 +266,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def facts():
-    """Facts of a page built in a separate process: Gradio leaves loops and sockets open."""
+    """Facts about a page built in another process, since Gradio leaves loops and sockets open."""
     command = [sys.executable, "-c", FACTS]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])
@@ -282,7 +282,7 @@ def test_only_the_api_event_is_public(facts):
 
 
 def test_all_tasks_wait_in_the_queue_of_specviz_and_not_in_that_of_gradio(facts):
-    """A run, a branch, a race, a map, a sweep, repeats, a look, the API: all come to our line."""
+    """Tasks are runs, branches, races, maps, sweeps, repeats, inspections and API calls."""
     assert facts["limited"] == [None] * 8
     assert facts["queue"] == 64
     assert launch_arguments(Options())["max_threads"] > LONGEST
@@ -330,7 +330,7 @@ def test_command_line_options_set_model_permission_and_device(capsys):
     assert "The longest run" in capsys.readouterr().err
 
 
-def test_module_is_served_without_comments_and_with_all_code():
+def test_javascript_module_is_served_without_comments_but_with_all_code():
     text = b"""// What it is.
 /** @param {number} a
  * and more */

@@ -71,7 +71,7 @@ def test_every_rule_gives_the_text_of_the_target_at_temperature_0(rule, drawn):
         ("point-mass", FIXED, (0.25, 0.35, 0.55)),
     ],
 )
-def test_acceptance_probability_equals_the_worked_example(rule, drawn, expected):
+def test_acceptance_probability_equals_that_of_the_worked_example(rule, drawn, expected):
     for candidates, alpha in enumerate(expected, 1):
         found = acceptance(RULES[rule], P, Q, drawn, candidates)
         assert found == pytest.approx(alpha, abs=5e-5)

@@ -1,4 +1,4 @@
-"""Rooms of class votes: answers, keys, bounds, and the time after which a room ends."""
+"""Rooms of class votes: answers, keys, limits, and the time after which a room ends."""
 
 import asyncio
 import json

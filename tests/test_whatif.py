@@ -1,4 +1,4 @@
-"""Forced coins: the prediction for a moved coin equals a run with that coin."""
+"""Forced random numbers: the prediction for a moved coin equals a run with that coin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sliding windows: a text may be as long as the context, and equals `generate`."""
+"""Sliding windows: a text may be as long as the context, and equals that of `generate`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def close(one, other):
 @pytest.mark.parametrize("prompt", PROMPTS, ids=len)
 @pytest.mark.parametrize("kind", KINDS)
 def test_generated_text_depends_on_the_sliding_window(kind, prompt):
-    """Check the tests below."""
+    """Check the tests below, which would otherwise show nothing."""
     text = generated(kind, tuple(prompt))
     assert text != generated(kind, tuple(prompt), CONTEXT)
     assert len(set(text)) > NEW // 4

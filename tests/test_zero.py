@@ -1,7 +1,7 @@
-"""The app on ZeroGPU, with the rules of the package `spaces` enforced, see tests/zero.
+"""The app on ZeroGPU, with the real package `spaces` enforcing its rules; see tests/zero.
 
-A process is forked for the GPU's work by the real package; the scheduler grants everything, and the
-GPU is pretended. All tests share one server and one such process.
+The package forks a process for the GPU's work; a fake scheduler grants every request, and the GPU
+is simulated. All tests share one server and one such process.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def kinds(text):
 
 
 def streamed(visitor, prompt=PROMPT, **settings):
-    """Return a live run of Step as the texts that its page receives."""
+    """Yield a live run of Step as the texts that its page receives."""
     wish = json.dumps({"prompt": prompt, "settings": settings})
     return visitor.press("sv-branch", wish)
 
@@ -171,7 +171,7 @@ def test_position_shown_on_trees_is_kept_for_later_requests(visitor):
 
 
 def test_all_house_models_are_loaded_before_launch(scheduler, visitor):
-    """Models are in memory though this process loaded none; the Models tab counts them."""
+    """The Models tab counts them, although this process has loaded none."""
     assert scheduler.asked[0].path == "/startup-report"
     here = visitor.question("models", {})["loaded"]
     assert {each["where"] for each in here} == {"cuda:0, float32"}
@@ -217,7 +217,7 @@ def test_larger_tasks_request_more_gpu_time():
 
 
 def test_function_is_unchanged_outside_zerogpu(monkeypatch):
-    """With and without the package."""
+    """This holds with and without the package."""
     assert not adapter.ZEROGPU
     assert spaces.GPU(duration=1)(task.performed) is task.performed
     assert task.perform is task.performed

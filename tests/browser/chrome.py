@@ -1,8 +1,8 @@
-"""One Chromium for all tests of a worker.
+"""Run one Chromium for all tests of a worker.
 
-A new one compiles all of the page's scripts anew, which costs more than most tests. Playwright can
-not stay open from file to file (its event loop would conflict with tests that start their own),
-so the browser runs by itself, and each file connects to it.
+A new browser compiles all scripts of the page again, which takes longer than most tests. Playwright
+cannot stay open across files (its event loop would conflict with tests that start their own), so
+the browser runs as a separate process, and each file connects to it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ FLAGS = [
 
 @contextmanager
 def running(profile: Path) -> Iterator[str]:
-    """The address at which a browser with this profile can be connected to."""
+    """Yield the address at which a browser with this profile accepts connections."""
     own = ["--remote-debugging-port=0", f"--user-data-dir={profile}"]
     command = [program(), *FLAGS, *own, "about:blank"]
     quiet = subprocess.DEVNULL
@@ -70,7 +70,7 @@ def running(profile: Path) -> Iterator[str]:
 
 
 def program() -> str:
-    """The browser's path; Playwright's own where the machine has none."""
+    """Return the path of the browser, or of Playwright's own if the machine has none."""
     found = chromium.executable()
     if found:
         return found

@@ -1,4 +1,4 @@
-"""A server with made-up recorded runs and tiny models, and a browser that nothing may leave."""
+"""Fixtures of the browser tests: a server with made-up recorded runs, and an offline browser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder needs a browser."""
+    """Mark every test in this folder as one that needs a browser."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a running page."""
+    """The address of the running page."""
     folder = tmp_path_factory.mktemp("traces")
     for name, recipe in RUNS.items():
         made(recipe).write(folder / f"{name}.jsonl")
@@ -50,14 +50,14 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the one Chromium is."""
+    """The address of the worker's Chromium."""
     with running(tmp_path_factory.mktemp("profile")) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
 def browser(chrome: str) -> Iterator[Browser]:
-    """The one Chromium, for the tests of a file."""
+    """A connection to the worker's Chromium, for the tests of one file."""
     with sync_playwright() as playwright:
         connected = playwright.chromium.connect_over_cdp(chrome)
         yield connected
@@ -74,7 +74,7 @@ def windows(browser: Browser) -> Iterator[Windows]:
 
 @pytest.fixture
 def visit(windows: Windows, url: str) -> Iterator[Visit]:
-    """A visitor who reduces motion, so that nothing moves by itself."""
+    """A visitor who prefers reduced motion, so that nothing moves by itself."""
     with windows.visitor(url) as visitor:
         yield visitor
     assert not visitor.errors
@@ -92,7 +92,7 @@ def looker(windows: Windows, url: str) -> Iterator[Looker]:
 
 @pytest.fixture
 def another(windows: Windows, url: str) -> Iterator[Visit]:
-    """A second visitor, in a separate profile."""
+    """A second visitor, with a separate browser profile."""
     with windows.visitor(url) as visitor:
         yield visitor
     assert not visitor.errors

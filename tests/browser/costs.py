@@ -1,4 +1,4 @@
-"""The Cost tab: opened once for the tests of a file, and put back after each."""
+"""The Cost tab, opened once for all tests of a file and reset after each."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ FORGET = """async (first) => {
 
 
 def opened(visit: Visit, query: str = "") -> Page:
-    """The page with its Cost tab and all parts of it open, and the first answers there."""
+    """Return the page with the Cost tab and all its sections open, and the first results shown."""
     page = visit.open(query)
     page.wait_for_function("window.specviz.measured !== undefined")
     page.get_by_role("tab", name="Cost", exact=True).click()
@@ -40,7 +40,7 @@ def opened(visit: Visit, query: str = "") -> Page:
 
 
 def lent(looker: Looker) -> Iterator[Page]:
-    """The tab in its initial state, which is restored afterwards."""
+    """Yield the tab in its initial state, and reset it afterwards."""
     looker.arrive(lambda: opened(looker))
     page = looker.page
     yield page

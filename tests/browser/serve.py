@@ -44,7 +44,7 @@ def unhurried(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]
 
 
 def slow_hub(name: str, watch: Any) -> Path:
-    """In the Hub's place: BROKEN has nothing; of all else a tiny model comes, by and by."""
+    """Replace the Hub: BROKEN has no files; every other name slowly gives a tiny model."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
     from specviz.models.errors import NotAvailable, Stopped

@@ -1,4 +1,4 @@
-"""For everybody: what axe-core finds, a whole run by keyboard alone, and every text's contrast."""
+"""Accessibility: axe-core's checks, a whole run by keyboard, and the contrast of every text."""
 
 import base64
 from functools import cache
@@ -148,20 +148,20 @@ def recovered(visit):
 
 
 def drawer(visit):
-    """The settings, by a click on the sentence that says them."""
+    """Open the settings by a click on their summary."""
     visit.page.click("#sv-settings button")
     visit.page.wait_for_function("document.body.classList.contains('sv-drawer-open')")
 
 
 def question(visit):
-    """A verdict to be guessed; the drawer is closed again."""
+    """Close the settings and step to a verdict that is to be predicted."""
     visit.page.click("#sv-settings button")
     visit.page.get_by_label("Predict first").check()
     visit.step_to("Your prediction?")
 
 
 def siblings(visit):
-    """The next recorded run, where a guess has siblings, at its first rejection."""
+    """Open a recorded run with siblings, at its first rejection."""
     visit.page.get_by_label("Predict first").uncheck()
     visit.ask("load('02-siblings')")
     visit.page.wait_for_function(f"{PLAYER}.run.id === '02-siblings'")
@@ -176,12 +176,12 @@ WHOLE = (opening, drawer)  # the others change nothing outside the player
 
 @cache
 def axe():
-    """axe-core's script, from the installed package: nothing is fetched."""
+    """Return axe-core's script from the installed package, without a download."""
     return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
 
 
 def faults(page, within="html"):
-    """What axe-core finds serious, contrast aside: the rule, where, and its markup."""
+    """Return axe-core's serious findings except contrast: the rule, the element and its markup."""
     if not page.evaluate("Boolean(window.axe)"):
         page.evaluate(axe())
     return page.evaluate(AXE, [WCAG, EXCEPT, within])
@@ -209,7 +209,7 @@ def test_every_step_of_a_run_passes_axe_checks(visit, width, theme, other):
 
 
 def at_rest(page, within):
-    """What axe-core finds; what lies half under the dock just now is whole once it is scrolled."""
+    """Return axe-core's findings with the floating dock placed in the text flow."""
     floating = ".sv-dock, .sv-time, .sv-buttons"
     still = page.add_style_tag(content=f":is({floating}) {{ position: static !important; }}")
     found = faults(page, within)
@@ -218,17 +218,17 @@ def at_rest(page, within):
 
 
 def faint(page):
-    """The texts on the page with too little contrast, each with its contrast and colours."""
+    """Return every text on the page with too little contrast, with its contrast and colours."""
     return too_low(contrasts(page))
 
 
 def too_low(told):
-    """Of texts with their contrasts those that have too little."""
+    """Return those texts whose contrast is too low."""
     return [each for each in told if each[0] < ENOUGH - 0.005]
 
 
 def contrasts(page):
-    """Every visible text with its contrast, background, colour and content."""
+    """Return every visible text with its contrast, background, colour and content."""
     size = page.viewport_size
     for _ in range(2):  # a higher window has more spacing
         tall = page.evaluate("document.documentElement.scrollHeight")
@@ -272,7 +272,7 @@ MANY = 100  # stops; a page with more of them is a burden
 
 
 def tab_to(page, selector, key="Tab"):
-    """Press Tab until the focus is there."""
+    """Press Tab until the element has the focus."""
     for _ in range(MANY):
         if at(page, selector):
             return
@@ -281,12 +281,12 @@ def tab_to(page, selector, key="Tab"):
 
 
 def at(page, selector):
-    """Whether the focus is on what the selector says."""
+    """Return whether the focused element matches the selector."""
     return page.evaluate("(selector) => document.activeElement.matches(selector)", selector)
 
 
 def keyed_to(visit, verdict):
-    """Press the right arrow until the badge says so."""
+    """Press the right arrow until the badge shows this verdict."""
     for _ in range(MANY):
         if visit.page.inner_text(".sv-verdict").strip() == verdict:
             return
@@ -332,7 +332,7 @@ def test_dropdown_stays_closed_on_tab_and_reopens_on_click_after_escape(looker):
 
 
 def becomes(page, condition):
-    """Whether this holds soon: colours may take a moment to change."""
+    """Return whether the condition is soon true; colours may take a moment to change."""
     for _ in range(10):
         if page.evaluate(condition):
             return True

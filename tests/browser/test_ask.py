@@ -1,4 +1,4 @@
-"""A section's questions in the browser: at most one is under way, and then the newest is sent."""
+"""Requests of a section: at most one is in progress; afterwards only the newest is sent."""
 
 import json
 

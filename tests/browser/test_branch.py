@@ -1,4 +1,4 @@
-"""What if: a coin that is moved, a guess that is clicked, and the run that branches from there."""
+"""What-if: dragging the coin, clicking a guess, and running the alternative."""
 
 from test_layout import resize
 from visit import Looker, Visit
@@ -9,7 +9,7 @@ PROMPT = "The cat sat on the mat. The cat"
 
 
 def live_at(visit: Visit, pair, verdict: str) -> None:
-    """A live run of the tiny models, at its first step with this badge."""
+    """Start a live run of the tiny models and go to its first step with this badge."""
     visit.open()
     visit.fill_in(pair, PROMPT)
     visit.run()
@@ -20,7 +20,7 @@ def live_at(visit: Visit, pair, verdict: str) -> None:
 
 
 def drag_to(visit: Visit, where: float) -> None:
-    """Drag the coin to a place on its bar."""
+    """Drag the coin to this value of u."""
     coin = visit.page.locator(".sv-coin")
     coin.evaluate("e => e.scrollIntoView({ block: 'center' })")
     box = coin.bounding_box()
@@ -168,7 +168,7 @@ SURE = """frame.step.kind === "judge" && "stuck" in frame.panel.whatif && frame.
 
 
 def siblings_at_a_sure_one(looker: Looker) -> list[int]:
-    """Go to a verdict of chance 1; the siblings after it, which no coin can bring."""
+    """Go to a verdict with probability 1; return its later siblings, which no coin can select."""
     looker.look("02-siblings")
     looker.step_until(SURE)
     tree = looker.ask("frame.tree")

@@ -1,4 +1,4 @@
-"""A conversation on the strip: turns, special tokens that are visibly no text, and typed text."""
+"""Conversations on the text strip: turns, special tokens that differ from text, and typed text."""
 
 import pytest
 import tiny
@@ -66,7 +66,7 @@ def test_conversation_does_not_overflow_a_narrow_window(looker):
 
 @pytest.fixture(scope="module")
 def chatty(tmp_path_factory):
-    """A target with a template and its draft model, as folders."""
+    """A target with a chat template and its draft model, as folders."""
     root, model = tmp_path_factory.mktemp("chatty"), tiny.llama()
     words = tiny.chat_tokenizer()
     return tiny.save(model, root / "big", words), tiny.save(

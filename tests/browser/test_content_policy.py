@@ -1,4 +1,4 @@
-"""The page's Content-Security-Policy in a browser: every tab works, and injected code does not."""
+"""The Content-Security-Policy in a browser: every tab works, and injected code does not run."""
 
 import pytest
 from test_race_live import compare, fill_in, race, wait_until_over
@@ -30,7 +30,7 @@ INJECTED = """(markup) => {
 
 @pytest.fixture
 def strict(visit):
-    """A visitor whose page collects violations."""
+    """A visitor whose page records violations of the policy."""
     visit.page.add_init_script(REPORT)
     return visit
 

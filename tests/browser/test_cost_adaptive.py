@@ -1,4 +1,4 @@
-"""Adaptive verification on the Cost tab, as a visitor meets it."""
+"""Adaptive verification on the Cost tab, in a browser."""
 
 from test_access import faint, faults
 

@@ -1,4 +1,4 @@
-"""The speed-up formula on the Cost tab: sliders, the answer, the measured run, error messages."""
+"""The speed-up formula on the Cost tab: sliders, results, the measured run and error messages."""
 
 import json
 
@@ -25,7 +25,7 @@ def cost(looker):
 
 
 def says(page, selector, sentence):
-    """Wait until the part says this; lines may be bound by spaces that do not break."""
+    """Wait until the element has this text; non-breaking spaces count as spaces."""
     page.wait_for_function(
         """([selector, sentence]) => document.querySelector(selector).textContent
              .replaceAll('\\u00a0', ' ') === sentence""",
@@ -34,14 +34,14 @@ def says(page, selector, sentence):
 
 
 def slide(page, name, value):
-    """Move a slider, as a drag would."""
+    """Set a slider as dragging would."""
     page.locator(f"#sv-law-{name}").evaluate(
         "(e, value) => { e.value = value; e.dispatchEvent(new Event('input')); }", str(value)
     )
 
 
 def hand(page, lane):
-    """What Compare does with a lane."""
+    """Send a lane of Compare to the Cost tab."""
     page.evaluate(
         """(lane) => { (window.specviz.handed = window.specviz.handed || {})['sv-law'] = lane;
            window.dispatchEvent(new CustomEvent('sv-handed', { detail: 'sv-law' })); }""",
@@ -153,7 +153,7 @@ INK = "getComputedStyle(document.querySelector('.sv-law-speed .ytick text')).fil
 
 
 def within(page):
-    """Nothing on a phone is wider than its window."""
+    """Assert that nothing is wider than the window of a phone."""
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     figures = [f".sv-law-{name} .main-svg" for name in ("speed", "time", "map")]
     for selector in [*figures, ".sv-law-tree svg"]:

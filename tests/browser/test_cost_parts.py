@@ -1,4 +1,4 @@
-"""The parts of the Cost tab that open: what closed ones show, ask and draw, and what opens them."""
+"""The sections of the Cost tab: what they show and request while they are closed or open."""
 
 import pytest
 from test_access import faint, faults
@@ -14,7 +14,7 @@ DRAWN = """[...document.querySelectorAll('.sv-fold:not([open]) .main-svg')]
 
 @pytest.fixture
 def asked(visit):
-    """The names of the questions that the page has sent."""
+    """Collect the names of the sections that the page has requested."""
     found = []
     visit.page.on(
         "request", lambda each: "/ask/" in each.url and found.append(each.url.rsplit("/", 1)[1])
@@ -23,7 +23,7 @@ def asked(visit):
 
 
 def opened(visit, query=""):
-    """The Cost tab as a visitor finds it."""
+    """Return the Cost tab as a visitor finds it."""
     page = visit.open(query)
     page.get_by_role("tab", name="Cost", exact=True).click()
     page.wait_for_selector(".sv-law-speed .main-svg")
@@ -121,7 +121,7 @@ def test_copied_link_reopens_the_open_sections(visit):
     assert page.evaluate(OPEN) == ["formula", "sweep"]
 
 
-def test_print_contains_every_section_opened_before(visit):
+def test_printing_includes_every_section_that_was_opened(visit):
     page = opened(visit)
     part(page, "sweep").locator("> summary").click()
     page.wait_for_selector(".sv-sweep-plot .main-svg")

@@ -1,4 +1,4 @@
-"""The roofline in a browser: controls ask, the newest answer is shown, words stay words."""
+"""The roofline section in a browser: controls send requests, and the newest result is shown."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ HOSTILE = "<img src=x onerror=window.hacked=1>${1}`</script>"
 
 @pytest.fixture
 def roofline(looker):
-    """The section with its first answer and its figures."""
+    """The section with its first results and figures."""
     for page in lent(looker):
         page.wait_for_selector(f"{SAY}:not(:empty)")
         page.wait_for_selector(".sv-roofline-plot .main-svg >> nth=2", state="attached")
@@ -25,7 +25,7 @@ def roofline(looker):
 
 
 def settled(page, change):
-    """Do something, and wait until the newest question is answered and shown."""
+    """Perform an action, and wait until the newest request is answered and shown."""
     before = page.evaluate(f"{PART}.asked")
     change()
     page.wait_for_function(f"{PART}.asked > {before} && {PART}.idle")

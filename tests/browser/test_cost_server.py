@@ -1,4 +1,4 @@
-"""A server's numbers in a browser: pasted, shown, refused; words stay words, keys stay here."""
+"""Statistics of a server in a browser: pasted, shown, rejected; keys stay on this machine."""
 
 import json
 
@@ -13,7 +13,7 @@ HOSTILE = "<img src=x onerror=window.hacked=1>"
 
 @pytest.fixture
 def section(visit):
-    """The Cost page, this section up."""
+    """The Cost page with this section open."""
     page = visit.open()
     page.get_by_role("tab", name="Cost", exact=True).click()
     page.get_by_role("link", name="Your server’s numbers").click()
@@ -22,7 +22,7 @@ def section(visit):
 
 
 def settled(page, change):
-    """Do something, and wait until the newest question is answered and shown."""
+    """Perform an action, and wait until the newest request is answered and shown."""
     before = page.evaluate(f"{PART}.asked")
     change()
     page.wait_for_function(f"{PART}.asked > {before} && {PART}.idle")
@@ -34,7 +34,7 @@ def paste(page, text):
 
 
 def test_pasted_server_statistics_are_shown_or_rejected_and_applied(section):
-    """One visit, for its price."""
+    """Use one visit for all checks, since a visit takes long."""
     for act in (the_example_is_shown, a_machine_that_cannot_be_is_refused, the_tab_takes_them):
         act(section, section.locator("#sv-server"))
     for act in (
@@ -48,7 +48,7 @@ def test_pasted_server_statistics_are_shown_or_rejected_and_applied(section):
 
 
 def steps_are_drawn(page, part):
-    """Two answers as lines of JSON; only the first reports its steps."""
+    """Paste two responses as JSON Lines, of which only the first reports its steps."""
     paste(page, f"{json.dumps(DETAILED)}\n{json.dumps(REQUEST)}\n")
     assert "answers to 2 requests" in page.inner_text(".sv-server-facts")
     heights = page.evaluate(STEPS)
@@ -99,7 +99,7 @@ def words_stay_words(page, part):
 
 
 def other_texts_are_named(page, _part):
-    """As they arrive, since the page shortens a text before it sends it."""
+    """Check that errors name other kinds of text, which the page shortens before it sends them."""
     for text, found in (
         ("[2026-11-25 10:00:00] INFO ready", "This is a log, which begins with “[2026-11-25"),
         ('{"choices": [], "usage": {"total_tokens": 3}}', "This is JSON without counts"),

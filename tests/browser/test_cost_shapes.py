@@ -1,4 +1,4 @@
-"""Measured costs of public shapes on the Cost tab, as a visitor meets them."""
+"""Measured costs of public model shapes on the Cost tab, in a browser."""
 
 from made_costs import made
 from test_access import faint, faults
@@ -37,7 +37,7 @@ def test_costs_are_shown_for_shipped_and_uploaded_files(visit, tmp_path):
 
 
 def an_alpha_is_the_tabs(page):
-    """By keyboard; nothing on the page moves."""
+    """Set α by keyboard; nothing on the page moves."""
     before, high = page.evaluate(SPEEDS), page.evaluate(HIGH)
     page.locator("#sv-shapes-alpha").focus()
     page.keyboard.press("End")
@@ -49,7 +49,7 @@ def an_alpha_is_the_tabs(page):
 
 
 def a_file_is_shown_as_text(page, mine):
-    """A file's texts are never markup, and an invalid file leaves the screen unchanged."""
+    """Show texts of a file without HTML; an invalid file leaves the page unchanged."""
     hostile = made(machine="<img src=x onerror=window.hacked=1>")
     mine.write_text(hostile.to_text(), encoding="utf-8")
     page.set_input_files(".sv-shapes-file", mine)

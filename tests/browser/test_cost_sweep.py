@@ -1,4 +1,4 @@
-"""The Cost tab's machine sweep and headline table, as a visitor meets them."""
+"""The machine sweep and the table of published numbers on the Cost tab, in a browser."""
 
 import pytest
 from costs import lent

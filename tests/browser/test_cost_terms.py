@@ -1,4 +1,4 @@
-"""The Cost tab as one: a single α and γ, where they come from, its contents, and its link."""
+"""The whole Cost tab: one α and γ for all sections, their origin, the contents and the link."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,7 +20,7 @@ def cost(looker):
 
 
 def says(page, selector, text):
-    """Wait until a part says so."""
+    """Wait until the element has this text."""
     page.wait_for_function(
         "([selector, text]) => document.querySelector(selector)?.textContent?.includes(text)",
         arg=[selector, text],
@@ -28,14 +28,14 @@ def says(page, selector, text):
 
 
 def asked(page):
-    """α and γ as both sections ask for them, once they are answered."""
+    """Return α and γ as both sections request them, once the requests are answered."""
     page.wait_for_function(SETTLED)
     both = [page.evaluate(f"{part}.request()") for part in (LAW, ROOFLINE)]
     return [(each["alpha"], each["gamma"]) for each in both]
 
 
 def query(page):
-    """The address, by key."""
+    """Return the parameters of the page's address."""
     return {key: value for key, (value,) in parse_qs(urlsplit(page.url).query).items()}
 
 
@@ -57,7 +57,7 @@ def test_all_sections_share_one_alpha_and_gamma(cost):
     assert asked(page) == [(0.9, 40), (0.9, 16)]
 
 
-def test_alpha_of_a_lane_keeps_its_origin_when_applied_to_the_h100(cost):
+def test_alpha_of_a_lane_is_shown_with_its_origin_when_used_for_an_h100(cost):
     page = cost
     hand(page, LANE | {"name": "EAGLE-3", "where": "House · 2 CPU cores · float32"})
     whose = "α = 0.80, γ = 5 (measured: EAGLE-3 on House, a lane of Compare, on this machine)."

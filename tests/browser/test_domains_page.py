@@ -1,4 +1,4 @@
-"""The map by domain in a browser: the recorded one, and a tiny live measurement."""
+"""The map by domain in a browser: the recorded one, and a small live measurement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOSTILE = "<img src=x onerror=window.hacked=1> ${1} {{x}} `<b>"
 
 
 def opened(visit):
-    """The Compare tab, with the map on screen."""
+    """Return the Compare tab with the map on screen."""
     page = visit.page
     page.goto(visit.url)
     page.get_by_role("tab", name="Compare", exact=True).click()
@@ -29,30 +29,30 @@ def opened(visit):
 
 @pytest.fixture
 def recorded_map(looker):
-    """The recorded map; the page may be open already."""
+    """Return the recorded map; the page may be open already."""
     looker.arrive(lambda: opened(looker))
     return looker.page
 
 
 def column(page, place):
-    """The numbers of a column from the top, without the reference drafters."""
+    """Return the numbers of a column from top to bottom, without the reference drafters."""
     cells = page.locator(f".sv-domains-map tbody:first-of-type td[data-column='{place}']")
     return cells.locator(".sv-domains-number").all_inner_texts()
 
 
 def sideways(page):
-    """How many pixels the page can be scrolled sideways."""
+    """Return by how many pixels the page can be scrolled horizontally."""
     return page.evaluate("document.documentElement.scrollWidth - innerWidth")
 
 
 def known():
-    """The recorded map at temperature 0, and its drafters except the reference drafters."""
+    """Return the recorded map at temperature 0 and its drafters without the reference drafters."""
     one = recorded()[0]
     told = view(HeatMap.from_cells(one.cells, one.drafters, one.domains, one.prompts))
     return told, [row["name"] for row in told["rows"] if not row["bound"]]
 
 
-def test_recorded_maps_can_be_switched(recorded_map):
+def test_another_recorded_map_can_be_selected(recorded_map):
     page = recorded_map
     told, usual = known()
     expect(page.locator(".sv-domains-badge")).to_have_text("recorded")
@@ -109,7 +109,7 @@ TICKS = """() => [...document.querySelectorAll(".sv-domains-ticks span")].map((t
 
 
 def bars_are_on_the_axis(rows, ticks):
-    """Bars begin at plain decoding, end at their number, and nothing overlaps or is cut."""
+    """Assert that bars begin at plain decoding and end at their number without overlaps."""
     assert all(row["right"] <= row["value"] + 1 and row["end"] <= 390 for row in rows)
     assert all(one[3] < two[2] for one, two in pairwise(ticks)), "labels stand apart"
     places = {text: middle for text, middle, *_ in ticks}
@@ -153,7 +153,7 @@ def test_phone_shows_one_domain_at_a_time_on_a_logarithmic_axis(recorded_map):
 
 
 def line():
-    """A map of one cell in which every text is markup."""
+    """Return a map of one cell in which every text is HTML."""
     cell = {
         "speedup": ["1.10 ×", 0.5, "best"],
         "accepted": ["1.10", 0.5, ""],

@@ -1,4 +1,4 @@
-"""The draft tree as it is drawn on Step, Trees and Cost: places, colours, facts and keys."""
+"""The draft tree as drawn on Step, Trees and Cost: positions, colours, facts and keys."""
 
 from __future__ import annotations
 

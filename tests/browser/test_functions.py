@@ -1,4 +1,4 @@
-"""Pure functions of the browser's half, each tried alone in the modules that the page serves."""
+"""Pure functions of the page's JavaScript modules, called one by one."""
 
 import json
 
@@ -13,7 +13,7 @@ from specviz.ui.routes import module_address
 
 @pytest.fixture(scope="module")
 def page(browser, url):
-    """The page, for its modules."""
+    """The page, whose modules are called."""
     made = browser.new_page()
     made.goto(url)
     yield made
@@ -93,7 +93,7 @@ def test_what_if_text_predicts_only_possible_outcomes(call, needed, chances, fou
 
 
 def trial(threshold, accepted, **more):
-    """A verdict as the page has it."""
+    """A verdict as the page receives it."""
     text = {"p": "0.34", "q": "0.50", "threshold": f"{threshold:.2f}", "u": "0.40"}
     stuck = {"stuck": []} if threshold in (0, 1) else {}
     laws = {"p": "target p", "q": "drafter q", "left": []}
@@ -328,18 +328,18 @@ DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
 
 
 def drafter(name):
-    """What the form's script knows of a drafter."""
+    """Return what the script of the form knows about a drafter."""
     return form.config(form.opening())["drafters"][name]
 
 
 def settings_of(name, text):
-    """The settings of a lane, as the server reads them."""
+    """Return the settings of a lane as the server parses them."""
     lanes = (FormLane(name, text), FormLane("ngram", ""))
     return RaceRequest("Once", "house", 0, 0, 1, 7, 12, lanes).race().lanes[0].settings
 
 
 @pytest.mark.parametrize("name", DRAFTERS)
-def test_lane_fields_write_the_settings_syntax_of_their_drafter(call, name):
+def test_fields_of_a_lane_write_the_settings_text_of_its_drafter(call, name):
     rows, known = lane.rows(), drafter(name)
     assert call(
         "compare/race/lane_settings", "settingsText", rows, known, "", known["defaults"]

@@ -1,4 +1,4 @@
-"""The first visit: the line that says what this is, the way round, help, and the words' cards."""
+"""The first visit: the introduction, the tour, help, and the cards of terms."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""One screen: the current content is within the window, nothing overlaps, nothing is cut."""
+"""Layout at all window sizes: current content is visible, nothing overlaps, nothing is cut off."""
 
 import pytest
 from serve import SHIPPED
@@ -136,14 +136,14 @@ KNOWN = {}
 
 
 def moments(visit, name):
-    """Where a run shows what, the run being on screen; the moments that it has not are left out."""
+    """Return the steps of the open run that show each kind of content, without missing kinds."""
     if name not in KNOWN:
         KNOWN[name] = visit.page.evaluate(MOMENTS, module_address("step/reel"))
     return KNOWN[name]
 
 
 def problems(visit, where, check):
-    """What a check finds at each moment, by the moment's name."""
+    """Return the findings of a check at each moment, by the moment's name."""
     return visit.page.evaluate(AT_EACH.replace("CHECK", check), where)
 
 

@@ -1,4 +1,4 @@
-"""Lessons in a real browser: from the first step to the last by keyboard, at two widths."""
+"""Lessons in a browser: from the first step to the last by keyboard, at two widths."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEEN = """(selector) => {
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """The app as it ships, whose recorded runs the lessons are about."""
+    """The app with its shipped recorded runs, which the lessons use."""
     server = Server(tmp_path_factory.mktemp("lessons"))
     yield server.address
     server.end(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Live runs in a real browser: streamed, stopped, refused, and each visitor's own."""
+"""Live runs in a browser: streamed, stopped, rejected, and separate for each visitor."""
 
 import json
 import re
@@ -23,7 +23,7 @@ PROMPT = "The cat sat on the mat. The cat"
 
 
 def live(visitor):
-    """Wait until a live run is on screen, with a round of it."""
+    """Wait until a live run with at least one round is on screen."""
     visitor.page.wait_for_function(
         "document.querySelector('.sv-badge').textContent === 'live'"
         " && window.specviz.players['sv-step'].rounds > 0"
@@ -129,12 +129,12 @@ def test_html_in_a_prompt_is_shown_as_text(visit, pair):
 
 
 def tab(visit, url):
-    """A visitor in a tab of the same window, who may close it."""
+    """A visitor in a tab of the same window, which can be closed."""
     return Visit(visit.page.context.new_page(), url)
 
 
 def in_a_long_run(visit, url, pair):
-    """A visitor in a tab of the same window, whose run has begun and lasts."""
+    """A visitor in a tab of the same window with a long run in progress."""
     visitor = tab(visit, url)
     visitor.open()
     visitor.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
@@ -144,7 +144,7 @@ def in_a_long_run(visit, url, pair):
 
 
 def reload_in_a_run(visit, url, pair):
-    """A visitor who has reloaded the page during a run, and how many rounds there were before."""
+    """Reload the page during a run; return the visitor and the number of rounds before."""
     visitor = in_a_long_run(visit, url, pair)
     visitor.page.wait_for_function("window.specviz.players['sv-step'].rounds > 0")
     rounds = visitor.ask("rounds")
@@ -172,7 +172,7 @@ def test_live_run_continues_after_its_page_is_reloaded(visit, url, pair):
 
 
 def test_reload_keeps_the_rounds_of_a_run_that_the_server_no_longer_knows(visit, url, pair):
-    """Gradio reloads by itself, once a server that was away answers again."""
+    """Gradio reloads the page by itself when a server that was away responds again."""
     visit.page.context.route("**/lines?from=*", lambda route: route.fulfill(status=204))
     visitor, _ = reload_in_a_run(visit, url, pair)
     notice(visitor, "connection to the server was lost")
@@ -185,7 +185,7 @@ def test_reload_keeps_the_rounds_of_a_run_that_the_server_no_longer_knows(visit,
 
 
 def test_run_ends_when_its_visitor_leaves_and_the_next_run_starts(url, visit, pair):
-    """Runs go one at a time: the second could only start because the first was ended."""
+    """Only one run computes at a time, so the second can start only after the first has ended."""
     in_a_long_run(visit, url, pair).page.close()
     visit.open()
     visit.fill_in(pair, PROMPT)
@@ -215,7 +215,7 @@ def test_run_that_the_server_rejects_shows_an_error_at_once(looker):
 
 
 def notice(visit, words):
-    """Wait until the notice has these words."""
+    """Wait until the notice contains these words."""
     visit.page.wait_for_function(
         "words => document.querySelector('.sv-notice').textContent.includes(words)", arg=words
     )
@@ -267,7 +267,7 @@ def test_closing_the_page_removes_a_waiting_run_from_the_queue(visit, another, u
 
 
 def branch(visit, wish):
-    """Press the branch button with a wish of the test's own."""
+    """Press the branch button with a request chosen by the test."""
     visit.page.evaluate(
         """wish => {
           window.specviz.players['sv-step'].wish = () => wish;
@@ -415,7 +415,7 @@ def test_form_takes_the_settings_of_a_recorded_run_opened_by_link(visit):
 
 
 class Line:
-    """A line to the server, which a test may cut: to the page the server is gone with it."""
+    """A connection to the server that a test can cut; the page then loses the server."""
 
     def __init__(self, url):
         self.far = urlsplit(url)
@@ -425,7 +425,7 @@ class Line:
         threading.Thread(target=self.answer, daemon=True).start()
 
     def answer(self):
-        """Lay every connection on to the server, until the line is cut."""
+        """Connect every client to the server until the connection is cut."""
         with suppress(OSError):
             while True:
                 near, _ = self.door.accept()

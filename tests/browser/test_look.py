@@ -1,4 +1,4 @@
-"""What a visitor sees around the run: the head, the row on top, and what a phone keeps in place."""
+"""The page around a run: header, top row, settings, and the fixed parts on a phone."""
 
 import pytest
 from serve import SHIPPED

@@ -1,4 +1,4 @@
-"""The Lossless? tab in a browser: bars that are dragged, coins, the gallery, a recorded run."""
+"""The Lossless? tab in a browser: draggable bars, coins, the gallery and a recorded run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AGAIN = """() => {
 
 @pytest.fixture
 def sand(looker):
-    """The tab in its initial state, with an answer shown."""
+    """The tab in its initial state, with a result shown."""
     looker.arrive(lambda: opened(looker))
     page = looker.page
     yield page
@@ -40,7 +40,7 @@ def opened(visit):
 
 
 def settled(page):
-    """The output, once the server has answered for the current bars."""
+    """Return the result once the server has answered for the current bars."""
     page.wait_for_function(f"{SAND}.idle")
     return page.evaluate(f"{SAND}.last")
 

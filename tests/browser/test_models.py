@@ -1,4 +1,4 @@
-"""The Models tab, as a visitor meets it."""
+"""The Models tab in a browser."""
 
 import re
 
@@ -16,7 +16,7 @@ OUTSIDE = """() => [...document.querySelectorAll(".sv-models, .sv-models *")]
 
 @pytest.fixture
 def models(visit):
-    """A visit of the Models tab."""
+    """The Models tab of a new visitor."""
     return opened(visit)
 
 
@@ -114,7 +114,7 @@ def test_downloaded_model_can_be_used_on_step_by_keyboard(models):
 
 
 def in_bytes(text):
-    """Bytes of a text such as "16.00 GB"; 0 for a size that was not checked."""
+    """Return the bytes of a text such as "16.00 GB"; 0 for a size that was not checked."""
     found = re.search(r"([\d.]+) (MB|GB)", text)
     return float(found[1]) * {"MB": 1e6, "GB": 1e9}[found[2]] if found else 0
 

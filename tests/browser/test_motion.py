@@ -1,4 +1,4 @@
-"""What moves and what must not: motion after a step, the layout while stepping, the heap."""
+"""Motion: animations after a step, a stable layout while stepping, and a stable heap."""
 
 import pytest
 from made import RUNS
@@ -71,12 +71,12 @@ STATE = """() => {
 
 @pytest.fixture
 def mover(lively):
-    """A page whose visitor has nothing against motion, at a step: nothing plays by itself."""
+    """A page of a visitor without reduced motion, at a step; nothing plays by itself."""
     return lively.open("?trace=01-chain&round=1&step=propose-1")
 
 
 def player(page, expression):
-    """A property or a call of the player's public object."""
+    """Evaluate a property or a call of the player's public object."""
     return page.evaluate(f"window.specviz.players['sv-step'].{expression}")
 
 
@@ -119,7 +119,7 @@ def test_reduced_motion_disables_animations(looker):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_step_shifts_the_layout_at_any_width(looker, name):
-    """On a narrow screen a round keeps its place, and the dock stays below."""
+    """On a narrow screen this holds within a round, and the dock stays at the bottom."""
     page = looker.look(name)
     rounds = range(looker.ask("cursor.round"), looker.ask("rounds"))
     # The prefill, too; but below it the dock of 07-wide stands 3 px higher, which is known.

@@ -1,4 +1,4 @@
-"""What a newcomer meets on Step: links that lead back, lists that open, words that explain."""
+"""Help for newcomers on Step: links, history, lists, highlights and explanations."""
 
 import json
 from urllib.parse import parse_qs, urlsplit

@@ -1,4 +1,4 @@
-"""The race on Compare in a browser: its replay, its states while it runs, and its numbers."""
+"""Races on Compare in a browser: the replay, the states of a live race, and the numbers."""
 
 import json
 import re
@@ -30,12 +30,12 @@ PAUSED = f"""async () => {{
 
 
 def send(route):
-    """A made-up race, as if it had been recorded."""
+    """Return a made-up race as if it had been recorded."""
     route.fulfill(body=RECORDED[route.request.url.rsplit("/", 1)[1]])
 
 
 class Racer:
-    """A visitor on Compare."""
+    """A visitor of the Compare tab."""
 
     def __init__(self, page):
         self.page = page
@@ -43,7 +43,7 @@ class Racer:
 
     @classmethod
     def of(cls, visit):
-        """A visitor with a new page."""
+        """Return a visitor with a new page."""
         page = visit.page
         page.route(re.compile("/sv/races/(made|apart|scaled)$"), send)
         page.goto(visit.url)
@@ -56,20 +56,20 @@ class Racer:
         return self.page.evaluate(f"{RACE}.{expression}")
 
     def receive(self, *lines):
-        """Send lines as those of a live race: what was not sent before, if they go on from it."""
+        """Send the lines of a live race that were not sent yet."""
         known = len(self.sent) if list(lines[: len(self.sent)]) == self.sent else 0
         self.sent = list(lines)
         self.page.evaluate(f"(lines) => {RACE}.hear(lines)", self.sent[known:])
 
     def notice(self):
-        """The notice above the race; empty if it is hidden."""
+        """Return the notice above the race; empty if it is hidden."""
         box = self.page.locator(".sv-race-notice")
         return box.inner_text() if box.is_visible() else ""
 
 
 @pytest.fixture
 def racer(looker):
-    """A visitor with reduced motion at the made-up race; the tab may be open already."""
+    """A visitor with reduced motion who sees the made-up race; the tab may be open already."""
     looker.arrive(lambda: Racer.of(looker))
     found = Racer(looker.page)
     found.page.evaluate("scrollTo(0, 0)")
@@ -86,7 +86,7 @@ def mover(lively):
 
 
 def scaled(factor):
-    """The made-up race with all times multiplied."""
+    """Return the made-up race with all times multiplied by a factor."""
     lines = [json.loads(line) for line in RECORDED["made"].splitlines()]
     for line in lines:
         if line["kind"] == "ended":
@@ -95,7 +95,7 @@ def scaled(factor):
 
 
 def started(lane, place, turn=1):
-    """The line of a lane that starts."""
+    """Return the line of a lane that starts."""
     return {"kind": "started", "lane": lane, "place": place, "turn": turn}
 
 

@@ -29,7 +29,7 @@ def compare(visit, query=""):
 
 
 def fill_in(page, preset, tokens, seed=1):
-    """A short race of a preset's lanes."""
+    """Fill in a short race with the lanes of a preset."""
     page.get_by_role("button", name=preset).click()
     expect(page.get_by_role("button", name=preset)).to_have_attribute("aria-pressed", "true")
     page.locator("#sv-raceform-prompt textarea").fill(PROMPT)
@@ -67,7 +67,7 @@ def wait_until_over(page):
 
 
 def expect_lanes(page, *lanes):
-    """Wait until these lanes are shown, each a drafter's title and settings."""
+    """Wait until these lanes are shown, each with a drafter's title and settings."""
     rows = page.locator(".sv-raceform-lane[data-there=true]")
     expect(rows).to_have_count(len(lanes))
     for row, (drafter, settings) in zip(rows.all(), lanes, strict=True):
@@ -76,17 +76,17 @@ def expect_lanes(page, *lanes):
 
 
 def typed(page, place):
-    """The hidden text of a lane's settings."""
+    """Return the hidden field with a lane's settings."""
     return page.locator(f"#sv-raceform-lane-{place} .sv-raceform-typed input")
 
 
 def words(page, place):
-    """The shown summary of a lane's settings."""
+    """Return the displayed summary of a lane's settings."""
     return page.locator(f"#sv-raceform-lane-{place} .sv-raceform-hint p")
 
 
 def labels(page, box):
-    """The labels of a box's visible fields."""
+    """Return the labels of the visible fields in an element."""
     shown = page.locator(f"{box} [data-testid=block-info]:visible").all_inner_texts()
     return [label.strip() for label in shown if label.strip()]
 

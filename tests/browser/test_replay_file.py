@@ -15,7 +15,7 @@ BADGE = ".sv-verdict"
 
 
 class Reader(Visit):
-    """A visitor without a network, who has the file alone."""
+    """A visitor without a network who has only the file."""
 
     def read(self, file, query=""):
         self.page.goto(f"file://{file}{query}")
@@ -70,7 +70,7 @@ def test_saved_file_shows_the_same_step_offline(visit, reader, tmp_path):
 
 
 def test_saved_file_draws_the_same_chart_as_the_page(visit, reader, tmp_path):
-    """The page draws it with plotly, the file without."""
+    """The page draws the chart with plotly, the file without it."""
     page = visit.open("?trace=01-chain&round=1&step=score")
     other = reader.read(saved(page, tmp_path), "?round=1&step=score")
     bars = """() => [...document.querySelectorAll(".sv-chart .barlayer .point path")].map((bar) =>
@@ -134,7 +134,7 @@ def test_saved_file_fits_a_phone_and_follows_the_colour_scheme_of_the_system(
 
 
 def test_saved_file_in_an_iframe_leaves_address_and_history_unchanged(reader, tmp_path):
-    """As in a notebook."""
+    """A notebook shows the file in such an iframe."""
     file = tmp_path / "notebook.html"
     file.write_text(f"<!doctype html><title>x</title>{made(Recipe())._repr_html_()}", "utf-8")
     reader.page.goto(f"file://{file}")

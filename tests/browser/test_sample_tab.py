@@ -1,4 +1,4 @@
-"""A tab from outside the package: one folder and one row suffice to show it."""
+"""A tab from outside the package: one folder and one row are enough to show it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROW = '    "Sample": (sample,),\n'
 
 @pytest.fixture
 def address(tmp_path):
-    """A running copy of the app with the sample tab's folder, its import and its row."""
+    """A running copy of the app with the sample tab's folder, import and row."""
     package = tmp_path / "specviz"
     shutil.copytree(ROOT / "specviz", package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests/sample_tab/ui", package / "ui", dirs_exist_ok=True)

@@ -1,4 +1,4 @@
-"""Stepping through recorded runs in a real browser: keys, links, layout, tokens as they are."""
+"""Stepping through recorded runs in a browser: keys, links, layout and tokens."""
 
 import json
 
@@ -97,7 +97,7 @@ def test_space_key_plays_and_pauses(looker):
 
 
 def test_newest_step_of_a_long_round_stays_visible_in_the_dock(visit):
-    """The oldest steps give way, at a step and when autoplay begins or ends there."""
+    """The oldest steps are hidden instead, after a step and when autoplay starts or stops."""
     visit.page.set_viewport_size({"width": 1024, "height": 700})
     page = visit.open("?trace=06-long-chain")
     visit.step_until(
@@ -339,7 +339,7 @@ def test_running_server_blocks_uploads_and_remote_files(looker):
 
 
 def guess_at(visit, query=""):
-    """The first question of a run: its page, and the verdict's panel that is hidden."""
+    """Return the page at the first prediction of a run."""
     page = visit.open(query)
     page.get_by_label("Predict first").check()
     visit.step_to("Your prediction?")

@@ -1,4 +1,4 @@
-"""What a teacher does: a race typed in, who wins and why, and the same drafter on an H100."""
+"""A teacher's visit: a race on an own prompt, its winner and reasons, and an H100 estimate."""
 
 import pytest
 from playwright.sync_api import expect
@@ -12,7 +12,7 @@ H100 = "8B on an H100, batch size 64"
 
 @pytest.fixture
 def whole(visit):
-    """The page, and what a race of four families on a prompt of one's own said."""
+    """Return the page and the results of a race of four families on a typed prompt."""
     page = visit.open()
     page.get_by_role("tab", name="Compare", exact=True).click()
     page.wait_for_function(f"{RACE.replace('races', 'races?.')}?.whole")

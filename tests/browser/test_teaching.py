@@ -1,4 +1,4 @@
-"""For a teacher: a link to the moment, pictures of its parts, and a hand-out of it on one page."""
+"""Tools for teachers: links to a step, saved pictures, worksheets and printing."""
 
 import re
 from io import BytesIO
@@ -65,7 +65,7 @@ SAID_SO = """() => {
 
 
 def copied(page):
-    """The link that the button copies."""
+    """Return the link that the button copies."""
     page.bring_to_front()  # the clipboard is that of the page in front
     page.evaluate(SAID_SO)
     page.click(".sv-copy")
@@ -121,7 +121,7 @@ def test_copied_links_reopen_the_sandbox_and_a_tree(visit, another):
 
 
 @pytest.mark.parametrize("name", [*PARTS, "timeline"])
-def test_parts_of_step_can_be_saved_as_svg_and_png(looker, name):
+def test_parts_of_the_step_tab_can_be_saved_as_svg_and_png(looker, name):
     page = looker.look()
     looker.step_to("Rejected")
     box = page.locator(PARTS.get(name, ".sv-time")).first.bounding_box()
@@ -171,7 +171,7 @@ def saved(page, name, kind):
 
 
 def test_saved_picture_has_the_same_pixels_as_the_page(looker):
-    """The same pixels but for edges of letters: no style was lost on the way."""
+    """Compare all pixels except the edges of letters, so that a lost style is noticed."""
     page = looker.look()
     looker.step_to("Rejected")
     part = page.locator(".sv-panel")
@@ -222,7 +222,7 @@ def test_worksheet_prints_on_one_a4_page_without_colour(looker, name):
         expect(sheet).to_have_count(0)
 
 
-def test_worksheet_shows_solutions_of_its_frame_only_if_requested(looker):
+def test_worksheet_shows_solutions_only_if_requested(looker):
     page = looker.look()
     looker.step_to("Rejected")
     verdict = looker.ask("frame.panel")

@@ -1,4 +1,4 @@
-"""The Trees tab in a real browser: a recorded growth at once, steps, links between the views."""
+"""The Trees tab in a browser: recorded growth, steps, and links between the views."""
 
 from __future__ import annotations
 
@@ -171,14 +171,14 @@ def test_trees_tab_passes_axe(trees):
 
 
 def test_trees_tab_passes_axe_in_dark_mode(looker, trees):
-    """Its figure, too, which is painted anew."""
+    """The figure, which is drawn again, is checked as well."""
     looker.dress("dark")
     readable_and_within(trees)
     looker.dress("light")
 
 
 def readable_and_within(page):
-    """Every text has its contrast, and on a phone the tab is no wider than the window."""
+    """Assert enough contrast for every text, and no overflow on a phone."""
     assert faint(page) == []
     page.set_viewport_size({"width": 390, "height": 844})
     page.get_by_role("button", name="Next", exact=True).click()

@@ -1,4 +1,4 @@
-"""A class vote with a projector and two phones."""
+"""A class vote with a projector and two phones, in a browser."""
 
 import time
 
@@ -10,7 +10,7 @@ PHONE = {"width": 390, "height": 844}
 
 @pytest.fixture
 def phones(browser, url):
-    """Two phones, each with its own storage; they report console errors."""
+    """Two phones, each with its own storage; console errors are reported."""
     contexts = [browser.new_context(viewport=PHONE) for _ in range(2)]
     errors = []
     pages = [context.new_page() for context in contexts]

@@ -1,4 +1,4 @@
-"""Why a guess was made, on the page: each family's shipped run says it, and all of it is seen."""
+"""The reason for a guess on the page: shown completely for the shipped run of every family."""
 
 import pytest
 from serve import SHIPPED

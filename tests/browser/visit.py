@@ -26,7 +26,7 @@ class Visit:
         self.page.emulate_media(media="null", color_scheme="null", reduced_motion=motion)
 
     def leave(self) -> None:
-        """Detach from the page: later messages are not this visitor's."""
+        """Detach from the page, so that its later messages are ignored."""
         self.page.remove_listener("console", self._console)
         self.page.remove_listener("pageerror", self._error)
         self.page.remove_listener("request", self._request)
@@ -50,7 +50,7 @@ class Visit:
         return self.page
 
     def dress(self, theme: str) -> None:
-        """Set light or dark, and wait until Gradio's own colours have changed, step by step."""
+        """Switch to light or dark, and wait until Gradio's colours have changed."""
         self.page.evaluate("(on) => document.body.classList.toggle('dark', on)", theme == "dark")
         self.page.wait_for_function(STILL)
 
@@ -60,20 +60,20 @@ class Visit:
         assert self.ask("run.id") == name
 
     def ask(self, expression: str):
-        """A property or a call of the player's public object."""
+        """Evaluate a property or a call of the player's public object."""
         return self.page.evaluate(f"window.specviz.players['sv-step'].{expression}")
 
     def step_to(self, verdict: str) -> None:
-        """Step on until a badge says `verdict`."""
+        """Step forward until a badge says `verdict`."""
         badge = "document.querySelector('.sv-verdict').innerText.trim()"
         assert self._step_on(f"{badge} === {json.dumps(verdict)}"), f"no step says {verdict}"
 
     def step_until(self, condition: str) -> None:
-        """Step on until this holds of the `frame` on screen."""
+        """Step forward until this condition on `frame` is true."""
         assert self._step_on(condition), f"no step has {condition}"
 
     def _step_on(self, until: str) -> bool:
-        """Step on until this holds, `frame` being the one on screen; whether it ever does."""
+        """Step forward until this condition on `frame` is true; return whether it became true."""
         found: bool = self.page.evaluate(
             f"""() => {{
               const player = window.specviz.players["sv-step"];
@@ -88,7 +88,7 @@ class Visit:
         return found
 
     def caption(self) -> str:
-        """The sentence on screen."""
+        """Return the sentence on screen."""
         return self.page.inner_text(".sv-say")
 
     def fill_in(
@@ -173,7 +173,7 @@ ANEW = """async (name) => {
 
 
 class Looker(Visit):
-    """A visitor who reads: opens recorded runs, goes through steps, changes the window's size.
+    """A visitor for read-only tests: opens recorded runs, steps, and resizes the window.
 
     The page may be open from an earlier read-only test; then another run is opened in it, as from
     the list. Tests that change fields restore them. opened: the page's state when it was opened;
@@ -185,14 +185,14 @@ class Looker(Visit):
         self.opened = opened
 
     def arrive(self, opening: Callable[[], object]) -> None:
-        """Open the page in this way, unless the one before has left it open."""
+        """Open the page in this way, unless an earlier test has left it open."""
         if not self.opened:
             opening()
             self.opened = self.page.evaluate(MARKS)
             self.page.evaluate(REMEMBER)
 
     def put_back(self) -> None:
-        """Fill every field of the tabs in as it was when the page was opened."""
+        """Restore every field of the tabs to its value when the page was opened."""
         self.page.mouse.move(0, 0)
         self.page.evaluate(PUT_BACK)
 
@@ -203,7 +203,7 @@ class Looker(Visit):
         return self.page
 
     def untouched(self) -> bool:
-        """Whether the page is as it was opened, but for run, step and focus."""
+        """Return whether the page is as it was opened, except for run, step and focus."""
         if not self.opened or self.errors:
             return False
         self.page.evaluate(NEXT_VISIT)

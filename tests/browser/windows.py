@@ -1,9 +1,9 @@
 """Windows that visitors use one after another, each as if it were new.
 
-Most of a page's first second goes into compiling its scripts. A window that has had the page
-before has them compiled, and opens it in a third of the time; what a visitor could have left
-behind is cleared before the next. Read-only tests leave nothing behind, so they share a window with
-the page open; other tests in between get another window.
+Compiling the page's scripts takes most of its first second. A window that has shown the page before
+has compiled them already and opens it in a third of the time, so windows are reused. Everything
+that a visitor may have left behind is cleared first. Read-only tests leave nothing behind, so they
+share a window in which the page stays open; other tests get another window.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ PATIENCE = 60_000  # milliseconds: a machine may be busy
 
 
 class Windows:
-    """The windows of one browser; two used at once have separate profiles.
+    """The windows of one browser.
 
-    Else all are of the browser's own profile, whose scripts are compiled already.
+    Two windows in use at the same time have separate profiles. All others belong to the browser's
+    own profile, which has compiled the scripts already.
     """
 
     def __init__(self, browser: Browser) -> None:
@@ -34,7 +35,7 @@ class Windows:
 
     @contextmanager
     def visitor(self, url: str, motion: str = "reduce") -> Iterator[Visit]:
-        """A visitor with a window as good as new, which is the next one's afterwards."""
+        """Yield a visitor with a window as good as new, which is then free for the next visitor."""
         page = self._next(looks=False)
         visitor = Visit(page, url)
         visitor.prefer(motion)
@@ -47,7 +48,7 @@ class Windows:
 
     @contextmanager
     def looker(self, url: str) -> Iterator[Looker]:
-        """A visitor for read-only tests. Anything changed nevertheless is reset."""
+        """Yield a visitor for read-only tests; whatever a test changes nevertheless is reset."""
         page = self._next(looks=True)
         before = self.left.pop(page, None)
         looker = Looker(page, url, before.opened if before else "")
@@ -63,7 +64,7 @@ class Windows:
             self._free(page)
 
     def _next(self, looks: bool) -> Page:
-        """A free window of the default size; for read-only tests, one with the page open."""
+        """Return a free window of the default size; for read-only tests, one with the page open."""
         alone = not self.used
         fit = [page for page in self.free if (page.context == self.own) == alone]
         empty = [page for page in fit if page not in self.left]
@@ -77,12 +78,12 @@ class Windows:
         return page
 
     def _free(self, page: Page) -> None:
-        """Mark it as free."""
+        """Mark a window as free."""
         self.used.remove(page)
         self.free.append(page)
 
     def _window(self, alone: bool) -> Page:
-        """A new window, in a separate profile if another one is in use."""
+        """Return a new window, in a separate profile if another window is in use."""
         if alone:
             return self.own.new_page()
         context = self.browser.new_context(viewport=SIZE)
@@ -90,7 +91,7 @@ class Windows:
         return context.new_page()
 
     def close(self) -> None:
-        """Close them all but those of the browser's own profile, which are swept."""
+        """Close all windows except those of the browser's own profile, which are cleared."""
         for page in self.free:
             if page.context != self.own:
                 page.context.close()

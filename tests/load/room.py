@@ -1,11 +1,12 @@
-"""A full room: many visitors at once on this machine's own app, and what each of them waited for.
+"""Simulate many visitors at once and print how long each of them waited.
 
-`PYTHONPATH=. python tests/load/room.py` starts the app on loopback, lets 40 visitors load, step,
-run, stop, leave and come back for ten minutes, and prints what they saw beside what was meant. One
-run in five is the one that the whole class is asked to make; every other has a seed of its own.
-Bounded: by --visitors, --seconds, and an end that waits no longer than PATIENCE. They make the
-calls that browsers make, without browsers, which would need the machine for themselves. Times are
-this machine's; other work on it shows.
+`PYTHONPATH=. python tests/load/room.py` starts the app on loopback. For ten minutes, 40 visitors
+load the page, run, stop, leave and come back. The script then prints their waiting times beside the
+intended ones. One run in five is the same for the whole class; every other run has its own seed.
+
+The duration is bounded by --visitors, --seconds, and PATIENCE at the end. Visitors send the
+requests that browsers send, without browsers, which would need the whole machine. The times are
+those of this machine, and other work on it affects them.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ LINKED = re.compile(r'(?:href|src)="(?:\./)?([^"#]+\.(?:js|css)[^"]*)"')
 
 @dataclass
 class Seen:
-    """What the visitors saw. place, first: seconds from the click to a place, to a first round."""
+    """What the visitors saw.
+
+    place, first: seconds from the click to the first queue position, and to the first round.
+    """
 
     pages: list[float] = field(default_factory=list)
     place: list[float] = field(default_factory=list)
@@ -55,19 +59,19 @@ class Seen:
 
 @dataclass
 class Server:
-    """The app's process, as the system sees it."""
+    """The app's process as the operating system sees it."""
 
     pid: int
     address: str
 
     @property
     def memory(self) -> float:
-        """Megabytes that it holds."""
+        """Megabytes of memory that the process holds."""
         return self._status("VmRSS") / 1024
 
     @property
     def threads(self) -> int:
-        """How many it has."""
+        """How many threads the process has."""
         return self._status("Threads")
 
     def _status(self, name: str) -> int:
@@ -77,7 +81,7 @@ class Server:
 
 @asynccontextmanager
 async def served() -> AsyncIterator[Server]:
-    """The app, up, its first run behind it."""
+    """Run the app; yield it after a first run."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -105,7 +109,7 @@ async def served() -> AsyncIterator[Server]:
 
 
 class Visitor:
-    """One who opens the page; a new session each time."""
+    """A visitor who opens the page; each has a new session."""
 
     def __init__(self, server: Server, random: Random, seen: Seen) -> None:
         self.server, self.random, self.seen = server, random, seen
@@ -121,7 +125,7 @@ class Visitor:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close the page: whatever is open ends, which is how a server hears of it."""
+        """Close the page, and with it every open stream, so that the server notices."""
         if self.beating is not None:
             self.beating.cancel()
             with suppress(asyncio.CancelledError):
@@ -129,7 +133,7 @@ class Visitor:
         await self.http.aclose()
 
     async def load(self) -> None:
-        """The page with its scripts, and the recorded run that plays first."""
+        """Load the page with its scripts and the recorded run that plays first."""
         start = time.perf_counter()
         page = (await self.http.get("/")).raise_for_status().text
         found = dict.fromkeys(LINKED.findall(page))
@@ -141,14 +145,14 @@ class Visitor:
         self.beating = asyncio.create_task(self._beat())
 
     async def _beat(self) -> None:
-        """What the page keeps open as long as it is."""
+        """Keep the connection open that the page keeps open."""
         with suppress(httpx.HTTPError):
             async with self.http.stream("GET", f"{API}/heartbeat/{self.session}") as beat:
                 async for _ in beat.aiter_bytes():
                     pass
 
     async def run(self, drafter: str, leaves: bool, stops: bool) -> str:
-        """A live run; how it ended for this visitor."""
+        """Start a live run; return how it ended for this visitor."""
         self.number += 1
         wish = self._wish(drafter)
         start = time.perf_counter()
@@ -185,7 +189,7 @@ class Visitor:
         self.seen.in_time.append(soon)
 
     async def _press(self, button: str, wish: str) -> AsyncIterator[set[str]]:
-        """The lines of the job that a button starts: the kinds so far, a state by its own name."""
+        """Press a button; yield the kinds of the job's lines so far, states by their own name."""
         await self._post(
             "/queue/join", self._call(button, json.dumps([self.page, self.number, wish]))
         )
@@ -202,7 +206,7 @@ class Visitor:
         await self._started()
 
     async def _started(self) -> None:
-        """The end of the event, which its page hears, too."""
+        """Wait for the end of the event, which the page waits for too."""
         where = {"session_hash": self.session}
         async with self.http.stream("GET", f"{API}/queue/data", params=where) as messages:
             async for line in messages.aiter_lines():
@@ -229,7 +233,7 @@ def _kind(line: str) -> str:
 
 
 async def visits(server: Server, place: int, until: float, seen: Seen) -> None:
-    """One seat of the room: visitor after visitor until the end."""
+    """Send one visitor after another until the end."""
     random = Random(place)
     await asyncio.sleep(random.uniform(0, 20))
     while time.monotonic() < until:
@@ -248,7 +252,7 @@ async def visits(server: Server, place: int, until: float, seen: Seen) -> None:
 
 
 async def room(visitors: int, seconds: float) -> dict[str, Any]:
-    """Fill it; what came of it."""
+    """Run all visitors; return the results."""
     async with served() as server:
         seen, until = Seen(), time.monotonic() + seconds
         before = (server.memory, server.threads)
@@ -261,7 +265,7 @@ async def room(visitors: int, seconds: float) -> dict[str, Any]:
 
 
 async def watched(server: Server, seconds: float) -> list[float]:
-    """Megabytes, every tenth of the time."""
+    """Measure the server's memory at ten moments."""
     found = []
     for _ in range(10):
         await asyncio.sleep(seconds / 10)
@@ -277,7 +281,7 @@ def told(
     before: tuple[float, int],
     after: tuple[float, int],
 ) -> dict[str, Any]:
-    """The figures."""
+    """Print the results."""
     share = sum(seen.in_time) / len(seen.in_time) if seen.in_time else 0.0
     return {
         "visitors": visitors,
@@ -305,7 +309,7 @@ def _spread(values: list[float]) -> list[float]:
 
 
 def main() -> int:
-    """Run it and print; 1 where a run was lost, or something went wrong."""
+    """Run and print; return 1 if a run was lost or something failed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -1,10 +1,10 @@
-"""How torch's threads had better wait: decoding on an idle machine and beside a busy process.
+"""Compare how torch's threads wait, on an idle machine and beside a busy process.
 
-`PYTHONPATH=. python tests/load/waiting.py` runs the house models in fresh processes, with one
-thread or as many as there are cores, and with threads that wait actively (as OpenMP's do unless
-told otherwise), for so many rounds of an empty loop, or asleep; all in turns, alone and beside a
-process that uses one core. It prints tokens a second as ratios to what is usual on an idle machine.
-Measure alone, or the ratios are of nothing.
+`PYTHONPATH=. python tests/load/waiting.py` runs the house models in new processes, with one thread
+or as many as there are cores. The threads wait actively (OpenMP's default), for a number of rounds
+of an empty loop, or asleep. All variants take turns, alone and beside a process that uses one core.
+The script prints tokens per second relative to active waiting on an idle machine. Run it on an idle
+machine; otherwise the ratios are meaningless.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ BUSY = "while True: sum(range(100_000))"
 
 
 def speeds(way: dict[str, str]) -> tuple[float, float]:
-    """Tokens a second, plainly and with EAGLE-3, in a process of its own."""
+    """Return tokens per second of plain decoding and of EAGLE-3, measured in a new process."""
     command = [sys.executable, "-c", DECODING]
     told = subprocess.run(command, env=os.environ | way, capture_output=True, text=True, check=True)
     plainly, drafted = map(float, told.stdout.split())

@@ -1,6 +1,6 @@
-"""Our own drafters, doing what vLLM does otherwise: so that why guesses differ is shown, not said.
+"""Make our drafters compute as vLLM does where it differs, to show why guesses differ.
 
-Rule: nothing of this is ever used to draft; it ends with the comparison.
+This is used in the comparison only, never for drafting.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Copies of the target and of MTP's module, changed until vLLM can use them.
+"""Copies of the target and of the MTP module, changed so that vLLM can use them.
 
-Rule: the same function of the same weights; nothing is learned anew.
+They compute the same function with the same weights; nothing is trained.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A separate environment for vLLM, which needs other versions than the app.
 
-Rule: nothing is installed anywhere but in the folder that was named.
+Nothing is installed outside the given folder.
 """
 
 from __future__ import annotations

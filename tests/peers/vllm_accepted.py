@@ -1,12 +1,13 @@
-"""Compares the guesses that vLLM keeps with those that we keep: same target, drafters, prompts.
+"""Compare the guesses that vLLM accepts with those that specviz accepts.
 
-Usage: python tests/peers/vllm_accepted.py ENVIRONMENT [--drafters a,b] [--out FILE]. ENVIRONMENT
-is a folder; vLLM for CPUs is installed there where it is not yet (3 GB). Writes
-assets/models/peers.json, which the card beside it shows and tests/test_peers.py reads; of a few
-drafters, their rows alone.
+Usage: python tests/peers/vllm_accepted.py ENVIRONMENT [--drafters a,b] [--out FILE]. ENVIRONMENT is
+a folder; vLLM for CPUs is installed there if it is missing (3 GB). The script writes
+assets/models/peers.json, which the model card shows and tests/test_peers.py reads; with --drafters
+it updates only their rows.
 
-Both sides decode every prompt that ships at temperature 0 in float32 with a chain of guesses. What
-is compared: the text, and how many guesses each round kept.
+Both programs use the same target and drafters and decode every shipped prompt at temperature 0 in
+float32 with a chain of guesses. The script compares the texts and the number of accepted guesses in
+each round.
 """
 
 from __future__ import annotations

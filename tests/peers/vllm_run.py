@@ -1,7 +1,7 @@
 """Run one drafter over some prompts in vLLM's own environment and print every round.
 
-Rule: nothing of specviz is imported here: what it says is vLLM's own. The job comes as JSON on
-standard input (see `peers.py`); the answer goes to the file named as the one argument.
+Nothing of specviz is imported here, so the results are vLLM's own. The job comes as JSON on
+standard input (see `peers.py`); the answer goes to the file given as the only argument.
 """
 
 from __future__ import annotations

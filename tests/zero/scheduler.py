@@ -18,7 +18,10 @@ GRANT = {"idle": True, "nvidiaIndex": 0, "nvidiaUUID": "GPU-pretended", "allowTo
 
 
 class Asked(NamedTuple):
-    """One request. path: without its query. values: of the query."""
+    """One request.
+
+    path: without its query. values: the values of its query.
+    """
 
     path: str
     values: dict[str, str]

@@ -1,9 +1,9 @@
-"""The app as a ZeroGPU Space starts it, under the real package `spaces`, without a GPU.
+"""The app as a ZeroGPU Space starts it, with the real package `spaces`, but without a GPU.
 
-Usage: serve.py PORT, with the variables of such a Space set (see test_zero.py). What is real: the
-package's own CUDA emulation in this process, its packing of the weights, its fork, its queues.
-What is pretended: the CUDA version of torch, and in the forked process the device (`pretend.py`),
-onto which the packed weights are read from their file.
+Usage: serve.py PORT, with the variables of such a Space set (see test_zero.py). Real: the package's
+own CUDA emulation in this process, its packing of the weights, its fork and its queues. Simulated:
+the CUDA version of torch, and in the forked process the device (`pretend.py`), onto which the
+packed weights are read from their file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ lend = spaces.GPU
 
 
 def with_pretended_gpu(duration: Any) -> Callable[[Any], Any]:
-    """`spaces.GPU` for a process that has no GPU."""
+    """Replace `spaces.GPU` in a process that has no GPU."""
 
     def decorated(task: Callable[..., Iterator[str]]) -> Any:
         @wraps(task)
@@ -48,7 +48,7 @@ def with_pretended_gpu(duration: Any) -> Callable[[Any], Any]:
 
 
 def move(callback: Any = None) -> None:
-    """Every tensor that was packed, from its file onto the pretended device."""
+    """Copy every packed tensor from its file onto the simulated device."""
     for pack in patching.tensor_packs:
         rows = [row for batch in pack.batches for row in batch] + pack.big_tensors
         with Path(pack.path()).open("rb") as file:

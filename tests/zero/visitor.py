@@ -1,4 +1,4 @@
-"""A visitor of the page without a browser, who makes the calls that a browser makes."""
+"""A visitor of the page without a browser, who sends the requests that a browser sends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Visitor:
         self._http.close()
 
     def press(self, button: str, wish: str) -> Iterator[str]:
-        """The lines of the job that a button starts, as they come. button: its id on the page."""
+        """Yield the lines of the job that the button with this id starts, as they arrive."""
         self.job += 1
         name = json.dumps([PAGE, self.job, wish])
         self._post("/queue/join", self._call(button, (name,)))
@@ -50,7 +50,7 @@ class Visitor:
         self._http.post(where).raise_for_status()
 
     def question(self, section: str, question: dict[str, Any]) -> dict[str, Any]:
-        """What a section answers to a question."""
+        """Return a section's answer to a request."""
         answer: dict[str, Any] = self._post(f"/sv/ask/{section}", question)
         return answer
 

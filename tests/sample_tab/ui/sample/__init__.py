@@ -1,6 +1,6 @@
-"""A sample tab, from outside the package: the tokens that a pass yields in the mean, for α and γ.
+"""A sample tab from outside the package: expected tokens of a pass for α and γ.
 
-This folder and a row of `specviz/ui/tabs.py` are all of it.
+This folder and a row of `specviz/ui/tabs.py` are the complete tab.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from specviz.ui.questions import BadRequest
 
 
 class Config(TypedDict):
-    """What the section starts with."""
+    """The initial values of the section."""
 
     alpha: float
     gamma: int
 
 
 class Answer(TypedDict):
-    """Of one question. tokens: by draft length, from 1 to γ."""
+    """The answer to one request. tokens: expected tokens by draft length, from 1 to γ."""
 
     sentence: str
     tokens: list[float]
