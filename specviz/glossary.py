@@ -40,7 +40,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "tokens.",
     "pass": "The target reads one or more tokens and computes, for each, what may follow it.",
     "distribution": "For every token, the probability that it comes next. They sum to 1.",
-    "house": "House: the target model that ships with the page, a small one. It was trained on "
+    "house": "The small target model that ships with the page. It was trained on "
     f"{TRAINED_ON}, and knows nothing else.",
     "p": "The probability that the target gives a token, after temperature, top-k and top-p.",
     "q": "The probability with which the drafter sampled a token.",
@@ -48,23 +48,24 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "acceptance.",
     "threshold": "A guess is accepted if its coin is below this number. The standard rule divides "
     "the target's probability by the drafter's: p ÷ q, or 1 where p is at least q; in short "
-    "min(1, p ÷ q). A guess that was not sampled has no q, so the number is p itself. A rule that "
-    "computes it in another way says so in its sentence.",
+    "min(1, p ÷ q). A guess that was not sampled has no q, so the number is p itself. If a rule "
+    "computes it in another way, the sentence of the verdict says how.",
     "confidence": "The drafter's own probability for a guess that it did not sample, but took from "
-    "the top of its list. Checking does not use it.",
+    "the top of its list. The rule does not use it.",
     "residual": "The part of p that exceeds q, max(p − q, 0), scaled to sum to 1. After a "
-    "rejection the replacement is sampled from it.",
+    "rejection the replacement is sampled from it. For a guess that was not sampled, the residual "
+    "is p without that guess, scaled to sum to 1.",
     "remainder": "After a guess is rejected, its alternatives for the same position are judged "
     "by the residual, called p′, instead of p. If guesses are sampled without replacement, q′ is q "
-    "without the guesses before.",
+    "without the rejected guesses, scaled to sum to 1.",
     "tv": "How different two distributions are: half the sum of |p − q| over all tokens. 0 if they "
     "are the same, 1 if no token has probability in both.",
     "gamma": "How many tokens the drafter guesses in a row.",
     "alpha": "The probability that one of the guesses for a position is accepted, averaged over "
     "judged positions. For one sampled guess it is the sum of min(p, q) over all tokens.",
     "coin": "A random number in [0, 1), fixed by the seed. A guess is accepted if its coin is "
-    "below its probability of acceptance. A replacement or bonus has a coin of its own: it is the "
-    "token in whose interval that coin falls. At temperature 0 none is needed.",
+    "below its probability of acceptance. A replacement or bonus has a coin of its own: the "
+    "token in whose interval this coin falls is selected. At temperature 0 no coin is needed.",
     "round": "One draft and one target pass. It adds every accepted guess and one token more.",
     "draft tree": "The guesses of a round. Each is to the right of the token that it would "
     "follow; guesses one above the other are alternatives (siblings) for the same "

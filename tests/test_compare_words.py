@@ -32,7 +32,7 @@ from specviz.frames.numbers import format_bytes
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Committed, Finished, Guess, Judged, Proposed, Scored
 from specviz.trace.file import Trace
-from specviz.trace.metrics import MAX_SPREAD, explain_noise, run_spread
+from specviz.trace.metrics import MAX_SPREAD, VERDICT, explain_noise, run_spread
 from specviz.ui.step.lines import RunLines
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -381,12 +381,12 @@ def test_speedup_without_a_saved_pass_is_reported_as_noise():
     """Each of 40 passes for 40 tokens takes half as long as a plain pass: this is noise."""
     trace = drafted_run((0,) * 39, draft=0.001, target=0.5, prompt=0.5)
     one, first, line, step = verdicts(trace, alike(40))
-    assert one == f"Too noisy here; measure again: {explain_noise(trace, alike(40).baseline)}."
-    assert "2.00 times as fast" in one
-    assert first.endswith("Too noisy here; measure again: no measured speed is plausible.")
+    assert one == f"{VERDICT}: {explain_noise(trace, alike(40).baseline)}."
+    assert "a speed-up of 2.00" in one
+    assert first.endswith(f"{VERDICT}: no measured speed is plausible.")
     assert "exactly: it 1.00. " in first
     assert line == ""
-    assert step.endswith("s. Too noisy here; measure again")
+    assert step.endswith(f"s. {VERDICT}")
 
 
 def test_verification_faster_than_a_plain_pass_is_reported_as_noise():
@@ -424,8 +424,8 @@ def test_uneven_pass_times_are_reported_as_noise(where):
         seconds = [2.0 if place % 3 == 0 else 1.0 for place in range(25)]
         plain = Trace(HEADER, [Finished("limit", 0.0), replace(plain.baseline, seconds=seconds)])
     found = verdicts(trace, plain)
-    assert "Too noisy here; measure again: passes of the same size differ in time" in found[0]
-    assert "Too noisy here; measure again" in found[3]
+    assert f"{VERDICT}: passes of the same size differ in time" in found[0]
+    assert VERDICT in found[3]
 
 
 def test_headline_names_noisy_lanes_without_ranking_them():
@@ -434,7 +434,7 @@ def test_headline_names_noisy_lanes_without_ranking_them():
     assert headline(found) == (
         "Ranked by tokens per target pass, which are counted exactly: a 2.20, b 1.00. "
         "a is the fastest here, 1.57 times as fast as plain decoding. "
-        "Too noisy here; measure again: b."
+        f"{VERDICT}: b."
     )
 
 
@@ -474,15 +474,13 @@ def race_lane(mine):
 
 def test_contradictory_runs_are_reported_as_noise():
     found = in_turns([7.0, 6.0, 12.0])
-    why = "it was 0.92 times as fast in one run, 1.83 times in another"
-    assert plain_text(speed_sentence(found[0])) == f"Too noisy here; measure again: {why}."
+    why = "the speed-up was 0.92 in one run and 1.83 in another"
+    assert plain_text(speed_sentence(found[0])) == f"{VERDICT}: {why}."
     assert headline(found) == (
         "Ranked by tokens per target pass, which are counted exactly: it 2.20. "
-        "Too noisy here; measure again: no measured speed is plausible."
+        f"{VERDICT}: no measured speed is plausible."
     )
-    assert caution(found) == (
-        f"Too noisy here; measure again when this machine is idle. it: {why}."
-    )
+    assert caution(found) == f"{VERDICT} when this machine is idle. it: {why}."
     assert in_turns([7.0, 6.0, 10.4])[0].noise is None, "no gain is not slower"
 
 
@@ -497,9 +495,7 @@ def test_runs_of_very_different_duration_cause_a_warning():
 def test_noise_warning_names_the_lane_and_the_reason():
     rough = drafted_run((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
     found = [*lanes({"a": drafted_run(KEPT), "b": rough}).values()]
-    assert caution(found) == (
-        f"Too noisy here; measure again when this machine is idle. b: {found[1].noise}."
-    )
+    assert caution(found) == f"{VERDICT} when this machine is idle. b: {found[1].noise}."
 
 
 @pytest.mark.parametrize("path", [*RUNS, *RACES], ids=lambda path: path.stem)

@@ -416,7 +416,7 @@ def test_captions_explain_guesses_from_counts_and_from_the_pool():
     first, second, *_ = guesses(scene)
     earlier = "The last 2 tokens of the text appeared 4 times before, 3 times followed by "
     assert sentence(scene, 1) == f"{earlier}{first}."
-    assert sentence(scene, 2).endswith(f" 3 times followed by {second} at position +2.")
+    assert sentence(scene, 2).endswith(f" 3 times followed by {second}: the guess for position +2.")
     pool = {"pool": 1, "window": [], "ngrams": [[1, 2]], "rows_verified": 1, "rows_window": 0}
     pool["form"] = "lookahead"
     scene = scene_with(pool, lambda *_: {"ngram": 0, "round": 1, "column": 0})

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 from made import Recipe, made
 
-from specviz.figures.charts import add_figures, guesses_figure
+from specviz.figures.charts import add_figures, distribution_figure, guesses_figure
 from specviz.figures.layout import COLUMNS, ROWS, window_layout, window_start
 from specviz.figures.marks import GLYPHS, LEAST_WIDTH, MARK_WIDTH, MARKS, STATES, state_rules
 from specviz.figures.plot import TRACE_DEFAULTS, cut, escaped, width
@@ -61,6 +61,18 @@ def test_equal_guesses_are_labelled_with_the_token_they_follow():
     data = guesses_figure({"rows": rows, "scored": True})["data"]
     assert [text.strip() for text in data["21-after"]["text"]] == ["after she", "after he"]
     assert data["20-words"]["y"] == [9, 41, 80]
+
+
+def test_figure_says_in_words_what_it_shows():
+    rows = [
+        {"w": ["was"], "at": 2, "p": 0.2, "q": 0.3, "after": ["she"]},
+        {"w": ["cat"], "at": 3, "score": 0.25},
+    ]
+    said = guesses_figure({"rows": rows, "scored": True})["alt"]
+    assert said == "+2 was after she: p 0.20, q 0.30; +3 cat: confidence 0.25"
+    rows = [{"w": ["cat"], "p": 0.75, "hit": True}, {"rest": 1200, "p": 0.25}]
+    said = distribution_figure({"rows": rows})["alt"]
+    assert said == "cat: p 0.75, sampled; 1,200 others: p 0.25"
 
 
 @pytest.mark.slow

@@ -1,19 +1,27 @@
-"""Lessons: every number is read from a run, and every claim about it is checked."""
+"""Lessons: every number is read from a run, every claim about it is checked, and translations have
+the same numbers and steps.
+"""
 
 from __future__ import annotations
 
+import copy
 import re
 
 import pytest
 
 from specviz.frames.frame import frame_at
 from specviz.frames.scene import Scene
+from specviz.texts.languages import ENGLISH, check_language, languages
 from specviz.ui.learn import answer, lessons
 from specviz.ui.learn.lessons import BadLesson, inline, lesson, titles
 from specviz.ui.learn.values import Values, find_frame
 from specviz.ui.step import recorded
+from specviz.ui.step.tour import STOPS
 
 NAMES = [title["id"] for title in titles()]
+TRANSLATED = sorted(
+    (file.parent.name, file.stem) for file in lessons.FOLDER.glob("*/*.md")
+)  # language and lesson
 # A number of a run, such as 0.75, 3.3 ms or 12%. Papers' sections and temperatures are not.
 NUMBER = re.compile(r"(?<![\d./\w])\d+\.\d+|\d+ ?%|\d ms")
 ALLOWED = {"1.15.1", "3.8", "0.7", "A.1"}
@@ -56,7 +64,7 @@ def test_every_lesson_has_a_prediction_an_exercise_and_sources(name):
     assert found["sources"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *map("/".join, TRANSLATED)])
 def test_lessons_take_every_number_of_a_run_from_its_trace(name):
     text = (lessons.FOLDER / f"{name}.md").read_text()
     text = re.sub(r"\{\{.*?\}\}|\(https://\S+\)|holds = .*", "", text)
@@ -150,3 +158,165 @@ def test_exact_values_of_a_preset_equal_known_values():
     assert values["overlap"]("example") == "0.65"
     assert values["bound"]("example") == "4"
     assert values["darts"]("example") == "0.25"
+
+
+# Translations.
+
+ENGLISH_STEPS = """## A
+```toml
+at = "1 judge-5"
+look = ".sv-panel"
+try = "drag the coin."
+[predict]
+ask = "Is {{ u }} below it?"
+options = ["Yes", "No, {{ threshold }}"]
+answer = 1
+why = "See [here](https://example.org)."
+```
+{{ token }} has {{ p }}.
+
+## B
+
+The end.
+"""
+GERMAN = """+++
+title = "T (de)"
+question = "F"
++++
+
+## A (de)
+```toml
+of = "A"
+try = "Ziehe die Münze."
+[predict]
+ask = "Liegt {{ u }} darunter?"
+options = ["Ja", "Nein, {{ threshold }}"]
+why = "Siehe [hier](https://example.org)."
+```
+{{ p }} hat {{ token }}.
+
+## B (de)
+```toml
+of = "B"
+```
+
+Das Ende.
+"""
+
+
+@pytest.fixture
+def german(write, tmp_path):
+    """Write an English lesson and its German translation, and return the translated lesson."""
+    write(ENGLISH_STEPS)
+    (tmp_path / "de").mkdir()
+    return lambda text: ((tmp_path / "de/own.md").write_text(text), lesson("own", "de"))[1]
+
+
+def numbers(paragraphs):
+    """The numbers and tokens of paragraphs, in any order."""
+    parts = [part for paragraph in paragraphs for part in paragraph if not isinstance(part, str)]
+    return sorted(str(part) for part in parts if "n" in part or "w" in part)
+
+
+def test_translation_has_its_own_texts_and_the_english_structure(german):
+    found = german(GERMAN)
+    assert (found["lang"], found["title"], found["languages"]) == ("de", "T (de)", ["en", "de"])
+    first, second = found["steps"]
+    assert (first["title"], second["title"]) == ("A (de)", "B (de)")
+    assert (first["look"], first["place"]["step"]) == (".sv-panel", "judge-5")
+    assert first["attempt"] == ["Ziehe die Münze."]
+    assert first["predict"]["answer"] == 1
+    assert first["predict"]["options"][0] == ["Ja"]
+    assert numbers(first["text"]) == numbers(lesson("own")["steps"][0]["text"])
+    assert lesson("own")["title"] == "T"
+
+
+@pytest.mark.parametrize(
+    ("text", "instead", "message"),
+    [
+        (GERMAN[GERMAN.index("## B") :], "", "these steps are missing: B"),
+        ('of = "B"', 'of = "C"', "these steps are missing: B"),
+        ("## B (de)", '## B 0\n```toml\nof = "B"\n```\n\n## B (de)', "its steps are not those"),
+        ("{{ p }} hat", "Hat", "the step 'A' lacks {{ p }}"),
+        ("{{ p }} hat", "{{ q }} hat {{ p }}", "the step 'A' has {{ q }}"),
+        ("Liegt {{ u }}", "Liegt u", "ask in the question of the step 'A' lacks {{ u }}"),
+        ("(https://example.org)", "(https://example.com)", "lacks ](https://example.org)"),
+        ('"Ja", ', "", "options in the question of the step 'A' is not as many texts"),
+        ('why = "Siehe', 'wy = "Siehe', "the question of the step 'A' lacks why"),
+        ('of = "A"', 'of = "A"\nlook = ".sv-dock"', "the step 'A' has look, which is no text"),
+        ('[predict]', '[predict]\nanswer = 0', "the question of the step 'A' has answer"),
+        ('try = "Ziehe die Münze."', "", "the step 'A' lacks try"),
+        ('question = "F"', 'question = "F"\nminutes = 3', "the front matter has minutes"),
+        ('question = "F"', "", "the front matter lacks question"),
+    ],
+)  # fmt: skip
+def test_translation_that_disagrees_with_the_english_lesson_is_an_error(
+    german, text, instead, message
+):
+    assert text in GERMAN
+    with pytest.raises(BadLesson, match=rf"de/own: .*{re.escape(message)}"):
+        german(GERMAN.replace(text, instead))
+
+
+def test_translation_without_the_question_of_the_english_step_is_an_error(german):
+    start, end = GERMAN.index("[predict]"), GERMAN.index("```\n{{ p }}")
+    with pytest.raises(BadLesson, match="has no such question as the English step"):
+        german(GERMAN[:start] + GERMAN[end:])
+
+
+def test_every_translation_is_of_a_lesson_and_in_a_known_language():
+    assert {("de", "05-accept-with-p-over-q"), ("de", "06-the-residual")} <= {*TRANSLATED}
+    assert {lang for lang, _ in TRANSLATED} <= {*languages()} - {ENGLISH}
+    assert {name for _, name in TRANSLATED} <= {*NAMES}
+
+
+@pytest.mark.parametrize(("lang", "name"), TRANSLATED)
+def test_translation_shows_the_numbers_of_the_english_lesson(lang, name):
+    english, other = lesson(name), lesson(name, lang)
+    assert other["lang"] == lang
+    assert other["title"] != english["title"]
+    for ours, theirs in zip(other["steps"], english["steps"], strict=True):
+        assert ours["text"] != theirs["text"]
+        assert set(numbers(ours["text"])) == set(numbers(theirs["text"]))
+        for key in ("tab", "look", "place", "sandbox", "rounds"):
+            assert ours.get(key) == theirs.get(key)
+
+
+def test_lesson_that_is_not_translated_is_answered_in_english():
+    assert answer({"lesson": NAMES[3], "lang": "de"})["lang"] == ENGLISH
+    assert [each["lang"] for each in titles("de")][3:5] == [ENGLISH, "de"]
+
+
+@pytest.mark.parametrize("lang", ["fr", "../de", "", None, ["de"], 5])
+def test_unknown_language_is_answered_in_english(lang):
+    assert answer({"lesson": NAMES[4], "lang": lang})["lang"] == ENGLISH
+
+
+def test_every_catalogue_has_the_texts_of_all_stops_of_the_tour():
+    for language in languages().values():
+        assert list(language["tour"]) == [stop["place"] for stop in STOPS]
+
+
+def test_only_english_needs_no_note_about_who_has_checked_it():
+    for code, language in languages().items():
+        notes = language["note"], language["english_note"]
+        assert all(notes) if code != ENGLISH else notes == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda it: it["tour"].pop("guess"), "missing: tour.guess.say, tour.guess.title"),
+        (lambda it: it["words"].pop("next"), "missing: words.next"),
+        (lambda it: it["words"].update(nxt="Weiter"), "unknown: words.nxt"),
+        (lambda it: it["words"].update(at="{at}"), "words.at has other placeholders"),
+        (lambda it: it["words"].update(article="Der Artikel"), "words.article has other"),
+        (lambda it: it["words"].update(next=1), "words.next is not a text"),
+    ],
+)
+def test_catalogue_that_disagrees_with_the_english_one_is_refused(change, message):
+    language = copy.deepcopy(languages()["de"])
+    check_language(language, languages()[ENGLISH])
+    change(language)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_language(language, languages()[ENGLISH])

@@ -91,7 +91,7 @@ def test_every_rule_has_a_result_and_a_reason():
         ({"p": [0.5, 0.6, 0.1, 0.1, 0.1]}, "sum to 1.4"),
         ({"p": [0.5, -0.1, 0.2, 0.2, 0.2]}, "from 0 to 1"),
         ({"p": [True, 0, 0, 0, 0]}, "from 0 to 1"),
-        ({"p": [0.5, 0.5]}, "for the same words"),
+        ({"p": [0.5, 0.5]}, "for the same tokens"),
         ({"p": "abc"}, "2 to 6"),
         ({"drawn": "by magic"}, "one of these ways"),
         ({"candidates": 4}, "1 to 3"),

@@ -1,7 +1,7 @@
 """Bar charts: p and q of every guess, and the distribution that a last token is sampled from.
 
 The horizontal axis is a probability; its margins have fixed widths, so a chart may be drawn
-narrower than WIDTH. The vertical axis is in pixels.
+narrower than WIDTH. The vertical axis is in pixels. `alt` says in words what a chart shows.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def guesses_figure(panel: Mapping[str, Any]) -> Figure:
         ]
         data[f"1{order}-{name}"] = bars(found, 10, fill, edge)
         data[f"3{order}-{name}"] = _numbers(found, ink)
-    return {"data": data, "layout": _layout(len(shown) * GUESS_HEIGHT)}
+    alt = "; ".join(f"{_spoken_guess(row)}: {_spoken_numbers(row)}" for row in shown)
+    return {"data": data, "layout": _layout(len(shown) * GUESS_HEIGHT), "alt": alt}
 
 
 def distribution_figure(panel: Mapping[str, Any]) -> Figure:
@@ -104,7 +105,8 @@ def distribution_figure(panel: Mapping[str, Any]) -> Figure:
         "20-words": _labels([_token(row) for row in rows], TOKEN_HEIGHT),
         "30-numbers": _numbers(reach, "--p-ink", [format_nonzero(row["p"]) for row in rows]),
     }
-    return {"data": data, "layout": _layout(len(rows) * TOKEN_HEIGHT)}
+    alt = "; ".join(_spoken_token(row) for row in rows)
+    return {"data": data, "layout": _layout(len(rows) * TOKEN_HEIGHT), "alt": alt}
 
 
 def bars(pairs: Sequence[tuple[float, float]], thick: float, fill: str, edge: str) -> Trace:
@@ -125,6 +127,24 @@ def bars(pairs: Sequence[tuple[float, float]], thick: float, fill: str, edge: st
         "marker": {"color": fill, "line": {"color": edge, "width": 1}},
         "hoverinfo": "skip",
     }
+
+
+SPOKEN: Final = {"p": "p", "q": "q", "soft": "p at temperature 1", "score": "confidence"}
+
+
+def _spoken_guess(row: Row) -> str:
+    after = f" after {flat(row['after'])}" if "after" in row else ""
+    return f"+{row['at']} {flat(row['w'])}{after}"
+
+
+def _spoken_numbers(row: Row) -> str:
+    known = [f"{name} {format_nonzero(row[key])}" for key, name in SPOKEN.items() if key in row]
+    return ", ".join(known) or "no probability"
+
+
+def _spoken_token(row: Row) -> str:
+    name = f"{row['rest']:,} others" if "rest" in row else flat(row["w"])
+    return f"{name}: {_spoken_numbers(row)}{', sampled' if row.get('hit') else ''}"
 
 
 def _guess(row: Row) -> tuple[str, str]:

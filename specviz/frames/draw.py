@@ -114,7 +114,7 @@ def _residual(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[
         q="q′" if scene.uses_q_remainder(last) else "q",
     )
     mass = round_for_text(last.rows.residual, residual_text(scene, last, drew))
-    return source, [number(mass, "residual")]
+    return source, _in_total(mass)
 
 
 def _without_rejected(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[Part]]:
@@ -126,7 +126,11 @@ def _without_rejected(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part
     if len(rejected) > 1:
         return source, _product_of_shares(shares)
     text = residual_text(scene, last, drew) if last.rows.share == 1.0 else ""
-    return source, [number(round_for_text(shares[0], text), "residual")]
+    return source, _in_total(round_for_text(shares[0], text))
+
+
+def _in_total(mass: str) -> list[Part]:
+    return say("step", "in_total", mass=number(mass, "residual"))
 
 
 def _product_of_shares(shares: Sequence[float]) -> list[Part]:
@@ -145,11 +149,12 @@ def _product_of_shares(shares: Sequence[float]) -> list[Part]:
     digits, form = shortest_format(multiplies)
     text = round_for_text(whole)
     if len(shares) > FEW or digits > MOST_DIGITS or text.startswith("about"):
-        return [number(text, "residual")]
+        return _in_total(text)
     factors: list[Part] = []
     for share in shares:
         factors += [" × " if factors else "", number(form(share), "residual")]
-    return [*factors, " = ", number(form(whole), "residual")]
+    product = [*factors, " = ", number(form(whole), "residual")]
+    return say("step", "rejections_leave", product=product)
 
 
 def _bonus(scene: Scene, drew: Drew, token: Part) -> list[Part]:

@@ -164,7 +164,7 @@ def _totals(trace: Trace) -> list[Part]:
         tokens=numbers["tokens"],
         passes=numbers["target_passes"],
         per_pass=f"{numbers['tokens_per_pass']:.1f}",
-        a_pass=term("per pass", "tokens per pass"),
+        tokens_per_pass=term("tokens per pass", "tokens per pass"),
         accepted="" if accepted is None else f"{accepted:.0%}",
         against=_against_plain(trace, numbers["speedup"]),
     )

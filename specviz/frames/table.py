@@ -185,7 +185,7 @@ def column_heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list
     if shared:
         named[0]["t"] = one
     if judged.rows.q is None:
-        steps: list[Head] = [{"t": "without it", "in": "rest", "term": "above"}]
+        steps: list[Head] = [{"t": "without guess", "in": "rest", "term": "above"}]
         named.append({"t": ""})
     else:
         named.append(_distribution_head("q", q))

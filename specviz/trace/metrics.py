@@ -234,7 +234,7 @@ MIN_CHECK: Final = 0.95  # in plain passes; on idle machines a pass with guesses
 MAX_SPREAD: Final = 1.25  # see `run_spread`; on idle machines it was at most 1.11
 MIN_PASSES: Final = 4  # minimum number of passes for a mean
 MIN_FOR_QUARTILES: Final = 8  # minimum number of passes for a spread
-VERDICT: Final = "Too noisy here; measure again"
+VERDICT: Final = "These times are unreliable; measure again"
 
 
 def explain_noise(trace: Trace, plain: Baseline) -> str | None:
@@ -248,7 +248,7 @@ def explain_noise(trace: Trace, plain: Baseline) -> str | None:
     tokens = len(token_ids(trace))
     ratio = speedup(tokens, summary(trace)["total_seconds"], plain)
     if ratio is not None and ratio >= 1 + EVEN and tokens <= len(rounds):
-        return f"{ratio:.2f} times as fast was measured, with no fewer passes than plain decoding"
+        return f"a speed-up of {ratio:.2f} was measured, but no pass was saved"
     check = _check(trace, rounds, plain)
     if check is not None and check < MIN_CHECK:
         return f"a checking pass took {check:.2f} plain passes, but it cannot take less than one"
@@ -267,7 +267,7 @@ def explain_disagreement(speedups: tuple[float, float] | None) -> str | None:
     low, high = speedups or (1.0, 1.0)
     if low > 1 - EVEN or high < 1 + EVEN:
         return None
-    return f"it was {low:.2f} times as fast in one run, {high:.2f} times in another"
+    return f"the speed-up was {low:.2f} in one run and {high:.2f} in another"
 
 
 def run_spread(trace: Trace) -> float | None:

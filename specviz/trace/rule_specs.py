@@ -107,7 +107,7 @@ AMONG = RuleParameter("among", 10, 1, 1000, "the guess must be one of this many 
 SINGLE = RuleParameter("single", 0.2, 0.001, 1, "a guess with at least this p always passes")
 WINDOW = RuleParameter("window", 3, 1, 16, "how many of the next guesses must pass their own test")
 LIMIT = RuleParameter("limit", 0.3, 0, 1.1, "the entropy from which a rejection may be overruled")
-TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "divisor of the summed p of the candidates")
+TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "divides the summed p of the candidates")
 
 
 def _lossless() -> tuple[RuleSpec, ...]:
@@ -168,7 +168,7 @@ def _lossy() -> tuple[RuleSpec, ...]:
         ),
         RuleSpec(
             "unverified", ALL_KINDS, False, False, False,
-            tradeoff="It accepts every guess unchecked: the text is the drafter's, except for one "
+            tradeoff="It accepts every guess untested: the text is the drafter's, except for one "
             "token of each round.",
         ),
     )  # fmt: skip

@@ -300,9 +300,13 @@ def _same_budget(
     domains: Mapping[str, Sequence[Prompt]],
     plan: MeasurementPlan,
 ) -> dict[str, Any]:
-        ValueError: If the models in `folder` are not in the catalogue, or the public questions
-            cannot be read.
-        OSError: If there is no file of public questions, or no measurements to add them to.
+    """Measure accepted lengths of drafts of equal size, without times."""
+    able = [each for each in entrants if equal_budget_settings(each.name) is not None]
+    drafters = {
+        entrant.name: _describe(target, entrant, plan.equal_budget_settings(entrant.name, 0.0))
+        for entrant in able
+    }
+    rows = untimed_rows(target, able, domains, plan.equal_budget_settings)
     return {"guesses": BUDGET, "drafters": drafters, "rows": rows}
 
 

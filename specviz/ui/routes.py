@@ -23,6 +23,7 @@ from specviz.figures.marks import Marks, given_marks
 from specviz.figures.plot import TRACE_DEFAULTS, TraceDefaults
 from specviz.glossary import GLOSSARY, TITLES
 from specviz.settings import specs
+from specviz.texts.languages import Language, languages
 
 PREFIX: Final = f"{API_PREFIX}/sv"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
@@ -91,12 +92,14 @@ class Given(Marks):
         GLOSSARY: The explanation of each term.
         TITLES: The displayed names of terms whose key differs from it.
         PLOTLY: The file name of plotly.js, which is served below PREFIX.
+        LANGUAGES: Catalogues of the lessons and the tour by code, English first.
     """
 
     GLOSSARY: dict[str, str]
     TITLES: dict[str, str]
     TRACE: TraceDefaults
     PLOTLY: str
+    LANGUAGES: dict[str, Language]
 
 
 def given(plotly: str) -> str:
@@ -108,6 +111,7 @@ def given(plotly: str) -> str:
         "TITLES": {row.name: row.label for row in rows} | dict(TITLES),
         "TRACE": TRACE_DEFAULTS,
         "PLOTLY": plotly,
+        "LANGUAGES": languages(),
     }
     return "".join(f"export const {key} = {json.dumps(value)};\n" for key, value in values.items())
 

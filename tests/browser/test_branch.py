@@ -183,9 +183,9 @@ def test_no_branch_is_offered_for_siblings_of_a_certain_acceptance(looker):
     click_guess(looker, later[0])
     assert looker.page.inner_text(".sv-verdict") == "What if?"
     said = looker.caption().replace("\n", "")
-    assert "No coin can do this: " in said
+    assert "No coin can cause this: " in said
     assert "is accepted with probability 1." in said
-    assert word.replace("␣", "") in said.split("No coin can do this: ")[1]
+    assert word.replace("␣", "") in said.split("No coin can cause this: ")[1]
     answers = looker.page.locator(".sv-say .sv-answer").all_inner_texts()
     assert answers == ["Back"], "nothing is to be run"
 

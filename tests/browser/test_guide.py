@@ -5,8 +5,10 @@ import json
 import pytest
 
 from specviz.glossary import GLOSSARY
+from specviz.texts.languages import languages
 from specviz.ui.step.tour import EXACT, INTRO, STOPS
 
+TEXTS = [languages()["en"]["tour"][stop["place"]] for stop in STOPS]
 OPEN = "[popover]:popover-open"
 
 
@@ -28,9 +30,9 @@ def test_each_tour_stop_moves_the_run_to_a_matching_step(visit):
     page.click("[data-intro=tour]")
     page.wait_for_selector(".sv-tour:not([hidden])")
     kinds = []
-    for number, wanted in enumerate(STOPS):
-        assert stop(page) == wanted["title"]
-        assert page.inner_text(".sv-tour-say") == wanted["say"]
+    for number, (wanted, text) in enumerate(zip(STOPS, TEXTS, strict=True)):
+        assert stop(page) == text["title"]
+        assert page.inner_text(".sv-tour-say") == text["say"]
         assert page.inner_text(".sv-tour-at") == f"{number + 1} of {len(STOPS)}"
         ringed = "(at) => document.querySelector(at).matches('.sv-ringed')"
         assert page.evaluate(ringed, wanted["at"])
@@ -68,7 +70,7 @@ def test_tour_can_be_taken_by_keyboard_alone(visit):
         seen.append(stop(page))
         assert page.evaluate("document.activeElement.matches('[data-tour=next]')")
         page.keyboard.press("Enter")
-    assert seen == [each["title"] for each in STOPS]
+    assert seen == [text["title"] for text in TEXTS]
     assert page.locator(".sv-tour").is_hidden()
 
 

@@ -1,4 +1,4 @@
-"""Lessons in a browser: from the first step to the last by keyboard, at two widths."""
+"""Lessons and the tour in a browser: from first to last step by keyboard, at two widths."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ import pytest
 from app_server import Server
 from playwright.sync_api import expect
 
+from specviz.texts.languages import languages
 from specviz.ui.learn.lessons import lesson, titles
+from specviz.ui.step.tour import STOPS
 
 NAMES = [title["id"] for title in titles()]
+WALKS = [  # the lessons in English, and those that are translated
+    (title["lang"], title["id"])
+    for code in languages()
+    for title in titles(code)
+    if title["lang"] == code
+]
 SHOWN = "() => window.specviz?.lesson?.shown"
 # Whether what is ringed begins inside the window and not below the card.
 SEEN = """(selector) => {
@@ -21,6 +29,33 @@ SEEN = """(selector) => {
   if (box.top < card.bottom - 1 && box.bottom > card.top + 1) return "below the card";
   return box.top < innerHeight - 20 ? "seen" : "outside the window";
 }"""
+# What a screen reader cannot say of what is ringed: pictures without a text, or no name at all.
+UNNAMED = """(selector) => {
+  const ringed = document.querySelector(selector);
+  const text = (id) => document.getElementById(id)?.textContent.trim();
+  const named = (element) => Boolean(
+    element.getAttribute("aria-label")?.trim()
+    || element.getAttribute("aria-labelledby")?.split(" ").every(text));
+  const lineage = (node) => (node === ringed ? [node] : [node, ...lineage(node.parentElement)]);
+  const pictures = [...ringed.querySelectorAll("svg, canvas, .sv-bars:not(:empty), [role=img]")];
+  const wrong = pictures
+    .filter((each) => each.checkVisibility() && !each.closest("[aria-hidden=true]"))
+    .filter((each) => !lineage(each).slice(0, -1).some(named))
+    .map((each) => each.outerHTML.slice(0, 120));
+  const around = ringed.closest("[aria-label], [aria-labelledby], body");
+  const inside = [...ringed.querySelectorAll("section, [role=table]")];
+  if (![around, ...inside].some(named)) wrong.push(selector + " has no name");
+  return wrong;
+}"""
+# Records what moves on the page, and does not move it less.
+MOVES = """
+window.moves = [];
+const { animate } = Element.prototype;
+Element.prototype.animate = function (...given) {
+  if (this.closest(".sv, .sv-part, .sv-lesson")) window.moves.push(this.outerHTML.slice(0, 80));
+  return animate.apply(this, given);
+};
+"""
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +73,7 @@ def page(browser, request):
         viewport={"width": width, "height": height}, reduced_motion="reduce"
     ) as context:
         page = context.new_page()
+        page.add_init_script(MOVES)
         problems = []
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda said: said.type == "error" and problems.append(said.text))
@@ -45,13 +81,15 @@ def page(browser, request):
         assert problems == []
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_lesson_can_be_completed_by_keyboard(page, address, name):
-    page.goto(f"{address}?lesson={name}")
-    steps = lesson(name)["steps"]
+@pytest.mark.parametrize(("lang", "name"), WALKS)
+def test_lesson_can_be_completed_by_keyboard(page, address, lang, name):
+    page.goto(f"{address}?lesson={name}&lang={lang}")
+    steps = lesson(name, lang)["steps"]
+    words = languages()[lang]["words"]
     for number, step in enumerate(steps):
         page.wait_for_function(f"({SHOWN})()?.at === {number}")
         expect(page.locator(".sv-lesson h2")).to_have_text(step["title"])
+        expect(page.locator(".sv-lesson h2")).to_have_attribute("lang", lang)
         expect(page.get_by_role("tab", name=step["tab"], exact=True)).to_have_attribute(
             "aria-selected", "true"
         )
@@ -64,6 +102,7 @@ def test_lesson_can_be_completed_by_keyboard(page, address, name):
             )
         if step["look"]:
             page.wait_for_function(f"(at) => ({SEEN})(at) === 'seen'", arg=step["look"])
+            assert page.evaluate(UNNAMED, step["look"]) == []
         if predict := step.get("predict"):
             right = page.locator(".sv-lesson-option").nth(predict["answer"])
             for _ in range(8):
@@ -71,12 +110,81 @@ def test_lesson_can_be_completed_by_keyboard(page, address, name):
                     page.keyboard.press("Shift+Tab")
             expect(right).to_be_focused()
             page.keyboard.press("Enter")
-            expect(page.locator(".sv-lesson-why")).to_contain_text("Right.")
+            expect(page.locator(".sv-lesson-why")).to_contain_text(words["right"])
         expect(page.locator("[data-lesson=next]")).to_be_focused()
         page.keyboard.press("Enter")
     expect(page.locator(".sv-lesson")).to_be_hidden()
     expect(page.get_by_role("tab", name="Learn")).to_have_attribute("aria-selected", "true")
-    expect(page.locator(f".sv-learn-one[data-lesson='{name}']")).to_contain_text("read")
+    expect(page.locator(f".sv-learn-one[data-lesson='{name}']")).to_contain_text(words["read"])
+    assert page.evaluate("document.documentElement.lang") == "en"
+    assert page.evaluate("window.moves") == []
+
+
+def tab_to(page, selector):
+    for _ in range(12):
+        if page.evaluate("(at) => document.activeElement.matches(at)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not reach {selector}")
+
+
+@pytest.mark.parametrize("lang", [code for code in languages() if code != "en"])
+def test_tour_is_walked_by_keyboard_in_another_language(page, address, lang):
+    language = languages()[lang]
+    page.goto(f"{address}?lang={lang}")
+    page.wait_for_function("window.specviz?.players?.['sv-step']?.frame")
+    page.keyboard.press("?")
+    tab_to(page, "[data-help=tour]")
+    page.keyboard.press("Enter")
+    for number, stop in enumerate(STOPS, 1):
+        text = language["tour"][stop["place"]]
+        expect(page.locator(".sv-tour-title")).to_have_text(text["title"])
+        expect(page.locator(".sv-tour-say")).to_have_text(text["say"])
+        at = language["words"]["at"].format(at=number, all=len(STOPS))
+        expect(page.locator(".sv-tour-at")).to_have_text(at)
+        expect(page.locator(".sv-tour .sv-language-note")).to_have_text(language["note"])
+        expect(page.locator(".sv-tour")).to_have_attribute("lang", lang)
+        expect(page.locator("[data-tour=next]")).to_be_focused()
+        page.keyboard.press("Enter")
+    expect(page.locator(".sv-tour")).to_be_hidden()
+
+
+def test_language_is_switched_in_an_open_lesson_and_kept_for_the_visit(page, address):
+    english, german = (lesson(NAMES[4], code)["steps"] for code in ("en", "de"))
+    page.goto(f"{address}?lesson={NAMES[4]}.3")
+    right = page.locator(".sv-lesson-option").nth(english[2]["predict"]["answer"])
+    right.click()
+    switch = page.locator(".sv-lesson .sv-languages")
+    switch.get_by_role("button", name="Deutsch").press("Enter")
+    expect(page.locator(".sv-lesson h2")).to_have_text(german[2]["title"])
+    expect(page.locator(".sv-lesson-why")).to_contain_text("Richtig.")
+    expect(switch.get_by_role("button", name="Deutsch")).to_be_focused()
+    assert "lang=de" in page.url
+    page.goto(f"{address}?lesson={NAMES[5]}")
+    expect(page.locator(".sv-lesson-name")).to_have_text(lesson(NAMES[5], "de")["title"])
+    switch.get_by_role("button", name="English").click()
+    expect(page.locator(".sv-lesson-name")).to_have_text(lesson(NAMES[5])["title"])
+    assert "lang=" not in page.url
+
+
+def test_lesson_that_is_not_translated_says_so_and_is_in_english(page, address):
+    words = languages()["de"]["words"]
+    page.goto(f"{address}?lesson={NAMES[6]}&lang=de")
+    head = page.locator(".sv-lesson-head")
+    expect(head).to_contain_text(words["untranslated_lesson"])
+    expect(head.locator(".sv-languages")).to_have_count(0)
+    expect(page.locator(".sv-lesson h2")).to_have_attribute("lang", "en")
+    page.keyboard.press("Escape")
+    page.get_by_role("tab", name="Learn").click()
+    entries = page.locator(".sv-learn-one")
+    expect(entries.nth(6)).to_contain_text(words["untranslated"])
+    expect(entries.nth(5)).not_to_contain_text(words["untranslated"])
+    expect(page.locator(".sv-learn .sv-languages")).to_contain_text(languages()["de"]["note"])
+    page.locator(".sv-learn .sv-languages").get_by_role("button", name="English").click()
+    expect(entries.nth(6)).not_to_contain_text(words["untranslated"])
+    expect(page.locator(".sv-learn .sv-languages")).to_contain_text(
+        languages()["de"]["english_note"]
+    )
 
 
 def test_unfinished_lesson_resumes_where_it_was_left(page, address):

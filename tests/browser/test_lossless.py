@@ -83,7 +83,7 @@ def test_mismatched_rule_is_called_lossy_with_the_word_and_the_reason(sand):
     )
     expect(sand.locator(".sv-sand-why")).to_contain_text("accept x with probability p(x)")
     assert sand.locator(".sv-sand-off").count() == 5
-    sand.get_by_text("All numbers, word by word").click()
+    sand.get_by_text("All numbers, token by token").click()
     assert sand.locator(".sv-sand-table tbody tr").count() == 6
     sand.locator("#sv-sand-rule").select_option("ensemble")
     sand.locator(".sv-sand-dial input").fill("0.5")

@@ -306,7 +306,7 @@ def test_lane_with_different_text_is_reported_and_its_word_marked(racer):
 
 def test_warning_about_noise_is_shown_beside_the_headline(racer):
     page, number = racer.page, str(racer.ask("begin()"))
-    caution = "Too noisy here; measure again when this machine is idle. Draft model: <b>slow</b>."
+    caution = "These times are unreliable. Draft model: <b>slow</b>."
     assert page.locator(".sv-race-caution").is_hidden()
     whole = {"kind": "summary", "whole": made_race.summary(caution=caution)}
     lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER), whole]

@@ -238,7 +238,7 @@ def test_q_is_not_shown_for_guesses_that_were_not_sampled(looker):
     assert "none: not sampled" in page.inner_text(".sv-trial")
     assert page.locator(".sv-trial .sv-f-q, .sv-table .sv-qv, .sv-table .sv-h-q").count() == 0
     heads = page.inner_text(".sv-mh")
-    assert "without it" in heads
+    assert "without guess" in heads
     assert "q" not in heads
     for row in page.locator(".sv-mr").all():
         assert row.locator("[role=cell]").count() == page.locator(".sv-mh > *").count()

@@ -166,7 +166,7 @@ def parallel(scene: Scene, step: Step, remark: Remark) -> Why | None:
     if not positions:
         return None
     heads, found = _tops_by_position(scene, positions)
-    seen = facts(("states of the text read", remark["states"]), ("passes", remark["passes"]))
+    seen = facts(("hidden states read", remark["states"]), ("passes", remark["passes"]))
     why = say("evidence", "parallel_why", masks=remark["masks"])
     rows_read = [_read_by_row(scene, len(heads) - 1), *found]
     keys = ROW_KEYS if remark["masks"] else ROW_KEYS[:1]
@@ -187,7 +187,7 @@ def masks(scene: Scene, step: Step, remark: Remark) -> Why | None:
     table_rows = [_read_by_row(scene, len(heads) - 1), *found]
     if path := main_path(scene, step)[:MOST_COLUMNS]:
         table_rows.insert(1, row("guess", [_guess(scene, node) for node in path]))
-    seen = facts(("rows of the pass", remark["rows"]), ("passes", remark["passes"]))
+    seen = facts(("rows in the pass", remark["rows"]), ("passes", remark["passes"]))
     why = say("evidence", "masks_why", masks=remark["masks"])
     keys = MASK_KEYS if remark["masks"] else MASK_KEYS[:1]
     table = grid(heads, table_rows, keys, stacked=True, more=_hidden(positions))
@@ -374,7 +374,7 @@ def _chosen(considered: int, kept: int) -> list[Part]:
 
 def _size(scene: Scene, remark: Remark) -> FactsBlock:
     settings = scene.header.settings
-    named = (("budget", "budget"), ("depth γ", "gamma"), ("top-k", "fan_out"))
+    named = (("budget", "budget"), ("depth γ", "gamma"), ("fan-out", "fan_out"))
     limits = [(name, settings[key]) for name, key in named if key in settings]
     return facts(*limits, ("passes of the head", remark["passes"]))
 
@@ -384,7 +384,7 @@ def _taps(scene: Scene, remark: Remark) -> list[FactsBlock]:
     if "memory" in remark:  # mixture of Attentions
         held = count(remark["memory"], "token")
         mixed = f"keys and values of {count(remark['layers'], 'layer')}"
-        return [facts(("memory", held), ("made of", mixed))]
+        return [facts(("memory", held), ("mixed from", mixed))]
     if "tap_layers" not in remark:
         return []
     layers = ", ".join(map(str, remark["tap_layers"]))

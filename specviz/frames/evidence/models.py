@@ -38,9 +38,9 @@ from specviz.trace.events import Round
 NOW: Final = 4
 BEFORE: Final = 3
 KEYS: Final = (
-    ("on", "it is the layer's top token"),
-    ("off", "the layer predicts another"),
-    ("none", "has not run yet"),
+    ("on", "the layer's top token is the guess"),
+    ("off", "its top token is another"),
+    ("none", "the layer has not run yet"),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypedDict
 
+from specviz.texts.languages import ENGLISH, languages
 from specviz.ui.component import TabContext, component
 from specviz.ui.learn.lessons import Lesson, LessonTitle, lesson, titles
 
@@ -12,14 +13,18 @@ NAME: Final = "sv-learn"
 
 
 class Config(TypedDict):
-    """Initial data of the list."""
+    """Initial data of the list.
 
-    lessons: list[LessonTitle]
+    Attributes:
+        lessons: By language.
+    """
+
+    lessons: dict[str, list[LessonTitle]]
 
 
 def build(place: TabContext) -> None:
     """Build the list of lessons."""
-    config: Config = {"lessons": titles()}
+    config: Config = {"lessons": {code: titles(code) for code in languages()}}
     component(NAME, "learn/contents", config)
     place.questions.add("lesson", answer)
 
@@ -30,5 +35,7 @@ def panel(place: TabContext) -> None:
 
 
 def answer(question: Mapping[str, Any]) -> Lesson:
-    """Return a lesson. Raises ValueError with a sentence if there is no such lesson."""
-    return lesson(str(question.get("lesson", "")))
+    """Return a lesson, in English if it is not translated. Raises ValueError if there is none."""
+    lang = question.get("lang")
+    known = isinstance(lang, str) and lang in languages()
+    return lesson(str(question.get("lesson", "")), str(lang) if known else ENGLISH)

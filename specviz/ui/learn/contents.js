@@ -1,5 +1,7 @@
 // The list of lessons, with what has been read.
 
+import { LANGUAGES } from "../shared/given.js";
+import { catalogue, LanguageSwitch, language, phrase } from "../shared/language.js";
 import { Stage } from "../shared/stage.js";
 import { Button, h, render } from "../shared/view.js";
 import { progress } from "./progress.js";
@@ -15,15 +17,32 @@ const stage = new Stage();
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   window.addEventListener("sv-progress", show);
+  window.addEventListener("sv-language", show);
   show();
 }
 
 function show() {
   const known = progress();
-  const entries = stage.config.lessons.map((lesson, index) =>
+  const entries = stage.config.lessons[language()].map((lesson, index) =>
     Entry(lesson, index, known[lesson.id]),
   );
+  render(Lead(), stage.$(".sv-learn-lead"));
   render(entries, stage.$(".sv-learn-list"));
+}
+
+function Lead() {
+  const [before, article, after] = phrase("article").split(/[[\]]/);
+  const notes = Object.values(LANGUAGES).map((each) => each.english_note);
+  return [
+    h(
+      "p",
+      { lang: language() },
+      phrase("lead") + " " + before,
+      h("a", { href: "gradio_api/sv/article" }, article),
+      after,
+    ),
+    LanguageSwitch(undefined, catalogue().note || notes.filter(Boolean).join(" ")),
+  ];
 }
 
 /**
@@ -31,18 +50,29 @@ function show() {
  * @param {number} index
  * @param {{ at: number, done: boolean } | undefined} read
  */
-function Entry({ id, title, question, minutes }, index, read) {
+function Entry({ id, title, question, minutes, lang }, index, read) {
   const at = read && !read.done ? read.at : 0;
   const open = () => window.dispatchEvent(new CustomEvent("sv-lesson", { detail: { id, at } }));
-  const state = read?.done ? "read" : at ? `begun: step ${at + 1}` : `${minutes} minutes`;
+  const untranslated = lang !== language() && phrase("untranslated");
+  const state = read?.done
+    ? phrase("read")
+    : at
+      ? phrase("begun", { at: at + 1 })
+      : phrase("minutes", { minutes });
   return h(
     "li",
     { key: id },
     Button(
       [
         h("span", { class: "sv-learn-number" }, index + 1),
-        h("span", { class: "sv-learn-what" }, h("b", null, title), h("span", null, question)),
-        h("span", { class: "sv-learn-state" }, read?.done && "✓ ", state),
+        h("span", { class: "sv-learn-what", lang }, h("b", null, title), h("span", null, question)),
+        h(
+          "span",
+          { class: "sv-learn-state", lang: language() },
+          read?.done && "✓ ",
+          state,
+          untranslated && h("span", null, untranslated),
+        ),
       ],
       open,
       { class: "sv-learn-one", "data-lesson": id },

@@ -4,13 +4,13 @@ A lesson begins with front matter in TOML. Each step is a heading, a block of TO
 the page shows, and paragraphs of text. Text is a Jinja2 template: `{{ p }}` is replaced by the
 number that the page shows at this step, so the file contains no numbers of a run. What a text
 claims about its run is written as an expression, `holds`, which is checked when the lesson is read.
-`**bold**`, `*emphasis*` and `[links](https://...)` are the only markup.
+`**bold**`, `*emphasis*` and `[links](https://...)` are the only markup. `sources` reads the files
+and their translations.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -18,15 +18,15 @@ from typing import Any, Final, NotRequired, TypedDict
 
 from specviz.shipped import ASSETS
 from specviz.texts import Part, Piece, evaluate, render_text
+from specviz.texts.languages import ENGLISH, languages
 from specviz.trace import metrics
 from specviz.trace.file import Trace
+from specviz.ui.learn.sources import LessonSource, StepSource, read_source, translate
 from specviz.ui.learn.values import Values, find_frame, find_preset, read_trace
 
 FOLDER: Final = ASSETS / "lessons"
 TABS: Final = ("Step", "Learn", "Compare", "Lossless?", "Trees", "Cost", "Models")
 MOST_STEPS: Final = 8
-HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
-SCREEN: Final = re.compile(r"\A\s*```toml\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 MARKUP: Final = re.compile(r"\*\*(.+?)\*\*|\*(.+?)\*|\[(.+?)\]\((https://\S+?)\)")
 
 
@@ -144,12 +144,17 @@ class LessonStep(TypedDict):
 
 
 class LessonTitle(TypedDict):
-    """An entry in the list of lessons."""
+    """An entry in the list of lessons.
+
+    Attributes:
+        lang: The language of its texts.
+    """
 
     id: str
     title: str
     question: str
     minutes: int
+    lang: str
 
 
 class Lesson(LessonTitle):
@@ -157,29 +162,31 @@ class Lesson(LessonTitle):
 
     Attributes:
         next: Id of the next lesson; "" after the last.
+        languages: Languages that the lesson exists in, English first.
     """
 
     next: str
     steps: list[LessonStep]
     sources: list[Paragraph]
+    languages: list[str]
 
 
 class BadLesson(ValueError):
     """Raised if a lesson cannot be read; says which lesson and why."""
 
 
-def titles() -> list[LessonTitle]:
-    """Return the titles of all lessons, sorted by file name."""
+def titles(lang: str = ENGLISH) -> list[LessonTitle]:
+    """Return the titles of all lessons, sorted by file name; in English if not translated."""
     found = []
     for file in sorted(FOLDER.glob("*.md")):
-        head, _ = _front_matter(file)
-        found.append(_title(file, head))
+        own = _translation(file, lang)
+        found.append(_title(file, _source(file, lang), lang if own else ENGLISH))
     return found
 
 
 @cache
-def lesson(name: str) -> Lesson:
-    """Read a lesson and fill in its numbers.
+def lesson(name: str, lang: str = ENGLISH) -> Lesson:
+    """Read a lesson and fill in its numbers. It is in English if it has no such translation.
 
     Raises:
         BadLesson: If there is no such lesson, or if something that it needs is missing.
@@ -187,58 +194,68 @@ def lesson(name: str) -> Lesson:
     file = FOLDER / f"{name}.md"
     if file.stem != name or not file.is_file():
         raise BadLesson("There is no lesson of this name.")
-    found = read(file)
+    found = read(file, lang)
     if len(found["steps"]) > MOST_STEPS:
         raise BadLesson(f"Lesson {name} has more than {MOST_STEPS} steps.")
     return found
 
 
-def read(file: Path) -> Lesson:
+def read(file: Path, lang: str = ENGLISH) -> Lesson:
     """Read a file and fill in its numbers.
 
     Raises:
         BadLesson: If something that the lesson needs is missing.
     """
-    head, text = _front_matter(file)
-    _, *parts = HEADING.split(text)
-    trace = str(head.get("trace", ""))
+    source = _source(file, lang)
+    trace = str(source.head.get("trace", ""))
     try:
-        steps = [
-            _step(title, body, trace) for title, body in zip(parts[::2], parts[1::2], strict=True)
-        ]
-        sources = [inline(source) for source in head.get("sources", [])]
+        steps = [_step(step, trace) for step in source.steps]
+        sources = [inline(each) for each in source.head.get("sources", [])]
     except (KeyError, ValueError, TypeError) as problem:
         raise BadLesson(f"{file.stem}: {problem}") from problem
     if not steps:
         raise BadLesson(f"{file.stem} has no steps.")
     later = sorted(other.stem for other in file.parent.glob("*.md") if other.stem > file.stem)
+    known = [code for code in languages() if code == ENGLISH or _translation(file, code)]
     return {
-        **_title(file, head),
+        **_title(file, source, lang if lang in known else ENGLISH),
         "next": later[0] if later else "",
         "steps": steps,
         "sources": sources,
+        "languages": known,
     }
 
 
-def _front_matter(file: Path) -> tuple[dict[str, Any], str]:
-    _, head, text = file.read_text(encoding="utf-8").split("+++\n", 2)
-    return tomllib.loads(head), text
+def _translation(file: Path, lang: str) -> Path | None:
+    """Return the file of a lesson's translation, if there is one."""
+    found = file.parent / lang / file.name
+    return found if lang in languages() and lang != ENGLISH and found.is_file() else None
 
 
-def _title(file: Path, head: Mapping[str, Any]) -> LessonTitle:
+def _source(file: Path, lang: str) -> LessonSource:
+    english = read_source(file)
+    translation = _translation(file, lang)
+    if translation is None:
+        return english
+    try:
+        return translate(english, read_source(translation))
+    except ValueError as problem:
+        raise BadLesson(f"{lang}/{file.stem}: {problem}") from problem
+
+
+def _title(file: Path, source: LessonSource, lang: str) -> LessonTitle:
     return {
         "id": file.stem,
-        "title": head["title"],
-        "question": head["question"],
-        "minutes": head["minutes"],
+        "title": source.head["title"],
+        "question": source.head["question"],
+        "minutes": source.head["minutes"],
+        "lang": lang,
     }
 
 
-def _step(title: str, body: str, trace: str) -> LessonStep:
+def _step(source: StepSource, trace: str) -> LessonStep:
     """Read one step; `trace` is the lesson's run, which a step can replace by another."""
-    found = SCREEN.match(body)
-    screen: dict[str, Any] = tomllib.loads(found.group(1)) if found else {}
-    text = body[found.end() :] if found else body
+    screen = source.screen
     trace = screen.get("trace", trace)
     place = _place(screen.get("at"), trace)
     _check(screen.get("holds"), _values(trace, place))
@@ -247,9 +264,9 @@ def _step(title: str, body: str, trace: str) -> LessonStep:
     if tab not in TABS:
         raise ValueError(f"there is no tab {tab!r}")
     step: LessonStep = {
-        "title": title.strip(),
+        "title": source.title,
         "tab": tab,
-        "text": say(text),
+        "text": say(source.text),
         "look": screen.get("look", ""),
     }
     if place:

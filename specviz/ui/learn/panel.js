@@ -2,6 +2,7 @@
 // what it is about. The reader may do anything else meanwhile; the panel stays.
 
 import { ask } from "../shared/ask.js";
+import { LanguageSwitch, language, phrase } from "../shared/language.js";
 import { page } from "../shared/page.js";
 import { ring, ringUntilSettled } from "../shared/ring.js";
 import { sentencePart } from "../shared/sentence.js";
@@ -40,6 +41,7 @@ const player = () => /** @type {Player[]} */ (Object.values(page("players")))[0]
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   window.addEventListener("sv-lesson", ({ detail }) => open(detail.id, detail.at));
+  window.addEventListener("sv-language", translate);
   window.addEventListener("sv-moment", () => state.lesson && paint());
   element.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
@@ -53,19 +55,35 @@ export function start(element, props, _watch, _trigger, config) {
 
 /** @param {string} id @param {number} at */
 async function open(id, at) {
-  state.problem = "";
-  try {
-    /** @type {import("../shared/ask.js").Reply<Lesson>} */
-    const answer = await ask("lesson", { lesson: id });
-    if (answer.problem !== undefined) state.problem = answer.problem;
-    else Object.assign(state, { lesson: answer, answers: new Map() });
-  } catch {
-    state.problem = "The server does not answer, so the lesson cannot be opened.";
-  }
+  const lesson = await read(id);
+  if (lesson) Object.assign(state, { lesson, answers: new Map() });
   if (!state.lesson) return paint();
   const shown = show(Math.min(at, state.lesson.steps.length - 1));
   stage.find("[data-lesson=next]")?.focus({ preventScroll: true });
   return shown;
+}
+
+/** The lesson in the chosen language, or in English; null, and `problem` says why.
+ * @param {string} id */
+async function read(id) {
+  state.problem = "";
+  try {
+    /** @type {import("../shared/ask.js").Reply<Lesson>} */
+    const answer = await ask("lesson", { lesson: id, lang: language() });
+    if (answer.problem === undefined) return answer;
+    state.problem = answer.problem;
+  } catch {
+    state.problem = phrase("silent");
+  }
+  return null;
+}
+
+// The open lesson in another language, at the same step and with the same answers.
+async function translate() {
+  const { lesson } = state;
+  const translated = lesson && (await read(lesson.id));
+  if (translated && state.lesson === lesson) state.lesson = translated;
+  paint();
 }
 
 function close() {
@@ -116,29 +134,35 @@ async function answer(option) {
 function paint() {
   const section = stage.$(".sv-lesson");
   section.hidden = !state.lesson && !state.problem;
+  section.lang = language();
+  section.setAttribute("aria-label", phrase("lesson"));
   document.body.classList.toggle("sv-in-lesson", !section.hidden);
   render(state.lesson ? LessonCard(state.lesson) : ProblemCard(), section);
 }
 
 const ProblemCard = () => [
   h("p", { role: "alert", key: "problem" }, state.problem),
-  Button("Close", close, { class: "sv-button", key: "close" }),
+  Button(phrase("close"), close, { class: "sv-button", key: "close" }),
 ];
 
 /** @param {Lesson} lesson */
 function LessonCard(lesson) {
-  const step = lesson.steps[state.at];
-  const last = state.at + 1 === lesson.steps.length;
+  const { lang, steps } = lesson;
+  const step = steps[state.at];
+  const last = state.at + 1 === steps.length;
   return [
     h(
       "div",
       { class: "sv-lesson-head", key: "head" },
-      h("span", { class: "sv-lesson-name" }, lesson.title),
-      h("span", { class: "sv-lesson-at" }, `${state.at + 1} of ${lesson.steps.length}`),
+      h("span", { class: "sv-lesson-name", lang }, lesson.title),
+      h("span", { class: "sv-lesson-at" }, phrase("at", { at: state.at + 1, all: steps.length })),
+      lang === language()
+        ? LanguageSwitch(lesson.languages)
+        : h("p", null, phrase("untranslated_lesson")),
       Button("×", close, {
         class: "sv-away",
-        "aria-label": "Leave the lesson",
-        title: "Leave the lesson",
+        "aria-label": phrase("leave"),
+        title: phrase("leave"),
       }),
     ),
     h(
@@ -147,13 +171,19 @@ function LessonCard(lesson) {
       h(
         "div",
         { class: "sv-lesson-text", role: "status" },
-        h("h2", null, step.title),
-        step.text.map(Text),
+        h("h2", { lang }, step.title),
+        step.text.map((each) => Text(each, lang)),
         step.attempt &&
-          h("p", { class: "sv-lesson-try" }, h("b", null, "Try it: "), inline(step.attempt)),
+          h(
+            "p",
+            { class: "sv-lesson-try" },
+            h("b", null, phrase("attempt")),
+            " ",
+            h("span", { lang }, inline(step.attempt)),
+          ),
         last && Sources(lesson),
       ),
-      Side(step),
+      Side(step, lang),
     ),
     h("div", { class: "sv-lesson-go", key: "go" }, ...Navigation(lesson, step)),
   ];
@@ -166,14 +196,14 @@ function moment() {
   return [cursor && numbers[cursor.round], frame?.step.kind ?? ""];
 }
 
-/** What is beside the text: a figure, a question. @param {LessonStep} step */
-function Side({ rounds, predict }) {
+/** What is beside the text: a figure, a question. @param {LessonStep} step @param {string} lang */
+function Side({ rounds, predict }, lang) {
   if (!rounds && !predict) return null;
   return h(
     "div",
     { class: "sv-lesson-side" },
-    rounds && PipelineFigure(rounds, ...moment()),
-    predict && Question(predict),
+    rounds && h("div", { lang: "en" }, PipelineFigure(rounds, ...moment())),
+    predict && Question(predict, lang),
   );
 }
 
@@ -186,10 +216,10 @@ function Navigation(lesson, { predict }) {
   return [
     last &&
       lesson.next &&
-      Button("Next lesson", () => open(lesson.next, 0), { class: "sv-button" }),
-    Button("Back", () => show(at - 1), { class: "sv-button", disabled: at === 0 }),
+      Button(phrase("next_lesson"), () => open(lesson.next, 0), { class: "sv-button" }),
+    Button(phrase("back"), () => show(at - 1), { class: "sv-button", disabled: at === 0 }),
     Button(
-      last ? "Done" : waits ? "Skip the question" : "Next",
+      phrase(last ? "done" : waits ? "skip" : "next"),
       () => (last ? finish() : show(at + 1)),
       {
         class: classes("sv-button", !waits && "sv-lesson-main"),
@@ -205,14 +235,14 @@ async function finish() {
   window.scrollTo(0, 0);
 }
 
-/** @param {Prediction} predict */
-function Question({ ask: sentence, options, answer: right, why }) {
+/** @param {Prediction} predict @param {string} lang */
+function Question({ ask: sentence, options, answer: right, why }, lang) {
   const given = state.answers.get(state.at);
   const known = given !== undefined;
   return h(
     "div",
-    { class: "sv-lesson-ask", role: "group", "aria-label": "Your prediction" },
-    h("p", null, inline(sentence)),
+    { class: "sv-lesson-ask", role: "group", "aria-label": phrase("prediction") },
+    Text(sentence, lang),
     options.map(
       (option, index) =>
         (!known || index === right || index === given) &&
@@ -230,6 +260,7 @@ function Question({ ask: sentence, options, answer: right, why }) {
               known && index === given && index !== right && "sv-wrong",
             ),
             disabled: known,
+            lang,
             "aria-pressed": known ? index === given : undefined,
           },
         ),
@@ -238,8 +269,8 @@ function Question({ ask: sentence, options, answer: right, why }) {
       h(
         "div",
         { class: "sv-lesson-why", role: "status" },
-        h("b", null, given === right ? "Right. " : "Not this time. "),
-        why.map(Text),
+        h("b", null, phrase(given === right ? "right" : "wrong"), " "),
+        why.map((each) => Text(each, lang)),
       ),
   );
 }
@@ -250,12 +281,17 @@ const Sources = ({ sources }) =>
   h(
     "p",
     { class: "sv-lesson-sources" },
-    "Sources: ",
-    sources.map((source, index) => [index ? " · " : "", inline(source)]),
+    phrase("sources"),
+    " ",
+    h(
+      "span",
+      { lang: "en" },
+      sources.map((source, index) => [index ? " · " : "", inline(source)]),
+    ),
   );
 
-/** @param {Paragraph} paragraph */
-const Text = (paragraph) => h("p", null, inline(paragraph));
+/** @param {Paragraph} paragraph @param {string} lang */
+const Text = (paragraph, lang) => h("p", { lang }, inline(paragraph));
 
 /** @param {Paragraph} paragraph */
 const inline = (paragraph) => paragraph.map(Piece);
@@ -266,8 +302,12 @@ function Piece(piece) {
   if ("b" in piece) return h("b", null, piece.b);
   if ("i" in piece) return h("i", null, piece.i);
   if ("a" in piece) return h("a", { href: piece.href, target: "_blank", rel: "noopener" }, piece.a);
-  return sentencePart(piece);
+  return sentencePart(piece, namesOf);
 }
+
+// Tokens of a run are read aloud as English also inside a translated sentence.
+/** @param {string} name */
+const namesOf = (name) => (name.startsWith("word ") ? { lang: "en" } : {});
 
 window.specviz.lesson = {
   get shown() {

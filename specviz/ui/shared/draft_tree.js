@@ -23,6 +23,7 @@ import { Component, classes, h } from "./view.js";
  * @property {number} [both] The probability that a round accepts it: another bar.
  * @property {string} [total] A number on its edge.
  * @property {string} [name] For screen readers.
+ * @property {string} [numbers] What its bars show, for screen readers.
  * @property {string} [link] What else shows the same: see hover_links.js.
  * @property {boolean} [lit] Whether it is on the path to the selected token.
  */
@@ -186,7 +187,12 @@ export class DraftTree extends Component {
         "data-node": id,
         "data-link": node.link,
         ...(button
-          ? { role: onPick ? "button" : "img", "aria-label": node.name, tabindex: stop ? 0 : -1 }
+          ? {
+              role: onPick ? "button" : "img",
+              "aria-label": node.name,
+              "aria-description": node.numbers,
+              tabindex: stop ? 0 : -1,
+            }
           : {}),
       },
       Token(id, node, layout, squash, Number(id) === here),

@@ -21,6 +21,8 @@ export interface Layout {
 export interface Figure {
   data: Record<string, Trace>;
   layout: Layout;
+  /** What it shows, in words; some sections say it themselves. */
+  alt?: string;
 }
 /** As much of plotly as is used. */
 export interface Plotly {

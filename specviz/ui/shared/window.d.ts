@@ -38,6 +38,8 @@ interface WindowEventMap {
    */
   "sv-link": CustomEvent<{ problem: string, note: string }>;
   "sv-measured": Event;
+  /** Another language was chosen. */
+  "sv-language": Event;
   /** A lesson is opened at a step. */
   "sv-lesson": CustomEvent<{ id: string; at: number }>;
   /** A published number is asked for, by its row. */

@@ -165,7 +165,11 @@ function paint() {
         { role: "status" },
         shown.question
           ? [Bar("accepted", "Accepted", shown), Bar("rejected", "Rejected", shown)]
-          : h("p", null, "Step on: the class is asked the next verdict before it is shown."),
+          : h(
+              "p",
+              null,
+              "Go to the next step: the class predicts each verdict before it is shown.",
+            ),
       ),
     ),
     holder,

@@ -23,7 +23,10 @@ const ORDINALS = ["", "", "2nd", "3rd"];
 
 /** @param {Panel} panel */
 export function plotInspector(panel) {
-  plot($(".sv-chart"), panel.figure, { squash: squash(), room: widthOf("panel") });
+  const chart = $(".sv-chart");
+  chart.role = "img";
+  chart.ariaLabel = panel.figure?.alt ?? "";
+  plot(chart, panel.figure, { squash: squash(), room: widthOf("panel") });
 }
 
 /** @param {Frame} frame */

@@ -88,7 +88,7 @@ const summary = () => (reel.baseline || reel.finished)?.summary ?? "";
 /** @param {View} view */
 function measurement({ round, until }) {
   const both = reel.baseline
-    ? "Both measured on this machine, one after the other."
+    ? "Both measured on the same machine, one after the other."
     : "Measured in this run.";
   const after = until < 10 ? Math.round(until * 1000) + " ms" : until.toFixed(1) + " s";
   const { number } = reel.rounds[round];

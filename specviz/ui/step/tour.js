@@ -1,6 +1,7 @@
 // The tour: a few stops. Each moves the player to a matching step and highlights what it is about.
 // Nothing is blocked; the reader may step elsewhere at any time.
 
+import { catalogue, LanguageSwitch, language, phrase } from "../shared/language.js";
 import { ring } from "../shared/ring.js";
 import { Stage } from "../shared/stage.js";
 import { openTab } from "../shared/tabs.js";
@@ -16,6 +17,7 @@ import { load } from "./runs.js";
 
 /** @type {Stage<TourConfig>} */
 export const stage = new Stage();
+let shown = 0; // the stop's number
 
 /** @param {() => void} onBegin */
 export function startTour(onBegin) {
@@ -27,6 +29,7 @@ export function startTour(onBegin) {
     show(0);
     stage.$("[data-tour=next]").focus();
   });
+  window.addEventListener("sv-language", paint);
   stage.$(".sv-tour").addEventListener("keydown", (event) => {
     if (event.key === "Escape") end();
   });
@@ -41,20 +44,29 @@ function end() {
 function show(number) {
   const stop = stage.config.stops[number];
   if (!stop) return end();
+  shown = number;
   stage.$(".sv-tour").hidden = false;
-  render(TourCard(stop, number), stage.$(".sv-tour"));
+  paint();
   pause();
   const to = placeOf(stop.place);
   if (to) go(...to);
   ring(stop.at);
 }
 
+function paint() {
+  const card = stage.$(".sv-tour");
+  card.lang = language();
+  card.setAttribute("aria-label", phrase("tour"));
+  render(TourCard(stage.config.stops[shown], shown), card);
+}
+
 /** @param {Stop} stop @param {number} number */
-function TourCard({ title, say }, number) {
+function TourCard({ place }, number) {
   const { length } = stage.config.stops;
+  const { title, say } = catalogue().tour[place];
   const back = { class: "sv-button", "data-tour": "back", disabled: !number };
   const next = { class: "sv-button", "data-tour": "next" };
-  const away = { class: "sv-away", "data-tour": "end", title: "End the tour" };
+  const away = { class: "sv-away", "data-tour": "end", title: phrase("end_tour") };
   return [
     h(
       "p",
@@ -63,13 +75,14 @@ function TourCard({ title, say }, number) {
       " ",
       h("span", { class: "sv-tour-say" }, say),
     ),
+    LanguageSwitch(),
     h(
       "div",
       { class: "sv-tour-go" },
-      h("span", { class: "sv-tour-at" }, number + 1 + " of " + length),
-      Button("Back", () => show(number - 1), back),
-      Button(number + 1 < length ? "Next" : "Done", () => show(number + 1), next),
-      Button("×", end, { ...away, "aria-label": "End the tour" }),
+      h("span", { class: "sv-tour-at" }, phrase("at", { at: number + 1, all: length })),
+      Button(phrase("back"), () => show(number - 1), back),
+      Button(phrase(number + 1 < length ? "next" : "done"), () => show(number + 1), next),
+      Button("×", end, { ...away, "aria-label": phrase("end_tour") }),
     ),
   ];
 }

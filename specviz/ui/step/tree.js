@@ -58,11 +58,16 @@ function nodesOf({ root, label, nodes, slot }) {
   return made;
 }
 
-/** @param {string} id @param {Pick<Guess, "w" | "depth" | "is">} guess */
-function namesOf(id, { w, depth, is }) {
+/** @param {string} id @param {Pick<Guess, "w" | "depth" | "is"> & Partial<Pick<Guess, "facts">>} guess */
+function namesOf(id, { w, depth, is, facts = [] }) {
   const word = flat(w);
   const links = linkAttributes("node " + id, "word " + word);
-  return { name: word + " at +" + depth + ", " + is, link: links["data-link"] };
+  const [, ...numbers] = facts; // the first line says what the name says
+  return {
+    name: word + " at +" + depth + ", " + is,
+    numbers: numbers.join("; ") || undefined,
+    link: links["data-link"],
+  };
 }
 
 /** The right end of the last column. @param {Tree} tree */
@@ -148,7 +153,7 @@ function Position(depth, lead, here, slot) {
 }
 
 /** @param {Guess} node */
-function Bars({ p, q, soft, left, left_q }) {
+function Bars({ p, q, soft, left, left_q, facts }) {
   /** @type {[name: string, value: number | undefined, left: number | undefined][]} */
   const all = [
     ["p", p, left],
@@ -163,5 +168,6 @@ function Bars({ p, q, soft, left, left_q }) {
           style: { width: percent(rest ?? value) },
         }),
   );
-  return h("span", { class: "sv-bars" }, shown);
+  const numbers = shown.length ? { role: "img", "aria-label": facts[1] } : {};
+  return h("span", { class: "sv-bars", ...numbers }, shown);
 }

@@ -136,13 +136,13 @@ function supposeGuess(node, { nodes, ways, chances }) {
   /** @type {Part[]} */
   const parts = [{ w }, " at +" + depth + " would be in the text if ", ...verdicts(needed, nodes)];
   if (!chances) {
-    const later = "After the target's pass you will see whether coins can do this.";
+    const later = "After the target's pass you will see whether coins can cause this.";
     return { parts: [...parts, later], coins: null };
   }
   const found = prospect(needed, chances);
   if (found.is === "never") {
     const end = " is accepted with probability " + found.chance + ".";
-    parts.push("No coin can do this: ", { w: nodes[found.node].w }, end);
+    parts.push("No coin can cause this: ", { w: nodes[found.node].w }, end);
     return { parts, coins: null };
   }
   const number = reel.rounds[now.at.round].number;
@@ -153,7 +153,7 @@ function supposeGuess(node, { nodes, ways, chances }) {
     const sure = stage.config.served ? "Set these coins?" : "Coins can cause this.";
     return { parts: [...parts, sure], coins };
   }
-  parts.push("Coins may do this, but the run does not contain the probability of accepting ", {
+  parts.push("Coins may cause this, but the run does not contain the probability of accepting ", {
     w: nodes[found.node].w,
   });
   return { parts: [...parts, "."], coins, run: "Try it from here" };

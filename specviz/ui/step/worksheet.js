@@ -21,7 +21,7 @@ const RECENT = 60; // tokens after it
 // The rules by which a guess is accepted with probability min(1, p ÷ q), or p without q.
 const RULES = ["auto", "speculative", "without-replacement", "point-mass", "greedy"];
 const NO_VERDICT =
-  "A worksheet needs a judged guess, and this run has none that was rejected. Step to one, or choose another run.";
+  "A worksheet needs a judged guess. No guess of this run was rejected: step to an accepted one, or choose another run.";
 const OTHER_RULE =
   "There is a worksheet only for rules that accept with probability p ÷ q; this run has another rule.";
 
@@ -293,7 +293,7 @@ function questions(exercise) {
     [`With which probability is the guess accepted, ${formula}?`, worked],
     [panel.coin ? "Accepted or rejected? Compare it with the coin." : "Accepted or rejected?", why],
     [
-      `${otherwise}is the residual of each token? Fill in the column; that of the others is given.`,
+      `${otherwise}is the residual of each token? Fill in the column; the value for all other tokens is given.`,
       "see the table",
     ],
     ["What is the sum of the column?", table.total.left],
@@ -310,9 +310,9 @@ function replacement({ panel, next, replaced }) {
   if (!next) return [];
   if (!replaced) {
     const say = [
-      "first the next guess, ",
+      "nothing yet: the next guess, ",
       Token(there(next.w)),
-      ", is judged with the last column as its p",
+      ", is judged first, with the last column as its p",
     ];
     return [[question, say]];
   }
@@ -329,5 +329,5 @@ function replacement({ panel, next, replaced }) {
     ".",
   ];
   const { u, lo, hi } = draw.text;
-  return [[ask, [Token(replaced), `: its part goes from ${lo} to ${hi}, and ${u} is in it`]]];
+  return [[ask, [Token(replaced), `: its interval goes from ${lo} to ${hi}, and ${u} is in it`]]];
 }

@@ -146,7 +146,7 @@ CASE_STUDIES = (
         ),
         drawn="Two tokens sampled from q, the second different from the first; then one child "
         "of the first.",
-        judged="Check the leaves first. After a rejection, accept the parent with probability S "
+        judged="Test the leaves first. After a rejection, accept the parent with probability S "
         "divided by the total q of the tokens not yet tried; S is the probability still missing.",
         why="The correct probability for the parent is S/(S + 1 − a): the missing probability, "
         "divided by itself plus the parent's probability of rejection. (a is the parent's "

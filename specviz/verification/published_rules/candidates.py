@@ -317,7 +317,7 @@ WITH_OTHER_Q = (
     ),
     CaseStudy(
         key="first-unseen",
-        name="The first guess is never checked",
+        name="The first guess is never tested",
         claimed="Speculative decoding is supposed to be exact. (The issue reports that it was "
         "not.)",
         source=Source(

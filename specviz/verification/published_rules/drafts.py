@@ -143,8 +143,8 @@ def outer(*factors: Tensor) -> Tensor:
 
 
 SCHEDULED: Final = (
-    "Tokens sampled from q, three of them. A head predicts from the token before it how "
-    f"likely each guess is to be accepted: {FIRST} for the first, {AFTER[1]} after a token with q "
+    "Three tokens sampled from q. For each guess, a head predicts from the token before how likely "
+    f"it is to be accepted: {FIRST} for the first, {AFTER[1]} after a token with q "
     f"of at least {LEAST}, otherwise {AFTER[0]}. A pass over 0, 1, 2 or 3 guesses takes "
     f"{', '.join(map(str, MILLISECONDS[:-1]))} or {MILLISECONDS[-1]} ms. "
 )
@@ -190,7 +190,7 @@ CASE_STUDIES = (
     ),
     CaseStudy(
         key="schedule-first-loss",
-        name="As many guesses as pay, counted from the first",
+        name="Sending guesses until one no longer pays off",
         claimed="Verify more guesses while each of them raises the expected number of tokens per "
         "second, and stop at the first that does not: an early stop keeps the text lossless, and "
         "a search over all lengths would not.",
@@ -207,22 +207,22 @@ CASE_STUDIES = (
     ),
     CaseStudy(
         key="schedule-best-of-all",
-        name="As many guesses as pay most",
+        name="Sending the number of guesses that pays off most",
         claimed="Verify as many guesses as give the most expected tokens per second. The cost of a "
         "pass rises in steps, so the search must not stop at the first loss. Only the number of "
-        "guesses changes, so the output distribution does not. (It does not if the drafter takes "
+        "guesses changes, so the output distribution does not. (That is true if the drafter takes "
         "its top token, or if the number is chosen from an earlier round's predictions; here "
         "guesses are sampled and the predictions are this round's.)",
         source=Source(
             "NVIDIA/TensorRT-LLM pull request 17056: confidence-head verification scheduling",
             "https://github.com/NVIDIA/TensorRT-LLM/pull/17056",
         ),
-        drawn=SCHEDULED + "The number of guesses with the most expected tokens per ms is sent.",
+        drawn=SCHEDULED + "As many guesses are sent as give the most expected tokens per ms.",
         judged=TESTED,
         why="The prediction for the third guess is made from the second. If it is high, three "
-        "guesses are sent, otherwise one: so the second guess decides whether it is sent itself, "
-        "and those that are sent are no samples of q. The first token is right; the second is "
-        "not.",
+        "guesses are sent, otherwise one: so the second guess decides whether it is itself sent, "
+        "and the guesses that are sent are not samples of q. The first token is right; the second "
+        "is not.",
         case=CutDraft(best_of_all, 3),
     ),
 )

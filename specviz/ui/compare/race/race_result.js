@@ -51,9 +51,7 @@ function footnote({ lanes }) {
   const race = there(story.race);
   const most = Math.max(...lanes.map(({ runs }) => runs.length));
   const sentences = [
-    race.source === "live"
-      ? "Measured on this machine."
-      : "Recorded: measured when the race was recorded.",
+    race.source === "live" ? "Measured on this machine." : "Measured when this race was recorded.",
     "The lanes ran one at a time, in random order: " + race.order.map(titleOf).join(", ") + ".",
     most > 1 &&
       "Lanes that took less than a second ran " +

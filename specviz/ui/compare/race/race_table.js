@@ -42,7 +42,7 @@ const size = (bytes) => (bytes === 0 ? "none" : scaled(bytes, ["B", "kB", "MB", 
 /** By column, what it shows of a lane. @type {Record<string, (lane: LaneNumbers) => ComponentChild[]>} */
 const SHOWN = {
   speedup: (lane) => [
-    Value(lane.noise ? "too noisy" : fixed(lane.speedup, 2) + (lane.speedup === null ? "" : " ×")),
+    Value(lane.noise ? "unreliable" : fixed(lane.speedup, 2) + (lane.speedup === null ? "" : " ×")),
     SpeedupRange(lane),
   ],
   tokens_per_second: ({ tokens_per_second: speed }) => [

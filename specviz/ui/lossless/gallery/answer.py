@@ -109,7 +109,7 @@ def exhibits(p: Any, q: Any) -> list[CaseData]:
         return [describe_case(each, result) for each, result in own()]
     target, draft = distribution(p, "p"), distribution(q, "q")
     if len(target) != len(draft):
-        raise BadRequest("p and q must have a probability for the same words.")
+        raise BadRequest("p and q must have a probability for the same tokens.")
     pair = tensor(target), tensor(draft)
     return [describe_case(each, each.result(*pair)) for each in GALLERY]
 

@@ -39,7 +39,7 @@ export function GalleryCase(study, words) {
       "dl",
       null,
       Row("How guesses are chosen", study.drawn),
-      Row("How they are checked", study.judged),
+      Row("How they are judged", study.judged),
       Row("Why", study.why),
       Row("The claim in the source", study.claimed, h("br", null), link),
     ),

@@ -124,13 +124,13 @@ SURE: Final = (0.9, 0.04, 0.03, 0.02, 0.01)
 APART: Final = ((0.6, 0.4, 0.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.3, 0.2))
 PRESETS: Final = (
     # The standard example, whose numbers are all known.
-    preset("example", "They agree on some words", (0.4, 0.25, 0.2, 0.1, 0.05), SOME),
+    preset("example", "p and q agree on some tokens", (0.4, 0.25, 0.2, 0.1, 0.05), SOME),
     preset("near", "A good drafter", (0.5, 0.25, 0.15, 0.07, 0.03), (0.45, 0.3, 0.13, 0.09, 0.03)),
     preset("sure", "A confident drafter that is wrong", (0.1, 0.4, 0.3, 0.15, 0.05), SURE),
     preset("flat", "A drafter that guesses at random", (0.6, 0.2, 0.12, 0.05, 0.03), (0.2,) * 5),
     preset("same", "The target drafts for itself", SAME, SAME),
-    preset("apart", "They have no word in common", *APART),
-    preset("top", "Temperature 0: p is one word", (0.0, 1.0, 0.0, 0.0, 0.0), DOG),
+    preset("apart", "p and q have no token in common", *APART),
+    preset("top", "Temperature 0: all of p on one token", (0.0, 1.0, 0.0, 0.0, 0.0), DOG),
     preset(
         "darts",
         "Rejection sampling as a dartboard",

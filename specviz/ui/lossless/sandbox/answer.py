@@ -96,7 +96,7 @@ class SandboxQuestion:
         """Validate the page's question. Raises BadRequest with a sentence."""
         p, q = distribution(data.get("p"), "p"), distribution(data.get("q"), "q")
         if len(p) != len(q):
-            raise BadRequest("p and q must have a probability for the same words.")
+            raise BadRequest("p and q must have a probability for the same tokens.")
         drawn = str(data.get("drawn"))
         if drawn not in DRAWN_BY_NAME:
             ways = ", ".join(DRAWN_BY_NAME)

@@ -96,7 +96,7 @@ const DraggedBars = (name) =>
 
 function Output() {
   const name = "sv-sand-out";
-  if (!shown) return h("div", { class: "sv-sand-bars " + name, role: "img" });
+  if (!shown) return h("div", { class: "sv-sand-bars " + name });
   const { answer, words, p } = shown;
   return OutputColumns({
     words,

@@ -61,7 +61,7 @@ export function NumbersTable({ table }, words) {
   return h(
     "table",
     { class: "sv-sand-table" },
-    h("caption", null, "All numbers of the sandbox, word by word"),
+    h("caption", null, "All numbers of the sandbox, token by token"),
     h("thead", null, h("tr", null, ...heads)),
     h("tbody", null, ...rows),
   );

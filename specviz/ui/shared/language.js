@@ -1,0 +1,72 @@
+// The language of the lessons and the tour: as the address says (?lang=de), else as chosen during
+// this visit, else English. Everything else on the page is in English.
+
+import { LANGUAGES } from "./given.js";
+import { store, stored } from "./page.js";
+import { Button, h } from "./view.js";
+
+/** @import { Words } from "../../texts/languages.py" */
+
+const KEY = "lang"; // in the page's address
+const KEPT = "sv-lang";
+const [ENGLISH] = Object.keys(LANGUAGES);
+
+/** @param {string | null} code */
+const known = (code) => (code !== null && code in LANGUAGES ? code : null);
+
+const linked = known(new URLSearchParams(location.search).get(KEY));
+let current = linked ?? known(stored(KEPT)) ?? ENGLISH;
+keep();
+
+/** Its code, such as "de". */
+export const language = () => current;
+
+export const catalogue = () => LANGUAGES[current];
+
+/**
+ * A text of the catalogue with its numbers.
+ * @param {keyof Words} key
+ * @param {Record<string, string | number>} [numbers] By placeholder.
+ */
+export const phrase = (key, numbers = {}) =>
+  catalogue().words[key].replace(/\{(\w+)\}/g, (_, name) => String(numbers[name]));
+
+/** @param {string} code */
+function choose(code) {
+  current = code;
+  keep();
+  window.dispatchEvent(new Event("sv-language"));
+}
+
+// For the visit, and in the address, so that a copied link opens in the same language.
+function keep() {
+  store(KEPT, current);
+  const url = new URL(location.href);
+  if (current === ENGLISH) url.searchParams.delete(KEY);
+  else url.searchParams.set(KEY, current);
+  if (url.href !== location.href) history.replaceState(history.state, "", url);
+}
+
+/**
+ * The switch between languages, and who has checked the texts; nothing where there is only one.
+ * @param {string[]} [codes] In which there is a translation.
+ * @param {string} [note] Of the chosen language.
+ */
+export const LanguageSwitch = (codes = Object.keys(LANGUAGES), note = catalogue().note) =>
+  codes.length > 1 &&
+  h(
+    "div",
+    { class: "sv-languages", lang: current },
+    h(
+      "span",
+      { role: "group", "aria-label": phrase("languages") },
+      codes.map((code, index) => [
+        index > 0 && h("span", { "aria-hidden": "true" }, "·"),
+        Button(LANGUAGES[code].name, () => choose(code), {
+          lang: code,
+          "aria-pressed": code === current,
+        }),
+      ]),
+    ),
+    note && h("span", { class: "sv-language-note" }, note),
+  );
