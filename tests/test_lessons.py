@@ -12,9 +12,11 @@ import pytest
 from specviz.frames.frame import frame_at
 from specviz.frames.scene import Scene
 from specviz.texts.languages import ENGLISH, check_language, languages
+from specviz.trees.rounding import EXAMPLES, load_study
 from specviz.ui.learn import answer, lessons
 from specviz.ui.learn.lessons import BadLesson, inline, lesson, titles
-from specviz.ui.learn.values import Values, find_frame
+from specviz.ui.learn.values import Values, bfloat16, find_frame, ranking_study, rounded_pair
+from specviz.ui.routes import HALF, plain_page
 from specviz.ui.step import recorded
 from specviz.ui.step.tour import STOPS
 
@@ -117,6 +119,7 @@ def test_false_claim_in_a_lesson_is_an_error(write):
         ('at = "99 draw"', "has no step draw in round 99"),
         ('tab = "Play"', "there is no tab 'Play'"),
         ('preset = "none"', "the sandbox has no preset 'none'"),
+        ('hides = ["answer"]', "a step cannot hide answer"),
         ('[predict]\nask="a"\noptions=["b"]\nanswer=1\nwhy="c"', "no option is number 1"),
     ],
 )
@@ -158,6 +161,68 @@ def test_exact_values_of_a_preset_equal_known_values():
     assert values["overlap"]("example") == "0.65"
     assert values["bound"]("example") == "4"
     assert values["darts"]("example") == "0.25"
+
+
+@pytest.mark.slow
+def test_cases_and_examples_of_lessons_exist():
+    from specviz.verification.published_rules import GALLERY
+
+    steps = [step for name in NAMES for step in lesson(name)["steps"]]
+    cases = {step["case"] for step in steps if "case" in step}
+    assert cases <= {study.key for study in GALLERY}
+    assert len(cases) == 3
+    for step in steps:
+        if "case" in step:
+            assert (step["tab"], step["look"]) == ("Lossless?", ".sv-wild-one")
+    examples = {step["example"] for step in steps if "example" in step}
+    assert examples <= {each.name for each in EXAMPLES}
+
+
+def test_everything_that_a_step_may_hide_has_a_style():
+    style = (HALF / "learn/80-learn.css").read_text()
+    assert set(re.findall(r"\[data-hides~=(\w+)\]", style)) == set(lessons.HIDEABLE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES[3:6])
+def test_every_step_of_lessons_4_to_6_has_speaker_notes(name):
+    for step in lesson(name)["steps"]:
+        assert len("".join(map(flat, step["notes"]))) > 80
+
+
+@pytest.mark.slow
+def test_worked_number_of_ranking_is_that_of_the_lab():
+    import torch
+
+    from specviz.trees.ranking import rank_all_ways
+    from specviz.trees.rounding import as_position
+
+    for value in (0.01, 0.295, -4.605170186, 1.00390625, 1.01171875):
+        assert bfloat16(value) == torch.tensor(value).bfloat16().item()
+    example = next(each for each in EXAMPLES if each.name == "deep-sum")
+    ranked = {one.way: one for one in rank_all_ways(as_position(example), example.parameters)}
+    totals = ranked["sum bfloat16"].grown.growth.totals[2:]
+    pair = rounded_pair("deep-sum")
+    assert [f"{total:.4f}".replace("-", "−") for total in totals] == [pair["tie"]] * 2
+    products = ranked["product bfloat16"].grown.growth.totals[2:]
+    assert (len(set(products)) > 1) == pair["products_differ"]
+
+
+def test_study_of_ranking_is_summed_up_over_all_drafters():
+    ways = [size for sizes in load_study()["drafters"].values() for size in sizes.values()]
+    said = ranking_study()
+    for size in ways:
+        assert size["sum bfloat16"]["differ"] <= float(said["changed"].strip("%")) / 100 + 0.005
+        assert abs(size["sum bfloat16"]["gain"]) <= float(said["gain"])
+        assert said["same_in_32_bits"] == (size["sum float32"]["differ"] == 0)
+
+
+def test_window_of_speaker_notes_names_its_module_and_its_style():
+    text, style = plain_page("step/notes", "../..")
+    assert re.search(r'src="\.\./\.\./gradio_api/sv/js/\w+/step/notes\.js"', text)
+    assert "--sv-p-ink" in style
+    assert "[colours]" not in text
+    assert "style=" not in text
 
 
 # Translations.

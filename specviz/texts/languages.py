@@ -56,6 +56,10 @@ class Words(TypedDict):
     read: str
     begun: str
     minutes: str
+    opening: str
+    fold: str
+    unfold: str
+    hides: str
 
 
 class TourText(TypedDict):

@@ -48,8 +48,8 @@ def page_policy(page: bytes, access: Access) -> str:
     )
 
 
-def phone_policy(styles: str, access: Access) -> str:
-    """Return the policy of the page on phones for class votes: our modules, and one style sheet."""
+def plain_page_policy(styles: str, access: Access) -> str:
+    """Return the policy of a page without Gradio: our modules, and its one style sheet."""
     return written(
         {
             **NOTHING,

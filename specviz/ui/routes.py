@@ -132,3 +132,18 @@ def module_address(name: str) -> str:
     if f"{name}.js" not in packed:
         raise LookupError(f"there is no module {name}.js")
     return f"{PREFIX}/{folder}/{name}.js".lstrip("/")
+
+
+@cache
+def plain_page(name: str, root: str) -> tuple[str, str]:
+    """Return a page without Gradio, and its style sheet, which its policy names by its hash.
+
+    Args:
+        name: Path of its module without ".js". Its template is beside it.
+        root: Address of the server's root relative to the page.
+    """
+    text = (HALF / f"{name}_page.html").read_text(encoding="utf-8")
+    colours = (HALF / "shared/10-colours.css").read_text(encoding="utf-8")
+    text = text.replace("[colours]", colours)
+    text = text.replace("[module]", f"{root}/{module_address(name)}")
+    return text, text.split("<style>")[1].split("</style>")[0]

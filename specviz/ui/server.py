@@ -27,9 +27,9 @@ from specviz.ui.guard import DIGITS, Guard
 from specviz.ui.head import Head
 from specviz.ui.jobs import Jobs
 from specviz.ui.learn.article import article, article_policy
-from specviz.ui.policy import POLICY, written
+from specviz.ui.policy import POLICY, plain_page_policy, written
 from specviz.ui.questions import Questions
-from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plotly_js
+from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plain_page, plotly_js
 from specviz.ui.step.recorded import body, names, trace
 from specviz.ui.step.replay import packed_shell, policy, replay
 from specviz.ui.votes import Rooms
@@ -51,15 +51,21 @@ async def send_replay(request: Request) -> Response:
 
 
 class Pages:
-    """Pages without Gradio: the article, and recorded runs (or parts of them) for frames."""
+    """Pages without Gradio: the article, speaker notes, and parts of recorded runs for frames."""
 
     def __init__(self, access: Access) -> None:
+        self.access = access
         self.excerpts = written({**policy(), "frame-ancestors": access.frames})
         self.articles = written({**article_policy(), "frame-ancestors": access.frames})
 
     def send_article(self, request: Request) -> Response:
         """Send the article."""
         return _page(article, self.articles)
+
+    def send_notes(self, request: Request) -> Response:
+        """Send the window of the speaker notes, which the page that opens it fills."""
+        text, styles = plain_page("step/notes", "../..")
+        return _page(lambda: text, plain_page_policy(styles, self.access))
 
     def send_excerpt(self, request: Request) -> Response:
         """Answer `embed?trace=NAME&round=N&step=STEP&show=PART,PART`."""
@@ -170,6 +176,7 @@ def app_kwargs(
         Route(f"{PREFIX}/races/{{name}}", send_race),
         Route(f"{PREFIX}/embed", pages.send_excerpt),
         Route(f"{PREFIX}/article", pages.send_article),
+        Route(f"{PREFIX}/notes", pages.send_notes),
         (questions or Questions()).route(),
         *(jobs or Jobs()).routes(),
         *Rooms(access).routes(),

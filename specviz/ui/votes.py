@@ -19,7 +19,6 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from secrets import choice, compare_digest, token_urlsafe
 from time import monotonic
 from typing import Any, Final, Literal, NotRequired, TypedDict
@@ -29,9 +28,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from specviz.ui.access import Access
-from specviz.ui.policy import POLICY, phone_policy
+from specviz.ui.policy import POLICY, plain_page_policy
 from specviz.ui.questions import BadRequest, parse
-from specviz.ui.routes import HALF, PREFIX, module_address
+from specviz.ui.routes import PREFIX, plain_page
 
 LETTERS: Final = "ABCDEFGHJKMNPQRSTUVWXYZ"  # characters of a code; none looks like another one
 CODE: Final = re.compile(f"[{LETTERS}]{{5}}")
@@ -241,8 +240,8 @@ class Rooms:
 
     async def send_page(self, request: Request) -> Response:
         """Send the page for phones."""
-        text, styles = phone_page()
-        headers = {POLICY: phone_policy(styles, self._access), "Cache-Control": "no-cache"}
+        text, styles = plain_page("step/phone", "..")
+        headers = {POLICY: plain_page_policy(styles, self._access), "Cache-Control": "no-cache"}
         return HTMLResponse(text, headers=headers)
 
     async def post(self, request: Request) -> Response:
@@ -309,11 +308,3 @@ class Rooms:
 def is_same(one: str, other: str) -> bool:
     """Compare two keys in constant time."""
     return compare_digest(one.encode("utf-8", "replace"), other.encode())
-
-
-@cache
-def phone_page() -> tuple[str, str]:
-    """Return the page for phones, and its style sheet, whose hash the policy contains."""
-    text = (HALF / "step/phone_page.html").read_text(encoding="utf-8")
-    text = text.replace("[module]", f"../{module_address('step/phone')}")
-    return text, text.split("<style>")[1].split("</style>")[0]

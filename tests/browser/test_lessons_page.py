@@ -26,8 +26,17 @@ SEEN = """(selector) => {
   if (!ringed || !ringed.matches(selector)) return "not ringed";
   const box = ringed.getBoundingClientRect();
   const card = document.querySelector(".sv-lesson").getBoundingClientRect();
-  if (box.top < card.bottom - 1 && box.bottom > card.top + 1) return "below the card";
-  return box.top < innerHeight - 20 ? "seen" : "outside the window";
+  const { outlineOffset, outlineWidth } = getComputedStyle(ringed);
+  const around = parseFloat(outlineOffset) + parseFloat(outlineWidth);
+  if (box.top - around < card.bottom && box.bottom > card.top) return "below the card";
+  const bars = [".sv-time", ".sv-dock"].map((name) => document.querySelector(name))
+    .filter((bar) => bar.offsetParent && bar !== ringed)
+    .filter((bar) => getComputedStyle(bar).position === "sticky")
+    .map((bar) => bar.getBoundingClientRect().top);
+  const end = Math.min(innerHeight, ...bars);
+  const whole = box.height + 2 * around <= end - card.bottom;
+  if (whole && box.bottom + around > end + 0.5) return "its ring is cut at its end";
+  return box.top < end - 20 ? "seen" : "outside the window";
 }"""
 # What a screen reader cannot say of what is ringed: pictures without a text, or no name at all.
 UNNAMED = """(selector) => {
@@ -56,6 +65,23 @@ Element.prototype.animate = function (...given) {
   return animate.apply(this, given);
 };
 """
+# What of Step the card covers, at the widths where it is laid out for the rest of the window.
+COVERED = """() => {
+  const card = document.querySelector(".sv-lesson").getBoundingClientRect();
+  return [".sv-text", ".sv-caption", ".sv-tree-part", ".sv-panel"].filter((name) => {
+    const box = document.querySelector(name).getBoundingClientRect();
+    return box.height && box.top < card.bottom - 1;
+  });
+}"""
+HIDDEN = {
+    "caption": ".sv-say",
+    "coin": ".sv-cr-coin",
+    "evidence": ".sv-why",
+    "expected": ".sv-sand-found",
+    "gallery": ".sv-wild-list",
+    "speed": ".sv-time",
+}
+WIDE = 1280
 
 
 @pytest.fixture(scope="module")
@@ -81,36 +107,52 @@ def page(browser, request):
         assert problems == []
 
 
+def check_step(page, step, lang):
+    """Check what a step has opened, and that its panel hides nothing of it."""
+    expect(page.locator(".sv-lesson h2")).to_have_text(step["title"])
+    expect(page.locator(".sv-lesson h2")).to_have_attribute("lang", lang)
+    tab = page.get_by_role("tab", name=step["tab"], exact=True)
+    expect(tab).to_have_attribute("aria-selected", "true")
+    if place := step.get("place"):
+        wanted = [place["trace"], place["step"]]
+        player = "window.specviz.players['sv-step']"
+        page.wait_for_function(
+            f"(at) => {player}.run?.id === at[0] && {player}.frame?.step.id === at[1]",
+            arg=wanted,
+        )
+    if step["look"]:
+        page.wait_for_function(f"(at) => ({SEEN})(at) === 'seen'", arg=step["look"])
+        assert page.evaluate(UNNAMED, step["look"]) == []
+    if step["tab"] == "Step" and page.viewport_size["width"] == WIDE:
+        assert page.evaluate(COVERED) == []
+
+
+def answer_by_keyboard(page, step, right_word):
+    """Answer a step's question, after which nothing of the page is hidden."""
+    for part in step.get("hides", []):
+        expect(page.locator(HIDDEN[part]).first).to_be_hidden()
+    if "predict" not in step:
+        return
+    right = page.locator(".sv-lesson-option").nth(step["predict"]["answer"])
+    for _ in range(8):
+        if not right.evaluate("(option) => option === document.activeElement"):
+            page.keyboard.press("Shift+Tab")
+    expect(right).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".sv-lesson-why")).to_contain_text(right_word)
+    for part in step.get("hides", []):
+        expect(page.locator(HIDDEN[part]).first).to_be_visible()
+
+
 @pytest.mark.parametrize(("lang", "name"), WALKS)
 def test_lesson_can_be_completed_by_keyboard(page, address, lang, name):
     page.goto(f"{address}?lesson={name}&lang={lang}")
-    steps = lesson(name, lang)["steps"]
     words = languages()[lang]["words"]
+    steps = lesson(name, lang)["steps"]
     for number, step in enumerate(steps):
         page.wait_for_function(f"({SHOWN})()?.at === {number}")
-        expect(page.locator(".sv-lesson h2")).to_have_text(step["title"])
-        expect(page.locator(".sv-lesson h2")).to_have_attribute("lang", lang)
-        expect(page.get_by_role("tab", name=step["tab"], exact=True)).to_have_attribute(
-            "aria-selected", "true"
-        )
-        if place := step.get("place"):
-            wanted = [place["trace"], place["step"]]
-            player = "window.specviz.players['sv-step']"
-            page.wait_for_function(
-                f"(at) => {player}.run?.id === at[0] && {player}.frame?.step.id === at[1]",
-                arg=wanted,
-            )
-        if step["look"]:
-            page.wait_for_function(f"(at) => ({SEEN})(at) === 'seen'", arg=step["look"])
-            assert page.evaluate(UNNAMED, step["look"]) == []
-        if predict := step.get("predict"):
-            right = page.locator(".sv-lesson-option").nth(predict["answer"])
-            for _ in range(8):
-                if not right.evaluate("(option) => option === document.activeElement"):
-                    page.keyboard.press("Shift+Tab")
-            expect(right).to_be_focused()
-            page.keyboard.press("Enter")
-            expect(page.locator(".sv-lesson-why")).to_contain_text(words["right"])
+        check_step(page, step, lang)
+        answer_by_keyboard(page, step, words["right"])
         expect(page.locator("[data-lesson=next]")).to_be_focused()
         page.keyboard.press("Enter")
     expect(page.locator(".sv-lesson")).to_be_hidden()
@@ -246,3 +288,51 @@ def test_article_shows_the_sentence_of_each_embedded_step(page, address):
     q = page.locator("#a-guess-with-two-probabilities .n-q").first
     q.hover()
     expect(decision.locator(".sv-n-q.sv-lit").first).to_be_attached()
+
+
+def test_lesson_opens_the_case_the_tree_and_the_part_that_it_is_about(page, address):
+    page.goto(f"{address}?lesson=06-the-residual.5")
+    page.locator(".sv-lesson-option").first.click()
+    expect(page.locator(".sv-wild-one h3")).to_contain_text("Resampling from p itself")
+    page.goto(f"{address}?lesson=03-von-neumann.2")
+    expect(page.locator(".sv-coins-board .sv-sand-words span")).to_have_count(5)
+    page.goto(f"{address}?lesson=12-blocks.5")
+    page.locator(".sv-lesson-option").first.click()
+    expect(page.locator(".sv-wild-one h3")).to_contain_text("A draft without its improbable guess")
+    page.goto(f"{address}?lesson=07-several-guesses.2")
+    expect(page.locator(".sv-grow-matrix")).to_be_visible()
+    page.goto(f"{address}?lesson=11-eagle.3")
+    expect(page.locator(".sv-rank-says")).to_contain_text("0.295")
+    page.goto(f"{address}?lesson=13-when-it-does-not-pay.4")
+    expect(page.locator("#sv-roofline details.sv-fold")).to_have_attribute("open", "")
+
+
+def test_form_is_shown_where_a_lesson_needs_it_and_after_it(page, address):
+    page.goto(f"{address}?lesson=04-one-pass-checks-all.4")
+    expect(page.locator("[data-lesson=next]")).to_be_focused()
+    expect(page.locator("#sv-run")).to_be_hidden()
+    page.locator("[data-lesson=next]").click()
+    expect(page.locator("#sv-go")).to_be_visible()
+    page.get_by_role("button", name="Back", exact=True).last.click()
+    page.keyboard.press("Escape")
+    expect(page.locator("#sv-go")).to_be_visible()
+
+
+def test_folded_panel_keeps_its_head_only(page, address):
+    page.goto(f"{address}?lesson=05-accept-with-p-over-q.3")
+    expect(page.locator(".sv-lesson-option")).to_have_count(3)
+    page.get_by_role("button", name="Fold").click()
+    expect(page.locator(".sv-lesson-body")).to_be_hidden()
+    assert page.locator(".sv-lesson").bounding_box()["height"] < 60
+    page.get_by_role("button", name="Show the text").click()
+    expect(page.locator(".sv-lesson-option").first).to_be_visible()
+
+
+def test_explanation_is_in_sight_after_an_answer(page, address):
+    page.goto(f"{address}?lesson=01-one-token-per-pass.2")
+    page.locator(".sv-lesson-option").nth(1).click()
+    why = page.locator(".sv-lesson-why b")
+    expect(why).to_be_in_viewport()
+    card = page.locator(".sv-lesson").bounding_box()
+    box = why.bounding_box()
+    assert card["y"] <= box["y"] <= card["y"] + card["height"] - box["height"]

@@ -1,5 +1,6 @@
 """Tools for teachers: links to a step, saved pictures, worksheets and printing."""
 
+import json
 import re
 from io import BytesIO
 from urllib.parse import parse_qs, urlsplit
@@ -285,3 +286,109 @@ def test_presenter_mode_hides_the_form_and_obeys_a_presentation_remote(visit):
     assert visit.ask("cursor") == before  # it scrolls again
     page.get_by_role("button", name="Present").click()
     expect(page.locator("#sv-run")).to_be_hidden()
+
+
+@pytest.fixture
+def presenter(visit):
+    """A visitor in presenter mode, at the start of a run that stands still."""
+    page = visit.open("?trace=01-chain&present=1")
+    page.evaluate("window.specviz.players['sv-step'].pause()")
+    page.evaluate("window.specviz.players['sv-step'].first()")
+    return visit
+
+
+def open_notes(page):
+    with page.expect_popup() as opened:
+        page.keyboard.press("n")
+    notes = opened.value
+    notes.wait_for_selector(".say")
+    return notes
+
+
+def test_window_of_notes_shows_the_step_and_moves_it(presenter):
+    page = presenter.page
+    notes = open_notes(page)
+    expect(notes.locator(".say")).to_contain_text(presenter.caption()[:40])
+    for press, key in (("Next", None), (None, "PageDown"), (None, "ArrowRight")):
+        following = notes.locator(".next").inner_text()
+        if press:
+            notes.get_by_role("button", name=press, exact=True).click()
+        else:
+            notes.keyboard.press(key)
+        notes.wait_for_function(
+            "(old) => document.querySelector('.next').innerText !== old", arg=following
+        )
+        expect(notes.locator(".say")).to_contain_text(presenter.caption()[:20])
+    moved = presenter.ask("cursor")
+    assert moved != {"round": 0, "step": 0}
+    notes.keyboard.press("PageUp")
+    page.wait_for_function(
+        "(old) => JSON.stringify(window.specviz.players['sv-step'].cursor) !== old",
+        arg=json.dumps(moved, separators=(",", ":")),
+    )
+    page.evaluate("window.specviz.players['sv-step'].last()")
+    expect(notes.locator(".say")).to_contain_text(presenter.caption()[:40])
+    expect(notes.locator(".next")).to_have_text("End of the run")
+    notes.close()
+
+
+def test_clock_of_the_notes_runs_and_restarts(presenter):
+    notes = open_notes(presenter.page)
+    clock = notes.locator(".clock")
+    expect(clock).not_to_have_text("00:00")
+    notes.evaluate(
+        "() => { const now = performance.now.bind(performance);"
+        " performance.now = () => now() + 754000; }"
+    )
+    expect(clock).to_have_text(re.compile("12:3"))
+    notes.get_by_role("button", name="Restart the clock").click()
+    expect(clock).to_have_text(re.compile("00:0"))
+    notes.close()
+
+
+def test_notes_of_a_lesson_say_what_to_say_and_lead_through_it(visit):
+    page = visit.open("?lesson=06-the-residual.2&present=1")
+    page.wait_for_function("window.specviz.lesson?.shown?.at === 1")
+    notes = open_notes(page)
+    expect(notes.locator(".title")).to_have_text("What is missing")
+    expect(notes.locator(".notes")).to_contain_text("what the residual adds")
+    expect(notes.locator(".notes")).to_contain_text("A mistake to expect:")
+    expect(notes.locator(".following")).to_have_text("The replacement")
+    expect(notes.get_by_text("0.2184 as well")).to_be_visible()
+    notes.get_by_role("button", name="Next in the lesson").click()
+    expect(page.locator(".sv-lesson h2")).to_have_text("The replacement")
+    expect(notes.locator(".title")).to_have_text("The replacement")
+    notes.get_by_role("button", name="Back in the lesson").click()
+    expect(page.locator(".sv-lesson h2")).to_have_text("What is missing")
+    page.reload()
+    page.wait_for_function("window.specviz.lesson?.shown?.at === 1")
+    notes.get_by_role("button", name="Next in the lesson").click()
+    expect(page.locator(".sv-lesson h2")).to_have_text("The replacement")
+    notes.close()
+
+
+def test_window_of_notes_that_is_blocked_is_explained(presenter):
+    page = presenter.page
+    page.evaluate("() => { window.open = () => null; }")
+    page.keyboard.press("n")
+    expect(page.locator(".sv-notice")).to_contain_text("Allow pop-ups for this page")
+
+
+def test_window_of_notes_obeys_its_policy_and_needs_a_page(presenter):
+    page = presenter.page
+    notes = open_notes(page)
+    policy = page.request.get(notes.url).headers["content-security-policy"]
+    assert "script-src 'self';" in policy
+    assert "unsafe" not in policy
+    page.goto("about:blank")
+    expect(notes.get_by_role("alert")).to_contain_text("does not answer")
+    notes.close()
+    alone = page.context.new_page()
+    alone.add_init_script(
+        "window.violations = []; document.addEventListener('securitypolicyviolation', "
+        "(event) => window.violations.push(event.violatedDirective));"
+    )
+    alone.goto(presenter.url + "gradio_api/sv/notes")
+    expect(alone.get_by_role("alert")).to_contain_text("then press N")
+    assert alone.evaluate("window.violations") == []
+    alone.close()

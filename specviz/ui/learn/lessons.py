@@ -1,11 +1,11 @@
 """Lessons: Markdown files whose numbers are read from recorded runs.
 
 A lesson begins with front matter in TOML. Each step is a heading, a block of TOML that says what
-the page shows, and paragraphs of text. Text is a Jinja2 template: `{{ p }}` is replaced by the
-number that the page shows at this step, so the file contains no numbers of a run. What a text
-claims about its run is written as an expression, `holds`, which is checked when the lesson is read.
-`**bold**`, `*emphasis*` and `[links](https://...)` are the only markup. `sources` reads the files
-and their translations.
+the page shows (and may have `notes` for the speaker), and paragraphs of text. Text is a Jinja2
+template: `{{ p }}` is replaced by the number that the page shows at this step, so the file contains
+no numbers of a run. What a text claims about its run is written as an expression, `holds`, which is
+checked when the lesson is read. `**bold**`, `*emphasis*` and `[links](https://...)` are the only
+markup. `sources` reads the files and their translations.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ from specviz.ui.learn.values import Values, find_frame, find_preset, read_trace
 FOLDER: Final = ASSETS / "lessons"
 TABS: Final = ("Step", "Learn", "Compare", "Lossless?", "Trees", "Cost", "Models")
 MOST_STEPS: Final = 8
+# Parts of the page that a step may hide until its question is answered; see 80-learn.css.
+HIDEABLE: Final = ("caption", "coin", "evidence", "expected", "gallery", "speed")
+# Keys of a step that are sent to the page unchanged.
+DISPLAY: Final = ("case", "example", "form", "grown", "hides")
 MARKUP: Final = re.compile(r"\*\*(.+?)\*\*|\*(.+?)\*|\[(.+?)\]\((https://\S+?)\)")
 
 
@@ -129,17 +133,29 @@ class LessonStep(TypedDict):
         rounds: Rounds of the run, to compare them with a processor's pipeline.
         attempt: Something to try on the page.
         figure: An excerpt of the player; only in the article.
+        case: Key of the case that the gallery of the tab Lossless? opens.
+        example: Example that the ranking lab of the tab Trees shows.
+        grown: Whether the tab Trees shows its tree fully grown.
+        form: Whether the form on the tab Step is needed; otherwise it makes room for the lesson.
+        hides: Parts of the page that are hidden until the question is answered.
+        notes: For the speaker only; empty if there are none.
     """
 
     title: str
     tab: str
     text: list[Paragraph]
     look: str
+    notes: list[Paragraph]
     place: NotRequired[Place]
     sandbox: NotRequired[SandboxState]
     rounds: NotRequired[list[PipelineRound]]
     attempt: NotRequired[Paragraph]
     figure: NotRequired[Figure]
+    case: NotRequired[str]
+    example: NotRequired[str]
+    grown: NotRequired[bool]
+    form: NotRequired[bool]
+    hides: NotRequired[list[str]]
     predict: NotRequired[Prediction]
 
 
@@ -268,6 +284,7 @@ def _step(source: StepSource, trace: str) -> LessonStep:
         "tab": tab,
         "text": say(source.text),
         "look": screen.get("look", ""),
+        "notes": say(screen.get("notes", "")),
     }
     if place:
         step["place"] = place
@@ -285,7 +302,16 @@ def _step(source: StepSource, trace: str) -> LessonStep:
         step["attempt"] = say(attempt)[0]
     if asked := screen.get("predict"):
         step["predict"] = _prediction(asked, trace, place)
+    _add_display(step, screen)
     return step
+
+
+def _add_display(step: LessonStep, screen: Mapping[str, Any]) -> None:
+    """Add what the page does for a step besides its run. Raises ValueError for an unknown part."""
+    if unknown := set(screen.get("hides", [])) - set(HIDEABLE):
+        raise ValueError(f"a step cannot hide {', '.join(sorted(unknown))}")
+    display: dict[str, Any] = {name: screen[name] for name in DISPLAY if name in screen}
+    step.update(display)  # type: ignore[typeddict-item]
 
 
 def _values(trace: str, place: Place | None) -> Values:

@@ -5,7 +5,7 @@ import { ask } from "../shared/ask.js";
 import { LanguageSwitch, language, phrase } from "../shared/language.js";
 import { page } from "../shared/page.js";
 import { ring, ringUntilSettled } from "../shared/ring.js";
-import { sentencePart } from "../shared/sentence.js";
+import { inline } from "../shared/sentence.js";
 import { Stage } from "../shared/stage.js";
 import { hand, openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
@@ -14,7 +14,8 @@ import { PipelineFigure } from "./pipeline.js";
 import { remember } from "./progress.js";
 
 /** @import { Start } from "../shared/section.js" */
-/** @import { Inline, Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py" */
+/** @import { LessonNotes } from "../step/present.js" */
+/** @import { Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py" */
 
 /**
  * What is used of Step's player.
@@ -30,8 +31,25 @@ const KEY = "lesson"; // in the page's address
 /** @type {Stage<object>} */
 const stage = new Stage();
 
-/** @type {{ lesson: Lesson | null, at: number, answers: Map<number, number>, problem: string }} */
-const state = { lesson: null, at: 0, answers: new Map(), problem: "" };
+/**
+ * folded: whether only the panel's head is shown; waits: whether the page is on its way to the step.
+ * @type {{
+ *   lesson: Lesson | null,
+ *   at: number,
+ *   answers: Map<number, number>,
+ *   problem: string,
+ *   folded: boolean,
+ *   waits: boolean,
+ * }}
+ */
+const state = {
+  lesson: null,
+  at: 0,
+  answers: new Map(),
+  problem: "",
+  folded: false,
+  waits: false,
+};
 
 // Step's player; nothing while it is not up.
 /** @returns {Player | undefined} */
@@ -46,6 +64,7 @@ export function start(element, props, _watch, _trigger, config) {
   element.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
   });
+  new ResizeObserver(makeRoom).observe(stage.$(".sv-lesson"));
   const linked = new URLSearchParams(location.search).get(KEY);
   if (linked) {
     const [id, at] = linked.split(".");
@@ -86,6 +105,18 @@ async function translate() {
   paint();
 }
 
+let height = 0; // of the panel, that others have made room for
+
+// What stays in the window as the page scrolls begins below the panel, and Step's run is laid out for
+// the rest of the window.
+function makeRoom() {
+  const found = stage.$(".sv-lesson").getBoundingClientRect().height;
+  if (found === height) return;
+  height = found;
+  document.body.style.setProperty("--sv-card", `${height}px`);
+  window.dispatchEvent(new Event("resize"));
+}
+
 function close() {
   Object.assign(state, { lesson: null, problem: "" });
   ring(null);
@@ -96,17 +127,33 @@ function close() {
 /** @param {number} at */
 async function show(at) {
   const lesson = there(state.lesson);
-  state.at = at;
+  Object.assign(state, { at, folded: false, waits: true });
   remember(lesson.id, at, lesson.steps.length);
   write();
   paint();
   const step = lesson.steps[at];
   await openTab(step.tab);
   if (step.sandbox) hand("sv-sand", step.sandbox);
+  if (step.case) hand("sv-wild", { case: step.case });
+  if (step.grown) hand("sv-grow", {});
+  if (step.example) hand("sv-rank", { place: "example:" + step.example });
   const given = state.answers.get(at);
   if (given !== undefined && step.predict?.then) await move(step.predict.then);
   else if (step.place) await move(step.place);
-  if (state.lesson === lesson && state.at === at) ringUntilSettled(step.look);
+  if (state.lesson !== lesson || state.at !== at) return;
+  state.waits = false;
+  paint();
+  unfold(step.look);
+  window.scrollTo(0, 0);
+  ringUntilSettled(step.look);
+}
+
+// A part of Cost that is still folded opens, since the step is about what is inside.
+/** @param {string} look */
+function unfold(look) {
+  /** @type {HTMLDetailsElement | null} */
+  const fold = look ? document.querySelector(`${look} details.sv-fold`) : null;
+  if (fold) fold.open = true;
 }
 
 /** @param {Place} place */
@@ -126,6 +173,8 @@ async function answer(option) {
   state.answers.set(state.at, option);
   paint();
   stage.find("[data-lesson=next]")?.focus({ preventScroll: true });
+  const why = stage.find(".sv-lesson-why"); // a low panel scrolls by itself
+  if (why) stage.$(".sv-lesson").scrollTop = why.offsetTop;
   if (predict?.then) await move(predict.then);
   // The answer has made the panel higher; the sentence about what happened stays in sight.
   ringUntilSettled(predict?.then ? ".sv-caption" : there(state.lesson).steps[state.at].look);
@@ -134,10 +183,23 @@ async function answer(option) {
 function paint() {
   const section = stage.$(".sv-lesson");
   section.hidden = !state.lesson && !state.problem;
+  const step = state.lesson?.steps[state.at];
   section.lang = language();
   section.setAttribute("aria-label", phrase("lesson"));
   document.body.classList.toggle("sv-in-lesson", !section.hidden);
+  document.body.classList.toggle("sv-lesson-form", Boolean(step?.form));
+  document.body.dataset.hides = step && !state.answers.has(state.at) ? hidden(step) : "";
+  section.classList.toggle("sv-lesson-folded", state.folded);
+  section.classList.toggle("sv-lesson-known", state.answers.has(state.at));
   render(state.lesson ? LessonCard(state.lesson) : ProblemCard(), section);
+}
+
+/** @param {LessonStep} step */
+const hidden = ({ hides = [] }) => hides.join(" ");
+
+function fold() {
+  state.folded = !state.folded;
+  paint();
 }
 
 const ProblemCard = () => [
@@ -156,9 +218,14 @@ function LessonCard(lesson) {
       { class: "sv-lesson-head", key: "head" },
       h("span", { class: "sv-lesson-name", lang }, lesson.title),
       h("span", { class: "sv-lesson-at" }, phrase("at", { at: state.at + 1, all: steps.length })),
+      h("span", { role: "status" }, state.waits && phrase("opening")),
       lang === language()
         ? LanguageSwitch(lesson.languages)
         : h("p", null, phrase("untranslated_lesson")),
+      Button(phrase(state.folded ? "unfold" : "fold"), fold, {
+        class: "sv-lesson-fold sv-link",
+        "aria-expanded": !state.folded,
+      }),
       Button("×", close, {
         class: "sv-away",
         "aria-label": phrase("leave"),
@@ -197,13 +264,14 @@ function moment() {
 }
 
 /** What is beside the text: a figure, a question. @param {LessonStep} step @param {string} lang */
-function Side({ rounds, predict }, lang) {
+function Side(step, lang) {
+  const { rounds, predict } = step;
   if (!rounds && !predict) return null;
   return h(
     "div",
     { class: "sv-lesson-side" },
     rounds && h("div", { lang: "en" }, PipelineFigure(rounds, ...moment())),
-    predict && Question(predict, lang),
+    predict && Question(predict, step, lang),
   );
 }
 
@@ -235,14 +303,15 @@ async function finish() {
   window.scrollTo(0, 0);
 }
 
-/** @param {Prediction} predict @param {string} lang */
-function Question({ ask: sentence, options, answer: right, why }, lang) {
+/** @param {Prediction} predict @param {LessonStep} step @param {string} lang */
+function Question({ ask: sentence, options, answer: right, why }, step, lang) {
   const given = state.answers.get(state.at);
   const known = given !== undefined;
   return h(
     "div",
     { class: "sv-lesson-ask", role: "group", "aria-label": phrase("prediction") },
     Text(sentence, lang),
+    !known && step.hides && h("p", { class: "sv-lesson-hides" }, phrase("hides")),
     options.map(
       (option, index) =>
         (!known || index === right || index === given) &&
@@ -291,18 +360,22 @@ const Sources = ({ sources }) =>
   );
 
 /** @param {Paragraph} paragraph @param {string} lang */
-const Text = (paragraph, lang) => h("p", { lang }, inline(paragraph));
+const Text = (paragraph, lang) => h("p", { lang }, inline(paragraph, namesOf));
 
-/** @param {Paragraph} paragraph */
-const inline = (paragraph) => paragraph.map(Piece);
-
-/** @param {Inline} piece */
-function Piece(piece) {
-  if (typeof piece === "string") return piece;
-  if ("b" in piece) return h("b", null, piece.b);
-  if ("i" in piece) return h("i", null, piece.i);
-  if ("a" in piece) return h("a", { href: piece.href, target: "_blank", rel: "noopener" }, piece.a);
-  return sentencePart(piece, namesOf);
+/** What the speaker of the lesson needs. @returns {LessonNotes | null} */
+function speakerNotes() {
+  const { lesson, at } = state;
+  if (!lesson) return null;
+  const { title, notes, predict } = lesson.steps[at];
+  return {
+    name: lesson.title,
+    title,
+    at,
+    steps: lesson.steps.length,
+    notes,
+    answer: predict ? predict.options[predict.answer] : null,
+    next: lesson.steps[at + 1]?.title ?? "",
+  };
 }
 
 // Tokens of a run are read aloud as English also inside a translated sentence.
@@ -312,5 +385,12 @@ const namesOf = (name) => (name.startsWith("word ") ? { lang: "en" } : {});
 window.specviz.lesson = {
   get shown() {
     return state.lesson && { id: state.lesson.id, at: state.at };
+  },
+  get speaker() {
+    return speakerNotes();
+  },
+  /** Goes on or back in the lesson. @param {number} by */
+  turn(by) {
+    if (state.lesson?.steps[state.at + by]) show(state.at + by);
   },
 };

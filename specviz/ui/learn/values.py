@@ -5,6 +5,8 @@ They are formatted as on the page; the numbers of a step are those in its senten
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -15,6 +17,7 @@ from specviz.frames.numbers import format_seconds
 from specviz.frames.scene import Scene, flat
 from specviz.trace import metrics
 from specviz.trace.file import Trace
+from specviz.trees.rounding import EXAMPLES, load_study
 from specviz.ui.lossless import sandbox
 from specviz.ui.step import recorded
 
@@ -106,6 +109,12 @@ class Run:
         return next(each for each in read_trace(self.name).rounds if each.number == number)
 
     @property
+    def layers(self) -> int:
+        """The number of the target's layers, all of which the page shows in a run of LayerSkip."""
+        first = find_frame(self.name, 1, "propose-1")["panel"]["why"]["blocks"][0]["heads"]
+        return sum(head.isdecimal() for head in first)
+
+    @property
     def weights(self) -> str:
         """The number of the target's weights."""
         return f"{read_trace(self.name).header.target.parameters / 1e6:.1f} million"
@@ -135,6 +144,8 @@ class Values(Mapping[str, Any]):
             "bound": lambda: lambda name: _two_digits(_bound(name)),
             "row": lambda: self._row,
             "darts": lambda: lambda name: _two_digits(1 / _bound(name)),
+            "pair": lambda: rounded_pair,
+            "study": ranking_study,
         }
         if trace:
             self._known["run"] = lambda: Run(trace)
@@ -194,3 +205,51 @@ def _bound(name: str) -> float:
 
 def _two_digits(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def rounded_pair(name: str) -> Mapping[str, Any]:
+    """Return an example of the ranking lab that has two guesses below one, computed by hand.
+
+    Its totals are those of the two paths: as products, as sums of logarithms, and as such sums in
+    bfloat16.
+    """
+    example = next(each for each in EXAMPLES if each.name == name)
+    ((above, before),) = example.probabilities[""]
+    guesses = [chance for _, chance in example.probabilities[above]]
+    rounded = {
+        bfloat16(bfloat16(math.log(before)) + bfloat16(math.log(chance))) for chance in guesses
+    }
+    return {
+        "before": f"{before:g}",
+        "guesses": [f"{chance:g}" for chance in guesses],
+        "products": [f"{before * chance:.3g}" for chance in guesses],
+        "sums": [_signed(math.log(before * chance), 3) for chance in guesses],
+        "tie": _signed(rounded.pop(), 4) if len(rounded) == 1 else "",
+        "products_differ": len({bfloat16(before * chance) for chance in guesses}) > 1,
+    }
+
+
+def bfloat16(value: float) -> float:
+    """Round to the nearest number of the format bfloat16, ties to even."""
+    (bits,) = struct.unpack("<I", struct.pack("<f", value))
+    bits += 0x7FFF + (bits >> 16 & 1)
+    (rounded,) = struct.unpack("<f", struct.pack("<I", bits & 0xFFFF0000))
+    return float(rounded)
+
+
+def ranking_study() -> Mapping[str, Any]:
+    """Return what ranking in few bits changed at the study's positions, over all its drafters."""
+    study = load_study()
+    assert study is not None
+    measured = [ways for sizes in study["drafters"].values() for ways in sizes.values()]
+    precise = [ways[f"{how} float32"]["differ"] for ways in measured for how in ("product", "sum")]
+    gains = [abs(ways["sum bfloat16"]["gain"]) for ways in measured]
+    return {
+        "same_in_32_bits": not any(precise),
+        "changed": f"{max(ways['sum bfloat16']['differ'] for ways in measured):.0%}",
+        "gain": f"{math.ceil(1000 * max(gains)) / 1000:g}",
+    }
+
+
+def _signed(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}".replace("-", "−")

@@ -12,17 +12,20 @@ export function ring(selector) {
   clear(ringed);
 }
 
+const ABOVE = 6; // px above a card that stays in the window
 const AROUND = 14; // px between the ringed element and the card or the dock
 
 // Scrolls so that neither the tour's card nor what stays at the window's end covers an element; of
 // one that is too tall, its start is shown.
 /** @param {HTMLElement} element */
 function clear(element) {
+  // These are always in the window.
+  if (element.closest(".sv-dock") || getComputedStyle(element).position === "sticky") return;
   const height = (/** @type {string} */ name) => {
     const all = document.querySelectorAll(name);
     return [...all].reduce((most, each) => Math.max(most, each.getBoundingClientRect().height), 0);
   };
-  const card = height(CARDS) + AROUND;
+  const card = ABOVE + height(CARDS) + AROUND;
   const timeline =
     element.closest(".sv-time") || document.querySelector(".sv")?.matches(".sv-one")
       ? 0

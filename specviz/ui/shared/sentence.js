@@ -4,6 +4,7 @@ import { flat } from "./dom.js";
 import { h, termAttributes, Token } from "./view.js";
 
 /** @import { Part } from "../../texts/__init__.py" */
+/** @import { Inline, Paragraph } from "../learn/lessons.py" */
 
 /** The terms of numbers whose colour has another name. @type {Record<string, string>} */
 const TERMS = { u: "coin", both: "threshold" };
@@ -21,4 +22,21 @@ export function sentencePart(piece, attributes = none) {
   if (piece.t !== undefined) return h("span", termAttributes(piece.term), piece.t);
   const all = { ...termAttributes(TERMS[piece.as] ?? piece.as), ...attributes(piece.as) };
   return h("span", { class: "sv-n sv-n-" + piece.as, ...all }, piece.n);
+}
+
+/**
+ * A paragraph of a lesson.
+ * @param {Paragraph} paragraph
+ * @param {(name: string) => object} [attributes] As in `sentencePart`.
+ */
+export const inline = (paragraph, attributes = none) =>
+  paragraph.map((piece) => inlinePart(piece, attributes));
+
+/** @param {Inline} piece @param {(name: string) => object} attributes */
+function inlinePart(piece, attributes) {
+  if (typeof piece === "string") return piece;
+  if ("b" in piece) return h("b", null, piece.b);
+  if ("i" in piece) return h("i", null, piece.i);
+  if ("a" in piece) return h("a", { href: piece.href, target: "_blank", rel: "noopener" }, piece.a);
+  return sentencePart(piece, attributes);
 }

@@ -12,6 +12,7 @@ import { $, stage } from "./stage.js";
 
 /** @import { ComponentChild } from "../vendor/preact.js" */
 /** @import { StepName } from "../../frames/frame.py" */
+/** @import { Word } from "../../frames/scene.py" */
 
 let dropped = 0; // of the steps taken, the oldest that are not shown
 
@@ -69,14 +70,20 @@ const DockButton = (name, attributes, label) =>
 
 /** @returns {ComponentChild} */
 function nextName() {
-  if (!reel.rounds.length) return "Next";
-  if (now.question) return "Show the verdict";
+  const [name, token] = nextStep();
+  return [name, token && Token(token)];
+}
+
+/** What the next step is called, and the token that it judges. @returns {[string, Word | null]} */
+export function nextStep() {
+  if (!reel.rounds.length) return ["Next", null];
+  if (now.question) return ["Show the verdict", null];
   const after = following(now.at.round, now.at.step);
-  if (!after) return waiting() ? "Waiting for more" : "End of the run";
+  if (!after) return [waiting() ? "Waiting for more" : "End of the run", null];
   const [round, step] = after;
-  if (step === 0) return "Next: round " + reel.rounds[round].number;
+  if (step === 0) return ["Next: round " + reel.rounds[round].number, null];
   const { kind, next, w } = stepName(round, step);
-  return ["Next: " + next, w && kind === "judge" ? Token(w) : null];
+  return ["Next: " + next, kind === "judge" ? (w ?? null) : null];
 }
 
 // The rounds near this one, and how many there are beyond.

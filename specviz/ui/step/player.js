@@ -18,7 +18,7 @@ import { showLegends } from "./legend.js";
 import { job, notice } from "./live.js";
 import { readLink } from "./live_link.js";
 import { paint, paintMove } from "./paint.js";
-import { isPresenting, presentButton, startPresenting } from "./present.js";
+import { isPresenting, presentButtons, startPresenting } from "./present.js";
 import { act, KEYS, onPlayback, pause, play } from "./playback.js";
 import { feed, frameAt, onLines, reel } from "./reel.js";
 import { SaveRun } from "./replay_file.js";
@@ -85,7 +85,7 @@ export function start(element, props, _watch, _trigger, config) {
     ),
   );
   if (stage.config.served) {
-    $(".sv").append(worksheetLinks(), presentButton());
+    $(".sv").append(worksheetLinks(), presentButtons());
     startVotes();
   }
   showEmptyTimeline();

@@ -45,12 +45,17 @@ const EASE = [
   [1010, 1],
 ];
 const ABOVE = [".sv-notice", ".sv-again", ".sv-strange", ".sv-fork"];
+const FORM = 48; // px of the row on top, which most steps of a lesson hide
 
-// The height of the line above the row on top, and of the notices above the text.
+// The height of the line above the row on top, of a lesson's panel, and of the notices above the text.
 function heightAbove() {
-  const intro = byId("sv-intro");
-  const all = [intro, ...ABOVE.map((name) => $(name))];
-  return all.reduce((sum, each) => sum + (each ? each.getBoundingClientRect().height : 0), 0);
+  const all = [byId("sv-intro"), byId("sv-lesson"), ...ABOVE.map((name) => $(name))];
+  const { classList } = document.body;
+  const spared = classList.contains("sv-in-lesson") && !classList.contains("sv-lesson-form");
+  return all.reduce(
+    (sum, each) => sum + (each ? each.getBoundingClientRect().height : 0),
+    spared ? -FORM : 0,
+  );
 }
 
 /** @param {number} height */

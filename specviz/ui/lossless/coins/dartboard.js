@@ -2,7 +2,7 @@
 
 import { percent } from "../../shared/dom.js";
 import { classes, h } from "../../shared/view.js";
-import { gridStyle } from "../shared/output_columns.js";
+import { gridStyle, WordRow } from "../shared/output_columns.js";
 
 /** @import { Word } from "../../../frames/scene.py" */
 /** @import { Board } from "./answer.py" */
@@ -44,6 +44,7 @@ export function Dartboard({ high, p, caption, darts }, words) {
       },
       ...high.map((_, at) => column(at)),
     ),
+    WordRow(words),
     h("figcaption", { class: "sv-coins-board-said" }, caption),
   ];
 }

@@ -2,6 +2,7 @@
 
 import { Question } from "../../shared/ask.js";
 import { Stage } from "../../shared/stage.js";
+import { expect } from "../../shared/tabs.js";
 import { Button, h, render } from "../../shared/view.js";
 import { isSolved, nextCase, Quiz } from "./find_the_fault.js";
 import { Badge, CaseEvidence, GalleryCase } from "./gallery_case.js";
@@ -147,6 +148,13 @@ function receive(answer, of) {
   if (exhibits && state.quizzes) askCase();
 }
 
+/** Opens a case from elsewhere; before the list is here, once it is. @param {{ case: string }} data */
+function openCase({ case: key }) {
+  state.open = key;
+  if (state.quizzes || state.borrows) turn(false);
+  else show();
+}
+
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
@@ -159,4 +167,5 @@ export function start(element, props, _watch, _trigger, config) {
   };
   show();
   ask({ asked: "list" }, config.words);
+  expect("sv-wild", openCase);
 }

@@ -4,6 +4,7 @@ import { Question } from "../../shared/ask.js";
 import { byId } from "../../shared/dom.js";
 import { onTheme } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
+import { expect } from "../../shared/tabs.js";
 import { there } from "../../shared/there.js";
 import { render } from "../../shared/view.js";
 import { Options } from "../shared/options.js";
@@ -26,6 +27,7 @@ const SILENT = "The server does not answer. What is shown is older than the sett
 /** @type {Question<Answer>} */
 const question = new Question("grow", () => look({ notice: SILENT }));
 let keep = () => {}; // writes the page's address
+let grown = false; // whether the next tree is shown fully grown
 
 /** Shows the state in every part of the section. */
 function draw() {
@@ -60,7 +62,8 @@ function show(found) {
   stage.element.classList.toggle("sv-grow-faulty", found.problem !== undefined);
   if (found.problem !== undefined) return look({ notice: found.problem });
   const last = found.steps.length - 1;
-  const atEnd = view.answer !== null && view.at >= view.answer.steps.length - 1;
+  const atEnd = grown || (view.answer !== null && view.at >= view.answer.steps.length - 1);
+  grown = false;
   look({
     notice: found.notes.join(" "),
     answer: found,
@@ -115,6 +118,13 @@ export function start(element, props, _watch, _trigger, config) {
   startCoins();
   keep = keepLink();
   ask();
+  expect("sv-grow", showGrown);
+}
+
+// Goes to the last step, also of a tree that is still to come.
+function showGrown() {
+  if (view.answer) look({ at: view.answer.steps.length - 1 });
+  else grown = true;
 }
 
 /** @param {Config} config */

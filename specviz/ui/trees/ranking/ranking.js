@@ -1,6 +1,7 @@
 // The ranking lab: its events, what shows its state, and `window.specviz.ranking`.
 
 import { Question } from "../../shared/ask.js";
+import { expect } from "../../shared/tabs.js";
 import { h, render } from "../../shared/view.js";
 import { listLive, Options } from "../shared/options.js";
 import { ExhibitTree, Legend, RankedTree } from "./ranked_tree.js";
@@ -144,4 +145,5 @@ export function start(element, props, _watch, _trigger, config) {
   list.addEventListener("change", () => choose(list.value));
   listLive("sv-rank", (own) => change({ own }));
   choose(config.places[0][0]);
+  expect("sv-rank", (/** @type {{ place: string }} */ { place }) => choose(place));
 }
