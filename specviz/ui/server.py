@@ -10,28 +10,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from specviz.adapters.gradio import put_first
 from specviz.ui.access import Access
 from specviz.ui.compare.race import recorded
-from specviz.ui.guard import DIGITS, Guard
+from specviz.ui.guard import Guard
 from specviz.ui.head import Head
 from specviz.ui.jobs import Jobs
-from specviz.ui.learn.article import article, article_policy
-from specviz.ui.policy import POLICY, plain_page_policy, written
 from specviz.ui.questions import Questions
-from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plain_page, plotly_js
-from specviz.ui.step.recorded import body, names, trace
-from specviz.ui.step.replay import packed_shell, policy, replay
+from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plotly_js
+from specviz.ui.step.embed import EMBED, OEMBED, EmbedMode, Pages, send_oembed
+from specviz.ui.step.recorded import body, names
+from specviz.ui.step.replay import packed_shell
 from specviz.ui.votes import Rooms
 
 
@@ -48,49 +47,6 @@ async def send_plotly(request: Request) -> Response:
 async def send_replay(request: Request) -> Response:
     """Send the file that replays a run, without the run, which the page fills in."""
     return _script(packed_shell()[1], "text/plain")
-
-
-class Pages:
-    """Pages without Gradio: the article, speaker notes, and parts of recorded runs for frames."""
-
-    def __init__(self, access: Access) -> None:
-        self.access = access
-        self.excerpts = written({**policy(), "frame-ancestors": access.frames})
-        self.articles = written({**article_policy(), "frame-ancestors": access.frames})
-
-    def send_article(self, request: Request) -> Response:
-        """Send the article."""
-        return _page(article, self.articles)
-
-    def send_notes(self, request: Request) -> Response:
-        """Send the window of the speaker notes, which the page that opens it fills."""
-        text, styles = plain_page("step/notes", "../..")
-        return _page(lambda: text, plain_page_policy(styles, self.access))
-
-    def send_excerpt(self, request: Request) -> Response:
-        """Answer `embed?trace=NAME&round=N&step=STEP&show=PART,PART`."""
-        asked = [request.query_params.get(name, "") for name in ("trace", "round", "step", "show")]
-        return _page(partial(excerpt, *asked), self.excerpts)
-
-
-def _page(made: Callable[[], str], policy: str) -> Response:
-    """Send a page with its content security policy, or a sentence that says why there is none."""
-    try:
-        page = made()
-    except ValueError as problem:
-        return PlainTextResponse(str(problem), 404)
-    return HTMLResponse(page, headers={POLICY: policy, "Cache-Control": "no-cache"})
-
-
-@lru_cache(maxsize=64)
-def excerpt(name: str, number: str, step: str, show: str) -> str:
-    """Return the page that replays a recorded run. Raises ValueError with a sentence."""
-    if name not in names():
-        raise ValueError("No recorded run has this name.")
-    if number and not (number.isdecimal() and len(number) < DIGITS):
-        raise ValueError("A round is given by its number.")
-    parts = tuple(part for part in show.split(",") if part)
-    return replay(trace(name), int(number) if number else None, step or None, parts)
 
 
 async def send_module(request: Request) -> Response:
@@ -174,7 +130,8 @@ def app_kwargs(
         Route(f"{PREFIX}/sections/{{name}}", send_config),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
         Route(f"{PREFIX}/races/{{name}}", send_race),
-        Route(f"{PREFIX}/embed", pages.send_excerpt),
+        Route(EMBED, pages.send_excerpt),
+        Route(OEMBED, send_oembed),
         Route(f"{PREFIX}/article", pages.send_article),
         Route(f"{PREFIX}/notes", pages.send_notes),
         (questions or Questions()).route(),
@@ -185,6 +142,7 @@ def app_kwargs(
         Middleware(Guard, access),
         # The middleware that compresses responses leaves event streams unchanged.
         Middleware(GZipMiddleware, minimum_size=1000),
+        Middleware(EmbedMode, pages),
         Middleware(Head, access),
     ]
     return {"routes": routes, "middleware": middleware, "lifespan": put_guard_first}

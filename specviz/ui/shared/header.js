@@ -3,6 +3,7 @@
 
 import { startCopy } from "./copy.js";
 import { startHelp } from "./help.js";
+import { hideControls } from "./hidden.js";
 import { tameLists } from "./lists.js";
 import { onBodyClass, store, stored } from "./page.js";
 import { startTerms } from "./terms.js";
@@ -21,6 +22,7 @@ function skip() {
 /** @param {HTMLElement} element */
 export function start(element) {
   there(element.querySelector(".sv-skip")).addEventListener("click", skip);
+  hideControls();
   tameLists();
   startTerms();
   startHelp(element);

@@ -15,7 +15,7 @@ import { reel, stepsOf } from "./reel.js";
  *   at: { round: number, step: number },
  *   question: Place | null,
  *   whatIf: Supposition | null,
- *   shown: "recorded" | "live" | "none",
+ *   shown: "recorded" | "live" | "file" | "none",
  *   link: Link | null,
  *   offered: string,
  * }}
@@ -24,7 +24,7 @@ export const now = {
   at: { round: 0, step: 0 },
   question: null, // the [round, step] whose verdict is being predicted
   whatIf: null, // what is shown in place of what happened
-  shown: "none", // "recorded", "live" or "none": whose run is on screen
+  shown: "none", // whose run is on screen: one recorded here, a live one, or one of a visitor's file
   link: null, // the { round, step } to open as soon as it is here
   offered: "", // the run that is shown while a link's live run waits to be started
 };

@@ -58,6 +58,7 @@ class RunLine(TypedDict):
         names: Target and drafter as requested.
         id: Identifies the run on the page.
         again: When the run was computed, in a sentence, if it was computed for an earlier request.
+        file: The file's name, which the page adds, if a visitor opened the run from a file.
     """
 
     kind: Literal["run"]
@@ -76,6 +77,7 @@ class RunLine(TypedDict):
     settings: dict[str, Any]
     id: str
     again: NotRequired[str]
+    file: NotRequired[str]
 
 
 class RoundLine(TypedDict):

@@ -125,12 +125,11 @@ function write() {
 
 /** @param {Moment} moment */
 function addressOf(moment) {
-  const link = moment.recorded ? "" : liveLink(there(reel.run)).text;
-  return addressWith(
-    moment.recorded
-      ? { trace: moment.run, round: String(moment.round), step: moment.step, run: "" }
-      : { trace: "", round: "", step: "", run: link },
-  );
+  const at = { round: String(moment.round), step: moment.step };
+  if (!stage.config.served) return addressWith(at);
+  if (moment.recorded) return addressWith({ ...at, trace: moment.run, run: "" });
+  const link = now.shown === "live" ? liveLink(there(reel.run)).text : "";
+  return addressWith({ trace: "", round: "", step: "", run: link });
 }
 
 /** @type {Moment | null} */
@@ -200,5 +199,6 @@ export function startLinks() {
     write();
     const shown = stage.element.offsetParent !== null;
     if (shown && now.shown === "live") detail.problem = liveLink(there(reel.run)).problem;
+    if (shown && now.shown === "file") detail.problem = "No link to a run from a file";
   });
 }

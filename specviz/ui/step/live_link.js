@@ -53,6 +53,13 @@ export function readLink(text) {
 /** @param {unknown} value */
 const kindOf = (value) => (Array.isArray(value) ? "list" : typeof value);
 
+/** The settings of a run from outside that have the right type.
+ * @param {Record<string, unknown>} given @returns {Record<string, unknown>} */
+export function readSettings(given) {
+  const coins = Object.entries(Object(given.coins)).filter(([, u]) => typeof u === "number");
+  return { ...alike(given, stage.config.defaults), coins: Object.fromEntries(coins) };
+}
+
 /** The values that have the type of the default ones.
  * @template {Record<string, unknown>} Values @param {unknown} given @param {Values} defaults
  * @returns {Values} */

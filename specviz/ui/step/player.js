@@ -1,6 +1,7 @@
 // Keys, buttons, and what others may use: `window.specviz.players`.
 
 import { byId } from "../shared/dom.js";
+import { showAllLine } from "../shared/hidden.js";
 import { LIST, TAB } from "../shared/gradio.js";
 import { onTheme, page } from "../shared/page.js";
 import { pictures } from "../shared/picture.js";
@@ -11,17 +12,20 @@ import { AnswerButton } from "./caption.js";
 import { startVotes } from "./class_vote.js";
 import { go, now, onMove } from "./cursor.js";
 import { redrawDock, showDock } from "./dock.js";
+import { startEmbedding } from "./embed.js";
 import { startHoverLinks } from "./hover_links.js";
 import { keepUnfinished, resumeUnfinished } from "./kept.js";
 import { moveTo, openLinked, query, restore, returnTo, startLinks } from "./links.js";
 import { showLegends } from "./legend.js";
 import { job, notice } from "./live.js";
 import { readLink } from "./live_link.js";
+import { formOfFile, OpenRun, startDrops } from "./open_run.js";
 import { paint, paintMove } from "./paint.js";
 import { isPresenting, presentButtons, startPresenting } from "./present.js";
 import { act, KEYS, onPlayback, pause, play } from "./playback.js";
 import { feed, frameAt, onLines, reel } from "./reel.js";
 import { SaveRun } from "./replay_file.js";
+import { SaveRunFile } from "./run_file.js";
 import { formOf, lineViews, load } from "./runs.js";
 import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
@@ -81,12 +85,14 @@ export function start(element, props, _watch, _trigger, config) {
         ["coin and table", () => $(".sv-panel")],
         ["timeline", () => $(".sv-time")],
       ],
-      stage.config.served ? SaveRun() : null,
+      stage.config.served ? [SaveRun(), SaveRunFile(), ...OpenRun()] : null,
     ),
   );
   if (stage.config.served) {
-    $(".sv").append(worksheetLinks(), presentButtons());
+    $(".sv").append(worksheetLinks(), presentButtons(), showAllLine() ?? "");
     startVotes();
+    startDrops();
+    startEmbedding();
   }
   showEmptyTimeline();
   showDock();
@@ -101,6 +107,7 @@ export function start(element, props, _watch, _trigger, config) {
     ended: () => job.ended(),
     load,
     restore: () => restore(load),
+    formOfFile,
     feed,
     wish: branchRequest,
     play: () => play(false),

@@ -17,7 +17,8 @@ from specviz.ui.routes import PREFIX
 from specviz.ui.step import choices
 from specviz.ui.step.drawer import targets
 from specviz.ui.step.recorded import names
-from specviz.ui.step.replay import replay_address
+from specviz.ui.step.replay import EDGES, HEIGHTS, WHOLE, replay_address
+from specviz.ui.step.run_file import FileConfig, file_config, shape_address
 
 
 class Coins(TypedDict):
@@ -27,15 +28,27 @@ class Coins(TypedDict):
     reject: float
 
 
+class FrameHeights(TypedDict):
+    """Heights in pixels: of the whole player, of the edges around its parts, and of each part."""
+
+    whole: int
+    edges: int
+    parts: dict[str, int]
+
+
 class Config(TypedDict):
     """Initial data of the player's script.
 
     Attributes:
         served: Whether there is a server; False in a file that replays a run.
+        files: What the player needs to read and write runs as files.
+        frame: Heights of a frame that shows parts of the player, in pixels.
         replay: The address of a file that replays a run, without its run.
     """
 
     served: bool
+    files: FileConfig
+    frame: FrameHeights
     replay: str
     traces: str
     recorded: list[str]
@@ -55,6 +68,8 @@ def config() -> Config:
     """Return the config of the player's script."""
     return {
         "served": True,
+        "files": file_config(shape_address()),
+        "frame": {"whole": WHOLE, "edges": EDGES, "parts": dict(HEIGHTS)},
         "replay": replay_address(),
         "traces": f"{PREFIX}/traces/".lstrip("/"),
         "recorded": list(names()),

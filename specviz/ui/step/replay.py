@@ -32,6 +32,7 @@ from specviz.ui.component import style_sheets
 from specviz.ui.policy import NOTHING, script_hash, written
 from specviz.ui.routes import HALF, IMPORT, PREFIX, imported, module_texts, resolve
 from specviz.ui.step.lines import lines
+from specviz.ui.step.run_file import VERSION, file_config
 
 if TYPE_CHECKING:
     from specviz.ui.step.player import Config
@@ -39,13 +40,17 @@ if TYPE_CHECKING:
 ENTRY: Final = "step/replay.js"
 RUN_ENTRY: Final = f'import "{ENTRY}";'
 PLACE: Final = 'id="sv-run">'  # marks where the data of the run is inserted, also by replay_file.js
-# Parts of the player that can be shown alone.
-SHOWABLE: Final = (
-    "text", "sentence", "tree", "pass", "coin", "table", "timeline", "controls",
-)  # fmt: skip
+# Parts of the player that can be shown alone, with their heights in a frame in pixels.
+HEIGHTS: Final[Mapping[str, int]] = {
+    "text": 110, "sentence": 120, "tree": 360, "pass": 170, "coin": 160, "table": 330,
+    "timeline": 150, "controls": 110,
+}  # fmt: skip
+SHOWABLE: Final = tuple(HEIGHTS)
+WHOLE: Final = 820  # the height of the whole player
+EDGES: Final = 24  # above and below its parts
 FOLDERS: Final = ("shared", "step")  # names of the style sheets
 GRADIO: Final = "15-gradio.css"  # the style of elements that are not in the file
-FRAME: Final = "width: 100%; height: 820px; border: 1px solid #b9c1cd"
+FRAME: Final = f"width: 100%; height: {WHOLE}px; border: 1px solid #b9c1cd"
 REJECTED: Final = "rejected"  # stands for the first such step
 NOWHERE: Final = "'replay:///'"  # replaces a module's address, so that nothing is fetched
 SAFE: Final = " /:;,?@&=+$!*()[]{}'|^`.~-_"  # characters of a data URL that need no escape in JSON
@@ -119,9 +124,15 @@ def replay(
     run = [*lines([trace.header, *trace.events], "recorded", "run")]
     at = None if number is None and step is None else find_step(run, number, step)
     packed = gzip.compress("".join(run).encode(), 9, mtime=0)
-    data = json.dumps({"lines": b64encode(packed).decode(), "at": at, "show": list(show)})
+    lines64 = b64encode(packed).decode()
+    data = json.dumps({"version": VERSION, "lines": lines64, "at": at, "show": list(show)})
     before, after = shell().split(PLACE)
     return f"{before}{PLACE}{data}{after}"
+
+
+def frame_height(parts: Sequence[str]) -> int:
+    """Return the height in pixels of a frame with these parts of SHOWABLE; all if empty."""
+    return EDGES + sum(HEIGHTS[part] for part in parts) if parts else WHOLE
 
 
 def find_step(run: Iterable[str], number: int | None, step: str | None) -> Link:
@@ -215,6 +226,8 @@ def config() -> Config:
     """Return the config of the player in a file, which has no server and so no form."""
     return {
         "served": False,
+        "files": file_config(""),
+        "frame": {"whole": WHOLE, "edges": EDGES, "parts": {}},
         "replay": "",
         "traces": "",
         "recorded": [],

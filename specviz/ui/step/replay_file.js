@@ -3,17 +3,18 @@
 
 import { save } from "../shared/picture.js";
 import { there } from "../shared/there.js";
-import { h } from "../shared/view.js";
+import { Button } from "../shared/view.js";
 import { parseLines } from "../shared/job.js";
 import { notice } from "./live.js";
 import { reel } from "./reel.js";
 import { stage } from "./stage.js";
 
 /** @import { Link } from "./cursor.js" */
-/** @import { Line } from "./lines.py" */
+/** @import { Line, RunLine } from "./lines.py" */
 /**
  * at: Where it opens; null for its start. show: The only parts that are shown; all if empty.
- * @typedef {{ lines: string, at: Link | null, show: string[] }} ReplayData
+ * version: Of a run's file; see run_file.py.
+ * @typedef {{ version: number, lines: string, at: Link | null, show: string[] }} ReplayData
  */
 
 /** @param {Line[]} lines @returns {Promise<string>} */
@@ -38,30 +39,41 @@ export async function unpack(packed) {
 export const recorded = (lines) =>
   lines
     .filter(({ kind }) => kind !== "error" && kind !== "state")
-    .map((line) => (line.kind === "run" ? { ...line, source: "recorded", again: "" } : line));
+    .map((line) => (line.kind === "run" ? asRecorded(line) : line));
 
-const PLACE = 'id="sv-run">'; // in the file without its run, where the run's data go
+/** @param {RunLine} run @returns {RunLine} */
+const asRecorded = (run) => ({ ...run, source: "recorded", again: "", file: undefined });
+
+export const PLACE = 'id="sv-run">'; // in the file without its run, where the run's data go
 
 // The run on screen, as far as it has come.
 async function saveRun() {
   const answer = await fetch(stage.config.replay);
   if (!answer.ok) return notice("The server did not send the file. Try again.");
   const [before, after] = (await answer.text()).split(PLACE);
+  const { version } = stage.config.files;
   /** @type {ReplayData} */
-  const data = { lines: await pack(recorded(reel.lines)), at: null, show: [] };
+  const data = { version, lines: await pack(recorded(reel.lines)), at: null, show: [] };
   const whole = before + PLACE + JSON.stringify(data) + after;
-  const { source, id } = there(reel.run);
-  const name = source === "recorded" ? id : "live-run";
-  return save(new Blob([whole], { type: "text/html" }), "specviz-" + name + ".html");
+  return save(new Blob([whole], { type: "text/html" }), `specviz-${nameOfRun()}.html`);
+}
+
+/** What a file with the run on screen is called. */
+export function nameOfRun() {
+  const { source, id, file } = there(reel.run);
+  if (file) return "run";
+  return source === "recorded" ? id : "live-run";
 }
 
 /** Saves the run on screen as a file that plays without a server. */
-export function SaveRun() {
-  const title = "One file with this run and the player, which opens without a network";
-  const onClick = () => reel.run && saveRun();
-  return h(
-    "button",
-    { class: "sv-link", type: "button", title, onClick },
+export const SaveRun = () =>
+  SaveButton(
     "Save the run as a page",
+    "One file with this run and the player, which opens without a network",
+    saveRun,
   );
+
+/** @param {string} label @param {string} title @param {() => void} saving */
+export function SaveButton(label, title, saving) {
+  return Button(label, () => reel.run && saving(), { class: "sv-link", title });
 }

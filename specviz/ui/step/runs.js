@@ -1,12 +1,13 @@
 // What arrives: recorded runs that are fetched, live runs that are streamed.
 
+import { hidingProblem } from "../shared/hidden.js";
 import { parseLines } from "../shared/job.js";
 import { there } from "../shared/there.js";
 import { showBranch } from "./branch.js";
 import { fitSteps, showDock } from "./dock.js";
 import { follow, missingRunNotice, query } from "./links.js";
 import { came, job, notice, STOPPED, waiting } from "./live.js";
-import { now } from "./cursor.js";
+import { go, now } from "./cursor.js";
 import { paint } from "./paint.js";
 import { pause, play } from "./playback.js";
 import { feed, firstRejection, frameAt, reel } from "./reel.js";
@@ -59,9 +60,9 @@ function onRun(run) {
   write(".sv-again", run.again ?? "");
   fresh = true;
   Object.assign(now, { at: { round: 0, step: 0 }, question: null, whatIf: null });
-  now.shown = run.source;
+  now.shown = run.file ? "file" : run.source;
   clearTokenStrip();
-  if (!job.number || now.shown === "recorded") notice("");
+  if (!job.number || run.source === "recorded") notice("");
   showSource(run);
   window.dispatchEvent(new CustomEvent("sv-run"));
 }
@@ -102,9 +103,9 @@ function startOf(calm) {
 // The run's measured point for the Cost tab; null if it has none.
 function publishMeasured() {
   const { point } = there(reel.baseline);
-  const { drafter: name, source, on, where: machine, id } = there(reel.run);
+  const { drafter: name, source, on, where: machine, id, file } = there(reel.run);
   const where = on + " · " + machine;
-  const run = source === "recorded" ? id : "";
+  const run = source === "recorded" && !file ? id : "";
   window.specviz.measured = point ? { ...point, name, source, where, run } : null;
   window.dispatchEvent(new CustomEvent("sv-measured"));
 }
@@ -121,7 +122,7 @@ function onEnd() {
 export async function load(name) {
   pause();
   if (reel.run) now.link = null; // a link in the page's address is for its first run
-  const missing = reel.run ? "" : missingRunNotice();
+  const missing = reel.run ? "" : missingRunNotice() || hidingProblem();
   const answer = await fetch(stage.config.traces + encodeURIComponent(name));
   if (!answer.ok)
     return notice(
@@ -132,6 +133,33 @@ export async function load(name) {
   feed(parseLines(text));
   notice(missing);
   return formOf(there(reel.run));
+}
+
+let opened = 0; // files so far, which tells their runs apart
+
+/**
+ * Shows the run of a visitor's file, or the one before if it cannot be drawn.
+ * @param {string} file Its name.
+ * @param {Line[]} lines
+ * @returns {boolean} Whether it is shown.
+ */
+export function showFile(file, lines) {
+  const before = { lines: [...reel.lines], at: now.at, wanted: job.wanted };
+  opened += 1;
+  const again = `From the file ${file}, which was read by this browser and not sent anywhere.`;
+  const own = { source: /** @type {const} */ ("recorded"), file, id: `file-${opened}`, again };
+  pause();
+  job.wanted = 0;
+  now.link = null;
+  try {
+    feed(lines.map((line) => (line.kind === "run" ? { ...line, ...own } : line)));
+    return true;
+  } catch {
+    job.wanted = before.wanted;
+    feed(before.lines);
+    go(before.at.round, before.at.step);
+    return false;
+  }
 }
 
 // The form's values that ask for this run, in the order of its inputs; lists as they are typed.

@@ -102,7 +102,7 @@ const mostLines = () => (ease < 0.2 || $(".sv").matches(".sv-slim") ? 2 : 3);
 export function reserveText() {
   const { prompt, settings, turns } = there(reel.run);
   const brought = reel.rounds.flatMap((each) => each.brings.map(([pieces]) => flat(pieces)));
-  const limit = Number(settings.max_new_tokens);
+  const limit = Math.min(Number(settings.max_new_tokens), 1000); // as many fill the strip
   const ahead = reel.finished ? 0 : Math.max(0, limit - brought.length);
   // What is still to come, and the edges and marks of a round's guesses.
   const given = turns.length ? turns.map(turnText).join("\n") : prompt;

@@ -45,6 +45,10 @@ RESTORE: Final = f"""async (...filled) => {{
 }}"""
 
 
+# Fills the form with the settings of a run that was opened from a file, which no list has.
+FILL: Final = f"() => [null, ...{OURS}.formOfFile()]"
+
+
 def build(place: TabContext) -> dict[str, Any]:
     """Build the tab and connect its events; return the form's fields by name."""
     demo, runs, any_model = place.demo, place.runs, place.any_model
@@ -53,6 +57,7 @@ def build(place: TabContext) -> dict[str, Any]:
     form = controls.build(any_model, runs.limit, demo.load)
     view = player(PLAYER)
     restore = gr.Button("Back to that run", elem_id="sv-restore", elem_classes="sv-hidden")
+    fill = gr.Button("Use its settings", elem_id="sv-fill", elem_classes="sv-hidden")
     branch = gr.Button("Run it from here", elem_id="sv-branch", elem_classes="sv-hidden")
 
     def from_form(stream: Stream, *values: Any) -> Task | None:
@@ -68,6 +73,7 @@ def build(place: TabContext) -> dict[str, Any]:
     form.stop.click(None, js=f"() => {{ {OURS}.stop() }}", **PRIVATE)
     usual = [form.inputs[name] for name in field_names()]
     form.recorded.select(None, [form.recorded, *usual], usual, js=LOAD, **PRIVATE)
+    fill.click(None, None, [form.recorded, *usual], js=FILL, **PRIVATE)
     restore.click(None, usual, [form.recorded, *usual], js=RESTORE, **PRIVATE)
     linked = LINKED % json.dumps(list(names()))
     demo.load(None, usual, [form.recorded, *usual], js=linked, **PRIVATE)

@@ -215,7 +215,8 @@ function Flag(until, scale, tokens, before) {
 function axis(scale) {
   const whole = 1 / scale;
   const unit =
-    [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].find((u) => whole / u <= 5) || 200;
+    [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].find((u) => whole / u <= 5) ||
+    whole / 5;
   const ticks = [];
   const room = 1 - 40 / (widthOf("axis") || 1000); // for the last one's words
   for (let at = 0; at <= whole * room; at += unit) {

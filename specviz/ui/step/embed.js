@@ -1,0 +1,128 @@
+// A step of a recorded run for a course page: below the link button, once its link is copied, the HTML
+// of a frame with chosen parts of this very step.
+
+import { CopyButton } from "../shared/copy.js";
+import { there } from "../shared/there.js";
+import { classes, Component, h, render } from "../shared/view.js";
+import { now } from "./cursor.js";
+import { frameAt, reel } from "./reel.js";
+import { stage } from "./stage.js";
+
+const BELOW = 44; // px under the button, where it says what it copied
+const MARGIN = 8; // px beside the box
+
+/** @type {HTMLElement | null} */
+let box = null;
+/** @type {Set<string>} */
+const shown = new Set(["sentence", "tree", "coin"]);
+
+export function startEmbedding() {
+  window.addEventListener("sv-link", () => {
+    if (stage.element.offsetParent && now.shown === "recorded" && reel.rounds.length) open();
+  });
+}
+
+function open() {
+  box ??= newBox();
+  render(h(Embedding, null), box);
+  box.showPopover();
+  const { right, bottom } = there(document.querySelector(".sv-copy")).getBoundingClientRect();
+  const left = Math.min(right, innerWidth - MARGIN) - box.offsetWidth;
+  box.style.left = Math.max(MARGIN, left) + "px";
+  box.style.top = bottom + BELOW + "px";
+}
+
+function newBox() {
+  const made = document.createElement("div");
+  made.className = "sv-embed";
+  made.popover = "auto"; // Escape or a click elsewhere closes it
+  made.setAttribute("role", "dialog");
+  made.setAttribute("aria-label", "This step in another page");
+  document.body.append(made);
+  return made;
+}
+
+/** The address of the frame: of this page, with the step on screen. */
+function addressOfFrame() {
+  const url = new URL("./", document.baseURI);
+  const { id } = there(reel.run);
+  const { number } = reel.rounds[now.at.round];
+  const { step } = frameAt(now.at.round, now.at.step);
+  const query = new URLSearchParams({
+    embed: "1",
+    trace: id,
+    round: String(number),
+    step: step.id,
+  });
+  const show = partsShown().join(",");
+  url.search = query + (show && "&show=" + show);
+  return url.href;
+}
+
+/** The chosen parts in the player's order; none for all of them. */
+const partsShown = () => Object.keys(stage.config.frame.parts).filter((part) => shown.has(part));
+
+function snippet() {
+  const { whole, edges, parts } = stage.config.frame;
+  const heights = partsShown().map((part) => parts[part]);
+  const height = heights.length ? heights.reduce((sum, each) => sum + each, edges) : whole;
+  const { drafter, on } = there(reel.run);
+  const { label } = frameAt(now.at.round, now.at.step).caption;
+  const title = `${label}: ${drafter} drafts for ${on}`;
+  const values = { src: addressOfFrame(), title, width: "100%", height: String(height) };
+  const attributes = Object.entries(values).map(([name, value]) => ` ${name}="${quoted(value)}"`);
+  return `<iframe${attributes.join("")} style="border:1px solid #b9c1cd"></iframe>`;
+}
+
+/** @type {Record<string, string>} */
+const SIGNS = { "&": "&amp;", '"': "&quot;", "<": "&lt;" };
+
+/** @param {string} text */
+const quoted = (text) => text.replace(/[&"<]/g, (sign) => SIGNS[sign]);
+
+/** @extends {Component<object, object>} */
+class Embedding extends Component {
+  /** @param {string} part */
+  toggle(part) {
+    if (!shown.delete(part)) shown.add(part);
+    this.setState({});
+  }
+
+  render() {
+    const text = snippet();
+    return [
+      h("p", null, h("b", null, "This step in a course page")),
+      h(
+        "fieldset",
+        null,
+        h("legend", null, "Parts to show; none for all of them"),
+        ...Object.keys(stage.config.frame.parts).map((part) => this.part(part)),
+      ),
+      h("textarea", { readOnly: true, rows: 4, "aria-label": "HTML of the frame", value: text }),
+      h(
+        "p",
+        { class: "sv-embed-do" },
+        h(CopyButton, { name: "the HTML of the frame", text }),
+        h("a", { href: addressOfFrame(), target: "_blank", rel: "noopener" }, "Preview"),
+      ),
+      h(
+        "p",
+        { class: "sv-embed-note" },
+        "Other sites can show it if the server was started with ",
+        h("code", null, "--embed-in"),
+        " and their address.",
+      ),
+    ];
+  }
+
+  /** @param {string} part */
+  part(part) {
+    const checked = shown.has(part);
+    return h(
+      "label",
+      { class: classes(checked && "sv-on") },
+      h("input", { type: "checkbox", checked, onChange: () => this.toggle(part) }),
+      " " + part,
+    );
+  }
+}

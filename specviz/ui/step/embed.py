@@ -1,0 +1,213 @@
+"""A step of a recorded run for a frame of another page: the page, its HTML snippet, and oEmbed.
+
+The page is at `PREFIX/embed?trace=NAME&round=N&step=STEP&show=PART,PART`, and at the main address
+with `embed=1`, so that a copied link becomes one. oEmbed (https://oembed.com) is the format by
+which course systems and blogs ask an address for the HTML that embeds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from html import escape
+from typing import Final, Literal, TypedDict
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from specviz.ui.access import Access, name_in
+from specviz.ui.guard import DIGITS, route_path
+from specviz.ui.learn.article import article, article_policy
+from specviz.ui.policy import POLICY, plain_page_policy, written
+from specviz.ui.routes import PREFIX, plain_page
+from specviz.ui.step.recorded import names, title, trace
+from specviz.ui.step.replay import frame_height, policy, replay
+
+KEYS: Final = ("trace", "round", "step", "show")  # of an embedded step's address
+EMBED: Final = f"{PREFIX}/embed"
+OEMBED: Final = f"{PREFIX}/oembed"
+WIDTH: Final = 720  # pixels of a frame, unless less is asked for
+LEAST: Final = 200  # pixels below which no frame is readable
+LONGEST: Final = 2000  # characters of an address
+
+
+class OEmbed(TypedDict):
+    """The answer of oEmbed for HTML."""
+
+    version: Literal["1.0"]
+    type: Literal["rich"]
+    provider_name: Literal["specviz"]
+    provider_url: str
+    title: str
+    width: int
+    height: int
+    html: str
+
+
+class Pages:
+    """Pages without Gradio: the article, speaker notes, and parts of recorded runs for frames."""
+
+    def __init__(self, access: Access) -> None:
+        self.access = access
+        self.excerpts = written({**policy(), "frame-ancestors": access.frames})
+        self.articles = written({**article_policy(), "frame-ancestors": access.frames})
+
+    def send_article(self, request: Request) -> Response:
+        """Send the article."""
+        return _page(article, self.articles)
+
+    def send_notes(self, request: Request) -> Response:
+        """Send the window of the speaker notes, which the page that opens it fills."""
+        text, styles = plain_page("step/notes", "../..")
+        return _page(lambda: text, plain_page_policy(styles, self.access))
+
+    def send_excerpt(self, request: Request) -> Response:
+        """Send a recorded run or parts of it, with the address of its oEmbed answer."""
+        asked = [request.query_params.get(name, "") for name in KEYS]
+        own = f"{base_of(request)}{EMBED}?{urlencode(dict(zip(KEYS, asked, strict=True)))}"
+        about = f"{base_of(request)}{OEMBED}?{urlencode({'url': own})}"
+        return _page(partial(_linked, asked, about), self.excerpts)
+
+
+class EmbedMode:
+    """Answer the main address with `embed=1` by the page for a frame; pass everything else on."""
+
+    def __init__(self, app: ASGIApp, pages: Pages) -> None:
+        self.app = app
+        self.pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer or pass on."""
+        main = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        if main and route_path(scope) in ("", "/"):
+            request = Request(scope)
+            if request.query_params.get("embed") == "1":
+                await self.pages.send_excerpt(request)(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def send_oembed(request: Request) -> Response:
+    """Answer `oembed?url=ADDRESS&maxwidth=N&maxheight=N&format=json`."""
+    query = request.query_params
+    if query.get("format", "json") != "json":
+        return PlainTextResponse("This address answers in JSON only.", 501)
+    try:
+        most = [_pixels(query.get(name, "")) for name in ("maxwidth", "maxheight")]
+        found = oembed(query.get("url", ""), base_of(request), *most)
+    except ValueError as problem:
+        return PlainTextResponse(str(problem), 404)
+    return JSONResponse(found, headers={"Cache-Control": "no-cache"})
+
+
+def oembed(address: str, base: str, widest: int | None, highest: int | None) -> OEmbed:
+    """Return the oEmbed answer for the address of an embedded step.
+
+    Args:
+        address: The main address with `embed=1`, or that of EMBED.
+        base: The address of this server, without a slash at its end.
+        widest: The greatest width of the frame in pixels.
+        highest: Its greatest height.
+
+    Raises:
+        ValueError: With a sentence, if there is no such step here.
+    """
+    where, query = _parse(address, base)
+    if where not in (EMBED, "", "/") or (where != EMBED and query.get("embed") != "1"):
+        raise ValueError("This is not the address of a step that can be embedded.")
+    asked = [query.get(name, "") for name in KEYS]
+    excerpt(*asked)
+    parts = [part for part in query.get("show", "").split(",") if part]
+    high = frame_height(parts)
+    shown = {name: value for name, value in zip(KEYS, asked, strict=True) if value}
+    source = f"{base}/?" + urlencode({"embed": "1", **shown}, safe=",")
+    width, height = min(WIDTH, widest or WIDTH), min(high, highest or high)
+    name = title(shown.get("trace") or names()[0])
+    return {
+        "version": "1.0",
+        "type": "rich",
+        "provider_name": "specviz",
+        "provider_url": f"{base}/",
+        "title": name,
+        "width": width,
+        "height": height,
+        "html": (
+            f'<iframe src="{escape(source)}" '
+            f'title="{escape(name)}" width="{width}" height="{height}" '
+            'style="border:1px solid #b9c1cd"></iframe>'
+        ),
+    }
+
+
+def _parse(address: str, base: str) -> tuple[str, dict[str, str]]:
+    """Split an address of this server into its path below `base`, and its query."""
+    if len(address) > LONGEST:
+        raise ValueError(f"An address may have {LONGEST} characters.")
+    try:
+        url, own = urlsplit(address), urlsplit(base)
+    except ValueError as problem:
+        raise ValueError("This is not an address.") from problem
+    same = url.netloc.lower() == own.netloc.lower() and url.path.startswith(own.path)
+    if not same or url.scheme not in ("http", "https"):
+        raise ValueError("This is not an address of this server.")
+    return url.path.removeprefix(own.path), dict(parse_qsl(url.query))
+
+
+def _pixels(text: str) -> int | None:
+    """Read a greatest size; None if none is given."""
+    if not text:
+        return None
+    if not (text.isdecimal() and text.isascii() and len(text) < DIGITS and int(text) >= LEAST):
+        raise ValueError(f"A width or height is a whole number of pixels, {LEAST} or more.")
+    return int(text)
+
+
+def base_of(request: Request) -> str:
+    """Return the address of this server as its visitor sees it, without a slash at its end."""
+    root = request.scope.get("root_path", "").rstrip("/")
+    if "://" in root:
+        return str(root)
+    scheme, host = (
+        request.headers.get(name, "").split(",")[0].strip()
+        for name in ("x-forwarded-proto", "x-forwarded-host")
+    )
+    scheme = scheme if scheme in ("http", "https") else request.url.scheme
+    return f"{scheme}://{host if name_in(host) else request.url.netloc}{root}"
+
+
+def _page(made: Callable[[], str], policy: str) -> Response:
+    """Send a page with its content security policy, or the sentence that says why there is none."""
+    try:
+        page = made()
+    except ValueError as problem:
+        return PlainTextResponse(str(problem), 404)
+    return HTMLResponse(page, headers={POLICY: policy, "Cache-Control": "no-cache"})
+
+
+def _linked(asked: list[str], about: str) -> str:
+    """Return the page of `excerpt` with a link to its oEmbed answer."""
+    link = f'<link rel="alternate" type="application/json+oembed" href="{escape(about)}">'
+    head, rest = excerpt(*asked).split("</title>", 1)
+    return f"{head}</title>\n{link}{rest}"
+
+
+@lru_cache(maxsize=64)
+def excerpt(name: str, number: str, step: str, show: str) -> str:
+    """Return the page that replays a recorded run. Raises ValueError with a sentence.
+
+    Args:
+        name: The run's; the first run if empty.
+        number: A round's; the first if empty.
+        step: A step's id; the round's first if empty.
+        show: The parts that are shown, with commas; all if empty.
+    """
+    known = names()
+    if name not in ("", *known) or not known:
+        raise ValueError("No recorded run has this name.")
+    if number and not (number.isdecimal() and len(number) < DIGITS):
+        raise ValueError("A round is given by its number.")
+    parts = tuple(part for part in show.split(",") if part)
+    found = trace(name or known[0])
+    return replay(found, int(number) if number else None, step or None, parts)

@@ -1,0 +1,95 @@
+// Opening a run from a file: with a button, or by dropping the file anywhere on the page. What is
+// refused leaves the run on screen as it is.
+
+import { byId } from "../shared/dom.js";
+import { openTab } from "../shared/tabs.js";
+import { there } from "../shared/there.js";
+import { Button, h } from "../shared/view.js";
+import { notice } from "./live.js";
+import { reel } from "./reel.js";
+import { readRun, Refused } from "./run_file.js";
+import { formOf, showFile } from "./runs.js";
+import { stage } from "./stage.js";
+
+const KINDS = ".html,.jsonl,.gz,.json";
+const LONGEST = 60; // letters of a file's name that are shown
+
+/** Opens a file that the visitor chooses. */
+export function OpenRun() {
+  /** @type {HTMLInputElement | null} */
+  let field = null;
+  const choose = () => field?.click();
+  return [
+    Button("Open a saved run", choose, {
+      class: "sv-link",
+      title: "A run that was saved here, as a page or as a file; or drop it on the page",
+    }),
+    h("input", {
+      type: "file",
+      class: "sv-file",
+      accept: KINDS,
+      hidden: true,
+      ref: (/** @type {HTMLInputElement | null} */ element) => {
+        field = element;
+      },
+      onChange: () => {
+        const file = field?.files?.[0];
+        if (field && file) open(file).finally(() => (there(field).value = ""));
+      },
+    }),
+  ];
+}
+
+let newest = 0; // number of the file that was chosen last, which alone is shown
+
+/** @param {File} file */
+async function open(file) {
+  newest += 1;
+  const mine = newest;
+  const name = file.name.length > LONGEST ? file.name.slice(0, LONGEST) + "…" : file.name;
+  try {
+    const lines = await readRun(file);
+    if (mine !== newest) return;
+    openTab("step");
+    if (!showFile(name, lines)) throw new Refused("Its run cannot be drawn.");
+    notice("");
+    fillForm();
+  } catch (problem) {
+    const why = problem instanceof Refused ? problem.message : "This browser could not read it.";
+    if (mine === newest) notice(`The file ${name} was not opened. ${why}`);
+  }
+}
+
+// The form asks for the run on screen, if its models are in the lists.
+function fillForm() {
+  const { targets, drafters } = stage.config;
+  const [target, drafter] = there(reel.run).names;
+  if (targets.includes(target) && drafters.includes(drafter)) byId("sv-fill")?.click();
+}
+
+export const formOfFile = () => formOf(there(reel.run));
+
+/** Opens what is dropped on the page; without this, the browser would leave the page for it. */
+export function startDrops() {
+  const { classList } = document.body;
+  let leaving = 0; // the timer that ends the sign of a file over the page
+  /** @param {DragEvent} event */
+  const isFile = ({ dataTransfer, target }) =>
+    Boolean(dataTransfer?.types.includes("Files")) &&
+    !(target instanceof Element && target.closest("input, textarea"));
+  document.addEventListener("dragover", (event) => {
+    if (!isFile(event)) return;
+    event.preventDefault();
+    classList.add("sv-dropping");
+    clearTimeout(leaving);
+    leaving = setTimeout(() => classList.remove("sv-dropping"), 300);
+  });
+  document.addEventListener("drop", (event) => {
+    classList.remove("sv-dropping");
+    if (!isFile(event)) return;
+    event.preventDefault();
+    const files = event.dataTransfer?.files ?? [];
+    if (files.length === 1) open(files[0]);
+    else notice("One file can be opened at a time.");
+  });
+}

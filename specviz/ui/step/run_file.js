@@ -1,0 +1,304 @@
+// Runs as files: writing one, and reading one that a visitor opens. It is read here and sent nowhere.
+// Its lines are compared with the shapes that Python derives from their types (run_file.py) before
+// any is shown, so what is refused changes nothing on the page.
+
+import { save } from "../shared/picture.js";
+import { readSettings } from "./live_link.js";
+import { merged, reel } from "./reel.js";
+import { nameOfRun, PLACE, recorded, SaveButton } from "./replay_file.js";
+import { stage } from "./stage.js";
+
+/** @import { Line, RoundLine } from "./lines.py" */
+/** @import { FileHeader, FileShape } from "./run_file.py" */
+/** @import { ReplayData } from "./replay_file.js" */
+/**
+ * The shape of a value; see run_file.py.
+ * @typedef {string | {
+ *   is?: unknown[], list?: Shape, map?: Shape, tuple?: Shape[], either?: Shape[], record?: string,
+ * }} Shape
+ */
+
+/** Why a file is not opened, in a sentence for the visitor. */
+export class Refused extends Error {}
+
+/** @param {number} bytes */
+const megabytes = (bytes) => `${Math.ceil(bytes / 1e6)} MB`;
+
+/** Saves the run on screen as a file that this page can open again. */
+export const SaveRunFile = () =>
+  SaveButton("Save it as a file", "A file with this run, which this page can open again", saveFile);
+
+async function saveFile() {
+  const { format, version } = stage.config.files;
+  const lines = recorded(reel.lines);
+  const first = { format, version, lines: lines.length };
+  const text = [first, ...lines].map((line) => JSON.stringify(line) + "\n").join("");
+  const packed = new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"));
+  return save(await new Response(packed).blob(), `specviz-${nameOfRun()}.jsonl.gz`);
+}
+
+/**
+ * The lines of a run's file, or of a page that replays a run.
+ * @param {File} file
+ * @returns {Promise<Line[]>}
+ */
+export async function readRun(file) {
+  const { limits } = stage.config.files;
+  if (file.size > limits.file)
+    throw new Refused(
+      `It has ${megabytes(file.size)}; a run's file may have ${megabytes(limits.file)}.`,
+    );
+  if (!file.size) throw new Refused("It is empty.");
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const text = await textOf(bytes);
+  const page = /^\s*<!doctype html/i.test(text);
+  const lines = page ? await linesOfPage(text) : linesOfFile(text);
+  checkLines(lines, await fetchShape());
+  return lines.map((line) =>
+    line.kind === "run" ? { ...line, settings: readSettings(line.settings) } : line,
+  );
+}
+
+/** @param {Uint8Array<ArrayBuffer>} bytes */
+const textOf = (bytes) =>
+  bytes[0] === 0x1f && bytes[1] === 0x8b ? unpacked(bytes) : decoded([bytes]);
+
+/** @param {Uint8Array<ArrayBuffer>[]} parts */
+async function decoded(parts) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(await new Blob(parts).arrayBuffer());
+  } catch {
+    throw new Refused("It is not text.");
+  }
+}
+
+// A small file may unpack to any size, so this stops at the limit.
+/** @param {Uint8Array<ArrayBuffer>} bytes */
+async function unpacked(bytes) {
+  const most = stage.config.files.limits.run;
+  const reader = new Blob([bytes])
+    .stream()
+    .pipeThrough(new DecompressionStream("gzip"))
+    .getReader();
+  const parts = [];
+  let size = 0;
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      parts.push(part.value);
+      size += part.value.length;
+      if (size > most) break;
+    }
+  } catch {
+    throw new Refused("It is compressed, but damaged or cut off.");
+  }
+  if (size <= most) return decoded(parts);
+  reader.cancel();
+  throw new Refused(`Its run has more than ${megabytes(most)} once it is unpacked.`);
+}
+
+/** @param {string} text */
+async function linesOfPage(text) {
+  const start = text.lastIndexOf(PLACE);
+  if (start < 0) throw new Refused("It is a page without a run.");
+  const end = text.indexOf("</script>", start);
+  if (end < 0) throw new Refused("It is cut off.");
+  const data = parsed(text.slice(start + PLACE.length, end));
+  if (data === undefined) throw new Refused("It is a page without a run.");
+  /** @type {Partial<ReplayData>} */
+  const { lines, version } = Object(data);
+  checkVersion(version ?? 0);
+  let bytes;
+  try {
+    bytes = Uint8Array.from(atob(String(lines)), (letter) => letter.charCodeAt(0));
+  } catch {
+    throw new Refused("Its run is damaged.");
+  }
+  return (await unpacked(bytes)).split("\n").filter(Boolean).map(parsedLine);
+}
+
+/** @param {string} text */
+function linesOfFile(text) {
+  const { format } = stage.config.files;
+  const [first, ...rest] = text.split("\n").filter((line) => line.trim());
+  const head = /** @type {Partial<FileHeader>} */ (Object(parsed(first ?? "")));
+  if (head.format === "specviz-trace")
+    throw new Refused(
+      "It is a trace, which this page cannot draw. `specviz export` makes a page of it, which can be opened here.",
+    );
+  if (head.format !== format)
+    throw new Refused(
+      parsed(first ?? "") === undefined ? "It is not JSON." : "It is JSON, but not a saved run.",
+    );
+  checkVersion(head.version);
+  const count = head.lines;
+  if (!Number.isInteger(count)) throw new Refused("It does not say how many lines it has.");
+  if (rest.length < Number(count) || parsed(rest.at(-1) ?? "") === undefined)
+    throw new Refused(`It is cut off: ${rest.length} of ${count} lines are here.`);
+  if (rest.length > Number(count)) throw new Refused("It has more lines than it says.");
+  return rest.map(parsedLine);
+}
+
+/** @param {unknown} version */
+function checkVersion(version) {
+  const known = stage.config.files.version;
+  if (version === known) return;
+  if (typeof version === "number" && version > known)
+    throw new Refused("It was saved by a newer version of specviz.");
+  throw new Refused("It was saved by an older version of specviz.");
+}
+
+// A key of this name would set what an object inherits from.
+/** @param {string} key @param {unknown} value */
+function safe(key, value) {
+  if (key === "__proto__") throw new Refused("It contains a name that no run has: __proto__.");
+  return value;
+}
+
+/** @param {string} text @returns {unknown} What it says; undefined if it is not JSON. */
+function parsed(text) {
+  try {
+    return JSON.parse(text, safe);
+  } catch (problem) {
+    if (problem instanceof Refused) throw problem;
+    return undefined;
+  }
+}
+
+/** @param {string} text @param {number} at */
+function parsedLine(text, at) {
+  const line = parsed(text);
+  if (line === undefined) throw new Refused(`Line ${at + 1} of its run is not JSON.`);
+  return /** @type {Line} */ (line);
+}
+
+/** @type {Promise<FileShape> | null} */
+let fetched = null;
+
+function fetchShape() {
+  fetched ??= fetch(new URL(stage.config.files.shape, document.baseURI)).then((answer) => {
+    if (answer.ok) return answer.json();
+    throw new Error();
+  });
+  return fetched.catch(() => {
+    fetched = null;
+    throw new Refused("The server did not say what a run contains. Try again.");
+  });
+}
+
+/** Refuses lines that the player could not show. @param {Line[]} lines @param {FileShape} shape */
+function checkLines(lines, shape) {
+  const checker = new Checker(shape.records, stage.config.files.limits.values);
+  /** @type {RoundLine | null} */
+  let round = null; // the last one
+  for (const [at, line] of lines.entries()) {
+    const { kind } = Object(line);
+    const known = (kind === "run") === (at === 0) && Object.hasOwn(shape.lines, kind);
+    let fault = known ? checker.fault(line, shape.lines[kind], kind) : "kind";
+    if (fault === null && line.kind === "round") round = line;
+    fault ??= firstFault(framesOf(line, round), checker, shape.frame);
+    if (fault !== null) throw new Refused(`Line ${at + 1} of its run is wrong: ${fault}.`);
+  }
+  if (!round) throw new Refused("It has no round to show.");
+}
+
+/** @param {Iterable<[string, object]>} frames @param {Checker} checker @param {Shape} shape */
+function firstFault(frames, checker, shape) {
+  for (const [name, frame] of frames) {
+    const fault = checker.fault(frame, shape, name);
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+/**
+ * The frames that a line's patches make, by name.
+ * @param {Line} line
+ * @param {RoundLine | null} round The last one, to which the end of a run belongs.
+ * @returns {Generator<[string, object]>}
+ */
+function* framesOf(line, round) {
+  if (line.kind === "round") yield* framesOfRound(line);
+  if ("end" in line && line.end) yield ["end", round ? merged(round.first, line.end) : {}];
+}
+
+/** @param {RoundLine} round @returns {Generator<[string, object]>} */
+function* framesOfRound({ first, then, asks }) {
+  /** @param {number} step */
+  const frameAt = (step) => (step ? merged(first, then[step - 1]) : first);
+  for (const at of then.keys()) yield [`then.${at}`, frameAt(at + 1)];
+  for (const [step, patch] of Object.entries(asks)) {
+    const known = /^[0-9]+$/.test(step) && Number(step) > 0 && Number(step) <= then.length;
+    yield [`asks.${step}`, known ? merged(frameAt(Number(step) - 1), patch) : {}];
+  }
+}
+
+/** Compares values with shapes. */
+class Checker {
+  #left; // values that may still be compared
+  /** @type {WeakMap<object, Set<Shape>>} */
+  #fine = new WeakMap(); // frames share most of their objects, which are compared once
+
+  /** @param {FileShape["records"]} records @param {number} most */
+  constructor(records, most) {
+    this.records = records;
+    this.#left = most;
+  }
+
+  /** Where a value differs from a shape; null if nowhere.
+   * @param {unknown} value @param {Shape} shape @param {string} where @returns {string | null} */
+  fault(value, shape, where) {
+    this.#left -= 1;
+    if (this.#left < 0) throw new Refused("It is too large to be checked.");
+    if (typeof shape === "string") return PLAIN[shape](value) ? null : where;
+    if (shape.is) return shape.is.includes(value) ? null : where;
+    if (shape.either) {
+      const found = shape.either.map((each) => () => this.fault(value, each, where));
+      return found.some((look) => look() === null) ? null : where;
+    }
+    if (typeof value !== "object" || value === null) return where;
+    const done = this.#fine.get(value) ?? new Set();
+    if (done.has(shape)) return null;
+    const fault = this.#inside(value, shape, where);
+    if (fault === null) this.#fine.set(value, done.add(shape));
+    return fault;
+  }
+
+  /** @param {object} value @param {Exclude<Shape, string>} shape @param {string} where */
+  #inside(value, { list, tuple, map, record }, where) {
+    if (Array.isArray(value) !== Boolean(list || tuple)) return where;
+    if (tuple && Object.keys(value).length !== tuple.length) return where;
+    if (!record) return this.#parts(value, (name) => list ?? map ?? tuple?.[Number(name)], where);
+    const { fields, may } = this.records[record];
+    const lacking = Object.keys(fields).find(
+      (name) => !Object.hasOwn(value, name) && !may.includes(name),
+    );
+    return lacking
+      ? `${where}.${lacking}`
+      : this.#parts(
+          value,
+          (name) => (Object.hasOwn(fields, name) ? fields[name] : undefined),
+          where,
+        );
+  }
+
+  /** @param {object} value @param {(name: string) => Shape | undefined} shapeOf @param {string} where */
+  #parts(value, shapeOf, where) {
+    for (const [name, part] of Object.entries(value)) {
+      const shape = shapeOf(name);
+      const fault = shape ? this.fault(part, shape, `${where}.${name}`) : `${where}.${name}`;
+      if (fault !== null) return fault;
+    }
+    return null;
+  }
+}
+
+/** @type {Record<string, (value: unknown) => boolean>} */
+const PLAIN = {
+  string: (value) => typeof value === "string",
+  escaped: (value) => typeof value === "string" && !/[<>]/.test(value), // plotly reads markup
+  number: (value) => typeof value === "number" && Math.abs(value) < 1e6,
+  integer: (value) => Number.isInteger(value) && Math.abs(Number(value)) < 1e9,
+  boolean: (value) => typeof value === "boolean",
+  null: (value) => value === null,
+  any: () => true,
+};

@@ -1,0 +1,156 @@
+"""Steps of recorded runs in frames of other pages: the main address, and oEmbed."""
+
+from __future__ import annotations
+
+from html import unescape
+from html.parser import HTMLParser
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from specviz.ui.access import Access
+from specviz.ui.server import app_kwargs
+from specviz.ui.step.embed import OEMBED, WIDTH
+from specviz.ui.step.replay import SHOWABLE, frame_height
+
+HOST = "http://127.0.0.1:7860"
+STEP = "trace=01-chain&round=1&step=judge-5"
+
+
+@pytest.fixture(scope="module")
+def client():
+    given = app_kwargs(Access(frames=("'self'", "https://course.example.edu")))
+    routes = [*given["routes"], Route("/", lambda request: PlainTextResponse("the page"))]
+    app = Starlette(routes=routes, middleware=given["middleware"])
+    with TestClient(app, base_url=HOST) as made:
+        yield made
+
+
+def ask(client, url, more=""):
+    return client.get(f"{OEMBED}?url={quote(url, safe='')}{more}")
+
+
+class Frame(HTMLParser):
+    """The attributes of the one frame in a text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.frames = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        assert tag == "iframe"
+        self.frames.append(dict(attrs))
+
+
+@pytest.mark.slow
+def test_main_address_with_embed_shows_the_step_alone(client):
+    answer = client.get(f"/?embed=1&{STEP}&show=tree,coin")
+    assert answer.status_code == 200
+    assert '"show": ["tree", "coin"]' in answer.text
+    assert '"at": {"round": 1, "step": "judge-5"}' in answer.text
+    policy = answer.headers["content-security-policy"]
+    assert "frame-ancestors 'self' https://course.example.edu" in policy
+    assert policy == client.get(f"/gradio_api/sv/embed?{STEP}").headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("query", ["", "?embed=0", "?embed=", f"?{STEP}"])
+def test_main_address_without_embed_is_the_page(client, query):
+    assert client.get(f"/{query}").text == "the page"
+
+
+@pytest.mark.parametrize("query", ["trace=none", "show=all", "trace=01-chain&round=x"])
+def test_unknown_step_at_the_main_address_is_refused_in_a_sentence(client, query):
+    answer = client.get(f"/?embed=1&{query}")
+    assert answer.status_code == 404
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.text.endswith(".")
+
+
+@pytest.mark.slow
+def test_page_for_a_frame_links_to_its_oembed_answer(client):
+    page = client.get(f"/?embed=1&{STEP}&show=coin").text
+    link = page.split('<link rel="alternate" type="application/json+oembed" href="')[1]
+    address = unescape(link.split('"')[0])
+    assert address.startswith(f"{HOST}{OEMBED}?url=")
+    found = client.get(address).json()
+    (frame,) = Frame(found["html"]).frames
+    assert parse_qs(urlsplit(frame["src"]).query) == {
+        "embed": ["1"], "trace": ["01-chain"], "round": ["1"], "step": ["judge-5"],
+        "show": ["coin"],
+    }  # fmt: skip
+    assert client.get(frame["src"]).status_code == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/?embed=1&", "/gradio_api/sv/embed?"])
+def test_oembed_answers_with_a_frame_of_the_size_of_its_parts(client, path):
+    answer = ask(client, f"{HOST}{path}{STEP}&show=sentence,coin")
+    found = answer.json()
+    assert answer.headers["content-type"] == "application/json"
+    height = frame_height(("sentence", "coin"))
+    assert (found["version"], found["type"]) == ("1.0", "rich")
+    assert (found["width"], found["height"]) == (WIDTH, height)
+    (frame,) = Frame(found["html"]).frames
+    assert (frame["width"], frame["height"]) == (str(WIDTH), str(height))
+    assert frame["title"] == found["title"] != ""
+
+
+@pytest.mark.slow
+def test_oembed_keeps_the_sizes_that_are_asked_for(client):
+    found = ask(client, f"{HOST}/?embed=1&{STEP}", "&maxwidth=400&maxheight=300").json()
+    assert (found["width"], found["height"]) == (400, 300)
+    assert 'width="400" height="300"' in found["html"]
+    larger = ask(client, f"{HOST}/?embed=1&{STEP}", "&maxwidth=4000").json()
+    assert larger["width"] == WIDTH
+
+
+@pytest.mark.slow
+def test_oembed_names_the_public_address_behind_a_proxy(client):
+    public = {"x-forwarded-proto": "https", "x-forwarded-host": "specviz.example.edu"}
+    url = quote(f"https://specviz.example.edu/?embed=1&{STEP}", safe="")
+    found = client.get(f"{OEMBED}?url={url}", headers=public).json()
+    (frame,) = Frame(found["html"]).frames
+    assert frame["src"].startswith("https://specviz.example.edu/?embed=1&trace=01-chain")
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("", "This is not an address of this server."),
+        ("https://elsewhere.example.org/?embed=1", "This is not an address of this server."),
+        ("javascript:alert(1)", "This is not an address of this server."),
+        ("http://[", "This is not an address."),
+        (f"{HOST}/?{STEP}", "This is not the address of a step that can be embedded."),
+        (f"{HOST}/gradio_api/sv/article", "This is not the address of a step that"),
+        (f"{HOST}/?embed=1&trace=none", "No recorded run has this name."),
+        (f"{HOST}/?embed=1&show=<b>", "'<b>' is none of the parts: "),
+        (f"{HOST}/?embed=1&trace={'x' * 2000}", "An address may have 2000 characters."),
+    ],
+)
+def test_oembed_refuses_other_addresses_in_a_sentence(client, url, sentence):
+    answer = ask(client, url)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.text.startswith(sentence)
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "x", "1e3", "9" * 5000, "²²²"])
+def test_oembed_refuses_a_size_that_is_none(client, size):
+    answer = ask(client, f"{HOST}/?embed=1&{STEP}", f"&maxwidth={quote(size)}")
+    assert answer.status_code == 404
+    assert answer.text.startswith("A width or height is a whole number of pixels")
+
+
+def test_oembed_answers_in_json_only(client):
+    answer = ask(client, f"{HOST}/?embed=1&{STEP}", "&format=xml")
+    assert answer.status_code == 501
+
+
+def test_every_part_has_a_height():
+    assert frame_height(SHOWABLE) > 800
+    assert all(frame_height((part,)) > 50 for part in SHOWABLE)

@@ -1,0 +1,126 @@
+"""Runs as files: their shape is what the player's lines have, and `export` writes one.
+
+The browser reads them: see tests/browser/test_open_run.py.
+"""
+
+import json
+from typing import Any
+
+import pytest
+from made import Recipe, made
+
+from specviz.commands.cli import main
+from specviz.frames import apply_patch
+from specviz.shipped import FOLDER
+from specviz.trace.file import Trace
+from specviz.ui.step.lines import lines
+from specviz.ui.step.recorded import names
+from specviz.ui.step.run_file import FORMAT, VERSION, FileShape, Shape, run_file, shape
+
+PLAIN = {
+    "string": lambda value: isinstance(value, str),
+    "escaped": lambda value: isinstance(value, str) and not set("<>") & set(value),
+    "number": lambda value: type(value) in (int, float) and abs(value) < 1e6,
+    "integer": lambda value: type(value) is int and abs(value) < 1e9,
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "any": lambda value: True,
+}
+
+
+def fault(value: Any, form: Shape, records: dict[str, Any], where: str = "") -> str | None:
+    """Where a value differs from a shape, as `run_file.js` finds it; None if nowhere."""
+    if isinstance(form, str):
+        return None if PLAIN[form](value) else where
+    if "is" in form:
+        return None if value in form["is"] else where
+    if "either" in form:
+        found = [fault(value, each, records, where) for each in form["either"]]
+        return None if None in found else f"{where} (any of {found})"
+    if not isinstance(value, list if {"list", "tuple"} & form.keys() else dict):
+        return where
+    shapes = shapes_of(value, form, records)
+    keys = set(range(len(value)) if isinstance(value, list) else value)
+    if keys ^ shapes.keys():
+        return f"{where}: {sorted(map(str, keys ^ shapes.keys()))}"
+    inner = (fault(value[name], shapes[name], records, f"{where}.{name}") for name in shapes)
+    return next((found for found in inner if found is not None), None)
+
+
+def shapes_of(value: Any, form: dict[str, Any], records: dict[str, Any]) -> dict[Any, Shape]:
+    """The shapes of a value's parts by key; of a record, also of those that it lacks."""
+    if "record" in form:
+        fields, may = (records[form["record"]][name] for name in ("fields", "may"))
+        return {name: fields[name] for name in fields if name in value or name not in may}
+    if "tuple" in form:
+        return dict(enumerate(form["tuple"]))
+    every = form.get("list", form.get("map"))
+    return dict.fromkeys(range(len(value)) if isinstance(value, list) else value, every)
+
+
+def faults(trace: Trace, known: FileShape) -> list[str]:
+    """All differences of a run's lines and frames from their shapes."""
+    found, first = [], {}
+    for text in lines([trace.header, *trace.events], "recorded", "run"):
+        line = json.loads(text)
+        wrong = [fault(line, known["lines"][line["kind"]], known["records"], line["kind"])]
+        frames = []
+        if line["kind"] == "round":
+            first = line["first"]
+            frames = [first, *(apply_patch(first, patch) for patch in line["then"])]
+            frames += [apply_patch(frames[int(at) - 1], p) for at, p in line["asks"].items()]
+        if "end" in line:
+            frames = [apply_patch(first, line["end"])]
+        wrong += [fault(frame, known["frame"], known["records"], "frame") for frame in frames]
+        found += [each for each in wrong if each is not None]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", names())
+def test_every_recorded_run_has_the_shape_that_the_page_accepts(name):
+    assert faults(Trace.read(FOLDER / f"{name}.jsonl"), shape()) == []
+
+
+@pytest.mark.parametrize("odd", [False, True])
+def test_made_runs_have_the_shape_that_the_page_accepts(odd):
+    assert faults(made(Recipe(odd=odd)), shape()) == []
+
+
+def test_shape_refuses_what_no_run_has():
+    known = shape()
+    frame = {"record": "figures.charts.DrawnFrame"}
+    assert known["frame"] == frame
+    assert fault({}, frame, known["records"]) == ": ['caption', 'chips', 'panel', 'step', 'tree']"
+    chart = known["records"]["ui.step.run_file.ChartText"]["fields"]["text"]
+    assert fault(["a &lt; b"], chart, known["records"]) is None
+    assert fault(['<a href="https://example.org">x</a>'], chart, known["records"]) == ".0"
+
+
+def test_export_writes_a_run_for_the_page(tmp_path, capsys):
+    run = made(Recipe())
+    run.write(tmp_path / "trace.jsonl")
+    file = tmp_path / "run.jsonl"
+    assert main(["export", str(tmp_path / "trace.jsonl"), "--run", str(file)]) == 0
+    assert capsys.readouterr().out.startswith(f"{file}: {len(run.rounds)} rounds, ")
+    first, *rest = file.read_text("utf-8").splitlines()
+    assert json.loads(first) == {"format": FORMAT, "version": VERSION, "lines": len(rest)}
+    assert [json.loads(line)["kind"] for line in rest][:2] == ["run", "round"]
+    assert run_file(lines([run.header, *run.events], "recorded", "run")) == file.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "Name a file to write: --html FILE or --run FILE."),
+        (["--run", "x", "--round", "1"], "leave them out with --run."),
+    ],
+)
+def test_export_without_a_file_or_with_a_step_of_a_run_is_refused(
+    tmp_path, capsys, options, sentence
+):
+    made(Recipe()).write(tmp_path / "trace.jsonl")
+    assert main(["export", str(tmp_path / "trace.jsonl"), *options]) == 2
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert said.err.count("\n") == 1
