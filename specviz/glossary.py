@@ -18,6 +18,7 @@ TITLES: Final[Mapping[str, str]] = {
     "q": "q, the drafter's probability",
     "tv": "TV, total variation",
     "coin": "u, the coin",
+    "new coin": "u, the coin that selects a token",
     "threshold": "probability of acceptance",
     "draft": "drafter",
     "unreached": "not reached",
@@ -66,6 +67,9 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "coin": "A random number in [0, 1), fixed by the seed. A guess is accepted if its coin is "
     "below its probability of acceptance. A replacement or bonus has a coin of its own: the "
     "token in whose interval this coin falls is selected. At temperature 0 no coin is needed.",
+    "new coin": "A random number in [0, 1), fixed by the seed. The token in whose interval it "
+    "falls is the replacement or the bonus: the strip shows every token's interval, as wide as its "
+    "probability.",
     "round": "One draft and one target pass. It adds every accepted guess and one token more.",
     "draft tree": "The guesses of a round. Each is to the right of the token that it would "
     "follow; guesses one above the other are alternatives (siblings) for the same "

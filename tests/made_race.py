@@ -116,7 +116,7 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
     return {
         "name": name,
         "sentence_parts": measure if plain else parts,
-        "decimals": 2,
+        "shown": {"brings": f"{brings:.2f}", "cost": f"{costs['total']:.2f}"},
         "speedup": brings / costs["total"],
         "brings": brings,
         "costs": costs,

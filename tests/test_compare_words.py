@@ -19,11 +19,13 @@ from specviz.commands.compare import lane_cells
 from specviz.compare.race import PLAIN, Lane, Race, Results
 from specviz.compare.report import reports
 from specviz.compare.summary import (
+    RoundNumbers,
     caution,
     equality_sentence,
     headline,
     plain_text,
     race_summary,
+    round_numbers,
     round_parts,
     speed_sentence,
     texts_sentence,
@@ -371,7 +373,7 @@ def verdicts(trace, plain):
     """Return what Compare's sentence, headline and table, and Step say about a lane's speed."""
     found = race({"it": trace, PLAIN: plain})
     lane = next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
-    step = RunLines(trace.header)
+    step = RunLines(trace.header, "recorded")
     for event in [*trace.events, plain.baseline]:
         step.trace.events.append(event)
     return lane["sentence"], race_summary(found)["headline"], lane_cells(lane)[1], step._summary()
@@ -447,6 +449,17 @@ def test_rounded_parts_add_up_to_the_rounded_sum():
         shown = round_parts(values, 2)
         assert sum(shown) == pytest.approx(round(sum(values), 2))
         assert all(abs(a - b) < 0.01 for a, b in zip(values, shown, strict=True))
+
+
+def test_fast_lanes_show_more_decimals_than_others():
+    """Two would not divide: 9.14 tokens at a cost of 1.80 or 1.81 are 5.08 or 5.05, not 5.07."""
+    found = lanes({"it": drafted_run(KEPT)} | {PLAIN: plain_run(range(11))})["it"]
+    costs = replace(found.costs, draft=1.8037537, target=0.0, overhead=0.0, prefill=0.0)
+    fast = replace(found, brings=9.142857, costs=costs, speedup=9.142857 / 1.8037537)
+    assert round_numbers(fast) == RoundNumbers(3, "9.143", "1.804")
+    costs = replace(found.costs, draft=1.6570486, target=0.0, overhead=0.0, prefill=0.0)
+    slow = replace(found, brings=2.0, costs=costs, speedup=2.0 / 1.6570486)
+    assert round_numbers(slow) == RoundNumbers(2, "2.00", "1.65"), "2.00 / 1.66 would be 1.20"
 
 
 def in_turns(mine, plain=(11.0,)):

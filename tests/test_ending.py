@@ -25,7 +25,7 @@ class Latest(RunLines):
     """Replays only the last round, to which the end card is added."""
 
     def __init__(self, trace):
-        super().__init__(trace.header)
+        super().__init__(trace.header, "recorded")
         self.latest = trace.rounds[-1].number
 
     def _whole(self, played):

@@ -199,12 +199,13 @@ def test_every_recorded_race_has_a_recipe_and_a_unique_title():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", recorded.names())
-def test_all_lanes_of_a_race_show_the_same_number_of_decimals(name):
-    lanes = race_summary(read(FOLDER / name))["lanes"]
-    (digits,) = {lane["decimals"] for lane in lanes}
-    parts = [part for lane in lanes for part in lane["sentence_parts"] if "n" in part]
-    shown = [part["n"] for part in parts if isinstance(part, dict)]
-    assert {len(number.partition(".")[2]) for number in shown} == {digits}
+def test_two_decimals_suffice_for_lanes_with_a_small_speedup(name):
+    """The costs of a fast lane need a third one, or they would not divide to its speed-up."""
+    for lane in race_summary(read(FOLDER / name))["lanes"]:
+        parts = [part for part in lane["sentence_parts"] if isinstance(part, dict)]
+        digits = {len(part["n"].partition(".")[2]) for part in parts if "n" in part}
+        assert digits <= {lane["decimals"]}
+        assert lane["decimals"] <= (2 if (lane["speedup"] or 0) < 1.5 else 3)
 
 
 def test_recorded_races_are_small():

@@ -259,7 +259,7 @@ def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
     """
     title = folder_label(folder)
     check_stop()
-    with loading(title):
+    with loading(name):  # several drafters may share a folder
         begin_stage(WEIGHTS)
         return _read_checked(kind, name, title, folder, target)
 

@@ -7,8 +7,8 @@ the parts of a cost sum to it. The wording is in `texts/compare.jinja`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from math import floor
+from dataclasses import asdict, dataclass
+from math import ceil, floor
 from typing import Any, Final, Literal, TypedDict, cast, final
 
 from specviz.compare.lanes import TITLE, LaneLabel, join_names, lane_labels
@@ -114,13 +114,8 @@ def _distortion(lane: LaneReport) -> str:
     return ""
 
 
-def speed_sentence(lane: LaneReport, digits: int | None = None) -> Sentence:
-    """Return why this lane is faster or slower, or why this is unknown.
-
-    Args:
-        lane: The lane.
-        digits: Number of decimals of all lanes; None for as many as this lane needs.
-    """
+def speed_sentence(lane: LaneReport) -> Sentence:
+    """Return why this lane is faster or slower, or why this is unknown."""
     if lane.name == PLAIN:
         stopped = lane.ended == "stopped"
         return _say("baseline_stopped", tokens=lane.tokens) if stopped else _say("baseline")
@@ -130,28 +125,29 @@ def speed_sentence(lane: LaneReport, digits: int | None = None) -> Sentence:
         return _say("lane_without_baseline")
     if lane.noise is not None:
         return _say("lane_noisy", verdict=VERDICT, reason=lane.noise)
-    digits = decimals([lane]) if digits is None else digits
-    return [*_reason(lane, lane.speedup, lane.costs, lane.brings, digits), *_seldom(lane)]
+    return [*_reason(lane, lane.speedup, lane.costs, lane.brings), *_seldom(lane)]
 
 
 def _say(macro: str, **values: Any) -> list[Part]:
     return cast("list[Part]", say("compare", macro, **values))
 
 
-def _reason(
-    lane: LaneReport, speedup: float, costs: Costs, brings: float, digits: int
-) -> list[Part]:
+def _reason(lane: LaneReport, speedup: float, costs: Costs, brings: float) -> list[Part]:
     """Return what a round adds and costs; if it does not pay off, the larger cost comes first."""
-    parts = _cost_parts(costs)
-    shown = round_parts([value for value, _ in parts], digits)
+    shown = round_numbers(lane)
+    assert shown is not None
+    assert shown.cost is not None
+    digits, parts = shown.digits, _cost_parts(costs)
+    rounded = round_parts([value for value, _ in parts], digits, float(shown.cost))
     draft, check, prompt = (
-        number(f"{value:.{digits}f}", owner) for value, (_, owner) in zip(shown, parts, strict=True)
+        number(f"{value:.{digits}f}", owner)
+        for value, (_, owner) in zip(rounded, parts, strict=True)
     )
     known: dict[str, Any] = {
         "verdict": _verdict(speedup),
         "speedup": f"{speedup:.2f}",
-        "brings": number(f"{brings:.{digits}f}", "k"),
-        "cost": number(f"{costs.total:.{digits}f}", "k"),
+        "brings": number(shown.brings, "k"),
+        "cost": number(shown.cost, "k"),
     }
     if not lane.guesses or lane.kept is None:
         return _say("lane_never_guesses", rounds=lane.passes, **known)
@@ -180,35 +176,61 @@ def _seldom(lane: LaneReport) -> list[Part]:
     return [" ", *_say("lane_seldom_guesses", drafting=lane.drafting, rounds=rounds)]
 
 
-def decimals(lanes: Sequence[LaneReport]) -> int:
-    """Return how many decimals the numbers of all lanes have.
+@dataclass(frozen=True, slots=True)
+class RoundNumbers:
+    """Tokens and cost of a lane's round as they are shown.
 
-    There are 2, or up to 4 if otherwise a lane's numbers, as shown, would not give its speed-up.
+    Attributes:
+        digits: Number of decimals of both.
+        brings: Tokens per round.
+        cost: Cost in plain tokens; None if it was not measured.
     """
-    return max(map(_least_decimals, lanes), default=DECIMALS)
+
+    digits: int
+    brings: str
+    cost: str | None
 
 
-def _least_decimals(lane: LaneReport) -> int:
-    costs, brings, speedup = lane.costs, lane.brings, lane.speedup
-    if costs is None or brings is None or speedup is None:
-        return DECIMALS
+def round_numbers(lane: LaneReport) -> RoundNumbers | None:
+    """Round tokens and cost so that they divide to the speed-up shown.
 
-    def agree(digits: int) -> bool:
-        shown = round(costs.total, digits)
-        return shown > 0 and f"{round(brings, digits) / shown:.2f}" == f"{speedup:.2f}"
+    Two decimals do if the cost, rounded up or down, divides to it; otherwise there are more. The
+    tokens are counted, so they are rounded to the nearest. None if the lane has no rounds.
+    """
+    if lane.brings is None:
+        return None
+    if lane.costs is None or lane.speedup is None:
+        return RoundNumbers(DECIMALS, f"{lane.brings:.{DECIMALS}f}", None)
+    for digits in range(DECIMALS, MOST_DECIMALS + 1):
+        tokens = round(lane.brings, digits)
+        for cost in _neighbours(lane.costs.total, digits):
+            if cost > 0 and f"{tokens / cost:.2f}" == f"{lane.speedup:.2f}":
+                return RoundNumbers(digits, f"{tokens:.{digits}f}", f"{cost:.{digits}f}")
+    digits = MOST_DECIMALS
+    return RoundNumbers(digits, f"{lane.brings:.{digits}f}", f"{lane.costs.total:.{digits}f}")
 
-    return next(filter(agree, range(DECIMALS, MOST_DECIMALS)), MOST_DECIMALS)
+
+def _neighbours(value: float, digits: int) -> list[float]:
+    """Return a number rounded down and up, the nearer one first."""
+    scaled = value * 10**digits
+    both = [count / 10**digits for count in (floor(scaled), ceil(scaled))]
+    return sorted(both, key=lambda rounded: abs(rounded - value))
 
 
-def round_parts(values: Sequence[float], digits: int) -> list[float]:
-    """Round numbers so that they sum to their rounded sum.
+def round_parts(values: Sequence[float], digits: int, total: float | None = None) -> list[float]:
+    """Round numbers so that they add up to their sum as it is shown.
 
     Each is rounded down or up; those with the largest remainders are rounded up, as many as the sum
     needs.
+
+    Args:
+        values: The numbers.
+        digits: Their decimals.
+        total: Their sum as it is shown; None: rounded to the nearest.
     """
     unit = 10.0**-digits
     floors = [floor(value / unit) for value in values]
-    missing = round(sum(values) / unit) - sum(floors)
+    missing = round((sum(values) if total is None else total) / unit) - sum(floors)
     by_remainder = sorted(range(len(values)), key=lambda at: floors[at] - values[at] / unit)
     for at in by_remainder[:missing]:
         floors[at] += 1
@@ -303,15 +325,14 @@ def race_summary(results: Results) -> dict[str, Any]:
         "caution": caution(lanes) or None,
         "texts": {"same": same, "sentence": plain_text(texts), "sentence_parts": texts},
         "lanes": [
-            _lane(lane, labels[lane.name], results.with_baseline(lane.name), decimals(lanes))
-            for lane in lanes
+            _lane(lane, labels[lane.name], results.with_baseline(lane.name)) for lane in lanes
         ],
     }
 
 
-def _lane(lane: LaneReport, label: LaneLabel, trace: Trace, digits: int) -> dict[str, Any]:
+def _lane(lane: LaneReport, label: LaneLabel, trace: Trace) -> dict[str, Any]:
     """Return a lane's numbers and sentences; `said` is the description of its draft."""
-    why = speed_sentence(lane, digits)
+    why, shown = speed_sentence(lane), round_numbers(lane)
     data = asdict(lane)
     if lane.costs is not None:
         data["costs"] |= {"total": lane.costs.total}
@@ -322,7 +343,7 @@ def _lane(lane: LaneReport, label: LaneLabel, trace: Trace, digits: int) -> dict
         "said": label.shape,
         "sentence": plain_text(why),
         "sentence_parts": why,
-        "decimals": digits,
+        "decimals": shown.digits if shown else DECIMALS,
         "point": None if lane.name == PLAIN else _point(trace),
     } | data
 

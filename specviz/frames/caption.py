@@ -69,7 +69,10 @@ def _propose(scene: Scene, depth: int) -> list[Part]:
     if len(nodes) == 1:
         return _propose_one(scene, nodes[0])
     tokens = [scene.chip(node) for node in nodes]
-    return say("step", "propose_several", n=len(nodes), depth=depth, tokens=tokens)
+    guesses = {(guess.token, guess.parent) for guess in (scene.guesses[n - 1] for n in nodes)}
+    again = len({token for token, _ in guesses}) < len(guesses)
+    facts = {"n": len(nodes), "depth": depth, "tokens": tokens, "again": again}
+    return say("step", "propose_several", **facts)
 
 
 def _why_nothing(scene: Scene) -> list[Part]:
@@ -198,7 +201,9 @@ def _drafter_gave(scene: Scene, judged: Judged) -> list[Part]:
     texts = _texts(scene, judged)
     given = round_for_text(q, texts["q"])
     if given == round_for_text(p, texts["p"]):
+        near_one = texts["p"].startswith("1")
         how = "less" if q < p else "more" if p >= NEGLIGIBLE else "far more"
+        how = f"slightly {how}" if near_one else how
         return say("step", "drafter_gave_more_or_less", source=source, how=how)
     return say("step", "drafter_gave", source=source, q=number(given, "q"), only=q < p / 2)
 

@@ -75,7 +75,8 @@ def draw_sentence(scene: Scene, drew: Drew) -> list[Part]:
 
 
 def _u(drew: Drew) -> Part:
-    return number(format_draw(drew.drawn.u, drew.drawn.lo, drew.drawn.hi).text["u"], "u")
+    shown = format_draw(drew.drawn.u, drew.drawn.lo, drew.drawn.hi).text["u"]
+    return number(shown, "u", "new coin")
 
 
 def _recovered(scene: Scene, drew: Drew, token: Part) -> list[Part]:

@@ -194,7 +194,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
     ),
     SettingSpec(
         "schedule",
-        Choice(get_args(Schedule), ("Fixed", "+2 if all accepted, else −1")),
+        Choice(get_args(Schedule), ("Fixed", "Learning: +2 or −1")),
         "fixed",
         "The γ schedule",
         "learning, as in transformers: γ grows by 2 if all were accepted, else shrinks by 1",

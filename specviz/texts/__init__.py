@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, final
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict, final
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -88,15 +88,19 @@ class TermPart(TypedDict):
     term: str
 
 
-NumberPart = TypedDict("NumberPart", {"n": str, "as": Whose})  # "as" is a keyword of Python
+# "as" is a keyword of Python. term: its glossary entry, if it is not that of its colour.
+NumberPart = TypedDict("NumberPart", {"n": str, "as": Whose, "term": NotRequired[str]})
 Part = str | WordPart | NumberPart | TermPart
 
 FEW: Final = 3
 
 
-def number(text: str, whose: Whose) -> NumberPart:
-    """Return a number in the colour of its distribution."""
-    return {"n": text, "as": whose}
+def number(text: str, whose: Whose, entry: str = "") -> NumberPart:
+    """Return a number in the colour of its distribution.
+
+    entry: its glossary entry, if it is not that of its colour.
+    """
+    return {"n": text, "as": whose, "term": entry} if entry else {"n": text, "as": whose}
 
 
 def word(pieces: list[Piece]) -> WordPart:

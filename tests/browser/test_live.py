@@ -177,7 +177,7 @@ def test_reload_keeps_the_rounds_of_a_run_that_the_server_no_longer_knows(visit,
     visitor, _ = reload_in_a_run(visit, url, pair)
     notice(visitor, "connection to the server was lost")
     expect(visitor.page.get_by_label("Prompt").first).to_have_value(PROMPT)
-    visitor.page.evaluate("sessionStorage.setItem('sv-unfinished', 'of a visit before')")
+    visitor.page.evaluate("sessionStorage.setItem('sv-kept-run', 'of a visit before')")
     visitor.open("?trace=02-siblings")
     assert visitor.page.inner_text(".sv-badge") == "recorded", "a link leads elsewhere"
     assert visitor.ask("run.id") == "02-siblings"

@@ -107,7 +107,7 @@ def test_settings_of_a_lane_use_the_same_fields_as_step(page):
     fields.get_by_label("γ, guesses in a row").first.fill("7")
     expect(words(page, 3)).to_have_text("γ 7 · budget 10")
     expect(typed(page, 3)).to_have_value("gamma=7 budget=10 fan-out=2")
-    fields.get_by_role("radio", name="+2 if all accepted").check()
+    fields.get_by_role("radio", name="Learning: +2 or −1").check()
     expect(typed(page, 3)).to_have_value("gamma=7 schedule=learning budget=10 fan-out=2")
     expect(page.get_by_role("button", name="Four families")).to_have_attribute(
         "aria-pressed", "false"

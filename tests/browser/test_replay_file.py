@@ -65,7 +65,7 @@ def test_saved_file_shows_the_same_step_offline(visit, reader, tmp_path):
     reader.press_until("Rejected")
     assert reader.caption() == visit.caption()
     for part in (".sv-table", ".sv-coin", ".sv-tree", ".sv-dock", ".sv-lane-fast", ".sv-text"):
-        shown = page.inner_text(part).replace("try rules\n", "")  # leads to another tab
+        shown = page.inner_text(part).replace("try rules →\n", "")  # leads to another tab
         assert other.inner_text(part) == shown != "", part
 
 

@@ -132,11 +132,14 @@ def fetchable() -> set[str]:
 
 
 def weighty() -> list[Listed]:
-    """Return the catalogue's entries that have weights, one per folder."""
+    """Return the catalogue's entries that have weights; drafters that share a folder are one."""
     found: dict[str, Listed] = {}
     for row in listing():
         if row["folder"] or row["sources"]:
-            found.setdefault(row["folder"] or row["name"], row)
+            place = row["folder"] or row["name"]
+            known = found.get(place)
+            titles = row["title"] if known is None else f"{known['title']}, {row['title']}"
+            found[place] = (known or row) | {"title": titles}
     return list(found.values())
 
 

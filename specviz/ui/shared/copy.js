@@ -13,9 +13,12 @@ export function startCopy(button) {
   const before = label.textContent;
   let shown = 0; // the timer until the button has its label again
   button.addEventListener("click", async () => {
-    const detail = { problem: "", note: "" }; // set by the tab that is open
+    /** @type {LinkDetail} */
+    const detail = { problem: "", note: "", without: [] }; // set by the tab that is open
     window.dispatchEvent(new CustomEvent("sv-link", { detail }));
-    const copied = !detail.problem && (await copy(location.href));
+    const link = new URL(location.href);
+    for (const key of detail.without) link.searchParams.delete(key);
+    const copied = !detail.problem && (await copy(link.href));
     const done = copied ? "Link copied" : "Copy the address above";
     label.textContent = detail.problem || [done, detail.note].filter(Boolean).join(". ");
     button.classList.add("sv-said-so");

@@ -65,5 +65,16 @@ export const isOpen = (dropdown) => dropdown.getAttribute("aria-expanded") === "
 export const close = (dropdown) =>
   dropdown.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
 
+/** Calls `act` at Escape, except where that closes an open list, the glossary's card or a dialog.
+ * @param {() => void} act */
+export function onEscape(act) {
+  const listen = (/** @type {KeyboardEvent} */ event) => {
+    const list = dropdownAt(event.target);
+    const inner = (list && isOpen(list)) || document.querySelector(":popover-open, dialog[open]");
+    if (event.key === "Escape" && !inner) act();
+  };
+  document.addEventListener("keydown", listen, true);
+}
+
 // Gradio's dark theme is a class of the body.
 export const isDark = () => document.body.classList.contains("dark");

@@ -20,7 +20,8 @@ export function sentencePart(piece, attributes = none) {
   if (piece.w)
     return h("b", { class: "sv-token", ...attributes("word " + flat(piece.w)) }, Token(piece.w));
   if (piece.t !== undefined) return h("span", termAttributes(piece.term), piece.t);
-  const all = { ...termAttributes(TERMS[piece.as] ?? piece.as), ...attributes(piece.as) };
+  const term = piece.term ?? TERMS[piece.as] ?? piece.as;
+  const all = { ...termAttributes(term), ...attributes(piece.as) };
   return h("span", { class: "sv-n sv-n-" + piece.as, ...all }, piece.n);
 }
 

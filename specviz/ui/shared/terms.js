@@ -10,6 +10,8 @@ const EDGE = 8; // px that the card keeps from the window's edge
 const SLIDE = 4; // px between the positions that are tried
 const TOKENS = ".sv-twig-node, .sv-chip, .sv-verdict"; // of a tree and of the text, and what they get
 
+const SENTENCES = ".sv-say, .sv-pass-say, .sv-note"; // a card covers none of their lines
+
 /** @type {HTMLElement | null} */
 let about = null; // the word whose card is open
 let stays = false;
@@ -79,22 +81,24 @@ export function show(word) {
   about = word;
   word.setAttribute("aria-describedby", card.id);
   card.showPopover();
-  place(word.getBoundingClientRect());
+  const sentence = word.closest(SENTENCES) ?? word;
+  place(word.getBoundingClientRect(), sentence.getBoundingClientRect());
 }
 
-// Below or above the term: within the window, and where it covers least of what a term may
-// explain. Of equally good positions the first one is taken.
-/** @param {DOMRect} word */
-function place(word) {
+// Below or above the term, or the whole sentence that it is in: within the window, and where it
+// covers least of what a term may explain. Of equally good positions the first one is taken.
+/** @param {DOMRect} word @param {DOMRect} sentence */
+function place(word, sentence) {
   const { width, height } = card.getBoundingClientRect();
   const [below, above] = [word.bottom + GAP, word.top - GAP - height];
+  const around = [sentence.bottom + GAP, sentence.top - GAP - height];
   const inside = (/** @type {number} */ left) =>
     Math.max(EDGE, Math.min(left, innerWidth - width - EDGE));
   /** @type {number[]} */
   const lefts = [];
   for (let left = word.left; left >= word.right - width; left -= SLIDE) lefts.push(inside(left));
   const covered = coverage();
-  const fitting = [below, above]
+  const fitting = [below, above, ...around]
     .filter((top) => top >= EDGE && top + height + EDGE <= innerHeight)
     .flatMap((top) => lefts.map((left) => new DOMRect(left, top, width, height)))
     .map((box) => ({ box, cost: covered(box) }))
@@ -111,12 +115,14 @@ const meet = (one, other) =>
   one.top < other.bottom &&
   one.bottom > other.top;
 
-// How much a card would cover: a token counts as much as four other things that can be pointed at.
+// How much a card would cover: a token or a sentence counts as much as four other things that can be
+// pointed at.
 function coverage() {
-  const shown = [...document.querySelectorAll(TOKENS + ", [data-link], [data-term]")].map(
+  const heavy = TOKENS + ", " + SENTENCES;
+  const shown = [...document.querySelectorAll(heavy + ", [data-link], [data-term]")].map(
     (each) => ({
       box: each.getBoundingClientRect(),
-      weight: each.matches(TOKENS) ? 4 : 1,
+      weight: each.matches(heavy) ? 4 : 1,
     }),
   );
   return (/** @type {DOMRect} */ card) =>

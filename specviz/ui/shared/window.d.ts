@@ -29,14 +29,19 @@ interface Window {
   Plotly: import("./plotly.js").Plotly;
 }
 
+/** What the open tab says of a link: that there is none, or that it opens something else. */
+interface LinkDetail {
+  problem: string;
+  note: string;
+  /** Keys of the address that the link does without. */
+  without: string[];
+}
+
 interface WindowEventMap {
   /** Something was handed to the part of this name. */
   "sv-handed": CustomEvent<string>;
-  /**
-   * The link to what is on screen is about to be copied; the open tab says if there is none, or
-   * notes that it opens something else.
-   */
-  "sv-link": CustomEvent<{ problem: string, note: string }>;
+  /** The link to what is on screen is about to be copied. */
+  "sv-link": CustomEvent<LinkDetail>;
   "sv-measured": Event;
   /** Another language was chosen. */
   "sv-language": Event;

@@ -161,14 +161,15 @@ function StepButton(at, name) {
   const { round, step } = now.at;
   const here = at === step && !now.question;
   const judged = name.kind === "judge";
+  const is = (here && now.whatIf?.is) || name.is;
   const attributes = {
     key: at,
     class: classes("sv-step", here && "sv-here", judged && "sv-judged"),
-    "aria-label": judged ? name.label + ", " + name.is : name.label,
+    "aria-label": judged ? name.label + ", " + is : name.label,
     "aria-current": here ? "step" : undefined,
   };
   const parts = judged
-    ? [Mark(there(name.is)), here ? Token(there(name.w)) : null]
+    ? [Mark(there(is)), here ? Token(there(name.w)) : null]
     : [!here && name.kind === "propose" ? "propose" : name.label];
   return Button(parts, () => go(round, at), attributes);
 }

@@ -2,7 +2,7 @@
 
 import { flat, percent } from "../shared/dom.js";
 import { there } from "../shared/there.js";
-import { classes, h, Token } from "../shared/view.js";
+import { classes, h, termAttributes, Token } from "../shared/view.js";
 import { linkAttributes } from "./hover_links.js";
 import { nextNumber } from "./residual_table.js";
 import { widthOf } from "./room.js";
@@ -24,6 +24,7 @@ export function DrawStrip(panel, view) {
           class: "sv-pin",
           style: { left: percent(there(view.u)) },
           ...linkAttributes("u"),
+          ...termAttributes("new coin"),
         })
       : null,
     view.text && !named ? NameBesidePin(view) : null,

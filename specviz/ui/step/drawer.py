@@ -14,7 +14,6 @@ from specviz.catalog.entry import (
     Entry,
     entries,
     group_of,
-    missing_message,
     size_text,
     weights_path,
     with_defaults,
@@ -142,15 +141,10 @@ def target_box(value: str, any_model: bool, elem_id: str) -> gr.Dropdown:
 
 
 def about_targets() -> Iterator[str]:
-    """Yield a note on each target other than House: its size, or how to get it."""
-    here = [entry.name for entry in targets()]
-    for entry in entries():
-        if entry.kind == "target" and entry.name != HOUSE:
-            yield (
-                f"{entry.title}: {size_text(entry)}."
-                if entry.name in here
-                else missing_message(entry)
-            )
+    """Yield a note on the size of each target that can be chosen, other than House."""
+    for entry in targets():
+        if entry.name != HOUSE:
+            yield f"{entry.title}: {size_text(entry)}."
 
 
 def boxes(group: Group, chosen: Settings | Sampling, form: str = "sv") -> dict[str, Any]:
@@ -317,6 +311,6 @@ def group(name: str, elem_id: str, *classes: str) -> gr.Column:
 
 def model_boxes() -> dict[str, Any]:
     """Build the field for a draft model: a folder of this machine or a Hub id."""
-    with group("Models", "sv-models"):
+    with group("Models", "sv-own-model"):
         drafter = gr.Textbox(label="Drafter: a folder or a Hub id", max_length=300)
     return {"drafter": drafter}

@@ -12,7 +12,7 @@ import { reel } from "./reel.js";
 import { ResidualTable } from "./residual_table.js";
 import { widthOf } from "./room.js";
 import { squash } from "./size.js";
-import { $ } from "./stage.js";
+import { $, stage } from "./stage.js";
 
 /** @import { ComponentChild } from "../vendor/preact.js" */
 /** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
@@ -33,11 +33,12 @@ export function plotInspector(panel) {
 export function showInspector({ panel, step }) {
   const { draw, facts = [], table, times = [], why } = panel;
   const end = step.kind === "end";
-  $(".sv-panel").dataset.kind = panel.kind;
+  Object.assign($(".sv-panel").dataset, { kind: panel.kind, step: step.kind });
   $(".sv-panel").classList.toggle("sv-says-why", Boolean(why));
   // Space is reserved from a run's first evidence on, so that a step without any moves nothing.
   const reasoned = reel.rounds.some((round) => round.first.panel.why);
   $(".sv-evidence").classList.toggle("sv-reasoned", reasoned);
+  $(".sv-hues").hidden = end; // nothing is drawn there
   render(fresh(end ? "The run" : Title(panel)), $(".sv-title"));
   render(end ? EndCard(times, there(reel.run).source) : facts.map(FactLine), $(".sv-facts"));
   render(why ? DrafterEvidence(why, panel.kind === "empty") : null, $(".sv-why"));
@@ -45,6 +46,38 @@ export function showInspector({ panel, step }) {
   render(table ? ResidualTable(table) : null, $(".sv-table"));
   render(draw ? DrawStrip(panel, draw) : null, $(".sv-draw"));
 }
+
+const LEAST = 180; // px of room for a panel; with less, one scrolls
+
+/** Leaves out what does not fit above the timeline: first what the sentence is not about, which a step
+ * before or after shows, then rows of the table. One column scrolls instead.
+ * @param {Frame["step"]} step */
+export function fitInspector({ kind }) {
+  for (const each of stage.all(".sv-left-out")) each.classList.remove("sv-left-out");
+  const evidence = $(".sv-evidence");
+  evidence.style.removeProperty("--room");
+  if ($(".sv").matches(".sv-one, .sv-high")) return;
+  const panel = $(".sv-panel");
+  const { top } = panel.getBoundingClientRect();
+  const below = [".sv-time", ".sv-dock"].map((name) => $(name).getBoundingClientRect().height);
+  const room = innerHeight - below[0] - below[1] - (top + scrollY);
+  if (room < LEAST) return;
+  evidence.style.setProperty("--room", Math.floor(room / panel.currentCSSZoom) + "px");
+  const over = () => Math.max(...[...panel.children].map(bottomOf)) - top - room;
+  if (over() <= 0) return;
+  const aside = { draw: ".sv-trial", judge: ".sv-draw" }[String(kind)];
+  if (aside) leaveOut($(aside));
+  const rows = stage.all(".sv-mr:not(.sv-on-trial, .sv-on-drawn, .sv-rest)").reverse();
+  const tall = rows[0]?.getBoundingClientRect().height ?? 1;
+  for (const row of rows.slice(0, Math.max(0, Math.ceil(over() / tall)))) leaveOut(row);
+  if (kind === "judge" && over() > 0) leaveOut($(".sv-table"));
+}
+
+/** @param {Element} element */
+const bottomOf = (element) => element.getBoundingClientRect().bottom;
+
+/** @param {Element} element */
+const leaveOut = (element) => element.classList.add("sv-left-out");
 
 /** New elements at each moment: one that is kept and moves counts as a shift of the layout.
  * @param {ComponentChild} node */

@@ -1,6 +1,6 @@
-// A live run that had not ended when the page was reloaded goes on where it was. Its lines are kept for
-// the visit, too: Gradio reloads the page by itself once a server that was away answers again, and a
-// server that was started anew does not know the run.
+// A live run is still there after a reload, and goes on where it was if it had not ended. Its lines
+// are kept for the visit: the server forgets a run that has ended, and Gradio reloads the page by
+// itself once a server that was away answers again, which then does not know the run.
 
 import { isReloaded } from "../shared/job.js";
 import { now } from "./cursor.js";
@@ -9,11 +9,11 @@ import { feed, reel } from "./reel.js";
 
 /** @import { Line, RunLine } from "./lines.py" */
 
-const KEY = "sv-unfinished";
+const KEY = "sv-kept-run";
 
-export function keepUnfinished() {
+export function keepRun() {
   addEventListener("pagehide", () => {
-    if (!job.number || now.shown !== "live" || !reel.rounds.length) return;
+    if (now.shown !== "live" || !reel.rounds.length) return;
     try {
       sessionStorage.setItem(KEY, JSON.stringify({ lines: reel.lines, count: job.count }));
     } catch {
@@ -22,8 +22,8 @@ export function keepUnfinished() {
   });
 }
 
-/** Shows the unfinished run, and goes on with it. @returns {Promise<RunLine> | null} */
-export function resumeUnfinished() {
+/** Shows the kept run, and goes on with it. @returns {Promise<RunLine> | null} */
+export function resumeRun() {
   const { lines, count } = taken();
   feed(lines);
   if (!job.resume(count)) return lines.length ? Promise.resolve(firstOf(lines)) : null;

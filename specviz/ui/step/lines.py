@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
 
 from specviz.catalog.entry import find, settings_read_by, title_of
 from specviz.cost.formula import MeasuredPoint, measured_point
@@ -41,6 +41,7 @@ from specviz.ui.stream import BaselineNext, ErrorLine, Source, StateLine, line
 if TYPE_CHECKING:
     from specviz.engine.loop import PlainStep
 
+AGAIN: Final = "Too noisy here; press Run live again"  # for a visitor's own run
 Names = tuple[str, str]
 Patch = dict[str, Any]  # a merge patch for a frame
 
@@ -169,7 +170,7 @@ def lines(
     reel: RunLines | None = None
     for event in events:
         if isinstance(event, Header):
-            reel = RunLines(event)
+            reel = RunLines(event, source)
             yield line("run", run_facts(event, source, nonce, names))
         elif not isinstance(event, Event):
             yield ""
@@ -182,8 +183,9 @@ def lines(
 class RunLines:
     """The run so far, and the current round."""
 
-    def __init__(self, header: Header) -> None:
+    def __init__(self, header: Header, source: Source) -> None:
         self.trace = Trace(header)
+        self.source: Source = source
         self.vocabulary: dict[int, bytes] = {}
         self.round: Round | None = None
         self.earlier: list[Round] = []
@@ -267,7 +269,8 @@ class RunLines:
         plain = self.trace.baseline
         if plain is not None and numbers["speedup"] is not None:
             ratio = f", {numbers['speedup']:.2f} × plain"
-            return f"{said}. {VERDICT}" if explain_noise(self.trace, plain) else said + ratio
+            noisy = AGAIN if self.source == "live" else VERDICT
+            return f"{said}. {noisy}" if explain_noise(self.trace, plain) else said + ratio
         ended = self.trace.finished
         stopped = ended is not None and ended.reason == "stopped"
         return said if stopped else f"{said}; plain decoding is measured next"

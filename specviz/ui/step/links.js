@@ -191,6 +191,12 @@ function onTab(event) {
   history.pushState({ ...history.state, tab }, "", url);
 }
 
+// What a link to another tab does without. Cost compares its formula with the run on Step.
+function keysOfStep() {
+  const cost = history.state?.tab === "cost";
+  return ["round", "step", ...(cost ? [] : ["trace", "run"])];
+}
+
 export function startLinks() {
   if (!hasAddress()) return;
   window.addEventListener("popstate", onBack);
@@ -200,5 +206,6 @@ export function startLinks() {
     const shown = stage.element.offsetParent !== null;
     if (shown && now.shown === "live") detail.problem = liveLink(there(reel.run)).problem;
     if (shown && now.shown === "file") detail.problem = "No link to a run from a file";
+    if (!shown) detail.without.push(...keysOfStep());
   });
 }

@@ -5,12 +5,12 @@ import { Caption, SentencePart } from "./caption.js";
 import { AskTheClass } from "./class_vote.js";
 import { fitSteps, showDock } from "./dock.js";
 import { relight } from "./hover_links.js";
-import { plotInspector, showInspector } from "./inspector.js";
+import { fitInspector, plotInspector, showInspector } from "./inspector.js";
 import { remember } from "./links.js";
 import { animate, calm, completeMotion } from "./motion.js";
 import { now } from "./cursor.js";
 import { Answers, feedbackHere, PredictFirst } from "./predict_first.js";
-import { frameAt, questionAt, reel } from "./reel.js";
+import { frameAt, questionAt, reel, stepName } from "./reel.js";
 import { measure } from "./room.js";
 import { reserve } from "./size.js";
 import { $, stage } from "./stage.js";
@@ -18,18 +18,17 @@ import { scrollTargetPass, showTargetPass } from "./target_pass.js";
 import { showTimeline } from "./timeline.js";
 import { scrollTokenStrip, showTokenStrip } from "./token_strip.js";
 import { follow, showTree } from "./tree.js";
-import { WhatIfSentence } from "./what_if.js";
+import { supposedFrame, WhatIfSentence } from "./what_if.js";
 
 /** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
-/** @import { DrawnTree as Tree } from "../../figures/tree.py" */
 /** @typedef {Parameters<typeof Caption>} Said */
 
 export function paint() {
   if (!reel.rounds.length) return showCaption(nothingYet());
   completeMotion();
   measure();
-  const { round, step } = now.at;
-  const frame = now.question ? questionAt(...now.question) : frameAt(round, step);
+  const { round } = now.at;
+  const frame = shownFrame();
   const refocus = holdFocus();
   plotInspector(frame.panel); // plotly reads places, which are known as long as nothing was written
   showCaption(captionOf(frame));
@@ -42,10 +41,19 @@ export function paint() {
   showTimeline(frame, round);
   remember(frame);
   window.dispatchEvent(new Event("sv-moment"));
-  settle(frame.tree);
+  settle(frame);
   refocus();
   relight();
   return undefined;
+}
+
+/** What is asked or supposed goes before what happened. */
+function shownFrame() {
+  if (now.question) return questionAt(...now.question);
+  const { round, step } = now.at;
+  const frame = frameAt(round, step);
+  const is = now.whatIf?.is;
+  return is ? supposedFrame(frame, questionAt(round, step), is) : frame;
 }
 
 /** @param {Said} said */
@@ -74,8 +82,9 @@ function captionOf({ caption: { is, label, parts } }) {
 const isEchoed = () => now.whatIf?.coin && $(".sv").matches(".sv-slim");
 
 // What needs the places of what was painted comes last, so that they are laid out once.
-/** @param {Tree} tree */
-function settle(tree) {
+/** @param {Frame} frame */
+function settle({ step, tree }) {
+  fitInspector(step);
   fitSteps();
   scrollTokenStrip();
   scrollTargetPass();
@@ -86,14 +95,15 @@ function settle(tree) {
 /** @param {boolean} onward */
 export function paintMove(onward) {
   paint();
-  revealCoin();
+  reveal();
   if (onward) animate(frameAt(now.at.round, now.at.step));
 }
 
-// A window may be too low for the text and the coin: then the page scrolls down to the coin. One who
-// has scrolled beyond it stays there.
-function revealCoin() {
-  const coin = stage.find(".sv-cr-coin");
+// A window may be too low for the text and the coin, or the strip of a new coin: then the page scrolls
+// down to it. One who has scrolled beyond it stays there.
+export function reveal() {
+  const { kind } = stepName(now.at.round, now.at.step);
+  const coin = stage.find(kind === "draw" ? ".sv-drow" : ".sv-cr-coin");
   if (!coin) return;
   const edges = [".sv-time", ".sv-dock", ".sv-buttons"]
     .map((name) => $(name).getBoundingClientRect())

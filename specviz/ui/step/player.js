@@ -3,6 +3,7 @@
 import { byId } from "../shared/dom.js";
 import { showAllLine } from "../shared/hidden.js";
 import { LIST, TAB } from "../shared/gradio.js";
+import { isReloaded } from "../shared/job.js";
 import { onTheme, page } from "../shared/page.js";
 import { pictures } from "../shared/picture.js";
 import { fetchPlotly } from "../shared/plot.js";
@@ -14,7 +15,7 @@ import { go, now, onMove } from "./cursor.js";
 import { redrawDock, showDock } from "./dock.js";
 import { startEmbedding } from "./embed.js";
 import { startHoverLinks } from "./hover_links.js";
-import { keepUnfinished, resumeUnfinished } from "./kept.js";
+import { keepRun, resumeRun } from "./kept.js";
 import { moveTo, openLinked, query, restore, returnTo, startLinks } from "./links.js";
 import { showLegends } from "./legend.js";
 import { job, notice } from "./live.js";
@@ -62,6 +63,10 @@ async function offer(text, name) {
   if (!linked) {
     notice("This link to a live run cannot be read, so a recorded run is shown.");
     return shown;
+  }
+  if (isReloaded()) {
+    notice("Your live run was too long to be kept over a reload. Press Run live to make it again.");
+    return formOf(linked);
   }
   notice(
     "This link asks for a live run. The form is filled in; until you start it, a recorded run is shown.",
@@ -153,9 +158,9 @@ export function start(element, props, _watch, _trigger, config) {
   const [first] = stage.config.recorded;
   const name = wanted && stage.config.recorded.includes(wanted) ? wanted : first;
   startLinks();
-  keepUnfinished();
+  keepRun();
   const linked = query.get("run");
-  const resumed = resumeUnfinished();
+  const resumed = resumeRun();
   if (resumed) api.opened = resumed.then(formOf);
   else if (name && linked !== null) api.opened = offer(linked, name);
   else if (name) {

@@ -70,8 +70,7 @@ function numberOf(index, view) {
 
 /** The number of the step after a table's last column; 0 if its columns are no calculation.
  * @param {Table | undefined} view */
-export const nextNumber = (view) =>
-  view && view.heads.length > GIVEN ? numberOf(view.heads.length, view) : 0;
+export const nextNumber = (view) => (view?.full ? numberOf(view.heads.length, view) : 0);
 
 /** @param {Table} view */
 function Heads(view) {
@@ -86,7 +85,7 @@ function Heads(view) {
 
 /** @param {Head} head @param {number} index @param {Table} view */
 function ColumnHead(head, index, view) {
-  const number = index < GIVEN ? null : numberOf(index, view) + " · ";
+  const number = index < GIVEN || !view.full ? null : numberOf(index, view) + " · ";
   return h(
     "div",
     { class: head.of && "sv-h-" + head.of, role: "columnheader", ...termAttributes(head.term) },

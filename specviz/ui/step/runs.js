@@ -8,7 +8,7 @@ import { fitSteps, showDock } from "./dock.js";
 import { follow, missingRunNotice, query } from "./links.js";
 import { came, job, notice, STOPPED, waiting } from "./live.js";
 import { go, now } from "./cursor.js";
-import { paint } from "./paint.js";
+import { paint, reveal } from "./paint.js";
 import { pause, play } from "./playback.js";
 import { feed, firstRejection, frameAt, reel } from "./reel.js";
 import { reserveText } from "./size.js";
@@ -79,7 +79,8 @@ function onRounds() {
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (!led) now.at = startOf(calm);
     paint();
-    if (!led && !calm) play(true);
+    if (led) reveal();
+    if (!led && !calm && !now.offered) play(true);
   } else {
     showDock();
     fitSteps();

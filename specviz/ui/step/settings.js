@@ -1,6 +1,6 @@
 // The settings in one sentence, on the button that opens the rest of them.
 
-import { fieldOf } from "../shared/gradio.js";
+import { fieldOf, onEscape } from "../shared/gradio.js";
 import { there } from "../shared/there.js";
 import { h, render } from "../shared/view.js";
 import { reel } from "./reel.js";
@@ -22,7 +22,13 @@ export function start(element) {
     show();
   };
   show();
-  there(element.querySelector("button")).addEventListener("sv-said", ({ detail }) => {
+  const button = there(element.querySelector("button"));
+  onEscape(() => {
+    if (!state.open || !element.offsetParent) return;
+    toggle();
+    button.focus();
+  });
+  button.addEventListener("sv-said", ({ detail }) => {
     [state.drafter, state.target, state.rest] = detail;
     show();
   });

@@ -23,15 +23,20 @@ function fit(paint) {
   const size = [width, height].join();
   if (size === fitted) return;
   fitted = size;
-  const one = width < 880;
+  const slim = width <= 728;
+  // A low window has no height for one column, so it gets two, with a list in place of the tree.
+  const one = slim || (width < 880 && height >= 750);
   root.classList.toggle("sv-one", one);
   root.classList.toggle("sv-tight", !one && width < 1216);
-  root.classList.toggle("sv-slim", width <= 728);
+  root.classList.toggle("sv-listed", !one && width < 880);
+  root.classList.toggle("sv-slim", slim);
   root.classList.toggle("sv-high", !one && height >= 1010);
-  root.classList.toggle("sv-low", one && height < 750);
-  ease = width <= 728 ? 1 : easeAt(height);
+  ease = slim ? 1 : easeAt(height);
   root.style.setProperty("--k", ease.toFixed(3));
-  root.style.setProperty("--cols", String(Math.min(7, Math.floor((width - 460) / 92))));
+  root.style.setProperty(
+    "--cols",
+    String(Math.min(7, Math.max(3, Math.floor((width - 460) / 92)))),
+  );
   if (reel.run) reserveText();
   paint();
 }

@@ -60,11 +60,15 @@ function PositionColumn(view) {
     h(
       "div",
       { "aria-hidden": "true" },
-      h("span", { class: "sv-pass-at" }, "+" + view.at, sign),
+      h("span", { class: "sv-pass-at" }, "+" + view.at, sign, LostBonus(view)),
       likeliest(view),
     ),
   );
 }
+
+/** After every guess comes the bonus, unless one is rejected. @param {PassColumn} view */
+const LostBonus = ({ use, w }) =>
+  use === "unused" && !w ? h("span", { class: "sv-pass-lost" }, "no bonus") : null;
 
 /** @param {PassColumn} view */
 function likeliest({ top, w, rank, p }) {

@@ -48,7 +48,7 @@ class TourConfig(TypedDict):
 STOPS: Final = [
     Stop(place="plain", at=".sv-time"),
     Stop(place="guess", at=".sv-tree-part"),
-    Stop(place="check", at=".sv-tree-part"),
+    Stop(place="check", at=".sv-panel"),
     Stop(place="rejection", at=".sv-panel"),
     Stop(place="recovery", at=".sv-panel"),
     Stop(place="commit", at=".sv-strip"),

@@ -46,5 +46,5 @@ export function TryRules(view) {
     visit("Lossless?", "sv-sand", { ...found, candidates: 1, rule: "auto", preset: "", from });
   };
   const title = "Open these p and q in the sandbox on Lossless?, to try other rules";
-  return h("button", { class: "sv-to-sandbox", type: "button", title, onClick }, "try rules");
+  return h("button", { class: "sv-to-sandbox", type: "button", title, onClick }, "try rules →");
 }

@@ -11,6 +11,7 @@ import { h } from "../shared/view.js";
 
 /** @import { TokenState } from "../../frames/scene.py" */
 /** @import { DrawnTree as Tree } from "../../figures/tree.py" */
+/** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
 /** @import { TossedPanel } from "../../frames/inspector.py" */
 /** @import { Need } from "../../frames/leaf_first.py" */
 /** @import { WhatIf } from "../../frames/whatif.py" */
@@ -24,6 +25,7 @@ import { h } from "../shared/view.js";
  * @property {Coins | null} coins Those that "Run it from here" sets; null if none can do it.
  * @property {string} [run] What that button is called, where coins only may do it.
  * @property {{ u: number, text: string }} [coin] Where the coin on screen was moved to.
+ * @property {"accepted" | "rejected"} [is] What the guess would be, if that is not what it was.
  */
 
 // A judged guess leads to its verdict; any other asks which coins would lead to it. The root, which
@@ -94,8 +96,59 @@ function supposeCoin(u, { accepted, coin: { threshold }, w }, whatif) {
   parts.push(kept ? ", below " : ", not below ", { n: bar, as: "both" }, ", ", { w });
   parts.push(kept === accepted ? " would still be " : " would be ");
   parts.push(kept ? "accepted. " : "rejected. ", ...whatif[kept ? "kept" : "rejected"]);
-  return { parts, coins: { [whatif.coin]: u }, coin };
+  const is = kept ? "accepted" : "rejected";
+  return { parts, coins: { [whatif.coin]: u }, coin, is: kept === accepted ? undefined : is };
 }
+
+/**
+ * A verdict's frame with the other verdict: the guess has it in the tree, the text and the pass, and
+ * nothing is shown of what followed the real one.
+ * @param {Frame} real
+ * @param {Frame} before The question that hides the verdict.
+ * @param {"accepted" | "rejected"} is
+ * @returns {Frame}
+ */
+export function supposedFrame(real, before, is) {
+  const { tree, chips, panel } = before;
+  const here = tree.here ?? 0;
+  const states = supposedStates(tree, here, is);
+  const nodes = Object.fromEntries(
+    Object.entries(tree.nodes).map(([id, node]) => [id, { ...node, is: states[id] }]),
+  );
+  const { draw, ...verdict } = /** @type {TossedPanel} */ (real.panel);
+  return {
+    ...real,
+    chips: chips.map((chip) => (chip.node ? { ...chip, is: states[chip.node] } : chip)),
+    tree: { ...tree, nodes },
+    panel: /** @type {Frame["panel"]} */ ({ ...verdict, table: "table" in panel && panel.table }),
+    pass: real.pass && { ...real.pass, columns: supposedColumns(before, here, is) },
+  };
+}
+
+/** The states of the guesses if one of them had this verdict.
+ * @param {Tree} tree @param {number} here @param {"accepted" | "rejected"} is */
+function supposedStates({ nodes }, here, is) {
+  /** @type {Record<string, TokenState>} */
+  const states = Object.fromEntries(Object.entries(nodes).map(([id, node]) => [id, node.is]));
+  states[here] = is;
+  if (is === "accepted") {
+    for (let node = nodes[here].parent; node; node = nodes[node].parent) states[node] = is;
+  }
+  for (const [id, { parent }] of Object.entries(nodes)) {
+    const sibling = is === "accepted" && parent === nodes[here].parent;
+    const lost = ["rejected", "unreached"].includes(states[parent]);
+    if (states[id] === "waiting" && (sibling || lost)) states[id] = "unreached";
+  }
+  return states;
+}
+
+/** @param {Frame} before @param {number} here @param {"accepted" | "rejected"} is */
+const supposedColumns = (before, here, is) =>
+  before.pass?.columns?.map((column) =>
+    column.node === here
+      ? { ...column, here: true, use: /** @type {const} */ ("used"), is }
+      : column,
+  );
 
 // As many decimals as show on which side of the threshold a coin is.
 /** @param {number} u @param {number} threshold */

@@ -2,6 +2,7 @@
 // lanes, presets and recorded races. Values are lists in the form's order. Gradio draws the drawer.
 
 import { byId } from "../../shared/dom.js";
+import { onEscape } from "../../shared/gradio.js";
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 import { h, render } from "../../shared/view.js";
@@ -218,9 +219,15 @@ export function start(element, props, _watch, trigger, config) {
     follow,
     linked,
   };
-  $("button").addEventListener("click", () => {
+  const toggle = () => {
     const open = document.body.classList.toggle(OPEN);
     $("button").setAttribute("aria-expanded", String(open));
+  };
+  $("button").addEventListener("click", toggle);
+  onEscape(() => {
+    if (!document.body.classList.contains(OPEN) || !stage.element.offsetParent) return;
+    toggle();
+    $("button").focus();
   });
   const showWhenDrawn = () => show(config.first) || requestAnimationFrame(showWhenDrawn);
   showWhenDrawn();

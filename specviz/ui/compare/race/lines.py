@@ -29,9 +29,9 @@ from specviz.compare.report import LaneReport, reports
 from specviz.compare.summary import (
     Sentence,
     caution,
-    decimals,
     equality_sentence,
     headline,
+    round_numbers,
     speed_sentence,
     texts_sentence,
 )
@@ -125,6 +125,13 @@ class DepthNumbers(TypedDict):
     kept: int
 
 
+class ShownNumbers(TypedDict):
+    """Numbers as they are shown; see `summary.RoundNumbers`."""
+
+    brings: str
+    cost: str | None
+
+
 class TextEquality(TypedDict):
     """How a lane's text compares with plain decoding's; see `measures.Equality`."""
 
@@ -137,13 +144,13 @@ class LaneNumbers(TypedDict):
     """The results of a lane; see `LaneReport`.
 
     Attributes:
-        decimals: Number of decimals of `brings` and the costs, the same in all lanes.
+        shown: Tokens and cost of a round, rounded so that they divide to the speed-up.
         point: The lane's point on the Cost tab; None if nothing was drafted or measured.
     """
 
     name: str
     sentence_parts: Sentence
-    decimals: int
+    shown: ShownNumbers | None
     point: PointData | None
     brings: float | None
     costs: CostNumbers | None
@@ -315,22 +322,20 @@ def numbers(results: Results) -> str:
             "headline": headline(lanes),
             "caution": caution(lanes) or None,
             "texts": {"same": same, "sentence_parts": sentence},
-            "lanes": [
-                lane_numbers(lane, results.with_baseline(lane.name), decimals(lanes))
-                for lane in lanes
-            ],
+            "lanes": [lane_numbers(lane, results.with_baseline(lane.name)) for lane in lanes],
         },
     }
     return line(said["kind"], said)
 
 
-def lane_numbers(lane: LaneReport, trace: Trace, digits: int) -> LaneNumbers:
+def lane_numbers(lane: LaneReport, trace: Trace) -> LaneNumbers:
     """Return the results of a lane, whose trace has plain decoding as its baseline."""
-    costs, point = lane.costs, None if lane.name == PLAIN else measured_point(trace)
+    costs, shown = lane.costs, round_numbers(lane)
+    point = None if lane.name == PLAIN else measured_point(trace)
     return {
         "name": lane.name,
-        "sentence_parts": speed_sentence(lane, digits),
-        "decimals": digits,
+        "sentence_parts": speed_sentence(lane),
+        "shown": None if shown is None else {"brings": shown.brings, "cost": shown.cost},
         "point": None if point is None else point_data(point),
         "brings": lane.brings,
         "costs": None if costs is None else {

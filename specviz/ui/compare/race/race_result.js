@@ -23,6 +23,7 @@ export function showResult() {
   const { same, sentence_parts } = whole.texts;
   const kind = same === null ? "open" : same ? "same" : "apart";
   $(".sv-race-same").dataset.is = kind;
+  $(".sv-race-result").classList.toggle("sv-race-rough", Boolean(whole.caution));
   render([Sign(kind), h("p", null, ...sentence_parts.map(SentencePart))], $(".sv-race-same"));
   render(Headline(whole), $(".sv-race-verdict"));
   render(RaceTable(whole.lanes), $(".sv-race-table"));

@@ -210,19 +210,19 @@ const Measure = (label, value, bars = []) =>
 
 // One dark piece per token.
 /** @param {LaneNumbers} lane @param {number} scale */
-function Tokens({ brings, decimals }, scale) {
+function Tokens({ brings, shown }, scale) {
   const whole = Math.floor((brings ?? 0) + 1e-9);
   const rest = (brings ?? 0) - whole;
   const pieces = [...Array(whole).fill(1), ...(rest > 0.005 ? [rest] : [])];
   return Measure(
     "tokens",
-    fixed(brings, decimals),
+    shown?.brings ?? DASH,
     pieces.map((piece) => h("i", { class: "sv-race-u", style: { width: percent(piece * scale) } })),
   );
 }
 
 /** @param {LaneNumbers} lane @param {number} scale */
-function Cost({ costs, decimals }, scale) {
+function Cost({ costs, shown }, scale) {
   if (!costs) return Measure("cost", DASH);
   const pieces = KINDS.filter(([kind]) => costs[kind] > 0).map(([kind, hue, title]) =>
     Patch(hue, {
@@ -230,7 +230,7 @@ function Cost({ costs, decimals }, scale) {
       title: title + ": " + fixed(costs[kind], 2) + " plain tokens",
     }),
   );
-  return Measure("cost", fixed(costs.total, decimals), pieces);
+  return Measure("cost", shown?.cost ?? DASH, pieces);
 }
 
 // By depth, the share of checked positions where a guess was accepted; the dotted line is 100%.

@@ -1,7 +1,8 @@
 // Load recorded races, and receive live races as a stream.
 
 import { linkable, noteOfLink } from "../../shared/address.js";
-import { Job, parseLines } from "../../shared/job.js";
+import { isReloaded, Job, parseLines } from "../../shared/job.js";
+import { store, stored } from "../../shared/page.js";
 import { Sentence } from "../../shared/view.js";
 import { pause, present, replay, wind } from "./clock.js";
 import { feed, longest, stage, story } from "./lines.js";
@@ -12,6 +13,9 @@ import { redraw, show, view } from "./race_view.js";
 const EMPTY = "Choose the drafters, write a prompt and press Run live.";
 const UNREADABLE = "This recorded race could not be read. ";
 const NO_LINK = "It opens this tab, without your live race";
+const KEPT = "sv-kept-race"; // a live race that has ended, for a reload
+/** @type {Line[]} */
+let received = []; // of the race on screen
 let waits = false; // whether the notice is what the race's first line ends
 let linked = ""; // the recorded race in the page's URL: ?race=2-repeat
 let writeLink = () => {};
@@ -68,6 +72,8 @@ const listener = { line: onLine, race: onRace, lines: onLines };
 
 /** @param {Line} line */
 function onLine(line) {
+  if (line.kind === "race") received = [];
+  if (line.kind !== "state") received.push(line);
   if (line.kind === "error") notify(line.sentence);
   else if (line.kind === "state") job.state(line);
 }
@@ -107,10 +113,30 @@ export async function load(name) {
   return story.race;
 }
 
-/** Show the recorded race that the page's URL names, or the first. */
+// The server forgets a race that has ended; the page keeps it over a reload.
+function keepRace() {
+  addEventListener("pagehide", () => {
+    if (story.race?.source === "live" && story.over) store(KEPT, JSON.stringify(received));
+  });
+}
+
+/** Shows the race that was on screen when the page was reloaded; whether there was one. */
+function showKept() {
+  const text = isReloaded() ? stored(KEPT) : null;
+  store(KEPT);
+  if (!text) return false;
+  feed(JSON.parse(text), true, listener);
+  story.over = true;
+  onLines([]);
+  return true;
+}
+
+/** Show the race that a reload kept, the recorded race that the page's URL names, or the first. */
 export function openFirst() {
   writeLink = linkable("race", () => linked, stage.element, true);
   noteOfLink(stage.element, () => (linked || !story.race ? "" : NO_LINK));
+  keepRace();
+  if (showKept()) return undefined;
   const names = stage.config.recorded;
   const named = new URLSearchParams(location.search).get("race") ?? "";
   const first = names.includes(named) ? named : names[0];

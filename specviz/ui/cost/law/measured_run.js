@@ -56,7 +56,9 @@ const Point = (run, { measured, law, why, rows }, take) =>
       h(
         "span",
         { class: "sv-law-gap" },
-        bound(`The formula predicts ${law}; the run measured ${measured}.`),
+        bound(
+          `For this run’s own values, not those of the sliders, the formula predicts ${law}; the run measured ${measured}.`,
+        ),
       ),
       " ",
       h("span", { class: "sv-law-simulated" }, "formula: simulated"),

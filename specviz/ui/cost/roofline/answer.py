@@ -5,9 +5,11 @@ Everything here is simulated.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
+from math import inf
 from typing import Final, Literal, TypedDict
 
 from specviz.cost import roofline as batches
@@ -228,12 +230,22 @@ def reported(ask: Ask) -> Report | None:
     notes = [text("cost", "report_unstated", facts=" or the ".join(missing))] if missing else []
     if found.batch and found.batch != ask.batch:
         notes.append(text("cost", "report_other_batch", theirs=found.batch, ours=ask.batch))
+    low, _ = speedup_range(ask.serving, ask.guessing, ask.batch)
+    if _factor(found.number) < low:
+        notes.append(text("cost", "report_below", low=format_speedup(low)))
     return {
         "number": found.number,
         "about": f"{found.method}: {', '.join([*said, found.conditions])}.",
         "notes": " ".join(notes),
         "place": found.row_id,
     }
+
+
+def _factor(published: str) -> float:
+    """Parse a published speed-up, as "1.38 ×" or "1.4 × slower"; of a range, the higher end."""
+    numbers = re.findall(r"\d+(?:\.\d+)?", published) if "×" in published else []
+    factor = max(map(float, numbers), default=inf)
+    return 1 / factor if published.endswith("slower") else factor
 
 
 def verification(ask: Ask, tokens: int) -> str:

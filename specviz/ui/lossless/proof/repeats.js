@@ -72,7 +72,10 @@ export const job = new Job({
   waits: { loading: "Loading the models.", drafting: "Running.", done: "" },
   turn: (runs) => update(runs ? { runs, done: 0, of: 0, result: "" } : { runs, waiting: [] }),
   wait: (sentence, numbers) => update({ waiting: Sentence(sentence, numbers) }),
-  end: (sentence) => update({ result: sentence + " " + state.result }),
+  end(sentence) {
+    update({ result: sentence + " " + state.result });
+    $(".sv-proof-counted").scrollIntoView({ block: "nearest" }); // it may be below the window
+  },
   take: (lines) => lines.forEach(takeLine),
 });
 

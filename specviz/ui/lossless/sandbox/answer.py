@@ -193,8 +193,7 @@ def why(question: SandboxQuestion, rule: Rule, exact: bool) -> str:
     if not spec.lossless:
         return " ".join([spec.tradeoff, *hidden])
     if question.drawn in spec.accepts:
-        name = spec.name if spec.name in EXPLAINED else "speculative"
-        return texts.text("lossless", f"why_{name.replace('-', '_')}")
+        return texts.text("lossless", f"why_{_explanation(question, spec.name)}")
     if exact and question.candidates == 1 and question.drawn is not Drawn.POINT_MASS:
         hidden = [texts.text("lossless", "try_more_guesses")]
     elif exact:
@@ -202,7 +201,16 @@ def why(question: SandboxQuestion, rule: Rule, exact: bool) -> str:
     return " ".join([texts.text("lossless", MISFIT[question.drawn]), *hidden])
 
 
-EXPLAINED: Final = ("speculative", "point-mass", "accept-reject", "k-seq")
+def _explanation(question: SandboxQuestion, rule: str) -> str:
+    """Return the explanation of a lossless rule; with one guess, all rules that use q are equal."""
+    if rule in EXPLAINED:
+        return rule.replace("-", "_")
+    if question.candidates == 1:
+        return "speculative"
+    return "without_replacement" if rule == "without-replacement" else "several"
+
+
+EXPLAINED: Final = ("point-mass", "accept-reject", "k-seq")
 MISFIT: Final[Mapping[Drawn, str]] = {  # names of macros, by how the guesses were chosen
     Drawn.POINT_MASS: "misfit_point_mass",
     Drawn.WITHOUT_REPLACEMENT: "misfit_without_replacement",

@@ -28,6 +28,7 @@ const SILENT = "The server does not answer. What is shown is older than the sett
 const question = new Question("grow", () => look({ notice: SILENT }));
 let keep = () => {}; // writes the page's address
 let grown = false; // whether the next tree is shown fully grown
+let keptStep = -1; // the step in it
 
 /** Shows the state in every part of the section. */
 function draw() {
@@ -40,6 +41,10 @@ function draw() {
   $(".sv-grow-source").textContent = `${kind} · ${drafter} drafts for ${target} · ${machine}`;
   $(".sv-grow-source").dataset.source = kind;
   showGrowingTree();
+  if (view.at !== keptStep) {
+    keptStep = view.at;
+    keep();
+  }
   $(".sv-grow-later").hidden = ranked();
   $(".sv-grow-mask").hidden = !ranked();
   if (ranked()) render(AttentionMask(), $(".sv-grow-mask"));

@@ -1,5 +1,5 @@
-// The tree in the page's address: ?tree=POSITION,SHAPE,DEPTH,BRANCHING,BUDGET,SEED,TEMPERATURE, and a
-// visitor's own shape (&tree-shape=) or text (?tree-text=), which fills the form but runs nothing.
+// The tree in the page's address: ?tree=POSITION,SHAPE,DEPTH,BRANCHING,BUDGET,SEED,TEMPERATURE,STEP
+// (from 1 on; the first one may be left out), and a visitor's own shape (&tree-shape=) or text (?tree-text=), which fills the form but runs nothing.
 
 import { linkable, linkedText, noteOfLink } from "../../shared/address.js";
 import { $, stage, state, view } from "./state.js";
@@ -10,18 +10,21 @@ const SIZES = /** @type {const} */ (["depth", "width", "budget"]);
 function told() {
   if (view.live) return "";
   const { place, kind, tree, seed, cold } = state;
-  return [place, kind, ...SIZES.map((name) => tree[name]), seed, cold ? "cold" : "warm"].join();
+  const sizes = SIZES.map((name) => tree[name]);
+  const step = view.at > 0 ? [view.at + 1] : [];
+  return [place, kind, ...sizes, seed, cold ? "cold" : "warm", ...step].join();
 }
 
 /** Read the state from the page's address, if it is valid. */
 export function fromLink() {
-  const [place, kind, depth, width, budget, seed, warmth] = linkedText("tree").split(",");
+  const [place, kind, depth, width, budget, seed, warmth, step] = linkedText("tree").split(",");
   const { places, kinds } = stage.config;
   const numbers = [depth, width, budget, seed].map(Number);
   if (!places.some(([name]) => name === place) || !kinds.some(([name]) => name === kind)) return;
   if (!numbers.every((number) => Number.isInteger(number) && number > 0)) return;
   Object.assign(state, { place, kind, seed: numbers[3], cold: warmth === "cold" });
   for (const [at, name] of SIZES.entries()) state.tree[name] = numbers[at];
+  if (Number.isInteger(Number(step))) view.at = Number(step) - 1;
   if (kind === "own") state.own = linkedText("tree-shape");
 }
 
