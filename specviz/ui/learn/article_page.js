@@ -1,5 +1,5 @@
-// The article's own script: colours as the reader's system has them, figures as high as what they
-// show, and numbers of the text that light up in the figure of their section.
+// The article's own script: it uses the system's light or dark theme, sets the heights of figures,
+// and highlights numbers of the text in the figure of their section.
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const paint = () => document.body.classList.toggle("dark", dark.matches);

@@ -1,4 +1,4 @@
-// The list of lessons, with what has been read.
+// The list of lessons, with the reader's progress.
 
 import { LANGUAGES } from "../shared/given.js";
 import { catalogue, LanguageSwitch, language, phrase } from "../shared/language.js";

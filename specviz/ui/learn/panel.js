@@ -1,5 +1,5 @@
-// The panel that leads through a lesson. Each step opens a tab, moves its run to a step and rings
-// what it is about. The reader may do anything else meanwhile; the panel stays.
+// The panel that shows a lesson. Each step opens a tab, shows a step of its run and highlights an
+// element. The reader can use the whole page meanwhile; the panel remains open.
 
 import { ask } from "../shared/ask.js";
 import { LanguageSwitch, language, phrase } from "../shared/language.js";
@@ -18,7 +18,7 @@ import { remember } from "./progress.js";
 /** @import { Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py" */
 
 /**
- * What is used of Step's player.
+ * The functions of Step's player that the panel uses.
  * @typedef {object} Player
  * @property {(run: string, link: { round: number, step: string }) => Promise<void>} open
  * @property {number[]} numbers Of its rounds.
@@ -51,7 +51,7 @@ const state = {
   waits: false,
 };
 
-// Step's player; nothing while it is not up.
+// Return Step's player, or nothing before it has started.
 /** @returns {Player | undefined} */
 const player = () => /** @type {Player[]} */ (Object.values(page("players")))[0];
 
@@ -159,7 +159,7 @@ function unfold(look) {
 /** @param {Place} place */
 const move = ({ trace, round, step }) => player()?.open(trace, { round, step });
 
-// The lesson and its step in the address, so that a reload or a link comes back to it.
+// Write the lesson and its step into the address, so that a reload or a link opens the same step.
 function write() {
   const url = new URL(location.href);
   if (state.lesson) url.searchParams.set(KEY, `${state.lesson.id}.${state.at + 1}`);
@@ -176,7 +176,7 @@ async function answer(option) {
   const why = stage.find(".sv-lesson-why"); // a low panel scrolls by itself
   if (why) stage.$(".sv-lesson").scrollTop = why.offsetTop;
   if (predict?.then) await move(predict.then);
-  // The answer has made the panel higher; the sentence about what happened stays in sight.
+  // The answer makes the panel higher; keep the sentence about what happened in view.
   ringUntilSettled(predict?.then ? ".sv-caption" : there(state.lesson).steps[state.at].look);
 }
 
@@ -256,14 +256,14 @@ function LessonCard(lesson) {
   ];
 }
 
-// The number of the round on screen, and what kind of step is shown.
+// Return the number of the round on screen, and the kind of step that is shown.
 /** @returns {[round: number | undefined, kind: string]} */
 function moment() {
   const { numbers = [], cursor, frame } = player() ?? {};
   return [cursor && numbers[cursor.round], frame?.step.kind ?? ""];
 }
 
-/** What is beside the text: a figure, a question. @param {LessonStep} step @param {string} lang */
+/** What is shown beside the text: a figure or a question. @param {LessonStep} step @param {string} lang */
 function Side(step, lang) {
   const { rounds, predict } = step;
   if (!rounds && !predict) return null;

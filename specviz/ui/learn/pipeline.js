@@ -1,5 +1,5 @@
-// A processor's pipeline beside a round of decoding: which stage is which, with the numbers of the
-// round on screen.
+// A processor's pipeline compared with a round of decoding: which stages correspond, with the
+// numbers of the round on screen.
 
 import { classes, h } from "../shared/view.js";
 
@@ -11,8 +11,8 @@ const guesses = (count) => `${count} guess${count === 1 ? "" : "es"}`;
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /**
- * A stage: the processor's word and ours, the kinds of steps that are it, and its numbers, which are
- * known once one of these steps is shown.
+ * A stage: the processor's term and ours, the kinds of steps that belong to it, and its number,
+ * which is known once one of these steps is shown.
  * @type {{ theirs: string, ours: string, kinds: string[], number(round: PipelineRound): string }[]}
  */
 const STAGES = [

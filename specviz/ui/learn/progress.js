@@ -1,8 +1,9 @@
-// Which lessons have been begun and finished: in the browser's storage, where there is one.
+// Which lessons were begun and finished, stored in the browser if it allows this.
 
 const KEY = "sv-lessons";
 
-/** By lesson: the step that was reached, and whether the last step was.
+/**
+ * For each lesson, the step that was reached, and whether the lesson was finished.
  * @typedef {Record<string, { at: number, done: boolean }>} Progress
  */
 
@@ -12,7 +13,7 @@ export function progress() {
     const found = JSON.parse(localStorage.getItem(KEY) ?? "{}");
     return found && typeof found === "object" ? found : {};
   } catch {
-    return {}; // no storage, or not ours
+    return {}; // there is no storage, or its content is not ours
   }
 }
 
@@ -23,7 +24,7 @@ export function remember(id, at, steps) {
   try {
     localStorage.setItem(KEY, JSON.stringify({ ...all, [id]: { at, done } }));
   } catch {
-    // Without storage a lesson begins at its first step each time.
+    // Without storage, a lesson always begins at its first step.
   }
   window.dispatchEvent(new Event("sv-progress"));
 }

@@ -1,4 +1,4 @@
-// Downloading: one model at a time; its row shows progress and the result.
+// Downloads: one model at a time; its row shows the progress and the result.
 
 import { Job } from "../shared/job.js";
 import { download, question, show, state } from "./models_list.js";

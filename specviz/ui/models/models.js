@@ -1,4 +1,4 @@
-// The Models tab: refreshes its list whenever it is opened.
+// The Models tab, whose list is refreshed whenever the tab is opened.
 
 import { job } from "./fetching.js";
 import { download, question, receive, stage, state } from "./models_list.js";

@@ -74,7 +74,7 @@ export function receive(answer) {
   if (held && document.activeElement === document.body) focusRow(held);
 }
 
-// A downloaded model is now in another list, with other buttons.
+// Focus the row of a downloaded model, which is now in another list and has other buttons.
 /** @param {string} name */
 function focusRow(name) {
   const row = stage.all(".sv-models-row").find((one) => one.dataset.model === name);
@@ -197,7 +197,7 @@ const Button = (row, text, attributes) =>
 const UseButton = (row) =>
   Button(row, "Use on Step", { class: "sv-models-use", key: "use", onClick: () => use(row.name) });
 
-// One button downloads and cancels, so that it keeps the focus.
+// Download and cancel are one button, so that it keeps the focus.
 /** @param {Row} row */
 function Download(row) {
   const own = row.name === download.name;

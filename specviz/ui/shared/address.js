@@ -1,13 +1,13 @@
-// A part's own place in the page's address: ?key=text leads back to it. The key is there while the
-// part is on screen, so that a link made on another tab opens that one.
+// The state of a part in the page's address: ?key=text restores it. The key is in the address only
+// while the part is on screen, so that a link copied on another tab opens that tab.
 
 const given = new URLSearchParams(location.search);
 
-/** What the link that opened the page says to a part; "" where nothing. @param {string} key */
+/** Return the text that the opened link has for a part; "" for none. @param {string} key */
 export const linkedText = (key) => given.get(key) ?? "";
 
 /**
- * Says what the copied link opens, where it cannot lead to all that a part shows.
+ * Add a note to a copied link that cannot restore everything that a part shows.
  * @param {HTMLElement} element
  * @param {() => string} note "" where it can.
  */
@@ -18,7 +18,7 @@ export function noteOfLink(element, note) {
 }
 
 /**
- * Keeps a part's place in the address: always, or once a link named it or was copied.
+ * Keep a part's state in the address: always, or as soon as a link contained it or was copied.
  * @param {string} key
  * @param {() => string} place What leads back to the part; "" where no link can.
  * @param {HTMLElement} element

@@ -1,4 +1,5 @@
-// Questions to the server: `ask` sends one; a `Question` is a section's, of which the newest wins.
+// Questions to the server: `ask` sends one; a `Question` belongs to a section, and its newest
+// answer is shown.
 
 /** @import { Refusal } from "../questions.py" */
 
@@ -10,11 +11,12 @@
 
 const ADDRESS = new URL("../../../ask/", import.meta.url); // of ours below any root path
 const SILENCE = 30000; // milliseconds after which no answer is expected any more
-// The page's own name, by which the server counts questions under way.
+// The page's own name, by which the server limits simultaneous questions.
 const PAGE = [...crypto.getRandomValues(new Uint32Array(4))].map((n) => n.toString(36)).join("");
 
 /**
- * The answer, or why there is none: `problem` is a sentence. Rejected if the server is silent.
+ * Return the answer, or why there is none: `problem` is a sentence. The promise is rejected if the
+ * server does not respond.
  * @template Answer
  * @param {string} section
  * @param {object} question
@@ -36,10 +38,10 @@ export async function ask(section, question, patience = SILENCE) {
   }
 }
 
-/** A section's question: at most one is on its way, and then the newest is sent. @template Answer */
+/** A section's question: at most one is sent at a time, and then the newest. @template Answer */
 export class Question {
   #underWay = false;
-  #changed = false; // since the last one was sent
+  #changed = false; // the values have changed since the last question was sent
 
   /**
    * @param {string} section Its name on the server.
@@ -50,7 +52,7 @@ export class Question {
     this.section = section;
     this.silent = silent;
     this.patience = patience;
-    this.number = 0; // of questions sent
+    this.number = 0; // number of questions sent
     /** @type {() => object} */
     this.request = () => ({});
     /** @type {(answer: Reply<Answer>, request: object) => void} */

@@ -1,5 +1,5 @@
-// A chart of horizontal bars and texts as SVG: what Step's figures consist of. It takes the place of
-// plotly where that is not at hand, and draws into elements of the same names.
+// A chart of horizontal bars and texts as SVG, which is all that Step's figures need. It replaces
+// plotly where that is not available, and its elements have the same names.
 
 import { h, render } from "./view.js";
 

@@ -1,11 +1,11 @@
-// Copying: the link to what is on screen (each tab keeps its own place in the page's address, or puts
-// it there when it receives "sv-link"), and texts.
+// Buttons that copy the link to what is on screen, or a text. (Each tab keeps its own state in the
+// page's address, or adds it when it receives "sv-link".)
 
 import { there } from "./there.js";
 import { Button, Component } from "./view.js";
 
-const SHOWN = 1600; // ms that a button says what it did
-const NOTED = 5000; // ms, for a sentence of several words
+const SHOWN = 1600; // ms for which a button shows the result of a click
+const NOTED = 5000; // the same for a sentence of several words
 
 /** @param {Element} button */
 export function startCopy(button) {
@@ -34,7 +34,7 @@ export function startCopy(button) {
 }
 
 /**
- * A button that copies a text. name: names the text for screen readers.
+ * A button that copies a text; `name` is the text's name for screen readers.
  * @extends {Component<{ name: string, text: string }, { label?: string }>}
  */
 export class CopyButton extends Component {
@@ -51,7 +51,7 @@ export class CopyButton extends Component {
   }
 }
 
-// A page in a frame, or one that is not served safely, may not write to the clipboard.
+// A page in a frame, or one without HTTPS, may not write to the clipboard.
 /** @param {string} text */
 const copy = (text) =>
   navigator.clipboard

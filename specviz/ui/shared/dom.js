@@ -1,10 +1,10 @@
-// Elements of the page, and what the texts of tokens, terms and shares are.
+// Elements of the page, and texts of tokens, terms and shares.
 
 import { GLOSSARY } from "./given.js";
 
 /** @import { Word } from "../../frames/scene.py" */
 
-// An element of the page outside the section; Gradio puts some there late.
+// Return an element of the page outside the section; Gradio adds some of these late.
 /** @param {string} id */
 export const byId = (id) => document.getElementById(id);
 
@@ -15,7 +15,7 @@ export const flat = (pieces) =>
     .map((p) => (typeof p === "string" ? p : p.s || (p.g ? SPOKEN[p.g] : "<" + p.c + ">")))
     .join("");
 
-// Whether white space stands before a word.
+// Return whether a word begins with white space.
 /** @param {Word} pieces */
 export function startsSpaced([first, ...rest]) {
   return rest.length > 0 && typeof first === "object" && first.g === "space";

@@ -1,5 +1,5 @@
-// The draft tree of Step, Trees and Cost: pills with marks, edges, bars of p and q, facts to hover
-// over. Python lays it out and cuts its words: see figures/tree.py.
+// The draft tree of Step, Trees and Cost: pills with marks, edges, bars of p and q, and hover
+// texts. Python computes its layout and shortens its words: see figures/tree.py.
 
 import { flat } from "./dom.js";
 import { GLYPHS, MARKS, PILL, RISES, STRUCK } from "./given.js";
@@ -48,16 +48,21 @@ import { Component, classes, h } from "./view.js";
 const BAR = { width: 52, height: 3.5, below: 4, next: 4.5 };
 const SLOT = "-1"; // the place of a round's last token
 const SLOT_WIDTH = 56;
-const HIT = 30; // the least height that a pointer finds
+const HIT = 30; // minimum height of a target for the pointer
 
-/** The tokens in the order of the arrow keys: column by column, from top to bottom.
- * @param {Record<string, Node>} nodes @param {Places} places */
+/**
+ * Return the tokens in the order of the arrow keys: column by column, from top to bottom.
+ * @param {Record<string, Node>} nodes @param {Places} places
+ */
 const inOrder = (nodes, places) =>
   Object.keys(nodes)
     .filter((id) => id in places)
     .sort((a, b) => places[a][0] - places[b][0] || places[a][1] - places[b][1]);
 
-/** The token that a key leads to. @param {Props} props @param {string} id @param {string} key */
+/**
+ * Return the token to which a key moves the focus.
+ * @param {Props} props @param {string} id @param {string} key
+ */
 function neighbour({ nodes, layout: { places }, sideways }, id, key) {
   const order = inOrder(nodes, places).filter((one) => nodes[one].name !== undefined);
   const at = order.indexOf(id);
@@ -103,7 +108,7 @@ export class DraftTree extends Component {
     const node = this.nodeAt(event);
     /** @type {SVGGElement | null | undefined} */
     const group = this.svg?.querySelector(":focus");
-    group?.blur(); // keys go to the page after a click
+    group?.blur(); // keys work on the page after a click
     if (node !== null) this.props.onPick?.(node);
   }
 
@@ -244,7 +249,10 @@ function Token(id, node, { places, trunk }, squash, here) {
   ];
 }
 
-/** The token that is being judged. @param {number} x @param {number} y @param {number} wide @param {number} high */
+/**
+ * The frame around the token that is being judged.
+ * @param {number} x @param {number} y @param {number} wide @param {number} high
+ */
 const Ring = (x, y, wide, high) =>
   h("rect", {
     class: "sv-twig-here",
@@ -288,7 +296,10 @@ const Bar = (name, value, x, y, height) =>
   value !== undefined &&
   h("rect", { class: "sv-twig-bar sv-twig-" + name, x, y, width: barWidth(value), height });
 
-/** Slanting stripes on a paler bar. @param {"p" | "q"} name @param {number} value @param {number} x @param {number} y @param {number} high */
+/**
+ * A pale bar with slanting stripes.
+ * @param {"p" | "q"} name @param {number} value @param {number} x @param {number} y @param {number} high
+ */
 function Hatched(name, value, x, y, high) {
   const width = barWidth(value);
   let d = "";
@@ -302,8 +313,10 @@ function Hatched(name, value, x, y, high) {
   ];
 }
 
-/** Edges of what is drawn; those of the selected path last, over others that share their trunk.
- * @param {Props} props @param {string[]} drawn @param {number} low @param {number} high */
+/**
+ * Return the edges to draw; those of the selected path come last, above others on the same trunk.
+ * @param {Props} props @param {string[]} drawn @param {number} low @param {number} high
+ */
 function edges({ nodes, layout: { places, trunk }, squash = 1 }, drawn, low, high) {
   const all = drawn.filter((id) => {
     const from = places[String(nodes[id].parent)];
@@ -340,7 +353,10 @@ function edges({ nodes, layout: { places, trunk }, squash = 1 }, drawn, low, hig
 
 /** @typedef {{ x: number, y: number, fromX: number, fromY: number, start: number, trunk: number }} Ends */
 
-/** A band as wide as q: straight on, or down below the parent and then right. @param {Ends} ends @param {Node} node @param {number} squash */
+/**
+ * An edge as a band as wide as q: straight to the right, or down below the parent and then right.
+ * @param {Ends} ends @param {Node} node @param {number} squash
+ */
 function edge({ x, y, fromX, fromY, start, trunk }, { q }, squash) {
   const half = (Math.max(1.5, 9 * (q ?? 0.25)) / 2) * squash;
   if (y === fromY) return `M${start} ${y - half}H${x}V${y + half}H${start}z`;
@@ -350,17 +366,21 @@ function edge({ x, y, fromX, fromY, start, trunk }, { q }, squash) {
   return `M${turn - wide} ${top}V${y + half}H${x}V${y - half}H${turn + wide}V${top}z`;
 }
 
-/** To the round's last token: straight on, or up, between two columns if branches are above. @param {Ends} ends @param {boolean} around @param {number} squash */
+/**
+ * The edge to the round's last token: straight, or upwards between two columns if branches are
+ * above.
+ * @param {Ends} ends @param {boolean} around @param {number} squash
+ */
 function slotEdge({ x, y, fromX, fromY, start }, around, squash) {
   if (y === fromY) return `M${start} ${y}H${x}`;
   if (around) return `M${x - 3} ${fromY - 2 * squash}V${y}H${x}`;
   return `M${fromX + 14} ${fromY - (PILL.height / 2 + 2) * squash}V${y}H${x}`;
 }
 
-/** The facts of the token that is pointed at; nothing is shown without one. @param {string[]} lines */
+/** The hover text of the token under the pointer; empty without one. @param {string[]} lines */
 export const Facts = (lines) => lines.map((line) => h("span", null, line));
 
-/** A pill without a word, for a key that explains a state. @param {string} state */
+/** A pill without a word, for a legend. @param {string} state */
 export const StateKey = (state) =>
   h(
     "svg",

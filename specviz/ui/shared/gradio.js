@@ -1,7 +1,7 @@
-// What the page's scripts assume about the elements that Gradio draws, which it does not document.
-// Their style is in 15-gradio.css; `early.js` stands apart, since it runs before any module.
-//
-// Whatever is not found is null: the page goes on without it, and the console says so once.
+// Assumptions of the page's scripts about the elements that Gradio draws, which it does not
+// document. Styles of these elements are in 15-gradio.css; `early.js` is separate, since it runs
+// before any module. If an element is not found, the result is null: the page continues without it,
+// and the console reports it once.
 
 /** @type {Set<string>} */
 const warned = new Set();
@@ -17,8 +17,8 @@ function warnOnce(sentence) {
 export const LIST = "[role=listbox]";
 export const TAB = "[role=tab]";
 
-// What one types into, within the component with this id. Without it nothing is read from there, and
-// the focus does not go there.
+// Return the input element in the component with this id. If it is not found, nothing is read from
+// it, and it cannot be focused.
 /** @param {string} id @returns {HTMLInputElement | HTMLTextAreaElement | null} */
 export function fieldOf(id) {
   const component = document.getElementById(id);
@@ -28,12 +28,12 @@ export function fieldOf(id) {
   return field;
 }
 
-// A tab's name in the address: "lossless" of the tab "Lossless?".
+// Return a tab's name in the address: "lossless" for the tab "Lossless?".
 /** @param {string} name */
 export const tabKey = (name) => name.toLowerCase().replace(/[^a-z0-9]+/g, "");
 
-// The button of a tab, by its name or key, among those of the component with this id (and not of tabs
-// in its tabs). Null while the page is not yet drawn.
+// Return the button of a tab, given its name or key, among the tabs of the component with this id
+// (not of tabs inside these). Null before the page is drawn.
 /** @param {string} id @param {string} name @returns {HTMLElement | null} */
 export function tabButton(id, name) {
   /** @type {NodeListOf<HTMLElement>} */
@@ -41,7 +41,7 @@ export function tabButton(id, name) {
   return [...found].find((one) => tabKey(one.textContent) === tabKey(name)) || null;
 }
 
-// The key of the tab whose button an event came from; "" if it came from none.
+// Return the key of the tab whose button an event came from; "" if it came from none.
 /** @param {string} id @param {EventTarget | null} target */
 export const tabAt = (id, target) =>
   tabKey((target instanceof Element && target.closest("#" + id + " " + TAB)?.textContent) || "");
@@ -52,8 +52,8 @@ export const isSelected = (button) => button.getAttribute("aria-selected") === "
 /** @param {string} name */
 export const noTab = (name) => warnOnce("Gradio draws no button for the tab " + name + ".");
 
-// The box of a Dropdown that an event came from, else null. Without it lists open as Gradio has them:
-// whenever they get the focus.
+// Return the input of the Dropdown that an event came from, or null. If it is not found, lists open
+// as usual in Gradio, whenever they get the focus.
 /** @param {EventTarget | null} target @returns {HTMLElement | null} */
 export const dropdownAt = (target) =>
   target instanceof HTMLElement && target.matches("input[role=combobox]") ? target : null;

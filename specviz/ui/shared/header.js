@@ -1,5 +1,5 @@
-// The head of the page: help, and two switches, each a class of the body that is kept for the visit:
-// larger text, and dark.
+// The head of the page: help, and two switches for larger text and for the dark theme. Each sets a
+// class of the body, which is kept for this visit.
 
 import { startCopy } from "./copy.js";
 import { startHelp } from "./help.js";
@@ -9,7 +9,7 @@ import { onBodyClass, store, stored } from "./page.js";
 import { startTerms } from "./terms.js";
 import { there } from "./there.js";
 
-// Past the head and the form: to Next on Step, elsewhere to the first control of the open tab.
+// Skip the head and the form: focus Next on Step, or the first control of another tab.
 function skip() {
   const all = ".sv [data-do=next]:enabled, .sv [data-do=back], [role=tabpanel] :is(button, input)";
   /** @type {NodeListOf<HTMLElement>} */
@@ -45,7 +45,7 @@ export function start(element) {
     });
   }
   show();
-  onBodyClass(show); // Gradio, too, turns the page dark
+  onBodyClass(show); // Gradio can also make the page dark
 }
 
 /** @param {HTMLElement} button */

@@ -1,4 +1,4 @@
-// Help: what this page is, the tour, keys, and the terms of the open tab.
+// Help: what this page is, the tour, keys, and the glossary entries for the open tab.
 
 import { GLOSSARY } from "./given.js";
 import { explainFocus, titleOf } from "./terms.js";
@@ -36,7 +36,7 @@ function typing(target) {
   return target instanceof Element && target.closest(fields) !== null;
 }
 
-// Terms that the open tab shows first, then the others; both in alphabetical order.
+// List the terms on the open tab first, then the others; both in alphabetical order.
 /** @param {HTMLElement} dialog */
 function showWords(dialog) {
   const shown = new Set();

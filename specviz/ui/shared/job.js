@@ -1,18 +1,18 @@
-// A live job: the page numbers it, and its lines of JSON arrive by server-sent events, each once. A
-// section has at most one job at a time; its texts and callbacks are the section's `face`.
+// A live job: the page numbers it, and its lines of JSON arrive as server-sent events, each once. A
+// section has at most one job at a time; the section's texts and callbacks are its `face`.
 
 import { store, stored } from "./page.js";
 
 /** @import { StateLine } from "../stream.py" */
 
-// The page's own key, by which the server knows whose job it is; a page that is reloaded keeps it.
+// The page's own key, which tells the server whose job it is; a reloaded page keeps it.
 const PAGE = stored("sv-page") ?? randomKey();
 const ADDRESS = new URL("../../../jobs/" + PAGE + "/", import.meta.url); // of ours below any root path
-const PATIENCE = 8000; // milliseconds without a connection after which the server is lost
-const LEAVING = 300; // the same if it was closed for good, which a page that is being left sees, too
+const PATIENCE = 8000; // milliseconds without a connection after which the server counts as lost
+const LEAVING = 300; // the same if the connection was closed, as when a page is left
 const KEPT = "sv-job-"; // the number of the job under way, by kind, for the visit
 
-// 128 random bits.
+// Return 128 random bits.
 function randomKey() {
   const key = [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, "0"))
@@ -21,7 +21,7 @@ function randomKey() {
   return key;
 }
 
-/** Whether the page was reloaded; a link, even in the same tab, leads elsewhere. */
+/** Return whether the page was reloaded, not opened by a link. */
 export function isReloaded() {
   const [arrival] = performance.getEntriesByType("navigation");
   return arrival instanceof PerformanceNavigationTiming && arrival.type === "reload";
@@ -62,14 +62,14 @@ const overdue = (seconds, begun) =>
   ", the limit for one job here. " +
   (begun ? "What was finished is kept." : "There was no result yet.");
 
-/** What a load does now. @param {StateLine} line */
+/** Return what a load is doing now, as text. @param {StateLine} line */
 const loading = ({ model, stage = "" }) =>
   model ? `Loading ${model}: ${stage}.` : `${stage.charAt(0).toUpperCase()}${stage.slice(1)}.`;
 
 /** @param {number} bytes */
 const megabytes = (bytes) => Math.round(bytes / 1e6).toLocaleString("en");
 
-/** How far the stage of a load is. @param {StateLine} line */
+/** Return the progress of the current stage of a load, as text. @param {StateLine} line */
 function howFar({ done = 0, of = 0, left, spent = 0 }) {
   const parts = [
     of && `${megabytes(done)} of ${megabytes(of)} MB`,
@@ -82,7 +82,7 @@ function howFar({ done = 0, of = 0, left, spent = 0 }) {
 const borrowing = (seconds) => `Requesting a GPU for at most ${seconds} seconds.`;
 
 /**
- * The lines of a recording.
+ * Parse the lines of a recording.
  * @template {JobLine} Line
  * @param {string} text
  * @returns {Line[]}
@@ -93,7 +93,7 @@ export const parseLines = (text) =>
     .filter(Boolean)
     .map((line) => JSON.parse(line));
 
-/** Whether this line is a job's last. @param {JobLine} line */
+/** Return whether this is the last line of a job. @param {JobLine} line */
 export const isLast = ({ kind, state }) =>
   kind === "error" ||
   (kind === "state" && (state === "done" || state === "stopped" || state === "overdue"));
@@ -107,15 +107,15 @@ export class Job {
   /** @param {Face<Line>} face */
   constructor(face) {
     this.face = face;
-    this.number = 0; // of the job under way; 0 when there is none
-    this.wanted = 0; // the job to show; 0 once something recorded was chosen instead
-    this.count = 0; // lines that came
-    this.begun = false; // its own first line has come
-    this.over = false; // its last line has come
-    this.stopping = false; // the visitor asked for its end
+    this.number = 0; // number of the current job; 0 if there is none
+    this.wanted = 0; // number of the job to show; 0 after something recorded was chosen instead
+    this.count = 0; // number of lines received
+    this.begun = false; // whether the first line of its own was received
+    this.over = false; // whether its last line was received
+    this.stopping = false; // whether the visitor has stopped it
   }
 
-  /** Begins a job and listens to it. Returns its name, by which the server is to start it. */
+  /** Begin a job and listen to it; return its name, with which the server has to start it. */
   begin() {
     this.#listen(Math.max(Date.now(), this.number + 1), 0, ""); // the server waits for its start
     this.face.wait(this.face.words.asking);
@@ -124,7 +124,7 @@ export class Job {
   }
 
   /**
-   * Goes on with the job that was under way when the page was reloaded.
+   * Continue the job that was active when the page was reloaded.
    * @param {number} [count] Lines of it that the page has kept.
    * @returns {boolean} Whether there is one.
    */
@@ -159,7 +159,7 @@ export class Job {
     this.#lost = 0;
   }
 
-  /** Asks for its end. */
+  /** Request that the job ends. */
   stop() {
     if (!this.number) return;
     this.stopping = true;
@@ -167,7 +167,7 @@ export class Job {
     fetch(new URL(this.number + "/stop", ADDRESS), { method: "POST" }).catch(() => {});
   }
 
-  /** Nothing more will come of the job, however it went. */
+  /** No more lines will come, however the job ended. */
   ended() {
     if (!this.number) return;
     const mine = this.wanted === this.number;
@@ -185,7 +185,7 @@ export class Job {
     store(KEPT + this.face.kind);
   }
 
-  /** Takes new lines in. @param {Line[]} lines */
+  /** Process new lines. @param {Line[]} lines */
   hear(lines) {
     this.count += lines.length;
     this.begun ||= lines.some((line) => line.kind === this.face.kind);
@@ -194,7 +194,7 @@ export class Job {
     if (this.over) this.ended();
   }
 
-  /** Says what a state means to the visitor. @param {StateLine} line */
+  /** Show the visitor what a status means. @param {StateLine} line */
   state(line) {
     const { state, place, seconds } = line;
     const { stopped, unbegun } = this.face.words;

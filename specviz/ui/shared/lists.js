@@ -1,5 +1,5 @@
-// Gradio's lists open when they get the focus, and by any key. Here Tab only passes by, and a click
-// opens a list that has the focus and was closed by Escape.
+// Gradio's lists open when they get the focus, and on any key. With this script, Tab does not open
+// a list, and a click opens a list that has the focus but was closed by Escape.
 
 import { close, dropdownAt, isOpen } from "./gradio.js";
 

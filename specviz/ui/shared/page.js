@@ -1,4 +1,4 @@
-// The page around the sections: its theme, and where sections publish their functions.
+// Functions for the whole page: its theme, and where sections publish their functions.
 
 import { isDark } from "./gradio.js";
 
@@ -6,21 +6,25 @@ import { isDark } from "./gradio.js";
 
 window.specviz = window.specviz || {};
 
-// Where sections of a kind publish their functions, by name: `window.specviz[kind]`.
+// Return the object in which sections of this kind publish their functions, by name:
+// `window.specviz[kind]`.
 /** @param {Shared} kind @returns {Record<string, Section>} */
 export const page = (kind) => (window.specviz[kind] = window.specviz[kind] || {});
 
-/** Keeps a text for the visit; none is forgotten. @param {string} key @param {string} [value] */
+/**
+ * Store a text for this visit, or delete it if there is no value.
+ * @param {string} key @param {string} [value]
+ */
 export function store(key, value) {
   try {
     if (value === undefined) sessionStorage.removeItem(key);
     else sessionStorage.setItem(key, value);
   } catch {
-    // A page in a frame may be denied all storage: a reload then ends its jobs.
+    // A page in a frame may not be allowed any storage; reloading it then ends its jobs.
   }
 }
 
-/** What is kept for the visit. @param {string} key */
+/** Return a text that was stored for this visit. @param {string} key */
 export function stored(key) {
   try {
     return sessionStorage.getItem(key);
@@ -29,14 +33,14 @@ export function stored(key) {
   }
 }
 
-/** Calls `show` whenever a class of the page's body changes. @param {() => void} show */
+/** Call `show` whenever a class of the page's body changes. @param {() => void} show */
 export const onBodyClass = (show) =>
   new MutationObserver(show).observe(document.body, {
     attributes: true,
     attributeFilter: ["class"],
   });
 
-// Calls `repaint` whenever the page turns dark or light.
+// Call `repaint` whenever the page becomes dark or light.
 /** @param {() => void} repaint */
 export function onTheme(repaint) {
   let dark = isDark();

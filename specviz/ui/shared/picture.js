@@ -1,4 +1,4 @@
-// Pictures to keep: a part of the page as SVG or PNG, each element with the style that it shows.
+// Pictures to save: a part of the page as SVG or PNG, in which each element has its computed style.
 
 import { still } from "./still.js";
 import { there } from "./there.js";
@@ -7,10 +7,10 @@ import { h, toElement } from "./view.js";
 /** @import { ComponentChild } from "../vendor/preact.js" */
 
 const SVG = "http://www.w3.org/2000/svg";
-const SHARP = 2; // pixels of a PNG for one of the page
-const AIR = 16; // px around a picture
+const SHARP = 2; // pixels of a PNG per pixel of the page
+const AIR = 16; // px of margin around a picture
 
-// What only a live page can use.
+// Elements that only work on a live page.
 const ALIVE = "input, [hidden], .sv-what-now, .sv-pictures";
 
 /** @param {HTMLElement} part */
@@ -82,7 +82,8 @@ function Saver(kind, name, onClick) {
   return h("button", { class: "sv-link", type: "button", "aria-label": label, onClick }, kind);
 }
 
-// A line of parts that can be kept as pictures: each one's name, and where it is; then what else can.
+// A line with buttons that save parts of the page as pictures; each part has a name and a function
+// that finds it. Further buttons can be added.
 /** @param {[name: string, part: () => HTMLElement][]} parts @param {ComponentChild} [more] */
 export function pictures(parts, more) {
   const each = parts.map(([name, part]) => Savers(name, () => svgOf(part())));

@@ -1,4 +1,5 @@
-// Figures: plotly is fetched once the page is up; colours are names that the style sheet resolves.
+// Figures: plotly is fetched after the page was loaded; colours are names that the style sheet
+// defines.
 
 import { PLOTLY, TRACE } from "./given.js";
 import { isDark } from "./gradio.js";
@@ -12,7 +13,7 @@ export let plotly = null;
 /** @type {Promise<Plotly> | null} */
 let fetched = null;
 
-/** Draws figures with this instead, so that plotly is not fetched. @param {Plotly} other */
+/** Use another library to draw figures, so that plotly is not fetched. @param {Plotly} other */
 export function drawWith(other) {
   plotly = other;
   fetched = Promise.resolve(other);
@@ -36,10 +37,11 @@ export function fetchPlotly() {
 }
 
 /** @type {Map<string, string>} */
-const shades = new Map(); // the style sheet's colours by name, in the theme that is on
+const shades = new Map(); // colours of the current theme's style sheet by name
 let dark = false;
 
-// Read once a theme: each reading would have the browser compute the styles of all that has changed.
+// Colours are read only once per theme, because each reading makes the browser compute the styles
+// of everything that has changed.
 /** @param {string} name @param {CSSStyleDeclaration} style */
 function shade(name, style) {
   const now = isDark();
@@ -52,7 +54,7 @@ function shade(name, style) {
   return found;
 }
 
-// "--p" becomes the style sheet's colour of that name, anywhere in a figure.
+// Replace names such as "--p" by the style sheet's colours, anywhere in a figure.
 /**
  * @template Value
  * @param {Value} value
@@ -77,7 +79,7 @@ function coloursOf(value, style) {
   return value;
 }
 
-// Only names of colours start with two dashes; words in a figure are kept from `resolved`.
+// Only names of colours begin with two dashes; texts in a figure are not passed to `resolved`.
 /** @param {Trace} trace @param {CSSStyleDeclaration} style */
 function coloured(trace, style) {
   const { text, hovertext, ...rest } = trace;
@@ -95,7 +97,7 @@ function coloured(trace, style) {
  */
 
 /** @type {WeakMap<HTMLElement, string>} */
-const shown = new WeakMap(); // what each place shows: many a step leaves a figure as it is
+const shown = new WeakMap(); // what each element shows, since many steps do not change a figure
 
 /** @param {HTMLElement} place @param {Figure | null | undefined} figure @param {Fit} [fit] */
 export function plot(place, figure, { squash = 1, room = roomOf(place) } = {}) {
@@ -116,7 +118,8 @@ export function plot(place, figure, { squash = 1, room = roomOf(place) } = {}) {
     font: { color: resolved("--ink", style) },
   };
   plotly.react(place, traces, layout, { displayModeBar: false, responsive: false });
-  // Clips are named by the page's address, which changes with every step; nothing here needs one.
+  // Plotly's clip paths refer to the page's address, which changes with every step; no figure needs
+  // them.
   for (const clipped of place.querySelectorAll("[clip-path]")) clipped.removeAttribute("clip-path");
   shown.set(place, asked);
 }
@@ -128,8 +131,9 @@ const LAYERS = { scatter: ".scatterlayer > .trace", bar: ".barlayer .trace" };
 /** @param {Trace} trace */
 const typeOf = (trace) => trace.type || TRACE.type;
 
-// What plotly drew a trace as: those of a type stand in one layer, in the figure's order, and one
-// without points is not there. The only place that knows how plotly lays its elements out.
+// Return the elements that plotly has drawn for a trace. Traces of one type are in one layer, in
+// the order of the figure, and traces without points are missing. Only this function depends on how
+// plotly arranges its elements.
 /** @param {HTMLElement} place @param {Figure} figure @param {string} name */
 export function drawn(place, figure, name) {
   const asked = figure.data[name];
@@ -143,7 +147,7 @@ export function drawn(place, figure, name) {
   return place.querySelectorAll(LAYERS[typeOf(asked)])[alike.indexOf(name)] || null;
 }
 
-// Where in a figure's own units a pointer is, by its margins and ranges: [x, y].
+// Return the position of a pointer in a figure's own units, from its margins and ranges: [x, y].
 /** @param {HTMLElement} place @param {Figure} figure @param {MouseEvent} event */
 export function unitsAt(place, { layout }, event) {
   const { left, top } = place.getBoundingClientRect();

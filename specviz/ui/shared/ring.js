@@ -1,4 +1,4 @@
-// The ring around what the tour or a lesson is about.
+// The ring around the element that the tour or a lesson is about.
 
 const CARDS = ".sv-tour, .sv-lesson"; // what stays at the window's start while the page scrolls
 
@@ -15,8 +15,8 @@ export function ring(selector) {
 const ABOVE = 6; // px above a card that stays in the window
 const AROUND = 14; // px between the ringed element and the card or the dock
 
-// Scrolls so that neither the tour's card nor what stays at the window's end covers an element; of
-// one that is too tall, its start is shown.
+// Scroll so that an element is covered neither by the tour's card nor by the bar at the window's
+// end; if the element is too tall, show its beginning.
 /** @param {HTMLElement} element */
 function clear(element) {
   // These are always in the window.
@@ -41,12 +41,12 @@ function clear(element) {
   element.style.scrollMargin = "";
 }
 
-const SETTLING = 3000; // ms in which what a tab shows may still arrive and move the rest
+const SETTLING = 3000; // ms during which content of a tab may still arrive and move other elements
 /** @type {AbortController | null} */
 let settling = null;
 
-// Rings an element, and scrolls to it again while its tab is still being filled, until the reader
-// does something.
+// Put a ring around an element, and scroll to it again while its tab is still being filled, until
+// the reader does something.
 /** @param {string} selector "" for nothing. */
 export function ringUntilSettled(selector) {
   settling?.abort();

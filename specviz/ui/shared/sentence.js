@@ -1,4 +1,5 @@
-// The parts of a sentence from Python: text, tokens, numbers in the colour of their distribution, terms.
+// The parts of a sentence from Python: text, tokens, numbers in the colour of their distribution,
+// terms.
 
 import { flat } from "./dom.js";
 import { h, termAttributes, Token } from "./view.js";
@@ -6,7 +7,7 @@ import { h, termAttributes, Token } from "./view.js";
 /** @import { Part } from "../../texts/__init__.py" */
 /** @import { Inline, Paragraph } from "../learn/lessons.py" */
 
-/** The terms of numbers whose colour has another name. @type {Record<string, string>} */
+/** Glossary entries of numbers whose colour has another name. @type {Record<string, string>} */
 const TERMS = { u: "coin", both: "threshold" };
 
 const none = () => ({});

@@ -1,5 +1,5 @@
-// A section's element, its value, its events and its config from Python. Each section is on the page
-// once, so its modules share one stage, which is empty until the section starts.
+// A section's element, its value, its events and its config from Python. Each section is on the
+// page once, so its modules share one stage, which is empty until the section starts.
 
 import { there } from "./there.js";
 
@@ -24,7 +24,7 @@ export class Stage {
 
   constructor() {
     /**
-     * An element that the section's skeleton has. Of which kind, the caller says.
+     * Return an element of the section's template; the caller declares its type.
      * @type {<Kind extends HTMLElement = HTMLElement>(selector: string) => Kind}
      */
     this.$ = (selector) => found(this.element, selector);
@@ -36,7 +36,7 @@ export class Stage {
   }
 
   /**
-   * All such elements.
+   * Return all elements that match.
    * @template {HTMLElement} [Kind=HTMLElement]
    * @param {string} selector
    * @returns {Kind[]}
@@ -48,7 +48,7 @@ export class Stage {
   }
 
   /**
-   * An element that is there only sometimes.
+   * Return an element that may not exist.
    * @param {string} selector
    * @returns {HTMLElement | null}
    */

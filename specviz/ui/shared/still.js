@@ -1,24 +1,24 @@
-// A copy of a part of the page that needs no style sheet: each element says itself how it looks, as
-// far as that differs from an element of its kind on an empty page.
+// A copy of a part of the page that needs no style sheet: each element has its own styles, where
+// they differ from those of the same kind of element on an empty page.
 
 import { there } from "./there.js";
 
-// Styles that a still picture has no use for, or that say again what others say.
+// Styles that have no effect in a picture, or that repeat others.
 const IDLE = new RegExp(
   "^(--|animation|transition|cursor|pointer-events|scroll|overscroll|user-select|perspective|" +
     "will-change|-webkit-(locale|user)|(min-|max-)?(inline|block)-size|" +
     "(border|margin|padding|inset|overflow|contain-intrinsic)-(block|inline))",
 );
 
-// Said in any case: the width of a line that is not drawn, since another element would draw it; and
-// what an element has from the one around it, which the copy's says otherwise.
+// Styles that are always written: the width of a line that is not drawn, since another element
+// would draw it; and inherited styles, which may be different where the copy is used.
 const ALWAYS =
   /^((border|outline|column-rule).*-width|font-(weight|size|style|family)|color|line-height|letter-spacing|text-align|text-transform|white-space.*|visibility)$/;
 
 /** @typedef {Record<string, string>} Styles */
 
 /** @type {string[]} */
-let names = []; // of all styles that count, which are the same for every element
+let names = []; // names of all styles that are compared, the same for every element
 /** @type {Set<string>} */
 let always = new Set();
 
@@ -34,7 +34,7 @@ function named(style) {
   return found;
 }
 
-// An empty page, to see what elements look like there.
+// An empty page, which gives the default styles of elements.
 class Blank {
   constructor() {
     this.frame = document.body.appendChild(document.createElement("iframe"));

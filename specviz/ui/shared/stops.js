@@ -1,4 +1,4 @@
-// Many buttons that are one stop for the Tab key: up and down arrows move among them.
+// A group of buttons that is one stop for the Tab key; up and down arrows move inside it.
 
 /** @type {Record<string, number>} */
 const KEYS = { ArrowDown: 1, ArrowUp: -1 };
@@ -10,7 +10,7 @@ function stops(place) {
   return [...found];
 }
 
-// One of them is in the order of tabs: the one given, or else the first.
+// Put one button of the group in the tab order: the given one, or the first.
 /** @param {HTMLElement} place @param {Element | null} chosen */
 export function oneStop(place, chosen) {
   const all = stops(place);

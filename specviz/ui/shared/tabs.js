@@ -1,4 +1,4 @@
-// Tabs: one part of the page hands another something to show, wherever that stands.
+// Tabs, and passing data from one part of the page to another, on any tab.
 
 import { isSelected, noTab, tabButton } from "./gradio.js";
 import "./page.js";
@@ -7,14 +7,15 @@ import "./page.js";
 const handed = window.specviz.handed || {};
 window.specviz.handed = handed;
 
-// Hands `data` to a part, which may not be up yet.
+// Pass `data` to a part, which may not have started yet.
 /** @param {string} part @param {object} data */
 export function hand(part, data) {
   handed[part] = data;
   window.dispatchEvent(new CustomEvent("sv-handed", { detail: part }));
 }
 
-// The tabs' buttons may be there only after a part's script has run, and get listeners later.
+// Find a tab's button; it may appear only after a part's script has run, and get its listeners even
+// later.
 /** @param {string} tab Its name or key. */
 export async function openTab(tab) {
   for (let tries = 0; tries < 100; tries++) {
@@ -26,7 +27,7 @@ export async function openTab(tab) {
   noTab(tab);
 }
 
-// Opens a tab by its name, from its top, and hands `data` to the part there.
+// Open a tab by its name, scroll to its top, and pass `data` to a part in it.
 /** @param {string} tab @param {string} part @param {object} data */
 export async function visit(tab, part, data) {
   hand(part, data);
@@ -34,7 +35,7 @@ export async function visit(tab, part, data) {
   window.scrollTo(0, 0);
 }
 
-// Calls `take` with what is handed to the part called `part`, now and later.
+// Call `take` with all data that is passed to the part called `part`, now and later.
 /** @template {object} Data @param {string} part @param {(data: Data) => void} take */
 export function expect(part, take) {
   const look = () => {

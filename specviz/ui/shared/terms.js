@@ -1,12 +1,12 @@
-// The glossary's card, shown beside a term. A click or a tap opens it until the next one, a mouse
-// that rests on the term as long as it rests, and `?` opens that of the focused term.
+// The glossary's card, shown beside a term. A click or a tap opens it until the next one; a mouse
+// that rests on the term opens it while it rests; `?` opens the card of the focused term.
 
 import { GLOSSARY, TITLES } from "./given.js";
 import { h, render } from "./view.js";
 
-const REST = 350; // ms of a mouse on a word before its card comes
+const REST = 350; // ms for which a mouse rests on a word before its card appears
 const GAP = 6; // px between a word and its card
-const EDGE = 8; // px that the card keeps from the window's edge
+const EDGE = 8; // minimum px between the card and the window's edge
 const SLIDE = 4; // px between the positions that are tried
 const TOKENS = ".sv-twig-node, .sv-chip, .sv-verdict"; // of a tree and of the text, and what they get
 
@@ -42,7 +42,7 @@ function termAt(target) {
   return target instanceof Element ? target.closest("[data-term]") : null;
 }
 
-// A term that is also a control keeps its click.
+// A term that is also a control keeps its own click.
 /** @param {Element} word */
 const acts = (word) => word.closest("button, a, input, select, [role=slider]") !== null;
 
@@ -85,8 +85,9 @@ export function show(word) {
   place(word.getBoundingClientRect(), sentence.getBoundingClientRect());
 }
 
-// Below or above the term, or the whole sentence that it is in: within the window, and where it
-// covers least of what a term may explain. Of equally good positions the first one is taken.
+// Place the card below or above the term, or the whole sentence around it: inside the window, where
+// it covers as little as possible of the other terms and controls. Of equally good positions, the
+// first is used.
 /** @param {DOMRect} word @param {DOMRect} sentence */
 function place(word, sentence) {
   const { width, height } = card.getBoundingClientRect();
@@ -115,8 +116,8 @@ const meet = (one, other) =>
   one.top < other.bottom &&
   one.bottom > other.top;
 
-// How much a card would cover: a token or a sentence counts as much as four other things that can be
-// pointed at.
+// Return how much a card would cover; a token or a sentence counts as much as four other elements
+// that react to the pointer.
 function coverage() {
   const heavy = TOKENS + ", " + SENTENCES;
   const shown = [...document.querySelectorAll(heavy + ", [data-link], [data-term]")].map(
@@ -129,7 +130,7 @@ function coverage() {
     shown.reduce((sum, { box, weight }) => sum + (meet(box, card) ? weight : 0), 0);
 }
 
-// Opens the card of the word that has the focus, or is about it; whether there is one.
+// Open the card of the term that has the focus, or that it is about; return whether there is one.
 export function explainFocus() {
   const word = termAt(document.activeElement);
   if (!word) return false;

@@ -1,7 +1,7 @@
-// What must be there by now.
+// Assert that a value is present.
 
 /**
- * The value itself; an error where it is missing.
+ * Return the value; throw an error if it is missing.
  * @template Value
  * @param {Value | null | undefined} value
  * @returns {Value}

@@ -1,6 +1,6 @@
-// What components are made of: elements, marks and words as Preact's virtual nodes. Text is data,
-// never markup. `render(node, place)` shows a node in an element and later changes only what differs,
-// so focus, selection and listeners stay.
+// Building blocks of components: elements, marks and words as Preact's virtual nodes. Text is data,
+// never markup. `render(node, place)` shows a node in an element and later changes only what
+// differs, so focus, selection and listeners are kept.
 
 import { Component, Fragment, h, render } from "../vendor/preact.js";
 import { GLOSSARY, GLYPHS, ICONS, MARKS } from "./given.js";
@@ -11,7 +11,10 @@ import { GLOSSARY, GLYPHS, ICONS, MARKS } from "./given.js";
 
 export { Component, Fragment, h, render };
 
-/** Joins class names; those that are empty or false are left out. @param {...(string | false | null | undefined)} names */
+/**
+ * Join class names, without those that are empty or false.
+ * @param {...(string | false | null | undefined)} names
+ */
 export const classes = (...names) => names.filter(Boolean).join(" ");
 
 /** @param {string} box @param {Stroke[]} paths @param {string} name Its class. */
@@ -23,7 +26,10 @@ export function Drawing(box, paths, name) {
   );
 }
 
-/** The mark of what became of a token; nothing for a state without one. @param {string} state */
+/**
+ * The mark for what happened to a token; nothing for a state without a mark.
+ * @param {string} state
+ */
 export function Mark(state) {
   const paths = MARKS[state];
   return paths ? Drawing("0 0 12 12", paths, "sv-mark") : null;
@@ -36,7 +42,10 @@ export const Icon = (name) => Drawing("0 0 16 16", ICONS[name], "sv-icon");
 export const Button = (label, onClick, attributes) =>
   h("button", { type: "button", onClick, ...attributes }, label);
 
-/** A special token: no text, but a sign that a template or an end of text is made of. @param {ComponentChild} name */
+/**
+ * A special token, drawn as a sign, since it is not text: it belongs to a template, or ends a text.
+ * @param {ComponentChild} name
+ */
 export const Special = (name) =>
   h(
     "span",
@@ -55,23 +64,32 @@ function Piece(piece) {
   return h("span", { class: "sv-code" }, "<" + piece.c + ">");
 }
 
-/** A token: text, white space made visible, bytes that are no text by number. @param {Word} pieces */
+/**
+ * A token: text, white space made visible, and bytes that are not text as numbers.
+ * @param {Word} pieces
+ */
 export const Token = (pieces) => h("span", { class: "sv-w" }, ...pieces.map(Piece));
 
-/** Whether a token ends the line. @param {Word} pieces */
+/** Return whether a token ends the line. @param {Word} pieces */
 export const breaksLine = (pieces) =>
   pieces.some((piece) => typeof piece === "object" && piece.g === "newline");
 
-/** The pieces of a token inside running text, where spaces do their work. @param {Word} pieces */
+/**
+ * The pieces of a token inside running text, where spaces are ordinary spaces.
+ * @param {Word} pieces
+ */
 export const runningPieces = (pieces) =>
   pieces.map((piece) => (typeof piece === "object" && piece.g === "space" ? " " : Piece(piece)));
 
-/** A token inside running text, where spaces and new lines do their work. @param {Word} pieces */
+/**
+ * A token inside running text, where spaces and line breaks are ordinary ones.
+ * @param {Word} pieces
+ */
 export const RunningToken = (pieces) =>
   h("span", { class: "sv-w" }, ...runningPieces(pieces), breaksLine(pieces) ? h("br", null) : null);
 
 /**
- * A sentence, and behind it numbers that change too often to be read aloud.
+ * A sentence, followed by numbers that change too often to be read aloud.
  * @param {string} sentence
  * @param {string} [numbers]
  */
@@ -81,15 +99,15 @@ export const Sentence = (sentence, numbers) => [
 ];
 
 /**
- * The attributes of an element that is one of the field's terms: its card opens at a click, a tap or
- * a stay (terms.js).
+ * Return the attributes of an element that has a glossary entry: its card opens on a click, a tap
+ * or when the mouse rests on it (terms.js).
  * @param {string | undefined} term
  * @returns {Record<string, string>}
  */
 export const termAttributes = (term) => (term && term in GLOSSARY ? { "data-term": term } : {});
 
 /**
- * A new element of the page from a node, for a place that other code fills.
+ * Create an element of the page from a node, for code that inserts it elsewhere.
  * @template {Element} [Made=HTMLElement]
  * @param {VNode<any>} node
  * @returns {Made}

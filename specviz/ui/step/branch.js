@@ -1,4 +1,5 @@
-// A branch: the run on screen made once more with coins set by hand, and the way back from it.
+// A branch: a new run of the prompt on screen, with random numbers (coins) set by hand, and the way
+// back to the original run.
 
 import { byId } from "../shared/dom.js";
 import { there } from "../shared/there.js";
@@ -13,12 +14,14 @@ import { $ } from "./stage.js";
 /** @import { Line, RoundLine } from "./lines.py" */
 
 /**
- * The run that was branched from.
+ * The run from which the branch was made.
  * @type {{ lines: Line[], round: number, step: string, rounds: RoundLine[] } | null}
  */
 let origin = null;
 
-/** Asks the server for the run on screen once more, from its prompt on, with the supposed coins. */
+/**
+ * Request the run on screen again, from its prompt on, with the random numbers of the "what if".
+ */
 export function branch() {
   if (job.number)
     return notice("Another run is still in progress. Stop it, or wait until it ends.");
@@ -35,7 +38,10 @@ export function branch() {
   return undefined;
 }
 
-/** The request for a branch, as JSON: the run on screen, and coins up to this round. */
+/**
+ * Return the request for a branch, as JSON: the run on screen, and its random numbers up to this
+ * round.
+ */
 export function branchRequest() {
   const { request: prompt, names, settings } = there(reel.run);
   const number = reel.rounds[now.at.round].number;
@@ -47,7 +53,7 @@ export function branchRequest() {
   return JSON.stringify({ prompt, target, drafter, settings: { ...settings, coins } });
 }
 
-/** Says that a run is a branch, and leads back to the original run. */
+/** Show the notice that a run is a branch, with a link to the original run. */
 export function showBranch() {
   const coins = Object.keys(reel.run?.settings.coins || {});
   if (!coins.length) origin = null;
@@ -69,8 +75,10 @@ function BranchNotice(coins) {
   ];
 }
 
-/** Whether the rounds before a number yielded the same tokens as before.
- * @param {RoundLine[]} rounds @param {number} number */
+/**
+ * Return whether the rounds before a number added the same tokens as in the original run.
+ * @param {RoundLine[]} rounds @param {number} number
+ */
 function sameBefore(rounds, number) {
   /** @param {RoundLine[]} all */
   const tokens = (all) =>
@@ -82,7 +90,7 @@ function returnToOrigin() {
   const back = there(origin);
   origin = null;
   pause();
-  job.wanted = 0; // should the branch still be running, it is not shown any more
+  job.wanted = 0; // if the branch is still running, it is no longer shown
   now.link = { round: back.round, step: back.step };
   feed(back.lines);
 }

@@ -1,4 +1,4 @@
-// The sentence about the step on screen, with its badge; and what other sentences are made of.
+// The sentence about the step on screen, with its badge; and components of other sentences.
 
 import { sentencePart } from "../shared/sentence.js";
 import { classes, h, Mark, termAttributes } from "../shared/view.js";
@@ -12,7 +12,7 @@ import { linkAttributes } from "./hover_links.js";
 /** @param {Part} piece */
 export const SentencePart = (piece) => sentencePart(piece, linkAttributes);
 
-/** A button that a sentence ends with. @param {string} label @param {() => void} onClick */
+/** A button at the end of a sentence. @param {string} label @param {() => void} onClick */
 export const AnswerButton = (label, onClick) =>
   h("button", { key: label, class: "sv-answer", type: "button", onClick }, label);
 

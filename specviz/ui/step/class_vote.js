@@ -1,5 +1,5 @@
-// A class vote: the teacher's page opens a room, asks the class each verdict before it is shown, and
-// draws the answers as they come. What is asked is what "Predict first" asks.
+// A class vote: the teacher's page opens a room, asks the class about each verdict before it is
+// shown, and draws the answers as they arrive. The questions are those of "Predict first".
 
 import { flat } from "../shared/dom.js";
 import { there } from "../shared/there.js";
@@ -18,13 +18,13 @@ import { tokensBefore } from "./worksheet.js";
 const ADDRESS = new URL("../../../votes", import.meta.url); // of ours below any root path
 const PHONES = new URL("../../../../../vote/", import.meta.url);
 const LONGEST = 400; // characters of the text before the guess
-const GUESS = 80; // of the guess
+const GUESS = 80; // characters of the guess
 const LOST = "The server was not reached, so the class was not asked.";
 
 /** @type {{ code: string, key: string, source: EventSource, shown: VoteState } | null} */
 let room = null;
 let asked = ""; // the verdict that the class predicts
-let sending = Promise.resolve(); // in the order in which the teacher moved
+let sending = Promise.resolve(); // questions in the order in which the teacher moved to them
 
 /** @param {string} path @param {object} data */
 async function post(path, data) {
@@ -91,7 +91,7 @@ function tell(act, data) {
   });
 }
 
-// The teacher has moved: a new question is asked, and one that is left is revealed.
+// The teacher has moved: reveal the question that was left, and ask a new one.
 function follow() {
   if (!room) return;
   const key = now.question ? there(reel.run).id + "/" + now.question.join("/") : "";
@@ -107,7 +107,7 @@ function reveal() {
     tell("reveal", { verdict: panel.accepted ? "accepted" : "rejected" });
 }
 
-// A token as it stands in the text.
+// Return a token as it appears in the text.
 /** @param {Word} pieces */
 const plain = (pieces) => {
   const spaces = { space: " ", newline: "\n", tab: "\t", return: "" };
@@ -177,7 +177,7 @@ function paint() {
   return undefined;
 }
 
-/** Asks and reveals as the teacher steps. */
+/** Ask and reveal questions as the teacher steps. */
 export function startVotes() {
   $(".sv-caption").after(toElement(h("div", { class: "sv-vote-holder" })));
   window.addEventListener("sv-moment", follow);

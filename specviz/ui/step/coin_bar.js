@@ -1,5 +1,5 @@
-// The coin on the bar of its probability. At a verdict it can be moved, by pointer and by keys: what
-// if it had another value (what_if.js)?
+// The random number u (the coin) on the bar of the acceptance probability. At a verdict, the reader
+// can move it with the pointer or with keys to see what another value would do (what_if.js).
 
 import { percent } from "../shared/dom.js";
 import { classes, h, termAttributes } from "../shared/view.js";
@@ -31,7 +31,8 @@ export function CoinBar(panel) {
       null,
       Bar(panel, u, moved?.text ?? String(u)),
       Ticks(panel, u, text),
-      // On a narrow page the caption is out of sight while the coin is moved, and stays as it was.
+      // On a narrow page, the caption is out of view while the coin is moved, so it is repeated
+      // here.
       h("p", { class: "sv-echo", role: "status" }, whatIf),
     ),
   );
@@ -85,7 +86,7 @@ function dragging(panel, whatif) {
     title: "Drag the coin: what if it had another value?",
     /** @param {PointerEvent & { currentTarget: HTMLElement }} event */
     onPointerDown(event) {
-      event.preventDefault(); // or arrow keys would move the coin instead of stepping
+      event.preventDefault(); // otherwise arrow keys would move the coin instead of stepping
       pause();
       event.currentTarget.setPointerCapture(event.pointerId);
       follow(event);
@@ -110,7 +111,7 @@ const STRIDES = {
 };
 
 /**
- * The coin by keys: arrows move it, Enter runs it, Escape goes back to what happened.
+ * Attributes that let keys move the coin: arrows move it, Enter runs it, Escape restores it.
  * @param {TossedPanel} panel
  * @param {WhatIf} whatif
  * @param {number} u
@@ -135,15 +136,17 @@ const sliderAttributes = (panel, whatif, u, spoken) => ({
   },
 });
 
-// The wider part of a stretch, where the pin cuts it.
+// Return the wider part of a stretch that the pin divides.
 /** @param {Stretch} stretch @param {number} u @param {number} pin @returns {Stretch} */
 function widest([from, to], u, pin) {
   if (u <= from - pin || u >= to + pin) return [from, to];
   return u - pin - from > to - u - pin ? [from, u - pin] : [u + pin, to];
 }
 
-/** The words on the bar, each on its side of the threshold, in the wider free stretch.
- * @param {number} threshold @param {number} u */
+/**
+ * The words on the bar, each on its side of the threshold, where there is most space.
+ * @param {number} threshold @param {number} u
+ */
 function Sides(threshold, u) {
   const pin = 11 / trackWidth();
   return [
@@ -162,8 +165,10 @@ function Side(name, text, [from, to]) {
   );
 }
 
-/** The labels under the bar: the probability of acceptance, and the coin.
- * @param {TossedPanel} panel @param {number} u @param {string} text */
+/**
+ * The labels under the bar: the probability of acceptance, and the coin.
+ * @param {TossedPanel} panel @param {number} u @param {string} text
+ */
 function Ticks(panel, u, text) {
   const { threshold, sum } = panel.text;
   const chance = sum ?? (panel.q === undefined ? threshold : ratioText(panel, panel.q));
@@ -186,8 +191,10 @@ const Tick = (kind, term, at, text) =>
 /** @param {number} value @param {number} margin */
 const within = (value, margin) => Math.min(Math.max(value, margin), 1 - margin);
 
-/** How the probability follows from p and q, or from their remainders.
- * @param {TossedPanel} panel @param {number} q */
+/**
+ * Return how the probability is computed from p and q, or from what remains of them.
+ * @param {TossedPanel} panel @param {number} q
+ */
 function ratioText({ p, laws, text }, q) {
   const [one, other] = ["p", "q"].map((name) => name + (laws.left.includes(name) ? "′" : ""));
   if (p >= q) return one + " ≥ " + other + ": 1";
@@ -195,7 +202,8 @@ function ratioText({ p, laws, text }, q) {
 }
 
 /**
- * Where the probability is beside the coin's label on one line; null if they need two.
+ * Return where the label of the probability fits beside that of the coin; null if they need two
+ * lines.
  * @param {number} wanted
  * @param {number} pin
  * @param {number} apart

@@ -1,12 +1,12 @@
-// The cursor: where the reader is, how it moves, and what the page is waiting for. The painter is
-// called after every move.
+// The cursor: the step that is shown, moving it, and what the page is waiting for. The function set
+// by `onMove` is called after every move.
 
 import { reel, stepsOf } from "./reel.js";
 
 /** @import { Supposition } from "./what_if.js" */
 /** @typedef {[round: number, step: number]} Place A round by its index, and one of its steps. */
 /**
- * A step to open once it is here: a round by its number, a step by its id.
+ * A step to open when it has arrived: a round by its number, a step by its id.
  * @typedef {{ round: number, step: string | null }} Link
  */
 
@@ -23,20 +23,22 @@ import { reel, stepsOf } from "./reel.js";
 export const now = {
   at: { round: 0, step: 0 },
   question: null, // the [round, step] whose verdict is being predicted
-  whatIf: null, // what is shown in place of what happened
-  shown: "none", // whose run is on screen: one recorded here, a live one, or one of a visitor's file
-  link: null, // the { round, step } to open as soon as it is here
+  whatIf: null, // what is shown instead of what happened
+  shown: "none", // "recorded", "live", "file" (opened by the visitor) or "none": whose run is on screen
+  link: null, // the { round, step } to open as soon as it has arrived
   offered: "", // the run that is shown while a link's live run waits to be started
 };
 
-/** The moment on screen, as a key of what is new at each: an element that is kept and moves counts as
- * a shift of the layout. */
+/**
+ * A key of the step on screen, for elements that must be new at each step: moving an existing
+ * element counts as a layout shift.
+ */
 export const momentKey = () => [now.at.round, now.at.step, now.question].join();
 
 /** @type {(onward: boolean) => void} */
 let showMove = () => {};
 
-// Calls `show` after every move; it learns whether that was one step on.
+// Call `show` after every move; its argument says whether the move was one step forward.
 /** @param {(onward: boolean) => void} show */
 export function onMove(show) {
   showMove = show;
@@ -55,21 +57,23 @@ export function preceding(round, step) {
   return round > 0 ? [round - 1, stepsOf(round - 1) - 1] : null;
 }
 
-// Asks for the verdict at a place before it is shown; the cursor stays where it is.
+// Ask for the verdict of a step before it is shown; the cursor does not move.
 /** @param {Place} to */
 export function pose(to) {
   Object.assign(now, { question: to, whatIf: null });
   showMove(false);
 }
 
-/** Shows a supposition in place of what happened; the cursor stays where it is.
- * @param {Supposition} whatIf */
+/**
+ * Show a supposition instead of what happened; the cursor does not move.
+ * @param {Supposition} whatIf
+ */
 export function suppose(whatIf) {
   now.whatIf = whatIf;
   showMove(false);
 }
 
-/** Shows the place on screen once more, after something else has changed. */
+/** Show the current step again, after something else has changed. */
 export const repaint = () => showMove(false);
 
 /** @param {number} round @param {number} step */

@@ -1,4 +1,5 @@
-// The dock: first, back, play, the next step by name, last; and the rounds, this one opened.
+// The dock: first, back, play, the next step by name, last; and the list of rounds, of which the
+// current one is open.
 
 import { moveAmong, oneStop } from "../shared/stops.js";
 import { there } from "../shared/there.js";
@@ -14,7 +15,7 @@ import { $, stage } from "./stage.js";
 /** @import { StepName } from "../../frames/frame.py" */
 /** @import { Word } from "../../frames/scene.py" */
 
-let dropped = 0; // of the steps taken, the oldest that are not shown
+let dropped = 0; // number of oldest steps taken that are not shown
 
 export function showDock() {
   dropped = 0;
@@ -22,10 +23,10 @@ export function showDock() {
   oneStop($(".sv-rounds"), stage.find(".sv-steps [aria-current]"));
 }
 
-// At the same step: autoplay has begun or ended.
+// Draw the dock again at the same step, because autoplay has begun or ended.
 export const redrawDock = () => render(Dock(), $(".sv-dock"));
 
-// No step is cut: the oldest go where there is no room for all.
+// Hide the oldest steps if there is not enough space, so that no step is cut.
 export function fitSteps() {
   const steps = $(".sv-steps");
   const over = steps.scrollWidth - steps.clientWidth;
@@ -86,7 +87,7 @@ export function nextStep() {
   return ["Next: " + next, kind === "judge" ? (w ?? null) : null];
 }
 
-// The rounds near this one, and how many there are beyond.
+// The rounds near the current one, and how many others there are.
 function rounds() {
   const { round } = now.at;
   const near = roundsBeside();
@@ -102,7 +103,8 @@ function rounds() {
   ];
 }
 
-// Long numbers need room, and a narrow player has little.
+// Return how many rounds are shown beside the current one: fewer if numbers are long or the player
+// narrow.
 function roundsBeside() {
   if (widthOf("player") < 900) return 2;
   if (!$(".sv").matches(".sv-one, .sv-tight")) return reel.rounds.length > 100 ? 6 : 11;
@@ -119,7 +121,7 @@ function ClosedRound(index) {
   });
 }
 
-// The round's button is gone then; its first step takes the focus.
+// Open a round; its button then disappears, and its first step gets the focus.
 /** @param {number} index */
 function openRound(index) {
   go(index, 0);
@@ -128,7 +130,8 @@ function openRound(index) {
   here?.focus({ preventScroll: true });
 }
 
-// Only steps that have been taken are listed: how many are to come would tell the verdicts.
+// The current round. Only steps taken so far are listed, since the number of further steps would
+// reveal verdicts.
 function OpenRound() {
   const { round, step } = now.at;
   const { number } = reel.rounds[round];
@@ -146,7 +149,7 @@ function OpenRound() {
   );
 }
 
-// The verdict that is asked for: its place is known, and nothing else.
+// The verdict that the reader is asked for; only its guess is shown.
 /** @param {StepName} name */
 const QuestionMark = ({ w }) =>
   h(

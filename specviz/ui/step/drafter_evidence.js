@@ -1,4 +1,5 @@
-// Why these guesses: the drafter's evidence. A line of tokens, rows with a bar, a grid, facts.
+// The section "Why these guesses": how the drafter found them, as a line of tokens, rows with bars,
+// a table, or facts.
 
 import { flat, percent } from "../shared/dom.js";
 import { classes, h, Mark, Token } from "../shared/view.js";
@@ -38,7 +39,10 @@ const More = (count) =>
 const ColumnHead = (name, columns, split) =>
   h("th", { scope: "col", colspan: columns, class: split ? "sv-split" : undefined }, name);
 
-/** Neighbouring words in the text; a run of one kind is one mark. @param {LineBlock} view */
+/**
+ * A line of neighbouring words in the text; words of one kind are marked together.
+ * @param {LineBlock} view
+ */
 const Line = (view) =>
   h(
     "div",
@@ -53,7 +57,7 @@ const Line = (view) =>
     ),
   );
 
-/** A guess a row: words, a bar, a number. @param {RowsBlock} view */
+/** One row per guess: words, a bar, a number. @param {RowsBlock} view */
 function Rows(view) {
   const barred = view.rows.some((row) => row.bar !== undefined);
   const last = view.heads.length - 1;
@@ -82,8 +86,11 @@ function Rows(view) {
 /** @param {number} length */
 const Bar = (length) => h("i", { class: "sv-why-bar", style: { width: percent(length) } });
 
-/** Layers, heads, places or steps across; guesses, states or rows of a window down.
- * @param {GridBlock} view */
+/**
+ * A table. Columns are layers, heads, positions or steps; rows are guesses, states or rows of a
+ * window.
+ * @param {GridBlock} view
+ */
 function Grid(view) {
   const kinds = [view.states && "sv-why-states", view.stacked && "sv-why-stacked"];
   const heads = view.heads.map((name, index) =>

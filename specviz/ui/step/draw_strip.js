@@ -1,4 +1,5 @@
-// The sampling of a token: the distribution as a strip by falling probability, and the coin on it.
+// The sampling of a token: the distribution as a strip in descending order of probability, with u
+// on it.
 
 import { flat, percent } from "../shared/dom.js";
 import { there } from "../shared/there.js";
@@ -41,14 +42,14 @@ export function DrawStrip(panel, view) {
   ];
 }
 
-// Whether a share of the strip is as wide as its name.
+// Return whether a share of the strip is wide enough for its name.
 /** @param {Share} share */
 function fits(share) {
   const letters = share.rest ? 6 : flat(share.w).length;
   return share.m * (widthOf("panel") - 85) > letters * 7.6 + 6;
 }
 
-/** One token's stretch, or that of all that are not shown. @param {Share} share */
+/** The share of one token, or of all tokens that are not shown. @param {Share} share */
 function Stretch(share) {
   const name = share.rest ? "others" : flat(share.w);
   return h(
@@ -65,7 +66,7 @@ function Stretch(share) {
 /** @param {Draw} view */
 const hitOf = (view) => there(there(view.shares.find((share) => share.hit)).w);
 
-/** The sampled word, where its share is too narrow for it. @param {Draw} view */
+/** The sampled word, if its share is too narrow for it. @param {Draw} view */
 function NameBesidePin(view) {
   const u = there(view.u);
   return h(

@@ -1,5 +1,4 @@
-// The end of a run: where its time went, and what to do next: run it live, race drafters, choose
-// another drafter.
+// The end of a run: where its time went, and what to do next.
 
 import { byId } from "../shared/dom.js";
 import { fieldOf } from "../shared/gradio.js";

@@ -1,12 +1,16 @@
-// Things that show the same: a number in the sentence and its bar, a row and its token, a guess in
-// the tree and its position in the pass. Where the pointer or the focus is on one, all are lit.
+// Elements that show the same thing: a number in the sentence and its bar, a row and its token, a
+// guess in the tree and its position in the pass. When one has the pointer or the focus, all are
+// highlighted.
 
 import { stage } from "./stage.js";
 
 const BETWEEN = "\n"; // no name has a line end
 
-/** Names what an element shows; elements with a name in common are lit together.
- * @param {...string} names */
+/**
+ * Return attributes with the names of what an element shows; elements with a common name are
+ * highlighted together.
+ * @param {...string} names
+ */
 export const linkAttributes = (...names) => ({ "data-link": names.join(BETWEEN) });
 
 /** @type {string[]} */
@@ -21,7 +25,7 @@ export function light(names) {
     each.classList.toggle("sv-lit", common(each.dataset.link ?? ""));
 }
 
-// A repaint has made the elements anew.
+// Highlight again after the elements were replaced by a repaint.
 export function relight() {
   const names = lit;
   lit = [];

@@ -1,4 +1,5 @@
-// The inspector: the guesses, a guess being judged with its coin and table, a draw, or the round.
+// The inspector: the guesses, the guess being judged with u and a table, a sampled token, or the
+// round's totals.
 
 import { plot } from "../shared/plot.js";
 import { there } from "../shared/there.js";
@@ -35,7 +36,8 @@ export function showInspector({ panel, step }) {
   const end = step.kind === "end";
   Object.assign($(".sv-panel").dataset, { kind: panel.kind, step: step.kind });
   $(".sv-panel").classList.toggle("sv-says-why", Boolean(why));
-  // Space is reserved from a run's first evidence on, so that a step without any moves nothing.
+  // From a run's first evidence on, space is reserved for it, so that a step without evidence does
+  // not move other elements.
   const reasoned = reel.rounds.some((round) => round.first.panel.why);
   $(".sv-evidence").classList.toggle("sv-reasoned", reasoned);
   $(".sv-hues").hidden = end; // nothing is drawn there
@@ -49,9 +51,11 @@ export function showInspector({ panel, step }) {
 
 const LEAST = 180; // px of room for a panel; with less, one scrolls
 
-/** Leaves out what does not fit above the timeline: first what the sentence is not about, which a step
- * before or after shows, then rows of the table. One column scrolls instead.
- * @param {Frame["step"]} step */
+/**
+ * Hide what does not fit above the timeline: first the part that the sentence is not about, which the
+ * step before or after shows, then rows of the table. In one column, the page scrolls instead.
+ * @param {Frame["step"]} step
+ */
 export function fitInspector({ kind }) {
   for (const each of stage.all(".sv-left-out")) each.classList.remove("sv-left-out");
   const evidence = $(".sv-evidence");
@@ -79,8 +83,10 @@ const bottomOf = (element) => element.getBoundingClientRect().bottom;
 /** @param {Element} element */
 const leaveOut = (element) => element.classList.add("sv-left-out");
 
-/** New elements at each moment: one that is kept and moves counts as a shift of the layout.
- * @param {ComponentChild} node */
+/**
+ * Elements that are new at each step: moving an existing element counts as a layout shift.
+ * @param {ComponentChild} node
+ */
 const fresh = (node) => h(Fragment, { key: momentKey() }, node);
 
 /** @param {Panel} panel */
@@ -107,7 +113,7 @@ function guessesTitle({ figure, greedy, scored }) {
   return has("11-q") ? "Every guess: upper bar p, lower bar q" : "p of every guess";
 }
 
-/** Which guesses a shortened list has. @param {GuessesPanel} panel */
+/** Which guesses are in a shortened list. @param {GuessesPanel} panel */
 function ShownCount({ of, scored, shown }) {
   if (!of) return null;
   const which = (scored ? "first " : "newest ") + shown;

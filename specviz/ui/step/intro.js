@@ -1,4 +1,4 @@
-// What this is, in a line that can be put away, and the tour that it offers.
+// The line that says what this page is, which can be closed, and the tour that it offers.
 
 import { stage, startTour } from "./tour.js";
 
@@ -24,7 +24,7 @@ function putAway() {
   try {
     localStorage.setItem(KEY, "away");
   } catch {
-    // A browser that keeps nothing shows the line again.
+    // Without storage, the line is shown again.
   }
 }
 

@@ -1,5 +1,5 @@
-// The guess being judged: p over q on one scale, and the coin, whose bar is the q bar magnified, so
-// that its covered part means "accept".
+// The guess being judged: bars of p and q on one scale, and a bar for u (the coin). The latter is
+// the bar of q magnified, so that its covered part means "accept".
 
 import { percent } from "../shared/dom.js";
 import { there } from "../shared/there.js";
@@ -27,12 +27,13 @@ const NoCoin = () =>
     "Temperature 0 needs no coin. The outline is the target's softmax at temperature 1.",
   );
 
-/** The share of a bar's track that its number takes. @param {string[]} texts */
+/** Return the share of a bar's track that its number takes. @param {string[]} texts */
 const numberWidth = (texts) =>
   (Math.max(...texts.map((text) => text.length)) * 9.2 + 10) / trackWidth();
 
 /**
- * The bars of both distributions, and their lengths; without q the coin's bar is all of p's scale.
+ * Return the bars of both distributions and their lengths; without q, the bar of u has the whole
+ * scale of p.
  * @param {TrialPanel} panel
  * @param {number} p
  * @returns {Bars}
@@ -63,7 +64,10 @@ function barsOf(panel, p) {
   return { rows: [target, Bar(there(laws.q), q, "q", whole, fills)], covered, whole };
 }
 
-/** Before the answer at temperature 0, where p is the verdict. @param {AskedPanel} panel */
+/**
+ * The bar of a question at temperature 0, where p would reveal the verdict.
+ * @param {AskedPanel} panel
+ */
 function SoftmaxBar({ soft = 0, text }) {
   const length = soft * (0.8 / Math.max(soft, 1e-9));
   return [Bar("softmax", text ? text.p : "", "soft", length, [Fill("soft", length)]), NoCoin()];
@@ -77,7 +81,7 @@ const NoQ = (why) =>
 const Label = (text) => h("span", { class: "sv-l" }, text);
 
 /**
- * A row: label, bar and, where the bar ends, its number.
+ * A row: label, bar and, at the end of the bar, its number.
  * @param {string} label
  * @param {string} number
  * @param {string} ink
@@ -101,7 +105,10 @@ const Bar = (label, number, ink, end, fills) =>
 const Fill = (name, width) =>
   h("i", { class: "sv-f sv-f-" + name, style: { width: percent(width) } });
 
-/** From the q bar to the coin's bar. @param {number} covered @param {number} whole @param {number} keep */
+/**
+ * Lines from the bar of q to the bar of u, which magnifies it.
+ * @param {number} covered @param {number} whole @param {number} keep
+ */
 function Lens(covered, whole, keep) {
   const [from, to, below] = [covered, whole, keep].map((value) => (100 * value).toFixed(2));
   const lens = Drawing(

@@ -1,6 +1,6 @@
-// A live run is still there after a reload, and goes on where it was if it had not ended. Its lines
-// are kept for the visit: the server forgets a run that has ended, and Gradio reloads the page by
-// itself once a server that was away answers again, which then does not know the run.
+// Show a live run again after a reload, and continue it if it had not ended. Its lines are stored for
+// this visit: the server forgets a run that has ended, and Gradio reloads the page when a server that
+// was unavailable responds again, which then does not know the run.
 
 import { isReloaded } from "../shared/job.js";
 import { now } from "./cursor.js";
@@ -17,12 +17,13 @@ export function keepRun() {
     try {
       sessionStorage.setItem(KEY, JSON.stringify({ lines: reel.lines, count: job.count }));
     } catch {
-      // More than a browser keeps, or a page in a frame that may keep nothing: all of it comes anew.
+      // This is more than the browser can store, or storage is not allowed; all lines are then sent
+      // again.
     }
   });
 }
 
-/** Shows the kept run, and goes on with it. @returns {Promise<RunLine> | null} */
+/** Show the stored run and continue it. @returns {Promise<RunLine> | null} */
 export function resumeRun() {
   const { lines, count } = taken();
   feed(lines);
@@ -36,7 +37,7 @@ export function resumeRun() {
 /** @param {Line[]} lines */
 const firstOf = (lines) => /** @type {RunLine} */ (lines[0]);
 
-// The kept lines, once, if the page was reloaded.
+// Return the stored lines, once, if the page was reloaded.
 function taken() {
   /** @type {{ lines: Line[], count: number }} */
   const none = { lines: [], count: 0 };

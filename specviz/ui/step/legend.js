@@ -1,4 +1,4 @@
-// Legends: what the marks and hues mean, and how to read the tree, in small pictures.
+// Legends: the meaning of marks and colours, and small pictures on how to read the tree.
 
 import { Drawing, h, Mark, render, termAttributes } from "../shared/view.js";
 import { $ } from "./stage.js";
@@ -14,7 +14,7 @@ export const LegendEntry = (term, label, sign) =>
 /** @param {string} hue */
 export const Swatch = (hue) => h("i", { class: "sv-sw sv-sw-" + hue });
 
-// The legends that no step changes.
+// Show the legends that do not depend on the step.
 export function showLegends() {
   const marks = ["accepted", "rejected", "recovered", "bonus", "unreached"].map((state) =>
     LegendEntry(state, state === "unreached" ? "not reached" : state, Mark(state)),
@@ -44,7 +44,7 @@ const SIGNS = {
   slot: [["M1 1h28v9H1z", "sv-sign-slot"]],
 };
 
-/** How to read a tree. (At temperature 0 p itself would reveal the verdict.) @param {Tree} tree */
+/** How to read a tree. (At temperature 0, p would reveal the verdict.) @param {Tree} tree */
 export function TreeKey(tree) {
   const nodes = Object.values(tree.nodes);
   if (!nodes.length) return null;

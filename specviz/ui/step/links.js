@@ -1,7 +1,7 @@
-// Links: ?trace=name&round=6&step=judge-3 opens a recorded run at a step, ?run={...} fills the form
-// in for a live one, and ?tab=cost opens a tab other than Step. The address follows the reader, and
-// Back leads through tabs and moments. A branch of a run, and the way back from it, lead to a step in
-// the same manner.
+// Links: ?trace=name&round=6&step=judge-3 opens a recorded run at a step, ?run={...} fills in the
+// form for a live run, and ?tab=cost opens a tab other than Step. The address is updated as the
+// reader moves, and Back returns to earlier tabs and steps. A branch of a run, and the way back
+// from it, lead to a step in the same way.
 
 import { byId } from "../shared/dom.js";
 import { tabAt } from "../shared/gradio.js";
@@ -22,7 +22,7 @@ now.link = query.get("round")
   ? { round: Number(query.get("round")), step: query.get("step") }
   : null;
 
-// The notice for a link to a recorded run that is not here; its round is then ignored.
+// Show the notice for a link to a recorded run that does not exist; its round is then ignored.
 export function missingRunNotice() {
   const name = query.get("trace");
   if (!name || stage.config.recorded.includes(name)) return "";
@@ -33,7 +33,8 @@ export function missingRunNotice() {
 
 const FIRST = "step"; // the tab of an address that names none
 
-// Keys that a tab reads once it is opened: a link that has one but does not name a tab opens that one.
+// Keys that a tab reads when it is opened: a link with one of them opens this tab, even if it does
+// not name a tab.
 /** @type {Record<string, string>} */
 const TABS = {
   race: "compare",
@@ -53,7 +54,8 @@ export function openLinked() {
   openTab(tab);
 }
 
-// The address as it is by now, since other tabs write there too, with other values; "": without one.
+// Return the current address with these values, since other tabs also change it; "" removes a
+// value.
 /** @param {Record<string, string>} values */
 function addressWith(values) {
   const url = new URL(location.href);
@@ -64,8 +66,10 @@ function addressWith(values) {
   return url;
 }
 
-/** Where a link leads; null while that round is still to come.
- * @param {Link} link @returns {[round: number, step: number] | null} */
+/**
+ * Return the step to which a link leads; null if its round has not arrived yet.
+ * @param {Link} link @returns {[round: number, step: number] | null}
+ */
 function placeOf(link) {
   const round = reel.rounds.findIndex(({ number }) => number === link.round);
   if (round < 0) return null;
@@ -76,7 +80,7 @@ function placeOf(link) {
   return [round, found];
 }
 
-// Moves the cursor to where a link leads; false while that round is still to come.
+// Move the cursor to the step of a link; return false if its round has not arrived yet.
 export function follow() {
   const place = now.link && placeOf(now.link);
   if (!place) return false;
@@ -84,12 +88,12 @@ export function follow() {
   return true;
 }
 
-const SETTLED = 300; // ms at one moment: a key that is held down leaves one entry behind
-let remembering = 0; // the timer until the address is changed
+const SETTLED = 300; // ms at one step, so that a key held down adds one history entry
+let remembering = 0; // the timer until the address is updated
 /** @type {Moment | null} */
-let pending = null; // the moment that the address does not have yet
+let pending = null; // the step that is not in the address yet
 
-/** A file in a frame, as in a notebook, has no address of its own. */
+/** Return whether there is an address; a file in a frame, as in a notebook, has none. */
 const hasAddress = () => stage.config.served || window.parent === window;
 
 /** @param {Frame} frame */
@@ -108,7 +112,7 @@ export function remember(frame) {
 /** @returns {Moment | undefined} */
 const remembered = () => history.state?.moment;
 
-// The address of the moment on screen; a new entry unless the page went on by itself.
+// Write the address of the current step; as a new history entry, unless the page moved by itself.
 function write() {
   clearTimeout(remembering);
   const moment = pending;
@@ -133,12 +137,12 @@ function addressOf(moment) {
 }
 
 /** @type {Moment | null} */
-let returning = null; // a moment of another recorded run, which is loaded first
+let returning = null; // a step of another recorded run, which is loaded first
 let onReturned = () => {};
 
-const AGAIN = 1000; // ms until a click is repeated that came before Gradio listened
+const AGAIN = 1000; // ms until a click that came before Gradio listened is repeated
 
-/** Opens a moment of another recorded run, with the form's values for it. @param {Moment} moment */
+/** Open a step of another recorded run, with the form's values for it. @param {Moment} moment */
 export function returnTo(moment) {
   returning = moment;
   const back = new Promise((done) => {
@@ -153,7 +157,7 @@ export function returnTo(moment) {
   return back;
 }
 
-// Loads the run of the moment that Back led to; the form's values for it, like `load`.
+// Load the run to which Back leads; return the form's values for it, like `load`.
 /** @param {(name: string) => Promise<unknown>} load */
 export async function restore(load) {
   const moment = there(returning);
@@ -164,7 +168,7 @@ export async function restore(load) {
   return { run: moment.run, values };
 }
 
-/** Moves to a moment of the run on screen. @param {Link} moment */
+/** Move to a step of the run on screen. @param {Link} moment */
 export function moveTo(moment) {
   const place = placeOf(moment);
   pause();
@@ -180,7 +184,7 @@ function onBack(event) {
   else if (moment.recorded && stage.config.recorded.includes(moment.run)) returnTo(moment);
 }
 
-// A tab that is chosen is an entry of its own. While Back opens one, that is the entry's already.
+// Choosing a tab adds a history entry, but not if Back has opened the tab.
 /** @param {Event} event */
 function onTab(event) {
   const tab = tabAt("sv-tabs", event.target);

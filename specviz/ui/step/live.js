@@ -1,4 +1,4 @@
-// The live run: notices while it waits, and when it ends.
+// The live run: notices while it waits, and at its end.
 
 import { byId } from "../shared/dom.js";
 import { Job } from "../shared/job.js";
@@ -19,7 +19,7 @@ export function notice(sentence, numbers, action) {
   $(".sv-notice").hidden = !sentence;
 }
 
-// The settings make way for the run, which starts at the top of the window.
+// Close the settings and scroll, so that the run starts at the top of the window.
 function bringIntoView() {
   /** @type {HTMLElement | null | undefined} */
   const open = byId("sv-settings")?.querySelector("button[aria-expanded=true]");
@@ -55,7 +55,7 @@ export const job = new Job({
 
 export const waiting = () => now.shown === "live" && job.number > 0 && !reel.finished;
 
-// The first round is here: remove the waiting notice.
+// The first round has arrived: remove the waiting notice.
 export function came() {
   if ($(".sv-notice").textContent === awaited) notice("");
 }

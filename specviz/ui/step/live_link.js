@@ -1,15 +1,16 @@
-// A link to a live run: its prompt and settings, from which the form is filled in. A link runs
-// nothing by itself.
+// A link to a live run: its prompt and settings, which fill in the form. A link never starts a run.
 
 import { stage } from "./stage.js";
 
 /** @import { RunLine } from "./lines.py" */
 /** @typedef {Pick<RunLine, "prompt" | "names" | "settings">} Linked */
 
-const LONGEST = 6000; // letters: longer addresses are cut by some programs
+const LONGEST = 6000; // maximum characters, since some programs cut longer addresses
 
-/** The value of ?run=, or why this run has none.
- * @param {RunLine} run @returns {{ text: string, problem: string }} */
+/**
+ * Return the value of ?run=, or why this run has none.
+ * @param {RunLine} run @returns {{ text: string, problem: string }}
+ */
 export function liveLink(run) {
   const problem = obstacle(run);
   if (problem) return { text: "", problem };
@@ -36,8 +37,10 @@ function obstacle({ request, names, settings }) {
   return known ? "" : "No link to a run of your own models";
 }
 
-/** What a link asks for; null if it cannot be read. Of its settings, those of the right type.
- * @param {string} text @returns {Linked | null} */
+/**
+ * Return the content of a link; null if it cannot be read. Settings of a wrong type are ignored.
+ * @param {string} text @returns {Linked | null}
+ */
 export function readLink(text) {
   try {
     const { prompt, target, drafter, settings } = JSON.parse(text);
@@ -53,16 +56,21 @@ export function readLink(text) {
 /** @param {unknown} value */
 const kindOf = (value) => (Array.isArray(value) ? "list" : typeof value);
 
-/** The settings of a run from outside that have the right type.
- * @param {Record<string, unknown>} given @returns {Record<string, unknown>} */
+/**
+ * Return the settings of a run from outside that have the right type.
+ * @param {Record<string, unknown>} given
+ * @returns {Record<string, unknown>}
+ */
 export function readSettings(given) {
   const coins = Object.entries(Object(given.coins)).filter(([, u]) => typeof u === "number");
   return { ...alike(given, stage.config.defaults), coins: Object.fromEntries(coins) };
 }
 
-/** The values that have the type of the default ones.
+/**
+ * Return the values that have the same type as the default ones.
  * @template {Record<string, unknown>} Values @param {unknown} given @param {Values} defaults
- * @returns {Values} */
+ * @returns {Values}
+ */
 function alike(given, defaults) {
   const values = /** @type {Record<string, unknown>} */ (Object(given));
   const all = Object.entries(defaults).map(([name, value]) => {

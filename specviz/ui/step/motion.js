@@ -1,5 +1,5 @@
-// Motion, only where a step on has changed something. Whatever comes next paints anew and so
-// completes what still runs; those who ask for less motion get none.
+// Animations of what a step forward has changed. The next step completes animations that still run;
+// readers who prefer reduced motion see none.
 
 import { drawn } from "../shared/plot.js";
 import { $, stage } from "./stage.js";
@@ -9,13 +9,13 @@ import { $, stage } from "./stage.js";
 /** @import { DrawnTree as Tree } from "../../figures/tree.py" */
 
 export const calm = matchMedia("(prefers-reduced-motion: reduce)");
-const seenMoves = new Set(); // kinds of change that were seen already, and may be quicker now
+const seenMoves = new Set(); // kinds of change that were shown before, and can be faster now
 const OUT = "cubic-bezier(.2, .7, .3, 1)";
 
 /** @type {Animation[]} */
 let running = [];
 
-/** Ends what still moves: its elements may show something else now. */
+/** Complete running animations, since their elements may show something else now. */
 export function completeMotion() {
   for (const animation of running) animation.finish();
   running = [];
@@ -43,7 +43,7 @@ function glide(target, frames, duration, easing = OUT) {
 /** @param {HTMLElement | null} pin */
 const fall = (pin) => glide(pin, [{ left: "0" }, { left: pin?.style.left }], 180);
 
-// The guesses of the newest column appear from above, 60 ms apart.
+// Let the guesses of the newest column appear from above, 60 ms apart.
 /** @param {Tree} tree */
 function revealGuesses({ nodes, layout: { places } }) {
   const deepest = Math.max(0, ...Object.values(nodes).map((node) => node.depth));
@@ -55,7 +55,7 @@ function revealGuesses({ nodes, layout: { places } }) {
   });
 }
 
-// All p at once: bars under the words fade in, those of the chart grow from the left.
+// Show all p at once: bars under the words fade in, those of the chart grow from the left.
 /** @param {Figure | undefined} chart */
 function growTarget(chart) {
   for (const bar of stage.all(".sv-tree .sv-twig-p, .sv-tree .sv-twig-soft"))
@@ -66,7 +66,7 @@ function growTarget(chart) {
   }
 }
 
-// What p has above q travels to its own column, then to the scaled one: slowly once.
+// Move the part of p above q to its own column, then to the scaled one: slowly the first time.
 function moveResidual() {
   const duration = seenMoves.has("residual") ? 150 : 400;
   seenMoves.add("residual");

@@ -1,4 +1,4 @@
-// The page at the cursor: every part of the player paints its part of the frame.
+// Draw the page at the cursor: every part of the player draws its part of the frame.
 
 import { render } from "../shared/view.js";
 import { Caption, SentencePart } from "./caption.js";
@@ -30,7 +30,7 @@ export function paint() {
   const { round } = now.at;
   const frame = shownFrame();
   const refocus = holdFocus();
-  plotInspector(frame.panel); // plotly reads places, which are known as long as nothing was written
+  plotInspector(frame.panel); // plotly reads positions, known while nothing was written
   showCaption(captionOf(frame));
   showTokenStrip(frame, round);
   showInspector(frame);
@@ -60,7 +60,7 @@ function shownFrame() {
 const showCaption = (said) =>
   render([Caption(...said), PredictFirst(AskTheClass())], $(".sv-caption"));
 
-/** Before the first run. @returns {Said} */
+/** The caption before the first run. @returns {Said} */
 const nothingYet = () => [
   "",
   "",
@@ -71,17 +71,21 @@ const nothingYet = () => [
   ],
 ];
 
-/** What is supposed, asked or answered goes before what happened. @param {Frame} frame @returns {Said} */
+/**
+ * Return the caption: a supposition, question or answer, if there is one, or else what happened.
+ * @param {Frame} frame @returns {Said}
+ */
 function captionOf({ caption: { is, label, parts } }) {
   if (now.whatIf && !isEchoed()) return ["if", "What if?", WhatIfSentence(now.whatIf)];
   if (now.question) return [is, label, [...parts.map(SentencePart), " ", Answers()]];
   return [is, label, (feedbackHere() ?? parts).map(SentencePart)];
 }
 
-// On a narrow page the sentence of a moved coin is below the coin: see coin_bar.js.
+// On a narrow page, the sentence about a moved coin is below the coin: see coin_bar.js.
 const isEchoed = () => now.whatIf?.coin && $(".sv").matches(".sv-slim");
 
-// What needs the places of what was painted comes last, so that they are laid out once.
+// Parts that need the positions of what was drawn come last, so that the layout is computed only
+// once.
 /** @param {Frame} frame */
 function settle({ step, tree }) {
   fitInspector(step);
@@ -91,7 +95,7 @@ function settle({ step, tree }) {
   follow(tree);
 }
 
-// The cursor has moved, perhaps one step on.
+// The cursor has moved, possibly one step forward.
 /** @param {boolean} onward */
 export function paintMove(onward) {
   paint();
@@ -99,8 +103,8 @@ export function paintMove(onward) {
   if (onward) animate(frameAt(now.at.round, now.at.step));
 }
 
-// A window may be too low for the text and the coin, or the strip of a new coin: then the page scrolls
-// down to it. One who has scrolled beyond it stays there.
+// If the window is too low for both the text and the coin, or the strip of a new coin, scroll down to
+// it, unless the reader has scrolled further.
 export function reveal() {
   const { kind } = stepName(now.at.round, now.at.step);
   const coin = stage.find(kind === "draw" ? ".sv-drow" : ".sv-cr-coin");
@@ -112,7 +116,8 @@ export function reveal() {
   if (below > 1) scrollBy({ top: below + 4, behavior: calm.matches ? "auto" : "smooth" });
 }
 
-// What has the focus is made anew by a step: its successor takes it, or it would be lost.
+// A step replaces the element that has the focus; its successor gets the focus, which would
+// otherwise be lost.
 const HELD = [".sv-spot", ".sv-pin[role=slider]", ".sv-seg, .sv-step", ".sv-chip", ".sv-done"];
 
 function holdFocus() {

@@ -1,5 +1,5 @@
-// The phone of a student in a class vote: shows the question and sends one answer. It stands alone: its
-// page has nothing else.
+// A student's phone in a class vote: shows the question and sends one answer. This is a separate
+// page, which contains nothing else.
 
 /** @import { VoteState } from "../votes.py" */
 
@@ -13,7 +13,7 @@ const part = (name) => /** @type {HTMLElement} */ (document.getElementById(name)
 const buttons = [...document.querySelectorAll("button")];
 /** @type {{ phone: string, number: number, answer: string }} */
 const mine = stored() ?? { phone: randomName(), number: 0, answer: "" };
-let number = 0; // of the question on screen
+let number = 0; // number of the question on screen
 
 function randomName() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -32,7 +32,7 @@ function keep() {
   try {
     sessionStorage.setItem(KEPT, JSON.stringify(mine));
   } catch {
-    // Without storage a phone that is reloaded is a new one.
+    // Without storage, a phone that is reloaded counts as a new one.
   }
 }
 

@@ -1,4 +1,4 @@
-// Buttons, keys and autoplay: what moves the cursor.
+// Buttons, keys and autoplay, which move the cursor.
 
 import { following, go, now, pose, preceding } from "./cursor.js";
 import { mustAsk, reveal } from "./predict_first.js";
@@ -7,16 +7,16 @@ import { frameAt, reel, stepsOf } from "./reel.js";
 import { stage } from "./stage.js";
 
 const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100, end: 1100 };
-let timer = 0; // 0 while nothing plays
+let timer = 0; // 0 if autoplay is off
 let untilRejection = false;
 let showPlaying = () => {};
 
-/** Calls `show` when autoplay begins and ends. @param {() => void} show */
+/** Call `show` when autoplay begins and ends. @param {() => void} show */
 export function onPlayback(show) {
   showPlaying = show;
 }
 
-// One step on; false at the end.
+// Move one step forward; return false at the end.
 function advance() {
   const to = following(now.at.round, now.at.step);
   if (now.question) reveal();
@@ -56,7 +56,8 @@ export function act(name) {
   if (reel.rounds.length) ACTIONS[name]();
 }
 
-// Autoplay. On its own it starts once, unless another tab is open, and halts at the first rejection.
+// Start autoplay. Once, the page starts it by itself, unless another tab is open, and it then stops
+// at the first rejection.
 /** @param {boolean} halts */
 export function play(halts) {
   if (halts && !stage.element.offsetParent) return;
@@ -78,7 +79,7 @@ function tick() {
   timer = setTimeout(tick, pace());
 }
 
-/** Whether the page goes on by itself. */
+/** Return whether autoplay is running. */
 export const isPlaying = () => timer !== 0;
 
 export function pause() {

@@ -1,4 +1,4 @@
-// Keys, buttons, and what others may use: `window.specviz.players`.
+// Keys, buttons, and the functions for other sections: `window.specviz.players`.
 
 import { byId } from "../shared/dom.js";
 import { showAllLine } from "../shared/hidden.js";
@@ -53,8 +53,8 @@ function onKey(event) {
   act(name);
 }
 
-// Fills the form in for the live run that a link asks for, while a recorded run is shown. It is the
-// visitor who starts it.
+// Fill in the form for the live run in a link, while a recorded run is shown. The visitor has to
+// start it.
 /** @param {string} text @param {string} name */
 async function offer(text, name) {
   const linked = readLink(text);
@@ -133,7 +133,7 @@ export function start(element, props, _watch, _trigger, config) {
       if (reel.run?.id === run) moveTo({ round, step });
       else await returnTo({ run, round, step: step ?? "", recorded: true });
     },
-    /** The rounds' own numbers. */
+    /** The numbers of the rounds. */
     get numbers() {
       return reel.rounds.map((round) => round.number);
     },
@@ -165,7 +165,7 @@ export function start(element, props, _watch, _trigger, config) {
   else if (name && linked !== null) api.opened = offer(linked, name);
   else if (name) {
     const opened = load(name);
-    if (name === wanted) api.opened = opened; // else the form stays as it is at first
+    if (name === wanted) api.opened = opened; // otherwise the form keeps its initial values
   }
   if (stage.config.served) openLinked();
 }

@@ -1,5 +1,5 @@
-// Predict first: the reader predicts each verdict, or its probability, before it is shown. What
-// scores is the likelier outcome, whatever the coin turns out to be.
+// Predict first: the reader predicts each verdict, or its probability, before it is shown. The more
+// probable outcome scores, even if u gives the other one.
 
 import { there } from "../shared/there.js";
 import { h } from "../shared/view.js";
@@ -16,30 +16,30 @@ import { $ } from "./stage.js";
 const NO_SCORE = { points: 0, predictions: 0, error: 0, estimates: 0 };
 const state = {
   on: false,
-  estimating: false, // the probability itself is asked for
+  estimating: false, // whether the reader is asked for the probability itself
   estimate: { key: "", value: 0 }, // of the verdict with this key
   score: NO_SCORE,
   /** @type {Set<string>} */
-  answered: new Set(), // verdicts that were predicted or seen already
+  answered: new Set(), // verdicts that were already predicted or seen
   /** @type {{ key: string, parts: Part[] } | null} */
-  feedback: null, // on the latest answer, until the reader moves on
+  feedback: null, // feedback on the latest answer, until the reader moves on
 };
 
 /** @param {Place} to */
 const verdictKey = ([round, step]) =>
   there(reel.run).id + "/" + reel.rounds[round].number + "/" + step;
 
-/** The key of the verdict that is asked for. */
+/** Return the key of the verdict that the reader is asked for. */
 const keyAsked = () => verdictKey(there(now.question));
 
-/** What the slider shows. */
+/** Return the value of the slider. */
 const estimateHere = () => (state.estimate.key === keyAsked() ? state.estimate.value : 0.5);
 
-/** Whether the reader should be asked before this step is shown. @param {Place} to */
+/** Return whether the reader should be asked before this step is shown. @param {Place} to */
 export const mustAsk = (to) =>
   state.on && stepName(...to).kind === "judge" && !state.answered.has(verdictKey(to));
 
-/** The switch, and the score. @param {VNode<any> | null} beside A button beside them. */
+/** The switch and the score. @param {VNode<any> | null} beside A button beside them. */
 export function PredictFirst(beside) {
   const { on, score } = state;
   const lines = [
@@ -66,7 +66,7 @@ export function PredictFirst(beside) {
   );
 }
 
-/** Switches it on. */
+/** Switch the mode on. */
 export function predictFirst() {
   state.on = true;
   repaint();
@@ -79,7 +79,7 @@ function onSwitch({ currentTarget }) {
   else repaint();
 }
 
-/** The feedback on the answer to the verdict on screen; null if there is none. */
+/** Return the feedback on the answer about the verdict on screen; null if there is none. */
 export function feedbackHere() {
   const { feedback } = state;
   if (feedback && feedback.key === verdictKey([now.at.round, now.at.step])) return feedback.parts;
@@ -87,11 +87,11 @@ export function feedbackHere() {
   return null;
 }
 
-// The guess being judged at a step.
+// Return the guess that is judged at a step.
 /** @param {Place} to */
 const trialAt = (to) => /** @type {VerdictPanel} */ (frameAt(...to).panel);
 
-/** The ways to answer the question on screen. */
+/** The buttons or the slider to answer the question on screen. */
 export function Answers() {
   const tossed = Boolean(trialAt(there(now.question)).coin);
   const ways = tossed && state.estimating ? Estimate() : Outcomes(tossed);
@@ -121,22 +121,24 @@ function Estimate() {
     },
     onKeyDown(event) {
       if (event.key !== "Enter") return;
-      event.preventDefault(); // or it would press the button that has the focus then
+      event.preventDefault(); // otherwise the key would press the button that then has the focus
       answerEstimate();
     },
   });
   return [
     h("span", { class: "sv-chance-label" }, "Probability:"),
     slider,
-    // The slider says its own value.
+    // Screen readers read the slider's own value.
     h("b", { class: "sv-chance-said", "aria-hidden": "true" }, estimate.toFixed(2)),
     AnswerButton("Answer", answerEstimate),
     AnswerButton("Accepted or rejected?", () => ask(false)),
   ];
 }
 
-/** Asks for the probability, or for the outcome, and leads the keyboard there.
- * @param {boolean} estimating */
+/**
+ * Ask for the probability, or for the outcome, and move the focus there.
+ * @param {boolean} estimating
+ */
 function ask(estimating) {
   state.estimating = estimating;
   repaint();
@@ -157,7 +159,7 @@ function answerEstimate() {
   tell(parts, { error: error + off, estimates: estimates + 1 });
 }
 
-// Shows the verdict with feedback on the answer. The focused button is gone then.
+// Show the verdict with feedback on the answer; the focused button disappears.
 /** @param {Part[]} parts @param {Partial<typeof NO_SCORE>} score */
 function tell(parts, score) {
   const focused = $(".sv-say").contains(document.activeElement);
@@ -167,7 +169,7 @@ function tell(parts, score) {
   if (focused) $("[data-do=next]").focus({ preventScroll: true });
 }
 
-// The verdict itself, after an answer or without one.
+// Show the verdict, after an answer or without one.
 export function reveal() {
   const to = there(now.question);
   state.answered.add(verdictKey(to));
@@ -175,7 +177,8 @@ export function reveal() {
 }
 
 /**
- * Whether a prediction scores, and why. At a probability of exactly one half both do.
+ * Return whether a prediction scores, and why. At a probability of exactly one half, both outcomes
+ * score.
  * @param {VerdictPanel} panel
  * @param {boolean} kept
  * @returns {{ good: boolean, parts: Part[] }}
@@ -206,7 +209,7 @@ export function scorePrediction(panel, kept) {
 }
 
 /**
- * How far off an estimated probability was, in hundredths as both are shown.
+ * Return the error of an estimated probability, in hundredths of the numbers shown.
  * @param {TossedPanel} panel
  * @param {number} estimate
  * @returns {{ off: number, parts: Part[] }}
@@ -227,7 +230,7 @@ export function scoreEstimate(panel, estimate) {
   return { off, parts };
 }
 
-// Why no coin could have changed the verdict; null if one could.
+// Return why no u could have changed the verdict; null if one could.
 /** @param {VerdictPanel} panel @returns {Part[] | null} */
 function certainty(panel) {
   const { coin, accepted, w, q, laws, because } = panel;

@@ -1,5 +1,5 @@
-// Presenter mode: larger text and the run alone, for a projector. Escape leaves it; N opens the
-// speaker notes, which are another window of this page's own.
+// Presenter mode: larger text and only the run, for a projector; Escape ends it. N opens the speaker
+// notes, which are another window of this page.
 
 import { isDark } from "../shared/gradio.js";
 import { Button, h, toElement } from "../shared/view.js";
@@ -43,7 +43,7 @@ const BLOCKED =
   "The browser blocked the window of the speaker notes. Allow pop-ups for this page, then press N.";
 
 const { classList } = document.body;
-let wasLarge = false; // before it began
+let wasLarge = false; // state before presenter mode began
 /** @type {Window | null} */
 let notes = null;
 
@@ -85,7 +85,7 @@ function leave() {
   address("");
 }
 
-// A page that is reloaded, or a link that is copied, presents, too.
+// A reloaded page, or a copied link, also opens in presenter mode.
 /** @param {string} value */
 function address(value) {
   const url = new URL(location.href);

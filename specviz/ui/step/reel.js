@@ -1,4 +1,5 @@
-// The run that is shown: lines in, frames out. A frame is a merge patch on its round's first.
+// The run that is shown: it receives lines and returns frames. A frame is a merge patch of its
+// round's first frame.
 
 /** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
 /** @import { Place } from "./cursor.js" */
@@ -52,7 +53,8 @@ export function frameAt(round, step) {
   return cached.frames[step];
 }
 
-// The frame that asks for a verdict: the frame before it, with the guess in question highlighted.
+// Return the frame that asks for a verdict: the frame before it, with the guess in question
+// highlighted.
 /** @param {number} round @param {number} step */
 export const questionAt = (round, step) =>
   merged(frameAt(round, step - 1), reel.rounds[round].asks[step]);
@@ -60,14 +62,14 @@ export const questionAt = (round, step) =>
 /** @param {number} round */
 export const stepsOf = (round) => reel.rounds[round].then.length + 1;
 
-// What a step is called needs only its own line of the patch.
+// Return the names of a step, for which only its own part of the patch is needed.
 /** @param {number} round @param {number} step */
 export function stepName(round, step) {
   const line = reel.rounds[round];
   return step ? merged(line.first.step, line.then[step - 1].step || {}) : line.first.step;
 }
 
-/** Where the first guess is rejected. @returns {Place | null} */
+/** Return the step at which the first guess is rejected. @returns {Place | null} */
 export function firstRejection() {
   for (let round = 0; round < reel.rounds.length; round += 1) {
     for (let step = 0; step < stepsOf(round); step += 1)
@@ -76,7 +78,7 @@ export function firstRejection() {
   return null;
 }
 
-// Who shows what came: `line` hears each line once it is taken in, `lines` the kinds of all.
+// Callbacks: `line` for each line after it was processed, `lines` with the kinds of all.
 /** @type {{ line: (line: Line) => void, lines: (kinds: Line["kind"][]) => void }} */
 let views = { line() {}, lines() {} };
 
@@ -85,7 +87,7 @@ export function onLines(shows) {
   views = shows;
 }
 
-/** Takes new lines in; a run's own first line begins another run. @param {Line[]} lines */
+/** Process new lines; a run's own first line begins another run. @param {Line[]} lines */
 export function feed(lines) {
   for (const line of lines) {
     take(line);
@@ -94,7 +96,8 @@ export function feed(lines) {
   views.lines(lines.map((line) => line.kind));
 }
 
-// The step after the last round's own: with the baseline it says more than before.
+// Add the step after the last round's own steps; when the baseline has arrived, it has more
+// content.
 /** @param {Patch | undefined} patch */
 function end(patch) {
   const last = reel.rounds.at(-1);

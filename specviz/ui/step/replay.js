@@ -1,4 +1,4 @@
-// A run in a file of its own (see replay.py): the same player, from data that the file contains.
+// A run in a separate file (see replay.py): the same player, with data from the file.
 
 import { react } from "../shared/chart.js";
 import { byId } from "../shared/dom.js";
@@ -35,13 +35,13 @@ unpack(lines).then(
   () => notice("This run could not be read: the file is damaged, or this browser is too old."),
 );
 
-// JupyterLab, too, says whether it is dark.
+// JupyterLab also reports whether it is dark.
 function prefersDark() {
   try {
     const light = window.parent.document.body.dataset.jpThemeLight;
     if (light) return light === "false";
   } catch {
-    // The page around the frame may not be read.
+    // The page around the frame may not be accessible.
   }
   return matchMedia("(prefers-color-scheme: dark)").matches;
 }

@@ -1,5 +1,5 @@
-// A run as data of a file that replays it, and the button that saves such a file. Lines of JSON are
-// compressed, and written with letters that mean nothing in markup.
+// A run as the data of a file that replays it, and the button that saves such a file. Lines of JSON
+// are compressed and encoded with characters that have no meaning in HTML.
 
 import { save } from "../shared/picture.js";
 import { there } from "../shared/there.js";
@@ -12,8 +12,8 @@ import { stage } from "./stage.js";
 /** @import { Link } from "./cursor.js" */
 /** @import { Line, RunLine } from "./lines.py" */
 /**
- * at: Where it opens; null for its start. show: The only parts that are shown; all if empty.
- * version: Of a run's file; see run_file.py.
+ * at: Where the replay starts; null for the beginning. show: The only parts that are shown; all if
+ * empty. version: Of a run's file; see run_file.py.
  * @typedef {{ version: number, lines: string, at: Link | null, show: string[] }} ReplayData
  */
 
@@ -35,7 +35,10 @@ export async function unpack(packed) {
   return parseLines(await new Response(text).text());
 }
 
-/** A run as one that was recorded: without what was of its moment. @param {Line[]} lines @returns {Line[]} */
+/**
+ * Return a live run as a recorded one, without entries that were only valid at its time.
+ * @param {Line[]} lines @returns {Line[]}
+ */
 export const recorded = (lines) =>
   lines
     .filter(({ kind }) => kind !== "error" && kind !== "state")
@@ -46,7 +49,7 @@ const asRecorded = (run) => ({ ...run, source: "recorded", again: "", file: unde
 
 export const PLACE = 'id="sv-run">'; // in the file without its run, where the run's data go
 
-// The run on screen, as far as it has come.
+// Save the run on screen, up to its last received line.
 async function saveRun() {
   const answer = await fetch(stage.config.replay);
   if (!answer.ok) return notice("The server did not send the file. Try again.");
@@ -65,7 +68,7 @@ export function nameOfRun() {
   return source === "recorded" ? id : "live-run";
 }
 
-/** Saves the run on screen as a file that plays without a server. */
+/** The button that saves the run on screen as a page, which needs no server. */
 export const SaveRun = () =>
   SaveButton(
     "Save the run as a page",

@@ -1,4 +1,4 @@
-// p, q and residual side by side, one row per token.
+// p, q and the residual side by side, one row per token.
 
 import { flat } from "../shared/dom.js";
 import { classes, h, Mark, termAttributes, Token } from "../shared/view.js";
@@ -12,15 +12,17 @@ import { TryRules } from "./try_rules.js";
 /** @import { Head, Table, TableRow } from "../../frames/table.py" */
 /** @typedef {{ view: Table, unit: number, last: number }} Scale How long masses are drawn. */
 
-// Without q there is no column of it, nor of what p has above it.
+// Without q, there are no columns for q and for the part of p above q.
 /** @param {Table} view */
 const hasQ = (view) => view.heads.some((head) => head.of === "q");
 
-// p and q (or p's bars alone) are given; the columns after them are steps of one calculation.
+// p and q (or only p's bars) are given; the columns after them are steps of one calculation.
 const GIVEN = 2;
 
-/** The highest number of decimals of any table in this round, so that columns keep their places.
- * @param {Table} view */
+/**
+ * Return the highest number of decimals of any table in this round, so that columns do not move.
+ * @param {Table} view
+ */
 function digitsOf(view) {
   if (!view.full) return view.digits;
   const { round } = now.at;
@@ -59,8 +61,8 @@ export function ResidualTable(view) {
   );
 }
 
-// Long numbers leave no room for the bars of p and q on a narrow page (40-narrow.css); the columns
-// that are shown are numbered from 1.
+// If numbers are long, a narrow page has no space for the bars of p and q (40-narrow.css); columns
+// are numbered from 1 as shown.
 /** @param {number} index @param {Table} view */
 function numberOf(index, view) {
   const narrow = $(".sv").matches(".sv-slim, .sv-tight");
@@ -68,8 +70,10 @@ function numberOf(index, view) {
   return index - GIVEN + (dropped ? 0 : 1);
 }
 
-/** The number of the step after a table's last column; 0 if its columns are no calculation.
- * @param {Table | undefined} view */
+/**
+ * Return the number for the next step of the calculation; 0 if the columns are not a calculation.
+ * @param {Table | undefined} view
+ */
 export const nextNumber = (view) => (view?.full ? numberOf(view.heads.length, view) : 0);
 
 /** @param {Table} view */
@@ -99,8 +103,11 @@ function ColumnHead(head, index, view) {
 /** @param {string} name @param {...ComponentChild} content */
 const Cell = (name, ...content) => h("div", { class: name || null, role: "cell" }, ...content);
 
-/** How many tokens have no row; a large vocabulary's in thousands, since the column is narrow.
- * @param {number} many */
+/**
+ * Return how many tokens have no row, in thousands for a large vocabulary, since the column is
+ * narrow.
+ * @param {number} many
+ */
 export const others = (many) =>
   (many < 10000 ? many.toLocaleString("en") : Math.round(many / 1000) + " k") + " others";
 
@@ -130,7 +137,10 @@ function Row(row, scale) {
   );
 }
 
-/** p over q; p alone where there is no q. @param {TableRow} row @param {Scale} scale */
+/**
+ * The bar of p above that of q; only p if there is no q.
+ * @param {TableRow} row @param {Scale} scale
+ */
 function TwoBars(row, { view, unit }) {
   const [p, q, above] = row.m;
   const both = row.rest || !hasQ(view) ? Math.max(p - above, 0) : Math.min(p, q);
@@ -149,7 +159,7 @@ const Bar = (name, mass, unit) =>
     style: { width: "calc(var(--u) * " + (mass * unit).toFixed(4) + ")" },
   });
 
-/** p − q, to either side of a line. @param {TableRow} row @param {number} unit */
+/** A bar of p − q, to the left or right of a line. @param {TableRow} row @param {number} unit */
 function Difference(row, unit) {
   const [p, q, above] = row.m;
   const under = row.rest ? Math.max(q - (p - above), 0) : Math.max(q - p, 0);

@@ -1,5 +1,5 @@
-// The room that parts of the player have, read once before a paint writes anything: each reading in
-// its midst would have the browser lay the whole page out once more.
+// The widths that parts of the player have, read once before anything is written: a reading between
+// two writes would make the browser compute the whole layout again.
 
 import { $ } from "./stage.js";
 
@@ -20,6 +20,8 @@ export function measure() {
   found = Object.fromEntries(read);
 }
 
-/** How wide a part was when the page was last painted, in pixels; 0 where it is not shown.
- * @param {keyof typeof PLACES} name */
+/**
+ * Return how wide a part was when the page was last drawn, in pixels; 0 if it is not shown.
+ * @param {keyof typeof PLACES} name
+ */
 export const widthOf = (name) => found[name] ?? 0;

@@ -1,4 +1,4 @@
-// What arrives: recorded runs that are fetched, live runs that are streamed.
+// Receive runs: recorded runs are fetched, live runs are streamed.
 
 import { hidingProblem } from "../shared/hidden.js";
 import { parseLines } from "../shared/job.js";
@@ -19,9 +19,9 @@ import { clearTokenStrip } from "./token_strip.js";
 
 /** @import { Line, RunLine } from "./lines.py" */
 
-let fresh = false; // a run has begun and no round of it is on screen yet
+let fresh = false; // whether a run has begun of which no round is on screen yet
 
-// What a line of a run changes at once; what follows on screen waits until all lines are in.
+// Apply what a line changes immediately; the rest is drawn when all lines have been processed.
 /** @param {Line} line */
 function onLine(line) {
   if (line.kind === "run") onRun(line);
@@ -71,7 +71,7 @@ function onRounds() {
   if (fresh) {
     came();
     const led = follow();
-    if (!led && now.link && waiting()) return; // the linked round is still to come
+    if (!led && now.link && waiting()) return; // the round of the link has not arrived yet
     fresh = false;
     now.link = null;
     reserveText();
@@ -90,8 +90,8 @@ function onRounds() {
 
 let opening = !query.has("trace"); // the page opens with the first run
 
-// Where a run is opened: at the first guesses, not at the prefill before them. Where nothing may move
-// by itself, the page opens at the rejection at which it would have halted.
+// Return the first step to show: the first guesses, not the prefill before them. If nothing may
+// move by itself, this is the rejection at which autoplay would have stopped.
 /** @param {boolean} calm */
 function startOf(calm) {
   const rejected = opening && calm ? firstRejection() : null;
@@ -101,7 +101,7 @@ function startOf(calm) {
   return { round: Math.max(0, drafted), step: 0 };
 }
 
-// The run's measured point for the Cost tab; null if it has none.
+// Publish the run's measured point for the Cost tab; null if it has none.
 function publishMeasured() {
   const { point } = there(reel.baseline);
   const { drafter: name, source, on, where: machine, id, file } = there(reel.run);
@@ -112,17 +112,17 @@ function publishMeasured() {
 }
 
 function onEnd() {
-  if (fresh && reel.rounds.length) onRounds(); // it ended before the linked round
+  if (fresh && reel.rounds.length) onRounds(); // the run ended before the round of the link
   const { finished } = reel;
   if (finished && finished.reason === "stopped" && $(".sv-notice").hidden) notice(STOPPED);
   if (reel.rounds.length) showTimeline(frameAt(now.at.round, now.at.step), now.at.round);
 }
 
-// Shows a recorded run; what the form would say to make it again, or nothing where it cannot be read.
+// Show a recorded run; return the form's values for the same run, or nothing if it cannot be read.
 /** @param {string} name */
 export async function load(name) {
   pause();
-  if (reel.run) now.link = null; // a link in the page's address is for its first run
+  if (reel.run) now.link = null; // a link in the page's address is for the first run only
   const missing = reel.run ? "" : missingRunNotice() || hidingProblem();
   const answer = await fetch(stage.config.traces + encodeURIComponent(name));
   if (!answer.ok)
@@ -163,7 +163,7 @@ export function showFile(file, lines) {
   }
 }
 
-// The form's values that ask for this run, in the order of its inputs; lists as they are typed.
+// Return the form's values for this run, in the order of its inputs; lists are returned as text.
 /** @param {Pick<RunLine, "prompt" | "names" | "settings">} run */
 export function formOf(run) {
   const { sampling, ...chosen } = { ...stage.config.defaults, ...run.settings };

@@ -1,4 +1,4 @@
-// The settings in one sentence, on the button that opens the rest of them.
+// The settings in one sentence, on the button that opens the settings.
 
 import { fieldOf, onEscape } from "../shared/gradio.js";
 import { there } from "../shared/there.js";
@@ -9,7 +9,7 @@ import { reel } from "./reel.js";
 
 /** @param {HTMLElement} element */
 export function start(element) {
-  // Python wrote the first sentence, which stays until the form changes.
+  // Python wrote the first sentence, which remains until the form changes.
   const words = [...element.querySelectorAll(".sv-said > *")].map((each) => each.textContent);
   const state = { drafter: words[0], target: words[2], rest: words[3], open: false };
   const show = () => {
@@ -33,11 +33,11 @@ export function start(element) {
     show();
   });
   window.addEventListener("sv-run", show);
-  // The form follows a recorded run a moment later than the run is shown.
+  // The form is updated for a recorded run shortly after the run is shown.
   document.addEventListener("input", () => setTimeout(show));
 }
 
-// Whether the form asks for the run on screen.
+// Return whether the form's values are those of the run on screen.
 /** @param {Sentence} sentence */
 function isShown({ drafter, target, rest }) {
   const { run } = reel;

@@ -1,5 +1,6 @@
-// The player's own width decides its layout (a page may be zoomed, so the window's does not), and
-// what a round will need is reserved from its first step on, so that nothing moves while stepping.
+// The layout of the player depends on its own width (not on the window's, since the page may be
+// zoomed). What a round will need is reserved from its first step on, so that nothing moves while
+// stepping.
 
 import { byId, flat } from "../shared/dom.js";
 import { there } from "../shared/there.js";
@@ -10,7 +11,7 @@ import { $, stage } from "./stage.js";
 /** @import { Part } from "../../texts/__init__.py" */
 
 let fitted = ""; // the size that is laid out
-let ease = 1; // below 0 in a window so low that nothing may be spared, 1 where there is room for air
+let ease = 1; // below 0 if the window is very low, 1 if there is space for wide margins
 
 /** @param {() => void} paint */
 function fit(paint) {
@@ -18,7 +19,7 @@ function fit(paint) {
   const width = root.clientWidth;
   if (!width) return; // another tab is open
   const zoom = root.getBoundingClientRect().width / width;
-  // Notices above the run take their height from the run's own air.
+  // Notices above the run reduce the run's own margins.
   const height = Math.round((innerHeight - heightAbove()) / zoom);
   const size = [width, height].join();
   if (size === fitted) return;
@@ -41,7 +42,7 @@ function fit(paint) {
   paint();
 }
 
-// A low window has no line to spare; then the air grows.
+// In a low window there is no extra line; in a higher one margins grow.
 const EASE = [
   [560, -0.3],
   [600, -0.26],
@@ -52,7 +53,8 @@ const EASE = [
 const ABOVE = [".sv-notice", ".sv-again", ".sv-strange", ".sv-fork"];
 const FORM = 48; // px of the row on top, which most steps of a lesson hide
 
-// The height of the line above the row on top, of a lesson's panel, and of the notices above the text.
+// Return the height of the line above the top row, of a lesson's panel, and of the notices above the
+// text.
 function heightAbove() {
   const all = [byId("sv-intro"), byId("sv-lesson"), ...ABOVE.map((name) => $(name))];
   const { classList } = document.body;
@@ -71,10 +73,11 @@ function easeAt(height) {
   return less + ((height - from) / (to - from)) * (more - less);
 }
 
-// How much less high figures are drawn than they were laid out, by the height of the window.
+// Return by how much figures are drawn lower than their layout, which depends on the height of the
+// window.
 export const squash = () => 0.73 + 0.27 * ease;
 
-// Lays the player out for its size, now and whenever that changes; then `paint` is called.
+// Lay out the player for its size, now and after every change; then call `paint`.
 /** @param {() => void} paint */
 export function showSize(paint) {
   fit(paint);
@@ -85,9 +88,10 @@ export function showSize(paint) {
   window.addEventListener("resize", () => fit(paint));
 }
 
-// Without coins there is no table of a rejection. The narrow tree has a row for every position, and
-// one for the token that ends the round; the narrow sentence has lines for the round's longest.
-const LINE = 46; // letters of a sentence on a narrow line, at the least
+// Without sampling there is no table of a rejection. The narrow tree has a row for every position,
+// and one for the round's last token; the narrow sentence has as many lines as the round's longest
+// one.
+const LINE = 46; // minimum characters of a sentence on a narrow line
 
 /** @param {number} round */
 export function reserve(round) {
@@ -100,8 +104,8 @@ export function reserve(round) {
   $(".sv-list").style.setProperty("--rows", String(deepest + 1));
 }
 
-// The strip is as tall as the run's text will be, up to three lines (two in a low window), from the
-// first step on.
+// From the first step on, the strip is as high as the text of the run will be, up to three lines
+// (two in a low window).
 const mostLines = () => (ease < 0.2 || $(".sv").matches(".sv-slim") ? 2 : 3);
 
 export function reserveText() {
@@ -109,7 +113,7 @@ export function reserveText() {
   const brought = reel.rounds.flatMap((each) => each.brings.map(([pieces]) => flat(pieces)));
   const limit = Math.min(Number(settings.max_new_tokens), 1000); // as many fill the strip
   const ahead = reel.finished ? 0 : Math.max(0, limit - brought.length);
-  // What is still to come, and the edges and marks of a round's guesses.
+  // Text still to come, and the space of edges and marks of a round's guesses.
   const given = turns.length ? turns.map(turnText).join("\n") : prompt;
   const text = given + brought.join("") + " word".repeat(ahead + 5);
   const wide = ($(".sv-text").clientWidth || 1184) / 8.4;
@@ -119,8 +123,8 @@ export function reserveText() {
   $(".sv-strip").style.setProperty("--text", String(Math.min(needed, most)));
 }
 
-// A turn as it fills lines: its speaker, and signs with an edge around them; the template's own line
-// ends break none.
+// Return a turn as text for counting lines: its speaker, and characters for its frame; the
+// template's own line breaks are ignored.
 /** @param {TurnBlock} turn */
 const turnText = ({ role, parts }) =>
   role +
@@ -135,9 +139,11 @@ const letters = (parts) =>
     )
     .join("");
 
-/** How many lines a text fills where so many letters fit on one; a longer word is broken.
+/**
+ * Return how many lines a text fills with this many characters per line; longer words are broken.
  * @param {string} text
- * @param {number} wide */
+ * @param {number} wide
+ */
 export function linesOf(text, wide) {
   let lines = 1;
   let used = 0;

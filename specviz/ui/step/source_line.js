@@ -1,4 +1,5 @@
-// Whose run is on screen, on what, and with which settings; and how its drafter drafts.
+// The line that says which run is on screen, on which machine and with which settings; and how its
+// drafter drafts.
 
 import { h, render, termAttributes } from "../shared/view.js";
 import { $ } from "./stage.js";
@@ -15,7 +16,7 @@ export function showSource(run) {
   document.body.classList.toggle("sv-shows-live", run.source === "live");
 }
 
-// What has a meaning of its own is a term.
+// Settings that have a glossary entry are shown as terms.
 /** @param {RunLine} run */
 function SourceLine({ source, lossless, drafter, on, names, where, summary: settings }) {
   const words = [drafter + " drafts for " + on, where, ...settings.map(([, each]) => each)];

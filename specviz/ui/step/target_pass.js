@@ -1,6 +1,6 @@
-// One target pass: a column per position with the target's likeliest tokens. All of them arrive
-// together when the guesses are scored, and each is lit once it has decided something. The style
-// sheet shows it where there is room under the tree.
+// One target pass: a column per position with the target's most probable tokens. All arrive
+// together when the guesses are scored, and each is highlighted when it has decided something. The
+// style sheet shows this if there is space under the tree.
 
 import { flat, percent } from "../shared/dom.js";
 import { classes, h, Mark, render, Token } from "../shared/view.js";
@@ -19,7 +19,7 @@ export function showTargetPass(pass) {
   render(TargetPass(pass.say, pass.columns ?? []), place);
 }
 
-// The position that decides is in sight where the columns are wider than the window.
+// If the columns are wider than the window, scroll to the position that decides.
 export function scrollTargetPass() {
   const box = stage.find(":is(.sv-slim, .sv-tight) .sv-pass-columns");
   if (!box) return;
@@ -31,7 +31,7 @@ export function scrollTargetPass() {
 
 /** @param {Pass["say"]} say @param {PassColumn[]} columns */
 function TargetPass(say, columns) {
-  // On a narrow page they scroll, by keys too.
+  // On a narrow page the columns can be scrolled, also by keys.
   const tabIndex = $(".sv").matches(".sv-slim, .sv-tight") ? 0 : undefined;
   return [
     h(

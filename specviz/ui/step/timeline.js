@@ -1,4 +1,5 @@
-// The timeline: drafting and target time of each round above plain decoding, on one measured scale.
+// The timeline: drafting and target time of each round above plain decoding, on the same measured
+// scale.
 
 import { percent } from "../shared/dom.js";
 import { h, render } from "../shared/view.js";
@@ -12,8 +13,8 @@ import { $ } from "./stage.js";
 /** @import { RoundLine } from "./lines.py" */
 /** @typedef {[at: number, long: number]} Span A stretch of time, in seconds. */
 /**
- * What the lanes have in common. scale: of the width, per second. until: the end of this round, in
- * seconds. ours: all rounds.
+ * Data for both lanes. scale: share of the width per second. until: the end of this round, in
+ * seconds. ours: the duration of all rounds.
  * @typedef {{ round: number, scale: number, until: number, ours: number, tokens: number }} View
  */
 
@@ -73,7 +74,7 @@ const Lane = (name, lane, track, bars) =>
     h("div", { class: "sv-track " + track }, bars),
   );
 
-// Room for the end's words beside the bars; on a narrow player they are below.
+// Return the space for the final words beside the bars; in a narrow player these are below.
 /** @param {number} ours */
 function scaleOf(ours) {
   const theirs = reel.baseline ? sum(reel.baseline.seconds) : 0;
@@ -95,7 +96,7 @@ function measurement({ round, until }) {
   return `${both} The line marks the end of round ${number}, ${after} after the start.`;
 }
 
-// Tokens at this step: those of earlier rounds, and those of this round so far.
+// Return the number of tokens at this step: those of earlier rounds, and of this round so far.
 /** @param {Frame} frame @param {number} round */
 function tokensAt(frame, round) {
   const before = sum(reel.rounds.slice(0, round).map((line) => line.brings.length));
@@ -116,7 +117,7 @@ function FastLane({ round, scale, until, ours, tokens }) {
   });
   const long = total(reel.rounds[round]);
   const ended = Boolean(reel.baseline || reel.finished);
-  // Near the end the summary is where the flag would be, and at the end it says the same.
+  // Near the end, the summary takes the place of the flag; at the end it says the same.
   const left = ours - until;
   const flagged = left > 0 || !ended;
   return [
@@ -145,8 +146,10 @@ function FastLane({ round, scale, until, ours, tokens }) {
   ];
 }
 
-/** The end in words; its speed-up, where one was measured, is what it comes to.
- * @param {string} words @returns {ComponentChild} */
+/**
+ * The final words; the speed-up, if it was measured, is emphasized.
+ * @param {string} words @returns {ComponentChild}
+ */
 function lastWords(words) {
   const cut = words.endsWith("plain") ? words.lastIndexOf(", ") + 2 : words.length;
   return [words.slice(0, cut), h("b", null, words.slice(cut))];

@@ -1,5 +1,5 @@
-// The text strip: the prompt, the tokens of earlier rounds, each of which leads back to where it was
-// decided, and the chips of this round.
+// The text strip: the prompt, the tokens of earlier rounds (each leads back to the step that
+// decided it), and the chips of this round.
 
 import { flat, startsSpaced } from "../shared/dom.js";
 import { moveAmong, oneStop } from "../shared/stops.js";
@@ -28,7 +28,7 @@ import { pickNode } from "./what_if.js";
 /** @import { RoundLine, RunLine } from "./lines.py" */
 /** @typedef {NonNullable<Marks["prompt"]>} Spans By letters of the prompt. */
 
-const RECENT = 120; // rounds; a longer text is cut at its start, so that a step stays quick
+const RECENT = 120; // maximum rounds; a longer text is cut at its start, to keep steps fast
 /** @type {Spans} */
 const NO_SPANS = [];
 
@@ -47,7 +47,7 @@ export function showTokenStrip(frame, round) {
 
 export const clearTokenStrip = () => render(null, $(".sv-text"));
 
-// The newest line is in sight, and where a guess came from, if the text is longer than the strip.
+// Scroll to the newest line, and to the source of a guess, if the text is longer than the strip.
 export function scrollTokenStrip() {
   const box = $(".sv-text");
   box.scrollTop = box.scrollHeight;
@@ -60,7 +60,8 @@ export function scrollTokenStrip() {
 }
 
 /**
- * A token of this round. A guess leads to its verdict, or asks what it would take to come to it.
+ * A token of this round. A click on a guess leads to its verdict, or shows which verdicts would be
+ * needed to reach it.
  * @param {Chip} chip
  * @param {number} [node]
  */
@@ -77,7 +78,7 @@ export function TokenChip(chip, node = chip.node) {
 }
 
 /** @type {WeakMap<RoundLine, VNode>} */
-const unmarked = new WeakMap(); // the same node again is not compared, so that a step stays quick
+const unmarked = new WeakMap(); // identical nodes are not compared again, to keep steps fast
 
 /** @param {number} from @param {number} round @param {Map<number, string>} marks By token. */
 function pastRounds(from, round, marks) {
@@ -117,12 +118,12 @@ function PastRound(line, index, marks) {
 /** @param {RoundLine["brings"][number]} token @param {number} index @param {string} [mark] */
 function PastToken([pieces, kind, step], index, mark) {
   const blank = pieces.every((piece) => typeof piece === "object" && piece.g === "newline");
-  const spaced = startsSpaced(pieces); // the underline is the word's
+  const spaced = startsSpaced(pieces); // only the word is underlined
   const attributes = {
     class: classes("sv-h sv-" + kind, blank && "sv-only", mark && "sv-src sv-src-" + mark),
     onClick(/** @type {MouseEvent} */ event) {
       event.stopPropagation();
-      go(index, step); // to where this very token was decided
+      go(index, step); // to the step where this token was decided
     },
   };
   const shown = h(
@@ -136,7 +137,7 @@ function PastToken([pieces, kind, step], index, mark) {
 }
 
 /**
- * The prompt: raw text, or turn by turn what was typed and what the template wrote around it.
+ * The prompt: raw text, or for each turn the typed text and the template's text around it.
  * @param {RunLine} run
  * @param {Spans} spans
  * @returns {ComponentChild}
@@ -150,7 +151,7 @@ function Prompt({ prompt, turns }, spans) {
       at += part.t.length;
       return WRITTEN[part.is](part.t, begin, spans);
     });
-    // The answer follows the last turn in its line.
+    // The answer begins on the line of the last turn.
     const name = classes("sv-turn", index === turns.length - 1 && "sv-turn-last");
     return h("span", { class: name, "data-role": turn.role || undefined }, ...parts);
   });
@@ -168,7 +169,7 @@ const WRITTEN = {
     ),
 };
 
-// Text as it is, but blank lines take no room: they are there, and not shown.
+// The text without blank lines, which take no space; they are still in the page, but not shown.
 /** @param {string} text @param {number} begin @param {Spans} spans */
 function Prose(text, begin, spans) {
   let at = begin;
@@ -180,7 +181,7 @@ function Prose(text, begin, spans) {
 }
 
 /**
- * A piece of the prompt that begins at a letter, with the marks on it.
+ * A piece of the prompt that begins at this character, with its marks.
  * @param {string} text
  * @param {number} begin
  * @param {Spans} spans

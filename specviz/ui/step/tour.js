@@ -1,5 +1,5 @@
-// The tour: a few stops. Each moves the player to a matching step and highlights what it is about.
-// Nothing is blocked; the reader may step elsewhere at any time.
+// The tour: a few stops, each of which moves the player to a suitable step and highlights an
+// element. Nothing is blocked; the reader can step elsewhere at any time.
 
 import { catalogue, LanguageSwitch, language, phrase } from "../shared/language.js";
 import { ring } from "../shared/ring.js";
@@ -87,7 +87,7 @@ function TourCard({ place }, number) {
   ];
 }
 
-// Where in the run that is open a stop is true; null where it is about none of its steps.
+// Return a step of the open run for a stop; null if none is suitable.
 /** @param {string} place @returns {Place | null} */
 export function placeOf(place) {
   if (place === "plain") return [0, stepsOf(0) - 1];

@@ -1,4 +1,4 @@
-// Step's draft tree, and on narrow screens a list by position instead.
+// Step's draft tree, which on narrow screens is a list by position.
 
 import { flat, percent } from "../shared/dom.js";
 import { DraftTree, Facts } from "../shared/draft_tree.js";
@@ -16,9 +16,9 @@ import { pickNode } from "./what_if.js";
 /** @typedef {[node: string, guess: Guess]} Entry A guess with its node, as text. */
 
 const COLUMN = 92; // pixels from one position to the next
-const ROW = 26; // of the list
+const ROW = 26; // the same in the list
 const HEAD = 12; // pixels of the letters above the columns
-const LEAST = 11; // that they have on the screen
+const LEAST = 11; // pixels that they have on the screen
 
 /** @param {Tree} tree */
 export function showTree(tree) {
@@ -70,19 +70,19 @@ function namesOf(id, { w, depth, is, facts = [] }) {
   };
 }
 
-/** The right end of the last column. @param {Tree} tree */
+/** Return the right end of the last column. @param {Tree} tree */
 const extent = ({ layout: { places } }) =>
   Math.max(0, ...Object.entries(places).map(([id, [x]]) => (id === "0" ? 0 : x + COLUMN - 4)));
 
-// A tree that is a little too wide is drawn smaller, so that its root stays in sight; if its letters
-// would be too small, it scrolls instead.
+// A tree that is slightly too wide is drawn smaller, so that its root remains visible; if letters
+// would become too small, it scrolls instead.
 /** @param {Tree} tree */
 function zoomOf(tree) {
   const fit = widthOf("columns") / extent(tree);
   return fit * HEAD * $(".sv").currentCSSZoom >= LEAST ? Math.min(1, fit) : 1;
 }
 
-// The facts of a guess are written below the tree, where they cover no word of it.
+// The facts of a guess are written below the tree, where they do not cover words.
 /** @param {Tree} tree @param {number | null} node */
 function showFacts({ nodes, slot }, node) {
   const lines = node === -1 ? [flat(slot?.w ?? [])] : (nodes[node ?? 0]?.facts ?? []);
@@ -90,7 +90,7 @@ function showFacts({ nodes, slot }, node) {
   render(Facts(lines), $(".sv-felt"));
 }
 
-// Where there is no room for all columns, the one that is spoken of is in sight.
+// If there is not enough space for all columns, scroll to the column that the sentence is about.
 /** @param {Tree} tree */
 export function follow(tree) {
   const { places } = tree.layout;
@@ -108,7 +108,8 @@ export function follow(tree) {
   box.classList.toggle("sv-more-right", farthest * zoomOf(tree) - 30 > box.scrollLeft + width);
 }
 
-// One row a position: the guess that is followed, its p and q, and its siblings folded.
+// The list has one row per position: the guess on the branch, its p and q, and its siblings,
+// collapsed.
 /** @param {Tree} tree */
 function positions({ nodes, slot }) {
   const rows = [];

@@ -1,4 +1,4 @@
-// From a rejection on Step to the sandbox on Lossless?, with that very position.
+// The button that opens a rejected position of Step in the sandbox of the tab Lossless?.
 
 import { visit } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
@@ -9,14 +9,15 @@ import { stage } from "./stage.js";
 
 /** @import { Table, TableRow } from "../../frames/table.py" */
 
-const MOST = 5; // words that fit in the sandbox
+const MOST = 5; // number of words that fit into the sandbox
 
 /** @param {TableRow} row */
 const weight = ({ is, m }) => (is === "trial" ? 2 : 0) + m[0] + m[1];
 
 /**
- * p and q of a table's likeliest words and of the guess, each scaled to 1; null if there are too few.
- * The rest is cut: one bucket of all others would have another overlap than they have.
+ * Return p and q of a table's most probable words and of the guess, each scaled to sum to 1; null
+ * if there are too few. All other tokens are left out, since merging them into one would increase
+ * the overlap.
  * @param {Table} view
  */
 export function distributionsOf(view) {

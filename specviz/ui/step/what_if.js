@@ -1,5 +1,5 @@
-// "What if": another coin, or another guess. What follows at once is known; the rest is a new run
-// with these coins set by hand: see branch.js.
+// "What if": another u (coin), or another guess. The immediate effect is known; everything after it
+// needs a new run with this u, see branch.js.
 
 import { branch } from "./branch.js";
 import { AnswerButton, SentencePart } from "./caption.js";
@@ -19,7 +19,7 @@ import { h } from "../shared/view.js";
 /** @typedef {Record<string, number>} Coins By name: "3 judge 2" is that of node 2 in round 3. */
 /** @typedef {NonNullable<Tree["chances"]>} Chances */
 /**
- * What is shown in place of what happened: another coin, or another guess.
+ * What is shown instead of what happened: another u, or another guess.
  * @typedef {object} Supposition
  * @property {Part[]} parts
  * @property {Coins | null} coins Those that "Run it from here" sets; null if none can do it.
@@ -28,8 +28,8 @@ import { h } from "../shared/view.js";
  * @property {"accepted" | "rejected"} [is] What the guess would be, if that is not what it was.
  */
 
-// A judged guess leads to its verdict; any other asks which coins would lead to it. The root, which
-// is in the text already, does neither.
+// A click on a judged guess leads to its verdict; on any other, it asks which u would lead to it.
+// The root, which is already in the text, does neither.
 /** @param {number} node */
 export function pickNode(node) {
   if (node === 0) return undefined;
@@ -44,7 +44,8 @@ export function pickNode(node) {
   return suppose(supposeGuess(node, frameAt(now.at.round, now.at.step).tree));
 }
 
-// The step whose verdict kept a guess along with a later one; null for any other guess.
+// Return the step whose verdict accepted a guess together with a later one; null for any other
+// guess.
 /** @param {number} node */
 function keptWith(node) {
   if (frameAt(now.at.round, now.at.step).tree.nodes[node]?.is !== "accepted") return null;
@@ -54,8 +55,10 @@ function keptWith(node) {
   return null;
 }
 
-/** What would follow, the button that runs it if coins can do it, and the way back.
- * @param {Supposition} whatIf */
+/**
+ * The sentence on the effect, the button that runs it if possible, and the way back.
+ * @param {Supposition} whatIf
+ */
 export function WhatIfSentence({ parts, coins, run }) {
   return [
     ...parts.map(SentencePart),
@@ -69,13 +72,16 @@ export function WhatIfSentence({ parts, coins, run }) {
   ];
 }
 
-/** Moves the coin of the verdict on screen. @param {number} to @param {TossedPanel} panel @param {WhatIf} whatif */
+/**
+ * Move u of the verdict on screen.
+ * @param {number} to @param {TossedPanel} panel @param {WhatIf} whatif
+ */
 export function moveCoin(to, panel, whatif) {
   suppose(supposeCoin(snapped(to, panel.coin.threshold), panel, whatif));
 }
 
 /**
- * Another coin at a verdict: on which side of the threshold it falls is certain.
+ * Return the supposition of another u at a verdict: only the side of the threshold is certain.
  * @param {number} u
  * @param {TossedPanel} panel
  * @param {WhatIf} whatif
@@ -101,8 +107,8 @@ function supposeCoin(u, { accepted, coin: { threshold }, w }, whatif) {
 }
 
 /**
- * A verdict's frame with the other verdict: the guess has it in the tree, the text and the pass, and
- * nothing is shown of what followed the real one.
+ * Return a verdict's frame with the other verdict: in the tree, the text and the pass, the guess has
+ * that verdict, and nothing is shown of what followed the real one.
  * @param {Frame} real
  * @param {Frame} before The question that hides the verdict.
  * @param {"accepted" | "rejected"} is
@@ -125,7 +131,7 @@ export function supposedFrame(real, before, is) {
   };
 }
 
-/** The states of the guesses if one of them had this verdict.
+/** Return the states of the guesses if one of them had this verdict.
  * @param {Tree} tree @param {number} here @param {"accepted" | "rejected"} is */
 function supposedStates({ nodes }, here, is) {
   /** @type {Record<string, TokenState>} */
@@ -150,7 +156,7 @@ const supposedColumns = (before, here, is) =>
       : column,
   );
 
-// As many decimals as show on which side of the threshold a coin is.
+// Return as many decimals as needed to show on which side of the threshold u is.
 /** @param {number} u @param {number} threshold */
 export function digitsApart(u, threshold) {
   for (let digits = 2; digits < 6; digits += 1) {
@@ -160,7 +166,7 @@ export function digitsApart(u, threshold) {
   return 6;
 }
 
-// Hundredths read best; nearer to the threshold than that, what was pointed at.
+// Round u to hundredths; if it is closer to the threshold, keep the exact position of the pointer.
 /** @param {number} u @param {number} threshold */
 export function snapped(u, threshold) {
   const inside = Math.min(Math.max(u, 0), 0.999);
@@ -172,7 +178,8 @@ export function snapped(u, threshold) {
 }
 
 /**
- * A guess that was not judged: the verdicts that would put it into the text.
+ * Return the supposition about a guess that was not judged: the verdicts that would put it into the
+ * text.
  * @param {number} node
  * @param {Tree} tree
  * @returns {Supposition}
@@ -212,7 +219,10 @@ function supposeGuess(node, { nodes, ways, chances }) {
   return { parts: [...parts, "."], coins, run: "Try it from here" };
 }
 
-/** Verdicts as a clause. @param {Need[]} needed @param {Tree["nodes"]} nodes @returns {Part[]} */
+/**
+ * Return verdicts as a clause.
+ * @param {Need[]} needed @param {Tree["nodes"]} nodes @returns {Part[]}
+ */
 function verdicts(needed, nodes) {
   const [kept, rejected] = [1, 0].map((is) =>
     needed.filter((need) => need[1] === is).map(([other]) => ({ w: nodes[other].w })),
@@ -232,8 +242,9 @@ function listed(words) {
 }
 
 /**
- * Whether coins can cause these verdicts: surely, maybe (the first whose probability is not known
- * well enough), or never (the first that no coin changes, and its probability).
+ * Return whether some u can cause these verdicts: surely; maybe (with the first verdict whose
+ * probability is not known well enough); or never (with the first verdict that no u changes, and
+ * its probability).
  * @param {Need[]} needed
  * @param {Chances} chances
  * @returns {{ is: "sure" } | { is: "may", node: number } | { is: "never", node: number, chance: number }}
@@ -248,7 +259,8 @@ export function prospect(needed, chances) {
   return may ? { is: "may", node: may } : { is: "sure" };
 }
 
-// The coin that causes a verdict: one that rejects is above the probability, however near to 1.
+// Return the u that causes a verdict; one that rejects is above the probability, even if that is
+// near 1.
 /** @param {Need} need @param {Chances} chances */
 function coinFor([node, kept], chances) {
   const { coins } = stage.config;

@@ -1,5 +1,6 @@
-// A worksheet of one decision: a page to print, blank or with solutions. Its numbers are those of the
-// verdict on screen; where a replacement was sampled, those of that step, which have more decimals.
+// A worksheet on one decision: a page to print, blank or with solutions. Its numbers are those of
+// the verdict on screen; if a replacement was sampled, those of that step, which have more
+// decimals.
 
 import { there } from "../shared/there.js";
 import { Button, classes, h, render, RunningToken, toElement, Token } from "../shared/view.js";
@@ -17,16 +18,17 @@ import { others } from "./residual_table.js";
 /** @typedef {{ place: Place, panel: VerdictPanel, table: Table, next: VerdictPanel | null, replaced: Word | null }} Exercise */
 
 const LONGEST = 360; // characters of the prompt, from its end
-const RECENT = 60; // tokens after it
-// The rules by which a guess is accepted with probability min(1, p ÷ q), or p without q.
+const RECENT = 60; // number of tokens after the prompt
+// The rules that accept a guess with probability min(1, p ÷ q), or p without q.
 const RULES = ["auto", "speculative", "without-replacement", "point-mass", "greedy"];
 const NO_VERDICT =
   "A worksheet needs a judged guess. No guess of this run was rejected: step to an accepted one, or choose another run.";
 const OTHER_RULE =
   "There is a worksheet only for rules that accept with probability p ÷ q; this run has another rule.";
 
-// While it is open, the sheet alone is printed. Gradio puts its own container before every selector of the
-// page's style sheets inside `@media`, and leaves `@page` out, so these rules are not among them.
+// While it is open, only the sheet is printed. Inside `@media`, Gradio adds its own container to
+// every selector of the page's style sheets, and it drops `@page`, so these rules are in a separate
+// style element.
 const PRINT = `
 @page { size: A4 portrait; margin: 14mm 16mm; }
 @media print {
@@ -38,7 +40,7 @@ const PRINT = `
 }`;
 const printed = new CSSStyleSheet();
 
-/** Links to the worksheet of the moment on screen. */
+/** Links to the worksheet of the step on screen. */
 export const worksheetLinks = () =>
   toElement(
     h(
@@ -67,12 +69,14 @@ function open(solved) {
   if (!place) return notice(NO_VERDICT);
   const exercise = exerciseAt(place);
   if (!exercise) return notice(OTHER_RULE);
-  if (!verdictHere()) go(...place); // the page behind shows the same moment
+  if (!verdictHere()) go(...place); // the page behind shows the same step
   show(exercise, solved);
 }
 
-/** The verdict on screen, also while it is being predicted or its replacement is shown.
- * @returns {Place | null} */
+/**
+ * Return the verdict on screen, also while it is being predicted or its replacement is shown.
+ * @returns {Place | null}
+ */
 function verdictHere() {
   const [round, step] = now.question ?? [now.at.round, now.at.step];
   const kind = (/** @type {number} */ at) => stepName(round, at).kind;
@@ -81,8 +85,10 @@ function verdictHere() {
   return recovered ? [round, step - 1] : null;
 }
 
-/** The numbers of a verdict; null if its rule does not compare u with p ÷ q.
- * @param {Place} place @returns {Exercise | null} */
+/**
+ * Return the numbers of a verdict; null if its rule does not compare u with p ÷ q.
+ * @param {Place} place @returns {Exercise | null}
+ */
 export function exerciseAt([round, step]) {
   const panel = /** @type {VerdictPanel} */ (frameAt(round, step).panel);
   const { rule = "auto" } = there(reel.run).settings;
@@ -114,7 +120,7 @@ function show(exercise, solved) {
   const paint = (/** @type {boolean} */ answers) =>
     render([Tools(answers, paint, close), Sheet(exercise, answers)], holder);
   holder.addEventListener("keydown", (event) => {
-    event.stopPropagation(); // the keys of the page behind
+    event.stopPropagation(); // key events of the page behind
     if (event.key === "Escape") close();
   });
   paint(solved);
@@ -181,8 +187,11 @@ function sourceOf({ place: [round] }) {
 /** @param {Word} pieces */
 const Guess = (pieces) => h("b", { class: "sv-sheet-guess" }, Token(pieces));
 
-/** The tokens between the prompt and the guess of a verdict: of earlier rounds, and accepted guesses.
- * @param {Place} place @returns {Word[]} */
+/**
+ * Return the tokens between the prompt and the guess of a verdict: those of earlier rounds, and
+ * accepted guesses.
+ * @param {Place} place @returns {Word[]}
+ */
 export function tokensBefore([round, step]) {
   const tokens = reel.rounds.slice(0, round).flatMap((line) => line.brings.map(([word]) => word));
   const { chips, step: name } = frameAt(round, step);
@@ -192,8 +201,10 @@ export function tokensBefore([round, step]) {
   return [...tokens, ...accepted.map((chip) => chip.w)];
 }
 
-/** The end of the text before the guess.
- * @param {Place} place @returns {ComponentChild[]} */
+/**
+ * The end of the text before the guess.
+ * @param {Place} place @returns {ComponentChild[]}
+ */
 function textBefore(place) {
   const { prompt } = there(reel.run);
   const shown = tokensBefore(place);
@@ -221,8 +232,10 @@ const namesOf = ({ panel }) => [
 /** @param {Table} table */
 const hasQ = (table) => table.heads.some((head) => head.of === "q");
 
-/** p and q are given; both columns of the residual are to be filled in.
- * @param {Exercise} exercise @param {boolean} solved */
+/**
+ * A table in which p and q are given; both columns of the residual are to be filled in.
+ * @param {Exercise} exercise @param {boolean} solved
+ */
 function Numbers(exercise, solved) {
   const { table } = exercise;
   const [p, q] = namesOf(exercise);
@@ -242,7 +255,7 @@ function Numbers(exercise, solved) {
       h("td", null, texts[2]),
       h("td", null, texts[3]),
     );
-  // That of all other tokens cannot be computed from their sums.
+  // The value of all other tokens cannot be computed from their sums.
   const filled = (/** @type {string} */ text, given = false) => (solved || given ? text : "");
   const { total } = table;
   const heads = ["token", p, all ? q : null, residual, "scaled: residual ÷ sum"];
@@ -275,8 +288,10 @@ function NameOf({ w, rest, is }) {
   return is === "trial" ? [Token(w), " (the guess)"] : Token(w);
 }
 
-/** Each question with its answer.
- * @param {Exercise} exercise @returns {[ComponentChild, ComponentChild][]} */
+/**
+ * Return each question with its answer.
+ * @param {Exercise} exercise @returns {[ComponentChild, ComponentChild][]}
+ */
 function questions(exercise) {
   const { panel, table } = exercise;
   const [p, q] = namesOf(exercise);
@@ -302,8 +317,10 @@ function questions(exercise) {
   ];
 }
 
-/** What replaces the guess.
- * @param {Exercise} exercise @returns {[ComponentChild, ComponentChild][]} */
+/**
+ * The questions on what replaces the guess.
+ * @param {Exercise} exercise @returns {[ComponentChild, ComponentChild][]}
+ */
 function replacement({ panel, next, replaced }) {
   const question = "What replaces the guess?";
   if (panel.accepted) return [[question, "nothing, since it was accepted"]];

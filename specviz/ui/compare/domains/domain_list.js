@@ -1,5 +1,5 @@
-// One domain on a narrow screen: drafters from the best down, each with a bar. Speed-ups have a
-// logarithmic axis, so that half and twice the speed are as far from plain decoding.
+// One domain on a narrow screen: drafters from best to worst, each with a bar. Speed-ups have a
+// logarithmic axis, so that half and twice the speed are at the same distance from plain decoding.
 
 import { h } from "../../shared/view.js";
 import { Bodies, CellContent, cellAttributes } from "./domain_table.js";
@@ -12,7 +12,7 @@ import { cellOf, listedColumn, numberIn, shown, view } from "./shown.js";
 const POWERS = [0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32];
 const STEPS = [1, 2, 5, 10, 20];
 
-/** The axis of all columns, so that their bars can be compared. @returns {Axis} */
+/** Return the axis of all columns; it is shared, so that bars can be compared. @returns {Axis} */
 function axis() {
   const { rows, columns } = view();
   const values = rows.flatMap((row) => columns.map((column) => numberIn(cellOf(row, column))));

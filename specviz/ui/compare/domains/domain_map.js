@@ -1,4 +1,4 @@
-// The map with what belongs to it: sentences, switches, legend, and the table or the list.
+// The map and everything around it: sentences, switches, legend, and the table or the list.
 
 import { meaning } from "../../shared/dom.js";
 import { h, render } from "../../shared/view.js";
@@ -108,7 +108,7 @@ function drawMap() {
   );
 }
 
-// Two kinds, so that no cell of one becomes one of the other.
+// Two component types, so that Preact never reuses a cell of one for the other.
 /** @param {{ children?: import("../../vendor/preact.js").ComponentChildren }} props */
 const DomainOnly = ({ children }) => children;
 /** @param {{ children?: import("../../vendor/preact.js").ComponentChildren }} props */

@@ -5,7 +5,10 @@ import { cellOf, shown, view } from "./shown.js";
 
 /** @import { Column, Row } from "../../../compare/domains/heatmap.py" */
 
-/** A cell's number with its marks; a dash where nothing was measured. @param {Row} row @param {Column} column */
+/**
+ * The number of a cell with its marks; a dash if nothing was measured.
+ * @param {Row} row @param {Column} column
+ */
 export function CellContent(row, column) {
   const data = cellOf(row, column);
   if (!data)
@@ -26,7 +29,7 @@ export function CellContent(row, column) {
 }
 
 /**
- * The attributes of a cell: its place, its style, and whether Tab focuses it.
+ * The attributes of a cell: its position, its style, and whether it is in the tab order.
  * @param {Row} row @param {Column} column @param {number} at Of the row. @param {number} place Of the column.
  */
 export function cellAttributes(row, column, at, place) {
@@ -46,7 +49,7 @@ export function cellAttributes(row, column, at, place) {
 }
 
 /**
- * Rows of drafters; those of reference stand below, under a sentence.
+ * The rows of drafters; those that are only references are at the bottom, under a sentence.
  * @param {Row[]} rows
  * @param {string} references The sentence.
  * @param {number} columns How many the table has, the drafters' own included.

@@ -10,7 +10,7 @@ import { $, hideTip, listen, stage } from "./tip.js";
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Config } from "./__init__.py" */
 
-// Show how much work the form asks for, below its button.
+// Show below the button how much work the form's values mean.
 /** @param {string} text */
 function size(text) {
   const place = document.querySelector("#sv-domains-size .sv-domains-size");

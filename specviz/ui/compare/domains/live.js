@@ -1,4 +1,4 @@
-// Live measurements: started by the page, streamed by the server.
+// Live measurements, started by the page and streamed by the server.
 
 import { Job } from "../../shared/job.js";
 import { there } from "../../shared/there.js";
@@ -15,7 +15,7 @@ function notice(sentence) {
   $(".sv-domains-notice").hidden = !sentence;
 }
 
-// place: number of the running turn, from 1; of: how many there are, 0 if unknown.
+// place: number of the current turn, from 1; of: number of turns, 0 if unknown.
 /** @param {string} sentence @param {string} [numbers] */
 function progress(sentence, place = 0, of = 0, numbers = "") {
   $(".sv-domains-live").hidden = !sentence;
@@ -59,7 +59,7 @@ function onNow(line) {
     progress("Turn " + line.place + " of " + line.of + ": " + line.sentence, line.place, line.of);
 }
 
-// A whole map, or changes of the current one.
+// Show a whole map, or apply changes to the current one.
 /** @param {MapLine} line */
 function onMap(line) {
   const before = line.rows ? undefined : live();

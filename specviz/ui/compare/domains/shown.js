@@ -1,4 +1,4 @@
-// Which map is shown, and how.
+// Which map is shown, and in which view.
 
 /** @import { MapView, Measure, Row, ShownCell } from "../../../compare/domains/heatmap.py" */
 
@@ -16,14 +16,14 @@
  */
 export const shown = {
   views: [], // recorded maps by temperature, then the live one
-  at: 0, // index of the one shown
+  at: 0, // index of the map that is shown
   measure: "speedup",
   sorted: { column: null, down: true },
   listed: "mean", // the column that a narrow screen lists
-  here: { row: 0, column: 0 }, // the cell that Tab focuses
+  here: { row: 0, column: 0 }, // the cell in the tab order
 };
 
-// A narrow screen lists one column.
+// On a narrow screen, only one column is listed.
 export const narrow = matchMedia("(max-width: 760px)");
 
 /** @returns {View} */

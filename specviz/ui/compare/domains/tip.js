@@ -40,7 +40,7 @@ function showTip(td) {
 function place(tip, td) {
   const area = $(".sv-domains-wrap").getBoundingClientRect();
   const [at, own] = [td.getBoundingClientRect(), tip.getBoundingClientRect()];
-  const zoom = own.width / tip.offsetWidth || 1; // "Larger text" zooms the measured sizes
+  const zoom = own.width / tip.offsetWidth || 1; // "Larger text" scales the measured sizes
   const left = Math.max(0, Math.min(at.left - area.left, area.width - own.width));
   const below = at.bottom - area.top + 4;
   const above = at.top - area.top - own.height - 4;
@@ -65,7 +65,7 @@ function move(event) {
   next.focus();
 }
 
-// The cell of an event.
+// Return the cell in which an event happened.
 /** @param {Event} event */
 const over = (event) => /** @type {Element} */ (event.target).closest("td");
 

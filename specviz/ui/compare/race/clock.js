@@ -1,44 +1,47 @@
-// The clock of the replay. Web animations move the playhead and uncover the bars; the script updates
-// counts and words in frames in which a pass has ended.
+// The clock of the replay. Web animations move the playhead and reveal the bars; the script updates
+// counts and words only in frames in which a pass has ended.
 
 import { longest, stage, story } from "./lines.js";
 
 const BRIEF = 8,
-  LONG = 12; // seconds that a replay takes at its first speed, at least and at most
-const STEP = 500; // ms between still pictures if the visitor prefers reduced motion
+  LONG = 12; // minimum and maximum seconds of a replay at its first speed
+const STEP = 500; // ms between pictures if the visitor prefers reduced motion
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 export const replay = {
-  width: 0, // of the bars, in px
+  width: 0, // width of the bars, in px
   playing: false,
-  due: false, // the replay starts as soon as it is in view
+  due: false, // whether the replay should start when it is in view
   inView: false,
-  withheld: false, // the result is hidden until a replay has shown it
-  invites: false, // reduced motion, and nothing has moved yet: the button has a longer label
-  announced: 0, // the time that is read aloud, which does not change while it plays
-  speeds: [1], // to choose from, relative to real time, slowest first
-  speed: 0, // which of them
+  withheld: false, // whether the result is hidden until a replay has shown it
+  invites: false, // the button has its longer label: reduced motion, nothing has moved yet
+  announced: 0, // the time that is read aloud, which does not change during a replay
+  speeds: [1], // speeds to choose from, relative to real time, slowest first
+  speed: 0, // index of the chosen speed
 };
 /** @type {Animation | null} */
 let lead = null; // the animation whose time counts; the others follow it
 /** @type {Animation[]} */
 let others = [];
-let timer = 0; // of still pictures
+let timer = 0; // the timer of pictures with reduced motion
 let show = () => {};
 
-/** Call `listener` whenever the time or the state of the replay has changed. @param {() => void} listener */
+/**
+ * Call `listener` whenever the time or the state of the replay changes.
+ * @param {() => void} listener
+ */
 export const onChange = (listener) => {
   show = listener;
 };
 
-// The largest of 1, 1.5, 2, 3, 4, 6, 8 … that is at most this number (1 or more).
+// Return the largest of 1, 1.5, 2, 3, 4, 6, 8 … that is at most this number (1 or more).
 /** @param {number} most */
 function roundDown(most) {
   const two = 2 ** Math.floor(Math.log2(most));
   return most < 1.5 * two ? two : 1.5 * two;
 }
 
-// The speed at which a race of this many seconds takes 8 to 12 seconds.
+// Return the speed at which a race of this many seconds takes 8 to 12 seconds.
 /** @param {number} seconds */
 const fittingSpeed = (seconds) =>
   seconds > BRIEF ? roundDown(seconds / BRIEF) : 1 / roundDown(LONG / Math.max(seconds, 1e-4));
@@ -48,7 +51,7 @@ export const hasStarted = () => lead !== null;
 const isAtEnd = () => time() >= longest() - 1e-6;
 const animations = () => (lead ? [lead, ...others] : []);
 
-// Build the animations for the current bars, at this moment.
+// Build the animations for the current bars, at this time.
 /** @param {number} seconds */
 export function wind(seconds) {
   for (const each of animations()) each.cancel();
@@ -71,7 +74,7 @@ export function wind(seconds) {
   turn(seconds);
 }
 
-// Set all animations to one moment, paused.
+// Set all animations to one time, paused.
 /** @param {number} seconds */
 function turn(seconds) {
   const to = 1000 * Math.max(0, Math.min(seconds, longest()));
@@ -142,7 +145,7 @@ export function pause() {
   update();
 }
 
-/** Build the animations again, for other bars. @param {number} seconds */
+/** Build the animations again for new bars. @param {number} seconds */
 export function rewind(seconds) {
   const { playing } = replay;
   clearTimeout(timer);
@@ -174,8 +177,8 @@ const ACTS = {
 /** @param {string} name */
 export const act = (name) => story.lanes.size && ACTS[name]();
 
-// A new race: it plays once as soon as it is in view. With reduced motion it is shown at its end, and
-// can be played.
+// Show a new race: it is replayed once when it is in view. With reduced motion, its end is shown,
+// and it can be replayed.
 export function present() {
   const fits = fittingSpeed(longest());
   const speeds = [...new Set([fits / 2, fits, fits < 1 ? Math.min(4 * fits, 1) : 2 * fits, 1])];

@@ -1,5 +1,6 @@
-// The form of a race: a summary of its settings on the button that opens them, adding and removing
-// lanes, presets and recorded races. Values are lists in the form's order. Gradio draws the drawer.
+// The form of a race: the button that opens its settings and summarizes them, adding and removing
+// lanes, presets and recorded races. Values are lists in the form's order. Gradio draws the
+// settings.
 
 import { byId } from "../../shared/dom.js";
 import { onEscape } from "../../shared/gradio.js";
@@ -19,9 +20,9 @@ const DRAWER = "sv-raceform-drawer";
 /** @type {Stage<Config>} */
 const stage = new Stage();
 const { $ } = stage;
-let edited = -1; // index of the lane whose settings are open; -1 if none
+let edited = -1; // index of the lane whose settings are open, -1 for none
 
-// The lanes in use, as pairs of a drafter and its settings.
+// Return the lanes in use, as pairs of a drafter and its settings.
 /** @param {Slots} values */
 function lanesOf(values) {
   const pairs = Array.from({ length: stage.config.most }, (_, place) =>
@@ -32,7 +33,7 @@ function lanesOf(values) {
     .map(([drafter, settings]) => [drafter, settings || ""]);
 }
 
-// The form's values for these lanes; unused lanes have no drafter.
+// Return the form's values for these lanes; unused lanes have no drafter.
 /** @param {Slots[]} lanes */
 const slots = (lanes) =>
   Array.from({ length: stage.config.most }, (_, place) => lanes[place] || [null, ""]).flat();
@@ -82,7 +83,7 @@ function hint(name, settings, target) {
   return summary(fields, known(name), settings) + (isDefault ? " (default)" : "");
 }
 
-// The values of the fields for the open lane.
+// Return the values of the fields for the open lane.
 /** @param {Slots} values */
 function fields(values) {
   const [drafter, settings] = values.slice(2 * Math.max(edited, 0));
@@ -97,7 +98,7 @@ function edit(place, values) {
   return fields(values);
 }
 
-// The lanes, with the values of the fields written to the open one.
+// Return the lanes after writing the values of the fields to the open lane.
 /** @param {Value[]} both */
 function write(both) {
   const lanes = /** @type {Slots} */ (both.slice(0, 2 * stage.config.most));
@@ -125,11 +126,11 @@ function show(values) {
   render(parts, $(".sv-said"));
   $("button").title = $("button").textContent.trim();
   const drawer = byId(DRAWER);
-  if (drawer) drawer.dataset.target = target; // drafters that fit it are listed
+  if (drawer) drawer.dataset.target = target; // only drafters that fit it are listed
   return drawer !== null && isDrawn(drawer) && showDrawer(drawer, lanes);
 }
 
-// Whether Gradio has drawn the whole form.
+// Return whether Gradio has drawn the whole form.
 /** @param {HTMLElement} drawer */
 function isDrawn(drawer) {
   const { presets, most } = stage.config;
@@ -169,7 +170,7 @@ function showLane(place, drafter, text) {
   there(row.querySelector(".sv-raceform-hint p")).textContent = text;
 }
 
-// Show the fields of the open lane, and the state of the buttons that open them.
+// Show the fields of the open lane, and update the buttons that open them.
 /** @param {HTMLElement} drawer @param {Slots} values */
 function showFields(drawer, values) {
   const open = edited >= 0,
@@ -186,14 +187,14 @@ function showFields(drawer, values) {
   there(box.querySelector("h2")).textContent = "Settings of lane " + (edited + 1) + ": " + title;
 }
 
-// The form's values for a recorded race; unchanged if its recipe is unknown.
+// Return the form's values for a recorded race, or the current values if its recipe is unknown.
 /** @param {string} name @param {Value[]} filled */
 function follow(name, filled) {
   edited = -1;
   return stage.config.recorded[name] || filled;
 }
 
-// The page's URL may name another recorded race than the first.
+// The page's URL may contain the name of a recorded race other than the first.
 const named = new URLSearchParams(location.search).get("race") ?? "";
 
 /** @param {Value[]} chosen */

@@ -1,11 +1,12 @@
-// A lane's settings: as text such as "gamma=8 siblings=3,2", as values of Step's fields, as a summary.
-// What is written and what is left out is as in request.py's `shape` and settings/summary.py.
+// A lane's settings in three forms: text such as "gamma=8 siblings=3,2", values of Step's fields,
+// and a summary. The same settings are written or left out as in `shape` of request.py and in
+// settings/summary.py.
 
 /** @import { DrafterFacts } from "./form.py" */
 /** @import { Field } from "./lane.py" */
 /** @import { Value } from "./request.py" */
 
-// The settings in a text, by name.
+// Return the settings in a text, by name.
 /** @param {string} text @returns {Partial<Record<string, string>>} */
 function parse(text) {
   const pairs = text.split(/\s+/).filter((pair) => pair.includes("="));
@@ -17,7 +18,7 @@ function parse(text) {
   );
 }
 
-// A field's value as written in a text.
+// Return a field's value as it is written in a text.
 /** @param {Field} field @param {Value} value */
 function valueText({ kind }, value) {
   if (value === null) return "";
@@ -28,7 +29,8 @@ function valueText({ kind }, value) {
   return typeof value === "number" ? String(Number(value.toPrecision(12))) : value;
 }
 
-// The values of the fields for a text; the drafter's defaults for settings it does not name.
+// Return the fields' values for a text; settings that it does not contain have the drafter's
+// defaults.
 /** @param {Field[]} fields @param {DrafterFacts} known @param {string} text @returns {Value[]} */
 export function fieldValues(fields, known, text) {
   const settings = parse(text);
@@ -41,7 +43,7 @@ export function fieldValues(fields, known, text) {
   });
 }
 
-// The text for these values of the fields; settings without a field are kept.
+// Return the text for these values of the fields; settings without a field are kept.
 /** @param {Field[]} fields @param {DrafterFacts} known @param {string} text @param {Value[]} values */
 export function settingsText(fields, known, text, values) {
   const rows = fields
@@ -71,7 +73,7 @@ const BRIEF = {
   named: (name) => (name === "auto" ? "" : name),
 };
 
-// A summary of the draft's shape.
+// Return a summary of the draft's shape.
 /** @param {Field[]} fields @param {DrafterFacts} known @param {string} text */
 export function summary(fields, known, text) {
   const settings = parse(text);

@@ -1,6 +1,6 @@
-// The lanes, plain decoding first: name, tokens so far, a bar of its passes to scale, and its last
-// words, or its whole text on demand. Words still to come are invisible but keep their space, so
-// nothing moves during a replay.
+// The lanes, plain decoding first: name, tokens so far, a bar with its passes to scale, and its
+// last words, or on request its whole text. Words that are not generated yet are invisible but take
+// their space, so nothing moves during a replay.
 
 import { flat, startsSpaced } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
@@ -14,12 +14,12 @@ import { inSeconds } from "./words.js";
 /** @import { Lane, Now } from "./lines.js" */
 /** @import { LaneFacts, RaceLine, Token } from "./lines.py" */
 
-const PROMPT_SHOWN = 80; // characters of the prompt shown before each text; a longer one is cut at its start
-const BRIEF = 24; // characters of a word that stays on one line with its mark
+const PROMPT_SHOWN = 80; // characters of the prompt before each text; longer ones are cut at the start
+const BRIEF = 24; // characters of a word that is kept on one line with its mark
 
 /**
- * A component that is rendered again only if one of its properties has changed: a replay renders the
- * lanes in every frame.
+ * Create a component that is rendered again only if one of its properties has changed, since a
+ * replay renders the lanes in every frame.
  * @template {Record<string, unknown>} Props
  * @param {(props: Props) => ComponentChild} view
  */
@@ -66,8 +66,8 @@ function waitingText(now) {
 }
 
 /**
- * runs: whether it runs now. state: beside its bar. partsAt: the token from which its text differs
- * from plain decoding's; -1 if none does. width: of the bars, for `end` seconds.
+ * runs: whether the lane runs now. state: text beside its bar. partsAt: index of the first token
+ * that differs from plain decoding's; -1 for none. width: width of the bars, for `end` seconds.
  * @typedef {object} Row
  * @property {RaceLine} race
  * @property {LaneFacts} facts
@@ -143,11 +143,11 @@ function LaneText({ prompt }, lane, tokens, partsAt) {
 }
 
 /**
- * parts: whether the text differs from plain decoding's from here on.
+ * parts: whether the text differs from plain decoding's from this word on.
  * @typedef {{ token: Token, unseen: boolean, newest: boolean, parts: boolean }} Word
  */
 
-// A word without the space before it, so that only the word is underlined.
+// A word without the space before it, so that the space is not underlined.
 const LaneWord = memo(
   /** @param {Word} word */
   ({ token: [pieces, kind], unseen, newest, parts }) => {

@@ -1,4 +1,4 @@
-// The race shown, built from its lines.
+// The race that is shown, built from its lines.
 
 import { isLast } from "../../shared/job.js";
 import { Stage } from "../../shared/stage.js";
@@ -8,7 +8,7 @@ import { there } from "../../shared/there.js";
 /** @import { Config } from "./recorded.py" */
 
 /**
- * A finished lane. ends, counts: after every pass, seconds and tokens so far.
+ * A finished lane. ends, counts: seconds and tokens so far, after every pass.
  * @typedef {Pick<EndedLine, "chat" | "passes" | "brought"> & {
  *   name: string,
  *   ends: number[],
@@ -17,7 +17,7 @@ import { there } from "../../shared/there.js";
  * }} Lane
  */
 /**
- * The running lane. done: it has ended in this turn. seconds: null while it warms up.
+ * The running lane. done: whether its current turn has ended. seconds: null during the warm-up.
  * @typedef {{
  *   lane: string,
  *   place: number,
@@ -33,7 +33,7 @@ export const stage = new Stage();
 export const { $ } = stage;
 
 /**
- * whole: the numbers so far. mine: the lines belong to the race shown.
+ * whole: the numbers so far. mine: whether the lines belong to the race shown.
  * @type {{
  *   race: RaceLine | null,
  *   whole: Result | null,
@@ -52,7 +52,7 @@ export const story = {
   over: false,
 };
 
-// A finished lane, with seconds and tokens after every pass.
+// Return a finished lane, with the seconds and tokens after every pass.
 /** @param {EndedLine} line @returns {Lane} */
 function finishedLane({ lane: name, passes, brought, chat }) {
   /** @type {number[]} */
@@ -70,7 +70,7 @@ function finishedLane({ lane: name, passes, brought, chat }) {
   return { name, passes, chat, brought, ends, counts, end };
 }
 
-// How many passes have ended at this time.
+// Return how many passes have ended at this time.
 /** @param {Lane} lane @param {number} seconds */
 export function passesBy(lane, seconds) {
   let low = 0,
@@ -83,24 +83,24 @@ export function passesBy(lane, seconds) {
   return low;
 }
 
-// How many tokens there are at this time.
+// Return how many tokens there are at this time.
 /** @param {Lane} lane @param {number} seconds */
 export const tokensBy = (lane, seconds) => lane.counts[passesBy(lane, seconds) - 1] ?? 0;
 export const longest = () => Math.max(0, ...[...story.lanes.values()].map((lane) => lane.end));
-/** Whether a live race is under way. */
+/** Return whether a live race is running. */
 export const isRunning = () => story.race?.source === "live" && !story.over;
 /** @param {string} name @returns {LaneFacts} */
 export const factsOf = (name) =>
   there(story.race).lanes.find((lane) => lane.name === name) || { name, title: name, shape: "" };
 
-// The lanes, plain decoding first.
+// Return the lanes, plain decoding first.
 /** @template {{ name: string }} Named @param {Named[]} lanes */
 export const plainFirst = (lanes) => [
   ...lanes.filter(({ name }) => name === "plain"),
   ...lanes.filter(({ name }) => name !== "plain"),
 ];
 
-// A lane's title, with its settings if another lane has the same title.
+// Return a lane's title, with its settings if another lane has the same title.
 /** @param {string} name */
 export function titleOf(name) {
   const lane = factsOf(name);
@@ -111,15 +111,15 @@ export function titleOf(name) {
 }
 
 /**
- * What is called for each new line, then once if another race has started, and then with all new
- * lines of the race shown.
+ * Callbacks: `line` for each new line, then `race` if another race has started, and then `lines`
+ * with all new lines of the race shown.
  * @typedef {object} Listener
  * @property {(line: Line) => void} line
  * @property {(race: RaceLine) => void} race
  * @property {(lines: Line[]) => void} lines
  */
 
-// Take in new lines. anew: they are the first of a job or a recording.
+// Process new lines; `anew` says that they are the first ones of a job or a recording.
 /** @param {Line[]} lines @param {boolean} anew @param {Listener} listener */
 export function feed(lines, anew, listener) {
   story.mine &&= !anew;
@@ -128,7 +128,7 @@ export function feed(lines, anew, listener) {
     listener.line(line);
   }
   if (lines.some((line) => line.kind === "race")) listener.race(there(story.race));
-  if (!story.mine || !lines.length) return; // status lines before the race: keep showing the old one
+  if (!story.mine || !lines.length) return; // status lines before the race: the old one remains
   if (there(story.race).source === "recorded" || lines.some(isLast)) story.over = true;
   listener.lines(lines);
 }

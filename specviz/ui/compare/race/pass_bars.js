@@ -1,5 +1,5 @@
-// A lane's bar: every pass to scale, split into drafting, target pass and the rest. One path per kind,
-// drawn twice: pale for the future, and solid up to the playhead.
+// A lane's bar: every pass to scale, divided into drafting, target pass and the rest. There is one
+// path per kind, drawn twice: pale for the time to come, and solid up to the playhead.
 
 import { classes, h } from "../../shared/view.js";
 
@@ -7,9 +7,9 @@ import { classes, h } from "../../shared/view.js";
 
 /** @typedef {[at: number, long: number]} Span In seconds. */
 
-const GAP = 1.5; // px between passes, where they are wide enough
+const GAP = 1.5; // px between passes that are wide enough for it
 const TALL = 16;
-const NARROW = 4; // px: a narrower box would be mostly outline
+const NARROW = 4; // minimum px; a narrower box would be mostly outline
 
 /** @param {Lane} lane @param {number} scale px of a second. @param {number} width */
 export const PassBars = (lane, scale, width) => [
@@ -38,7 +38,7 @@ function Passes(lane, scale, width, name) {
   );
 }
 
-// The boxes of each kind; each pass ends a little earlier, to leave a gap.
+// Return the boxes of each kind; each pass ends a little early, to leave a gap.
 /** @param {Lane} lane @param {number} scale */
 function spansOf(lane, scale) {
   /** @type {Record<"draft" | "target" | "rest", Span[]>} */
@@ -54,7 +54,7 @@ function spansOf(lane, scale) {
   return found;
 }
 
-// Rectangles as one path. spans: [start, seconds] in seconds; inset: of an outline, in px.
+// Return rectangles as one path. spans: [start, duration] in seconds; inset: of an outline, in px.
 /** @param {Span[]} spans @param {number} scale */
 const boxes = (spans, scale, inset = 0) =>
   spans

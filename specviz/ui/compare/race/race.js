@@ -25,7 +25,7 @@ function onVisibility(entries) {
   playIfInView();
 }
 
-// By lane, the tokens that are shown of it.
+// Return the tokens that are shown of each lane.
 const shownTokens = () =>
   Object.fromEntries(
     (story.race?.lanes ?? []).map(({ name }) => {

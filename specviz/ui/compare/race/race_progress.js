@@ -1,4 +1,4 @@
-// A race in progress: the lane that runs, and the order of the lanes.
+// The progress of a race: the lane that runs, and the order of the lanes.
 
 import { there } from "../../shared/there.js";
 import { h } from "../../shared/view.js";
@@ -26,7 +26,7 @@ export function RaceProgress() {
   ];
 }
 
-// A lane in the order: done, running or still to come.
+// A lane in the order of lanes: done, running or waiting.
 /** @param {string} name @param {number} place */
 function Step(name, place) {
   const { now } = story;

@@ -1,4 +1,4 @@
-// The result: whether all texts are the same, the headline, the table, and how it was measured.
+// The result of a race: whether all texts are the same, the headline, the table, and the method.
 
 import { meaning } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
@@ -9,7 +9,7 @@ import { SentencePart, Sign } from "./words.js";
 
 /** @import { Result } from "./lines.py" */
 
-/** Further terms of the table, as in COLUMNS. @type {[string, string][]} */
+/** Further terms of the table, in the form of COLUMNS. @type {[string, string][]} */
 const TERMS = [
   ["tokens", "brings"],
   ["cost", "costs"],

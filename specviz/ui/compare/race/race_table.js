@@ -10,7 +10,7 @@ import { DASH, fixed, Key, Patch, scaled, SentencePart, Sign } from "./words.js"
 /** @import { ComponentChild } from "../../vendor/preact.js" */
 /** @import { CostNumbers, LaneNumbers } from "./lines.py" */
 
-/** By column: its name, and the glossary's term for it. @type {Record<string, [string, string]>} */
+/** For each column, its name and its glossary entry. @type {Record<string, [string, string]>} */
 export const COLUMNS = {
   rounds: ["One round", "one round"],
   speedup: ["speed-up", "speed-up"],
@@ -39,7 +39,10 @@ const KINDS = [
 /** @param {number | null | undefined} bytes */
 const size = (bytes) => (bytes === 0 ? "none" : scaled(bytes, ["B", "kB", "MB", "GB", "TB"]));
 
-/** By column, what it shows of a lane. @type {Record<string, (lane: LaneNumbers) => ComponentChild[]>} */
+/**
+ * For each column, what it shows for a lane.
+ * @type {Record<string, (lane: LaneNumbers) => ComponentChild[]>}
+ */
 const SHOWN = {
   speedup: (lane) => [
     Value(lane.noise ? "unreliable" : fixed(lane.speedup, 2) + (lane.speedup === null ? "" : " ×")),
@@ -114,7 +117,7 @@ function Head() {
   );
 }
 
-// A column's name, with its definition on hover, focus and tap.
+// The name of a column, with its definition on hover, focus and tap.
 /** @param {string} name */
 function ColumnName(name) {
   const [title, term] = COLUMNS[name];
@@ -162,7 +165,7 @@ const Explanation = (lane) =>
     Difference(lane),
   );
 
-// A button that shows this lane's point on Cost.
+// A button that shows this lane's point on the Cost tab.
 /** @param {LaneNumbers} lane */
 function CostLink({ name, point }) {
   if (!point) return null;
@@ -180,7 +183,7 @@ const SpeedupRange = ({ speedups, noise }) =>
     ? h("small", { class: "sv-race-spread" }, speedups.map((each) => fixed(each, 2)).join(" to "))
     : null;
 
-// Why α is missing: under some rules, acceptance depends on more than p and q of one position.
+// Why there is no α: under some rules, acceptance depends on more than p and q of one position.
 /** @param {LaneNumbers} lane */
 function NoAlpha({ alpha, guesses, rule }) {
   if (alpha !== null || !guesses) return null;
@@ -191,7 +194,7 @@ function NoAlpha({ alpha, guesses, rule }) {
   return h("small", { class: "sv-race-spread", title }, "no α for this rule");
 }
 
-// A sentence if the text is not plain decoding's.
+// A sentence if the text differs from plain decoding's.
 /** @param {LaneNumbers} lane */
 function Difference({ name, equality: { verdict, sentence } }) {
   if (verdict === "same" || name === "plain") return null;
@@ -208,7 +211,7 @@ const Measure = (label, value, bars = []) =>
     h("div", { class: "sv-race-gb" }, ...bars, h("b", null, value)),
   );
 
-// One dark piece per token.
+// Tokens as dark pieces, one per token.
 /** @param {LaneNumbers} lane @param {number} scale */
 function Tokens({ brings, shown }, scale) {
   const whole = Math.floor((brings ?? 0) + 1e-9);
@@ -233,7 +236,8 @@ function Cost({ costs, shown }, scale) {
   return Measure("cost", shown?.cost ?? DASH, pieces);
 }
 
-// By depth, the share of checked positions where a guess was accepted; the dotted line is 100%.
+// For each depth, in which share of the judged positions a guess was accepted; the dotted line is
+// 100%.
 /** @param {LaneNumbers} lane */
 function Depths({ depths }) {
   if (!depths.length) return h("span", null, DASH);

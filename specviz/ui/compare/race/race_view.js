@@ -1,4 +1,4 @@
-// The race on screen, from its lines and the time of its replay.
+// The race as it is shown, from its lines and the time of its replay.
 
 import { meaning } from "../../shared/dom.js";
 import { Button, classes, h, Icon, Mark, render, Sentence } from "../../shared/view.js";
@@ -13,7 +13,7 @@ import { Key, Patch } from "./words.js";
 /** @import { ComponentChild } from "../../vendor/preact.js" */
 
 const WIDE = 1050,
-  SLIM = 728; // px of the section's width, which depends on the zoom
+  SLIM = 728; // the section's width in px, which depends on the zoom
 
 /** width: of the section. full: whether whole texts are shown. */
 export const view = { width: 0, full: false, notice: Sentence("") };
@@ -32,7 +32,7 @@ export function show() {
   showMoment();
 }
 
-/** Show what changes while the race is replayed. */
+/** Show everything that changes during a replay. */
 function showMoment() {
   $(".sv-race").className = classes(
     "sv-race",
@@ -51,7 +51,7 @@ function showMoment() {
 }
 onChange(showMoment);
 
-/** Show the lanes at the present width, at this moment of the replay. @param {number} seconds */
+/** Show the lanes for the current width and time of the replay. @param {number} seconds */
 export function redraw(seconds) {
   show();
   replay.width = $(".sv-race-ticks").clientWidth;
@@ -59,7 +59,7 @@ export function redraw(seconds) {
   rewind(seconds);
 }
 
-/** Follow the width of the section. */
+/** Update the view when the section's width changes. */
 export function fit() {
   const width = $(".sv-race").clientWidth;
   if (!width || width === view.width) return;
@@ -81,7 +81,7 @@ const Legend = () => [
   ...["accepted", "recovered", "bonus"].map((state) => Key(Mark(state), state, state)),
 ];
 
-// A speed as a fraction of real time: 1/32, 2/3, 6.
+// Return a speed as a fraction of real time: 1/32, 2/3, 6.
 /** @param {number} rate */
 function fraction(rate) {
   const over = [1, 2, 3].find((each) => Math.abs(each / rate - Math.round(each / rate)) < 1e-9);

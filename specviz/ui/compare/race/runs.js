@@ -1,4 +1,4 @@
-// Load recorded races, and receive live races as a stream.
+// Load recorded races, and receive live races as streams.
 
 import { linkable, noteOfLink } from "../../shared/address.js";
 import { isReloaded, Job, parseLines } from "../../shared/job.js";
@@ -16,7 +16,7 @@ const NO_LINK = "It opens this tab, without your live race";
 const KEPT = "sv-kept-race"; // a live race that has ended, for a reload
 /** @type {Line[]} */
 let received = []; // of the race on screen
-let waits = false; // whether the notice is what the race's first line ends
+let waits = false; // whether the first line of the race removes the notice
 let linked = ""; // the recorded race in the page's URL: ?race=2-repeat
 let writeLink = () => {};
 
@@ -57,7 +57,7 @@ export const job = new Job({
   end(sentence, fromServer) {
     notify(sentence);
     if (fromServer || !job.begun) return;
-    story.over = true; // what was received can be replayed
+    story.over = true; // what was received so far can be replayed
     onLines([]);
   },
   take: (lines) => feed(lines, job.count === lines.length, listener),
@@ -88,7 +88,7 @@ function onRace({ source }) {
   if (source !== "recorded") link("");
 }
 
-// New lines of a race: draw the lanes that have ended, and replay the race once it is over.
+// Show new lines of a race: draw the lanes that have ended, and replay the race when it is over.
 /** @param {Line[]} lines */
 function onLines(lines) {
   if (lines.some((line) => line.kind === "ended")) redraw(longest());
@@ -96,7 +96,7 @@ function onLines(lines) {
   if (story.over && story.lanes.size) present();
 }
 
-// Show a recorded race; returns its first line, or nothing if it cannot be read.
+// Show a recorded race; return its first line, or nothing if it cannot be read.
 /** @param {string} name */
 export async function load(name) {
   pause();

@@ -1,5 +1,5 @@
-// The time axis. Its pin is a slider: arrow keys move to the end of the next pass, a press or a drag
-// to its position.
+// The time axis. Its pin is a slider: arrow keys move it to the end of the next pass, a press or a
+// drag moves it to the pointer.
 
 import { h } from "../../shared/view.js";
 import { act, replay, seek, time } from "./clock.js";
@@ -7,7 +7,7 @@ import { $, isRunning, longest, story, titleOf, tokensBy } from "./lines.js";
 import { inSeconds, plural } from "./words.js";
 
 const UNITS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500];
-const PIN = 34; // px: half of the pin's label, and some space
+const PIN = 34; // px: half of the pin's label, and a margin
 const TICK = 40; // px: width of a tick's label
 
 /** @param {number} seconds @param {boolean} narrow Whether the screen's edge would cut the pin's label. */
@@ -61,7 +61,7 @@ function timeText(seconds) {
   return [inSeconds(seconds) + " of " + inSeconds(longest()), ...lanes].join(", ");
 }
 
-// The next or previous moment at which a pass ends.
+// Return the next or previous time at which a pass ends.
 /** @param {number} seconds @param {number} way */
 function neighbour(seconds, way) {
   const ends = [...story.lanes.values()].flatMap((lane) => lane.ends);
@@ -91,7 +91,7 @@ function onKey(event) {
   event.preventDefault();
 }
 
-// Dragging the pin, or a press anywhere on the axis.
+// Start to drag the pin, which first moves to the pressed place on the axis.
 /** @param {PointerEvent} event */
 function onPress(event) {
   if (event.button !== 0 || !longest()) return;

@@ -1,4 +1,4 @@
-// Number formats, marks, and small signs that several parts of the race share.
+// Number formats, marks and small signs that several parts of the race use.
 
 import { meaning } from "../../shared/dom.js";
 import { classes, Drawing, h } from "../../shared/view.js";
@@ -29,7 +29,7 @@ export const inSeconds = (seconds) => seconds.toFixed(2) + " s";
 /** @param {number} number @param {string} thing */
 export const plural = (number, thing) => number + " " + thing + (number === 1 ? "" : "s");
 
-// 22000000 as "22 M", with the given units and two or three significant digits.
+// Format 22000000 as "22 M", with the given units and two or three significant digits.
 /** @param {number | null | undefined} value @param {string[]} units */
 export function scaled(value, units) {
   if (value === null || value === undefined) return DASH;
@@ -40,7 +40,7 @@ export function scaled(value, units) {
   return ((whole ? left.toFixed(0) : left.toPrecision(2)) + " " + units[at]).trim();
 }
 
-// A patch of a colour: q, p, or one of GREYS.
+// A small square in a colour: q, p, or one of GREYS.
 /** @param {string} name @param {object} [attributes] */
 export const Patch = (name, attributes) =>
   h("i", { class: "sv-race-patch " + (GREYS[name] || "sv-race-" + name), ...attributes });
@@ -57,7 +57,7 @@ export const Key = (sample, text, state) =>
     text,
   );
 
-// A part of a sentence, as in compare/summary.py: text, bold text, or a number and its owner.
+// A part of a sentence, as in compare/summary.py: text, bold text, or a number with its colour.
 /** @param {Part} part */
 export function SentencePart(part) {
   if (typeof part === "string") return part;

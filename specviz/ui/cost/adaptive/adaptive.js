@@ -1,5 +1,5 @@
-// Adaptive verification: the load and the budget, the grid of requests and places, and the plans.
-// `window.specviz.adaptive` is what others may use.
+// Adaptive verification: the load and the budget, the grid of requests and positions, and the
+// plans. `window.specviz.adaptive` has the functions for other sections.
 
 import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";

@@ -1,5 +1,5 @@
-// The speed-up formula and its trees: the values of the sliders, their question, and the answer.
-// `window.specviz.law` is what others may use.
+// The speed-up formula and its trees: the values of the sliders, the question with these values,
+// and the answer. `window.specviz.law` has the functions for other sections.
 
 import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
@@ -70,14 +70,14 @@ const fault = (sentence) => notice($(".sv-law-notice"), sentence);
 
 const chosen = () => runs[runs.chosen];
 
-// The run's name stays in the browser.
+// Return the question; the name of the run stays in the browser.
 function request() {
   const point = chosen();
   const run = point && Object.fromEntries(MEASURED.map((name) => [name, point[name]]));
   return { ...state, run, parts: parts.filter((part) => part.open).map(({ name }) => name) };
 }
 
-// One question for both parts.
+// Send one question for both parts.
 function send() {
   if (sending) return;
   sending = true;
@@ -164,7 +164,7 @@ function choose(which) {
   ask();
 }
 
-// Sets the sliders to the run's values, so that the curve is the formula for this run. α and γ apply
+// Set the sliders to the run's values, so that the curve is the formula for this run. α and γ apply
 // to the whole tab.
 function take() {
   const point = chosen();
@@ -189,7 +189,8 @@ function fromCompare(point) {
   take();
 }
 
-// A click on the map sets the sliders; with the keyboard, use the sliders themselves.
+// Set the sliders to the point of the map that was clicked; with the keyboard, the sliders
+// themselves are used.
 /** @param {MouseEvent} event */
 function goThere(event) {
   if (!last || !plotly || stage.element.closest(".sv-large")) return;
@@ -202,7 +203,7 @@ function goThere(event) {
   setTerms({ alpha });
 }
 
-// α and γ are the tab's; the rest from the link, if it has them.
+// Read the values from the link, if it has them; α and γ belong to the whole tab.
 function fromAddress() {
   const { start } = stage.config;
   Object.assign(state, start, { alpha: terms.alpha, gamma: terms.gamma });

@@ -1,4 +1,4 @@
-// A measured run beside the formula: the last one on Step, or a lane sent from Compare.
+// A measured run compared with the formula: the last run on Step, or a lane sent from Compare.
 
 import { openTab } from "../../shared/tabs.js";
 import { Drawing, h } from "../../shared/view.js";
@@ -15,7 +15,7 @@ const WHERE = [
 ];
 const FROM = { recorded: "recorded", live: "measured on this machine" };
 
-/** Keeps a number and its × on one line. @param {string} sentence */
+/** Keep a number and its × on one line. @param {string} sentence */
 export const bound = (sentence) => sentence.replaceAll(" ×", "\u00a0×");
 
 /** @param {(which: Which) => void} choose */

@@ -1,4 +1,4 @@
-// The quantities of the formula: for each a slider, a box for a number, and what it means.
+// The quantities of the formula, each with a slider, a number box, and its meaning.
 
 import { meaning } from "../../shared/dom.js";
 import { h } from "../../shared/view.js";

@@ -1,4 +1,4 @@
-// One round at the chosen γ: the tokens that it brings, what it costs, and the formulas.
+// One round at the chosen γ: the tokens that it adds, its cost, and the formulas.
 
 import { h } from "../../shared/view.js";
 

@@ -1,4 +1,4 @@
-// Spec-Bench's tables, and the House models' own numbers beside published ranges.
+// Spec-Bench's tables, and the House models' own numbers next to published ranges.
 
 import { h } from "../../shared/view.js";
 import { CardsTable, Lines, Stated } from "./cards_table.js";

@@ -17,8 +17,8 @@ const UNSAID = { A: "not in the abstract", 2: "not in the quotation" };
 const READ = { A: "abstract only", 2: "second-hand: quoted by others" };
 
 /**
- * A table with explicit roles, since one that is laid out as cards is none to a screen reader. The
- * first cell of a row is its heading.
+ * A table with explicit roles, since screen readers do not recognize a table that is laid out as
+ * cards. The first cell of a row is its heading.
  * @template {{ key: string, slower?: boolean, id?: string, here?: boolean }} Row
  * @param {string} caption
  * @param {Column<Row>[]} columns
@@ -65,7 +65,10 @@ function Row(columns, row) {
   );
 }
 
-/** Text, or a note that the source does not state it. @param {string} text @param {string} [evidence] How it was read. */
+/**
+ * A text, or a note that the source does not state it.
+ * @param {string} text @param {string} [evidence] How it was read.
+ */
 export const Stated = (text, evidence = "") =>
   text || h("span", { class: "sv-headline-unsaid" }, UNSAID[evidence] || "not stated there");
 
@@ -78,7 +81,7 @@ export const Lines = (...parts) =>
   );
 
 /**
- * A link to the source, and the letter for its kind.
+ * A link to the source, with the letter of how it was read.
  * @param {SourceData} source
  * @param {Record<string, string>} meanings By letter.
  */

@@ -1,4 +1,4 @@
-// Published speed-ups and Spec-Bench: all data is here from the start; the controls filter and sort.
+// Published speed-ups and Spec-Bench: the page contains all data; the controls filter and sort it.
 
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
@@ -114,7 +114,7 @@ function draw() {
   showBoard();
 }
 
-// Show a row that another part links to, whatever the filters.
+// Show a row that another part links to, even if the filters would hide it.
 /** @param {string} place */
 function showRow(place) {
   const [kind, at] = place.split("-");

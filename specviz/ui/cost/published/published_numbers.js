@@ -18,7 +18,7 @@ export const ORDERS = [
 /** @param {PublishedData[]} rows */
 export const familiesOf = (rows) => [...new Set(rows.map((row) => row.method))];
 
-// Acceptance percentages are not speed-ups, so they always come last.
+// Acceptance percentages are not speed-ups, so they are always last.
 /** @param {PublishedData[]} rows @param {Order} order @param {string[]} letters */
 export function sorted(rows, order, letters) {
   const families = familiesOf(rows);

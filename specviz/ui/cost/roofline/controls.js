@@ -1,4 +1,4 @@
-// The controls: their values, their options, and filling them in from elsewhere.
+// The controls: their values, their options, and functions that fill them in.
 
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
@@ -21,7 +21,10 @@ export const { $ } = stage;
 /** @param {string} name @returns {Control} */
 const named = (name) => $("[name=" + name + "]");
 const NUMBERS = ["cards", "context", "overhead", "batch", "reading", "computing"];
-/** The keys of these values in the address; α and γ are the tab's. @param {Choice} usual */
+/**
+ * Return the names of these values in the address; α and γ belong to the whole tab.
+ * @param {Choice} usual
+ */
 export const ownNames = (usual) =>
   Object.keys(usual).filter((name) => name !== "alpha" && name !== "gamma");
 /** @type {Record<string, (value: string) => string>} */
@@ -31,7 +34,7 @@ const WRITTEN = {
   reading: (value) => value + "%",
   computing: (value) => value + "%",
 };
-let asked = () => {}; // asks the question
+let asked = () => {}; // sends the question
 
 /** @param {string} name @param {Option[]} pairs */
 function options(name, pairs) {
@@ -44,7 +47,8 @@ function options(name, pairs) {
 /** @param {Record<string, { title: string }>} presets @returns {Option[]} */
 const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
 
-// Only what the machine has a peak for, and only drafters with the target's vocabulary.
+// Offer only number formats for which the machine has a peak, and drafters with the target's
+// vocabulary.
 function offer() {
   const { machines, models } = stage.config;
   const dtypes = Object.keys(machines[named("hardware").value].facts);
@@ -55,14 +59,14 @@ function offer() {
   options("drafter", models[named("model").value].drafters);
 }
 
-// The tab's γ as it can be checked here: whole, and no longer than a chain may be.
+// Return the tab's γ in the form that is possible here: whole, and not above the limit for chains.
 function wholeGamma() {
   const [least, most] = stage.config.limits.gamma;
   const { gamma } = terms;
   return gamma === null ? null : Math.min(Math.max(Math.round(gamma), least), most);
 }
 
-// Send what is typed as it is; the server refuses an empty box with a sentence.
+// Return the values as typed; for an empty box, the server returns an error.
 /** @returns {Choice} */
 export function chosen() {
   /** @type {Choice} */
@@ -74,7 +78,7 @@ export function chosen() {
   return { ...made, alpha: terms.alpha, gamma: wholeGamma() };
 }
 
-// The origin of α and γ, and what of it does not apply here; shown beside the answer.
+// Show where α and γ come from, and which part of that does not apply here, beside the answer.
 export function withWhat() {
   const { alpha: from, gamma: long } = terms.from;
   const gamma = wholeGamma();
@@ -110,7 +114,7 @@ export function fill(values) {
   for (const name of ["hardware", "model"]) if (name in values) put(name, values[name]);
   offer();
   for (const [name, value] of Object.entries(values)) put(name, value);
-  // An unknown one becomes the first.
+  // If the value is unknown, the first option is selected.
   for (const name of ["dtype", "drafter"]) {
     const select = /** @type {HTMLSelectElement} */ (named(name));
     if (select.value === "") select.selectedIndex = 0;
@@ -118,7 +122,7 @@ export function fill(values) {
   show();
 }
 
-// Read a link to this question; an unavailable choice keeps its default.
+// Read the values from the link; an unavailable choice keeps its default.
 function fromAddress() {
   const { usual, machines, models } = stage.config;
   /** @type {Record<string, object>} */
@@ -132,7 +136,8 @@ function fromAddress() {
   fill({ ...usual, ...given });
 }
 
-// Follow a change of the tab's α and γ. taken: from a run or a source, which may name its drafter.
+// Update the controls after a change of the tab's α and γ. taken: they come from a run or a source,
+// which may have a drafter.
 /** @param {boolean} taken */
 export function follow(taken) {
   const { drafter } = terms.from.alpha;
@@ -143,7 +148,8 @@ export function follow(taken) {
   asked();
 }
 
-// The sliders for α and γ set the tab's values. The batch slider has no name; its box has.
+// The sliders of α and γ set the tab's values. The slider of the batch size has no name, but its
+// box has.
 /** @param {string} name */
 function moved(name) {
   touch();
@@ -156,7 +162,7 @@ function moved(name) {
 /** @type {() => HTMLInputElement} */
 const slide = () => $("[data-slide=batch]");
 
-// Outputs, facts, links and pressed buttons follow the controls.
+// Update outputs, facts, links and pressed buttons.
 function show() {
   put("alpha", terms.alpha);
   put("gamma", wholeGamma());
@@ -177,7 +183,7 @@ function show() {
   remember(now);
 }
 
-// Put the non-default values into the link. The tab itself adds α and γ.
+// Write values that are not the defaults into the link; the tab adds α and γ.
 /** @param {Choice} now */
 function remember(now) {
   const { usual } = stage.config;

@@ -1,4 +1,4 @@
-// The prediction beside the closest published result, with a link to its row.
+// The prediction next to the closest published result, with a link to its row.
 
 import { h } from "../../shared/view.js";
 

@@ -1,5 +1,5 @@
-// Other hardware and batch sizes: the question, and its newest answer. `window.specviz.roofline` is
-// what others may use.
+// Other hardware and batch sizes: the question, and its newest answer. `window.specviz.roofline`
+// has the functions for other sections.
 
 import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
@@ -25,7 +25,7 @@ const OLDER = " The results below belong to the last valid choice.";
 /** @type {Question<Answer>} */
 const question = new Question("roofline", () => fault(SILENT));
 /** @type {Answer | null} */
-let last = null; // the newest answer, for another width or theme
+let last = null; // the newest answer, to draw it again for another width or theme
 /** @type {Part} */
 let part;
 let withThese = ""; // where α and γ of the newest question come from

@@ -40,7 +40,10 @@ const CHARTS = [
     ],
   ],
 ];
-/** Traces without which a key of the speed-up's legend is left out. @type {Record<string, string>} */
+/**
+ * Traces of the speed-up chart; without them, the legend has no entry for these styles.
+ * @type {Record<string, string>}
+ */
 const NEEDS = { area: "02-efficiencies", dash: "11-costless", open: "41-loss" };
 
 /** @param {string} title @param {string} about @param {ComponentChild[]} content */

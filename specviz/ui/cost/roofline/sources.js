@@ -5,7 +5,7 @@ import { h } from "../../shared/view.js";
 /** @import { Config, Sourced, SourceRow } from "./__init__.py" */
 
 /**
- * A source: a link if it is on the web, a path if it is a file of this app.
+ * A source: a link if it is on the web, or the path of a file of this app.
  * @param {SourceRow} source
  * @param {Record<string, string>} meanings By letter.
  */

@@ -1,4 +1,4 @@
-// The controls: two texts and the deployment.
+// The controls: two text boxes and the deployment.
 
 import { Stage } from "../../shared/stage.js";
 import { render } from "../../shared/view.js";
@@ -29,7 +29,8 @@ function options(name, pairs) {
 /** @param {Record<string, { title: string }>} presets @returns {Option[]} */
 const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
 
-// Only what the machine has a peak for, and only drafters with the target's vocabulary.
+// Offer only number formats for which the machine has a peak, and drafters with the target's
+// vocabulary.
 function offer() {
   const { machines, models } = stage.config;
   const { dtypes } = machines[named("hardware").value];
@@ -47,7 +48,7 @@ export function fill(site) {
   for (const [name, value] of Object.entries(site)) named(name).value = String(value ?? "");
 }
 
-// The models that the text covers, to choose from; none while they are not known.
+// Offer the models in the text; none until they are known.
 /** @param {string[]} models */
 export function several(models) {
   $(".sv-server-models").hidden = !models.length;
@@ -56,7 +57,7 @@ export function several(models) {
   options("named", models.length ? [["", "choose one"], ...pairs] : []);
 }
 
-// A new text: its models are not known yet.
+// Handle a new text, whose models are not known yet.
 function anew() {
   several([]);
   $(".sv-server-from").textContent = "";
@@ -69,7 +70,7 @@ export function paste(text, before = "") {
   anew();
 }
 
-// The question: numbers as numbers, an empty box as null, texts without what is never read.
+// Return the question: numbers as numbers, an empty box as null, texts without unused lines.
 export function chosen() {
   const { names, longest, start } = stage.config;
   /** @type {Record<string, string | number | null>} */
@@ -98,7 +99,7 @@ export function startControls(ask) {
   });
 }
 
-// Show the reported value as a hint while its box is empty.
+// Show the reported values as hints in empty boxes.
 /** @param {number | null} batch @param {number | null} gamma */
 export function hint(batch, gamma) {
   const boxes = /** @type {HTMLInputElement[]} */ ([named("batch"), named("gamma")]);

@@ -1,5 +1,5 @@
-// Your server's numbers: the question about a pasted text, and its newest answer.
-// `window.specviz.server` is what others may use.
+// A visitor's server: the question about a pasted text, and its newest answer.
+// `window.specviz.server` has the functions for other sections.
 
 import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
@@ -23,7 +23,7 @@ const OLDER = " The results below belong to the last valid choice.";
 /** @type {Question<Answer | Empty>} */
 const question = new Question("server", () => fault(SILENT));
 /** @type {Answer | null} */
-let last = null; // the newest answer on screen, for another width or theme
+let last = null; // the newest answer shown, to draw it again for another width or theme
 /** @type {Part} */
 let part;
 
@@ -37,7 +37,8 @@ function show(answer) {
   showReport("empty" in answer ? null : answer);
 }
 
-// After a bad text the old numbers would be misleading; after a bad machine they still hold.
+// After an invalid text, the old numbers would be misleading; after an invalid machine, they are
+// still correct.
 /** @param {SeveralModelsRefusal} refusal */
 function refuse({ problem, field, models }) {
   if (models || field === "now" || field === "before") showReport(null);
@@ -45,7 +46,7 @@ function refuse({ problem, field, models }) {
   if (models) several(models);
 }
 
-// Without statistics, say where to find them.
+// If there are no statistics, say where to find them.
 /** @param {Answer | null} answer */
 function showReport(answer) {
   last = answer;
@@ -65,7 +66,7 @@ function showReport(answer) {
   draw();
 }
 
-// The other parts of the tab follow.
+// A button that uses α and γ of the answer in the other parts of the tab.
 /** @param {Answer} answer */
 function TakeButton({ takes }) {
   if (!takes) return null;
@@ -79,7 +80,7 @@ function draw() {
   if (last && part.open) render(ServerReport(last), $(".sv-server-figures"));
 }
 
-// A real measurement, and the machine that it was made on.
+// Show the example: a real measurement, and the machine on which it was made.
 function example() {
   const { text, said, site } = stage.config.example;
   paste(text);

@@ -1,4 +1,4 @@
-// What follows from a server's statistics: advice, charts, and tables of counted values.
+// Results from a server's statistics: advice, charts, and tables of counted values.
 
 import { h } from "../../shared/view.js";
 import { Plot } from "../shared/figure.js";
@@ -81,7 +81,10 @@ const Table = (name, rows, columns) =>
     ),
   );
 
-/** A step: a column of its draft tokens, the accepted ones filled from below. @param {[number, number]} step @param {number} at */
+/**
+ * A step: a column of its draft tokens, in which the accepted ones are filled from below.
+ * @param {[number, number]} step @param {number} at
+ */
 const StepColumn = ([accepted, drafted], at) =>
   h(
     "i",

@@ -1,4 +1,4 @@
-// Remove from a pasted text what is never read: most of it, and sometimes an API key.
+// Remove unused lines from a pasted text: these are most of it, and may contain an API key.
 
 const JSON_BEGINS = /^\s*(\{|\[\s*[{[\]])/; // a log may begin with a bracket, too
 const UNREAD = /^(#|[\w:]+_(bucket|created)[{ ])/;
@@ -10,10 +10,13 @@ const UNREAD = /^(#|[\w:]+_(bucket|created)[{ ])/;
  */
 export function shorter(text, names, longest) {
   const made = JSON_BEGINS.test(text) ? kept(text, names) : read(text);
-  return made.slice(0, longest + 1); // one more than allowed, so that it is refused, not truncated
+  return made.slice(0, longest + 1); // one too many, so that it is refused, not truncated
 }
 
-/** JSON, or a line of JSON for each request. @param {string} text @param {string[]} names */
+/**
+ * Return JSON, or one line of JSON per request, without unused entries.
+ * @param {string} text @param {string[]} names
+ */
 function kept(text, names) {
   const lines = text.split("\n").filter((line) => line.trim());
   const several = lines.length > 1 && lines.every((line) => /^\{.*\}\s*$/.test(line));

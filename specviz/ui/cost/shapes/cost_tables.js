@@ -1,4 +1,4 @@
-// Measured costs as tables: a round by drafter, and passes by their number of tokens.
+// Measured costs as tables: a round of each drafter, and passes by their number of tokens.
 
 import { h } from "../../shared/view.js";
 

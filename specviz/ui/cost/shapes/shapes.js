@@ -1,5 +1,5 @@
-// Measured costs of public shapes: a file that ships or the visitor's own, a model and a context in
-// it, and the tab's α. `window.specviz.shapes` is what others may use.
+// Measured costs of public shapes: a shipped file or the visitor's own, a model and a context in
+// it, and the tab's α. `window.specviz.shapes` has the functions for other sections.
 
 import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
@@ -54,7 +54,7 @@ function choose(values) {
   part.changed();
 }
 
-// A visitor's file is shown at once and listed beside those that ship.
+// Show a visitor's file immediately, and add it to the list of shipped files.
 /** @param {string} name @param {string} text */
 function bring(name, text) {
   if (text.length > stage.config.largest) {
@@ -121,7 +121,7 @@ function show(answer) {
   draw();
 }
 
-// Whatever is on screen, for another width or theme as well.
+// Draw what is shown, also for another width or theme.
 function draw() {
   if (!last || !part.open) return;
   showChoices();
@@ -153,7 +153,7 @@ const Passes = ({ figure }) => [
 /** @type {() => HTMLInputElement} */
 const slide = () => $("[name=alpha]");
 
-// The slider is the tab's own α.
+// Set the slider to the tab's α.
 function follow() {
   slide().value = String(terms.alpha);
   $(".sv-shapes-alpha").textContent = shown().alpha;

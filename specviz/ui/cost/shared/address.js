@@ -1,5 +1,5 @@
-// The tab's values in the page's address: ?alpha=0.8&gamma=5&c=0.05&batch=64. The keys are present
-// only while this tab is open, so that a link copied on another tab opens that one.
+// The tab's values in the page's address: ?alpha=0.8&gamma=5&c=0.05&batch=64. The address has them
+// only while this tab is open, so that a link copied on another tab opens that tab.
 
 /** @typedef {Record<string, string | number | null>} Noted By key in the address; null: not there. */
 
@@ -8,12 +8,12 @@ const given = new URLSearchParams(location.search);
 const parts = {};
 let touched = given.has("alpha") || given.has("gamma") || given.has("c");
 let here = true;
-let writing = 0; // the timer until the address is changed
+let writing = 0; // the timer until the address is updated
 
 /** @param {string} name */
 export const linkedText = (name) => given.get(name);
 
-// A number from the link; null if it has none.
+// Return a number from the link; null if it has none.
 /** @param {string} name */
 export function linked(name) {
   const text = given.get(name);
@@ -22,20 +22,20 @@ export function linked(name) {
     : Number(text);
 }
 
-// Values that a part of the tab wants in the address; null for a default value.
+// Set the values of a part of the tab that belong in the address; null for a default value.
 /** @param {string} part @param {Noted} values */
 export function note(part, values) {
   parts[part] = values;
   if (touched && here) later();
 }
 
-// The visitor changed something: from now on the address follows.
+// The visitor has changed something: from now on the address is kept up to date.
 export function touch() {
   touched = true;
   later();
 }
 
-// A requested link to this tab has the values even if none was changed.
+// A link to this tab that the visitor requests contains the values even if none was changed.
 window.addEventListener("sv-link", () => {
   if (!here) return;
   touched = true;

@@ -1,4 +1,4 @@
-// Fields of the tab's sections as components.
+// Form fields of the tab's sections, as components.
 
 import { h } from "../../shared/view.js";
 
@@ -28,13 +28,16 @@ export const Choice = (attributes, pairs, value, choose) =>
   );
 
 /**
- * What a box shows: the value, but while somebody types in it, what they typed.
+ * Return what a box shows: its value, or while the visitor types, the typed text.
  * @param {string} id
  * @param {string} value
  */
 export const boxValue = (id, value) => (document.activeElement?.id === id ? undefined : value);
 
-/** A sentence about what is wrong, "" for none. @param {HTMLElement} place @param {string} sentence */
+/**
+ * Show a sentence about an error, or "" for none.
+ * @param {HTMLElement} place @param {string} sentence
+ */
 export function notice(place, sentence) {
   place.textContent = sentence;
   place.hidden = !sentence;

@@ -1,4 +1,4 @@
-// Figures that plotly draws, as components; again for another width or theme.
+// Figures drawn by plotly, as components that are drawn again for another width or theme.
 
 import { onTheme } from "../../shared/page.js";
 import { fetchPlotly, plot } from "../../shared/plot.js";
@@ -7,7 +7,7 @@ import { h } from "../../shared/view.js";
 /** @import { Figure } from "../../shared/plotly.js" */
 
 /**
- * A figure with its description. While its part of the page is not on screen, nothing is drawn.
+ * A figure with its description; it is drawn only while its part of the page is on screen.
  * @param {string} name Its class.
  * @param {Figure | null | undefined} figure
  * @param {Record<string, unknown>} attributes
@@ -21,7 +21,7 @@ export function Plot(name, figure, attributes) {
 }
 
 /**
- * Calls `draw` once plotly is there, and again whenever the theme or the element's width changes.
+ * Call `draw` when plotly is loaded, and again whenever the theme or the element's width changes.
  * @param {HTMLElement} element
  * @param {() => void} draw
  * @param {(sentence: string) => void} fault

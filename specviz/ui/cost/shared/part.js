@@ -1,6 +1,6 @@
-// The parts of the tab that open. A closed part shows its heading and an answer in one sentence; it
-// asks the server and draws nothing. Links lead to a part: by the id of something in it (#), by the
-// key `part`, or by a key that belongs to it.
+// The parts of the tab that can be opened. A closed part shows its heading and an answer in one
+// sentence; it sends no questions and draws nothing. Links can open a part: by the id of an element
+// in it (#), by the key `part`, or by a key that belongs to the part.
 
 import { linkedText, note } from "./address.js";
 
@@ -11,7 +11,7 @@ const parts = [];
 /** @param {Element | null} inside */
 const partOf = (inside) => parts.find(({ details }) => inside && details.contains(inside));
 
-// What is in the parts that were open: the others have their sentence.
+// For printing, fill the parts that were opened before; the others print their sentence.
 window.addEventListener("beforeprint", () => {
   for (const part of parts) part.print(true);
 });
@@ -19,7 +19,7 @@ window.addEventListener("afterprint", () => {
   for (const part of parts) part.print(false);
 });
 
-// Opens the part that an element is in, shows the element and gives it the focus.
+// Open the part that contains an element, scroll to the element and focus it.
 /** @param {HTMLElement} element @param {ScrollLogicalPosition} [block] */
 export function reveal(element, block = "start") {
   partOf(element)?.show();
@@ -29,9 +29,9 @@ export function reveal(element, block = "start") {
 }
 
 export class Part {
-  #changed = true; // since what it shows was last asked for
-  #begun = false; // it was open at some time
-  #printed = false; // it is open for the printer alone
+  #changed = true; // since the part last asked the server
+  #begun = false; // the part was open before
+  #printed = false; // the part is open only for printing
 
   /**
    * @param {HTMLDetailsElement} details
@@ -62,7 +62,7 @@ export class Part {
     this.details.open = true;
   }
 
-  // What the part shows belongs to other values now.
+  // The values have changed, so the part must ask again.
   changed() {
     this.#changed = true;
     if (this.open) this.#refresh();
@@ -87,6 +87,6 @@ export class Part {
     this.update();
   }
 
-  /** Set by the section: draws what it has, for another width or theme. */
+  /** Set by the section: draw what it has, for another width or theme. */
   redraw = () => {};
 }

@@ -1,4 +1,4 @@
-// Measured runs known to the tab: the last one on Step, and a lane sent from Compare.
+// Measured runs on this tab: the last one on Step, and a lane sent from Compare.
 
 /** @import { NamedPoint } from "../../shared/section.js" */
 /** @import { Origin } from "./terms.js" */
@@ -8,7 +8,7 @@
 /** @type {Record<Which, NamedPoint | null> & { chosen: Which }} */
 export const runs = { step: null, compare: null, chosen: "step" };
 
-// α and γ of a run, with three decimals.
+// Return α and γ of a run, with three decimals.
 /** @param {NamedPoint} run */
 export const pairOf = ({ alpha, gamma }) => ({
   alpha: Number(alpha.toFixed(3)),

@@ -1,4 +1,4 @@
-// α and γ of the whole tab and the origin of each: one state that every section reads and sets.
+// α and γ of the whole tab and where each comes from: one state that all sections read and set.
 
 import { linked, note, touch } from "./address.js";
 
@@ -31,7 +31,7 @@ const NAMES = ["alpha", "gamma"];
 const heard = [];
 let begun = false;
 
-// The initial values: the link's, or else `start`. The first section that starts sets them.
+// Set the initial values: those of the link, or `start`. The first section that starts calls this.
 /** @param {Pair} start */
 export function begin(start) {
   if (begun) return;
@@ -68,7 +68,7 @@ export function setTerms(values, origin = CHOICE) {
   tell(origin !== CHOICE);
 }
 
-// Keep the numbers of a link and attribute them to the source that it names.
+// Keep the numbers of a link, and attribute them to the source named in the link.
 /** @param {TermName} name @param {Origin} origin */
 export function relabel(name, origin) {
   terms.from[name] = origin;
@@ -88,7 +88,7 @@ function number(value, fewest, most) {
   return decimals || fewest ? whole + "." + decimals.padEnd(fewest, "0") : whole;
 }
 
-// α and γ as they are shown; `told` puts them in one sentence with their origin.
+// Return α and γ as they are shown; `told` gives them in one sentence with their origin.
 export const shown = () => ({
   alpha: number(terms.alpha, 2, 3),
   gamma: number(terms.gamma, 0, 2),

@@ -1,5 +1,6 @@
-// Pass times of this machine: a recorded sweep, and one that is measured here. The page numbers its
-// sweeps; the server sends progress and results. `window.specviz.sweeps` is what others may use.
+// Pass times: a recorded sweep, and one that is measured on this machine. The page numbers its
+// sweeps; the server sends progress and results. `window.specviz.sweeps` has the functions for
+// other sections.
 
 import { Job } from "../../shared/job.js";
 import { page } from "../../shared/page.js";
@@ -60,7 +61,7 @@ export function say(name, sentence, numbers) {
   place.hidden = !sentence;
 }
 
-// One button, which keeps the focus.
+// Start and stop are one button, so that it keeps the focus.
 /** @param {boolean} running */
 const MeasureButton = (running) =>
   h(

@@ -1,4 +1,4 @@
-// A sweep: marks over dashed lines, sentences beside them, and all numbers as a table.
+// A sweep: a chart of marks and dashed lines, sentences, and all numbers as a table.
 
 import { h } from "../../shared/view.js";
 import { Plot } from "../shared/figure.js";

@@ -1,4 +1,5 @@
-// The contents as links, the origin of α and γ in one line, and a list of other sources for them.
+// The contents as links, one line on where α and γ come from, and a list of other sources of α and
+// γ.
 
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
@@ -52,7 +53,7 @@ const published = ({ name, said, on, guesses, drafter }) => ({
 /** @param {string} label @param {Option[]} pairs */
 const Group = (label, pairs) => pairs.length > 0 && h("optgroup", { label }, Options(pairs));
 
-// The list shows the present origin of α and offers the others.
+// Show the current origin of α in the list, with the other possible ones.
 function showList() {
   const { alpha: from } = terms.from;
   const known = MEASURED.flatMap(([which, title]) => {
@@ -98,7 +99,7 @@ function showTerms() {
   const { key, kind } = terms.from.alpha;
   const preset = kind === "published" ? presetOf(key) : undefined;
   const how = $(".sv-terms-how");
-  // The layout must not shift under the slider that changes α.
+  // The page must not move while the visitor drags the slider that changes α.
   how.style.minHeight = preset ? "" : how.offsetHeight + "px";
   if (preset) how.hidden = false;
   render(preset ? Source(preset) : null, how);
@@ -115,7 +116,7 @@ function choose() {
   return setTerms(gamma === null ? { alpha } : { alpha, gamma }, published(preset));
 }
 
-// A link that names a source and has its numbers.
+// Read a link that has a source and its numbers.
 function fromLink() {
   const preset = presetOf(linkedText("from") ?? "");
   if (!preset || preset.alpha !== terms.alpha) return;
@@ -136,7 +137,7 @@ function jump(event) {
 /** @type {() => HTMLDetailsElement} */
 const contents = () => $(".sv-terms-contents");
 
-// The contents are collapsed on a phone.
+// On a phone, the contents are collapsed.
 const narrow = matchMedia("(max-width: 760px)");
 function fold() {
   contents().open = !narrow.matches;

@@ -1,4 +1,4 @@
-// Run the sandbox's experiment many times with random numbers, and fill the columns step by step.
+// Run the sandbox's experiment many times with random numbers, and animate the columns.
 
 import { Question } from "../../shared/ask.js";
 import { Stage } from "../../shared/stage.js";
@@ -20,12 +20,12 @@ const stage = new Stage();
 const { $ } = stage;
 /** @type {Question<Answer>} */
 const question = new Question("coins", () => showProblem(SILENT));
-let throws = 0; // rounds of the next question; 0 asks for the dartboard alone
+let throws = 0; // rounds of the next question; 0 asks only for the dartboard
 /** @type {Answer | null} */
 let shown = null; // the counts, as long as they belong to the sandbox's current state
 /** @type {Answer["darts"]} */
-let board = null; // likewise
-let step = 0; // of the animation
+let board = null; // the same
+let step = 0; // step of the animation
 let timer = 0;
 
 const sandbox = () => /** @type {Sandbox} */ (there(window.specviz.sandbox));
@@ -35,7 +35,8 @@ function show() {
   const { words } = sandbox().state;
   render(board && Dartboard(board, words), $(".sv-coins-board"));
   $(".sv-coins-body").hidden = !shown;
-  // The verdict is of all rounds, so it waits for the last; its space is there from the start.
+  // The verdict is about all rounds, so it appears with the last; its space is reserved from the
+  // start.
   $(".sv-coins-body").classList.toggle("sv-coins-counting", !!shown && !isLast(shown));
   render(shown && shown.steps[step].thrown.toLocaleString("en") + " rounds", $(".sv-coins-count"));
   if (!shown) return;
@@ -123,7 +124,7 @@ export function start(element, props, _watch, _trigger, config) {
   const wait = () => {
     if (!window.specviz.sandbox) return setTimeout(wait, 50);
     sandbox().onAnswer(clear);
-    return sandbox().last && clear(); // it may have answered before
+    return sandbox().last && clear(); // the sandbox may have answered before
   };
   wait();
 }

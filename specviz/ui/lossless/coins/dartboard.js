@@ -1,4 +1,4 @@
-// Von Neumann's dartboard: darts land uniformly below M q; those below p are accepted and follow p.
+// Von Neumann's dartboard: darts are uniform under M q; those under p are accepted and follow p.
 
 import { percent } from "../../shared/dom.js";
 import { classes, h } from "../../shared/view.js";
@@ -7,7 +7,7 @@ import { gridStyle, WordRow } from "../shared/output_columns.js";
 /** @import { Word } from "../../../frames/scene.py" */
 /** @import { Board } from "./answer.py" */
 
-const GOLDEN = 0.618034; // steps of this size spread darts evenly over a column
+const GOLDEN = 0.618034; // multiples of this step spread darts evenly over a column
 const ROOM = 1.08; // space above the tallest column
 
 /** @param {Board} board @param {Word[]} words */

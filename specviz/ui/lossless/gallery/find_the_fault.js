@@ -1,4 +1,4 @@
-// "Find the fault": a quiz that shows one rule's statistics, and its name only after a choice.
+// "Find the fault": a quiz that shows a rule's statistics, and its name only after the answer.
 
 import { there } from "../../shared/there.js";
 import { Button, h } from "../../shared/view.js";
@@ -9,7 +9,7 @@ import { Badge } from "./gallery_case.js";
 const SOUND = "No fault: the output follows p";
 const OFFERED = 4;
 
-/** offered: keys to choose from. choice: a key, "" for no fault; null before a choice. */
+/** offered: keys of the options. choice: the chosen key, "" for no fault; null before a choice. */
 const quiz = {
   key: "",
   /** @type {string[]} */
@@ -20,10 +20,10 @@ const quiz = {
   tried: 0,
 };
 
-/** Whether the rule's name may be shown. */
+/** Return whether the rule's name may be shown. */
 export const isSolved = () => quiz.choice !== null;
 
-/** Choose the next case, and return its key. @param {CaseData[]} studies */
+/** Choose the next case and return its key. @param {CaseData[]} studies */
 export function nextCase(studies) {
   const others = studies.filter(({ key }) => key !== quiz.key);
   const own = others[Math.floor(Math.random() * others.length)];
@@ -49,7 +49,7 @@ function shuffled(items) {
 const fault = ({ verdict, key }) => (verdict === "lossy" ? key : "");
 
 /**
- * The question and its options, or what the choice was worth.
+ * The question and its options, or the solution after a choice.
  * @param {CaseData[]} studies
  * @param {{ chosen: () => void, next: () => void }} callbacks
  */

@@ -25,7 +25,7 @@ let request = {};
 /** @type {Word[]} */
 let asked = []; // the words of the question's p and q
 
-/** own: with their own p and q. studies, words: as shown, maybe with the sandbox's. */
+/** own: the rules with their own p and q. studies, words: as shown, possibly with the sandbox's. */
 const state = {
   /** @type {CaseData[]} */
   own: [],
@@ -34,10 +34,10 @@ const state = {
   /** @type {Word[]} */
   words: [],
   open: "", // the key of the study in the list
-  quizzes: false, // whether this is "Find the fault"
+  quizzes: false, // whether the quiz "Find the fault" is shown
   key: "", // of the quiz's case
   /** @type {Evidence | null} */
-  evidence: null, // of the quiz's case
+  evidence: null, // statistics of the quiz's case
   borrows: false, // whether the sandbox's p and q are used
 };
 
@@ -80,7 +80,7 @@ function Entry(study) {
   const open = () => {
     state.open = study.key;
     show();
-    // On narrow screens the details are below the list.
+    // On narrow screens, the details are below the list.
     if (matchMedia("(max-width: 1100px)").matches) $(".sv-wild-one").scrollIntoView();
   };
   const label = [Badge(study), h("span", null, study.name), h("b", null, study.tv)];
@@ -135,7 +135,7 @@ function showProblem(sentence) {
 
 /** @param {Reply<Answer>} answer @param {object} of The question. */
 function receive(answer, of) {
-  if (of !== request) return; // the mode or the case has changed meanwhile
+  if (of !== request) return; // the mode or the case has changed since the question was sent
   showProblem(answer.problem ?? "");
   if (answer.problem !== undefined) return;
   const { exhibits, evidence } = answer;

@@ -16,7 +16,7 @@ export const Badge = ({ verdict }) =>
   );
 
 /**
- * A rule may have fewer words than the others.
+ * The output of a rule, which may have fewer words than the others.
  * @param {Word[]} all @param {number[]} out @param {number[]} p @param {[number, number][]} [intervals]
  */
 function Output(all, out, p, intervals) {

@@ -1,4 +1,4 @@
-// The checks of a recorded run, and the API that other sections use: `window.specviz.proof`.
+// The verdicts of a recorded run, and the API for other sections: `window.specviz.proof`.
 
 import { Question } from "../../shared/ask.js";
 import { byId, flat } from "../../shared/dom.js";

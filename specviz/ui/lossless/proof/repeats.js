@@ -1,4 +1,4 @@
-// Repeated runs of one prompt: the page starts the job, the server counts.
+// Repeated runs of one prompt: the page starts the job, and the server counts.
 
 import { byId } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
@@ -12,7 +12,9 @@ import { h, render, Sentence } from "../../shared/view.js";
 export const stage = new Stage();
 const { $ } = stage;
 
-/** done, of: pairs of runs. waiting: what the visitor waits for. result: what was found, or why not. */
+/**
+ * done, of: pairs of runs. waiting: what the visitor waits for. result: the result, or the error.
+ */
 const state = { runs: false, done: 0, of: 0, waiting: Sentence(""), result: "" };
 
 export function showRepeats() {

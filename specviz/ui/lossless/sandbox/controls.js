@@ -1,4 +1,4 @@
-// The controls: starting distributions, how guesses are chosen, how many, the rule and its parameters.
+// The controls: presets, how guesses are chosen, how many, the rule and its parameters.
 
 import { Button, h } from "../../shared/view.js";
 import { choose, load, ruleOf, stage, state } from "./state.js";

@@ -1,5 +1,5 @@
-// The sandbox's state in the page's URL: ?rules=PRESET,DRAWN,CANDIDATES,RULE, plus ?p=0.5,0.3,... and
-// ?q=... if a bar was moved.
+// The sandbox's state in the page's URL: ?rules=PRESET,DRAWN,CANDIDATES,RULE, plus ?p=0.5,0.3,...
+// and ?q=... if a bar was moved.
 
 import { linkable, linkedText, noteOfLink } from "../../shared/address.js";
 import { ruleText, stage, state } from "./state.js";
@@ -9,7 +9,8 @@ import { ruleText, stage, state } from "./state.js";
 
 const NO_LINK = "It opens this tab, without the words of your run";
 
-// Distributions taken from a run have other words; the run's own link leads to them.
+// Distributions taken from a run have other words, so they are not written here; the run has its
+// own link.
 function settingsText() {
   const { preset, from, drawn, candidates } = state;
   return from ? "" : [preset, drawn, candidates, ruleText().replaceAll(",", "_")].join();
@@ -19,8 +20,10 @@ function settingsText() {
 const distributionText = (name) => () =>
   state.preset || state.from ? "" : state[name].map((value) => +value.toFixed(4)).join();
 
-/** The state that the page's URL asks for; null if it names none that is valid.
- * @returns {Partial<State> | null} */
+/**
+ * Return the state in the page's URL; null if there is no valid one.
+ * @returns {Partial<State> | null}
+ */
 export function linkedState() {
   const [preset, drawn, count, ruled = ""] = linkedText("rules").split(",");
   const { presets, drawn: ways, rules, most } = stage.config;
@@ -46,7 +49,7 @@ function ownDistributions(first) {
   return valid ? { words: first.words, p, q, preset: "" } : { ...first, preset: first.name };
 }
 
-/** Keep the URL up to date; returns what is to be called after each change. */
+/** Keep the URL up to date; return the function to call after each change. */
 export function keepLink() {
   noteOfLink(stage.element, () => (state.from ? NO_LINK : ""));
   const writers = [

@@ -1,4 +1,4 @@
-// The sandbox, and the API that other sections use: `window.specviz.sandbox`.
+// The sandbox, and the API for other sections: `window.specviz.sandbox`.
 
 import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
@@ -31,14 +31,14 @@ const question = new Question("sandbox", () => showProblem(SILENT));
 /** @type {Set<() => void>} */
 const listeners = new Set(); // called after each answer is shown
 let writeLink = () => {};
-let dragScale = 0; // of the bars while one is dragged: it must not change under the pointer
+let dragScale = 0; // scale of the bars during a drag, which must not change under the pointer
 /** @type {State | null} */
-let before = null; // what a position of a run replaced
-let asked = state; // of the question under way
+let before = null; // the state that a position of a run replaced
+let asked = state; // state of the current question
 /** @type {{ answer: Answer, words: Word[], p: number[] } | null} */
-let shown = null; // the last answer, and the words and p that it is about
+let shown = null; // the last answer, with its words and p
 
-/** The probability of a full column, the same in all three rows. */
+/** Return the probability of a full column, the same in all three rows. */
 const scale = () =>
   dragScale || Math.min(1, Math.max(0.2, ROOM * Math.max(...state.p, ...state.q)));
 
@@ -63,7 +63,7 @@ const RowName = (title, note, ink, noteClass) =>
     h("span", { class: noteClass }, note),
   );
 
-/** The rows of p, q and the output, and the words under them. */
+/** The rows of p, q and the output, with the words below. */
 function Grid() {
   return [
     RowName("target p", "drag a bar", "sv-sand-p-ink"),
@@ -123,7 +123,7 @@ function changed() {
   question.ask();
 }
 
-// On a narrow page the controls are below the output, which may be out of the window.
+// On a narrow page the controls are below the output, so scroll to the output.
 function reveal() {
   const output = $(".sv-sand-out");
   const { top, bottom } = output.getBoundingClientRect();
@@ -155,7 +155,7 @@ function go(to) {
   changed();
 }
 
-/** Show a position of a run; Undo brings the replaced experiment back. @param {Partial<State>} to */
+/** Show a position of a run; Undo restores the replaced experiment. @param {Partial<State>} to */
 function openPosition(to) {
   if (!state.from) before = structuredClone(state);
   go(to);

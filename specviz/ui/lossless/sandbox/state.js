@@ -80,11 +80,11 @@ export function choose(name, parameters) {
 /** @param {string} name */
 export const ruleOf = (name) => there(stage.config.rules.find((row) => row.name === name));
 
-/** The rule as it is sent: its name, and its parameters if it has any. */
+/** Return the rule as it is sent: its name, and its parameters if it has any. */
 export const ruleText = () =>
   state.parameters.length ? state.rule + ":" + state.parameters.join(",") : state.rule;
 
-/** The experiment as the server reads it. */
+/** Return the experiment in the form that the server expects. */
 export const request = () => {
   const { p, q, drawn, candidates } = state;
   return { p, q, drawn, candidates, rule: ruleText() };

@@ -1,4 +1,4 @@
-// What an answer says: the verdict, its numbers, and the table of all numbers by word.
+// An answer as shown: the verdict, its numbers, and a table of all numbers by word.
 
 import { flat } from "../../shared/dom.js";
 import { h, Mark, termAttributes, Token } from "../../shared/view.js";

@@ -1,4 +1,4 @@
-// An output distribution as columns, beside the outline of p, and the words under them.
+// An output distribution as columns, with the outline of p, and the words below.
 
 import { flat, percent } from "../../shared/dom.js";
 import { classes, h, Token } from "../../shared/view.js";
@@ -17,10 +17,10 @@ import { classes, h, Token } from "../../shared/view.js";
  * @property {string} [name] Its class.
  */
 
-const LOWEST = 0.2; // probability of a full column, at least
+const LOWEST = 0.2; // minimum probability of a full column
 const ROOM = 1.15; // space for numbers above the tallest column
 
-/** The grid has as many columns as words. @param {Word[]} words */
+/** Return the style of the grid, which has as many columns as words. @param {Word[]} words */
 export const gridStyle = (words) => ({ "--sv-sand-many": String(words.length) });
 
 /** @param {Word[]} words */

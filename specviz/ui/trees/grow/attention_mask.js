@@ -4,13 +4,13 @@ import { flat } from "../../shared/dom.js";
 import { h } from "../../shared/view.js";
 import { answer, pick, view } from "./state.js";
 
-const SIDE = 372; // pixels
-const LABELLED = 26; // rows at most for which there is space for labels
+const SIDE = 372; // pixels of a cell
+const LABELLED = 26; // maximum number of rows for which there is space for labels
 const WORDS = 92;
 const NUMBERS = 30;
 const HEAD = 16;
 
-/** Where the cells are. */
+/** Return the positions of the cells. */
 function sizes() {
   const rows = answer().mask.length;
   const labelled = rows <= LABELLED;
@@ -63,7 +63,7 @@ const square = (x, y, side) => `M${x} ${y}h${side}v${side}h${-side}z`;
 /** @param {string} word */
 const cut = (word) => (word.length > 12 ? word.slice(0, 11) + "…" : word);
 
-/** The row and column of the selected guess. */
+/** Highlight the row and column of the selected guess. */
 function cross() {
   const row = answer().nodes[view.picked]?.row ?? null;
   if (row === null) return "";
@@ -72,7 +72,10 @@ function cross() {
   return `M${left} ${top + at}h${side}v${cell}h${-side}zM${left + at} ${top}h${cell}v${side}h${-cell}z`;
 }
 
-/** Selects the guess of the row, or of the column that it attends to. @param {PointerEvent} event */
+/**
+ * Select the guess of the row, or of the column to which it attends.
+ * @param {PointerEvent} event
+ */
 function point(event) {
   const svg = /** @type {SVGSVGElement} */ (event.currentTarget);
   const box = svg.getBoundingClientRect();

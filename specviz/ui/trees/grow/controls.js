@@ -1,4 +1,4 @@
-// Position, shape and size: lists and three sliders, with the names that other engines use.
+// Position, shape and size: lists and three sliders, with the terms of other programs.
 
 import { classes, h, render } from "../../shared/view.js";
 import { Options } from "../shared/options.js";
@@ -13,14 +13,17 @@ const DIALS = [
   ["width", "Branching (top-k)"],
   ["budget", "Budget (guesses)"],
 ];
-/** The sliders that apply to a shape. @type {Record<string, Dial[]>} */
+/** The sliders that apply to each shape. @type {Record<string, Dial[]>} */
 const HEEDS = {
   dynamic: ["depth", "width", "budget"],
   chain: ["depth"],
   regular: ["depth", "width"],
   optimised: ["depth", "budget"],
 };
-/** The name and value of a number in other engines. @type {Record<Dial, (n: number) => string>} */
+/**
+ * The name and value of each number in other programs.
+ * @type {Record<Dial, (n: number) => string>}
+ */
 const ELSEWHERE = {
   depth: (n) => `SGLang num_steps ${n} · EAGLE depth ${n - 1}`,
   width: (n) => `SGLang eagle_topk ${n} · EAGLE top_k ${n}`,
@@ -30,7 +33,7 @@ const ELSEWHERE = {
 /** @returns {HTMLTextAreaElement} */
 const own = () => $("#sv-grow-own");
 
-/** The preset of the current size; "" for none. */
+/** Return the preset with the current size; "" for none. */
 function preset() {
   const { kind, tree } = state;
   const at = stage.config.presets.findIndex(
@@ -43,7 +46,7 @@ function preset() {
 /** @type {() => void} */
 let changed = () => {};
 
-/** Writes the state into the controls. */
+/** Write the state into the controls. */
 export function showControls() {
   const { places, kinds, presets } = stage.config;
   const heeds = HEEDS[state.kind] || [];
@@ -122,7 +125,10 @@ export function startControls(ask) {
   showControls();
 }
 
-/** Selects a live position, first in the list. @param {string} place @param {string} title */
+/**
+ * Add a live position at the top of the list and select it.
+ * @param {string} place @param {string} title
+ */
 export function addPlace(place, title) {
   state.place = place;
   look({ own: [place, title], live: true, at: 0, notice: "" });

@@ -1,11 +1,12 @@
-// What the tree gains: accepted lengths, the worth of each guess, and the tree in other formats.
+// What the tree gains: accepted lengths, gain and cost of each guess, and the tree in other
+// formats.
 
 import { CopyButton } from "../../shared/copy.js";
 import { fetchPlotly, plot } from "../../shared/plot.js";
 import { h } from "../../shared/view.js";
 import { $, answer, step } from "./state.js";
 
-/** Accepted lengths; the result of the coins only at the last step. */
+/** Accepted lengths; the result with u is shown only at the last step. */
 export function AcceptedLengths() {
   const { lengths } = answer();
   const most = Math.max(1, ...lengths.map(({ value }) => value));
@@ -24,7 +25,7 @@ export function AcceptedLengths() {
   });
 }
 
-/** The gain and the cost of each guess; the chart follows once the tree is on screen. */
+/** The gain and the cost of each guess; the chart is drawn when the tree is on screen. */
 export async function showWorth() {
   $(".sv-grow-paid").textContent = answer().margins.said;
   await fetchPlotly();
@@ -40,7 +41,7 @@ const FORMATS = {
   rank_paths: "--rank-paths (specviz), medusa_choices",
 };
 
-/** The tree in the formats of other engines. */
+/** The tree in the formats of other programs. */
 export function TreeFormats() {
   const { views, names } = answer();
   const sizes = Object.entries(names).map(([engine, numbers]) => {

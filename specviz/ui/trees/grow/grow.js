@@ -1,4 +1,4 @@
-// The growing tree: its events, what shows its state, and `window.specviz.grow`.
+// The growing tree: its events, the parts that show its state, and `window.specviz.grow`.
 
 import { Question } from "../../shared/ask.js";
 import { byId } from "../../shared/dom.js";
@@ -26,11 +26,11 @@ import { Legend, ShownSwitch, StepCaption, StepDock, ZoomButtons } from "./steps
 const SILENT = "The server does not answer. What is shown is older than the settings.";
 /** @type {Question<Answer>} */
 const question = new Question("grow", () => look({ notice: SILENT }));
-let keep = () => {}; // writes the page's address
+let keep = () => {}; // updates the page's address
 let grown = false; // whether the next tree is shown fully grown
-let keptStep = -1; // the step in it
+let keptStep = -1; // the step in that address
 
-/** Shows the state in every part of the section. */
+/** Show the state in all parts of the section. */
 function draw() {
   showControls();
   $(".sv-grow-notice").textContent = view.notice;

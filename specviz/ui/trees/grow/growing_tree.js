@@ -1,4 +1,4 @@
-// The growing tree in its view, which scrolls; only what is in sight is drawn.
+// The growing tree in a view that scrolls; only the visible part is drawn.
 
 import { flat } from "../../shared/dom.js";
 import { DraftTree } from "../../shared/draft_tree.js";
@@ -8,8 +8,8 @@ import { $, answer, pathTo, pick, step, view } from "./state.js";
 /** @import { LayoutData } from "../../../figures/layout.py" */
 /** @import { Node, Places } from "../../shared/draft_tree.js" */
 
-const HIGHEST = 760; // of the view, see its style sheet
-const MORE = 480; // pixels drawn beyond what is in view, at either side
+const HIGHEST = 760; // height of the view, as in its style sheet
+const MORE = 480; // pixels that are drawn beyond the view on each side
 const LATE = ["rerank", "mask", "verify"]; // steps at which the whole pool is there
 /** @type {Record<string, string>} */
 const SAID = {
@@ -19,7 +19,7 @@ const SAID = {
   unreached: "not reached",
 };
 
-/** The layout; while the tree grows, as if there were no deeper levels. @returns {LayoutData} */
+/** Return the layout; while the tree grows, without deeper levels. @returns {LayoutData} */
 function layout() {
   const { layouts, levels, nodes } = answer();
   const { kind, born } = step();
@@ -53,13 +53,13 @@ export function showGrowingTree(whole = false) {
   render(tree, place);
 }
 
-/** The drawing of the whole tree, for a picture. */
+/** Return the drawing of the whole tree, for a picture. */
 export function wholeTree() {
   showGrowingTree(true);
   return $(".sv-grow-view > svg");
 }
 
-/** The guesses that are there at this step. @returns {Record<string, Node>} */
+/** Return the guesses that exist at this step. @returns {Record<string, Node>} */
 function nodes() {
   const { nodes: all, verdict } = answer();
   const path = new Set(view.picked < 0 ? [] : [0, ...pathTo(view.picked)]);
@@ -95,7 +95,10 @@ function growingState(id) {
   return answer().nodes[id].parent === read ? "fresh" : "pool";
 }
 
-/** Scroll the view, but not the page, to a guess, and draw what is there. @param {number} node */
+/**
+ * Scroll the view, but not the page, to a guess, and draw what is visible there.
+ * @param {number} node
+ */
 function reveal(node) {
   const place = $(".sv-grow-view");
   const [x, y] = layout().places[node].map((at) => at * scale());
@@ -118,9 +121,9 @@ export function follow() {
 }
 
 /** @type {{ x: number, y: number, left: number, top: number } | null} */
-let held = null; // where the mouse took hold of the tree
+let held = null; // where the mouse started to drag the tree
 
-/** Let the tree be dragged, and draw on when it is scrolled. */
+/** Allow dragging of the tree, and draw more when it is scrolled. */
 export function startDragging() {
   const place = $(".sv-grow-view");
   place.addEventListener("pointerdown", (event) => {

@@ -1,5 +1,6 @@
 // The tree in the page's address: ?tree=POSITION,SHAPE,DEPTH,BRANCHING,BUDGET,SEED,TEMPERATURE,STEP
-// (from 1 on; the first one may be left out), and a visitor's own shape (&tree-shape=) or text (?tree-text=), which fills the form but runs nothing.
+// (steps count from 1; the first may be left out), and a visitor's own shape (&tree-shape=) or text
+// (?tree-text=), which fills in the form but starts nothing.
 
 import { linkable, linkedText, noteOfLink } from "../../shared/address.js";
 import { $, stage, state, view } from "./state.js";
@@ -33,10 +34,13 @@ const fields = () => [$("#sv-grow-prompt"), $("#sv-grow-drafter"), $("#sv-grow-s
 
 const ownShape = () => (state.kind === "own" && !view.live ? state.own : "");
 
-/** The visitor's own text, drafter and number of skipped tokens, if the tree is of those. */
+/**
+ * Return the visitor's own text, drafter and number of skipped tokens, if the tree was made from
+ * these.
+ */
 const ownText = () => (view.live ? JSON.stringify(fields().map((field) => field.value)) : "");
 
-/** Fill the form of the own text from the page's address. */
+/** Fill in the form for the own text from the page's address. */
 export function fillLive() {
   const linked = linkedText("tree-text");
   if (!linked) return;
@@ -47,11 +51,11 @@ export function fillLive() {
     for (const [at, field] of fields().entries()) if (values[at]) field.value = values[at];
     $(".sv-grow-live").setAttribute("open", "");
   } catch {
-    // a damaged link opens the tab as it is without one
+    // an invalid link opens the tab as without a link
   }
 }
 
-/** Keep the link up to date; returns what to call after a change. */
+/** Keep the link up to date; return the function to call after a change. */
 export function keepLink() {
   noteOfLink(stage.element, () => (view.live ? NOT_DRAFTED : ""));
   const writers = [

@@ -1,4 +1,4 @@
-// Draft on the visitor's own text: the page numbers the jobs, the server runs each once.
+// Draft after the visitor's own text: the page numbers the jobs, and the server runs each once.
 
 import { Job } from "../../shared/job.js";
 import { hand } from "../../shared/tabs.js";
@@ -37,7 +37,7 @@ function wait(sentence, numbers) {
   render([sentence, counted], $(".sv-grow-wait"));
 }
 
-/** The request as the server reads it. */
+/** Return the request in the form that the server expects. */
 export function wanted() {
   /** @type {HTMLInputElement} */
   const prompt = $("#sv-grow-prompt");
@@ -52,7 +52,7 @@ export function wanted() {
   });
 }
 
-/** What shows a live position. @type {() => void} */
+/** Function that shows a live position. @type {() => void} */
 let ask = () => {};
 
 /** @param {() => void} show */

@@ -1,4 +1,4 @@
-// The state of the growing tree: the question, and where the reader is in the answer.
+// The state of the growing tree: the question, and which part of the answer is shown.
 
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
@@ -13,7 +13,7 @@ import { there } from "../../shared/there.js";
 export const stage = new Stage();
 export const { $ } = stage;
 
-/** What is asked; own: the text of a shape; cold: temperature 0. */
+/** The question. own: the text of a shape; cold: temperature 0. */
 export const state = {
   place: "",
   kind: "dynamic",
@@ -41,7 +41,7 @@ export const view = {
 export const answer = () => there(view.answer);
 export const step = () => answer().steps[view.at];
 
-/** Whether it is known which guesses are in the tree. */
+/** Return whether it is already known which guesses are in the tree. */
 export const ranked = () => {
   const { steps } = answer();
   return (
@@ -50,7 +50,7 @@ export const ranked = () => {
   );
 };
 
-/** The guesses from the first one to this, without the root. @param {number} node */
+/** Return the guesses from the first one to this one, without the root. @param {number} node */
 export function pathTo(node) {
   const path = [];
   for (let at = node; at > 0; at = answer().nodes[at].parent) path.unshift(at);
@@ -59,12 +59,12 @@ export function pathTo(node) {
 
 /** @type {() => void} */
 let draw = () => {};
-/** Sets what shows the state. @param {() => void} render */
+/** Set the function that shows the state. @param {() => void} render */
 export const onChange = (render) => {
   draw = render;
 };
 
-/** Changes where the reader is. @param {Partial<typeof view>} change */
+/** Change which part of the answer is shown. @param {Partial<typeof view>} change */
 export function look(change) {
   Object.assign(view, change);
   draw();

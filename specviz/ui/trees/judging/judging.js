@@ -1,4 +1,5 @@
-// Two rules on one sampled tree: their events, what shows them, and `window.specviz.judging`.
+// Two rules on one sampled tree: events, the parts that show the answer, and
+// `window.specviz.judging`.
 
 import { Question } from "../../shared/ask.js";
 import { flat } from "../../shared/dom.js";
@@ -18,7 +19,7 @@ const { $ } = stage;
 const SILENT = "The server does not answer. Try again.";
 /** @type {Question<Answer>} */
 const question = new Question("judging", () => change({ notice: SILENT }));
-/** What is asked. */
+/** The question. */
 const asked = { place: "", shape: 0, drawn: "", seed: 1, average: false };
 const state = {
   notice: "",

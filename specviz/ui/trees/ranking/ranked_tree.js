@@ -1,4 +1,4 @@
-// The trees of the ranking lab: one ranked some way, and two with different parents.
+// The trees of the ranking lab: one tree in one ranking, and two trees with different parents.
 
 import { flat } from "../../shared/dom.js";
 import { DraftTree, Facts, StateKey } from "../../shared/draft_tree.js";
@@ -48,7 +48,10 @@ export function RankedTree({ nodes, layout }, { roles, totals }) {
   });
 }
 
-/** The trees with the right parents and with those off by one. @param {ComparedTree} tree */
+/**
+ * The trees with correct parents and with parents that are off by one.
+ * @param {ComparedTree} tree
+ */
 export function ExhibitTree({ name, nodes, layout, moved, length, kept }) {
   const numbers = `: expected accepted length ${length.toFixed(2)}; with one set of coins, the target accepts ${kept}`;
   const tree = h(DraftTree, {

@@ -1,4 +1,4 @@
-// The ranking lab: its events, what shows its state, and `window.specviz.ranking`.
+// The ranking lab: its events, the parts that show its state, and `window.specviz.ranking`.
 
 import { Question } from "../../shared/ask.js";
 import { expect } from "../../shared/tabs.js";
@@ -36,7 +36,7 @@ function show(found) {
   reveal(found);
 }
 
-// The way of ranking that best shows the effect of an example.
+// Return the way of ranking that best shows the effect of an example.
 /** @param {Answer} answer */
 function telling({ ways }) {
   /** @param {Way} way */
@@ -95,7 +95,7 @@ function WayRow({ name, differ, tied, zeros, length }, real, answer) {
   );
 }
 
-// Scrolls to the first guess that exact ranking treats otherwise.
+// Scroll to the first guess that exact ranking treats differently.
 /** @param {Answer} answer */
 function reveal(answer) {
   const { roles } = chosen(answer);

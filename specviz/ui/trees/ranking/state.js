@@ -9,7 +9,7 @@ import { Stage } from "../../shared/stage.js";
 export const stage = new Stage();
 export const { $ } = stage;
 
-/** way: the one whose tree is shown; own: the visitor's live position. */
+/** way: the ranking whose tree is shown; own: the visitor's live position. */
 export const state = {
   place: "",
   way: "sum bfloat16",

@@ -1,4 +1,4 @@
-// The study on real text, the published claim, and the time of the arithmetic.
+// The study on real text, the published claim, and the times of the arithmetic.
 
 import { h, render } from "../../shared/view.js";
 import { Options } from "../shared/options.js";
@@ -93,7 +93,10 @@ const percent = (share) => (100 * share).toFixed(share && share < 0.095 ? 1 : 0)
 const signed = (value) =>
   Math.abs(value) < 5e-5 ? "0" : (value > 0 ? "+" : "−") + Math.abs(value).toFixed(4);
 
-/** A difference with its interval, as numbers and as a whisker around 0. @param {Measured} one */
+/**
+ * A difference with its interval, as numbers and as an error bar around 0.
+ * @param {Measured} one
+ */
 function Gain({ gain: mean, gain_interval: [low, high] }) {
   if (!low && !high) return "0 (the same trees)";
   const scale = 50 / 0.016;

@@ -11,6 +11,9 @@ export const Options = (rows, chosen) =>
     h("option", { key: value, value, selected: value === chosen }, title),
   );
 
-/** Lists a live position in place of the previous one. @param {string} part @param {(row: [place: string, title: string]) => void} list */
+/**
+ * List a live position in place of the previous one.
+ * @param {string} part @param {(row: [place: string, title: string]) => void} list
+ */
 export const listLive = (part, list) =>
   expect(part, (/** @type {Handed} */ { place, title }) => list([place, title]));
