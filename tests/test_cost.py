@@ -72,7 +72,7 @@ def test_solve_alpha_rejects_impossible_token_counts(tokens, gamma):
         formula.solve_alpha(tokens, gamma)
 
 
-def test_tokens_with_equal_acceptance_at_every_depth_equal_the_formula():
+def test_expected_tokens_for_equal_acceptance_at_every_depth_equal_the_formula():
     assert formula.tokens_by_depth([0.65] * 3) == pytest.approx(formula.expected_tokens(0.65, 3))
     assert formula.tokens_by_depth([]) == 1
     assert formula.tokens_by_depth([0.9, 0.5, 0.2]) == pytest.approx(1 + 0.9 + 0.45 + 0.09)

@@ -63,7 +63,7 @@ def test_equal_guesses_are_labelled_with_the_token_they_follow():
     assert data["20-words"]["y"] == [9, 41, 80]
 
 
-def test_figure_says_in_words_what_it_shows():
+def test_alternative_text_of_a_figure_states_its_numbers():
     rows = [
         {"w": ["was"], "at": 2, "p": 0.2, "q": 0.3, "after": ["she"]},
         {"w": ["cat"], "at": 3, "score": 0.25},

@@ -283,7 +283,7 @@ def numbers(paragraphs):
     return sorted(str(part) for part in parts if "n" in part or "w" in part)
 
 
-def test_translation_has_its_own_texts_and_the_english_structure(german):
+def test_translated_lesson_has_its_own_texts_and_the_english_structure(german):
     found = german(GERMAN)
     assert (found["lang"], found["title"], found["languages"]) == ("de", "T (de)", ["en", "de"])
     first, second = found["steps"]
@@ -329,7 +329,7 @@ def test_translation_without_the_question_of_the_english_step_is_an_error(german
         german(GERMAN[:start] + GERMAN[end:])
 
 
-def test_every_translation_is_of_a_lesson_and_in_a_known_language():
+def test_every_translation_belongs_to_a_lesson_and_a_known_language():
     assert {("de", "05-accept-with-p-over-q"), ("de", "06-the-residual")} <= {*TRANSLATED}
     assert {lang for lang, _ in TRANSLATED} <= {*languages()} - {ENGLISH}
     assert {name for _, name in TRANSLATED} <= {*NAMES}
@@ -347,13 +347,13 @@ def test_translation_shows_the_numbers_of_the_english_lesson(lang, name):
             assert ours.get(key) == theirs.get(key)
 
 
-def test_lesson_that_is_not_translated_is_answered_in_english():
+def test_lesson_without_a_translation_is_returned_in_english():
     assert answer({"lesson": NAMES[3], "lang": "de"})["lang"] == ENGLISH
     assert [each["lang"] for each in titles("de")][3:5] == [ENGLISH, "de"]
 
 
 @pytest.mark.parametrize("lang", ["fr", "../de", "", None, ["de"], 5])
-def test_unknown_language_is_answered_in_english(lang):
+def test_lesson_requested_in_an_unknown_language_is_returned_in_english(lang):
     assert answer({"lesson": NAMES[4], "lang": lang})["lang"] == ENGLISH
 
 
@@ -362,7 +362,7 @@ def test_every_catalogue_has_the_texts_of_all_stops_of_the_tour():
         assert list(language["tour"]) == [stop["place"] for stop in STOPS]
 
 
-def test_only_english_needs_no_note_about_who_has_checked_it():
+def test_every_language_except_english_has_notes_on_who_checked_it():
     for code, language in languages().items():
         notes = language["note"], language["english_note"]
         assert all(notes) if code != ENGLISH else notes == ("", "")

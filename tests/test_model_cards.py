@@ -383,7 +383,7 @@ def test_model_card_says_where_a_draft_is_smaller_than_in_the_paper():
 PUBLIC_LINE = {"question_id": 81, "category": "writing", "turns": ["The dog", "Again."]}
 
 
-def test_public_questions_are_measured_by_category_without_a_clock(
+def test_public_questions_are_measured_by_category_without_timing(
     tiny_target, tmp_path, monkeypatch
 ):
     file = tmp_path / "questions.jsonl"
@@ -409,7 +409,7 @@ def test_public_questions_are_measured_by_category_without_a_clock(
     ["{", "[]", '{"turns": ["x"]}', '{"category": "a", "turns": []}',
      '{"category": "a", "turns": [1]}', '{"category": 1, "turns": ["x"]}'],
 )  # fmt: skip
-def test_a_line_that_is_no_public_question_is_named(tmp_path, line):
+def test_error_names_a_line_that_is_not_a_public_question(tmp_path, line):
     file = tmp_path / "questions.jsonl"
     file.write_text(json.dumps(PUBLIC_LINE) + "\n" + line)
     with pytest.raises(ValueError, match=r"Line 2 of questions.jsonl is not"):

@@ -25,7 +25,7 @@ POINTERS = [
     "primaryPointerType=4",
     "availablePointerTypes=4",
 ]
-# What Playwright gives a browser that it starts itself, as far as tests could tell.
+# The arguments that Playwright passes to a browser that it starts, as far as tests need them.
 FLAGS = [
     "--headless",
     "--hide-scrollbars",
@@ -61,7 +61,7 @@ def running(profile: Path) -> Iterator[str]:
     own = ["--remote-debugging-port=0", f"--user-data-dir={profile}"]
     command = [program(), *FLAGS, *own, "about:blank"]
     quiet = subprocess.DEVNULL
-    # A group of its own, since Debian's command is a script that leaves its browser behind.
+    # A process group of its own: Debian's command is a script that does not end its browser.
     with subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True) as browser:
         try:
             yield f"http://127.0.0.1:{port(profile / 'DevToolsActivePort')}"

@@ -33,7 +33,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("traces")
     for name, recipe in RUNS.items():
         made(recipe).write(folder / f"{name}.jsonl")
-    tiny.save(tiny.llama(), folder / "models" / "smollm2")  # in the place of the real one
+    tiny.save(tiny.llama(), folder / "models" / "smollm2")  # instead of the real one
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -12,7 +12,7 @@ ROOFLINE = "window.specviz.roofline"
 ANSWERED = f"{LAW}?.last && {LAW}.idle"
 SETTLED = f"{ANSWERED} && {ROOFLINE}?.idle && {ROOFLINE}.asked"
 UNFOLD = "document.querySelectorAll('.sv-fold').forEach((part) => { part.open = true; })"
-# The runs that the tab knows of, and where α and γ come from: what no field puts back.
+# The runs that the tab knows and the origin of α and γ, which no field restores.
 FORGET = """async (first) => {
   const names = performance.getEntriesByType("resource").map((each) => each.name);
   const tab = names.find((name) => name.includes("/cost/")).replace(/\\/cost\\/.*/, "/cost/");

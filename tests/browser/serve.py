@@ -22,7 +22,7 @@ PAUSE = 0.4
 HOLD = 6.0
 PARTS = 20  # of a slow fetch, a megabyte each
 BROKEN = "z-lab/Qwen3-4B-DFlash-b16"
-# By the names that they have here, after all made-up runs.
+# By their names here, after all made-up runs.
 SHIPPED = {f"9-{path.stem}": path for path in sorted((ROOT / "assets" / "traces").glob("*.jsonl"))}
 
 
@@ -65,7 +65,7 @@ def slow_hub(name: str, watch: Any) -> Path:
 
 def main() -> None:
     """Launch the page as `app.py` does, with other recorded runs."""
-    os.environ["HF_HOME"] = str(Path(sys.argv[1]) / "hub")  # nothing that this machine has fetched
+    os.environ["HF_HOME"] = str(Path(sys.argv[1]) / "hub")  # no models of this machine
     from specviz import engine
     from specviz.catalog import public, sources
     from specviz.ui import page

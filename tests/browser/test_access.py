@@ -15,9 +15,9 @@ from specviz.frames import Scene, frames
 THEMES = ("light", "dark")
 SIZES = {1280: 900, 390: 844}
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-# Nodes of Gradio's own markup that this page cannot change would stand here, each with its reason.
+# Elements of Gradio's markup that this page cannot change; none at present.
 EXCEPT: list[str] = []
-# Contrast is left to `faint`, which sees what is really under a text, in a fifth of the time.
+# `faint` checks contrast: it sees what is really behind a text, in a fifth of the time.
 AXE = """([tags, except, within]) => axe
   .run({ include: [[within]], exclude: except.map((at) => [at]) },
        { runOnly: tags, rules: { "color-contrast": { enabled: false } },
@@ -86,7 +86,7 @@ TEXTS = """() => {
   }
   return told;
 }"""
-# The page without its letters, so that a picture of it is what they stand on.
+# Hides all letters, so that a picture of the page shows their background.
 BLANK = """* { -webkit-text-fill-color: transparent !important; text-decoration: none !important;
   text-shadow: none !important; caret-color: transparent !important; }
   svg text, svg text * { fill: transparent !important; stroke: transparent !important; }"""
@@ -123,10 +123,10 @@ CONTRASTS = """async ([texts, picture, part]) => {
   };
   return texts.map((each) => [...lowest(each), each.colour, each.text]);
 }"""
-PART = 0.2  # of a text's box; less is an edge, or a mark that crosses it
+PART = 0.2  # of a text's box; a smaller part is an edge, or a mark across it
 
 
-# What a visitor may look at: what it takes to get there from the moment before.
+# What a visitor may look at, and how to get there from the entry before.
 
 
 def opening(visit):
@@ -243,7 +243,7 @@ def contrasts(page):
     return told
 
 
-# By keyboard alone. What Tab must come to at a rejection, in the order of the page.
+# By keyboard alone: the elements that Tab must reach at a rejection, in page order.
 STOPS = {
     "prompt": "#sv-prompt textarea",
     "examples": "#sv-examples input",
@@ -256,7 +256,7 @@ STOPS = {
     "next": "[data-do=next]",
     "rounds": ".sv-rounds *",
 }
-# How an element and what is around it look: focus must change something of it.
+# How an element and its surroundings look; focus must change something there.
 LOOK = """
 const look = (node, up = 7) => node && up ? [node, ...look(node.parentElement, up - 1)] : [];
 const styled = (node) => look(node).map(getComputedStyle).map((style) =>
@@ -268,7 +268,7 @@ REMEMBER = f"""() => {{ {LOOK}
   window.looks = new Map(all.map((node) => [node, styled(node)])); }}"""
 MARKED = f"""() => {{ {LOOK} const now = document.activeElement;
   return now.matches(":focus-visible") && styled(now) !== window.looks.get(now); }}"""
-MANY = 100  # stops; a page with more of them is a burden
+MANY = 100  # tab stops; more of them would be tiring
 
 
 def tab_to(page, selector, key="Tab"):

@@ -7,7 +7,7 @@ REPORT = """window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) =>
   window.violations.push([event.violatedDirective, event.blockedURI, event.sample].join(" ")));"""
 PICTURES = ("draft tree", "coin and table", "timeline")
-# By the name of each tab, what is there once its part is drawn.
+# By tab: an element that exists once its content is drawn.
 DRAWN = {
     "Step": "#sv-step .sv-twig-svg",
     "Learn": ".sv-learn-one",

@@ -52,7 +52,7 @@ def hand(page, lane):
 def test_sliders_and_fields_update_the_answer(cost):
     page = cost
     says(page, ".sv-law-best", best_sentence(SpeedupModel(START["alpha"], START["c"])))
-    for alpha in (0.1, 0.3, 0.9, 0.5, 0.8):  # faster than answers come
+    for alpha in (0.1, 0.3, 0.9, 0.5, 0.8):  # faster than responses arrive
         slide(page, "alpha", alpha)
     says(page, ".sv-law-best", best_sentence(SpeedupModel(0.8, START["c"])))
     assert "γ = 6: 2.47 ×" in best_sentence(SpeedupModel(0.8, START["c"]))

@@ -33,7 +33,7 @@ def paste(page, text):
     settled(page, lambda: box.fill(text))
 
 
-def test_pasted_server_statistics_are_shown_or_rejected_and_applied(section):
+def test_pasted_server_statistics_are_shown_and_applied_or_rejected_with_an_error(section):
     """Use one visit for all checks, since a visit takes long."""
     for act in (the_example_is_shown, a_machine_that_cannot_be_is_refused, the_tab_takes_them):
         act(section, section.locator("#sv-server"))

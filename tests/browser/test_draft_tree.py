@@ -8,7 +8,7 @@ from serve import SHIPPED
 
 TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
 
-# Of the tree on Step: pills as [node, left, top, right, bottom], the slot's edge as points.
+# The tree on Step: nodes as [node, left, top, right, bottom], and the edge of the slot as points.
 DRAWN = """() => {
   const tree = document.querySelector(".sv-tree");
   const pills = [...tree.querySelectorAll(".sv-twig-node:not([data-node='0'])")].map((node) => {
@@ -26,7 +26,7 @@ DRAWN = """() => {
   }
   return { pills, points, size: tree.querySelector("svg").viewBox.baseVal.height };
 }"""
-# Of every guess on Step: its p and q, and the widths of its bars.
+# For every guess on Step: its p and q, and the widths of its bars.
 BARS = """() => {
   const { nodes } = window.specviz.players["sv-step"].frame.tree;
   const wide = (node, name) => {
@@ -71,7 +71,7 @@ def test_edge_to_the_last_token_crosses_no_other_token(looker, run, around):
             for (x, y), (to_x, to_y) in zip(drawn["points"], drawn["points"][1:], strict=False):
                 start = drawn["points"][0]
                 if left <= start[0] <= right and top - 3 <= start[1] <= bottom + 3:
-                    continue  # the parent's own
+                    continue  # the parent itself
                 beside = max(x, to_x) <= left or min(x, to_x) >= right
                 assert beside or max(y, to_y) <= top or min(y, to_y) >= bottom
                 seen += 1

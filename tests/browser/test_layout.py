@@ -34,8 +34,8 @@ MOMENTS = """async (address) => {
   found.end = [last, stepsOf(last) - 1];
   return found;
 }"""
-# What is wrong with the boxes on screen, in words. A text that ends in an ellipsis is cut on
-# purpose; what scrolls is not cut.
+# Problems of the boxes on screen, in words. A text that ends in an ellipsis is cut on
+# purpose; content that scrolls is not cut.
 WRONG = """() => {
   const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.closest(".sv-unseen");
   const within = (e, names) => names.some((name) => e.closest(name));
@@ -112,8 +112,8 @@ LAID_OUT = """([width, height]) => new Promise((done) => {
     (innerWidth === width && innerHeight === height ? drawn() : requestAnimationFrame(look));
   look();
 })"""
-# How far each thing of the moment reaches below the timeline's upper edge, the timeline below the
-# dock's, the dock below the window.
+# How far each element reaches below the upper edge of the timeline, the timeline below that of
+# the dock, and the dock below the window.
 BELOW = """() => {
   const bottom = (name) => Math.max(0, ...[...document.querySelectorAll(name)]
     .filter((e) => e.checkVisibility() && e.getBoundingClientRect().height)
@@ -185,7 +185,7 @@ def test_current_step_is_completely_visible_in_the_window(visit):
     assert {where: wrong for where, wrong in found.items() if wrong} == {}
 
 
-# What of the evidence is not in the window, or is covered by what stays there.
+# The parts of the evidence outside the window, or covered by fixed elements.
 UNSEEN = """() => {
   const limit = [...document.querySelectorAll(".sv-time, .sv-buttons")]
     .map((e) => e.getBoundingClientRect())
@@ -240,7 +240,7 @@ def test_stepping_to_a_verdict_scrolls_the_coin_into_the_window(visit):
     assert not any(found.values()), found
 
 
-# Words of a step that overlap, that are smaller than 11 px on the page, or that are cut.
+# Words of a step that overlap, are smaller than 11 px on the page, or are cut.
 CRAMPED = """() => {
   const wrong = [];
   const cells = [...document.querySelectorAll(".sv-table .sv-mr > *, .sv-table .sv-ms > *")];

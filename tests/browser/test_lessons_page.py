@@ -171,7 +171,7 @@ def tab_to(page, selector):
 
 
 @pytest.mark.parametrize("lang", [code for code in languages() if code != "en"])
-def test_tour_is_walked_by_keyboard_in_another_language(page, address, lang):
+def test_tour_can_be_taken_by_keyboard_in_another_language(page, address, lang):
     language = languages()[lang]
     page.goto(f"{address}?lang={lang}")
     page.wait_for_function("window.specviz?.players?.['sv-step']?.frame")
@@ -191,7 +191,7 @@ def test_tour_is_walked_by_keyboard_in_another_language(page, address, lang):
     expect(page.locator(".sv-tour")).to_be_hidden()
 
 
-def test_language_is_switched_in_an_open_lesson_and_kept_for_the_visit(page, address):
+def test_language_can_be_switched_in_a_lesson_and_is_kept_for_the_visit(page, address):
     english, german = (lesson(NAMES[4], code)["steps"] for code in ("en", "de"))
     page.goto(f"{address}?lesson={NAMES[4]}.3")
     right = page.locator(".sv-lesson-option").nth(english[2]["predict"]["answer"])
@@ -209,7 +209,7 @@ def test_language_is_switched_in_an_open_lesson_and_kept_for_the_visit(page, add
     assert "lang=" not in page.url
 
 
-def test_lesson_that_is_not_translated_says_so_and_is_in_english(page, address):
+def test_lesson_without_a_translation_says_so_and_is_in_english(page, address):
     words = languages()["de"]["words"]
     page.goto(f"{address}?lesson={NAMES[6]}&lang=de")
     head = page.locator(".sv-lesson-head")

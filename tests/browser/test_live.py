@@ -148,7 +148,7 @@ def reload_in_a_run(visit, url, pair):
     visitor = in_a_long_run(visit, url, pair)
     visitor.page.wait_for_function("window.specviz.players['sv-step'].rounds > 0")
     rounds = visitor.ask("rounds")
-    # The address follows the steps a little later: here while the server is asked already.
+    # The address is updated a little later than the steps: here while the page is being reloaded.
     visitor.page.route(visitor.page.url, lambda route: (time.sleep(0.5), route.continue_()))
     visitor.page.evaluate("setTimeout(() => history.replaceState(null, '', '?later=1'), 100)")
     visitor.page.reload()

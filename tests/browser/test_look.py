@@ -186,6 +186,6 @@ def test_idle_page_requests_no_animation_frames(browser, url):
     page.goto(url)
     page.wait_for_selector(".sv-tree svg", state="attached")
     assert page.evaluate("window.asked"), "frames are noticed"
-    # the springs of the loader's picture swing for some seconds
+    # the animation of the loading picture swings for some seconds
     page.wait_for_function("performance.now() - window.asked > 500", polling=100, timeout=30_000)
     page.close()

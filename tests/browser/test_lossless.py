@@ -251,7 +251,7 @@ def test_focus_stays_on_a_gallery_case_when_the_list_is_updated(sand):
 
 
 def test_run_without_recipe_cannot_be_repeated(sand):
-    sand.locator("#sv-proof-run").select_option("01-chain")  # made up: no recipe tells how
+    sand.locator("#sv-proof-run").select_option("01-chain")  # made up, so it has no recipe
     sand.get_by_role("button", name="times with and without a draft").click()
     expect(sand.locator(".sv-proof-counted")).to_contain_text("cannot be repeated")
     expect(sand.get_by_role("button", name="times with and without a draft")).to_be_visible()

@@ -8,7 +8,7 @@ from serve import BROKEN
 from test_access import faint, faults
 
 SLOW, OTHER = "Qwen/Qwen3-0.6B", "Qwen/Qwen3-1.7B"
-# What is wider than the window: the page itself clips, and would not tell.
+# Elements wider than the window; the page clips them, so its own width would not show it.
 OUTSIDE = """() => [...document.querySelectorAll(".sv-models, .sv-models *")]
   .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest(".sv-unseen"))
   .map((one) => one.className)"""

@@ -8,8 +8,8 @@ from test_layout import resize
 LONGEST = 500  # ms of any motion
 WITH_REASONS = ("eagle3", "layerskip", "suffix")  # of the kinds of evidence, the tallest ones
 NAMES = [*RUNS, *(name for name in SHIPPED if name.endswith(("03-tree", *WITH_REASONS)))]
-# What moves after a step, in the same turn, so that a slow machine sees it too: how long in all, of
-# what. In the player alone: the frame of the page has transitions of its own.
+# The animations in the player after a step: duration and element of each. They are read in the same
+# turn of the event loop, so that a slow machine sees them too.
 MOVED = """(step) => {
   window.specviz.players["sv-step"][step]();
   const all = document.querySelector(".sv").getAnimations({ subtree: true });
@@ -30,11 +30,14 @@ STILL = """() => document.querySelector(".sv").getAnimations({ subtree: true })
   .every((each) => each.playState !== "running")"""
 WIDE = [".sv-strip", ".sv-caption", ".sv-evidence", ".sv-panel", ".sv-dock", ".sv-time"]
 SLIM = [".sv-caption", ".sv-list"]
-# A narrow player begins each round in the same place, so that more of them show nothing new.
-FEW, SEVERAL = 2, 3  # rounds of the narrow player and of the wide one, which has the LAST ones too
+# In a narrow player every round begins at the same position, so more rounds show nothing new.
+FEW, SEVERAL = (
+    2,
+    3,
+)  # rounds in the narrow and in the wide player; the latter also shows the LAST ones
 LAST = 2
-# Steps through rounds and tells what began elsewhere in the document than it did before (in all of
-# them, or in its round), each kind of shift with the first place where it happened.
+# Steps through rounds and returns the elements whose position changed (over all rounds, or within
+# a round), each kind of shift with the first step where it happened.
 SHIFTS = """([selectors, byRound, docked, rounds]) => {
   const player = window.specviz.players["sv-step"];
   player.go(rounds[0], 0);
@@ -59,7 +62,7 @@ SHIFTS = """([selectors, byRound, docked, rounds]) => {
   }
   return found;
 }"""
-# Everything of the player as it stands: elements, attributes, text; plotly numbers its own anew.
+# The whole state of the player: elements, attributes and text, without plotly's own numbering.
 STATE = """() => {
   const told = (node) => node.nodeType === Node.TEXT_NODE ? [node.data]
     : [node.nodeName, ...[...node.attributes].map(({ name, value }) => name + "=" + value)

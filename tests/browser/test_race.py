@@ -20,7 +20,7 @@ TOPS = """() => [...document.querySelectorAll(".sv-race-lane, .sv-race-same, .sv
 # Only those of the race: the page has other transitions.
 MOVING = """() => document.querySelector(".sv-race").getAnimations({ subtree: true })
   .filter((each) => each.playState === "running").length"""
-# Press the button from within the page as soon as it plays; from outside could be too late.
+# Press the button from within the page as soon as the race plays; from outside it may be too late.
 PAUSED = f"""async () => {{
   await {RACE}.load("made");
   while (!({RACE}.playing && {RACE}.time > 0)) await new Promise(requestAnimationFrame);

@@ -56,7 +56,7 @@ def test_copy_button_says_that_the_link_omits_the_live_race(visit):
     assert "race=" not in link.replace("trace=", "")
 
 
-# A promise made before the click, since the button says so for a moment only.
+# A promise made before the click, since the button confirms the copy only for a moment.
 SAID_SO = """() => {
   const button = document.querySelector(".sv-copy");
   window.saidSo = new Promise((done) =>

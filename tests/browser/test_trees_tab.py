@@ -68,7 +68,7 @@ def test_recorded_tree_is_shown_at_once_and_grows_step_by_step(trees):
 
 
 def test_selected_node_is_highlighted_in_tree_mask_text_and_numbers(trees):
-    trees.mouse.move(0, 0)  # where another test has left it, it may point at a guess
+    trees.mouse.move(0, 0)  # where another test left it, the pointer may be on a guess
     trees.evaluate(f"{GROW}.view.picked = -1")
     trees.locator(".sv-grow-view .sv-twig-node").first.focus()
     for key in ("ArrowRight", "ArrowRight"):

@@ -5,20 +5,20 @@ from serve import SHIPPED
 from test_layout import resize
 from test_look import TOPS, at_every_step
 
-# Recorded runs whose drafters say why; the others' are a model's guesses, or tell it in one round.
+# Recorded runs whose drafters give evidence in several rounds.
 FAMILIES = [
     name
     for name in SHIPPED
     if name[2:4] in ("04", "05") or ("12" <= name[2:4] <= "26" and name[2:4] != "21")
 ]
-# Where the drafter says why, whether that is said in words, and what sticks out; else nothing.
+# Where evidence is shown: whether a sentence explains it, and what overflows; otherwise nothing.
 SAID = """() => {
   if (!window.specviz.players["sv-step"].frame.panel.why) return null;
   const said = (name) => document.querySelector(".sv-why " + name).innerText;
   const within = document.documentElement.scrollWidth <= innerWidth;
   return [said("h3").startsWith("Why ") && said("p") !== "", within, (OUTSIDE)()];
 }"""
-# The texts of the section that stick out of it, or of the window.
+# The texts of the section that overflow it or the window.
 OUTSIDE = """() => {
   const panel = document.querySelector(".sv-why").getBoundingClientRect();
   const right = Math.min(panel.right, innerWidth) + 1;
@@ -29,7 +29,7 @@ OUTSIDE = """() => {
 }"""
 
 
-# Where there are marks, whether the text shows one.
+# If there are marks, whether the text shows one.
 MARKED = """() => window.specviz.players["sv-step"].frame.panel.why?.marks
   ? document.querySelector(".sv-src") !== null : null"""
 

@@ -131,7 +131,7 @@ class Visit:
         self.page.wait_for_function("!document.body.classList.contains('sv-running')")
 
 
-# What a visitor could have changed but the run, the step and the focus, which open another run.
+# Everything that a visitor may have changed except run, step and focus.
 MARKS = """() => {
   const runs = ["sv-is-lossy", "sv-shows-live", "sv-races-live"];
   const of = (each) => [...each.classList].filter((name) => !runs.includes(name));
@@ -140,7 +140,7 @@ MARKS = """() => {
   return JSON.stringify([of(document.documentElement), of(document.body), tab,
     fields.map((each) => [each.value, each.checked]), localStorage]);
 }"""
-# What is kept for a visit says no more than the marks, or is of a run: the next visit has its own.
+# Clears what the page stores during a visit, so that the next visit begins with its own.
 NEXT_VISIT = """() => {
   sessionStorage.clear();
   for (const [key, value] of window.keptAtFirst) sessionStorage.setItem(key, value);
@@ -149,7 +149,7 @@ NEXT_VISIT = """() => {
 REMEMBER = """() => { window.keptAtFirst = Object.entries(sessionStorage); window.atFirst =
   [...document.querySelectorAll("#sv-tabs :is(input, textarea, select, details)")]
     .map((one) => [one, { value: one.value, checked: one.checked, open: one.open }]); }"""
-# As a visitor would; twice, as what a list offers may hang on another.
+# As a visitor would; twice, since the options of one list may depend on another.
 PUT_BACK = """() => {
   document.activeElement.blur();
   scrollTo(0, 0);
