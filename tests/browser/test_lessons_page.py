@@ -52,7 +52,7 @@ UNNAMED = """(selector) => {
     .filter((each) => !lineage(each).slice(0, -1).some(named))
     .map((each) => each.outerHTML.slice(0, 120));
   const around = ringed.closest("[aria-label], [aria-labelledby], body");
-  const inside = [...ringed.querySelectorAll("section, [role=table]")];
+  const inside = [...ringed.querySelectorAll("section, [role=table], [role=group]")];
   if (![around, ...inside].some(named)) wrong.push(selector + " has no name");
   return wrong;
 }"""
@@ -194,6 +194,7 @@ def test_tour_can_be_taken_by_keyboard_in_another_language(page, address, lang):
 def test_language_can_be_switched_in_a_lesson_and_is_kept_for_the_visit(page, address):
     english, german = (lesson(NAMES[4], code)["steps"] for code in ("en", "de"))
     page.goto(f"{address}?lesson={NAMES[4]}.3")
+    page.wait_for_function(f"({SHOWN})()?.at === 2")
     right = page.locator(".sv-lesson-option").nth(english[2]["predict"]["answer"])
     right.click()
     switch = page.locator(".sv-lesson .sv-languages")
@@ -203,6 +204,7 @@ def test_language_can_be_switched_in_a_lesson_and_is_kept_for_the_visit(page, ad
     expect(switch.get_by_role("button", name="Deutsch")).to_be_focused()
     assert "lang=de" in page.url
     page.goto(f"{address}?lesson={NAMES[5]}")
+    page.wait_for_function(SHOWN)
     expect(page.locator(".sv-lesson-name")).to_have_text(lesson(NAMES[5], "de")["title"])
     switch.get_by_role("button", name="English").click()
     expect(page.locator(".sv-lesson-name")).to_have_text(lesson(NAMES[5])["title"])
@@ -212,6 +214,7 @@ def test_language_can_be_switched_in_a_lesson_and_is_kept_for_the_visit(page, ad
 def test_lesson_without_a_translation_says_so_and_is_in_english(page, address):
     words = languages()["de"]["words"]
     page.goto(f"{address}?lesson={NAMES[6]}&lang=de")
+    page.wait_for_function(SHOWN)
     head = page.locator(".sv-lesson-head")
     expect(head).to_contain_text(words["untranslated_lesson"])
     expect(head.locator(".sv-languages")).to_have_count(0)
