@@ -59,6 +59,7 @@ class Words(TypedDict):
     opening: str
     fold: str
     unfold: str
+    follows: str
     hides: str
 
 

@@ -158,6 +158,10 @@ def test_lesson_can_be_completed_by_keyboard(page, address, lang, name):
     expect(page.locator(".sv-lesson")).to_be_hidden()
     expect(page.get_by_role("tab", name="Learn")).to_have_attribute("aria-selected", "true")
     expect(page.locator(f".sv-learn-one[data-lesson='{name}']")).to_contain_text(words["read"])
+    following = page.locator(".sv-learn-next")
+    if name != NAMES[-1]:
+        expect(following).to_have_attribute("data-lesson", NAMES[NAMES.index(name) + 1])
+        expect(following).to_contain_text(words["follows"] + " ·")
     assert page.evaluate("document.documentElement.lang") == "en"
     assert page.evaluate("window.moves") == []
 
@@ -339,3 +343,26 @@ def test_explanation_is_in_sight_after_an_answer(page, address):
     card = page.locator(".sv-lesson").bounding_box()
     box = why.bounding_box()
     assert card["y"] <= box["y"] <= card["y"] + card["height"] - box["height"]
+
+
+def test_notes_of_a_lesson_say_what_to_say_and_lead_through_it(page, address):
+    page.goto(f"{address}?lesson=06-the-residual.2&present=1")
+    page.wait_for_function(f"({SHOWN})()?.at === 1")
+    with page.expect_popup() as opened:
+        page.keyboard.press("n")
+    notes = opened.value
+    expect(notes.locator(".title")).to_have_text("What is missing")
+    expect(notes.locator(".notes")).to_contain_text("what the residual adds")
+    expect(notes.locator(".notes")).to_contain_text("A mistake to expect:")
+    expect(notes.locator(".following")).to_have_text("The replacement")
+    expect(notes.get_by_text("0.2184 as well")).to_be_visible()
+    notes.get_by_role("button", name="Next in the lesson").click()
+    expect(page.locator(".sv-lesson h2")).to_have_text("The replacement")
+    expect(notes.locator(".title")).to_have_text("The replacement")
+    notes.get_by_role("button", name="Back in the lesson").click()
+    expect(page.locator(".sv-lesson h2")).to_have_text("What is missing")
+    page.reload()
+    page.wait_for_function(f"({SHOWN})()?.at === 1")
+    notes.get_by_role("button", name="Next in the lesson").click()
+    expect(page.locator(".sv-lesson h2")).to_have_text("The replacement")
+    notes.close()

@@ -346,27 +346,6 @@ def test_clock_of_the_notes_runs_and_restarts(presenter):
     notes.close()
 
 
-def test_notes_of_a_lesson_say_what_to_say_and_lead_through_it(visit):
-    page = visit.open("?lesson=06-the-residual.2&present=1")
-    page.wait_for_function("window.specviz.lesson?.shown?.at === 1")
-    notes = open_notes(page)
-    expect(notes.locator(".title")).to_have_text("What is missing")
-    expect(notes.locator(".notes")).to_contain_text("what the residual adds")
-    expect(notes.locator(".notes")).to_contain_text("A mistake to expect:")
-    expect(notes.locator(".following")).to_have_text("The replacement")
-    expect(notes.get_by_text("0.2184 as well")).to_be_visible()
-    notes.get_by_role("button", name="Next in the lesson").click()
-    expect(page.locator(".sv-lesson h2")).to_have_text("The replacement")
-    expect(notes.locator(".title")).to_have_text("The replacement")
-    notes.get_by_role("button", name="Back in the lesson").click()
-    expect(page.locator(".sv-lesson h2")).to_have_text("What is missing")
-    page.reload()
-    page.wait_for_function("window.specviz.lesson?.shown?.at === 1")
-    notes.get_by_role("button", name="Next in the lesson").click()
-    expect(page.locator(".sv-lesson h2")).to_have_text("The replacement")
-    notes.close()
-
-
 def test_window_of_notes_that_is_blocked_is_explained(presenter):
     page = presenter.page
     page.evaluate("() => { window.open = () => null; }")

@@ -3,7 +3,7 @@
 import { LANGUAGES } from "../shared/given.js";
 import { catalogue, LanguageSwitch, language, phrase } from "../shared/language.js";
 import { Stage } from "../shared/stage.js";
-import { Button, h, render } from "../shared/view.js";
+import { Button, classes, h, render } from "../shared/view.js";
 import { progress } from "./progress.js";
 
 /** @import { Start } from "../shared/section.js" */
@@ -23,8 +23,10 @@ export function start(element, props, _watch, _trigger, config) {
 
 function show() {
   const known = progress();
-  const entries = stage.config.lessons[language()].map((lesson, index) =>
-    Entry(lesson, index, known[lesson.id]),
+  const lessons = stage.config.lessons[language()];
+  const last = lessons.map(({ id }) => Boolean(known[id]?.done)).lastIndexOf(true);
+  const entries = lessons.map((lesson, index) =>
+    Entry(lesson, index, known[lesson.id], last >= 0 && index === last + 1),
   );
   render(Lead(), stage.$(".sv-learn-lead"));
   render(entries, stage.$(".sv-learn-list"));
@@ -49,16 +51,14 @@ function Lead() {
  * @param {LessonTitle} lesson
  * @param {number} index
  * @param {{ at: number, done: boolean } | undefined} read
+ * @param {boolean} follows Whether it follows the last one that was read.
  */
-function Entry({ id, title, question, minutes, lang }, index, read) {
+function Entry({ id, title, question, minutes, lang }, index, read, follows) {
   const at = read && !read.done ? read.at : 0;
   const open = () => window.dispatchEvent(new CustomEvent("sv-lesson", { detail: { id, at } }));
   const untranslated = lang !== language() && phrase("untranslated");
-  const state = read?.done
-    ? phrase("read")
-    : at
-      ? phrase("begun", { at: at + 1 })
-      : phrase("minutes", { minutes });
+  const length = (follows ? phrase("follows") + " · " : "") + phrase("minutes", { minutes });
+  const state = read?.done ? phrase("read") : at ? phrase("begun", { at: at + 1 }) : length;
   return h(
     "li",
     { key: id },
@@ -75,7 +75,7 @@ function Entry({ id, title, question, minutes, lang }, index, read) {
         ),
       ],
       open,
-      { class: "sv-learn-one", "data-lesson": id },
+      { class: classes("sv-learn-one", follows && "sv-learn-next"), "data-lesson": id },
     ),
   );
 }

@@ -131,12 +131,13 @@ async function show(at) {
   remember(lesson.id, at, lesson.steps.length);
   write();
   paint();
+  stage.$(".sv-lesson").scrollTop = 0;
   const step = lesson.steps[at];
   await openTab(step.tab);
   if (step.sandbox) hand("sv-sand", step.sandbox);
   if (step.case) hand("sv-wild", { case: step.case });
   if (step.grown) hand("sv-grow", {});
-  if (step.example) hand("sv-rank", { place: "example:" + step.example });
+  if (step.example) hand("sv-rank-example", { place: "example:" + step.example });
   const given = state.answers.get(at);
   if (given !== undefined && step.predict?.then) await move(step.predict.then);
   else if (step.place) await move(step.place);

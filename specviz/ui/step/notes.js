@@ -39,7 +39,8 @@ function restart() {
 
 function problem() {
   if (!page) return ALONE;
-  return page.closed || performance.now() - heard > SILENT ? LOST : "";
+  if (page.closed || performance.now() - heard > SILENT) return LOST;
+  return shown ? "" : "Connecting…";
 }
 
 function draw() {
@@ -49,7 +50,7 @@ function draw() {
         "div",
         { class: "head", key: "head" },
         h("span", { class: "clock", role: "timer", "aria-label": "Elapsed time" }, clock()),
-        Button("Restart the clock", restart, {}),
+        Button("Restart the clock", restart, { class: "restart" }),
         Button("Back", () => send("back"), { "data-ask": "back" }),
         Button("Next", () => send("next"), { class: "main", "data-ask": "next" }),
       ),

@@ -145,5 +145,5 @@ export function start(element, props, _watch, _trigger, config) {
   list.addEventListener("change", () => choose(list.value));
   listLive("sv-rank", (own) => change({ own }));
   choose(config.places[0][0]);
-  expect("sv-rank", (/** @type {{ place: string }} */ { place }) => choose(place));
+  expect("sv-rank-example", (/** @type {{ place: string }} */ { place }) => choose(place));
 }
