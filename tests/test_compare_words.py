@@ -451,7 +451,7 @@ def test_rounded_parts_add_up_to_the_rounded_sum():
         assert all(abs(a - b) < 0.01 for a, b in zip(values, shown, strict=True))
 
 
-def test_fast_lanes_show_more_decimals_than_others():
+def test_fast_lanes_are_shown_with_more_decimals_than_others():
     """Two would not divide: 9.14 tokens at a cost of 1.80 or 1.81 are 5.08 or 5.05, not 5.07."""
     found = lanes({"it": drafted_run(KEPT)} | {PLAIN: plain_run(range(11))})["it"]
     costs = replace(found.costs, draft=1.8037537, target=0.0, overhead=0.0, prefill=0.0)

@@ -48,7 +48,7 @@ class Frame(HTMLParser):
 
 
 @pytest.mark.slow
-def test_main_address_with_embed_shows_the_step_alone(client):
+def test_main_address_with_embed_shows_only_the_step(client):
     answer = client.get(f"/?embed=1&{STEP}&show=tree,coin")
     assert answer.status_code == 200
     assert '"show": ["tree", "coin"]' in answer.text
@@ -59,12 +59,12 @@ def test_main_address_with_embed_shows_the_step_alone(client):
 
 
 @pytest.mark.parametrize("query", ["", "?embed=0", "?embed=", f"?{STEP}"])
-def test_main_address_without_embed_is_the_page(client, query):
+def test_main_address_without_embed_shows_the_whole_page(client, query):
     assert client.get(f"/{query}").text == "the page"
 
 
 @pytest.mark.parametrize("query", ["trace=none", "show=all", "trace=01-chain&round=x"])
-def test_unknown_step_at_the_main_address_is_refused_in_a_sentence(client, query):
+def test_unknown_step_at_the_main_address_returns_readable_error(client, query):
     answer = client.get(f"/?embed=1&{query}")
     assert answer.status_code == 404
     assert answer.headers["content-type"].startswith("text/plain")
@@ -72,7 +72,7 @@ def test_unknown_step_at_the_main_address_is_refused_in_a_sentence(client, query
 
 
 @pytest.mark.slow
-def test_page_for_a_frame_links_to_its_oembed_answer(client):
+def test_embedded_page_links_to_its_oembed_response(client):
     page = client.get(f"/?embed=1&{STEP}&show=coin").text
     link = page.split('<link rel="alternate" type="application/json+oembed" href="')[1]
     address = unescape(link.split('"')[0])
@@ -88,7 +88,7 @@ def test_page_for_a_frame_links_to_its_oembed_answer(client):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ["/?embed=1&", "/gradio_api/sv/embed?"])
-def test_oembed_answers_with_a_frame_of_the_size_of_its_parts(client, path):
+def test_oembed_returns_an_iframe_large_enough_for_its_parts(client, path):
     answer = ask(client, f"{HOST}{path}{STEP}&show=sentence,coin")
     found = answer.json()
     assert answer.headers["content-type"] == "application/json"
@@ -101,7 +101,7 @@ def test_oembed_answers_with_a_frame_of_the_size_of_its_parts(client, path):
 
 
 @pytest.mark.slow
-def test_oembed_keeps_the_sizes_that_are_asked_for(client):
+def test_oembed_respects_the_requested_maximum_size(client):
     found = ask(client, f"{HOST}/?embed=1&{STEP}", "&maxwidth=400&maxheight=300").json()
     assert (found["width"], found["height"]) == (400, 300)
     assert 'width="400" height="300"' in found["html"]
@@ -110,7 +110,7 @@ def test_oembed_keeps_the_sizes_that_are_asked_for(client):
 
 
 @pytest.mark.slow
-def test_oembed_names_the_public_address_behind_a_proxy(client):
+def test_oembed_uses_the_public_address_behind_a_proxy(client):
     public = {"x-forwarded-proto": "https", "x-forwarded-host": "specviz.example.edu"}
     url = quote(f"https://specviz.example.edu/?embed=1&{STEP}", safe="")
     found = client.get(f"{OEMBED}?url={url}", headers=public).json()
@@ -132,7 +132,7 @@ def test_oembed_names_the_public_address_behind_a_proxy(client):
         (f"{HOST}/?embed=1&trace={'x' * 2000}", "An address may have 2000 characters."),
     ],
 )
-def test_oembed_refuses_other_addresses_in_a_sentence(client, url, sentence):
+def test_oembed_refuses_addresses_that_cannot_be_embedded(client, url, sentence):
     answer = ask(client, url)
     assert answer.status_code == 404
     assert answer.headers["content-type"].startswith("text/plain")
@@ -140,17 +140,17 @@ def test_oembed_refuses_other_addresses_in_a_sentence(client, url, sentence):
 
 
 @pytest.mark.parametrize("size", ["0", "-1", "x", "1e3", "9" * 5000, "²²²"])
-def test_oembed_refuses_a_size_that_is_none(client, size):
+def test_oembed_refuses_an_invalid_size(client, size):
     answer = ask(client, f"{HOST}/?embed=1&{STEP}", f"&maxwidth={quote(size)}")
     assert answer.status_code == 404
     assert answer.text.startswith("A width or height is a whole number of pixels")
 
 
-def test_oembed_answers_in_json_only(client):
+def test_oembed_supports_only_json(client):
     answer = ask(client, f"{HOST}/?embed=1&{STEP}", "&format=xml")
     assert answer.status_code == 501
 
 
-def test_every_part_has_a_height():
+def test_every_embeddable_part_has_a_height():
     assert frame_height(SHOWABLE) > 800
     assert all(frame_height((part,)) > 50 for part in SHOWABLE)

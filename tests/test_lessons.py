@@ -164,7 +164,7 @@ def test_exact_values_of_a_preset_equal_known_values():
 
 
 @pytest.mark.slow
-def test_cases_and_examples_of_lessons_exist():
+def test_gallery_cases_and_ranking_examples_of_lessons_exist():
     from specviz.verification.published_rules import GALLERY
 
     steps = [step for name in NAMES for step in lesson(name)["steps"]]
@@ -178,7 +178,7 @@ def test_cases_and_examples_of_lessons_exist():
     assert examples <= {each.name for each in EXAMPLES}
 
 
-def test_everything_that_a_step_may_hide_has_a_style():
+def test_style_sheet_covers_everything_that_a_lesson_can_hide():
     style = (HALF / "learn/80-learn.css").read_text()
     assert set(re.findall(r"\[data-hides~=(\w+)\]", style)) == set(lessons.HIDEABLE)
 
@@ -191,7 +191,7 @@ def test_every_step_of_lessons_4_to_6_has_speaker_notes(name):
 
 
 @pytest.mark.slow
-def test_worked_number_of_ranking_is_that_of_the_lab():
+def test_rounding_example_of_a_lesson_equals_that_of_the_ranking_lab():
     import torch
 
     from specviz.trees.ranking import rank_all_ways
@@ -208,7 +208,7 @@ def test_worked_number_of_ranking_is_that_of_the_lab():
     assert (len(set(products)) > 1) == pair["products_differ"]
 
 
-def test_study_of_ranking_is_summed_up_over_all_drafters():
+def test_summary_of_the_ranking_study_holds_for_all_drafters():
     ways = [size for sizes in load_study()["drafters"].values() for size in sizes.values()]
     said = ranking_study()
     for size in ways:
@@ -217,7 +217,7 @@ def test_study_of_ranking_is_summed_up_over_all_drafters():
         assert said["same_in_32_bits"] == (size["sum float32"]["differ"] == 0)
 
 
-def test_window_of_speaker_notes_names_its_module_and_its_style():
+def test_notes_window_loads_its_module_and_style_sheet():
     text, style = plain_page("step/notes", "../..")
     assert re.search(r'src="\.\./\.\./gradio_api/sv/js/\w+/step/notes\.js"', text)
     assert "--sv-p-ink" in style

@@ -199,7 +199,7 @@ def test_every_recorded_race_has_a_recipe_and_a_unique_title():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", recorded.names())
-def test_two_decimals_suffice_for_lanes_with_a_small_speedup(name):
+def test_lanes_with_a_small_speedup_are_shown_with_two_decimals(name):
     """The costs of a fast lane need a third one, or they would not divide to its speed-up."""
     for lane in race_summary(read(FOLDER / name))["lanes"]:
         parts = [part for part in lane["sentence_parts"] if isinstance(part, dict)]

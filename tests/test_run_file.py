@@ -78,16 +78,16 @@ def faults(trace: Trace, known: FileShape) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names())
-def test_every_recorded_run_has_the_shape_that_the_page_accepts(name):
+def test_page_accepts_the_structure_of_every_recorded_run(name):
     assert faults(Trace.read(FOLDER / f"{name}.jsonl"), shape()) == []
 
 
 @pytest.mark.parametrize("odd", [False, True])
-def test_made_runs_have_the_shape_that_the_page_accepts(odd):
+def test_page_accepts_the_structure_of_made_up_runs(odd):
     assert faults(made(Recipe(odd=odd)), shape()) == []
 
 
-def test_shape_refuses_what_no_run_has():
+def test_run_file_with_an_invalid_structure_is_refused():
     known = shape()
     frame = {"record": "figures.charts.DrawnFrame"}
     assert known["frame"] == frame
@@ -97,7 +97,7 @@ def test_shape_refuses_what_no_run_has():
     assert fault(['<a href="https://example.org">x</a>'], chart, known["records"]) == ".0"
 
 
-def test_export_writes_a_run_for_the_page(tmp_path, capsys):
+def test_export_command_writes_a_run_file_for_the_page(tmp_path, capsys):
     run = made(Recipe())
     run.write(tmp_path / "trace.jsonl")
     file = tmp_path / "run.jsonl"
@@ -116,7 +116,7 @@ def test_export_writes_a_run_for_the_page(tmp_path, capsys):
         (["--run", "x", "--round", "1"], "leave them out with --run."),
     ],
 )
-def test_export_without_a_file_or_with_a_step_of_a_run_is_refused(
+def test_export_command_with_missing_or_conflicting_options_is_refused(
     tmp_path, capsys, options, sentence
 ):
     made(Recipe()).write(tmp_path / "trace.jsonl")

@@ -31,7 +31,7 @@ def test_target_can_be_chosen_only_if_it_is_on_this_machine(here):
     assert not box.allow_custom_value
 
 
-def test_description_gives_the_memory_of_targets_that_can_be_chosen(here):
+def test_description_of_each_available_target_gives_its_memory(here):
     said = [f"SmolLM2: {entry.size_text(SMOLLM2)}."] if here else []
     assert [*drawer.about_targets()] == said
     assert drawer.target_box("house", False, "a").info == " ".join(said)

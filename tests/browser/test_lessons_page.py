@@ -297,7 +297,7 @@ def test_article_shows_the_sentence_of_each_embedded_step(page, address):
     expect(decision.locator(".sv-n-q.sv-lit").first).to_be_attached()
 
 
-def test_lesson_opens_the_case_the_tree_and_the_part_that_it_is_about(page, address):
+def test_lesson_opens_the_gallery_case_the_tree_or_the_section_it_discusses(page, address):
     page.goto(f"{address}?lesson=06-the-residual.5")
     page.locator(".sv-lesson-option").first.click()
     expect(page.locator(".sv-wild-one h3")).to_contain_text("Resampling from p itself")
@@ -314,7 +314,7 @@ def test_lesson_opens_the_case_the_tree_and_the_part_that_it_is_about(page, addr
     expect(page.locator("#sv-roofline details.sv-fold")).to_have_attribute("open", "")
 
 
-def test_form_is_shown_where_a_lesson_needs_it_and_after_it(page, address):
+def test_form_is_hidden_in_a_lesson_until_a_step_needs_it(page, address):
     page.goto(f"{address}?lesson=04-one-pass-checks-all.4")
     expect(page.locator("[data-lesson=next]")).to_be_focused()
     expect(page.locator("#sv-run")).to_be_hidden()
@@ -325,7 +325,7 @@ def test_form_is_shown_where_a_lesson_needs_it_and_after_it(page, address):
     expect(page.locator("#sv-go")).to_be_visible()
 
 
-def test_folded_panel_keeps_its_head_only(page, address):
+def test_folded_lesson_panel_shows_only_its_header(page, address):
     page.goto(f"{address}?lesson=05-accept-with-p-over-q.3")
     expect(page.locator(".sv-lesson-option")).to_have_count(3)
     page.get_by_role("button", name="Fold").click()
@@ -335,7 +335,7 @@ def test_folded_panel_keeps_its_head_only(page, address):
     expect(page.locator(".sv-lesson-option").first).to_be_visible()
 
 
-def test_explanation_is_in_sight_after_an_answer(page, address):
+def test_explanation_is_visible_after_an_answer(page, address):
     page.goto(f"{address}?lesson=01-one-token-per-pass.2")
     page.locator(".sv-lesson-option").nth(1).click()
     why = page.locator(".sv-lesson-why b")
@@ -345,7 +345,7 @@ def test_explanation_is_in_sight_after_an_answer(page, address):
     assert card["y"] <= box["y"] <= card["y"] + card["height"] - box["height"]
 
 
-def test_notes_of_a_lesson_say_what_to_say_and_lead_through_it(page, address):
+def test_notes_window_shows_the_notes_of_a_lesson_and_leads_through_it(page, address):
     page.goto(f"{address}?lesson=06-the-residual.2&present=1")
     page.wait_for_function(f"({SHOWN})()?.at === 1")
     with page.expect_popup() as opened:

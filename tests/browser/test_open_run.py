@@ -51,7 +51,7 @@ def shown(visit) -> list:
     return [visit.ask("run.id"), visit.ask("cursor"), visit.ask("rounds"), visit.caption()]
 
 
-def test_saved_file_opens_again_with_its_form(visit, tmp_path):
+def test_saved_run_file_opens_again_and_fills_in_the_form(visit, tmp_path):
     page = visit.open("?trace=02-greedy")
     with page.expect_download() as download:
         page.get_by_role("button", name="Save it as a file").click()
@@ -72,7 +72,7 @@ def test_saved_file_opens_again_with_its_form(visit, tmp_path):
     expect(page.get_by_label("Prompt")).to_have_value(prompt)
 
 
-def test_saved_page_opens_in_the_app(visit):
+def test_saved_page_can_be_opened_in_the_app(visit):
     page = visit.open()
     run = made(Recipe(shape=(2, 1)))
     open_file(page, "page.html", replay(run))
@@ -80,14 +80,14 @@ def test_saved_page_opens_in_the_app(visit):
     assert visit.ask("rounds") == len(run.rounds)
 
 
-def test_dropped_file_opens_from_another_tab(visit):
+def test_file_dropped_on_another_tab_opens_on_step(visit):
     page = visit.open("?tab=models")
     page.evaluate(DROP, ["run.jsonl", run_text()])
     expect(page.locator(".sv-again")).to_contain_text("From the file run.jsonl")
     expect(page.get_by_role("tab", name="Step")).to_have_attribute("aria-selected", "true")
 
 
-def test_run_from_a_file_is_not_sent_and_has_no_link(visit):
+def test_run_from_a_file_is_not_sent_to_the_server_and_has_no_link(visit):
     page = visit.open()
     sent = []
     page.on("request", lambda request: sent.append(request.post_data or ""))
@@ -102,7 +102,7 @@ def test_run_from_a_file_is_not_sent_and_has_no_link(visit):
     expect(page.locator(".sv-copy [role=status]")).to_have_text("No link to a run from a file")
 
 
-def test_hostile_text_of_a_file_stays_text(visit):
+def test_html_in_a_run_file_is_shown_as_text(visit):
     page = visit.open()
     open_file(page, "run.jsonl", run_text(Recipe(odd=True), prompt=HOSTILE))
     expect(page.locator(".sv-text")).to_contain_text(HOSTILE)
@@ -202,7 +202,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_bad_file_is_refused_in_a_sentence_and_changes_nothing(looker, case):
+def test_invalid_run_file_shows_an_error_and_changes_nothing_else(looker, case):
     make, sentence = CASES[case]
     page = looker.look("01-chain")
     looker.ask("go(1, 2)")

@@ -25,7 +25,7 @@ HIDDEN = {
 }
 
 
-def test_link_button_offers_the_frame_of_the_step_on_screen(visit):
+def test_link_button_offers_the_iframe_of_the_step_on_screen(visit):
     page = visit.open("?trace=01-chain&round=1&step=judge-5")
     page.get_by_role("button", name="Copy a link").click()
     box = page.get_by_role("dialog", name="This step in another page")
@@ -47,14 +47,14 @@ def test_link_button_offers_the_frame_of_the_step_on_screen(visit):
     expect(page.locator(".sv-time")).to_be_visible()
 
 
-def test_link_button_offers_no_frame_on_another_tab(visit):
+def test_link_button_offers_no_iframe_on_other_tabs(visit):
     page = visit.open("?tab=models")
     page.get_by_role("button", name="Copy a link").click()
     expect(page.locator(".sv-copy")).to_have_class(re.compile("sv-said-so"))
     expect(page.locator(".sv-embed")).to_have_count(0)
 
 
-def test_address_of_a_frame_opens_again_after_a_step(visit):
+def test_reloaded_iframe_stays_at_its_step(visit):
     page = visit.page
     page.goto(f"{visit.url}?embed=1&trace=01-chain&round=1&show=sentence,controls")
     page.locator("[data-do=next]").click()
@@ -65,7 +65,7 @@ def test_address_of_a_frame_opens_again_after_a_step(visit):
 
 
 @pytest.mark.parametrize("part", HEIGHTS)
-def test_frame_with_a_part_is_as_high_as_the_part(visit, part):
+def test_iframe_is_high_enough_for_its_part(visit, part):
     page = visit.page
     page.set_viewport_size({"width": 720, "height": frame_height((part,))})
     for step in ("round=1&step=judge-5", "round=1&step=score", "round=0"):
@@ -76,7 +76,7 @@ def test_frame_with_a_part_is_as_high_as_the_part(visit, part):
 
 
 @pytest.mark.parametrize("name", HIDDEN)
-def test_link_hides_a_control_until_all_are_shown(visit, name):
+def test_controls_hidden_by_a_link_can_be_shown_again(visit, name):
     page = visit.open(f"?trace=01-chain&hide={name}")
     for other, selector in HIDDEN.items():
         inside = name == "form" and other == "settings"
@@ -90,7 +90,7 @@ def test_link_hides_a_control_until_all_are_shown(visit, name):
     assert "hide" not in page.url
 
 
-def test_unknown_control_hides_nothing_and_is_named(visit):
+def test_unknown_control_in_a_link_hides_nothing_and_is_reported(visit):
     page = visit.open("?trace=01-chain&hide=<b>x</b>,tabs")
     expect(page.locator(".sv-notice")).to_have_text(
         f"This link hides “<b>x</b>”, which is none of: {', '.join(HIDDEN)}."
@@ -98,6 +98,6 @@ def test_unknown_control_hides_nothing_and_is_named(visit):
     expect(page.locator("[role=tablist]").first).to_be_hidden()
 
 
-def test_guide_names_every_control_that_can_be_hidden():
+def test_guide_lists_every_control_that_a_link_can_hide():
     section = GUIDE.read_text("utf-8").split("### A link with fewer controls")[1].split("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [*HIDDEN]

@@ -305,7 +305,7 @@ def open_notes(page):
     return notes
 
 
-def test_window_of_notes_shows_the_step_and_moves_it(presenter):
+def test_notes_window_shows_the_current_step_and_can_change_it(presenter):
     page = presenter.page
     notes = open_notes(page)
     expect(notes.locator(".say")).to_contain_text(presenter.caption()[:40])
@@ -332,7 +332,7 @@ def test_window_of_notes_shows_the_step_and_moves_it(presenter):
     notes.close()
 
 
-def test_clock_of_the_notes_runs_and_restarts(presenter):
+def test_clock_in_the_notes_window_runs_and_can_be_restarted(presenter):
     notes = open_notes(presenter.page)
     clock = notes.locator(".clock")
     expect(clock).not_to_have_text("00:00")
@@ -346,14 +346,14 @@ def test_clock_of_the_notes_runs_and_restarts(presenter):
     notes.close()
 
 
-def test_window_of_notes_that_is_blocked_is_explained(presenter):
+def test_blocked_notes_window_is_explained(presenter):
     page = presenter.page
     page.evaluate("() => { window.open = () => null; }")
     page.keyboard.press("n")
     expect(page.locator(".sv-notice")).to_contain_text("Allow pop-ups for this page")
 
 
-def test_window_of_notes_obeys_its_policy_and_needs_a_page(presenter):
+def test_notes_window_obeys_its_content_policy_and_needs_an_open_page(presenter):
     page = presenter.page
     notes = open_notes(page)
     policy = page.request.get(notes.url).headers["content-security-policy"]
