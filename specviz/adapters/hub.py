@@ -40,7 +40,7 @@ def limit_silence() -> None:
 
 
 def _set_timeout(request: Any) -> None:
-    """Limit each phase of a request to TIMEOUT, and connecting to CONNECT_TIMEOUT (hook)."""
+    """Set a request's timeouts: TIMEOUT for each phase, CONNECT_TIMEOUT for connecting."""
     with Patch(
         "A request of huggingface_hub's HTTP client no longer has timeouts: a download never "
         "ends if the Hub does not respond."

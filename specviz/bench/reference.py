@@ -1,7 +1,7 @@
-"""transformers' own decoding on the same models: plain, and each way in which it speculates.
+"""Decoding by transformers with the same models: plain, and by each of its speculative methods.
 
-It gets the same work as ours: the same number of drafted tokens per round, early ends of drafts
-only where ours has them, the same sampling and the same token limit.
+The work is the same as ours: the same number of drafted tokens per round, drafts end early only
+where ours do, and sampling settings and token limit are the same.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def assisted(target: Target, ids: Sequence[int], settings: Settings, small: Any)
 
 
 def early_exit(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
-    """Run self-speculation: the target's first layers draft. Counts passes through all layers.
+    """Run self-speculation, in which the target's first layers draft; count only full passes.
 
-    transformers drafts with a second cache and runs the first layers again to verify; ours
-    continues from where the draft stopped.
+    To verify, transformers runs the first layers again, with a second cache; our method continues
+    from where the draft stopped.
     """
     exit_layer = settings.at_depth(target.layers).exit_layer
     with (
@@ -60,26 +60,27 @@ def prompt_lookup(target: Target, ids: Sequence[int], settings: Settings) -> Cou
 def mtp(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
     """Run the target's own multi-token prediction modules, if its checkpoint has some.
 
-    Each module makes one guess, so γ is the number of modules. Every call reads them from disk.
+    Each module makes one guess, so γ is the number of modules. Every call reads the modules from
+    disk.
     """
     return count_passes(target, ids, settings, use_mtp=True)
 
 
 def explain_no_mtp(target: Target) -> str | None:
-    """Return transformers' own sentence on why `use_mtp` does not work here; None if it does.
+    """Return transformers' message on why `use_mtp` does not work with this target, or None.
 
-    The function tries it. In transformers a Llama has no such modules: its config lacks
-    `num_mtp_layers`, and with that added, its class registers no weight names for them.
+    The function tries to use it. In transformers, a Llama has no such modules: its config has no
+    `num_mtp_layers`, and even with this key, its class has no weight names for them.
     """
     try:
         mtp(target, [1, 2], Settings(max_new_tokens=3))
-    except Exception as error:  # a model that does not support it can fail in any way
+    except Exception as error:  # a model that does not support it can fail with any exception
         return str(error).strip().split("\n")[0] or type(error).__name__
     return None
 
 
 def count_passes(target: Target, ids: Sequence[int], settings: Settings, **options: Any) -> Counts:
-    """Run one `generate` with these options, and return what it took."""
+    """Run `generate` once with these options; return its tokens, passes and seconds."""
     with _counting(target.model) as begun:
         tokens = new_tokens(target, ids, settings, **options)
     synchronize(target.device)
@@ -114,7 +115,7 @@ def _sampling(settings: Settings) -> dict[str, Any]:
 
 @contextmanager
 def _counting(model: Any) -> Iterator[list[float]]:
-    """Yield a list of the times at which passes through all of the model's layers began."""
+    """Yield a list that receives the time at which each full pass of the model begins."""
     begun: list[float] = []
     config = model.config.get_text_config()
     layers = config.num_hidden_layers
@@ -132,7 +133,7 @@ def _counting(model: Any) -> Iterator[list[float]]:
 
 @contextmanager
 def _restoring_layers(model: Any) -> Iterator[None]:
-    """Restore all layers afterwards, even if transformers failed while it drafted with fewer."""
+    """Restore all layers afterwards, even if transformers fails while it drafts with fewer."""
     config = model.config.get_text_config()
     layers = config.num_hidden_layers
     try:
@@ -143,7 +144,7 @@ def _restoring_layers(model: Any) -> Iterator[None]:
 
 @contextmanager
 def _drafting_like_ours(config: Any, settings: Settings) -> Iterator[None]:
-    """Set an assistant's generation config for a while: γ tokens a round and our confidence."""
+    """Set an assistant's generation config inside this context: γ tokens, our confidence."""
     ours = {
         "num_assistant_tokens": settings.gamma,
         "num_assistant_tokens_schedule": SCHEDULES[settings.schedule],

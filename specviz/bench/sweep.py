@@ -33,7 +33,7 @@ EDGE, WIDE_EDGE = 1024, 4096  # rows and columns of the large matrices
 MAX_READ_BYTES: Final = 1 << 30  # more than any cache, but no second copy of a large model
 
 
-MIN_ROUNDS, MAX_ROUNDS = 5, 15  # minimum number of rounds
+MIN_ROUNDS, MAX_ROUNDS = 5, 15  # minimum and maximum number of rounds
 
 
 DIGITS: Final = 7  # number of decimals of seconds: a tenth of a microsecond
@@ -76,8 +76,8 @@ class SweepProgress:
     """One measurement is done.
 
     Attributes:
-        done: How many are done.
-        of: How many there will be; None while warming up.
+        done: Number of measurements done.
+        of: Total number of measurements; None during the warm-up.
     """
 
     done: int

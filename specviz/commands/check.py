@@ -22,7 +22,7 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check one file. Raises ValueError if it cannot be read."""
+    """Check one file; return the exit status. Raises ValueError if it cannot be read."""
     try:
         trace = Trace.read(args.file)
         check(trace)

@@ -156,7 +156,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
 
 
 def _sentence(error: ValueError | OSError) -> str:
-    """Return the error's message; without the error number if the error mentions no file."""
+    """Return the error's message, without its error number if the error mentions no file."""
     if isinstance(error, OSError) and error.filename is None:
         return error.strerror or str(error)
     return str(error)

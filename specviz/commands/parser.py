@@ -22,7 +22,7 @@ HELP_OPTIONS: Final = {"-h", "--help", "--help-all"}
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line and suggest a similar name."""
 
-    color = False  # python 3.14 would colour the help itself; `output` does it in all versions
+    color = False  # Python 3.14 would colour the help itself; `output` does it in all versions
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -167,7 +167,7 @@ def _speed(trace: Trace, speedup: float) -> str:
 
 
 def compare_with_baseline(trace: Trace) -> str:
-    """Return whether the text equals that of plain decoding, for runs at temperature 0."""
+    """Return in words whether the text equals plain decoding's, for runs at temperature 0."""
     from specviz.trace.metrics import baseline_difference
 
     found = baseline_difference(trace)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 DEFAULT_NAMES: Final = ("smollm2-135m", "qwen3-4b")
 CONTEXTS: Final = (128, 1024, 4096)
 ROUNDS: Final = 15
-MAX_CONTEXT: Final = 32_768  # numbers of tokens in the cache
+MAX_CONTEXT: Final = 32_768  # maximum number of tokens in the cache
 PASSES: Final = (
     Column("Tokens", right=True),
     Column("Pass, ms", right=True),

@@ -148,7 +148,7 @@ def _head_options(arguments: argparse.Namespace) -> HeadOptions:
 
 
 def _parse_hash(text: str) -> str:
-    """Check a SHA-256 in hexadecimal. Raises ArgumentTypeError."""
+    """Return a SHA-256 in hexadecimal unchanged. Raises ArgumentTypeError if it is not valid."""
     if not re.fullmatch("[0-9a-f]{64}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a SHA-256.")
     return text

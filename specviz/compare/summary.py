@@ -238,7 +238,7 @@ def round_parts(values: Sequence[float], digits: int, total: float | None = None
 
 
 def texts_sentence(lanes: Sequence[LaneReport]) -> tuple[bool | None, Sentence]:
-    """Return whether all texts are the same, with a sentence.
+    """Return whether all texts are the same, and a sentence that says so.
 
     At temperature 0, the sentence names the lanes that differ. With sampling, it says why texts may
     differ, and whether the distribution is the same.

@@ -2,8 +2,8 @@
 
 Times are in plain target passes. α is the acceptance probability of a draft token; the formula
 assumes that it is equal and independent at every position. γ is the number of draft tokens in a
-chain; the mean over a run may be no integer. c is the time to draft one token. Paper: Leviathan et
-al., 2211.17192, section 3.
+chain; its mean over a run need not be an integer. c is the time to draft one token. Paper:
+Leviathan et al., 2211.17192, section 3.
 
 A measured run can be compared with the formula: only its attribute `predicted` is simulated. For a
 tree, γ is the depth, and α is the probability that one of the siblings is accepted.
@@ -45,7 +45,7 @@ def check_positive(name: str, value: float) -> float:
     return value
 
 
-BISECTIONS: Final = 50  # step of the unit interval: the resolution of a float near 1
+BISECTIONS: Final = 50  # halvings of the interval [0, 1], down to the resolution of a float near 1
 TOLERANCE: Final = 1e-12  # relative difference below which two speed-ups count as equal
 
 
@@ -188,7 +188,7 @@ def _one_more_helps(alpha: float, gamma: int, c: float) -> bool:
     return earned > c * expected_tokens(alpha, gamma) * (1.0 + TOLERANCE)
 
 
-CONTOUR_BISECTIONS: Final = 20  # step of the unit interval, smaller than a pixel
+CONTOUR_BISECTIONS: Final = 20  # halvings of the interval [0, 1], down to 1e-6, less than a pixel
 MAX_GAMMA: Final = 64  # the largest γ that `contour_cost` tries
 
 

@@ -25,7 +25,7 @@ from specviz.shipped import ASSETS, read_shipped_text
 from specviz.trace.codec import from_plain, to_plain
 
 KIND: Final = {"format": "specviz-shapes", "version": 1}
-FOLDER: Final = ASSETS / "cost" / "measured"  # paths of the files that ship with specviz
+FOLDER: Final = ASSETS / "cost" / "measured"  # folder of the files that ship with specviz
 MAX_CHARACTERS: Final = 1 << 18  # maximum characters of a file
 MAX_NAME: Final = 200  # maximum characters of a name
 MAX_ENTRIES: Final = 64  # maximum entries of a list

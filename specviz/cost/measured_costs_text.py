@@ -286,7 +286,7 @@ def distance(report: ReportedSpeedup, wanted: Setup) -> float:
 
 
 def _batches(report: ReportedSpeedup, batch: int) -> float:
-    """Return the doublings between two batch sizes, plus 1 if only a server's load is known."""
+    """Return the distance in batch size, in doublings; if only a load is reported, 1 is added."""
     if report.batch:
         return abs(log2(report.batch / batch))
     if report.load:

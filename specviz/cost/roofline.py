@@ -11,8 +11,8 @@ RMSNorm. Operations are those of matrix products and attention, with a multiply-
 embedding lookups, norms and softmax are ignored.
 
 A round drafts level by level, one drafter pass per level, and verifies all draft tokens in one
-target pass. Each sequence of a batch is assumed to gain the mean, as with continuous batching; a
-batch that waits for its slowest sequence gains less.
+target pass. Every sequence of a batch is assumed to add the mean number of tokens per round, as
+with continuous batching; a batch that waits for its slowest sequence is slower.
 """
 
 from __future__ import annotations

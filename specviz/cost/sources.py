@@ -361,7 +361,10 @@ HEAD: Final = "head"
 
 
 def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
-    """Return the drafters for a model by name: title and shape; no shape if drafting is free."""
+    """Return the drafters for a model by name, each with a title and a shape.
+
+    The shape is None if drafting takes no time.
+    """
     target = models()[model].shape
     head = replace(target, layers=1, tied=True)  # the output head is the target's own
     found: dict[str, tuple[str, ModelShape | None]] = {

@@ -151,7 +151,7 @@ def summarize(sweep: Sweep, here: bool = True) -> str:
 
 
 def required_tokens(sweep: Sweep) -> str:
-    """Return how many tokens a draft must add to pay for its verification."""
+    """Return a sentence on how many tokens a draft must add to pay for its verification."""
     known = [(name, cost) for n, name in DRAFTS if (cost := sweep.passes(n)) is not None]
     costly = [(name, format_passes(cost)) for name, cost in known if cost > 1.0]
     if not known:
@@ -175,7 +175,7 @@ def memory_sentence(sweep: Sweep, here: bool = True) -> str:
 
 
 def overhead_sentence(sweep: Sweep) -> str:
-    """Return by how much a plain pass takes longer than the roofline."""
+    """Return a sentence on how much longer a plain pass takes than the roofline predicts."""
     seconds, line, overhead = sweep.plain, sweep.predicted(1), sweep.overhead
     if seconds is None or line is None or overhead is None:
         return ""

@@ -231,7 +231,7 @@ class Recorder:
         self.target = target
         self.settings = settings
         rule = RULE_SPECS.get(parse_rule(settings.rule)[0])
-        self.has_alpha = rule is None or rule.has_alpha  # the rule "auto" is always resolved
+        self.has_alpha = rule is None or rule.has_alpha  # "auto" chooses rules with α only
         self.leaf_first = rule is not None and rule.leaf_first
         self.recorded: set[int] = set()
 

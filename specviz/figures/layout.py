@@ -61,7 +61,7 @@ class WindowLayout:
 
 
 class LayoutData(TypedDict):
-    """A TreeLayout in the form that the page reads."""
+    """A TreeLayout as sent to the page."""
 
     places: dict[str, tuple[float, float]]
     heads: list[tuple[float, str]]
@@ -89,7 +89,7 @@ class TreeLayout:
     trunk: float = 0
 
     def to_json(self) -> LayoutData:
-        """Return the layout in the form that the page reads."""
+        """Return the layout as it is sent to the page."""
         return {
             "places": {str(node): (short(x), short(y)) for node, (x, y) in self.places.items()},
             "heads": [(short(x), name) for x, name in self.heads],
@@ -160,7 +160,7 @@ def tree_layout(
         parents: Parent of each node, as in `DraftTree`.
         widths: Width of each node's pill with its mark.
         gap: The space between columns.
-        deepest: Deeper nodes are left out, but keep their columns.
+        deepest: Depth of the deepest nodes to show; columns of deeper nodes remain, but are empty.
         bars: The height of the bars below each pill.
     """
     depths = node_depths(list(parents))

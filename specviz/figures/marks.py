@@ -36,7 +36,7 @@ ICONS: Final[Mapping[str, list[Stroke]]] = {  # icons of buttons, on a grid of 1
 }
 
 
-PILL_HEIGHT: Final = 26  # size of a mark in a tree
+PILL_HEIGHT: Final = 26  # height of a pill, which shows a token in a tree
 MARK_WIDTH: Final = 16  # by how much a mark widens the pill
 LEAST_WIDTH: Final = 30
 

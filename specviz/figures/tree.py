@@ -31,7 +31,7 @@ PADDING: Final = 16  # padding of a pill, both sides together
 MAX_WORD_WIDTH: Final = 56
 FALLBACK_FACTOR: Final = 1.14  # DejaVu Sans, the fallback font, is wider than Arial by this factor
 
-WIDTH: Final = 640  # maximum width of a word in Step's tree
+WIDTH: Final = 640  # width of Step's tree
 COLUMN_WIDTH: Final = 92
 STEP_ROW_HEIGHT: Final = 47
 TOP: Final = 33

@@ -151,7 +151,7 @@ def step_names(scene: Scene, step: Step) -> StepName:
 def end_card(trace: Trace, last: FrameParts) -> FrameParts:
     """Build the frame at the end of a run: the last frame with a summary as its caption."""
     caption: Caption = {"is": "end", "label": "The end", "parts": _totals(trace)}
-    panel = cast("Panel", last["panel"] | {"times": _times(trace)})  # a RoundPanel
+    panel = cast("Panel", last["panel"] | {"times": _times(trace)})  # the panel of a round
     return last | {"step": END_STEP, "caption": caption, "panel": panel}
 
 

@@ -34,8 +34,8 @@ def format_verdict(scene: Scene, judged: Judged) -> Formatted:
 Format = Callable[[float], str]
 
 
-FEWEST: Final = 2  # maximum number of decimals
-MOST: Final = 6  # number of decimals after which significant figures are used
+FEWEST: Final = 2  # minimum number of decimals
+MOST: Final = 6  # maximum number of decimals; if too few, significant figures are used
 NEGLIGIBLE: Final = 0.001  # a probability below this is shown as "about 0"
 
 

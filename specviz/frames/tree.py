@@ -29,7 +29,8 @@ def states(scene: Scene, step: Step) -> dict[int, State]:
     found: dict[int, State] = {}
     known = verdicts_at(scene, step)
     verdicts = {j.node: j.accepted for j in known}
-    verdicts |= dict.fromkeys(path_after(scene.round, known), True)  # with a later guess
+    # A guess may also be accepted because a later one is.
+    verdicts |= dict.fromkeys(path_after(scene.round, known), True)
     over = step.kind in ("draw", "commit")
     for node, guess in enumerate(scene.guesses, 1):
         if scene.depths[node] > depth:
@@ -249,7 +250,7 @@ def chips(scene: Scene, step: Step) -> list[Chip]:
 
 
 def _next(scene: Scene, found: dict[int, State], node: int) -> tuple[int | None, list[int]]:
-    """Return the next child of the branch, and that child preceded by rejected siblings."""
+    """Return the child that continues the branch, and the children to show, rejected ones first."""
     shown = [child for child in scene.children[node] if child in found]
     rejected = [child for child in shown if found[child] == "rejected"]
     for state in ("accepted", "waiting", "unreached"):

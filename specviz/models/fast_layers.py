@@ -191,7 +191,7 @@ def describe_products(network: nn.Module) -> str:
 
 
 def _list_backends(sizes: Iterable[tuple[int, Backend]]) -> str:
-    """List the backends, the one with most weights first, such as "NumPy, oneDNN (12%)"."""
+    """Return the backends as text, the one with most weights first: "NumPy, oneDNN (12%)"."""
     by_backend: Counter[Backend] = Counter()
     for numbers, backend in sizes:
         by_backend[backend] += numbers

@@ -34,7 +34,7 @@ BITS: Final = {
     "U64": 64, "I64": 64, "F64": 64, "C64": 64,
 }  # fmt: skip
 MAX_PICKLE: Final = 1 << 26  # maximum bytes of a pickle without its tensors' data
-PICKLES: Final = 5  # the same before the tensor data in a file of torch's older format
+PICKLES: Final = 5  # how many pickles precede the tensor data in a file of torch's older format
 ALLOWED: Final = re.compile(
     r"collections OrderedDict|torch\._utils _rebuild_(tensor(_v2)?|parameter)"
     r"|torch (Size|\w+Storage|b?float\d+|u?int\d+|bool|storage)"

@@ -155,7 +155,7 @@ def advance(size: int, title: str | None = None) -> None:
     listener = _LISTENER.get()
     if listener is None or (stage := listener.stage) is None or title not in (None, stage.title):
         return
-    if stage.done < stage.total:  # 2, because tied weights are counted twice
+    if stage.done < stage.total:  # tied weights are counted twice, so `done` could exceed it
         listener.stage = replace(stage, done=min(stage.done + size, stage.total))
         listener.report(listener.stage)
 

@@ -209,7 +209,7 @@ class NumpyMlp:
 def rms_norm(rows: Array, weight: Array, eps: float) -> Array:
     """Root-mean-square norm over the last dimension, in new memory."""
     normed: Array
-    if len(rows) == 1 and rows.ndim == 2:  # plain NumPy: fewer operations
+    if len(rows) == 1 and rows.ndim == 2:  # a pass over one row: fewer steps
         mean = float(rows[0].dot(rows[0])) / rows.shape[-1]
         normed = rows * np.float32(1.0 / sqrt(mean + eps))
         normed *= weight
@@ -231,7 +231,7 @@ def causal_mask(rows: int, past: int) -> Array:
 
 
 def _rotated(rows: Array, turn: Rotation) -> Array:
-    """Apply rotary embedding to (r, heads, size); each pair has one row from each half."""
+    """Apply rotary embedding to (r, heads, size); a pair has one element of each half of a row."""
     cosines, sines = turn
     halves = rows.reshape(*rows.shape[:2], 2, -1)
     turned: Array = halves[:, :, ::-1] * sines

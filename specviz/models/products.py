@@ -270,10 +270,10 @@ def _measure(
 ) -> Times:
     """Return, for each shape, the median time of each choice, in seconds for all matrices.
 
-    Choices are measured in turns, and so are shapes. Before each turn of a drafter's small network,
-    other memory is read, because in a run the target computes between its passes, so that its
-    weights come from memory, not from the processor's cache. A clearly slower choice is dropped
-    early.
+    Choices are measured in turns, and so are shapes. Before each turn of a small network (a
+    drafter's), other memory is read, because in a run a larger network computes between its passes,
+    so that its weights come from memory, not from the processor's cache. A clearly slower choice is
+    dropped early.
 
     Args:
         ready: Products by shape and layout.

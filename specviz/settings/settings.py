@@ -253,7 +253,7 @@ def summarize_draft(settings: Mapping[str, Any], reads: Sequence[str] | None = N
 def _summary(
     rows: Sequence[SettingSpec], settings: Mapping[str, Any], reads: Sequence[str] | None
 ) -> list[tuple[str, str]]:
-    """Yield the name and text of each setting, except those that another setting replaces."""
+    """Return the name and text of each setting, except those that another setting replaces."""
     values = {**settings, **settings.get("sampling", {})}
     words_by_name = {
         row.name: row.summary_text(values[row.name])
@@ -285,7 +285,7 @@ def did_you_mean(typed: str, known: Iterable[str]) -> str:
     return f" Did you mean {names[found[0]]!r}?" if found else ""
 
 
-MAX_COUNT: Final = 1000  # number of prompts per domain, and of repeats per prompt
+MAX_COUNT: Final = 1000  # maximum number of prompts per domain, and of repeats per prompt
 
 
 def option_group(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGroup:

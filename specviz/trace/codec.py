@@ -60,7 +60,7 @@ def _hints(cls: type) -> Mapping[str, Any]:
 def _convert(name: str, hint: Any, value: Any) -> Any:
     """Convert `value` to the type `hint`."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (types.UnionType, typing.Union):  # X | None; a Literal is also handled here
+    if origin in (types.UnionType, typing.Union):  # X | None; Union if X is a Literal
         return None if value is None else _convert(name, args[0], value)
     if origin is list and isinstance(value, list):
         return [_convert(name, args[0], v) for v in value]

@@ -218,7 +218,7 @@ def loads(number: int, line: str) -> Event:
 
 
 def _header(number: int, data: dict[str, Any]) -> str:
-    """Check and remove the format's name and version from a header's data."""
+    """Check and remove the format's name and version in a header; return the event's name."""
     if data.pop("format", None) != FORMAT:
         raise TraceError(number, f"This is not a {FORMAT} file.")
     version = data.pop("version", None)

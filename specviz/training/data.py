@@ -175,7 +175,7 @@ def token_counts(domains: list[Domain]) -> dict[str, dict[str, int]]:
 
 
 OWN_TEXT = "own-text"
-OWN_TEXT_SHARE = 0.5  # share of training windows that contain a repetition
+OWN_TEXT_SHARE = 0.5  # share of the training windows that consist of the target's own text
 HELD_OUT_BATCHES = 2  # one greedy, one sampled
 
 

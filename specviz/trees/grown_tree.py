@@ -94,7 +94,7 @@ def grow_tree(
 
 
 def add_guesses(grown: GrownTree, position: RecordedPosition, node: int, width: int) -> None:
-    """Add the recorded guesses under a node to the pool; if none were recorded, note the node."""
+    """Add the recorded guesses under a node to the pool; if there are none, add it to `missing`."""
     row = position.rows.get(grown.path(node))
     if row is None:
         grown.missing.append(node)

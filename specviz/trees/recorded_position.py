@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 from specviz.shipped import ASSETS, read_shipped_json, read_shipped_text, text_of
 from specviz.trace.codec import from_plain
 
-Path = tuple[int, ...]  # maximum number of tokens after the root
+Path = tuple[int, ...]  # tokens after the root
 KIND: Final = {"format": "specviz-field", "version": 1}
 
 

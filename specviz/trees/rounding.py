@@ -242,7 +242,7 @@ def verdict(ways: Mapping[str, Way], positions: int, guesses: int) -> str:
 
 
 def noise(ways: Mapping[str, Way], reported: Reported) -> str:
-    """Return how many rounds are needed to distinguish the reported difference from noise."""
+    """Return a sentence on how many rounds distinguish the reported difference from noise."""
     deviation = standard_deviation(ways[EXACT])
     rounds = rounds_needed(reported.gain, deviation)
     tokens = rounds * (1 + ways[EXACT]["length"])

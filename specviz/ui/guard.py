@@ -30,7 +30,7 @@ from specviz.ui.routes import PREFIX
 # characters, 0.8 MB. The value of an event is JSON within JSON: a run has at most 64,000
 # characters. No route accepts a file.
 EVENT_LIMIT: Final = 4_000_000
-LIMIT: Final = 1_000_000  # the same for all other routes
+LIMIT: Final = 1_000_000  # maximum bytes of a request's body on every other route
 ASK: Final = f"{API_PREFIX}/sv/ask/"  # path to which questions are sent
 DIGITS: Final = 12  # maximum digits: Python refuses to read a number with thousands of digits
 

@@ -1,8 +1,8 @@
-"""A job: a task that computes in turns, which are short while others wait, up to a limit.
+"""A job: a task that computes in turns until it is done or its time limit is reached.
 
-A turn ends only between two texts of the task. All clocks of a run are stopped then, so measured
-times never include waiting. On ZeroGPU, a GPU is requested for a whole job, so a job has only one
-turn.
+Turns are short while other jobs wait. A turn ends only between two texts of the task. All clocks of
+a run are stopped then, so measured times never include waiting. On ZeroGPU, a GPU is requested for
+a whole job, so a job has only one turn.
 """
 
 from __future__ import annotations

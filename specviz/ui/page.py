@@ -1,4 +1,4 @@
-"""The whole page, and how it is served. Tabs appear only when their scripts run."""
+"""The whole page, and how it is served."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def close(*lines: Queue) -> None:
 
 
 def prepare(machine: Machine) -> None:
-    """Load all House models in this thread, so that ZeroGPU can move them to the GPU.
+    """Load all House models in this thread; when the app starts, ZeroGPU reserves their weights.
 
     This process does not compute with them. All code is also imported, since a process that is
     forked while another thread imports a module would wait for this import forever.

@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 LONGEST: Final = 4000  # maximum characters of a question, unless its section allows more
 THREADS: Final = 4  # maximum number of answers that are computed at the same time
 PER_VISITOR: Final = 16  # questions of one page answered at the same time; it sends one per section
-LONGEST_VISITOR: Final = 64  # maximum characters of a page's own name
-VISITOR: Final = "specviz-visitor"  # header that contains this name
+LONGEST_VISITOR: Final = 64  # maximum characters of the name in the header VISITOR
+VISITOR: Final = "specviz-visitor"  # header in which a page sends its own name
 FAILED: Final = "An error on the server ended this answer; its log has the details."
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, object]]

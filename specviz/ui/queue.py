@@ -173,10 +173,10 @@ class Queue:
         return Position(len(others), self._estimate(others))
 
     def _estimate(self, ahead: list[Ticket]) -> float | None:
-        """Return the seconds until all of these jobs have had a turn, or None if unknown.
+        """Return the seconds until all of these jobs have had a turn.
 
-        None if too few turns were measured. Turns of later phases in between are not counted: there
-        is one in PASSED_OVER + 1, and they are short.
+        None if too few turns were measured. Turns of later phases that come in between are ignored,
+        since these are few and short.
         """
         taken = [self._turns[ticket.phase] for ticket in ahead]
         if any(len(seconds) < FEWEST for seconds in taken):

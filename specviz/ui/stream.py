@@ -157,7 +157,10 @@ class Stream:
         self._on_end: Callable[[], None] = lambda: None
 
     async def read(self, at: int = 0) -> AsyncIterator[list[str]]:
-        """Yield the lines from number `at` on in batches, to the last; every BEAT an empty one."""
+        """Yield the lines from number `at` on, in batches, up to the last line.
+
+        If there is no line for BEAT seconds, an empty batch is yielded.
+        """
         while True:
             changed, over = self._changed, self.over
             while batch := self.lines[at : at + BATCH]:

@@ -135,7 +135,7 @@ def draw(probs: Tensor, u: float) -> Draw:
 
 
 def draw_and_read(probs: Tensor, u: float, *others: Tensor) -> tuple[Draw, list[float]]:
-    """Sample like `draw`, and copy other one-element tensors to the host in the same transfer."""
+    """Sample like `draw`; in the same transfer, also copy the numbers `others` to the host."""
     values_read = [each.item() for each in to_host(*walk_to(*top_tokens(probs), u), *others)]
     token, lo, hi, _, *values = values_read
     return finish_draw(probs, u, token, lo, hi), values

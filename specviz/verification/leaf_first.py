@@ -72,7 +72,8 @@ class LeafFirst:
         Args:
             left: S, the remaining mass.
             reach: a, the node's reach before the rejection.
-            untried: The mass of q that was not tried yet. Only a published variant uses it.
+            untried: The total q of the tokens that were not tested yet. Only a published variant
+                uses it.
         """
         beyond = 1.0 - reach  # computed first, so that a reach of exactly 1 stays 1
         return left / (left + beyond) if left + beyond > 0.0 else 1.0

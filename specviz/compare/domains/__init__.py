@@ -18,7 +18,7 @@ from specviz.settings.settings import Settings, require
 from specviz.shipped import MEASURED, prompts, read_shipped_json
 from specviz.texts import text
 
-SEED: Final = 1  # temperature of every run in the shipped measurement
+SEED: Final = 1  # seed of every run, as in the shipped measurement
 MIN_TOKENS: Final = 8
 MAX_TOKENS: Final = 64
 MAX_TEMPERATURE: Final = 2.0

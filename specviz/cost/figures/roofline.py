@@ -27,7 +27,7 @@ from specviz.frames.scene import Figure
 
 WIDTH: Final = 1216
 HEIGHT: Final = 270
-MAX_BATCH: Final = 512  # ranges of tokens per sequence in a pass, and of sequences per batch
+MAX_BATCH: Final = 512  # maximum tokens per sequence in a pass, and sequences per batch
 MAX_GAMMA: Final = 16  # length of the longest chain evaluated
 # Batch sizes for which the curve is computed.
 BATCH_STOPS: Final = tuple(sorted({round(2 ** (step / 8)) for step in range(73)}))

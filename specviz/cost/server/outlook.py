@@ -125,8 +125,8 @@ class Outlook:
         options: One option per γ.
         current: The server's γ; None if it is unknown or above MAX_GAMMA.
         best: The smallest γ with the best speed-up.
-        best_interval: The smaller and the larger of two best γ: for the lower ends of all
-            confidence intervals, and for their upper ends; None without intervals.
+        best_interval: The best γ for the lower ends of all confidence intervals, and for their
+            upper ends, the smaller γ first; None without intervals.
         round: The predicted round at `current`.
         calibration: How predicted times were fitted to the server's; None if it reports no times.
         best_otherwise: The lowest and the highest best γ under other assumptions about times: all
@@ -274,7 +274,10 @@ def _best(gains: Sequence[float]) -> int:
 def _best_interval(
     found: Sequence[PositionAcceptance], gains: Callable[[AcceptanceModel], list[float]]
 ) -> tuple[int, int] | None:
-    """Return the two best γ for the lower and the upper ends of all intervals, in order."""
+    """Return the smaller and the larger of two best γ.
+
+    One is best for the lower ends of all confidence intervals, the other for the upper ends.
+    """
     rates = [place.conditional for place in found if place.conditional]
     if not rates:
         return None

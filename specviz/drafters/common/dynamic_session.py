@@ -144,7 +144,7 @@ class DynamicSession:
         self.reader.work = Work()
         growth = DynamicTree([context[-1]])
         wanted = growth.levels(max_tokens - 1, self.fan_out, self.budget, self.eos)
-        if self.reader.device.type == "cuda" and max_tokens > 1:  # copying makes the host wait
+        if self.reader.device.type == "cuda" and max_tokens > 1:  # copies make the host wait
             replay(growth, self._ahead(len(context), max_tokens - 1), wanted, self.reader.name)
             return self._proposal(growth)
         for level in wanted:

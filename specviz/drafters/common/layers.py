@@ -50,8 +50,8 @@ def causal_mask(rows: int, past: int, like: Tensor) -> Tensor:
 def own_rows_mask(rows: int, blocks: int, like: Tensor) -> Tensor:
     """Return an additive mask (1, 1, rows, (1 + blocks) rows) for rows that read their own outputs.
 
-    Row i sees rows 0 to i of the first block, and row i alone of every later block: its own output
-    of an earlier step. The last block holds the new rows.
+    Row i attends to rows 0 to i of the first block, and to row i alone of every later block, which
+    is its own output of an earlier step. The last block holds the new rows.
     """
     least = torch.finfo(like.dtype).min
     first = torch.full((rows, rows), least, device=like.device).triu(1)

@@ -40,8 +40,8 @@ TOP_COUNT: Final = 3  # number of tokens per position that are recorded for the 
 class DFlash(HeadDrafter):
     """The DFlash drafter: a head in eval mode, on the target's device and in its dtype.
 
-    The target's outputs, before the final norm, of the layers listed in the head's config are
-    captured.
+    It captures the outputs (before the final norm) of those layers of the target that the head's
+    config lists.
     """
 
     name = "dflash"

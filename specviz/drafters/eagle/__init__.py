@@ -197,8 +197,8 @@ class Eagle2(Eagle):
 class Eagle3(HeadDrafter):
     """The EAGLE-3 drafter: a head in eval mode, on the target's device and in its dtype.
 
-    The target's outputs, before the final norm, of the layers listed in the head's config are
-    captured.
+    It captures the outputs (before the final norm) of those layers of the target that the head's
+    config lists.
     """
 
     name = "eagle3"

@@ -81,8 +81,8 @@ class MTPSession:
         self.cache = PreallocatedCache()
         self.known = 0
         self.states: Tensor | None = None
-        self.work = Work()  # steps' inputs: (1, r, h), first the target's states
-        self._outputs: list[Tensor] = []  # by step, starting with the target's states: (1, r, h)
+        self.work = Work()  # the work of the current proposal
+        self._outputs: list[Tensor] = []  # the target's states, then each step's: (1, r, h)
         self._guesses: list[Tensor] = []  # for each step, the guess that no earlier step has read
 
     @torch.inference_mode()

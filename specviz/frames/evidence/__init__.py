@@ -158,7 +158,10 @@ def _form(scene: Scene) -> tuple[Form | None, Remark]:
 
 
 def marks(scene: Scene, by_position: dict[int, str]) -> Marks:
-    """Convert marked positions for the text strip; the prompt's, only if its spans are known."""
+    """Convert marked text positions to marks for the text strip.
+
+    Marks in the prompt are left out if its tokens' positions in the text are unknown.
+    """
     if not scene.text:
         return {}
     first = len(scene.header.prompt_ids)

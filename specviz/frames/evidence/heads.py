@@ -381,7 +381,7 @@ def _size(scene: Scene, remark: Remark) -> FactsBlock:
 
 def _taps(scene: Scene, remark: Remark) -> list[FactsBlock]:
     """Return which layers of the target the head reads and which tokens it can propose."""
-    if "memory" in remark:  # mixture of Attentions
+    if "memory" in remark:  # Mixture of Attentions
         held = count(remark["memory"], "token")
         mixed = f"keys and values of {count(remark['layers'], 'layer')}"
         return [facts(("memory", held), ("mixed from", mixed))]

@@ -1,8 +1,8 @@
 """Evidence of whole models as drafters: early exit, the bounds of α, and another tokenizer.
 
-For early exit: which of the target's layers predict a guess, and which have run on it. For the
-bounds of α, which are the target itself as drafter and a uniformly random guess: both bounds. For a
-draft model with another tokenizer: what it read and wrote, in its own tokens.
+Early exit shows which of the target's layers predict a guess, and which have run on it. Two
+drafters are bounds of α, the target itself and uniformly random guesses; both bounds are shown. A
+draft model with another tokenizer shows what it read and wrote, in its own tokens.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def lower_bound(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def _scale(scene: Scene, which: str) -> RowsBlock:
-    """Show both bounds and highlight the current one.
+    """Return rows for the worst and the best drafter, with the current one highlighted.
 
     Above temperature 0, α of guesses that are not sampled depends on p, so there are no bars.
     """
@@ -169,7 +169,7 @@ def _scale(scene: Scene, which: str) -> RowsBlock:
     return rows(["", "limits", "α"], found)
 
 
-SHOWN: Final = 8  # number of its own tokens
+SHOWN: Final = 8  # how many of the draft model's own tokens are shown
 
 
 def rewritten(scene: Scene, step: Step, remark: Remark) -> Why | None:

@@ -27,7 +27,7 @@ LIMIT: Final = re.compile(r"max allowed:? (\d+)")
 TOLERANCE: Final = 0.25  # in nats, between two requests for one distribution in half precision
 TOO_OLD: Final = "vLLM 0.32 does, older versions may not"
 LogProbs = dict[int, float]  # token ids and their log-probabilities
-ID_PREFIX: Final = "token_id:"  # format of token ids in a response
+ID_PREFIX: Final = "token_id:"  # prefix of token ids in a response
 ROUNDING: Final = 0.02  # by how much a sum in half precision may exceed 1
 
 

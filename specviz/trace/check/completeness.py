@@ -39,7 +39,7 @@ from specviz.trace.metrics import baseline_difference, token_ids
 
 SPECIAL: Final = re.compile(r"<.*>|\[.*\]|", re.DOTALL)  # what special tokens usually look like
 UNKNOWN: Final = re.compile(r"[<\[]unk[>\]]", re.IGNORECASE)
-JOINTS: Final = re.compile(r"##|▁|\s+")  # white space that tokenizers add or remove between pieces
+JOINTS: Final = re.compile(r"##|▁|\s+")  # what tokenizers add or remove between pieces
 
 
 def check_vocabulary(trace: Trace) -> None:
@@ -77,7 +77,7 @@ def used_tokens(event: Event) -> tuple[str, list[int]]:
 
 
 def shown_tokens(event: Event) -> Iterator[int]:
-    """Yield the token ids in an event of a round, without those in data for display."""
+    """Yield the token ids in an event, except those that only occur in the drafter's evidence."""
     if isinstance(event, Proposed):
         yield from (guess.token for guess in event.guesses)
     elif isinstance(event, Scored):

@@ -43,7 +43,7 @@ SETTINGS: Final = {
 
 
 def check_remark(proposed: Proposed, family: str, settings: Settings, where: str) -> None:
-    """Check entries that repeat a setting, and that a dynamic tree has the best guesses."""
+    """Check that recorded settings are the run's, and that a dynamic tree has its best guesses."""
     remark = proposed.remark or {}
     form = remark.get("form")
     for entry, name in SETTINGS.get(form, {}).items() if isinstance(form, str) else ():

@@ -17,7 +17,7 @@ from specviz.trace.rule_specs import RULE_SPECS, Cut, Drawn, RuleSpec, parse_rul
 MOST_PARAMETERS: Final = 10**14
 MOST_BYTES: Final = 10**16
 MOST_THREADS: Final = 4096
-LEAST_BITS: Final = 1  # maximum bytes per weight
+LEAST_BITS: Final = 1  # minimum bits per weight
 HASH: Final = re.compile("[0-9a-f]{64}")
 
 

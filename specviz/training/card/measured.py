@@ -272,7 +272,7 @@ def _reliability(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def pool_reliability(several: Iterable[list[list[float]]]) -> list[list[float]]:
-    """Sum reliability by interval; each item is [guesses, mean prediction, share accepted]."""
+    """Sum counts of guesses by interval; items are [guesses, mean prediction, share accepted]."""
     found: dict[int, list[float]] = {}
     for count, mean, kept in chain.from_iterable(several):
         old = found.setdefault(min(int(mean * BINS), BINS - 1), [0.0, 0.0, 0.0])

@@ -86,7 +86,7 @@ class RoundLine(TypedDict):
 
     Attributes:
         first: Its first frame.
-        then: The later frames, each as a patch of the frame before it.
+        then: The later frames, each as a patch of the first one.
         asks: For each step with a verdict, a patch that turns the frame before it into the
             question.
         brings: The tokens that the round added to the text; see `AddedToken`.
@@ -121,7 +121,7 @@ class FinishedLine(EndPatch):
 
 
 class PointData(TypedDict):
-    """A MeasuredPoint in the form for the page; `predicted` is by the formula for its values."""
+    """A MeasuredPoint as sent to the page; `predicted` is by the formula for its values."""
 
     alpha: float
     gamma: float

@@ -28,8 +28,8 @@ class Drawer:
     """Components of the settings.
 
     Attributes:
-        shared: In the order of `RaceRequest`, starting with the target.
-        lanes: The drafter and the settings of each lane.
+        shared: Fields of the shared settings, in the order of `RaceRequest`, target first.
+        lanes: The drafter list and the settings box of each lane.
     """
 
     shared: list[Any]

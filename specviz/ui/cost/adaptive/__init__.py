@@ -25,7 +25,7 @@ from specviz.texts import text
 from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-adaptive"
-LOADS: Final = tuple(5 * 2**power for power in range(8))  # as many in each of 5 domains
+LOADS: Final = tuple(5 * 2**power for power in range(8))  # requests, a fifth of them per domain
 CONTEXT: Final = 512  # number of tokens in each request's cache
 # Deployments to choose from: machine and model, in bfloat16. All numbers of requests fit in their
 # memory.

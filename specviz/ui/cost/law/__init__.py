@@ -1,4 +1,4 @@
-"""The speed-up formula, with the last run as a point on its surface.
+"""The speed-up formula, compared with the last run.
 
 The browser sends one question at a time, which the module `answer` answers.
 """

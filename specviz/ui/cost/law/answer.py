@@ -42,10 +42,7 @@ LIMITS: Final[Mapping[str, tuple[str, float, float]]] = {  # name in errors, min
 
 @dataclass(frozen=True, slots=True)
 class LawQuestion:
-    """Slider values, the chosen map, a tree as typed, and a run to compare with the formula.
-
-    Also which parts of the page are open.
-    """
+    """Slider values, chosen map, tree as typed, run to compare with, and open parts of the page."""
 
     terms: SpeedupModel
     gamma: float
@@ -386,6 +383,6 @@ def number(value: float, fewest: int = 2) -> str:
 
 
 def times(value: float) -> str:
-    """Format a ratio to plain decoding; if two decimals would show 1, with more of them."""
+    """Format a ratio to plain decoding, with more decimals if two would round it to 1."""
     digits = next((d for d in (2, 3, 4) if round(value, d) != 1.0 or value == 1.0), 2)
     return f"{value:.{digits}f} ×"

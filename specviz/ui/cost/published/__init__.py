@@ -38,7 +38,7 @@ FULL: Final[Mapping[str, str]] = {  # Spec-Bench's abbreviations
 
 
 class SourceData(TypedDict):
-    """A Source in the form for the page."""
+    """A Source as sent to the page."""
 
     title: str
     url: str
@@ -47,7 +47,7 @@ class SourceData(TypedDict):
 
 
 class PublishedData(TypedDict):
-    """A Published number in the form for the page; a fact that its source does not state is empty.
+    """A Published number as sent to the page; a fact that its source does not state is empty.
 
     Attributes:
         gain: The sort key, inverted for slow-downs.
@@ -174,7 +174,7 @@ def row(each: Published, at: int = 0) -> PublishedData:
 
 
 def secondhand() -> str:
-    """Return how many of the numbers are quoted from other sources."""
+    """Return in words how many of the numbers are quoted from other sources."""
     known = published_numbers()
     number = sum(each.source.evidence == "2" for each in known)
     return (

@@ -249,7 +249,7 @@ def _factor(published: str) -> float:
 
 
 def verification(ask: Ask, tokens: int) -> str:
-    """Return whether draft tokens are verified without extra time."""
+    """Return a sentence on whether draft tokens are verified without extra time."""
     free = free_tokens(ask.serving, ask.batch)
     if free >= tokens:
         return text("cost", "verification_memory_bound")
@@ -259,7 +259,7 @@ def verification(ask: Ask, tokens: int) -> str:
 
 
 def outcome(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
-    """Return whether speculative decoding is faster, and from which batch size it is slower.
+    """Say whether speculative decoding is faster, and from which batch size it is slower.
 
     If it is slower with the chosen draft length but not with a shorter one, the sentence mentions
     this.

@@ -29,7 +29,7 @@ from specviz.ui.questions import BadRequest, Refusal
 # Two texts as JSON, in which one character may take six.
 LONGEST_QUESTION: Final = 4 * MAX_CHARACTERS
 NAMES: Final = ("hardware", "model", "dtype", "drafter")
-SHOWN_STEPS: Final = 300  # number of tokens of a request, up to which each step is shown
+SHOWN_STEPS: Final = 300  # maximum number of steps sent for a request that reports each step
 LONGEST_NAME: Final = 1_000  # maximum characters of a server's own name for its model
 FigureName = Literal["places", "outlook"]
 
@@ -46,7 +46,7 @@ class Answer(TypedDict):
     """Everything that the page shows.
 
     Attributes:
-        said: The sentence, with the number in its middle.
+        said: The headline, a sentence with a coloured number in its middle.
         brief: One sentence, shown while the section is closed.
         places: Acceptance by position.
         advice: Sentences of advice, which are simulated.

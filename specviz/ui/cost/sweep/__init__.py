@@ -34,7 +34,7 @@ OURS: Final = f"window.specviz.sweeps['{NAME}']"
 
 
 class SweepData(SweepFacts):
-    """A sweep in the form for the page."""
+    """A sweep as sent to the page."""
 
     source: Source
     figure: Figure
@@ -118,7 +118,7 @@ def sweep_line(sweep: Sweep, nonce: str) -> str:
 
 
 def picture(sweep: Sweep, source: Source) -> SweepData:
-    """Return a sweep in the form for the page."""
+    """Return a sweep as sent to the page."""
     facts = sweep_facts(sweep, here=source == "live")
     return {**facts, "source": source, "figure": sweep_figure(sweep)}
 

@@ -8,7 +8,7 @@ from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-coins"
 DARTS_RULE: Final = "accept-reject"
-THROWS: Final = (1_000, 20_000, 100_000)  # maximum rounds of one request
+THROWS: Final = (1_000, 20_000, 100_000)  # numbers of rounds to choose from
 
 
 class Config(TypedDict):

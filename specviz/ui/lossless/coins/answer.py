@@ -21,7 +21,7 @@ from specviz.verification.exact.enumeration import SampledMass, play_round
 from specviz.verification.exact.monte_carlo import SampleCounts, throw_darts
 from specviz.verification.published_rules import EXACT
 
-DARTS: Final = 600  # maximum number of darts; more could not be distinguished on screen
+DARTS: Final = 600  # number of darts; more could not be distinguished on screen
 PARTS: Final = 25  # number of animation steps
 SURE: Final = 1e-3  # a smaller p-value counts as a proven difference
 RARE: Final = 0.05  # a smaller p-value should be checked by one more experiment

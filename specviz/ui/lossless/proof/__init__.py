@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NAME: Final = "sv-proof"
 OURS: Final = "window.specviz.proof"
 LOOKED_AT: Final = 3  # how many tokens of each run are compared
-TIMES: Final = 200  # numbers of pairs of runs: less than a minute with the House models
+TIMES: Final = 200  # number of pairs of runs, which take less than a minute with House
 RARE: Final = 0.001  # a smaller p-value counts as a proven difference
 OFTEN: Final = 5  # pairs of runs between two lines of progress
 

@@ -178,7 +178,7 @@ def tensor(probabilities: Sequence[float]) -> Tensor:
 
 
 def sentence(found: PositionResult, worst: int | None) -> str:
-    """Return whether the output is p, and the largest error and its word."""
+    """Return a sentence on whether the output is p, with the largest error and its word."""
     if worst is None:
         return texts.text("lossless", "output_is_p")
     out, p = found.output[worst].item(), found.p[worst].item()

@@ -358,7 +358,7 @@ def measured_sweep() -> Sweep | None:
 
 
 def notes(asked: GrowQuestion, field: RecordedPosition, one: GrownTree) -> list[str]:
-    """Return in what the tree differs from the request."""
+    """Return sentences that say how the tree differs from the request."""
     found = []
     if asked.kind == "dynamic" and asked.parameters.depth > field.deepest:
         sentence = text(
