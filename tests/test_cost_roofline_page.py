@@ -28,7 +28,7 @@ from specviz.figures.plot import TRACE_DEFAULTS
 from specviz.ui.cost import published
 from specviz.ui.cost.roofline import QUESTIONS, config, section_facts
 from specviz.ui.cost.roofline import USUAL as ASKED
-from specviz.ui.cost.roofline.answer import duration, figures, quantity
+from specviz.ui.cost.roofline.answer import _factor, duration, figures, quantity
 from specviz.ui.cost.roofline.question import LIMITS, LONGEST, Ask
 
 EIGHT = sources.models()["llama-3.1-8b"].shape
@@ -131,7 +131,11 @@ def test_prediction_is_shown_beside_the_nearest_published_measurement():
     assert beside["speedup"] == "2.07 ×"
     assert beside["report"]["number"] == "1.38 ×"
     assert beside["report"]["about"] == "EAGLE-3: SGLang, batch 64, throughput."
-    assert beside["report"]["notes"] == "The source does not state the model or the hardware."
+    assert beside["report"]["notes"].startswith(
+        "The source does not state the model or the hardware. It is below the range that is "
+    )
+    assert _factor("2 to 2.5 ×") == 2.5
+    assert _factor("1.4 × slower") < 1
     assert "Its batch size was 64; here it is 512." in said(batch=512)["beside"]["report"]["notes"]
     rows = {row["place"]: row for row in published.config()["rows"]}
     assert rows[beside["report"]["place"]]["number"] == "1.38 ×"

@@ -85,6 +85,20 @@ def test_every_rule_has_a_result_and_a_reason():
 
 
 @pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({}, "min(1, p/q). The product is"),
+        ({"candidates": 2}, "what the guesses before it left"),
+        ({"drawn": "without-replacement"}, "min(1, p/q). The product is"),
+        ({"candidates": 2, "drawn": "without-replacement"}, "q loses the rejected guess"),
+        ({"candidates": 2, "rule": "k-seq"}, "Every guess gets the same test"),
+    ],
+)
+def test_reason_fits_the_number_of_guesses(more, reason):
+    assert reason in told(**more)["why"]
+
+
+@pytest.mark.parametrize(
     ("more", "words"),
     [
         ({"p": [1.0]}, "2 to 6"),

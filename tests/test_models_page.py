@@ -72,6 +72,7 @@ def test_models_section_lists_every_model_once():
     assert len(set(names)) == len(names)
     assert {("target", "house"), ("drafter", "eagle3"), ("target", "Qwen/Qwen3-4B")} <= set(names)
     assert ("drafter", "eagle2") not in names  # the same weights as eagle's
+    assert "EAGLE, EAGLE-2" in [row["title"] for row in answer["rows"]]
     assert "N-gram" in answer["bare"]
     assert answer["loaded"] == []
 

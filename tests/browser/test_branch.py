@@ -40,8 +40,13 @@ def test_dragging_the_coin_shows_the_outcome_and_changes_nothing_else(looker):
     drag_to(looker, threshold / 2)
     assert page.inner_text(".sv-verdict") == "What if?"
     assert "would be accepted" in looker.caption()
+    assert "accepted" in page.locator(".sv-step.sv-here").get_attribute("aria-label")
+    assert page.locator(".sv-now .sv-rejected, .sv-tree .sv-twig-is-slot").count() == 0
+    assert page.locator(".sv-mx:not(.sv-short), .sv-drow").count() == 0, "nothing to recover"
     drag_to(looker, (1 + threshold) / 2)
     assert "would still be rejected" in looker.caption()
+    assert page.locator(".sv-now .sv-rejected").count() == 1
+    assert page.locator(".sv-drow").count() == 1
     assert looker.ask("frame.step.id") == step
     page.click(".sv-answer >> text=Back")
     assert looker.caption() == caption

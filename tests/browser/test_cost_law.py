@@ -33,6 +33,14 @@ def says(page, selector, sentence):
     )
 
 
+def gap_of(point):
+    """The sentence that compares a run with the formula."""
+    return (
+        "For this run’s own values, not those of the sliders, the formula predicts "
+        f"{times(point.predicted)}; the run measured {times(point.speedup)}."
+    )
+
+
 def slide(page, name, value):
     """Set a slider as dragging would."""
     page.locator(f"#sv-law-{name}").evaluate(
@@ -89,7 +97,7 @@ def test_invalid_number_shows_an_error_until_it_is_corrected(cost):
 def test_run_on_the_step_tab_is_a_selectable_point_of_the_chart(cost):
     page = cost
     found = measured_point(made(RUNS["01-chain"]))
-    gap = f"The formula predicts {times(found.predicted)}; the run measured {times(found.speedup)}."
+    gap = gap_of(found)
     says(page, ".sv-law-gap", gap)
     assert page.locator(".sv-law-from").inner_text() == "recorded"
     page.get_by_role("button", name="Use the run’s α, γ, c and v").click()
@@ -99,11 +107,7 @@ def test_run_on_the_step_tab_is_a_selectable_point_of_the_chart(cost):
     assert page.input_value("#sv-law-verify") == "1.25"
     page.evaluate("window.specviz.players['sv-step'].load('02-siblings')")
     other = measured_point(made(RUNS["02-siblings"]))
-    says(
-        page,
-        ".sv-law-gap",
-        f"The formula predicts {times(other.predicted)}; the run measured {times(other.speedup)}.",
-    )
+    says(page, ".sv-law-gap", gap_of(other))
     assert "γ is their depth" in page.inner_text(".sv-law-why")
 
 
@@ -118,7 +122,7 @@ def test_lane_of_compare_sets_the_sliders_and_its_name_is_escaped(cost):
     assert "Lane" not in json.dumps(page.evaluate("window.specviz.law.request()"))
     page.get_by_role("button", name="Last run on Step").click()
     found = measured_point(made(RUNS["01-chain"]))
-    gap = f"The formula predicts {times(found.predicted)}; the run measured {times(found.speedup)}."
+    gap = gap_of(found)
     says(page, ".sv-law-gap", gap)
 
 
@@ -132,6 +136,17 @@ def test_missing_measurement_is_explained_with_a_link_to_step(cost):
     page.get_by_role("button", name="Run one on Step").click()
     page.wait_for_selector(".sv-caption")
     assert page.get_by_role("tab", name="Step").get_attribute("aria-selected") == "true"
+
+
+def test_answer_is_in_a_phones_window_with_every_slider(visit):
+    page = visit.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(visit)
+    for name in ("alpha", "gamma", "c", "verify", "c_hat"):
+        box = page.locator(f"#sv-law-{name}")
+        box.evaluate("(e) => e.scrollIntoView({ block: 'center' })")
+        answer = page.locator(".sv-law-chosen").bounding_box()
+        assert 0 <= answer["y"] < box.bounding_box()["y"] < 844, name
 
 
 def test_link_sets_the_sliders_without_overflow_on_a_phone(visit):

@@ -114,7 +114,7 @@ def test_copied_link_reopens_the_open_sections(visit):
     page = opened(visit)
     part(page, "sweep").locator("> summary").click()
     page.wait_for_selector(".sv-sweep-plot .main-svg")
-    page.evaluate("window.dispatchEvent(new CustomEvent('sv-link', { detail: {} }))")
+    page.evaluate("window.dispatchEvent(new CustomEvent('sv-link', { detail: { without: [] } }))")
     page.wait_for_function("location.search.includes('part=formula+sweep')")
     page = opened(visit, page.url[page.url.index("?") :])
     page.wait_for_selector("[data-part=sweep][open]")

@@ -334,3 +334,43 @@ def test_larger_text_keeps_two_columns_and_enlarges_header_and_form(looker):
     tree, panel = (page.locator(name).bounding_box() for name in (".sv-treebox", ".sv-panel"))
     assert panel["x"] > tree["x"] + tree["width"]
     page.get_by_role("button", name="Larger text").click()
+
+
+def shown_numbers(page):
+    """What of a recovery is not in the window: strip and note of the new coin, and the table."""
+    names = '[".sv-drow", ".sv-note", ".sv-mr.sv-on-drawn", ".sv-ms"]'
+    return page.evaluate(UNSEEN.replace("NAMES", names))
+
+
+def test_recovery_with_larger_text_shows_its_coin_and_residual(visit):
+    page = visit.open(f"?trace={OPENING}")
+    page.get_by_role("button", name="Larger text").click()
+    for size, notice in (((1280, 800), False), ((1280, 800), True), ((1024, 768), False)):
+        resize(page, *size)
+        page.locator(".sv-notice").evaluate("(e, on) => { e.hidden = !on; }", notice)
+        if notice:
+            page.evaluate(NOTICE.replace("repeat(12)", "repeat(4)"))
+        resize(page, *size)
+        visit.ask("first()")
+        visit.step_to("Recovered")
+        assert shown_numbers(page) == [], (size, notice)
+        assert page.evaluate("scrollY") == 0
+
+
+def test_recovery_on_a_phone_shows_its_coin_on_the_first_screen(visit):
+    page = visit.open(f"?trace={OPENING}")
+    resize(page, 390, 844)
+    visit.step_to("Recovered")
+    assert page.evaluate("scrollY") == 0
+    assert page.evaluate(UNSEEN.replace("NAMES", '[".sv-list", ".sv-drow", ".sv-note"]')) == []
+    assert page.locator(".sv-trial").is_hidden(), "that coin is of the verdict before"
+
+
+def test_link_to_a_verdict_shows_tree_and_coin_on_a_phone_with_larger_text(visit):
+    page = visit.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.add_init_script("sessionStorage.setItem('sv-large', 'true')")
+    visit.open(f"?trace={OPENING}&round=1&step=judge-5")
+    page.wait_for_function(STILL)
+    wanted = '[".sv-row-rejected", ".sv-row-accepted", ".sv-coin", ".sv-say"]'
+    assert page.evaluate(UNSEEN.replace("NAMES", wanted)) == []

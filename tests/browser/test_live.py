@@ -184,6 +184,18 @@ def test_reload_keeps_the_rounds_of_a_run_that_the_server_no_longer_knows(visit,
     visitor.page.close()
 
 
+def test_run_that_has_ended_is_there_after_a_reload(visit, url, pair):
+    visit.open()
+    visit.fill_in(pair, PROMPT)
+    visit.run()
+    visit.wait_until_over()
+    rounds = visit.ask("rounds")
+    visit.page.reload()
+    expect(visit.page.locator(".sv-badge").first).to_have_text("live")
+    assert visit.ask("rounds") == rounds > 0
+    expect(visit.page.get_by_label("Prompt").first).to_have_value(PROMPT)
+
+
 def test_run_ends_when_its_visitor_leaves_and_the_next_run_starts(url, visit, pair):
     """Only one run computes at a time, so the second can start only after the first has ended."""
     in_a_long_run(visit, url, pair).page.close()

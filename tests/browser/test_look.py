@@ -1,6 +1,7 @@
 """The page around a run: header, top row, settings, and the fixed parts on a phone."""
 
 import pytest
+from playwright.sync_api import expect
 from serve import SHIPPED
 from test_layout import resize
 
@@ -142,6 +143,20 @@ def test_settings_drawer_shows_the_card_and_settings_of_the_drafter(visit):
 ROW = """() => ["prompt", "examples", "recorded", "settings", "go"]
   .map((name) => document.querySelector("#sv-" + name).getBoundingClientRect())
   .map(({ left, width }) => [left, width])"""
+
+
+def test_escape_closes_the_settings_and_first_an_open_list(visit):
+    page = visit.open()
+    button = page.locator("#sv-settings button")
+    button.click()
+    page.locator("#sv-method input").click()
+    page.locator("[role=option]:visible").first.wait_for()
+    page.keyboard.press("Escape")
+    expect(page.locator("[role=option]:visible")).to_have_count(0)
+    expect(button).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("Escape")
+    expect(button).to_have_attribute("aria-expanded", "false")
+    expect(button).to_be_focused()
 
 
 def test_top_row_does_not_move_and_marks_a_form_that_was_not_run(visit):

@@ -206,6 +206,27 @@ def test_p_q_and_output_are_all_visible_with_larger_text(sand):
     larger.click()
 
 
+def test_verdict_is_in_a_phones_window_with_every_control(visit):
+    page = visit.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(visit)
+    for name in ("#sv-sand-preset", "[data-choice=candidates]", "#sv-sand-rule"):
+        control = page.locator(name)
+        control.evaluate("(e) => e.scrollIntoView({ block: 'center' })")
+        verdict = page.locator(".sv-sand-verdict").bounding_box()
+        assert 0 <= verdict["y"] < control.bounding_box()["y"] < 844, name
+
+
+def test_verdict_and_controls_are_beside_the_bars_with_larger_text(visit):
+    page = visit.page
+    page.set_viewport_size({"width": 1024, "height": 768})
+    page.add_init_script("sessionStorage.setItem('sv-large', 'true')")
+    opened(visit)
+    for name in (".sv-sand-verdict", ".sv-sand-out", "#sv-sand-rule"):
+        box = page.locator(name).first.bounding_box()
+        assert box["y"] + box["height"] <= 768, name
+
+
 def test_choosing_a_rule_on_a_phone_scrolls_the_output_into_view(sand):
     sand.set_viewport_size({"width": 390, "height": 844})
     rule = sand.locator("#sv-sand-rule")

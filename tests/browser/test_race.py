@@ -308,12 +308,16 @@ def test_warning_about_noise_is_shown_beside_the_headline(racer):
     page, number = racer.page, str(racer.ask("begin()"))
     caution = "These times are unreliable. Draft model: <b>slow</b>."
     assert page.locator(".sv-race-caution").is_hidden()
+    cost = page.locator(".sv-race-gb .sv-race-p").first
+    grey = "(e) => getComputedStyle(e).filter.includes('grayscale')"
+    assert not cost.evaluate(grey)
     whole = {"kind": "summary", "whole": made_race.summary(caution=caution)}
     lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER), whole]
     racer.receive(*lines, {"kind": "state", "state": "done", "id": number})
     box = page.locator(".sv-race-caution").bounding_box()
     head = page.locator(".sv-race-headline").bounding_box()
     assert page.locator(".sv-race-caution").inner_text() == caution
+    assert cost.evaluate(grey), "times do not count here"
     assert head["x"] + head["width"] <= box["x"]
     assert abs(head["y"] - box["y"]) < 4
 

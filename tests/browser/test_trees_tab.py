@@ -115,6 +115,31 @@ def test_saved_picture_contains_the_whole_tree(trees):
     assert download.value.path().read_text().count("data-node") == nodes
 
 
+def test_tree_is_on_the_first_screen(visit):
+    page = visit.page
+    for width, height, larger in ((1280, 800, False), (390, 844, False), (1024, 768, True)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.add_init_script(f"sessionStorage.setItem('sv-large', '{str(larger).lower()}')")
+        page.goto(visit.url + "?tab=trees")
+        page.locator(".sv-grow-view .sv-twig-node").wait_for()
+        for _ in range(3):
+            page.get_by_role("button", name="Next", exact=True).click()
+        for name in (".sv-grow-view .sv-twig-node >> nth=1", "[data-move=next]", ".sv-grow-said"):
+            box = page.locator(name).bounding_box()
+            assert 0 <= box["y"] < box["y"] + box["height"] <= height, (width, name)
+
+
+def test_link_leads_to_the_step(visit):
+    page = visit.page
+    page.goto(visit.url + "?tab=trees")
+    page.locator(".sv-grow-view .sv-twig-node").wait_for()
+    for _ in range(5):
+        page.get_by_role("button", name="Next", exact=True).click()
+    page.evaluate("window.dispatchEvent(new CustomEvent('sv-link', { detail: { without: [] } }))")
+    page.goto(page.url)
+    expect(page.locator(".sv-grow-count")).to_contain_text("step 6 of")
+
+
 def test_link_restores_a_custom_shape_and_fills_in_a_custom_text(visit):
     opened(visit)
     page = visit.page
@@ -127,7 +152,7 @@ def test_link_restores_a_custom_shape_and_fills_in_a_custom_text(visit):
     assert page.evaluate(f"{GROW}.view.answer.nodes.map(({{ parent }}) => parent)") == [-1, 0, 0]
     values = [page.input_value(f"#sv-grow-{name}") for name in ("own", "prompt", "drafter", "skip")]
     assert values == ["[-1, 0, 0]", "<b>Once</b>", "medusa", "7"]
-    page.evaluate("window.dispatchEvent(new CustomEvent('sv-link', { detail: {} }))")
+    page.evaluate("window.dispatchEvent(new CustomEvent('sv-link', { detail: { without: [] } }))")
     assert parse_qs(urlsplit(page.url).query)["tree-shape"] == ["[-1, 0, 0]"]
 
 

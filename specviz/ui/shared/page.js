@@ -40,6 +40,24 @@ export const onBodyClass = (show) =>
     attributeFilter: ["class"],
   });
 
+const COMPACT = 800; // px of a section's own width, of which larger text leaves fewer
+const PHONE = 600;
+
+/**
+ * Mark a section by its width: sv-compact, and sv-phone if it is as narrow as a phone.
+ * @param {HTMLElement} element
+ */
+export function markWidth(element) {
+  const mark = () => {
+    const width = element.clientWidth;
+    if (!width) return; // another tab is open
+    element.classList.toggle("sv-compact", width < COMPACT);
+    element.classList.toggle("sv-phone", width < PHONE);
+  };
+  mark();
+  new ResizeObserver(mark).observe(element);
+}
+
 // Call `repaint` whenever the page becomes dark or light.
 /** @param {() => void} repaint */
 export function onTheme(repaint) {

@@ -2,6 +2,7 @@
 // and the answer. `window.specviz.law` has the functions for other sections.
 
 import { Question } from "../../shared/ask.js";
+import { markWidth } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
 import { plotly, unitsAt } from "../../shared/plot.js";
 import { Stage } from "../../shared/stage.js";
@@ -255,6 +256,7 @@ export function start(element, props, _watch, _trigger, config) {
     },
   };
   wire();
+  markWidth($(".sv-law"));
   $(".sv-law-pictures").append(
     pictures([
       ["speed-up by draft length", () => figure(".sv-law-speed")],

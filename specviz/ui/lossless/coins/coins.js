@@ -24,7 +24,9 @@ let throws = 0; // rounds of the next question; 0 asks only for the dartboard
 /** @type {Answer | null} */
 let shown = null; // the counts, as long as they belong to the sandbox's current state
 /** @type {Answer["darts"]} */
-let board = null; // the same
+let board = null; // likewise
+let preset = ""; // of the sandbox, at its last answer
+let chosen = false; // whether a preset that is about the dartboard has just been chosen
 let step = 0; // step of the animation
 let timer = 0;
 
@@ -88,7 +90,12 @@ function receive(answer) {
   if (answer.problem !== undefined) return;
   clearTimeout(timer);
   board = answer.darts;
-  if (!answer.steps.length) return show();
+  if (!answer.steps.length) {
+    show();
+    if (chosen) $(".sv-coins-board").scrollIntoView({ block: "nearest" });
+    chosen = false;
+    return;
+  }
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   shown = answer;
   step = calm ? answer.steps.length - 1 : 0;
@@ -101,7 +108,11 @@ function clear() {
   [shown, board] = [null, null];
   showProblem("");
   show();
-  if (sandbox().state.rule !== stage.config.darts) return;
+  const before = preset;
+  const { rule, preset: now } = sandbox().state;
+  preset = now;
+  if (rule !== stage.config.darts) return;
+  chosen = now !== "" && now !== before;
   throws = 0;
   question.ask();
 }

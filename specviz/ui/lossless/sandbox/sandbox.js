@@ -1,6 +1,7 @@
 // The sandbox, and the API for other sections: `window.specviz.sandbox`.
 
 import { Question } from "../../shared/ask.js";
+import { markWidth } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
 import { expect } from "../../shared/tabs.js";
 import { h, render } from "../../shared/view.js";
@@ -183,6 +184,7 @@ export function start(element, props, _watch, _trigger, config) {
       return shown?.answer;
     },
   };
+  markWidth($(".sv-sand"));
   $(".sv-sand-asked").addEventListener("submit", (event) => event.preventDefault());
   load(config.presets[0]);
   choose("auto");

@@ -2,7 +2,7 @@
 
 import { Question } from "../../shared/ask.js";
 import { byId } from "../../shared/dom.js";
-import { onTheme } from "../../shared/page.js";
+import { markWidth, onTheme } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
 import { expect } from "../../shared/tabs.js";
 import { there } from "../../shared/there.js";
@@ -103,6 +103,7 @@ export function start(element, props, _watch, _trigger, config) {
       return view;
     },
   };
+  markWidth($(".sv-grow"));
   state.place = config.places[0][0];
   fromLink();
   onChange(draw);
