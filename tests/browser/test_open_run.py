@@ -52,10 +52,10 @@ def shown(visit) -> list:
 
 
 def test_saved_run_file_opens_again_and_fills_in_the_form(visit, tmp_path):
-    page = visit.open("?trace=02-greedy")
+    page = visit.open("?trace=04-temperature-0")
     with page.expect_download() as download:
         page.get_by_role("button", name="Save it as a file").click()
-    assert download.value.suggested_filename == "specviz-02-greedy.jsonl.gz"
+    assert download.value.suggested_filename == "specviz-04-temperature-0.jsonl.gz"
     file = tmp_path / "mine.jsonl.gz"
     download.value.save_as(file)
     visit.ask("last()")

@@ -26,16 +26,16 @@ HIDDEN = {
 
 
 def test_link_button_offers_the_iframe_of_the_step_on_screen(visit):
-    page = visit.open("?trace=01-chain&round=1&step=judge-5")
+    page = visit.open("?trace=9-01-chain&round=1&step=judge-5")
     page.get_by_role("button", name="Copy a link").click()
     box = page.get_by_role("dialog", name="This step in another page")
     expect(box).to_be_visible()
     for part in ("tree", "timeline"):
         box.get_by_role("checkbox", name=part).click()
-    html = box.get_by_label(HTML).input_value()
+    html = box.get_by_role("textbox", name=HTML).input_value()
     address = unescape(re.search(r'src="([^"]*)"', html)[1])
     assert address == (
-        f"{visit.url}?embed=1&trace=01-chain&round=1&step=judge-5&show=sentence,coin,timeline"
+        f"{visit.url}?embed=1&trace=9-01-chain&round=1&step=judge-5&show=sentence,coin,timeline"
     )
     assert f'height="{frame_height(("sentence", "coin", "timeline"))}"' in html
     sentence = visit.caption()
@@ -69,7 +69,7 @@ def test_iframe_is_high_enough_for_its_part(visit, part):
     page = visit.page
     page.set_viewport_size({"width": 720, "height": frame_height((part,))})
     for step in ("round=1&step=judge-5", "round=1&step=score", "round=0"):
-        page.goto(f"{visit.url}?embed=1&trace=01-chain&{step}&show={part}")
+        page.goto(f"{visit.url}?embed=1&trace=9-01-chain&{step}&show={part}")
         page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
         over = page.evaluate("document.documentElement.scrollHeight - innerHeight")
         assert over <= 0, (step, over)

@@ -42,8 +42,8 @@ RUN_ENTRY: Final = f'import "{ENTRY}";'
 PLACE: Final = 'id="sv-run">'  # marks where the data of the run is inserted, also by replay_file.js
 # Parts of the player that can be shown alone, with their heights in a frame in pixels.
 HEIGHTS: Final[Mapping[str, int]] = {
-    "text": 110, "sentence": 120, "tree": 360, "pass": 170, "coin": 160, "table": 330,
-    "timeline": 150, "controls": 110,
+    "text": 100, "sentence": 120, "tree": 360, "pass": 170, "coin": 240, "table": 300,
+    "timeline": 200, "controls": 110,
 }  # fmt: skip
 SHOWABLE: Final = tuple(HEIGHTS)
 WHOLE: Final = 820  # the height of the whole player
