@@ -107,6 +107,15 @@ def page(browser, request):
         assert problems == []
 
 
+def open_lesson(page, address, name, number):
+    """Open a step of a lesson, and wait until the page has arrived at it."""
+    page.goto(f"{address}?lesson={name}.{number}")
+    page.wait_for_function(f"({SHOWN})()?.at === {number - 1}")
+    page.wait_for_function(
+        "!document.querySelector('.sv-lesson').textContent.includes('Opening this step')"
+    )
+
+
 def check_step(page, step, lang):
     """Check what a step has opened, and that its panel hides nothing of it."""
     expect(page.locator(".sv-lesson h2")).to_have_text(step["title"])
@@ -298,24 +307,24 @@ def test_article_shows_the_sentence_of_each_embedded_step(page, address):
 
 
 def test_lesson_opens_the_gallery_case_the_tree_or_the_section_it_discusses(page, address):
-    page.goto(f"{address}?lesson=06-the-residual.5")
+    open_lesson(page, address, "06-the-residual", 5)
     page.locator(".sv-lesson-option").first.click()
     expect(page.locator(".sv-wild-one h3")).to_contain_text("Resampling from p itself")
-    page.goto(f"{address}?lesson=03-von-neumann.2")
-    expect(page.locator(".sv-coins-board .sv-sand-words span")).to_have_count(5)
-    page.goto(f"{address}?lesson=12-blocks.5")
+    open_lesson(page, address, "03-von-neumann", 2)
+    expect(page.locator(".sv-coins-board .sv-sand-words > span")).to_have_count(5)
+    open_lesson(page, address, "12-blocks", 5)
     page.locator(".sv-lesson-option").first.click()
     expect(page.locator(".sv-wild-one h3")).to_contain_text("A draft without its improbable guess")
-    page.goto(f"{address}?lesson=07-several-guesses.2")
+    open_lesson(page, address, "07-several-guesses", 2)
     expect(page.locator(".sv-grow-matrix")).to_be_visible()
-    page.goto(f"{address}?lesson=11-eagle.3")
+    open_lesson(page, address, "11-eagle", 3)
     expect(page.locator(".sv-rank-says")).to_contain_text("0.295")
-    page.goto(f"{address}?lesson=13-when-it-does-not-pay.4")
+    open_lesson(page, address, "13-when-it-does-not-pay", 4)
     expect(page.locator("#sv-roofline details.sv-fold")).to_have_attribute("open", "")
 
 
 def test_form_is_hidden_in_a_lesson_until_a_step_needs_it(page, address):
-    page.goto(f"{address}?lesson=04-one-pass-checks-all.4")
+    open_lesson(page, address, "04-one-pass-checks-all", 4)
     expect(page.locator("[data-lesson=next]")).to_be_focused()
     expect(page.locator("#sv-run")).to_be_hidden()
     page.locator("[data-lesson=next]").click()
@@ -325,8 +334,17 @@ def test_form_is_hidden_in_a_lesson_until_a_step_needs_it(page, address):
     expect(page.locator("#sv-go")).to_be_visible()
 
 
+def test_sentence_is_back_when_the_reader_leaves_the_step(page, address):
+    open_lesson(page, address, "05-accept-with-p-over-q", 2)
+    expect(page.locator(".sv-say")).to_be_hidden()
+    page.evaluate("window.specviz.players['sv-step'].next()")
+    expect(page.locator(".sv-say")).to_be_visible()
+    page.evaluate("window.specviz.players['sv-step'].back()")
+    expect(page.locator(".sv-say")).to_be_hidden()
+
+
 def test_folded_lesson_panel_shows_only_its_header(page, address):
-    page.goto(f"{address}?lesson=05-accept-with-p-over-q.3")
+    open_lesson(page, address, "05-accept-with-p-over-q", 3)
     expect(page.locator(".sv-lesson-option")).to_have_count(3)
     page.get_by_role("button", name="Fold").click()
     expect(page.locator(".sv-lesson-body")).to_be_hidden()
@@ -336,7 +354,7 @@ def test_folded_lesson_panel_shows_only_its_header(page, address):
 
 
 def test_explanation_is_visible_after_an_answer(page, address):
-    page.goto(f"{address}?lesson=01-one-token-per-pass.2")
+    open_lesson(page, address, "01-one-token-per-pass", 2)
     page.locator(".sv-lesson-option").nth(1).click()
     why = page.locator(".sv-lesson-why b")
     expect(why).to_be_in_viewport()

@@ -23,7 +23,7 @@ import { remember } from "./progress.js";
  * @property {(run: string, link: { round: number, step: string }) => Promise<void>} open
  * @property {number[]} numbers Of its rounds.
  * @property {{ round: number, step: number }} cursor
- * @property {{ step: { kind: string } } | null} frame
+ * @property {{ step: { id: string, kind: string } } | null} frame
  */
 
 const KEY = "lesson"; // in the page's address
@@ -195,8 +195,11 @@ function paint() {
   render(state.lesson ? LessonCard(state.lesson) : ProblemCard(), section);
 }
 
-/** @param {LessonStep} step */
-const hidden = ({ hides = [] }) => hides.join(" ");
+/** What a step hides; without a question, only until the reader moves on. @param {LessonStep} step */
+const hidden = ({ hides = [], place, predict }) =>
+  predict || !place || state.waits || player()?.frame?.step.id === place.step
+    ? hides.join(" ")
+    : "";
 
 function fold() {
   state.folded = !state.folded;
