@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from specviz.catalog import load, load_drafter, load_target
+    from specviz.compare.run import compare
     from specviz.engine.decode import run as decode
     from specviz.settings.settings import Sampling, Settings
     from specviz.trace.chat import Turn
@@ -18,13 +19,24 @@ if TYPE_CHECKING:
 __version__ = "0.14.0"
 
 
-__all__ = ["Sampling", "Settings", "Trace", "Turn", "decode", "load", "load_drafter", "load_target"]
+__all__ = [
+    "Sampling",
+    "Settings",
+    "Trace",
+    "Turn",
+    "compare",
+    "decode",
+    "load",
+    "load_drafter",
+    "load_target",
+]
 
 
 _HOMES = {
     "load": ("specviz.catalog", "load"),
     "load_drafter": ("specviz.catalog", "load_drafter"),
     "load_target": ("specviz.catalog", "load_target"),
+    "compare": ("specviz.compare", ""),  # the package itself, which can be called
     "decode": ("specviz.engine", "run"),
     "Sampling": ("specviz.settings", "Sampling"),
     "Settings": ("specviz.settings", "Settings"),
@@ -37,4 +49,5 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _HOMES[name]
-    return getattr(import_module(module), attribute)
+    found = import_module(module)
+    return getattr(found, attribute) if attribute else found

@@ -98,7 +98,7 @@ def test_iframe_of_an_unknown_run_or_step_returns_readable_error(client, query, 
 @pytest.mark.slow
 def test_embedded_excerpt_contains_its_parts_and_step():
     page = replay(recorded.trace("01-chain"), 1, "judge-5", ("tree", "coin"))
-    data = page.split('id="sv-run">')[1].split("</script>")[0]
+    data = page.split('id="sv-recording">')[1].split("</script>")[0]
     assert json.loads(data)["show"] == ["tree", "coin"]
     assert json.loads(data)["at"] == {"round": 1, "step": "judge-5"}
     assert set(SHOWABLE) >= {"tree", "coin"}

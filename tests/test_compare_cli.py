@@ -6,20 +6,25 @@ import argparse
 import json
 import re
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 import tiny
 from test_cli import assert_one_sentence, raising
 
+import specviz
 from specviz import engine
 from specviz.catalog import find
 from specviz.commands import compare as command
 from specviz.commands.cli import main
 from specviz.commands.output import printable
-from specviz.compare.race import LaneProgress
+from specviz.compare import storage
+from specviz.compare.race import LaneProgress, Results
+from specviz.compare.summary import race_summary
 from specviz.frames.numbers import format_bytes
-from specviz.settings.settings import Settings, add_settings
+from specviz.settings.settings import BadSettings, Settings, add_settings
 from specviz.trace.file import Trace
 from specviz.trace.metrics import token_ids
 
@@ -102,7 +107,7 @@ def test_compare_prints_a_table_and_writes_traces(pair, lanes, tmp_path, capsys)
         numbers = [*filter(None, [ratio]), "12", f"{lane['seconds']:.2f}"]
         assert line[1 : 1 + len(numbers)] == numbers
         assert line[-2:] == [format_bytes(lane["bytes"]), format_bytes(lane["held_bytes"])]
-    files = sorted(folder.iterdir())
+    files = sorted(folder.glob("*.jsonl"))
     assert [file.name[0] for file in files] == list("1234")
     by_name = dict(zip(data["order"], files, strict=True))
     for lane in data["lanes"]:
@@ -111,6 +116,43 @@ def test_compare_prints_a_table_and_writes_traces(pair, lanes, tmp_path, capsys)
         assert main(["check", str(by_name[lane["name"]])]) == 0
         if lane["name"] != "plain":
             assert token_ids(trace) == lane["token_ids"]
+    assert json.loads(json.dumps(race_summary(storage.read(folder)))) == data
+
+
+def test_compare_can_be_called_from_python(pair):
+    lanes = [str(pair[1]), f"{pair[1]} gamma=2 siblings=3,2", "ngram"]
+    shared = {"temperature": 0, "max_new_tokens": 12}
+    found = specviz.compare(tiny.PROMPT, lanes, str(pair[0]), order_seed=5, **shared)
+    assert isinstance(found, Results)
+    assert found.complete
+    told = race_summary(found)
+    assert (told["order_seed"], told["target"]) == (5, "big")
+    assert told["texts"]["same"] is True
+    assert [lane["settings"]["siblings"] for lane in told["lanes"]] == [[], [3, 2], [], []]
+    assert {lane["tokens"] for lane in told["lanes"]} == {12}
+    assert "4 of 4 lanes finished" in repr(found)
+    for wrong, sentence in (
+        ({"temprature": 0}, "There is no setting called 'temprature'."),
+        ({"temperature": -1}, "temperature"),
+    ):
+        with pytest.raises(BadSettings, match=f"(?i){sentence}"):
+            specviz.compare(tiny.PROMPT, lanes, str(pair[0]), **wrong)
+
+
+@pytest.mark.parametrize("first", ["", "import specviz.compare.race", "import specviz.compare"])
+def test_package_can_be_called_however_it_was_imported(first):
+    script = f"""
+import sys, specviz
+{first}
+from specviz.compare.race import Race
+assert callable(specviz.compare) and "torch" not in sys.modules
+try:
+    specviz.compare("a", ["ngram"], order_seed=1)
+except ValueError as problem:
+    print(problem)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "A race has 2 to 4 lanes besides plain decoding, not 1.\n"
 
 
 def table(said):
@@ -230,8 +272,10 @@ def test_an_interrupted_race_writes_its_finished_lanes(pair, lanes, tmp_path, mo
     came = {lane["name"]: lane for lane in data["lanes"]}
     assert came.keys() < {*data["order"]}
     assert came[data["order"][len(came) - 1]]["ended"] == "stopped"
-    assert len([*folder.iterdir()]) == len(came)
-    for file in folder.iterdir():
+    files = sorted(folder.glob("*.jsonl"))
+    assert len(files) == len(came)
+    assert list(storage.read(folder).traces) == data["order"][: len(came)]
+    for file in files:
         assert main(["check", str(file)]) == 0
 
 

@@ -373,6 +373,19 @@ def test_details_of_a_cell_give_a_range_only_for_several_prompts():
     assert "Speed-up 1.10 ×: 1.00 to 2.50 over 2 prompts" in two_said(two)
 
 
+def test_cells_have_the_numbers_that_are_shown_rounded():
+    heat = heat_of({"ngram": [1.123456, 2.4, 2.0]}, lowest=1.0, highest=2.5)
+    cells = view(heat)["cells"]
+    cell = heat.cells["ngram", "stories"]
+    numbers = cells["ngram stories"]["numbers"]
+    assert numbers == {name: getattr(cell, name) for name in numbers}
+    assert numbers["speedup"] == 1.123456
+    mean = cells["ngram mean"]["numbers"]
+    assert mean.keys() == {"speedup", "accepted_length", "tokens_per_pass"}
+    assert f"{mean['speedup']:.2f} ×" == cells["ngram mean"]["speedup"][0]
+    assert f"{mean['accepted_length']:.2f}" == cells["ngram mean"]["accepted"][0]
+
+
 def two_said(heat):
     return view(heat)["cells"]["ngram stories"]["said"]
 

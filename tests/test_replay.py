@@ -1,5 +1,6 @@
-"""A run as one HTML file, and traces in notebooks; tests/browser opens the file."""
+"""Runs and races as HTML files and in notebooks; tests/browser opens the files."""
 
+import json
 import re
 from dataclasses import replace
 from html import unescape
@@ -10,12 +11,17 @@ import pytest
 from made import Recipe, made
 
 from specviz.commands.cli import main
+from specviz.compare import storage
+from specviz.compare.race import Results
 from specviz.figures import charts
 from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
+from specviz.ui.compare.race import replay as races
+from specviz.ui.compare.race.replay import RACE
+from specviz.ui.offline import Replay
 from specviz.ui.step.lines import lines
 from specviz.ui.step.recorded import names
-from specviz.ui.step.replay import Replay, find_step, module_map, replay, shell
+from specviz.ui.step.replay import PLAYER, find_step, replay
 
 HOSTILE = "</script><!--<script><img src=x onerror=window.hacked=1>"
 LIMIT = 1_500_000  # bytes of a file with one of the recorded runs
@@ -53,26 +59,34 @@ def test_html_in_a_run_adds_no_element_to_the_replay_file(run):
     assert not Elements(replay(hostile)).named("img")
 
 
-def test_replay_file_contains_no_links_to_fetch_and_its_policy_allows_none():
-    elements = Elements(shell())
+PARTS = pytest.mark.parametrize("part", [PLAYER, RACE], ids=lambda part: part.name)
+
+
+@PARTS
+def test_replay_file_contains_no_links_to_fetch_and_its_policy_allows_none(part):
+    elements = Elements(part.shell)
     policy = next(each for each in elements.named("meta") if "http-equiv" in each)["content"]
     assert "default-src 'none'" in policy
     assert "connect-src" not in policy
     assert "http:" not in policy
     assert not re.search(r"script-src[^;]*unsafe", policy)
     assert not [each for _, each in elements.found if each.keys() & {"src", "href"}]
-    assert not re.search(r"url\((?!#)", re.search(r"<style>(.*?)</style>", shell(), re.DOTALL)[1])
+    assert not re.search(
+        r"url\((?!#)", re.search(r"<style>(.*?)</style>", part.shell, re.DOTALL)[1]
+    )
 
 
-def test_modules_of_the_replay_file_import_only_each_other():
-    found = module_map()
+@PARTS
+def test_modules_of_the_replay_file_import_only_each_other(part):
+    found = part.module_map
     for address in found.values():
         text = address.removeprefix("data:text/javascript,")
         named = re.findall(r'^(?:im|ex)port\b[^;"=]*"([^"]+)";', unquote(text), re.MULTILINE)
         assert set(named) <= found.keys()
     assert not [name for name, text in found.items() if "import.meta" in text]
-    assert "step/dock.js" in found
+    assert part.entry in found
     assert "shared/ask.js" not in found
+    assert not [name for name in found if name.startswith("step/") and part is RACE]
 
 
 @pytest.mark.slow
@@ -158,3 +172,67 @@ def test_repr_of_a_trace_is_short(run):
     assert len(repr(run)) < 120
     assert f"{len(run.rounds)} rounds" in repr(run)
     assert len(repr(run.show())) < 200
+
+
+# Races
+
+
+@pytest.fixture(scope="module")
+def race():
+    return storage.read(storage.FOLDER / "1-story")
+
+
+def test_hostile_text_of_a_race_adds_no_element_to_the_file(race):
+    hostile = replace(race, race=replace(race.race, prompt=HOSTILE))
+    assert Elements(races.replay(hostile, HOSTILE)).found == Elements(races.replay(race, "x")).found
+    assert HOSTILE not in races.replay(hostile, HOSTILE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [path.name for path in storage.FOLDER.glob("*-*")])
+def test_recorded_races_fit_in_a_small_file(name):
+    file = races.replay(storage.read(storage.FOLDER / name), name)
+    assert len(file.encode()) < LIMIT
+
+
+def test_a_notebook_shows_a_race_as_a_frame_below_its_summary(race):
+    shown = race._repr_html_()
+    (frame,) = Elements(shown).named("iframe")
+    assert frame["srcdoc"] == races.replay(race, "results") == race.show().html
+    said = unescape(re.match(r"<p>(.*?)</p>", shown)[1])
+    assert "times as fast as plain decoding" in said
+    assert "texts are identical" in said
+    assert not Elements(shown).named("script")
+
+
+def test_a_race_that_has_not_begun_is_shown_as_text(race):
+    empty = Results(race.race)
+    assert empty._repr_html_() is None
+    assert repr(empty) == "<Results: house, 0 of 5 lanes finished>"
+    with pytest.raises(ValueError, match="none has run"):
+        empty.show()
+
+
+def test_representation_of_a_race_names_its_lanes(race):
+    assert repr(race) == (
+        "<Results: house, 5 of 5 lanes finished: Medusa, plain, N-gram, Draft model, EAGLE-3>"
+    )
+
+
+def test_export_writes_the_file_of_a_race_and_refuses_in_a_sentence(tmp_path, capsys):
+    made_file = tmp_path / "race.html"
+    command = ["export", str(storage.FOLDER / "2-repeat"), "--html", str(made_file)]
+    assert main(command) == 0
+    assert re.fullmatch(r".*race\.html: 5 lanes, 0\.\d MB\.\n", capsys.readouterr().out)
+    text = made_file.read_text("utf-8")
+    whole = races.replay(storage.read(storage.FOLDER / "2-repeat"), "2-repeat")
+    assert text == whole + "\n"
+    (tmp_path / "race.json").write_text(json.dumps({"format": "x"}))
+    for wrong, sentence in (
+        ([*command, "--step", "rejected"], "leave out --round and --step"),
+        (["export", str(tmp_path), "--html", str(made_file)], "cannot be read: "),
+    ):
+        assert main(wrong) == 2
+        said = capsys.readouterr()
+        assert sentence in said.err
+        assert said.err.count("\n") == 1

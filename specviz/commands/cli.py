@@ -52,7 +52,7 @@ GROUPS: Final[Mapping[str, tuple[Command, ...]]] = {
         Command("run", "decode one prompt with a drafter, then without one, and compare"),
         Command("compare", "compare two to four drafters with plain decoding on one prompt"),
         Command("check", "recompute every decision in a trace file, without the models"),
-        Command("export", "write a trace as one HTML file that replays the run offline"),
+        Command("export", "write a trace or a race as one HTML file that replays it offline"),
     ),
     "Models": (
         Command("models", "list targets and drafters"),

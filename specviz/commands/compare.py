@@ -24,7 +24,7 @@ from specviz.commands.output import (
 )
 from specviz.commands.parser import INTERRUPTED, Parser, add_prompt, add_target, interruptible
 from specviz.commands.progress import show_loading
-from specviz.compare.lanes import EXAMPLE, LaneRequest, parse_lane
+from specviz.compare.lanes import EXAMPLE, LaneRequest, build_race, parse_lane
 from specviz.compare.race import (
     LaneEnded,
     LaneStarted,
@@ -32,8 +32,8 @@ from specviz.compare.race import (
     RaceEvent,
     RaceStarted,
     Results,
-    unique_names,
 )
+from specviz.compare.storage import FILE, SavedRace, write_saved
 from specviz.compare.summary import race_summary
 from specviz.frames.numbers import format_bytes
 from specviz.models.files import public_name
@@ -72,7 +72,8 @@ def add_options(parser: Parser) -> None:
     add_settings(parser)
     output = option_group(parser, "output")
     output.add_argument("--json", metavar="FILE", help="write the result as JSON (- prints it)")
-    output.add_argument("--traces", metavar="FOLDER", help="write the trace of each lane there")
+    traces = f"write the trace of each lane there, and {FILE}, so that `export` can replay the race"
+    output.add_argument("--traces", metavar="FOLDER", help=traces)
     parser.set_defaults(func=compare)
     parser.shorten(COMMON)
 
@@ -105,10 +106,8 @@ def parse_race(args: argparse.Namespace) -> Race:
     names = [name.strip() for name in args.drafters.split(",") if name.strip()]
     requests = [LaneRequest(public_name(name), name, args) for name in names]
     requests += [parse_lane(text, args) for text in args.lane]
-    lane_names = unique_names(request.text for request in requests)
-    lanes = tuple(request.lane(name) for request, name in zip(requests, lane_names, strict=True))
     seed = secrets.randbits(32) if args.order_seed is None else args.order_seed
-    return Race(args.prompt, public_name(args.target), lanes, seed)
+    return build_race(args.prompt, args.target, requests, seed)
 
 
 def progress_lines(results: Results, event: RaceEvent) -> Iterator[str]:
@@ -207,7 +206,16 @@ def _make_folder(path: str) -> Path:
 
 
 def _write_traces(folder: Path, results: Results) -> None:
-    """Write one file per lane, numbered in the order in which they ran."""
-    for number, name in enumerate(results.traces, start=1):
-        file = re.sub(r"[^\w.=-]+", "-", name).strip("-")
-        results.with_baseline(name).write(folder / f"{number}-{file}.jsonl")
+    """Write one file per lane, numbered in the order in which they ran, and the race itself."""
+    files = {
+        name: f"{number}-{_slug(name)}.jsonl" for number, name in enumerate(results.traces, start=1)
+    }
+    for name, file in files.items():
+        results.with_baseline(name).write(folder / file)
+    if files:
+        write_saved(folder, SavedRace.from_results(results, files))
+
+
+def _slug(name: str) -> str:
+    """Return a lane's name as part of a file's name."""
+    return re.sub(r"[^\w.=-]+", "-", name).strip("-")

@@ -1,4 +1,4 @@
-"""`export`: write a trace as a file for the page, or as one HTML file that replays it by itself.
+"""`export`: write a trace or a race as an HTML file that replays it, or a trace as a file for Step.
 
 The modules that write them belong to the page, and are imported only when the command runs.
 """
@@ -6,6 +6,7 @@ The modules that write them belong to the page, and are imported only when the c
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from specviz.commands.output import STANDARD_OUTPUT, require_writable, say, write_lines
 from specviz.commands.parser import Parser
@@ -17,7 +18,8 @@ from specviz.trace.file import Trace
 
 def add_options(parser: Parser) -> None:
     """Add the options of `export`."""
-    parser.add_argument("file", metavar="FILE", help="a trace, as `run --trace` writes it")
+    source = "a trace, as `run --trace` writes it, or a race, the folder of `compare --traces`"
+    parser.add_argument("file", metavar="FILE", help=source)
     parser.add_argument(
         "--html", metavar="FILE", help="write a page that replays the run; - prints it"
     )
@@ -34,13 +36,19 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the files. Raises ValueError if the trace cannot be read or has no such step."""
+    """Write the files. Raises ValueError if the source cannot be read or has no such step."""
     if args.html is None and args.run is None:
         raise ValueError("Name a file to write: --html FILE or --run FILE.")
     if args.run is not None and (args.round is not None or args.step is not None):
         raise ValueError("--round and --step say where a page opens: leave them out with --run.")
     for file in filter(None, (args.html, args.run)):
         require_writable(file)
+    (_export_race if Path(args.file).is_dir() else _export_trace)(args)
+    return 0
+
+
+def _export_trace(args: argparse.Namespace) -> None:
+    """Write the files of a trace."""
     try:
         trace = Trace.read(args.file)
     except OSError as error:
@@ -51,16 +59,29 @@ def run(args: argparse.Namespace) -> int:
     from specviz.ui.step.replay import replay
     from specviz.ui.step.run_file import run_file
 
+    size = count(len(trace.rounds), "round")
     if args.html is not None:
-        _write(args.html, replay(trace, args.round, args.step), trace)
+        _write(args.html, replay(trace, args.round, args.step), size)
     if args.run is not None:
-        _write(args.run, run_file(lines([trace.header, *trace.events], "recorded", "run")), trace)
-    return 0
+        _write(args.run, run_file(lines([trace.header, *trace.events], "recorded", "run")), size)
 
 
-def _write(file: str, text: str, trace: Trace) -> None:
-    """Write a file and say so."""
+def _export_race(args: argparse.Namespace) -> None:
+    """Write the file of a race."""
+    if args.run is not None:
+        raise ValueError("--run needs a trace: Step shows one run, and this is a race.")
+    if args.round is not None or args.step is not None:
+        raise ValueError("A race is replayed from its start: leave out --round and --step.")
+    from specviz.compare.storage import read
+    from specviz.ui.compare.race.replay import replay
+
+    folder = Path(args.file).resolve()
+    results = read(folder)
+    _write(args.html, replay(results, folder.name), count(len(results.traces), "lane"))
+
+
+def _write(file: str, text: str, size: str) -> None:
+    """Write a file, and print its size: in rounds or lanes, and in bytes."""
     write_lines(file, [text.removesuffix("\n")])
     if file != STANDARD_OUTPUT:
-        size = f"{len(text.encode()) / 1e6:.1f} MB"
-        say(f"{file}: {count(len(trace.rounds), 'round')}, {size}.", "green")
+        say(f"{file}: {size}, {len(text.encode()) / 1e6:.1f} MB.", "green")

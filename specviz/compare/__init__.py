@@ -1,5 +1,23 @@
 """Run several lanes and plain decoding on one prompt, one after the other, and compare them.
 
 The numbers of a lane are computed from its trace. `domains` compares drafters on all shipped
-prompts.
+prompts. The package can be called: `specviz.compare(...)` is `specviz.compare.run.compare`.
 """
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+class _CallablePackage(ModuleType):
+    """This package, which can also be called, since a function of its name would hide it."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Call `specviz.compare.run.compare`, which imports torch."""
+        return import_module("specviz.compare.run").compare(*args, **named)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

@@ -10,14 +10,21 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, NoReturn
 
 from specviz.catalog.entry import settings_from_args, settings_read_by, title_of
-from specviz.compare.race import PLAIN, Lane, Race
+from specviz.compare.race import PLAIN, Lane, Race, unique_names
 from specviz.models.files import public_name
-from specviz.settings.settings import BadSettings, Settings, add_settings, require, summarize_draft
+from specviz.settings.settings import (
+    BadSettings,
+    Sampling,
+    Settings,
+    add_settings,
+    require,
+    summarize_draft,
+)
 from specviz.texts import count
 
 EXAMPLE: Final = "'draft-model gamma=8 siblings=2,2'"
@@ -101,6 +108,21 @@ def _parse_settings(pairs: Sequence[str], prefix: str) -> argparse.Namespace:
     strange = ", ".join(word.removeprefix("--").partition("=")[0] for word in unknown)
     require(not unknown, f"{prefix}there is no setting called {strange}.")
     return own
+
+
+def build_race(prompt: str, target: str, requests: Sequence[LaneRequest], order_seed: int) -> Race:
+    """Build the race of these lanes, with a number at names that repeat. Raises BadSettings."""
+    names = unique_names(request.text for request in requests)
+    lanes = tuple(request.lane(name) for request, name in zip(requests, names, strict=True))
+    return Race(prompt, public_name(target), lanes, order_seed)
+
+
+def shared_options(given: Mapping[str, Any]) -> argparse.Namespace:
+    """Return settings of all lanes as options. Raises BadSettings if there is no such setting."""
+    known = {field.name for field in (*fields(Settings), *fields(Sampling))} - {"sampling"}
+    for name in given:
+        require(name in known, f"There is no setting called {name!r}.")
+    return argparse.Namespace(**given)
 
 
 TITLE: Final = "Plain decoding"

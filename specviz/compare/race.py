@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 from specviz.compare.measures import is_finished, total_seconds
 from specviz.settings.chance import random_u
@@ -23,6 +24,8 @@ PLAIN: Final = "plain"  # name of the lane without a drafter, which every race h
 MIN_LANES: Final = 2
 MAX_LANES: Final = 4
 MAX_NAME_LENGTH: Final = 120
+# Imported by name when a race is first shown: it is in a layer above, as part of the page.
+REPLAY: Final = "specviz.ui.compare.race.replay"
 SHARED_SETTINGS: Final = {  # for each field of Settings that lanes must share, its name in errors
     "sampling": "temperature, top-k and top-p",
     "seed": "seed",
@@ -194,9 +197,9 @@ class LaneEnded:
 RaceEvent = RaceStarted | LaneStarted | LaneEvent | LaneProgress | LaneEnded
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Results:
-    """The results of a race so far.
+    """The results of a race so far. A notebook shows them as the page's race.
 
     Attributes:
         race: The race.
@@ -215,6 +218,25 @@ class Results:
     traces: dict[str, Trace] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
     _runs: dict[str, list[Trace]] = field(default_factory=dict, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        ended = [name for name, trace in self.traces.items() if is_finished(trace)]
+        of = f"{len(ended)} of {len(self.race.order)} lanes finished"
+        names = f": {', '.join(ended)}" if ended else ""
+        return f"<Results: {self.race.target}, {of}{names}>"
+
+    def show(self) -> Any:
+        """Return a replay of the race, which a notebook shows and `write` saves as a file.
+
+        Raises:
+            ValueError: If no lane has run.
+        """
+        return import_module(REPLAY).show(self)
+
+    def _repr_html_(self) -> str | None:
+        """Return the replay for a notebook; None, and so the plain text, before the first lane."""
+        shown: str | None = self.show()._repr_html_() if self.traces else None
+        return shown
 
     def add(self, event: RaceEvent) -> None:
         """Add an event of the race."""

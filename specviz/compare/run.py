@@ -6,12 +6,15 @@ generator is suspended.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 from specviz import engine
+from specviz.catalog.loading import load_drafter, load_target
+from specviz.compare.lanes import build_race, parse_lane, shared_options
 from specviz.compare.measures import is_finished, total_seconds
 from specviz.compare.race import (
     PLAIN,
@@ -23,6 +26,7 @@ from specviz.compare.race import (
     Race,
     RaceEvent,
     RaceStarted,
+    Results,
     event_seconds,
 )
 from specviz.engine.decode import baseline_event, warm_up
@@ -59,6 +63,42 @@ class RaceContext:
     def ids(self) -> Sequence[int]:
         """The prompt's tokens."""
         return self.prompt.ids
+
+
+def compare(
+    prompt: str,
+    lanes: Sequence[str],
+    target: str = "house",
+    *,
+    order_seed: int | None = None,
+    **settings: Any,
+) -> Results:
+    """Run two to four lanes and plain decoding on one prompt, as `specviz compare` does.
+
+    Args:
+        prompt: The prompt.
+        lanes: Drafters, by themselves or with settings of their own: "draft-model gamma=8".
+        target: The target: a name that `specviz models` lists, a folder or a Hub id.
+        order_seed: Seed of the order of the lanes; a new one each time if None.
+        settings: Settings of all lanes, such as `temperature=0`. The drafters' own defaults apply
+            to others.
+
+    Returns:
+        The results. `show` replays them; a notebook does so if they end a cell.
+
+    Raises:
+        BadSettings: If the lanes cannot be compared, or a setting is unknown or invalid.
+    """
+    options = shared_options(settings)
+    requests = [parse_lane(text, options) for text in lanes]
+    seed = secrets.randbits(32) if order_seed is None else order_seed
+    race = build_race(prompt, target, requests, seed)
+    loaded = load_target(target)
+    drafters = {lane.name: load_drafter(lane.drafter, loaded) for lane in race.lanes}
+    results = Results(race)
+    for event in run(loaded, drafters, race):
+        results.add(event)
+    return results
 
 
 def run(

@@ -70,8 +70,12 @@ class SavedRace:
     seconds: dict[str, list[float]] | None = None
 
     @classmethod
-    def from_results(cls, results: Results) -> Self:
+    def from_results(cls, results: Results, files: Mapping[str, str] | None = None) -> Self:
         """Convert results.
+
+        Args:
+            results: The race so far.
+            files: Trace files by lane; None: numbered in the order in which the lanes ran.
 
         Raises:
             ValueError: If the race has not started.
@@ -98,7 +102,7 @@ class SavedRace:
             lanes=lanes,
             order=list(results.order),
             traces={
-                name: _file_name(number, name)
+                name: files[name] if files else _file_name(number, name)
                 for number, name in enumerate(results.traces, start=1)
             },
             seconds=results.seconds if any(len(s) > 1 for s in results.seconds.values()) else None,
@@ -129,6 +133,11 @@ def write(folder: Path, results: Results) -> None:
         old.unlink()
     for name, file in saved.traces.items():
         results.traces[name].write(folder / file)
+    write_saved(folder, saved)
+
+
+def write_saved(folder: Path, saved: SavedRace) -> None:
+    """Write `race.json`. Raises OSError."""
     text = json.dumps(to_plain(saved), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / FILE).write_text(text + "\n", encoding="utf-8")
 

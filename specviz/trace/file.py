@@ -108,7 +108,7 @@ class Trace:
         Raises:
             ValueError: If the run has no such step.
         """
-        return import_module(REPLAY).Replay.of(self, round, step)
+        return import_module(REPLAY).show(self, round, step)
 
     def _repr_html_(self) -> str | None:
         """Return the replay for a notebook; None, for the plain text, if there is no round yet."""

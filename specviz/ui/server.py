@@ -23,14 +23,16 @@ from starlette.types import ASGIApp
 from specviz.adapters.gradio import put_first
 from specviz.ui.access import Access
 from specviz.ui.compare.race import recorded
+from specviz.ui.compare.race.replay import RACE
 from specviz.ui.guard import Guard
 from specviz.ui.head import Head
 from specviz.ui.jobs import Jobs
+from specviz.ui.offline import OfflinePart
 from specviz.ui.questions import Questions
 from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plotly_js
 from specviz.ui.step.embed import EMBED, OEMBED, EmbedMode, Pages, send_oembed
 from specviz.ui.step.recorded import body, names
-from specviz.ui.step.replay import packed_shell
+from specviz.ui.step.replay import PLAYER
 from specviz.ui.votes import Rooms
 
 
@@ -44,9 +46,14 @@ async def send_plotly(request: Request) -> Response:
     return _script(plotly_js()[1])
 
 
-async def send_replay(request: Request) -> Response:
-    """Send the file that replays a run, without the run, which the page fills in."""
-    return _script(packed_shell()[1], "text/plain")
+def offline_route(part: OfflinePart) -> Route:
+    """Return the route of a file that replays a recording, without it, for the page to fill in."""
+    name, packed = part.packed
+
+    async def send(request: Request) -> Response:
+        return _script(packed, "text/plain")
+
+    return Route(f"{PREFIX}/{name}", send)
 
 
 async def send_module(request: Request) -> Response:
@@ -125,7 +132,7 @@ def app_kwargs(
     routes = [
         Route(f"{PREFIX}/health", send_health),
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
-        Route(f"{PREFIX}/{packed_shell()[0]}", send_replay),
+        *map(offline_route, (PLAYER, RACE)),
         Route(f"{PREFIX}/{modules()[0]}/{{name:path}}", send_module),
         Route(f"{PREFIX}/sections/{{name}}", send_config),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from itertools import pairwise
 from math import log2
@@ -150,6 +151,42 @@ def test_phone_shows_one_domain_at_a_time_on_a_logarithmic_axis(recorded_map):
     page.get_by_role("button", name="Speed-up", exact=True).click()
     page.set_viewport_size({"width": 1280, "height": 800})
     page.wait_for_selector(".sv-domains-map:not(.sv-domains-list)")
+
+
+def saved(page, kind):
+    """Press a button below the map and return the name and the text of the file it saves."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name=f"Save as {kind}: numbers of the map").click()
+    file = download.value
+    return file.suggested_filename, file.path().read_bytes().decode("utf-8-sig")
+
+
+def test_saved_map_has_the_measured_numbers_unrounded(recorded_map):
+    page = recorded_map
+    name, text = saved(page, "CSV")
+    assert name == "specviz-map-of-domains-temperature-0.csv"
+    rows = {(row["drafter"], row["domain"]): row for row in csv.DictReader(text.splitlines())}
+    told, _ = known()
+    assert len(rows) == len(told["cells"]) == len(told["rows"]) * len(told["columns"])
+    for cell in recorded()[0].cells:
+        row = rows[cell.drafter, cell.domain]
+        assert float(row["speedup_times_plain"]) == cell.speedup
+        assert float(row["accepted_length_tokens_per_round"]) == cell.accepted_length
+        assert float(row["tokens_per_second"]) == cell.tokens_per_second
+        assert row["alpha"] == ("" if cell.alpha is None else row["alpha"])
+        assert row["all_runs_seconds"] == "", "the recorded measurement does not have it"
+    shown = {key: told["cells"][" ".join(key)] for key in rows}
+    for key, row in rows.items():
+        assert f"{float(row['speedup_times_plain']):.2f} ×" == shown[key]["speedup"][0]
+        length = float(row["accepted_length_tokens_per_round"])
+        assert f"{length:.2f}" == shown[key]["accepted"][0]
+    first = page.locator(".sv-domains-map tbody th[scope=row]").first.inner_text()
+    assert next(iter(rows.values()))["title"] == first, "in the order shown"
+    found = json.loads(saved(page, "JSON")[1])
+    assert found["headline"] == told["headline"]
+    assert [cell["speedup_times_plain"] for cell in found["cells"]] == [
+        float(row["speedup_times_plain"]) for row in rows.values()
+    ]
 
 
 def line():

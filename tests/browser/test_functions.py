@@ -1,8 +1,12 @@
 """Pure functions of the page's JavaScript modules, called one by one."""
 
 import json
+from base64 import b64decode
+from io import BytesIO
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from specviz.catalog.entry import entries, settings_read_by, with_defaults
 from specviz.settings.settings import summarize_draft
@@ -425,3 +429,61 @@ def test_animation_callback_with_unreadable_source_still_runs(page):
         })"""
     )
     assert drawn == "drawn"
+
+
+GIF = """async ([address, width, height, pictures]) => {
+  const { Gif } = await import(new URL(address, document.baseURI));
+  const gif = new Gif(width, height);
+  for (const [values, seconds] of pictures) gif.add(new Uint8ClampedArray(values), seconds);
+  const bytes = new Uint8Array(await gif.blob().arrayBuffer());
+  return btoa([...bytes].map((byte) => String.fromCharCode(byte)).join(""));
+}"""
+
+
+def film(page, pictures, seconds):
+    """Write pictures as an animated GIF in the browser, and read it with Pillow."""
+    opaque = [np.dstack([each, np.full(each.shape[:2], 255, np.uint8)]) for each in pictures]
+    listed = [[each.ravel().tolist(), time] for each, time in zip(opaque, seconds, strict=True)]
+    height, width = pictures[0].shape[:2]
+    address = module_address("shared/gif")
+    data = page.evaluate(GIF, [address, width, height, listed])
+    return Image.open(BytesIO(b64decode(data)))
+
+
+def decoded(film):
+    """Return the pictures that a film shows, and their milliseconds."""
+    shown = []
+    for number in range(film.n_frames):
+        film.seek(number)
+        shown.append((np.asarray(film.convert("RGB")), film.info["duration"]))
+    return shown
+
+
+def test_film_of_few_colours_has_exactly_the_pictures(page):
+    """The dictionary begins anew meanwhile, and one picture is as the one before."""
+    random = np.random.default_rng(1)
+    colours = random.integers(0, 256, (250, 3), dtype=np.uint8)
+    first = colours[random.integers(0, 250, (90, 120))]
+    second = first.copy()
+    second[20:31, 7:50] = colours[3]
+    third = second.copy()
+    third[89, 119] = 255 - third[89, 119]
+    found = film(page, [first, second, second, third], [0.45, 1, 2, 4])
+    assert (found.size, found.info["loop"]) == ((120, 90), 0)
+    shown = decoded(found)
+    assert [time for _, time in shown] == [450, 1000, 2000, 4000]
+    for (picture, _), drawn in zip(shown, [first, second, second, third], strict=True):
+        assert (picture == drawn).all()
+
+
+def test_film_of_many_colours_keeps_frequent_and_striking_ones(page):
+    rows, columns = np.mgrid[0:96, 0:128]
+    smooth = np.dstack([rows * 2, columns * 2, (rows + columns)]).astype(np.uint8)
+    smooth[:40] = (250, 249, 247)
+    smooth[90, 60:64] = (255, 0, 200)
+    ((picture, _),) = decoded(film(page, [smooth], [1]))
+    assert (picture[:40] == (250, 249, 247)).all()
+    assert (picture[90, 60:64] == (255, 0, 200)).all()
+    apart = np.abs(picture.astype(int) - smooth).max(axis=2)
+    assert np.mean(apart) < 12
+    assert apart.max() < 40

@@ -1,5 +1,6 @@
 """Races on Compare in a browser: the replay, the states of a live race, and the numbers."""
 
+import csv
 import json
 import re
 
@@ -45,7 +46,7 @@ class Racer:
     def of(cls, visit):
         """Return a visitor with a new page."""
         page = visit.page
-        page.route(re.compile("/sv/races/(made|apart|scaled)$"), send)
+        page.route(re.compile("/sv/races/(made|apart|scaled|formulas)$"), send)
         page.goto(visit.url)
         page.get_by_role("tab", name="Compare", exact=True).click()
         page.wait_for_selector(".sv-race-lane")
@@ -440,3 +441,85 @@ def test_race_passes_axe_and_contrast_checks(racer):
                 assert faults(page) == [], (width, dark)
             assert faint(page) == [], (width, dark)
         assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def saved(page, kind):
+    """Press a button below the result and return the name and the text of the file it saves."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name=f"Save as {kind}: numbers of the race").click()
+    file = download.value
+    return file.suggested_filename, file.path().read_bytes().decode("utf-8-sig")
+
+
+def number(text):
+    """A field of a saved table; None if it is empty."""
+    return float(text) if text else None
+
+
+def test_saved_table_has_the_numbers_of_the_race_unrounded(racer):
+    name, text = saved(racer.page, "CSV")
+    assert name == "specviz-race-made.csv"
+    assert text.endswith("\r\n")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [row["lane"] for row in rows] == SHOWN
+    lanes = {lane["name"]: lane for lane in made_race.summary()["lanes"]}
+    cells = racer.page.locator(".sv-race-c-speedup .sv-race-shown").all_inner_texts()
+    for row, cell in zip(rows, cells, strict=True):
+        lane = lanes[row["lane"]]
+        assert number(row["speedup_times_plain"]) == lane["speedup"]
+        assert f"{number(row['speedup_times_plain']):.2f} ×" == cell
+        assert number(row["cost_per_round_plain_tokens"]) == lane["costs"]["total"]
+        assert number(row["target_pass_plain_tokens"]) == lane["costs"]["target"]
+        assert number(row["flops_per_token"]) == lane["flops_per_token"]
+        assert number(row["held_in_memory_bytes"]) == lane["held_bytes"]
+        assert number(row["median_run_seconds"]) == made_race.seconds_of(row["lane"])
+        assert int(row["tokens"]) == TOKENS
+        assert int(row["target_passes"]) == made_race.many_passes(row["lane"])
+        depth = lane["depths"][1] if lane["depths"] else None
+        assert number(row["depth_2_accepted"]) == (depth and depth["kept"])
+        assert row["prompt"] == PROMPT
+    assert rows[1]["drafter"] == HOSTILE
+
+
+def test_saved_json_has_every_pass_of_the_race(racer):
+    name, text = saved(racer.page, "JSON")
+    assert name == "specviz-race-made.json"
+    found = json.loads(text)
+    assert (found["order"], found["prompt"]) == (ORDER, PROMPT)
+    assert found["headline"] == made_race.summary()["headline"]
+    for lane in found["lanes"]:
+        times = [
+            [each[f"{part}_seconds"] for part in ("drafting", "target_pass", "other")]
+            for each in lane["passes"]
+        ]
+        assert times == made_race.passes(lane["lane"])
+        words = [word["text"] for each in lane["passes"] for word in each["tokens"]]
+        assert [word.lstrip(" ") for word in words] == made_race.TEXT
+        assert lane["runs_seconds"][0] == made_race.seconds_of(lane["lane"])
+
+
+def test_texts_that_a_spreadsheet_would_compute_are_marked_as_text(racer):
+    lines = [json.loads(line) for line in RECORDED["made"].splitlines()]
+    lines[0]["prompt"] = '=HYPERLINK("http://x","a"),\n2'
+    titles = ["+1", " -1", "@SUM(A1)", "\t=1"]
+    for lane, title in zip(lines[0]["lanes"], titles, strict=True):
+        lane["title"] = title
+    RECORDED["formulas"] = made_race.lines(*lines)
+    racer.ask("load('formulas')")
+    _, text = saved(racer.page, "CSV")
+    rows = list(csv.DictReader(text.splitlines(keepends=True)))
+    assert {row["drafter"] for row in rows} == {f"'{title}" for title in titles}
+    assert {row["prompt"] for row in rows} == {f"'{lines[0]['prompt']}"}
+    assert json.loads(saved(racer.page, "JSON")[1])["prompt"] == lines[0]["prompt"]
+
+
+def test_speed_that_is_too_noisy_is_not_in_the_table_that_is_saved(racer):
+    lines = [json.loads(line) for line in RECORDED["made"].splitlines()]
+    whole = next(line["whole"] for line in lines if line["kind"] == "summary")
+    whole["lanes"][0]["noise"] = "plain decoding varied by 9 ×"
+    RECORDED["scaled"] = made_race.lines(*lines)
+    racer.ask("load('scaled')")
+    rows = list(csv.DictReader(saved(racer.page, "CSV")[1].splitlines()))
+    noisy = rows[SHOWN.index(whole["lanes"][0]["name"])]
+    assert noisy["too_noisy"] == "plain decoding varied by 9 ×"
+    assert noisy["speedup_times_plain"] == noisy["lowest_speedup_times_plain"] == ""

@@ -1,13 +1,16 @@
-"""The file that replays a run, opened from disk in a browser without a network."""
+"""The files that replay a run and a race, opened from disk in a browser without a network."""
 
 from dataclasses import replace
 
+import made_race
 import pytest
 from made import Recipe, made
 from playwright.sync_api import expect
 from visit import Visit
 
+from specviz.compare import storage
 from specviz.trace.file import Trace
+from specviz.ui.compare.race import replay as races
 from specviz.ui.step.replay import replay
 
 HOSTILE = "</script><img src=x onerror=window.hacked=1><!-- <script>window.hacked=1</script>"
@@ -162,3 +165,110 @@ def test_saved_live_run_is_labelled_recorded(visit, reader, pair, tmp_path):
     other.keyboard.press("End")
     assert other.inner_text(".sv-text") == page.inner_text(".sv-text") != ""
     assert reader.caption() == visit.caption()
+
+
+RACE = "window.specviz.races['sv-race']"
+
+
+class RaceReader(Reader):
+    """A visitor without a network, who has the file of a race alone."""
+
+    def read(self, file, query=""):
+        self.page.goto(f"file://{file}{query}")
+        self.page.wait_for_selector(".sv-race-lane .sv-race-word", state="attached")
+        return self.page
+
+
+@pytest.fixture
+def spectator(reader):
+    return RaceReader(reader.page, "file://")
+
+
+@pytest.fixture
+def race_file(tmp_path):
+    file = tmp_path / "race.html"
+    file.write_text(races.replay(storage.read(storage.FOLDER / "1-story"), "1-story"), "utf-8")
+    return file
+
+
+def test_race_saved_as_a_page_shows_the_same_numbers_offline(visit, spectator, tmp_path):
+    page = visit.open("?tab=compare")
+    page.wait_for_selector(".sv-race-headline")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save the race as a page").click()
+    file = tmp_path / download.value.suggested_filename
+    download.value.save_as(file)
+    assert file.name == "specviz-race-1-story.html"
+    assert file.stat().st_size < 1_500_000
+    other = spectator.read(file)
+    places = (".sv-race-lanes", ".sv-race-headline", ".sv-race-table", ".sv-race-same p")
+    for part in (*places, ".sv-race-foot", ".sv-race-where, .sv-race-source .sv-where"):
+        shown = page.locator(part).first.inner_text().replace(" See it on Cost", "")
+        assert other.locator(part).first.inner_text() == shown != "", part
+    assert other.evaluate(f"{RACE}.race") == page.evaluate(f"{RACE}.race")
+    assert other.evaluate(f"{RACE}.whole") == page.evaluate(f"{RACE}.whole")
+
+
+def test_race_file_replays_by_keyboard_and_by_itself(spectator, race_file):
+    page = spectator.read(race_file)
+    page.locator(".sv-race-pin").focus()
+    page.keyboard.press("Home")
+    assert set(page.evaluate(f"{RACE}.tokens").values()) == {0}
+    page.keyboard.press("ArrowRight")
+    assert sorted(page.evaluate(f"{RACE}.tokens").values()) == [0, 0, 0, 0, 1]
+    page.emulate_media(reduced_motion="no-preference")
+    spectator.read(race_file)
+    page.wait_for_function(f"{RACE}.playing && {RACE}.time > 0")
+    assert page.locator(".sv-race-headline").is_hidden()
+    page.get_by_role("button", name="Show it now").click()
+    assert page.locator(".sv-race-headline").is_visible()
+
+
+def test_race_file_has_no_control_that_needs_a_server(spectator, race_file):
+    page = spectator.read(race_file)
+    for name in ("See it on Cost", "Save the race as a page", "Copy a link", "Run live"):
+        assert page.get_by_role("button", name=name).count() == 0, name
+    expect(page.locator(".sv-race-notice")).to_be_empty()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as CSV: numbers of the race").click()
+    assert download.value.suggested_filename == "specviz-race-1-story.csv"
+    page.keyboard.press("?")
+    expect(page.locator(".sv-help")).to_be_visible()
+
+
+def test_hostile_text_of_a_race_stays_text(spectator, tmp_path):
+    results = storage.read(storage.FOLDER / "1-story")
+    hostile = replace(results, race=replace(results.race, prompt=HOSTILE))
+    file = tmp_path / "race.html"
+    file.write_text(races.replay(hostile, HOSTILE), "utf-8")
+    page = spectator.read(file)
+    assert HOSTILE[-40:] in page.inner_text(".sv-race-prompt")
+    assert page.locator("img").count() == 0
+    assert page.evaluate("window.hacked") is None
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_race_file_fits_a_phone_and_follows_the_system_colours(spectator, race_file, scheme):
+    spectator.page.set_viewport_size({"width": 390, "height": 844})
+    spectator.page.emulate_media(color_scheme=scheme)
+    page = spectator.read(race_file)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("document.body.classList.contains('dark')") == (scheme == "dark")
+
+
+def test_live_race_is_saved_as_a_recorded_one(visit, spectator, tmp_path):
+    page = visit.open("?tab=compare")
+    page.wait_for_selector(".sv-race-headline")
+    number = str(page.evaluate(f"{RACE}.begin()"))
+    early = {"kind": "progress", "lane": "plain", "tokens": 1, "seconds": 0.1}
+    lines = [made_race.opening(number, "live"), *map(made_race.ended, made_race.ORDER), early]
+    lines += [made_race.ended("plain"), {"kind": "summary", "whole": made_race.summary()}]
+    lines += [{"kind": "state", "state": "done", "id": number}]
+    page.evaluate(f"(lines) => {RACE}.hear(lines)", lines)
+    expect(page.locator(".sv-race .sv-badge")).to_have_text("live")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save the race as a page").click()
+    assert download.value.suggested_filename == "specviz-live-race.html"
+    other = spectator.read(download.value.path().rename(tmp_path / "race.html"))
+    expect(other.locator(".sv-race .sv-badge")).to_have_text("recorded")
+    assert other.inner_text(".sv-race-lanes") == page.inner_text(".sv-race-lanes") != ""

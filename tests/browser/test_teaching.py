@@ -184,6 +184,81 @@ def test_saved_picture_has_the_same_pixels_as_the_page(looker):
     assert sum(apart) / len(apart) < 0.03
 
 
+def filmed(page):
+    """Press the button and return the film with its name."""
+    with page.expect_download(timeout=120_000) as download:
+        page.get_by_role("button", name="Save this round as a film").click()
+    return download.value.suggested_filename, Image.open(
+        BytesIO(download.value.path().read_bytes())
+    )
+
+
+def shot(film, number):
+    """Return a picture of a film, and its milliseconds."""
+    film.seek(number)
+    return film.convert("RGB"), film.info["duration"]
+
+
+def unlike(page, film, number, part):
+    """Return the share of a part's pixels that differ between a film's picture and the page."""
+    picture, _ = shot(film, number)
+    strip, box = (page.locator(each).bounding_box() for each in (".sv-strip", part))
+    scale = picture.width / (strip["width"] + 32)
+    left, top = box["x"] - strip["x"] + 16, box["y"] - strip["y"] + 16
+    ends = (left, top, left + box["width"], top + box["height"])
+    shown = Image.open(BytesIO(page.locator(part).screenshot())).convert("L")
+    kept = picture.crop([round(scale * each) for each in ends]).resize(shown.size).convert("L")
+    apart = [abs(a - b) > 64 for a, b in zip(shown.tobytes(), kept.tobytes(), strict=True)]
+    return sum(apart) / len(apart)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_film_shows_every_step_of_the_round_as_the_page_does(visit, theme):
+    page = visit.open("?trace=01-chain")
+    visit.dress(theme)
+    visit.step_to("Rejected")
+    before = visit.ask("cursor")
+    address = page.url
+    name, film = filmed(page)
+    number = visit.ask("numbers")[before["round"]]
+    assert name == f"specviz-01-chain-round-{number}.gif"
+    assert visit.ask("cursor") == before
+    expect(page.locator(".sv-verdict")).to_have_text("Rejected")
+    visit.ask(f"go({before['round']}, 999)")
+    steps = visit.ask("cursor.step") + 1
+    assert film.n_frames == steps > 4
+    assert film.info["loop"] == 0
+    times = [shot(film, at)[1] for at in range(steps)]
+    assert times[before["step"]] == 3000
+    assert times[-1] == 4000
+    for step in (0, before["step"]):
+        visit.ask(f"go({before['round']}, {step})")
+        apart = [unlike(page, film, at, ".sv-panel") for at in range(steps)]
+        assert apart.index(min(apart)) == step
+        assert min(apart) < 0.1
+    assert page.url.split("&step")[0] == address.split("&step")[0]
+
+
+def test_film_of_a_scrolled_text_shows_its_newest_line(visit):
+    page = visit.open("?trace=01-chain")
+    page.add_style_tag(content=".sv-text { height: 24px !important; }")
+    visit.ask("last()")
+    assert page.evaluate("document.querySelector('.sv-text').scrollTop") > 0
+    _, film = filmed(page)
+    assert unlike(page, film, film.n_frames - 1, ".sv-text") < 0.06
+
+
+def test_browser_that_cannot_draw_the_page_says_so(visit):
+    page = visit.open("?trace=01-chain")
+    page.evaluate("""() => { CanvasRenderingContext2D.prototype.getImageData = () => {
+      throw new DOMException("tainted", "SecurityError"); }; }""")
+    page.get_by_role("button", name="Save this round as a film").click()
+    expect(page.locator(".sv-film [role=status]")).to_contain_text(
+        "This browser cannot make a film", timeout=60_000
+    )
+    expect(page.get_by_role("button", name="Save this round as a film")).to_be_enabled()
+
+
 def test_printed_step_is_one_page_without_controls(looker):
     page = looker.look()
     looker.step_to("Rejected")

@@ -111,6 +111,22 @@ class Column(TypedDict):
     title: str
 
 
+class CellNumbers(TypedDict):
+    """A cell's numbers, not rounded; see `Cell`. A mean has only the first three."""
+
+    speedup: float
+    accepted_length: float
+    tokens_per_pass: float
+    lowest: NotRequired[float | None]
+    highest: NotRequired[float | None]
+    alpha: NotRequired[float | None]
+    guesses_per_round: NotRequired[float | None]
+    tokens_per_second: NotRequired[float]
+    prompts: NotRequired[int]
+    tokens: NotRequired[int | None]
+    seconds: NotRequired[float | None]
+
+
 class ShownCell(TypedDict):
     """A cell as shown.
 
@@ -121,6 +137,7 @@ class ShownCell(TypedDict):
 
     speedup: Shaded
     accepted: Shaded
+    numbers: CellNumbers
     said: list[str]
     part: NotRequired[str]
 
@@ -173,11 +190,37 @@ def _column_title(name: str) -> str:
 
 def _cell(heat: HeatMap, key: Key, speedup: Shaded, accepted: Shaded) -> ShownCell:
     """Return both measures and the details of a cell, with its progress if it is incomplete."""
-    found: ShownCell = {"speedup": speedup, "accepted": accepted, "said": _details(heat, *key)}
+    found: ShownCell = {
+        "speedup": speedup, "accepted": accepted, "numbers": _numbers(heat, key),
+        "said": _details(heat, *key),
+    }  # fmt: skip
     cell = heat.cells.get(key)
     if cell is not None and cell.prompts < heat.prompts:
         found["part"] = f"{cell.prompts}/{heat.prompts}"
     return found
+
+
+def _numbers(heat: HeatMap, key: Key) -> CellNumbers:
+    """Return the numbers of a cell that a file keeps."""
+    cell = heat.cells.get(key)
+    if cell is None:
+        speedup, accepted = (heat.values(what)[key] for what in ("speedup", "accepted_length"))
+        return {
+            "speedup": speedup, "accepted_length": accepted, "tokens_per_pass": accepted + 1,
+        }  # fmt: skip
+    return {
+        "speedup": cell.speedup,
+        "accepted_length": cell.accepted_length,
+        "tokens_per_pass": cell.tokens_per_pass,
+        "lowest": cell.lowest,
+        "highest": cell.highest,
+        "alpha": cell.alpha,
+        "guesses_per_round": cell.guesses_per_round,
+        "tokens_per_second": cell.tokens_per_second,
+        "prompts": cell.prompts,
+        "tokens": cell.tokens,
+        "seconds": cell.seconds,
+    }
 
 
 def _measure(

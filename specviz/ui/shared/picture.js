@@ -4,7 +4,7 @@ import { still } from "./still.js";
 import { there } from "./there.js";
 import { h, toElement } from "./view.js";
 
-/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { ComponentChildren } from "../vendor/preact.js" */
 
 const SVG = "http://www.w3.org/2000/svg";
 const SHARP = 2; // pixels of a PNG per pixel of the page
@@ -20,6 +20,34 @@ export function svgOf(part) {
   for (const one of copy.querySelectorAll(ALIVE)) one.remove();
   copy.style.margin = AIR + "px";
   copy.style.width = width + "px";
+  return drawingOf(copy, width, height);
+}
+
+/**
+ * Parts that stand one below the other, as one picture.
+ * @param {HTMLElement[]} parts
+ * @param {string} without Selects what is left out.
+ */
+export function svgOfAll(parts, without) {
+  const boxes = parts.map((part) => part.getBoundingClientRect());
+  const [left, top] = [boxes.map((box) => box.left), boxes.map((box) => box.top)];
+  const [west, north] = [Math.min(...left), Math.min(...top)];
+  const holder = document.createElement("div");
+  parts.forEach((part, at) => {
+    const copy = still(part);
+    for (const one of copy.querySelectorAll(ALIVE + ", " + without)) one.remove();
+    const [x, y] = [left[at] - west + AIR, top[at] - north + AIR];
+    const { width, height } = boxes[at];
+    copy.style.cssText += `;position:absolute;margin:0;left:${x}px;top:${y}px;width:${width}px;height:${height}px`;
+    holder.append(copy);
+  });
+  const width = Math.max(...boxes.map((box) => box.right)) - west;
+  const height = Math.max(...boxes.map((box) => box.bottom)) - north;
+  return drawingOf(holder, width, height);
+}
+
+/** @param {HTMLElement} copy @param {number} width @param {number} height Of what it shows, without air. */
+function drawingOf(copy, width, height) {
   const [wide, high] = [width + 2 * AIR, height + 2 * AIR].map(Math.ceil);
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("xmlns", SVG);
@@ -38,11 +66,17 @@ export function svgOf(part) {
   return new XMLSerializer().serializeToString(svg);
 }
 
-/** @param {string} svg @returns {Promise<Blob>} */
-async function pngOf(svg) {
+/** @param {string} svg */
+export async function imageOf(svg) {
   const image = new Image();
   image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(svg);
   await image.decode();
+  return image;
+}
+
+/** @param {string} svg @returns {Promise<Blob>} */
+async function pngOf(svg) {
+  const image = await imageOf(svg);
   const canvas = document.createElement("canvas");
   canvas.width = image.width * SHARP;
   canvas.height = image.height * SHARP;
@@ -83,8 +117,8 @@ function Saver(kind, name, onClick) {
 }
 
 // A line with buttons that save parts of the page as pictures; each part has a name and a function
-// that finds it. Further buttons can be added.
-/** @param {[name: string, part: () => HTMLElement][]} parts @param {ComponentChild} [more] */
+// that finds it. Further controls can be added.
+/** @param {[name: string, part: () => HTMLElement][]} parts @param {ComponentChildren} [more] */
 export function pictures(parts, more) {
   const each = parts.map(([name, part]) => Savers(name, () => svgOf(part())));
   return toElement(h("p", { class: "sv-pictures" }, "Save a picture: ", ...each, more));

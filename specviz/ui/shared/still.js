@@ -82,6 +82,23 @@ function dress(original, copy, blank) {
     made.setAttribute("style", written(named(style), {}));
     copy[put](made);
   }
+  keepScroll(original, /** @type {HTMLElement} */ (copy));
+}
+
+// A copy cannot be scrolled: what is in it moves instead.
+/** @param {Element} original @param {HTMLElement} copy */
+function keepScroll({ scrollTop, scrollLeft }, copy) {
+  if (!scrollTop && !scrollLeft) return;
+  copy.style.overflow = "hidden";
+  if (copy.style.display === "flex" || copy.style.display === "grid") {
+    const children = /** @type {HTMLElement[]} */ ([...copy.children]);
+    for (const child of children) child.style.translate = `${-scrollLeft}px ${-scrollTop}px`;
+    return;
+  }
+  const inside = document.createElement("div");
+  inside.style.margin = -scrollTop + "px 0 0 " + -scrollLeft + "px";
+  inside.append(...copy.childNodes);
+  copy.append(inside);
 }
 
 /** @param {HTMLElement} part */

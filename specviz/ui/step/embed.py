@@ -23,7 +23,7 @@ from specviz.ui.learn.article import article, article_policy
 from specviz.ui.policy import POLICY, plain_page_policy, written
 from specviz.ui.routes import PREFIX, plain_page
 from specviz.ui.step.recorded import names, title, trace
-from specviz.ui.step.replay import frame_height, policy, replay
+from specviz.ui.step.replay import PLAYER, frame_height, replay
 
 KEYS: Final = ("trace", "round", "step", "show")  # of an embedded step's address
 EMBED: Final = f"{PREFIX}/embed"
@@ -51,7 +51,7 @@ class Pages:
 
     def __init__(self, access: Access) -> None:
         self.access = access
-        self.excerpts = written({**policy(), "frame-ancestors": access.frames})
+        self.excerpts = written({**PLAYER.policy, "frame-ancestors": access.frames})
         self.articles = written({**article_policy(), "frame-ancestors": access.frames})
 
     def send_article(self, request: Request) -> Response:

@@ -30,6 +30,17 @@ export function paint() {
   const { round } = now.at;
   const frame = shownFrame();
   const refocus = holdFocus();
+  draw(frame, round);
+  remember(frame);
+  window.dispatchEvent(new Event("sv-moment"));
+  settle(frame);
+  refocus();
+  relight();
+  return undefined;
+}
+
+/** @param {Frame} frame @param {number} round */
+function draw(frame, round) {
   plotInspector(frame.panel); // plotly reads positions, known while nothing was written
   showCaption(captionOf(frame));
   showTokenStrip(frame, round);
@@ -39,12 +50,31 @@ export function paint() {
   reserve(round);
   showDock();
   showTimeline(frame, round);
-  remember(frame);
-  window.dispatchEvent(new Event("sv-moment"));
+}
+
+/**
+ * Draw another step, look at it, and draw the step on screen again, before the browser shows anything.
+ * @template Found
+ * @param {number} round
+ * @param {number} step
+ * @param {() => Found} look
+ * @returns {Found}
+ */
+export function glimpse(round, step, look) {
+  const refocus = holdFocus();
+  const { at, question, whatIf } = now;
+  Object.assign(now, { at: { round, step }, question: null, whatIf: null });
+  completeMotion();
+  measure();
+  const frame = frameAt(round, step);
+  draw(frame, round);
   settle(frame);
+  for (const motion of $(".sv").getAnimations({ subtree: true })) motion.finish();
+  const found = look();
+  Object.assign(now, { at, question, whatIf });
+  paint();
   refocus();
-  relight();
-  return undefined;
+  return found;
 }
 
 /** What is asked or supposed goes before what happened. */

@@ -6,7 +6,8 @@ import { waiting } from "./live.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
 import { stage } from "./stage.js";
 
-const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100, end: 1100 };
+/** Milliseconds that autoplay stays at a step, by its kind. */
+export const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100, end: 1100 };
 let timer = 0; // 0 if autoplay is off
 let untilRejection = false;
 let showPlaying = () => {};

@@ -8,10 +8,12 @@ import { onTheme, page } from "../shared/page.js";
 import { pictures } from "../shared/picture.js";
 import { fetchPlotly } from "../shared/plot.js";
 import { there } from "../shared/there.js";
+import { h } from "../shared/view.js";
 import { branchRequest } from "./branch.js";
 import { AnswerButton } from "./caption.js";
 import { startVotes } from "./class_vote.js";
 import { go, now, onMove } from "./cursor.js";
+import { SaveFilm } from "./film.js";
 import { redrawDock, showDock } from "./dock.js";
 import { startEmbedding } from "./embed.js";
 import { startHoverLinks } from "./hover_links.js";
@@ -90,7 +92,7 @@ export function start(element, props, _watch, _trigger, config) {
         ["coin and table", () => $(".sv-panel")],
         ["timeline", () => $(".sv-time")],
       ],
-      stage.config.served ? [SaveRun(), SaveRunFile(), ...OpenRun()] : null,
+      [h(SaveFilm, null), ...(stage.config.served ? [SaveRun(), SaveRunFile(), ...OpenRun()] : [])],
     ),
   );
   if (stage.config.served) {

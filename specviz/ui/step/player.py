@@ -17,7 +17,7 @@ from specviz.ui.routes import PREFIX
 from specviz.ui.step import choices
 from specviz.ui.step.drawer import targets
 from specviz.ui.step.recorded import names
-from specviz.ui.step.replay import EDGES, HEIGHTS, WHOLE, replay_address
+from specviz.ui.step.replay import EDGES, HEIGHTS, PLAYER, WHOLE
 from specviz.ui.step.run_file import FileConfig, file_config, shape_address
 
 
@@ -70,7 +70,7 @@ def config() -> Config:
         "served": True,
         "files": file_config(shape_address()),
         "frame": {"whole": WHOLE, "edges": EDGES, "parts": dict(HEIGHTS)},
-        "replay": replay_address(),
+        "replay": PLAYER.address,
         "traces": f"{PREFIX}/traces/".lstrip("/"),
         "recorded": list(names()),
         "defaults": Settings().to_json(),

@@ -1,25 +1,10 @@
-"""A run as one HTML file that replays it offline: the player with its modules, and the run.
-
-The page's own modules are in the file, each as a data URL. They import each other by relative
-paths, which do not work from a data URL, so the paths are replaced by names that an import map
-defines. A content security policy forbids the file to request anything. Texts of models and
-visitors are compressed and encoded in base64, so they cannot be parsed as markup.
-"""
+"""A run as one HTML file that replays it offline in the player."""
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import json
-import re
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TypedDict, cast
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from specviz.catalog.entry import title_of
 from specviz.frames.frame import StepName
@@ -28,18 +13,13 @@ from specviz.texts import count
 from specviz.trace import metrics
 from specviz.trace.file import Trace
 from specviz.trace.metrics import explain_noise
-from specviz.ui.component import style_sheets
-from specviz.ui.policy import NOTHING, script_hash, written
-from specviz.ui.routes import HALF, IMPORT, PREFIX, imported, module_texts, resolve
+from specviz.ui.offline import OfflinePart, Replay
 from specviz.ui.step.lines import lines
 from specviz.ui.step.run_file import VERSION, file_config
 
 if TYPE_CHECKING:
     from specviz.ui.step.player import Config
 
-ENTRY: Final = "step/replay.js"
-RUN_ENTRY: Final = f'import "{ENTRY}";'
-PLACE: Final = 'id="sv-run">'  # marks where the data of the run is inserted, also by replay_file.js
 # Parts of the player that can be shown alone, with their heights in a frame in pixels.
 HEIGHTS: Final[Mapping[str, int]] = {
     "text": 100, "sentence": 120, "tree": 360, "pass": 170, "coin": 240, "table": 300,
@@ -48,12 +28,7 @@ HEIGHTS: Final[Mapping[str, int]] = {
 SHOWABLE: Final = tuple(HEIGHTS)
 WHOLE: Final = 820  # the height of the whole player
 EDGES: Final = 24  # above and below its parts
-FOLDERS: Final = ("shared", "step")  # folders of the style sheets
-GRADIO: Final = "15-gradio.css"  # the style of elements that are not in the file
-FRAME: Final = f"width: 100%; height: {WHOLE}px; border: 1px solid #b9c1cd"
 REJECTED: Final = "rejected"  # stands for the first such step
-NOWHERE: Final = "'replay:///'"  # replaces a module's address, so that nothing is fetched
-SAFE: Final = " /:;,?@&=+$!*()[]{}'|^`.~-_"  # characters of a data URL that need no escape in JSON
 
 
 class Link(TypedDict):
@@ -63,31 +38,9 @@ class Link(TypedDict):
     step: str
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """A run as a file, for a notebook.
-
-    Attributes:
-        html: The text of the file.
-        summary: The run in a sentence, for viewers that remove frames or scripts.
-    """
-
-    html: str = field(repr=False)
-    summary: str
-
-    @classmethod
-    def of(cls, trace: Trace, number: int | None = None, step: str | None = None) -> Self:
-        """Return the replay of a run; see `replay`."""
-        return cls(replay(trace, number, step), summary(trace))
-
-    def _repr_html_(self) -> str:
-        """Return the file in a frame, below the summary."""
-        frame = f'<iframe srcdoc="{escape(self.html)}" title="A run, step by step" style="{FRAME}">'
-        return f"<p>{escape(self.summary)}</p>{frame}</iframe>"
-
-    def write(self, path: Path | str) -> None:
-        """Write the file."""
-        Path(path).write_text(self.html, encoding="utf-8")
+def show(trace: Trace, number: int | None = None, step: str | None = None) -> Replay:
+    """Return the replay of a run for a notebook; see `replay`."""
+    return Replay(replay(trace, number, step), summary(trace), PLAYER.title)
 
 
 def summary(trace: Trace) -> str:
@@ -123,11 +76,7 @@ def replay(
         raise ValueError(f"{unknown[0]!r} is none of the parts: {', '.join(SHOWABLE)}.")
     run = [*lines([trace.header, *trace.events], "recorded", "run")]
     at = None if number is None and step is None else find_step(run, number, step)
-    packed = gzip.compress("".join(run).encode(), 9, mtime=0)
-    lines64 = b64encode(packed).decode()
-    data = json.dumps({"version": VERSION, "lines": lines64, "at": at, "show": list(show)})
-    before, after = shell().split(PLACE)
-    return f"{before}{PLACE}{data}{after}"
+    return PLAYER.file(run, version=VERSION, at=at, show=list(show))
 
 
 def frame_height(parts: Sequence[str]) -> int:
@@ -173,55 +122,6 @@ def steps(run: Iterable[str]) -> Iterator[tuple[int, StepName]]:
             yield number, cast("StepName", {**(first or {}), **patch.get("step", {})})
 
 
-@cache
-def shell() -> str:
-    """Return the file without its run, which is inserted at PLACE."""
-    parts = {
-        "policy": written(policy()),
-        "styles": style_sheets(
-            sheet
-            for folder in FOLDERS
-            for sheet in (HALF / folder).glob("*.css")
-            if sheet.name != GRADIO
-        ),
-        "modules": modules(),
-        "header": (HALF / "shared/header.html").read_text(encoding="utf-8"),
-        "player": (HALF / "step/player.html").read_text(encoding="utf-8"),
-        "config": json.dumps(config()),
-        "entry": RUN_ENTRY,
-    }
-    skeleton = (HALF / "step/replay.html").read_text(encoding="utf-8")
-    return re.sub(r"\[([a-z]+)\]", lambda place: parts[place[1]], skeleton)
-
-
-@cache
-def modules() -> str:
-    """Return the import map of the file."""
-    return json.dumps({"imports": module_map()}, separators=(",", ":"))
-
-
-def policy() -> dict[str, Sequence[str]]:
-    """Return the content security policy of the file, which forbids all requests."""
-    return {
-        **NOTHING,
-        "script-src": ["data:", *(script_hash(own.encode()) for own in (modules(), RUN_ENTRY))],
-        "style-src": ["'unsafe-inline'"],
-        "img-src": ["data:"],  # an image saved as PNG is drawn from a data URL
-    }
-
-
-def module_map() -> Mapping[str, str]:
-    """Return the player's modules as data URLs, by path, which is also the import name."""
-    texts = module_texts("")
-    return {name: data_url(name, texts[name].decode()) for name in sorted(imported([ENTRY], texts))}
-
-
-def data_url(name: str, text: str) -> str:
-    """Return a module as a data URL; its imports are resolved from its path `name`."""
-    named = IMPORT.sub(lambda found: f'{found[1]}"{resolve(name, found[2])}";', text)
-    return f"data:text/javascript,{quote(named.replace('import.meta.url', NOWHERE), safe=SAFE)}"
-
-
 def config() -> Config:
     """Return the config of the player in a file, which has no server and so no form."""
     return {
@@ -239,13 +139,11 @@ def config() -> Config:
     }
 
 
-@cache
-def packed_shell() -> tuple[str, bytes]:
-    """Return the name and compressed text of the file without its run, for the page to fetch."""
-    text = shell().encode()
-    return f"replay-{hashlib.sha256(text).hexdigest()[:12]}.txt", gzip.compress(text, 9, mtime=0)
-
-
-def replay_address() -> str:
-    """Return the address of the file without its run, relative to the page."""
-    return f"{PREFIX}/{packed_shell()[0]}".lstrip("/")
+PLAYER: Final = OfflinePart(
+    name="sv-step",
+    title="A run, step by step",
+    markup="step/player",
+    entry="step/replay.js",
+    folders=("step",),
+    config=config,
+)

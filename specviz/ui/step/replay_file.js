@@ -1,10 +1,8 @@
-// A run as the data of a file that replays it, and the button that saves such a file. Lines of JSON
-// are compressed and encoded with characters that have no meaning in HTML.
+// A run as the data of a file that replays it, and the button that saves such a file.
 
-import { save } from "../shared/picture.js";
+import { NO_FILE, saveReplay } from "../shared/offline.js";
 import { there } from "../shared/there.js";
 import { Button } from "../shared/view.js";
-import { parseLines } from "../shared/job.js";
 import { notice } from "./live.js";
 import { reel } from "./reel.js";
 import { stage } from "./stage.js";
@@ -14,26 +12,8 @@ import { stage } from "./stage.js";
 /**
  * at: Where the replay starts; null for the beginning. show: The only parts that are shown; all if
  * empty. version: Of a run's file; see run_file.py.
- * @typedef {{ version: number, lines: string, at: Link | null, show: string[] }} ReplayData
+ * @typedef {{ version: number, at: Link | null, show: string[] }} ReplayData
  */
-
-/** @param {Line[]} lines @returns {Promise<string>} */
-async function pack(lines) {
-  const text = new Blob([lines.map((line) => JSON.stringify(line)).join("\n")]);
-  const packed = text.stream().pipeThrough(new CompressionStream("gzip"));
-  const reader = new FileReader();
-  const read = new Promise((done) => reader.addEventListener("load", done));
-  reader.readAsDataURL(await new Response(packed).blob());
-  await read;
-  return String(reader.result).split(",")[1];
-}
-
-/** @param {string} packed @returns {Promise<Line[]>} */
-export async function unpack(packed) {
-  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-  const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return parseLines(await new Response(text).text());
-}
 
 /**
  * Return a live run as a recorded one, without entries that were only valid at its time.
@@ -47,18 +27,14 @@ export const recorded = (lines) =>
 /** @param {RunLine} run @returns {RunLine} */
 const asRecorded = (run) => ({ ...run, source: "recorded", again: "", file: undefined });
 
-export const PLACE = 'id="sv-run">'; // in the file without its run, where the run's data go
-
 // Save the run on screen, up to its last received line.
 async function saveRun() {
-  const answer = await fetch(stage.config.replay);
-  if (!answer.ok) return notice("The server did not send the file. Try again.");
-  const [before, after] = (await answer.text()).split(PLACE);
   const { version } = stage.config.files;
   /** @type {ReplayData} */
-  const data = { version, lines: await pack(recorded(reel.lines)), at: null, show: [] };
-  const whole = before + PLACE + JSON.stringify(data) + after;
-  return save(new Blob([whole], { type: "text/html" }), `specviz-${nameOfRun()}.html`);
+  const data = { version, at: null, show: [] };
+  const name = `specviz-${nameOfRun()}`;
+  const saved = await saveReplay(stage.config.replay, recorded(reel.lines), data, name);
+  if (!saved) notice(NO_FILE);
 }
 
 /** What a file with the run on screen is called. */

@@ -2,10 +2,11 @@
 // Its lines are compared with the shapes that Python derives from their types (run_file.py) before
 // any is shown, so what is refused changes nothing on the page.
 
+import { PLACE } from "../shared/offline.js";
 import { save } from "../shared/picture.js";
 import { readSettings } from "./live_link.js";
 import { merged, reel } from "./reel.js";
-import { nameOfRun, PLACE, recorded, SaveButton } from "./replay_file.js";
+import { nameOfRun, recorded, SaveButton } from "./replay_file.js";
 import { stage } from "./stage.js";
 
 /** @import { Line, RoundLine } from "./lines.py" */
@@ -104,7 +105,7 @@ async function linesOfPage(text) {
   if (end < 0) throw new Refused("It is cut off.");
   const data = parsed(text.slice(start + PLACE.length, end));
   if (data === undefined) throw new Refused("It is a page without a run.");
-  /** @type {Partial<ReplayData>} */
+  /** @type {Partial<ReplayData & { lines: string }>} */
   const { lines, version } = Object(data);
   checkVersion(version ?? 0);
   let bytes;

@@ -1,9 +1,11 @@
 // Set-up of the map, and the API that others use: `window.specviz.domains`.
 
+import { DataButtons } from "../../shared/data_file.js";
 import { page } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
 import { draw } from "./domain_map.js";
 import { feed, job } from "./live.js";
+import { mapData, mapName, mapRows } from "./map_data.js";
 import { narrow, shown, view } from "./shown.js";
 import { $, hideTip, listen, stage } from "./tip.js";
 
@@ -26,7 +28,12 @@ export function start(element, props, _watch, _trigger, config) {
     hideTip();
     draw();
   });
-  $(".sv-domains-shown").append(pictures([["map of domains", () => $(".sv-domains-map")]]));
+  $(".sv-domains-shown").append(
+    pictures(
+      [["map of domains", () => $(".sv-domains-map")]],
+      DataButtons("numbers of the map", mapName, mapRows, mapData),
+    ),
+  );
   listen();
   const face = {
     begin: () => job.begin(),

@@ -1,11 +1,15 @@
 // Set-up of the race, and the API that others use: `window.specviz.races`.
 
+import { DataButtons } from "../../shared/data_file.js";
+import { NO_FILE, saveReplay } from "../../shared/offline.js";
 import { page } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
+import { Button } from "../../shared/view.js";
 import { act, pause, play, playIfInView, replay, seek, time } from "./clock.js";
 import { $, stage, story, tokensBy } from "./lines.js";
+import { raceData, raceName, raceRows, recordedLines } from "./race_data.js";
 import { fit, show } from "./race_view.js";
-import { job, load, openFirst } from "./runs.js";
+import { job, load, notify, openFirst } from "./runs.js";
 import { startAxis } from "./time_axis.js";
 
 /** @import { Start } from "../../shared/section.js" */
@@ -34,6 +38,17 @@ const shownTokens = () =>
     }),
   );
 
+/** Saves the race on screen as a file that plays without a server. */
+function SaveRace() {
+  const title = "One file with this race, which opens without a network";
+  const save = async () => {
+    const name = "specviz-" + raceName();
+    const saved = await saveReplay(stage.config.replay, recordedLines(), {}, name);
+    if (!saved) notify(NO_FILE);
+  };
+  return Button("Save the race as a page", save, { class: "sv-link", title });
+}
+
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
@@ -45,10 +60,16 @@ export function start(element, props, _watch, _trigger, config) {
   $("[data-race=reveal]").addEventListener("click", () => act("reveal"));
   startAxis();
   $(".sv-race-result").append(
-    pictures([
-      ["race", () => $(".sv-race-board")],
-      ["result", () => $(".sv-race-result")],
-    ]),
+    pictures(
+      [
+        ["race", () => $(".sv-race-board")],
+        ["result", () => $(".sv-race-result")],
+      ],
+      [
+        DataButtons("numbers of the race", raceName, raceRows, raceData),
+        config.served ? SaveRace() : null,
+      ],
+    ),
   );
   const api = {
     begin: () => job.begin(),
@@ -75,8 +96,8 @@ export function start(element, props, _watch, _trigger, config) {
     get tokens() {
       return shownTokens();
     },
-    opened: openFirst(),
+    opened: config.served ? openFirst() : undefined,
   };
   page("races")[config.name] = api;
-  job.resume();
+  if (config.served) job.resume();
 }

@@ -4,7 +4,7 @@ import { meaning, percent } from "../../shared/dom.js";
 import { visit } from "../../shared/tabs.js";
 import { there } from "../../shared/there.js";
 import { Button, classes, h } from "../../shared/view.js";
-import { factsOf, plainFirst, story, titleOf } from "./lines.js";
+import { factsOf, plainFirst, stage, story, titleOf } from "./lines.js";
 import { DASH, fixed, Key, Patch, scaled, SentencePart, Sign } from "./words.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
@@ -168,7 +168,7 @@ const Explanation = (lane) =>
 // A button that shows this lane's point on the Cost tab.
 /** @param {LaneNumbers} lane */
 function CostLink({ name, point }) {
-  if (!point) return null;
+  if (!point || !stage.config.served) return null;
   const title = titleOf(name);
   const { source, where } = there(story.race);
   const open = () => visit("Cost", "sv-law", { ...point, name: title, source, where });

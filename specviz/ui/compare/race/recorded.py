@@ -12,8 +12,17 @@ from specviz.ui.compare.race.lines import replay
 
 
 class Config(TypedDict):
-    """The addresses of the recorded races, and their names."""
+    """Initial data of the race's script.
 
+    Attributes:
+        served: Whether a server can be asked; False in a file that replays a race.
+        replay: The address of a file that replays a race, without its race.
+        races: Where the recorded races are fetched.
+        recorded: Their names.
+    """
+
+    served: bool
+    replay: str
     races: str
     recorded: list[str]
 
@@ -48,6 +57,12 @@ def body(name: str) -> bytes:
 
 def config() -> Config:
     """Return the config of the race's script."""
+    from specviz.ui.compare.race.replay import RACE
     from specviz.ui.routes import PREFIX
 
-    return {"races": f"{PREFIX}/races/".lstrip("/"), "recorded": list(names())}
+    return {
+        "served": True,
+        "replay": RACE.address,
+        "races": f"{PREFIX}/races/".lstrip("/"),
+        "recorded": list(names()),
+    }

@@ -27,7 +27,7 @@ function link(name) {
 }
 
 /** @param {string} sentence @param {string} [numbers] */
-function notify(sentence, numbers) {
+export function notify(sentence, numbers) {
   view.notice = Sentence(sentence, numbers);
   waits = false;
   show();
@@ -105,12 +105,15 @@ export async function load(name) {
     notify(UNREADABLE + (answer?.status === 422 ? await answer.text() : ""));
     return undefined;
   }
-  /** @type {Line[]} */
-  const lines = parseLines(await answer.text());
-  job.wanted = 0;
-  feed(lines, true, listener);
+  open(parseLines(await answer.text()));
   link(name);
   return story.race;
+}
+
+/** Show a recorded race. @param {Line[]} lines */
+export function open(lines) {
+  job.wanted = 0;
+  feed(lines, true, listener);
 }
 
 // The server forgets a race that has ended; the page keeps it over a reload.

@@ -1,0 +1,55 @@
+// The map's numbers as files: a row per cell, drafters in the order shown.
+
+import { cellOf, rowsInOrder, view } from "./shown.js";
+
+/** @import { DataRow } from "../../shared/data_file.js" */
+/** @import { CellNumbers, Column, Row } from "../../../compare/domains/heatmap.py" */
+
+/** By number of a cell, its column. @type {Record<keyof CellNumbers, string>} */
+const COLUMNS = {
+  speedup: "speedup_times_plain",
+  lowest: "lowest_speedup_times_plain",
+  highest: "highest_speedup_times_plain",
+  accepted_length: "accepted_length_tokens_per_round",
+  tokens_per_pass: "tokens_per_target_pass",
+  alpha: "alpha",
+  guesses_per_round: "guesses_per_round",
+  tokens_per_second: "tokens_per_second",
+  prompts: "prompts_measured",
+  tokens: "new_tokens_in_all_runs",
+  seconds: "all_runs_seconds",
+};
+
+/** The map in a file's name. */
+export function mapName() {
+  const { live, temperature } = view();
+  return "map-of-domains-" + (live ? "live" : "temperature-" + temperature);
+}
+
+/** The numbers of a cell; null where nothing was measured. @param {Row} row @param {Column} column @returns {DataRow} */
+function numbersOf(row, column) {
+  const numbers = cellOf(row, column)?.numbers;
+  const names = /** @type {(keyof CellNumbers)[]} */ (Object.keys(COLUMNS));
+  return {
+    drafter: row.name,
+    title: row.title,
+    is_reference: row.bound,
+    domain: column.name,
+    ...Object.fromEntries(names.map((name) => [COLUMNS[name], numbers?.[name] ?? null])),
+  };
+}
+
+const cells = () =>
+  rowsInOrder().flatMap((row) => view().columns.map((column) => numbersOf(row, column)));
+
+/** A row per cell, with what is the same in all of them. @returns {DataRow[]} */
+export function mapRows() {
+  const { badge, where } = view();
+  return cells().map((cell) => ({ ...cell, source: badge, where }));
+}
+
+/** The map with its sentences. */
+export function mapData() {
+  const { badge, where, headline, detail, caution } = view();
+  return { source: badge, where, headline, detail, caution: caution || null, cells: cells() };
+}

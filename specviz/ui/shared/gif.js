@@ -1,0 +1,258 @@
+// Animated pictures (GIF89a). A picture after the first keeps the pixels that have not changed, and has
+// a palette of its own: its colours themselves if there are few, else those that stand for the others
+// best.
+
+const COLOURS = 256; // of a palette
+const KEPT = COLOURS - 1; // the index of a pixel that stays as it was
+const BITS = 5; // by which red, green and blue are told apart at first
+const BUCKETS = 1 << (3 * BITS);
+const LONGEST = 255; // bytes of a block of data
+const CODES = 4096; // of a dictionary, before it begins anew
+
+/** Bytes in the order in which they are written. */
+class Bytes {
+  constructor() {
+    this.all = new Uint8Array(1 << 16);
+    this.length = 0;
+  }
+
+  /** @param {...number} values */
+  put(...values) {
+    if (this.length + values.length > this.all.length) {
+      const larger = new Uint8Array(2 * this.all.length);
+      larger.set(this.all);
+      this.all = larger;
+    }
+    this.all.set(values, this.length);
+    this.length += values.length;
+  }
+
+  /** Numbers of two bytes. @param {...number} values */
+  short(...values) {
+    for (const value of values) this.put(value & 255, value >> 8);
+  }
+
+  /** @param {string} letters */
+  text(letters) {
+    this.put(...[...letters].map((letter) => letter.charCodeAt(0)));
+  }
+}
+
+/** Makes an animated picture from pictures of one size, one at a time; it repeats without end. */
+export class Gif {
+  /** @param {number} width @param {number} height */
+  constructor(width, height) {
+    this.width = width;
+    this.height = height;
+    this.bytes = new Bytes();
+    /** @type {Uint32Array | null} */
+    this.before = null; // the picture before
+    this.bytes.text("GIF89a");
+    this.bytes.short(width, height);
+    this.bytes.put(0, 0, 0); // no common palette
+    this.bytes.put(0x21, 0xff, 11);
+    this.bytes.text("NETSCAPE2.0");
+    this.bytes.put(3, 1, 0, 0, 0);
+  }
+
+  /**
+   * Adds a picture.
+   * @param {Uint8ClampedArray} pixels Red, green, blue and alpha of each, which is opaque.
+   * @param {number} seconds How long it is shown.
+   */
+  add(pixels, seconds) {
+    const picture = new Uint32Array(pixels.slice().buffer);
+    const box = changedBox(picture, this.before, this.width) ?? [0, 0, 1, 1];
+    const [left, top, width, height] = box;
+    const cut = new Uint32Array(width * height);
+    /** @type {Uint8Array | null} */
+    const stays = this.before && new Uint8Array(width * height);
+    for (let y = 0; y < height; y += 1)
+      for (let x = 0; x < width; x += 1) {
+        const [here, at] = [y * width + x, (top + y) * this.width + left + x];
+        cut[here] = picture[at];
+        if (stays && this.before) stays[here] = Number(picture[at] === this.before[at]);
+      }
+    const { palette, indices } = indexed(cut, stays);
+    this.bytes.put(0x21, 0xf9, 4, (1 << 2) | Number(stays !== null)); // stays on screen afterwards
+    this.bytes.short(Math.round(100 * seconds));
+    this.bytes.put(KEPT, 0, 0x2c);
+    this.bytes.short(left, top, width, height);
+    this.bytes.put(0x87); // with a palette of 256 colours
+    for (const colour of palette) this.bytes.put(colour & 255, (colour >> 8) & 255, colour >> 16);
+    compress(indices, this.bytes);
+    this.before = picture;
+  }
+
+  /** The whole file. */
+  blob() {
+    this.bytes.put(0x3b);
+    return new Blob([this.bytes.all.slice(0, this.bytes.length)], { type: "image/gif" });
+  }
+}
+
+/**
+ * The part of a picture that differs from the one before: left, top, width, height.
+ * @param {Uint32Array} picture
+ * @param {Uint32Array | null} before
+ * @param {number} width
+ * @returns {[number, number, number, number] | null} null if nothing differs.
+ */
+function changedBox(picture, before, width) {
+  if (!before) return [0, 0, width, picture.length / width];
+  let [left, right, first, last] = [width, -1, -1, -1];
+  for (let at = 0; at < picture.length; at += 1) {
+    if (picture[at] === before[at]) continue;
+    const x = at % width;
+    if (first < 0) first = at;
+    last = at;
+    if (x < left) left = x;
+    if (x > right) right = x;
+  }
+  if (first < 0) return null;
+  const top = Math.floor(first / width);
+  return [left, top, right - left + 1, Math.floor(last / width) - top + 1];
+}
+
+/** A colour's bucket: its upper bits. @param {number} colour Blue, green, red, from above. */
+const bucketOf = (colour) =>
+  ((colour & 0xf8) << 7) | ((colour & 0xf800) >> 6) | ((colour & 0xf80000) >> 19);
+
+/** @param {number} one @param {number} other */
+function distance(one, other) {
+  const red = (one & 255) - (other & 255);
+  const green = ((one >> 8) & 255) - ((other >> 8) & 255);
+  const blue = (one >> 16) - (other >> 16);
+  return red * red + green * green + blue * blue;
+}
+
+/**
+ * Pixels as indices of a palette.
+ * @param {Uint32Array} pixels
+ * @param {Uint8Array | null} stays Which pixels stay as they were.
+ */
+function indexed(pixels, stays) {
+  const known = new Map(exactColours(pixels, stays).map((colour, index) => [colour, index]));
+  /** @type {(colour: number) => number} */
+  let indexOf = (colour) => /** @type {number} */ (known.get(colour));
+  let palette = [...known.keys()];
+  if (palette.length > KEPT) {
+    const buckets = countBuckets(pixels, stays);
+    palette = chosenColours(buckets);
+    const nearest = nearestIndices(buckets, palette);
+    const exact = new Map(palette.map((colour, index) => [colour, index]));
+    indexOf = (colour) => exact.get(colour) ?? nearest[bucketOf(colour)];
+  }
+  const indices = new Uint8Array(pixels.length);
+  for (let at = 0; at < pixels.length; at += 1)
+    indices[at] = stays?.[at] ? KEPT : indexOf(pixels[at] & 0xffffff);
+  return { palette: [...palette, ...Array(COLOURS - palette.length).fill(0)], indices };
+}
+
+/** The colours of the pixels that do not stay; at most one more than a palette has. @param {Uint32Array} pixels @param {Uint8Array | null} stays */
+function exactColours(pixels, stays) {
+  /** @type {Set<number>} */
+  const found = new Set();
+  for (let at = 0; at < pixels.length && found.size <= KEPT; at += 1)
+    if (!stays?.[at]) found.add(pixels[at] & 0xffffff);
+  return [...found];
+}
+
+/** colours: by bucket, one that is frequent there. counts: its pixels. @typedef {{ colours: Uint32Array, counts: Uint32Array, used: number[] }} Buckets */
+
+/** @param {Uint32Array} pixels @param {Uint8Array | null} stays @returns {Buckets} */
+function countBuckets(pixels, stays) {
+  const colours = new Uint32Array(BUCKETS);
+  const counts = new Uint32Array(BUCKETS);
+  const lead = new Int32Array(BUCKETS); // of the colour over all others of its bucket
+  for (let at = 0; at < pixels.length; at += 1) {
+    if (stays?.[at]) continue;
+    const colour = pixels[at] & 0xffffff;
+    const bucket = bucketOf(colour);
+    counts[bucket] += 1;
+    if (lead[bucket] === 0) colours[bucket] = colour;
+    lead[bucket] += colours[bucket] === colour ? 1 : -1;
+  }
+  const used = Array.from({ length: BUCKETS }, (_, bucket) => bucket).filter((b) => counts[b]);
+  return { colours, counts, used };
+}
+
+// The next colour is that by which most pixels would be wrong most, so that small marks of a colour of
+// their own are kept.
+/** @param {Buckets} buckets */
+function chosenColours({ colours, counts, used }) {
+  const error = used.map((bucket) => counts[bucket] * 255);
+  const far = used.map(() => Number.POSITIVE_INFINITY);
+  /** @type {number[]} */
+  const chosen = [];
+  while (chosen.length < Math.min(KEPT, used.length)) {
+    const best = error.indexOf(error.reduce((one, other) => Math.max(one, other)));
+    chosen.push(colours[used[best]]);
+    used.forEach((bucket, at) => {
+      far[at] = Math.min(far[at], distance(colours[bucket], colours[used[best]]));
+      error[at] = far[at] * counts[bucket];
+    });
+    if (error.every((each) => each === 0)) break;
+  }
+  return chosen;
+}
+
+/** By bucket, the index of the colour that is nearest. @param {Buckets} buckets @param {number[]} palette */
+function nearestIndices({ colours, used }, palette) {
+  const found = new Uint8Array(BUCKETS);
+  for (const bucket of used) {
+    const far = palette.map((colour) => distance(colour, colours[bucket]));
+    found[bucket] = far.indexOf(Math.min(...far));
+  }
+  return found;
+}
+
+/** Writes indices by Lempel, Ziv and Welch's method. @param {Uint8Array} indices @param {Bytes} bytes */
+function compress(indices, bytes) {
+  const clear = COLOURS;
+  const next = new Uint16Array(CODES * COLOURS); // by code and index, the code of both
+  /** @type {number[]} */
+  let block = [];
+  let [bits, held] = [0, 0]; // not yet written, and how many
+  let [size, last] = [9, clear + 1]; // of a code in bits; the last code given
+  const flush = () => {
+    bytes.put(block.length, ...block);
+    block = [];
+  };
+  /** @param {number} code */
+  const write = (code) => {
+    bits |= code << held;
+    held += size;
+    for (; held >= 8; held -= 8, bits >>>= 8) {
+      block.push(bits & 255);
+      if (block.length === LONGEST) flush();
+    }
+  };
+  bytes.put(8);
+  write(clear);
+  let code = indices[0];
+  for (let at = 1; at < indices.length; at += 1) {
+    const key = code * COLOURS + indices[at];
+    if (next[key]) {
+      code = next[key];
+      continue;
+    }
+    write(code);
+    code = indices[at];
+    last += 1;
+    if (last === CODES) {
+      write(clear);
+      next.fill(0);
+      [size, last] = [9, clear + 1];
+    } else {
+      next[key] = last;
+      if (last === 1 << size) size += 1;
+    }
+  }
+  write(code);
+  if (last + 1 === 1 << size && size < 12) size += 1; // as the reader does
+  write(clear + 1);
+  if (held) block.push(bits & 255);
+  if (block.length) flush();
+  bytes.put(0);
+}

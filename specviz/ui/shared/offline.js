@@ -1,0 +1,85 @@
+// Files that replay a recording without a server (see offline.py): the page saves them, and a part of
+// the page starts in them. Lines of JSON are compressed, and written with letters that mean nothing in
+// markup.
+
+import { byId } from "./dom.js";
+import { start as startHeader } from "./header.js";
+import { parseLines } from "./job.js";
+import { save } from "./picture.js";
+import { there } from "./there.js";
+
+/** @import { JobLine } from "./job.js" */
+
+export const PLACE = 'id="sv-recording">'; // in a file without its recording, where that goes
+
+/** @param {JobLine[]} lines @returns {Promise<string>} */
+async function pack(lines) {
+  const text = new Blob([lines.map((line) => JSON.stringify(line)).join("\n")]);
+  const packed = text.stream().pipeThrough(new CompressionStream("gzip"));
+  const reader = new FileReader();
+  const read = new Promise((done) => reader.addEventListener("load", done));
+  reader.readAsDataURL(await new Response(packed).blob());
+  await read;
+  return String(reader.result).split(",")[1];
+}
+
+/**
+ * The lines of a file's recording.
+ * @template {JobLine} Line
+ * @param {string} packed
+ * @returns {Promise<Line[]>}
+ */
+export async function unpack(packed) {
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return parseLines(await new Response(text).text());
+}
+
+/**
+ * Saves a file that replays lines; false if the server does not send the file without them.
+ * @param {string} address Of the file without a recording.
+ * @param {JobLine[]} lines
+ * @param {object} data What else its script learns.
+ * @param {string} name Of the file, without its ending.
+ */
+export async function saveReplay(address, lines, data, name) {
+  const answer = await fetch(address).catch(() => null);
+  if (!answer?.ok) return false;
+  const [before, after] = (await answer.text()).split(PLACE);
+  const recording = JSON.stringify({ ...data, lines: await pack(lines) });
+  save(new Blob([before, PLACE, recording, after], { type: "text/html" }), name + ".html");
+  return true;
+}
+
+/** What is shown if the server did not send a file without a recording. */
+export const NO_FILE = "The server did not send the file. Try again.";
+
+/** What is shown if `unpack` fails. @param {string} what */
+export const unreadable = (what) =>
+  `This ${what} could not be read: the file is damaged, or this browser is too old.`;
+
+/**
+ * Sets up the page around a part in a file, and returns the part's config and the file's data.
+ * @template Config, Data
+ * @returns {{ config: Config & { name: string }, data: Data & { lines: string } }}
+ */
+export function openFile() {
+  document.body.classList.toggle("dark", prefersDark());
+  for (const control of document.querySelectorAll("[data-served]")) control.remove();
+  startHeader(there(byId("sv-brand")));
+  return { config: dataOf("sv-config"), data: dataOf("sv-recording") };
+}
+
+/** @param {string} id */
+const dataOf = (id) => JSON.parse(there(byId(id)?.textContent));
+
+// JupyterLab, too, says whether it is dark.
+function prefersDark() {
+  try {
+    const light = window.parent.document.body.dataset.jpThemeLight;
+    if (light) return light === "false";
+  } catch {
+    // The page around the frame may not be read.
+  }
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}

@@ -1,0 +1,131 @@
+// A film of one round: every step as a picture of the player, at the pace of a slow autoplay, as one
+// animated picture that repeats.
+
+import { Gif } from "../shared/gif.js";
+import { imageOf, save, svgOfAll } from "../shared/picture.js";
+import { fetchPlotly } from "../shared/plot.js";
+import { there } from "../shared/there.js";
+import { Button, Component, h } from "../shared/view.js";
+import { now } from "./cursor.js";
+import { glimpse } from "./paint.js";
+import { PACE, pause } from "./playback.js";
+import { frameAt, reel, stepsOf } from "./reel.js";
+import { $ } from "./stage.js";
+
+const PARTS = [".sv-strip", ".sv-caption", ".sv-evidence"];
+// What only a visitor of the page can use, or what is of the moment.
+const WITHOUT = ".sv-guess, .sv-vote, .sv-answer, .sv-last, .sv-gloss, .sv-hint-drag";
+const WIDEST = 1600; // pixels of a film; one for two screens' pixels where there is room
+const SLOWLY = 2; // times autoplay's pace, since a film is not stopped
+const AT_END = 4; // seconds that the last step stays
+const FOOT = 28; // px below the player, for the line that says what the film shows
+const EDGE = 16;
+const UNABLE =
+  "This browser cannot make a film: it does not draw parts of a page into a picture. Try Chrome, Edge or Firefox.";
+
+/** A step's picture, and the seconds that it stays. @typedef {{ svg: string, seconds: number }} Shot */
+
+/** Lets the browser show something in between. */
+const breath = () => new Promise((done) => setTimeout(done));
+
+/** @param {number} round @param {number} step @returns {Shot} */
+function shoot(round, step) {
+  const svg = glimpse(round, step, () =>
+    svgOfAll(
+      PARTS.map((part) => $(part)),
+      WITHOUT,
+    ),
+  );
+  const isLast = step === stepsOf(round) - 1;
+  const pace = (SLOWLY * PACE[frameAt(round, step).step.kind]) / 1000;
+  return { svg, seconds: isLast ? AT_END : pace };
+}
+
+/** Draws a line below the player. @param {CanvasRenderingContext2D} pen @param {string} line @param {number} width @param {number} top */
+function drawFoot(pen, line, width, top) {
+  const style = getComputedStyle($(".sv"));
+  pen.fillStyle = style.getPropertyValue("--sv-ink2");
+  pen.font = "12px " + style.fontFamily;
+  pen.textBaseline = "middle";
+  pen.fillText(line, EDGE, top + FOOT / 2 - 4, width - 2 * EDGE);
+}
+
+/** What every film says below: the run, and where it comes from. */
+function provenance() {
+  const { source, drafter, on, where } = there(reel.run);
+  return [source, drafter + " drafts for " + on, where].join(" · ");
+}
+
+/**
+ * The film of a round.
+ * @param {number} round
+ * @param {(step: number) => void} tell Called before each step.
+ */
+async function filmOf(round, tell) {
+  await fetchPlotly();
+  const { run } = reel;
+  /** @type {Shot[]} */
+  const shots = [];
+  for (let step = 0; step < stepsOf(round); step += 1) {
+    tell(step);
+    await breath();
+    if (reel.run !== run) return null;
+    shots.push(shoot(round, step));
+  }
+  const images = await Promise.all(shots.map(({ svg }) => imageOf(svg)));
+  const width = Math.max(...images.map((image) => image.width));
+  const height = Math.max(...images.map((image) => image.height));
+  const sharp = Math.max(1, Math.min(2, WIDEST / width));
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.round(width * sharp);
+  canvas.height = Math.round((height + FOOT) * sharp);
+  const pen = there(canvas.getContext("2d", { willReadFrequently: true }));
+  pen.scale(sharp, sharp);
+  const gif = new Gif(canvas.width, canvas.height);
+  for (const [step, { seconds }] of shots.entries()) {
+    pen.fillStyle = getComputedStyle(document.body).getPropertyValue("--sv-bg");
+    pen.fillRect(0, 0, width, height + FOOT);
+    pen.drawImage(images[step], 0, 0);
+    const place = "Round " + reel.rounds[round].number + ", step " + (step + 1);
+    drawFoot(pen, place + " of " + shots.length + " · " + provenance(), width, height);
+    gif.add(pen.getImageData(0, 0, canvas.width, canvas.height).data, seconds);
+    await breath();
+  }
+  return gif.blob();
+}
+
+/**
+ * A button that saves the round on screen as a film, and says how far it is.
+ * @extends {Component<{}, { told?: string, busy?: boolean }>}
+ */
+export class SaveFilm extends Component {
+  async save() {
+    if (this.state.busy || !reel.rounds.length) return;
+    pause();
+    const { round } = now.at;
+    const { source, id } = there(reel.run);
+    const name = (source === "recorded" ? id : "live-run") + "-round-" + reel.rounds[round].number;
+    const of = stepsOf(round);
+    const tell = (/** @type {number} */ step) =>
+      this.setState({ busy: true, told: "Drawing step " + (step + 1) + " of " + of + "." });
+    try {
+      const film = await filmOf(round, tell);
+      if (film) save(film, "specviz-" + name + ".gif");
+      this.setState({ busy: false, told: film ? "" : "Another run is on screen now." });
+    } catch {
+      this.setState({ busy: false, told: UNABLE });
+    }
+  }
+
+  render() {
+    const { told = "", busy = false } = this.state;
+    const title = "An animated picture (GIF) of the steps of this round, for slides";
+    const attributes = { class: "sv-link", title, "aria-disabled": busy };
+    return h(
+      "span",
+      { class: "sv-film" },
+      Button("Save this round as a film", () => this.save(), attributes),
+      h("span", { role: "status" }, told && " " + told),
+    );
+  }
+}
