@@ -30,7 +30,7 @@ SEEN = """(selector) => {
   const around = parseFloat(outlineOffset) + parseFloat(outlineWidth);
   if (box.top - around < card.bottom && box.bottom > card.top) return "below the card";
   const bars = [".sv-time", ".sv-dock"].map((name) => document.querySelector(name))
-    .filter((bar) => bar.offsetParent && bar !== ringed)
+    .filter((bar) => bar.offsetParent && !ringed.closest(".sv-time, .sv-dock"))
     .filter((bar) => getComputedStyle(bar).position === "sticky")
     .map((bar) => bar.getBoundingClientRect().top);
   const end = Math.min(innerHeight, ...bars);
@@ -369,6 +369,7 @@ def test_notes_window_shows_the_notes_of_a_lesson_and_leads_through_it(page, add
     with page.expect_popup() as opened:
         page.keyboard.press("n")
     notes = opened.value
+    notes.wait_for_selector(".title")
     expect(notes.locator(".title")).to_have_text("What is missing")
     expect(notes.locator(".notes")).to_contain_text("what the residual adds")
     expect(notes.locator(".notes")).to_contain_text("A mistake to expect:")
