@@ -61,7 +61,9 @@ def test_saved_run_file_opens_again_and_fills_in_the_form(visit, tmp_path):
     visit.ask("last()")
     last = visit.caption()
     visit.show("01-chain")
+    page.evaluate("scrollTo(0, 99999)")  # to the button
     page.locator(".sv-file").set_input_files(file)
+    expect(page.locator(".sv-again")).to_be_in_viewport()
     expect(page.locator(".sv-again")).to_have_text(
         "From the file mine.jsonl.gz, which was read by this browser and not sent anywhere."
     )
@@ -206,10 +208,12 @@ def test_invalid_run_file_shows_an_error_and_changes_nothing_else(looker, case):
     make, sentence = CASES[case]
     page = looker.look("01-chain")
     looker.ask("go(1, 2)")
+    page.evaluate("scrollTo(0, 99999)")  # to the button
     before = shown(looker)
     open_file(page, "mine.jsonl", make())
     expect(page.locator(NOTICE)).to_contain_text("The file mine.jsonl was not opened. ")
     expect(page.locator(NOTICE)).to_contain_text(sentence)
+    expect(page.locator(NOTICE)).to_be_in_viewport()
     assert shown(looker) == before
     looker.ask("next()")
     assert shown(looker) != before

@@ -20,7 +20,7 @@ export function notice(sentence, numbers, action) {
 }
 
 // Close the settings and scroll, so that the run starts at the top of the window.
-function bringIntoView() {
+export function bringIntoView() {
   /** @type {HTMLElement | null | undefined} */
   const open = byId("sv-settings")?.querySelector("button[aria-expanded=true]");
   open?.click();

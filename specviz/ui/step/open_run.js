@@ -5,11 +5,11 @@ import { byId } from "../shared/dom.js";
 import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
 import { Button, h } from "../shared/view.js";
-import { notice } from "./live.js";
+import { bringIntoView, notice } from "./live.js";
 import { reel } from "./reel.js";
 import { readRun, Refused } from "./run_file.js";
 import { formOf, showFile } from "./runs.js";
-import { stage } from "./stage.js";
+import { $, stage } from "./stage.js";
 
 const KINDS = ".html,.jsonl,.gz,.json";
 const LONGEST = 60; // letters of a file's name that are shown
@@ -54,10 +54,18 @@ async function open(file) {
     if (!showFile(name, lines)) throw new Refused("Its run cannot be drawn.");
     notice("");
     fillForm();
+    bringIntoView();
   } catch (problem) {
     const why = problem instanceof Refused ? problem.message : "This browser could not read it.";
-    if (mine === newest) notice(`The file ${name} was not opened. ${why}`);
+    if (mine === newest) refuse(`The file ${name} was not opened. ${why}`);
   }
+}
+
+// The button is below the run, and the notice above it, on Step.
+/** @param {string} sentence */
+function refuse(sentence) {
+  openTab("step").then(() => $(".sv-notice").scrollIntoView({ block: "center" }));
+  notice(sentence);
 }
 
 // The form asks for the run on screen, if its models are in the lists.
@@ -90,6 +98,6 @@ export function startDrops() {
     event.preventDefault();
     const files = event.dataTransfer?.files ?? [];
     if (files.length === 1) open(files[0]);
-    else notice("One file can be opened at a time.");
+    else refuse("One file can be opened at a time.");
   });
 }
