@@ -354,7 +354,10 @@ def test_lesson_without_a_translation_is_returned_in_english():
 
 @pytest.mark.parametrize("lang", ["fr", "../de", "", None, ["de"], 5])
 def test_lesson_requested_in_an_unknown_language_is_returned_in_english(lang):
+    answer({"lesson": NAMES[4]})
+    known = lesson.cache_info().currsize
     assert answer({"lesson": NAMES[4], "lang": lang})["lang"] == ENGLISH
+    assert lesson.cache_info().currsize == known, "a visitor could fill the memory"
 
 
 def test_every_catalogue_has_the_texts_of_all_stops_of_the_tour():
