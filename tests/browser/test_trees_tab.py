@@ -137,6 +137,7 @@ def test_link_leads_to_the_step(visit):
         page.get_by_role("button", name="Next", exact=True).click()
     page.evaluate("window.dispatchEvent(new CustomEvent('sv-link', { detail: { without: [] } }))")
     page.goto(page.url)
+    page.locator(".sv-grow-view .sv-twig-node >> nth=1").wait_for()
     expect(page.locator(".sv-grow-count")).to_contain_text("step 6 of")
 
 
