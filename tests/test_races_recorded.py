@@ -27,6 +27,7 @@ from specviz.trace.metrics import token_ids
 from specviz.ui import server
 from specviz.ui.compare.race import recorded
 from specviz.ui.compare.race.lines import replay
+from specviz.ui.compare.race.replay import RACE as RACE_FILE
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=16, gamma=3)
 LANES = (
@@ -184,7 +185,11 @@ def test_damaged_recorded_race_is_reported_in_one_sentence(routes, tmp_path):
 
 
 def test_page_config_lists_recorded_races(routes):
-    assert recorded.config() == {"races": "gradio_api/sv/races/", "recorded": ["1-a-race"]}
+    found = recorded.config()
+    assert found["served"] is True
+    assert routes.get(f"/{found['replay']}").text == RACE_FILE.shell
+    assert found["races"] == "gradio_api/sv/races/"
+    assert found["recorded"] == ["1-a-race"]
 
 
 # What ships
