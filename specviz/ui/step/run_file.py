@@ -130,10 +130,15 @@ class ChartLayout(TypedDict):
 
 
 class Chart(TypedDict):
-    """A figure of the inspector, of which plotly could draw anything else."""
+    """A figure of the inspector; plotly could also draw other kinds.
+
+    Attributes:
+        alt: What it shows, in words, for screen readers.
+    """
 
     data: dict[str, ChartText | ChartBars]
     layout: ChartLayout
+    alt: str
 
 
 # A shape is a name in PLAIN; or one of {"is": values}, {"list": shape}, {"map": shape},
