@@ -354,6 +354,7 @@ def test_folded_lesson_panel_shows_only_its_header(page, address):
 
 
 def test_explanation_is_visible_after_an_answer(page, address):
+    page.set_viewport_size({"width": page.viewport_size["width"], "height": 560})
     open_lesson(page, address, "01-one-token-per-pass", 2)
     page.locator(".sv-lesson-option").nth(1).click()
     why = page.locator(".sv-lesson-why b")
@@ -361,6 +362,8 @@ def test_explanation_is_visible_after_an_answer(page, address):
     card = page.locator(".sv-lesson").bounding_box()
     box = why.bounding_box()
     assert card["y"] <= box["y"] <= card["y"] + card["height"] - box["height"]
+    if page.viewport_size["width"] < WIDE:
+        assert box["y"] < card["y"] + card["height"] / 3
 
 
 def test_notes_window_shows_the_notes_of_a_lesson_and_leads_through_it(page, address):
