@@ -320,8 +320,8 @@ def test_sentences_contain_no_negligible_or_misleading_numbers(sampled):
             0.9971,
             0.5,
             (
-                "The target gives ␣cat about 1; the drafter gave it less. Since p ≥ q, accept with "
-                "probability 1. The coin, 0.50, is below 1: accepted."
+                "The target gives ␣cat about 1; the drafter gave it slightly less. Since p ≥ q, "
+                "accept with probability 1. The coin, 0.50, is below 1: accepted."
             ),
         ),
         (

@@ -226,7 +226,7 @@ def test_export_writes_the_file_of_a_race_and_refuses_in_a_sentence(tmp_path, ca
     assert re.fullmatch(r".*race\.html: 5 lanes, 0\.\d MB\.\n", capsys.readouterr().out)
     text = made_file.read_text("utf-8")
     whole = races.replay(storage.read(storage.FOLDER / "2-repeat"), "2-repeat")
-    assert text == whole + "\n"
+    assert text == whole
     (tmp_path / "race.json").write_text(json.dumps({"format": "x"}))
     for wrong, sentence in (
         ([*command, "--step", "rejected"], "leave out --round and --step"),
