@@ -29,7 +29,9 @@ TITLES: Final[Mapping[str, str]] = {
     "plain step": "plain token",
     "kept by depth": "acceptance by depth",
 }
-TRAINED_ON: Final = "children's stories, dialogues about bookings, Python and sums"  # House's texts
+TRAINED_ON: Final = (
+    "children's stories, Python, sums, and dialogues about bookings"  # House's texts
+)
 GLOSSARY: Final[Mapping[str, str]] = {
     "speculative decoding": "A small model guesses the next tokens; the big one checks them all in "
     "one pass, and a rule decides which to keep. Under a lossless rule the result is the same "
@@ -43,7 +45,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "distribution": "For every token, the probability that it comes next. They sum to 1.",
     "house": "The small target model that ships with the page. It was trained on "
     f"{TRAINED_ON}, and knows nothing else.",
-    "p": "The probability that the target gives a token, after temperature, top-k and top-p.",
+    "p": "The target's probability for a token, after temperature, top-k and top-p.",
     "q": "The probability with which the drafter sampled a token.",
     "both": "min(p, q): the part of p that the draft covers. Its sum is α, the probability of "
     "acceptance.",
@@ -93,8 +95,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "lossless": "A rule is lossless if the text follows the target's distribution exactly, as in "
     "plain decoding. At temperature 0 the text is then the same, token by token.",
     "rule": "Decides which guesses are accepted, and what replaces a rejected one.",
-    "hidden state": "The vector that a layer of a model computes for each token. The next token is "
-    "predicted from the last layer's; many drafters read those of the target.",
+    "hidden state": "The vector that a layer of a model computes for each token. The last "
+    "layer's vector predicts the next token; many drafters read the target's hidden states.",
     "head": "A small network that predicts tokens from the target's hidden states. (An attention "
     "head is something else: a part of a layer.)",
     "mask token": "A placeholder for a token that is not known yet, with which one pass can "
@@ -109,9 +111,9 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "temperature": "How random the text is. At 0 the most probable token is always taken; at 1 "
     "tokens are sampled with the model's own probabilities; above 1 unlikely ones come more often.",
     "greedy": "Always the most probable token: decoding at temperature 0.",
-    "logits": "The scores that a model gives to all tokens. The softmax makes probabilities of "
-    "them.",
-    "softmax": "Makes probabilities of scores: exponentials, divided by their sum.",
+    "logits": "The scores that a model gives to all tokens. The softmax turns them into "
+    "probabilities.",
+    "softmax": "Turns scores into probabilities: exponentials, divided by their sum.",
     "entropy": "How unsure a distribution is: 0 if one token has all the probability, highest if "
     "all have the same.",
     "point mass": "A distribution with all its probability on one token: a guess that is chosen "
@@ -158,7 +160,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "divided by the drafter's. This is the harmonic mean of the speed-ups, so one domain where "
     "copying is very fast cannot dominate it. Tokens per pass are averaged in the same way.",
     "tokens per second": "New tokens divided by the measured seconds of that drafter's own run.",
-    "kept by depth": "The share of the positions judged at each depth where a guess was "
+    "kept by depth": "For each depth, the share of judged positions at which a guess was "
     "accepted; alternatives count as one position. Depth 1 is the first after the text.",
     "FLOPs per token": "Arithmetic operations for each new token, of target and drafter together, "
     "including those for rejected guesses.",

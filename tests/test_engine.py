@@ -119,7 +119,7 @@ def test_sampled_traces_pass_check_and_replay(tiny_target, name, seed):
 
 
 @pytest.mark.slow
-def test_good_drafter_gives_more_tokens_than_target_passes(tiny_target):
+def test_good_drafter_needs_fewer_target_passes_than_tokens(tiny_target):
     trace = traced(tiny_target, tiny.draft(), tiny.PROMPT, replace(GREEDY, max_new_tokens=40))
     numbers = summary(trace)
     assert numbers["tokens"] > numbers["target_passes"]

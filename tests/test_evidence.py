@@ -496,7 +496,7 @@ def test_sampled_siblings_are_numbered_and_not_ranked(point_mass, label):
     assert cells(block(scored(scene), "grid"))[label] == ["1st of 3", "1st of 2"]
 
 
-def test_oracle_top_token_is_not_called_the_best_draft_when_sampling():
+def test_when_sampling_the_oracles_top_token_is_not_called_the_best_draft():
     remark = {"form": "upper-bound", "passes": 1}
     fixed = scored(scene_with(remark, lambda *_: None))["say"][0]
     assert "no other way of choosing one guess is accepted more often" in fixed

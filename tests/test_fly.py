@@ -279,8 +279,8 @@ def said(parts):
 def test_caption_says_why_a_rejection_was_overruled(trace):
     played, event = overruled(trace)[0]
     sentence = said(verdict(scene_of(trace, played), event))
-    assert "By itself, this guess is accepted with probability" in sentence
-    assert "all 1 would be, so a rejection is overruled" in sentence
+    assert "Judged alone, this guess is accepted with probability" in sentence
+    assert "the next guess would be accepted, so a rejection is overruled" in sentence
 
 
 def test_what_if_warns_that_an_overruled_guess_depends_on_the_next_ones(trace):

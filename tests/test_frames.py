@@ -617,7 +617,7 @@ def test_captions_of_guesses_that_were_not_sampled_use_p_alone(name):
     for scene, step, shot in steps(trace, "judge"):
         later = scene.rejected_before(scene.round.judged[step.at])
         first = "did not sample "
-        again = " was not sampled either. Accept with probability p′"
+        again = ", was not sampled. Accept with probability p′"
         assert (again if later else first) in sentence_text(shot)
         assert later or "no q to divide by. Accept with probability p" in sentence_text(shot)
         assert "q" not in numbers(shot)
@@ -693,8 +693,8 @@ def test_caption_multiplies_the_mass_left_after_each_rejected_sibling():
     trace = Trace.read(SHIPPED["13-eagle2"])
     sentence = next(sentence_text(shot) for _, shot in drawn_in(trace, 5))
     assert (
-        "sampled from p without ␣water and ␣boat (the rejections leave 0.59 × 0.94 = 0.55)."
-        in sentence
+        "sampled from p without ␣water and ␣boat "
+        "(after the rejections, 0.59 × 0.94 = 0.55 of p is left)." in sentence
     )
 
 

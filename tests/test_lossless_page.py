@@ -88,7 +88,7 @@ def test_every_rule_has_a_result_and_a_reason():
     ("more", "reason"),
     [
         ({}, "min(1, p/q). The product is"),
-        ({"candidates": 2}, "what the guesses before it left"),
+        ({"candidates": 2}, "except that after a rejection the residual"),
         ({"drawn": "without-replacement"}, "min(1, p/q). The product is"),
         ({"candidates": 2, "drawn": "without-replacement"}, "q loses the rejected guess"),
         ({"candidates": 2, "rule": "k-seq"}, "Every guess gets the same test"),

@@ -273,7 +273,7 @@ async def _all(texts):
     return [text async for text in texts]
 
 
-def test_race_stopped_in_the_queue_sends_only_that_it_was_stopped(runs, race):
+def test_race_that_is_stopped_while_queued_reports_only_that(runs, race):
     def start(stream):
         stream.stop()
         return runs.start(live.live(race()), stream)

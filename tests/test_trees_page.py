@@ -204,7 +204,7 @@ def test_drafter_without_prediction_after_guesses_is_refused():
         Walk(target, case.drafter(target), [1, 2, 3], Settings())
 
 
-def test_acceptance_by_rank_is_measured_along_text_of_the_target():
+def test_acceptance_by_rank_is_measured_on_text_that_the_target_wrote():
     """The oracle knows the target's distribution, so mean p falls by rank and not by depth."""
     case = families.CASES["oracle"]
     target = case.target()

@@ -1,6 +1,6 @@
 """Blockwise parallel decoding (1811.03115): predict a block, verify it, accept a prefix.
 
-Stern (2018) calls the target's own next token and k - 1 guesses a block of k. The pass that
+In Stern (2018), a block of k is the target's own next token and k - 1 guesses. The pass that
 verifies a block also computes the hidden state from which the next block is predicted, so a round
 is one pass of the target. The draft is a chain of top tokens, so q is a point mass.
 

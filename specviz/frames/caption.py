@@ -343,7 +343,7 @@ def _fly(inputs: Mapping[str, float]) -> list[Part]:
         entropy=f"{inputs['top_entropy']:.2f}",
         limit=f"{inputs['limit']:g}",
         following=f"{inputs['following']:g}",
-        window=f"{inputs['window']:g}",
+        window=int(inputs["window"]),
         unsure=unsure,
         overruled=unsure and inputs["following"] >= inputs["window"],
     )

@@ -330,7 +330,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
     ),
     SettingSpec(
         "chat",
-        Choice(get_args(ChatMode), ("If it has a template", "Chat", "Raw text")),
+        Choice(get_args(ChatMode), ("Chat if the model has a template", "Chat", "Raw text")),
         "auto",
         "The prompt's form",
         "a chat turn formatted by the model's template, or raw text to continue",

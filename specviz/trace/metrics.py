@@ -248,7 +248,7 @@ def explain_noise(trace: Trace, plain: Baseline) -> str | None:
     tokens = len(token_ids(trace))
     ratio = speedup(tokens, summary(trace)["total_seconds"], plain)
     if ratio is not None and ratio >= 1 + EVEN and tokens <= len(rounds):
-        return f"a speed-up of {ratio:.2f} was measured, but no pass was saved"
+        return f"a speed-up of {ratio:.2f} was measured, although no pass added more than one token"
     check = _check(trace, rounds, plain)
     if check is not None and check < MIN_CHECK:
         return f"a checking pass took {check:.2f} plain passes, but it cannot take less than one"

@@ -95,7 +95,7 @@ class Room:
         key: The teacher's key.
         owner: Network address that opened it.
         ends: When the room closes, by the clock of `Rooms`.
-        answers: Answers to the question, by phone.
+        answers: Each phone's answer to the question.
         readers: Number of open streams.
     """
 

@@ -150,10 +150,10 @@ def test_prediction_is_scored_by_the_probability_and_not_by_u(call, panel, kept,
 @pytest.mark.parametrize(
     ("panel", "guess", "off", "said"),
     [
-        (trial(0.68, True), 0.6, 0.08, "You said 0.60; it is 0.68, off by 0.08: p ÷ q = 0.68."),
-        (trial(0.68, True), 0.68, 0, "it is 0.68, exact to two decimals: p ÷ q = 0.68."),
-        (trial(1, True), 0.9, 0.1, "it is 1, off by 0.10: p ≥ q, so it is always accepted."),
-        (trial(0, False), 0.25, 0.25, "it is 0, off by 0.25: p is 0, so it is never accepted."),
+        (trial(0.68, True), 0.6, 0.08, "You said 0.60, off by 0.08; it is 0.68: p ÷ q = 0.68."),
+        (trial(0.68, True), 0.68, 0, "You said 0.68, exact to two decimals: p ÷ q = 0.68."),
+        (trial(1, True), 0.9, 0.1, "off by 0.10; it is 1: p ≥ q, so it is always accepted."),
+        (trial(0, False), 0.25, 0.25, "off by 0.25; it is 0: p is 0, so it is never accepted."),
     ],
 )  # fmt: skip
 def test_estimated_probability_is_scored_by_its_error(call, panel, guess, off, said):

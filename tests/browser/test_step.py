@@ -470,7 +470,7 @@ def test_acceptance_probability_can_be_estimated_by_keyboard(visit):
         assert said > 0.5
         page.keyboard.press("Enter")
         errors.append(abs(said - round(hidden["coin"]["threshold"], 2)))
-        assert f"You said {said:.2f}; it is " in visit.caption()
+        assert f"You said {said:.2f}, " in visit.caption()
         assert f"mean error {sum(errors) / len(errors):.2f}" in page.inner_text(".sv-score")
         assert visit.ask("cursor.step") == step + 1, "Enter answers and goes no further"
         while page.inner_text(".sv-verdict") != "Your prediction?":

@@ -250,7 +250,8 @@ class Family:
         loss: Computes the mean loss of (head, outputs).
         guesses: Computes the logits for each depth from (head, outputs), the input of `overlaps`;
             None if the family has no such function.
-        sampled: Whether α is Σ min(p, q); otherwise it is the share of equal top tokens.
+        sampled: Whether α is Σ min(p, q); otherwise it is how often both have
+            the same top token.
         keys_values: Layers of the target, from 1, whose keys and values the loss reads; (EVERY,)
             for all.
         with_options: Returns the family with other options, to train a head on texts written by the

@@ -171,7 +171,7 @@ def no_ngram(remark: Remark) -> list[Part]:
 
 
 def _tried(scene: Scene, step: Step, remark: Remark) -> RowsBlock | None:
-    """Show the n-grams that start with the text's last token, up to the guesses on screen."""
+    """Show the n-grams that start with the text's last token, cut after the guesses on screen."""
     depth = step.at if step.kind == "propose" else max(scene.depths)
     found: dict[int, str] = {}
     for node in shown_nodes(scene, step):

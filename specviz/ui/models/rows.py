@@ -121,7 +121,7 @@ def answer(any_model: bool, machine: Machine, data: Mapping[str, Any]) -> Answer
 
 
 def usable(facts: Facts) -> bool:
-    """Return whether a model is a target on this machine that can be run."""
+    """Return whether a model is a target that this machine has and can run."""
     return facts["kind"] == "target" and facts["here"] and facts["runs"] is not False
 
 

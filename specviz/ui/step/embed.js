@@ -95,7 +95,7 @@ class Embedding extends Component {
       h(
         "fieldset",
         null,
-        h("legend", null, "Parts to show; none for all of them"),
+        h("legend", null, "Parts to show (choose none to show all)"),
         ...Object.keys(stage.config.frame.parts).map((part) => this.part(part)),
       ),
       h("textarea", { readOnly: true, rows: 4, "aria-label": "HTML of the frame", value: text }),

@@ -218,12 +218,15 @@ export function scoreEstimate(panel, estimate) {
   const { threshold } = panel.coin;
   const is = threshold === 0 || threshold === 1 ? String(threshold) : threshold.toFixed(2);
   const off = Math.abs(estimate - Number(is));
+  const exact = off < 0.005;
+  /** @type {Part} */
+  const value = { n: is, as: "both" };
   const why = certainty(panel) || [...ratio(panel), "."];
   /** @type {Part[]} */
   const parts = [
-    "You said " + estimate.toFixed(2) + "; it is ",
-    { n: is, as: "both" },
-    (off < 0.005 ? ", exact to two decimals" : ", off by " + off.toFixed(2)) + ": ",
+    "You said " + estimate.toFixed(2),
+    ...(exact ? [", exact to two decimals"] : [", off by " + off.toFixed(2) + "; it is ", value]),
+    ": ",
     ...why,
     ...coinText(panel),
   ];

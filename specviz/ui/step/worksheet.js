@@ -305,10 +305,10 @@ function questions(exercise) {
   const why = panel.coin ? `${verdict}: ${panel.text.u} ${sign} ${threshold}` : verdict;
   const otherwise = panel.accepted ? "Suppose it had been rejected: what " : "What ";
   return [
-    [`With which probability is the guess accepted, ${formula}?`, worked],
+    [`With what probability, ${formula}, is the guess accepted?`, worked],
     [panel.coin ? "Accepted or rejected? Compare it with the coin." : "Accepted or rejected?", why],
     [
-      `${otherwise}is the residual of each token? Fill in the column; the value for all other tokens is given.`,
+      `${otherwise}is the residual of each token? Fill in the column; the value in the row of others is given.`,
       "see the table",
     ],
     ["What is the sum of the column?", table.total.left],

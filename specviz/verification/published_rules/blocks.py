@@ -161,15 +161,15 @@ CASE_STUDIES = (
     CaseStudy(
         key="deferred",
         name="FLy: rejections overruled where the target is unsure",
-        claimed="A rejection where the target is unsure is often only another wording: do not "
-        "reject yet, and accept if the next guesses pass. (The paper and vLLM call it lossy.)",
+        claimed="A guess rejected where the target is unsure is often only another wording: do "
+        "not reject yet, and accept if the next guesses pass. (The paper and vLLM call it lossy.)",
         source=Source(
             "Training-free loosely speculative decoding (FLy)", "https://arxiv.org/abs/2511.22972"
         ),
         drawn="A chain of two tokens, each sampled from q.",
-        judged="Accept x with probability min(1, p/q). If the first is rejected, the entropy of "
-        "the target's three most probable tokens is at least 0.3 and the second passes its own "
-        "test, accept both. Otherwise sample from (p − q)₊, rescaled.",
+        judged="Accept x with probability min(1, p/q). If the first is rejected, accept both "
+        "anyway when the entropy of the target's three most probable tokens is at least 0.3 and "
+        "the second passes its own test. Otherwise sample from (p − q)₊, rescaled.",
         why="A rejection takes the draft's surplus away. Where it is overruled the surplus stays, "
         "so tokens that the drafter prefers come too often.",
         case=RuleProcedure(

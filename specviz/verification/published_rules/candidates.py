@@ -192,8 +192,8 @@ WITH_OTHER_Q = (
         drawn="One token sampled from q.",
         judged="Accept x with probability min(1, p/q). If rejected, sample from p.",
         why="Accepted guesses already contribute min(p, q). Sampling from p after a "
-        "rejection gives a second share to the tokens that q likes, and leaves the tokens "
-        "where p exceeds q too little.",
+        "rejection gives a second share to the tokens that q likes, and leaves too little for the "
+        "tokens where p exceeds q.",
         case=RuleProcedure(PatchedRule("speculative", p_itself), CandidateMethod(Drawn.SAMPLED)),
     ),
     CaseStudy(

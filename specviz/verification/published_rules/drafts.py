@@ -143,8 +143,8 @@ def outer(*factors: Tensor) -> Tensor:
 
 
 SCHEDULED: Final = (
-    "Three tokens sampled from q. For each guess, a head predicts from the token before how likely "
-    f"it is to be accepted: {FIRST} for the first, {AFTER[1]} after a token with q "
+    "Three tokens sampled from q. From the token before each guess, a head predicts how likely the "
+    f"guess is to be accepted: {FIRST} for the first, {AFTER[1]} after a token with q "
     f"of at least {LEAST}, otherwise {AFTER[0]}. A pass over 0, 1, 2 or 3 guesses takes "
     f"{', '.join(map(str, MILLISECONDS[:-1]))} or {MILLISECONDS[-1]} ms. "
 )

@@ -249,8 +249,8 @@ def presets() -> tuple[Preset, ...]:
         Preset(
             "eagles",
             "Three EAGLEs",
-            "A tree of fixed shape, the same head with a tree shaped by its confidence, and a head "
-            "trained on its own guesses.",
+            "A head with a tree of fixed shape, the same head with a tree shaped by its "
+            "confidence, and a head trained on its own guesses.",
             with_default_settings("eagle", "eagle2", "eagle3"),
         ),
     )
