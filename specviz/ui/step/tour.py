@@ -18,8 +18,7 @@ Place = Literal[
 ]  # positions in the run that `tour.js` searches for
 INTRO: Final = "A small model guesses words. A big one checks them all in one pass, to save time."
 EXACT: Final = (
-    "The result is that of the big one alone: the same words at temperature 0, else the same "
-    "probabilities."
+    "The result equals the big one’s: same words at temperature 0, else same probabilities."
 )
 LOSSY: Final = (
     "The rule used here is not lossless: the text does not follow the big model’s distribution."
