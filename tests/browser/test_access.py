@@ -422,13 +422,18 @@ def test_settings_drawer_works_by_keyboard_and_is_skipped_while_closed(looker):
     assert not at(page, inside)
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
-    assert page.get_attribute("#sv-settings button", "aria-expanded") == "true"
+    page.wait_for_function(
+        "document.querySelector('#sv-settings button').ariaExpanded === 'true'"
+        " && document.querySelector('#sv-drawer input[type=range]')?.checkVisibility()"
+    )
     tab_to(page, inside)
     tab_to(page, "#sv-drawer input[type=range]")
     tab_to(page, ".sv-guess input")
     tab_to(page, "#sv-settings button", "Shift+Tab")
     page.keyboard.press(" ")
-    assert page.get_attribute("#sv-settings button", "aria-expanded") == "false"
+    page.wait_for_function(
+        "document.querySelector('#sv-settings button').ariaExpanded === 'false'", timeout=5000
+    )
 
 
 def test_verdict_can_be_predicted_by_keyboard(visit):

@@ -1,7 +1,6 @@
 """Live runs in a browser: streamed, stopped, rejected, and separate for each visitor."""
 
 import json
-import contextlib
 import re
 import socket
 import threading
@@ -315,7 +314,7 @@ def ask_until_noticed(visit, wish, word):
     """Ask again if nothing happens: Gradio listens a little after the first frame is drawn."""
     for _ in range(4):
         branch(visit, wish)
-        with contextlib.suppress(AssertionError):
+        with suppress(AssertionError):
             expect(visit.page.locator(".sv-notice")).to_contain_text(word, timeout=10_000)
             return
     raise AssertionError(f"no notice contains {word!r}")

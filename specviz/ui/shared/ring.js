@@ -59,6 +59,9 @@ export function ringUntilSettled(selector) {
   const stop = () => settling?.abort();
   for (const name of ["wheel", "pointerdown", "keydown", "touchmove"])
     window.addEventListener(name, stop, { signal, passive: true });
-  setTimeout(() => observer.disconnect(), SETTLING);
+  setTimeout(() => {
+    if (!signal.aborted) ring(selector); // another part of the page may have scrolled meanwhile
+    observer.disconnect();
+  }, SETTLING);
   return undefined;
 }
