@@ -71,7 +71,8 @@ export function onEscape(act) {
   const listen = (/** @type {KeyboardEvent} */ event) => {
     const list = dropdownAt(event.target);
     const inner = (list && isOpen(list)) || document.querySelector(":popover-open, dialog[open]");
-    if (event.key === "Escape" && !inner) act();
+    // `lists.js` sends one of its own to close a list.
+    if (event.isTrusted && event.key === "Escape" && !inner) act();
   };
   document.addEventListener("keydown", listen, true);
 }
