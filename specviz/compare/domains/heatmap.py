@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Any, Final, Literal, NotRequired, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict, cast
 
 from specviz.catalog.entry import find, title_of
 from specviz.compare.domains import Cell
@@ -208,19 +208,8 @@ def _numbers(heat: HeatMap, key: Key) -> CellNumbers:
         return {
             "speedup": speedup, "accepted_length": accepted, "tokens_per_pass": accepted + 1,
         }  # fmt: skip
-    return {
-        "speedup": cell.speedup,
-        "accepted_length": cell.accepted_length,
-        "tokens_per_pass": cell.tokens_per_pass,
-        "lowest": cell.lowest,
-        "highest": cell.highest,
-        "alpha": cell.alpha,
-        "guesses_per_round": cell.guesses_per_round,
-        "tokens_per_second": cell.tokens_per_second,
-        "prompts": cell.prompts,
-        "tokens": cell.tokens,
-        "seconds": cell.seconds,
-    }
+    names = CellNumbers.__annotations__
+    return cast("CellNumbers", {name: getattr(cell, name) for name in names})
 
 
 def _measure(

@@ -21,7 +21,7 @@ from specviz.texts import Part, Piece, evaluate, render_text
 from specviz.texts.languages import ENGLISH, languages
 from specviz.trace import metrics
 from specviz.trace.file import Trace
-from specviz.ui.learn.sources import LessonSource, StepSource, read_source, translate
+from specviz.ui.learn.sources import BadLesson, StepSource, find_translation, read_in
 from specviz.ui.learn.values import Values, find_frame, find_preset, read_trace
 
 FOLDER: Final = ASSETS / "lessons"
@@ -187,16 +187,12 @@ class Lesson(LessonTitle):
     languages: list[str]
 
 
-class BadLesson(ValueError):
-    """Raised if a lesson cannot be read; says which lesson and why."""
-
-
 def titles(lang: str = ENGLISH) -> list[LessonTitle]:
     """Return the titles of all lessons, sorted by file name; in English if not translated."""
     found = []
     for file in sorted(FOLDER.glob("*.md")):
-        own = _translation(file, lang)
-        found.append(_title(file, _source(file, lang), lang if own else ENGLISH))
+        own = find_translation(file, lang)
+        found.append(_title(file, read_in(file, lang).head, lang if own else ENGLISH))
     return found
 
 
@@ -222,7 +218,7 @@ def read(file: Path, lang: str = ENGLISH) -> Lesson:
     Raises:
         BadLesson: If something that the lesson needs is missing.
     """
-    source = _source(file, lang)
+    source = read_in(file, lang)
     trace = str(source.head.get("trace", ""))
     try:
         steps = [_step(step, trace) for step in source.steps]
@@ -232,9 +228,9 @@ def read(file: Path, lang: str = ENGLISH) -> Lesson:
     if not steps:
         raise BadLesson(f"{file.stem} has no steps.")
     later = sorted(other.stem for other in file.parent.glob("*.md") if other.stem > file.stem)
-    known = [code for code in languages() if code == ENGLISH or _translation(file, code)]
+    known = [code for code in languages() if code == ENGLISH or find_translation(file, code)]
     return {
-        **_title(file, source, lang if lang in known else ENGLISH),
+        **_title(file, source.head, lang if lang in known else ENGLISH),
         "next": later[0] if later else "",
         "steps": steps,
         "sources": sources,
@@ -242,29 +238,12 @@ def read(file: Path, lang: str = ENGLISH) -> Lesson:
     }
 
 
-def _translation(file: Path, lang: str) -> Path | None:
-    """Return the file of a lesson's translation, if there is one."""
-    found = file.parent / lang / file.name
-    return found if lang in languages() and lang != ENGLISH and found.is_file() else None
-
-
-def _source(file: Path, lang: str) -> LessonSource:
-    english = read_source(file)
-    translation = _translation(file, lang)
-    if translation is None:
-        return english
-    try:
-        return translate(english, read_source(translation))
-    except ValueError as problem:
-        raise BadLesson(f"{lang}/{file.stem}: {problem}") from problem
-
-
-def _title(file: Path, source: LessonSource, lang: str) -> LessonTitle:
+def _title(file: Path, head: Mapping[str, Any], lang: str) -> LessonTitle:
     return {
         "id": file.stem,
-        "title": source.head["title"],
-        "question": source.head["question"],
-        "minutes": source.head["minutes"],
+        "title": head["title"],
+        "question": head["question"],
+        "minutes": head["minutes"],
         "lang": lang,
     }
 

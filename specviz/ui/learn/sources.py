@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from specviz.texts.languages import ENGLISH, languages
+
 HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 SCREEN: Final = re.compile(r"\A\s*```toml\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 # What a translation repeats unchanged: numbers and tokens of the run, and addresses of links.
@@ -47,6 +49,32 @@ class LessonSource:
 
     head: Mapping[str, Any]
     steps: list[StepSource]
+
+
+class BadLesson(ValueError):
+    """Raised if a lesson cannot be read; says which lesson and why."""
+
+
+def find_translation(file: Path, lang: str) -> Path | None:
+    """Return the file of a lesson's translation, if there is one."""
+    found = file.parent / lang / file.name
+    return found if lang in languages() and lang != ENGLISH and found.is_file() else None
+
+
+def read_in(file: Path, lang: str) -> LessonSource:
+    """Read a lesson in a language, or in English if it is not translated.
+
+    Raises:
+        BadLesson: If the translation does not fit the English lesson.
+    """
+    english = read_source(file)
+    translation = find_translation(file, lang)
+    if translation is None:
+        return english
+    try:
+        return translate(english, read_source(translation))
+    except ValueError as problem:
+        raise BadLesson(f"{lang}/{file.stem}: {problem}") from problem
 
 
 def read_source(file: Path) -> LessonSource:
