@@ -35,7 +35,7 @@ SEEN = """(selector) => {
     .map((bar) => bar.getBoundingClientRect().top);
   const end = Math.min(innerHeight, ...bars);
   const whole = box.height + 2 * around <= end - card.bottom;
-  if (whole && box.bottom > end + 0.5) return "it is cut at its end";
+  if (whole && box.bottom + around > end + 0.5) return "its ring is cut at its end";
   return box.top < end - 20 ? "seen" : "outside the window";
 }"""
 # What a screen reader cannot say of what is ringed: pictures without a text, or no name at all.

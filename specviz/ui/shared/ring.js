@@ -13,14 +13,15 @@ export function ring(selector) {
 }
 
 const ABOVE = 6; // px above a card that stays in the window
-const AROUND = 14; // px between the ringed element and the card or the dock
+const AROUND = 9; // px between the ringed element and the card or the dock: the ring's width
 
 // Scroll so that an element is covered neither by the tour's card nor by the bar at the window's
 // end; if the element is too tall, show its beginning.
 /** @param {HTMLElement} element */
 function clear(element) {
-  // These are always in the window.
-  if (element.closest(".sv-dock") || getComputedStyle(element).position === "sticky") return;
+  if (element.closest(".sv-dock")) return; // always in the window
+  const isSticky = getComputedStyle(element).position === "sticky";
+  if (isSticky && element.getBoundingClientRect().bottom <= innerHeight) return;
   const height = (/** @type {string} */ name) => {
     const all = document.querySelectorAll(name);
     return [...all].reduce((most, each) => Math.max(most, each.getBoundingClientRect().height), 0);
