@@ -2,7 +2,7 @@
 
 The path [0, 2, 1] is the first head's top token, then the second head's third, then the third
 head's second (Medusa's `medusa_choices`, 2401.10774). No head depends on the guess before it, so a
-rank stands for the same token under every parent. The tokens do not depend on u, so the draft is a
+rank is the same token under every parent. The tokens do not depend on u, so the draft is a
 point mass.
 """
 

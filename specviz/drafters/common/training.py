@@ -31,7 +31,7 @@ from specviz.adapters.transformers import (
 from specviz.models.target import Target
 
 DEPTH: Final = 5  # how many guesses in a row are measured for heads without a limit
-EVERY: Final = -1  # stands for all layers where a layer number is expected
+EVERY: Final = -1  # means all layers where a layer number is expected
 
 
 @dataclass(frozen=True)

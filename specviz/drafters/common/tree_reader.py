@@ -29,7 +29,7 @@ class TreeReader:
     Attributes:
         name: Name of the model in error messages.
         work: Rows computed since the counter was last reset.
-        tree: The last draft; comparing it with a new text tells which nodes were accepted.
+        tree: The last draft; comparing it with a new text shows which nodes were accepted.
     """
 
     def __init__(self, model: Any, name: str) -> None:

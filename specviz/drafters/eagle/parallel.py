@@ -46,7 +46,7 @@ class PEagleConfig(Eagle3Config):
 
     Attributes:
         num_hidden_layers: Its own layers.
-        mask_token_id: Token that stands for tokens not guessed yet.
+        mask_token_id: Token in place of those that are not guessed yet.
         speculative_tokens: Positions that it was trained to predict; None if unknown.
     """
 
