@@ -19,6 +19,7 @@ from specviz.commands import cli
 from specviz.drafters.common.training import HeadOptions, read_target_outputs
 from specviz.drafters.eagle import head3 as training3
 from specviz.models.errors import Unsuitable
+from specviz.models.network import prepare
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import prompts
@@ -206,6 +207,7 @@ def test_head_that_cannot_train_on_answers_is_refused() -> None:
 
 
 def test_bf16_copy_leaves_the_original_model_unchanged(target: Target) -> None:
+    prepare(target.model)  # as `load_target` does: packed weights cannot be copied
     before = target.model.lm_head
     halved, ids = bf16_copy(target.model), torch.tensor([[4, 5, 6]])
     assert isinstance(halved.lm_head, Bf16Linear)

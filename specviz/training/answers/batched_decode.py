@@ -25,6 +25,7 @@ from specviz.adapters.transformers import (
     rotary_angles,
 )
 from specviz.models.errors import Unsuitable
+from specviz.models.fast_layers import NETWORK
 from specviz.training.answers.dataset import Answer
 
 PREFILL_TOKENS: Final = 2048  # tokens per prefill pass, which limits the memory that the pass needs
@@ -230,7 +231,8 @@ class Bf16Linear(nn.Module):
 
     def __init__(self, whole: nn.Linear) -> None:
         super().__init__()
-        self.weight = nn.Parameter(whole.weight.detach().bfloat16(), requires_grad=False)
+        halved = whole.weight.detach().bfloat16().contiguous()
+        self.weight = nn.Parameter(halved, requires_grad=False)
         self.bias = None if whole.bias is None else whole.bias.detach().bfloat16()
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -247,4 +249,7 @@ def bf16_copy(model: Any) -> Any:
     layers = [module for module in model.modules() if isinstance(module, nn.Linear)]
     halved = {id(layer): Bf16Linear(layer) for layer in layers}
     shared = {id(part): part for part in (*model.parameters(), *model.buffers())}
-    return deepcopy(model, {**shared, **halved})
+    fast = {id(vars(model).get(NETWORK)): None}  # the faster network, which reads float32 weights
+    copy = deepcopy(model, {**fast, **shared, **halved})
+    vars(copy).pop(NETWORK, None)
+    return copy
