@@ -34,8 +34,9 @@ TRAINED_ON: Final = (
 )
 GLOSSARY: Final[Mapping[str, str]] = {
     "speculative decoding": "A small model guesses the next tokens; the big one checks them all in "
-    "one pass, and a rule decides which to keep. Under a lossless rule the result is the same "
-    "words at temperature 0 and the same distribution otherwise, in less time.",
+    "one pass, and a rule decides which to keep. Under a lossless rule the result is that of the "
+    "big model alone, in less time: the same words at temperature 0, otherwise the same "
+    "distribution.",
     "target": "The big model, whose text we want. Its distribution for the next token is p.",
     "draft": "The cheap guesser: a small model or a rule. Its distribution for the next token is "
     "q.",
@@ -47,8 +48,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     f"{TRAINED_ON}, and knows nothing else.",
     "p": "The target's probability for a token, after temperature, top-k and top-p.",
     "q": "The probability with which the drafter sampled a token.",
-    "both": "min(p, q): the part of p that the draft covers. Its sum is α, the probability of "
-    "acceptance.",
+    "both": "min(p, q): the part of p that the draft covers. Its sum over all "
+    "tokens is α, the probability that a guess sampled from q is accepted.",
     "threshold": "A guess is accepted if its coin is below this number. The standard rule divides "
     "the target's probability by the drafter's: p ÷ q, or 1 where p is at least q; in short "
     "min(1, p ÷ q). A guess that was not sampled has no q, so the number is p itself. If a rule "
@@ -99,8 +100,9 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "layer's vector predicts the next token; many drafters read the target's hidden states.",
     "head": "A small network that predicts tokens from the target's hidden states. (An attention "
     "head is something else: a part of a layer.)",
-    "mask token": "A placeholder for a token that is not known yet, with which one pass can "
-    "predict several positions. It is unrelated to the attention mask.",
+    "mask token": "A placeholder for a token that is not known yet. With several "
+    "placeholders, one pass can predict several positions. They are unrelated to the attention "
+    "mask.",
     "n-gram": "Several tokens in a row: a 3-gram is three.",
     "root": "The last token of the text, from which a draft tree starts.",
     "leaf": "A guess at the end of its branch: no guess follows it.",
@@ -140,7 +142,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "baseline": "Plain decoding, measured after the run on the same machine with the same prompt "
     "and settings.",
     "recorded": "A real run, made earlier and replayed from its trace.",
-    "live": "Made now, on this machine.",
+    "live": "Made now, on the machine that serves this page.",
     "simulated": "Computed from formulas and data sheets, not measured.",
     "published": "From a paper or a note: measured with its models on its machines, not ours.",
     "measured": "Timed in a run on the named machine.",
@@ -148,9 +150,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "prompt, counts too.",
     "plain pass": "The target's pass over one new token in plain decoding, without the pass over "
     "the prompt: the unit of costs on the Cost tab, on the models' card and in the bench command.",
-    "plain step": "The unit of costs on the Compare tab: the time of one token in plain "
-    "decoding, including its share of reading the "
-    "prompt: total seconds divided by tokens.",
+    "plain step": "The unit of costs on the Compare tab: the total time of plain decoding, "
+    "which includes reading the prompt, divided by its tokens.",
     "brings": "Tokens that a round adds to the text: the accepted guesses and one from the target.",
     "costs": "The time of a round in plain tokens: drafting, the target pass, judging and "
     "updating the caches, and its share of reading the prompt.",
@@ -165,10 +166,10 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "FLOPs per token": "Arithmetic operations for each new token, of target and drafter together, "
     "including those for rejected guesses.",
     "extra files": "The size on disk of the weight files that the drafter adds to the target's.",
-    "held in memory": "What the drafter keeps in memory besides the target and the target's cache, "
-    "read from its tensors at the end of the run: its own weights (2 bytes in a file become 4 in "
-    "float32), packed copies of them, and its cache including reserved space. Tables that are not "
-    "tensors are not counted.",
+    "held in memory": "The size of what the drafter keeps in memory besides the target and the "
+    "target's cache, added up over its tensors at the end of the run. It includes the drafter's "
+    "own weights (2 bytes in a file become 4 in float32), packed copies of them, and its cache "
+    "with the space reserved there. Tables that are not tensors are not counted.",
     "c": "The time to draft one token, divided by the time of a plain target pass.",
     "verify": "The time of the checking pass, in plain passes. 1 if checking guesses costs nothing "
     "extra; a large batch or a large tree raises it.",

@@ -210,7 +210,7 @@ def test_headline_names_the_fastest_and_the_slower_lanes():
     )
     assert headline([*lanes({"a": fast}).values()]).endswith("times as fast as plain decoding.")
     assert headline([*lanes({"b": slow}).values()]) == (
-        "No lane is faster than plain decoding here; b comes closest, at 0.69 times its speed."
+        "No lane is faster than plain decoding here; b comes closest, with a speed-up of 0.69."
     )
     assert headline([]).startswith("Nothing to compare")
 
@@ -434,7 +434,7 @@ def test_headline_names_noisy_lanes_without_ranking_them():
     rough = drafted_run((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
     found = [*lanes({"a": drafted_run(KEPT), "b": rough}).values()]
     assert headline(found) == (
-        "Ranked by tokens per target pass, which are counted exactly: a 2.20, b 1.00. "
+        "Ranked by tokens per target pass (counted exactly): a 2.20, b 1.00. "
         "a is the fastest here, 1.57 times as fast as plain decoding. "
         f"{VERDICT}: b."
     )
@@ -490,7 +490,7 @@ def test_contradictory_runs_are_reported_as_noise():
     why = "the speed-up was 0.92 in one run and 1.83 in another"
     assert plain_text(speed_sentence(found[0])) == f"{VERDICT}: {why}."
     assert headline(found) == (
-        "Ranked by tokens per target pass, which are counted exactly: it 2.20. "
+        "Ranked by tokens per target pass (counted exactly): it 2.20. "
         f"{VERDICT}: no measured speed is plausible."
     )
     assert caution(found) == f"{VERDICT} when this machine is idle. it: {why}."

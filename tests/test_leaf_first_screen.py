@@ -159,11 +159,8 @@ def test_caption_names_the_guess_rejected_if_judged_one_by_one(runs):
             if (guess := scene.guesses[node - 1]).u
             >= speculative_threshold({"p": scene.round.scored.p[node - 1], "q": guess.q})
         ]
-        assert ("Judged one by one from the start" in sentence_text(shot)) == bool(falls)
-        assert (
-            not falls
-            or f"from the start, {falls[0]} would have been rejected: " in sentence_text(shot)
-        )
+        assert ("If the guesses were judged from the first" in sentence_text(shot)) == bool(falls)
+        assert not falls or f"to the last, {falls[0]} would be rejected: " in sentence_text(shot)
         found += bool(falls)
     assert found >= 2, "this run was recorded to show such a guess"
     assert not any(

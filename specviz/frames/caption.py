@@ -71,7 +71,14 @@ def _propose(scene: Scene, depth: int) -> list[Part]:
     tokens = [scene.chip(node) for node in nodes]
     guesses = {(guess.token, guess.parent) for guess in (scene.guesses[n - 1] for n in nodes)}
     again = len({token for token, _ in guesses}) < len(guesses)
-    facts = {"n": len(nodes), "depth": depth, "tokens": tokens, "again": again}
+    repeated = len(guesses) < len(nodes)  # siblings that were sampled independently
+    facts = {
+        "n": len(nodes),
+        "depth": depth,
+        "tokens": tokens,
+        "again": again,
+        "repeated": repeated,
+    }
     return say("step", "propose_several", **facts)
 
 

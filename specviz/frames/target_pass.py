@@ -132,8 +132,8 @@ def _short(p: float) -> str:
 
 def _label(column: Position) -> str:
     """Return a description of a position for screen readers."""
-    top = ", ".join(f"{flat(word)} {p}" for word, _, p in column.get("top", ()))
+    top = ", ".join(f"‹{flat(word)}› {p}" for word, _, p in column.get("top", ()))
     facts = {"at": column["at"], "top": top, "use": column["use"]}
-    guess = flat(column["w"]) if "w" in column else ""
+    guess = f"‹{flat(column['w'])}›" if "w" in column else ""
     extra = column["p"][1] if "p" in column else ""
     return text("step", "pass_column", **facts, guess=guess, p=extra)

@@ -141,9 +141,9 @@ def _lossy() -> tuple[RuleSpec, ...]:
         RuleSpec(
             "typical", ALL_KINDS, False, False, False, AfterRejection.TOP, frozenset({"entropy"}),
             parameters=(EPSILON, DELTA),
-            tradeoff="It accepts every guess whose probability is above a threshold, which is "
-            "lower where the target is unsure, and otherwise takes the target's top token. Nothing "
-            "is random, and rare tokens are lost.",
+            tradeoff="It accepts every guess whose probability is above a threshold; the threshold "
+            "is lower where the target is unsure. If no guess passes, it takes the target's top "
+            "token. Nothing is random, and rare tokens are lost.",
         ),
         RuleSpec(
             "relaxed", ALL_KINDS, False, False, False, AfterRejection.TOP,

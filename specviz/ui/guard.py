@@ -93,7 +93,7 @@ log = logging.getLogger(__name__)
 
 LONGEST_QUOTE: Final = 80  # maximum characters of a header that are quoted in a refusal
 REMEDY: Final = (
-    f"start it with --allowed-host NAME, or set the environment variable {ALLOWED_HOSTS}."
+    f"start the server with --allowed-host NAME, or set the environment variable {ALLOWED_HOSTS}."
 )
 
 
@@ -174,7 +174,7 @@ def refusal(scope: Scope, access: Access) -> Response | None:
     for host in hosts:
         if host and not access.allows_host(host):
             return PlainTextResponse(
-                f"This server does not serve the host {_quoted(host)}. If that is its name, "
+                f"This server does not serve the host {_quoted(host)}. If this is its name, "
                 f"{REMEDY}",
                 421,
             )
@@ -184,7 +184,7 @@ def refusal(scope: Scope, access: Access) -> Response | None:
     for origin in headers.getlist("origin"):
         if not access.allows_origin(origin, hosts):
             return PlainTextResponse(
-                f"Pages of {_quoted(origin)} may not call this server. To allow it, {REMEDY}",
+                f"Pages of {_quoted(origin)} may not call this server. To allow that, {REMEDY}",
                 403,
             )
     if scope["type"] == "http" and is_closed(route_path(scope)):

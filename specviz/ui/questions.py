@@ -37,7 +37,7 @@ THREADS: Final = 4  # maximum number of answers that are computed at the same ti
 PER_VISITOR: Final = 16  # questions of one page answered at the same time; it sends one per section
 LONGEST_VISITOR: Final = 64  # maximum characters of the name in the header VISITOR
 VISITOR: Final = "specviz-visitor"  # header in which a page sends its own name
-FAILED: Final = "An error on the server ended this answer; its log has the details."
+FAILED: Final = "An error on the server ended this answer; the server's log has the details."
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, object]]
 

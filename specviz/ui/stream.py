@@ -313,7 +313,9 @@ def explained(problem: Exception) -> str:
         return f"{problem if refusal else SHORT} {relief()}".rstrip()
     if refusal:
         return str(problem)
-    return "An error on the server ended this run; its log has the details. Try another run."
+    return (
+        "An error on the server ended this run; the server's log has the details. Try another run."
+    )
 
 
 def out_of_memory(problem: Exception) -> bool:

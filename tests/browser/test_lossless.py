@@ -140,7 +140,7 @@ def test_verdict_of_a_recorded_run_opens_in_the_sandbox(sand):
     sand.locator("#sv-proof-run").select_option(name)
     expect(sand.locator(".sv-proof-said")).to_contain_text("guesses judged by the rule")
     sand.locator(".sv-proof-list button:enabled").first.click()
-    expect(sand.locator(".sv-sand-from")).to_contain_text("the likeliest words")
+    expect(sand.locator(".sv-sand-from")).to_contain_text("the likeliest tokens")
     assert settled(sand)["verdict"] == "exact"
 
 

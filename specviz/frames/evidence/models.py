@@ -180,9 +180,9 @@ def rewritten(scene: Scene, step: Step, remark: Remark) -> Why | None:
     more = [GAP] if len(own) > SHOWN else []
     mine = [guess_word(scene, node) for node in main_path(scene, step)]
     blocks: list[Block] = [
-        marked_line("its tokens", span("match", own[:SHOWN]), *more),
+        marked_line("its output", span("match", own[:SHOWN]), *more),
         marked_line("the guesses", span("copied", mine)),
-        facts(("length of the text in its tokens", remark["own_tokens"])),
+        facts(("text length in the draft model's tokens", remark["own_tokens"])),
     ]
     return {"say": say("evidence", "rewritten_why"), "blocks": blocks}
 
@@ -192,7 +192,7 @@ def intersection(scene: Scene, step: Step, remark: Remark) -> Why | None:
     if not remark["own_tokens"]:
         return None
     sizes = facts(
-        ("length of the text in its tokens", remark["own_tokens"]),
+        ("text length in the draft model's tokens", remark["own_tokens"]),
         ("tokens that both have", remark["shared"]),
         ("tokens of the target", remark["vocabulary"]),
     )

@@ -62,7 +62,7 @@ export function showBranch() {
 }
 
 const OTHER_MACHINE =
-  "Earlier rounds differ too: this machine computes slightly different probabilities than the one that made the original run. ";
+  "Earlier rounds differ too: the probabilities that this machine computes differ slightly from those of the machine that made the original run. ";
 
 /** @param {string[]} coins Names of the coins set by hand. */
 function BranchNotice(coins) {

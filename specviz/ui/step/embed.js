@@ -108,7 +108,7 @@ class Embedding extends Component {
       h(
         "p",
         { class: "sv-embed-note" },
-        "Other sites can show it if the server was started with ",
+        "Other sites can show the frame if the server was started with ",
         h("code", null, "--embed-in"),
         " and their address.",
       ),

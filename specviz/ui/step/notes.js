@@ -12,7 +12,7 @@ const page = window.opener;
 const BEAT = 1000; // ms between two questions to the page
 const SILENT = 3000; // ms without an answer after which the page is thought to be gone
 const ALONE =
-  "These notes belong to a window in presenter mode. Choose Present on Step there, then press N.";
+  "These notes belong to a window in presenter mode. In the window with the run, choose Present on Step, then press N.";
 const LOST = "The window with the run does not answer. It may be closed or still loading.";
 /** The keys of the page, and what presentation remotes send. @type {Record<string, string>} */
 const KEYS = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back" };
@@ -75,7 +75,7 @@ const sentenceOf = (part) => sentencePart(part);
 
 /** @param {SpeakerState} state */
 function Lesson({ lesson }) {
-  if (!lesson) return h("p", { class: "keys" }, "A lesson has notes for every step. None is open.");
+  if (!lesson) return h("p", { class: "keys" }, "No lesson is open. Lessons come with notes for the speaker.");
   const { name, title, at, steps, notes, answer, next } = lesson;
   return [
     h("h2", null, `Lesson: ${name}, step ${at + 1} of ${steps}`),

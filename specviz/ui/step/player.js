@@ -71,7 +71,7 @@ async function offer(text, name) {
     return formOf(linked);
   }
   notice(
-    "This link asks for a live run. The form is filled in; until you start it, a recorded run is shown.",
+    "This link asks for a live run. The form is filled in. Until you press Run live, a recorded run is shown.",
     "",
     AnswerButton("Run live", () => there(byId("sv-go")).click()),
   );

@@ -48,7 +48,7 @@ export function nameOfRun() {
 export const SaveRun = () =>
   SaveButton(
     "Save the run as a page",
-    "One file with this run and the player, which opens without a network",
+    "This run and the player as one file, which opens without a network",
     saveRun,
   );
 

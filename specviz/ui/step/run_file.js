@@ -27,7 +27,7 @@ const megabytes = (bytes) => `${Math.ceil(bytes / 1e6)} MB`;
 
 /** Saves the run on screen as a file that this page can open again. */
 export const SaveRunFile = () =>
-  SaveButton("Save it as a file", "A file with this run, which this page can open again", saveFile);
+  SaveButton("Save it as a file", "This run as a file, which this page can open again", saveFile);
 
 async function saveFile() {
   const { format, version } = stage.config.files;
@@ -124,7 +124,7 @@ function linesOfFile(text) {
   const head = /** @type {Partial<FileHeader>} */ (Object(parsed(first ?? "")));
   if (head.format === "specviz-trace")
     throw new Refused(
-      "It is a trace, which this page cannot draw. `specviz export` makes a page of it, which can be opened here.",
+      "It is a trace, which this page cannot draw. Make a page from it with `specviz export`, and open that page here.",
     );
   if (head.format !== format)
     throw new Refused(

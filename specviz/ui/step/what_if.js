@@ -210,8 +210,7 @@ function supposeGuess(node, { nodes, ways, chances }) {
     needed.map((need) => [number + " judge " + need[0], coinFor(need, chances)]),
   );
   if (found.is === "sure") {
-    const sure = stage.config.served ? "Set these coins?" : "Coins can cause this.";
-    return { parts: [...parts, sure], coins };
+    return { parts: [...parts, "Coins can cause this."], coins };
   }
   parts.push("Coins may cause this, but the run does not contain the probability of accepting ", {
     w: nodes[found.node].w,

@@ -161,7 +161,7 @@ CASE_STUDIES = (
     CaseStudy(
         key="deferred",
         name="FLy: rejections overruled where the target is unsure",
-        claimed="A guess rejected where the target is unsure is often only another wording: do "
+        claimed="Where the target is unsure, a rejected guess is often only another wording: do "
         "not reject yet, and accept if the next guesses pass. (The paper and vLLM call it lossy.)",
         source=Source(
             "Training-free loosely speculative decoding (FLy)", "https://arxiv.org/abs/2511.22972"

@@ -113,7 +113,7 @@ WITHOUT_Q = (
         judged="Accept x with probability p(x). If rejected, remove x from p and sample from "
         "the rest.",
         why="The rule is exact for every x, so it is exact for a sampled x too. It is only "
-        "wasteful: it accepts a share Σ p q of the guesses, where the test with q accepts Σ "
+        "wasteful: it accepts a share Σ p q of the guesses, while the test with q accepts Σ "
         "min(p, q).",
         case=RuleProcedure(RULES["point-mass"], as_method(Drawn.SAMPLED)),
     ),
@@ -125,8 +125,8 @@ WITHOUT_Q = (
         drawn="One token sampled from q.",
         judged="Accept x with probability p(x). If rejected, sample from (p − q)₊, rescaled.",
         why="This combines halves of two rules. The residual (p − q)₊ completes the test "
-        "min(1, p/q), not the test p(x). So the tokens where p exceeds q most get too "
-        "much probability, and the others too little.",
+        "min(1, p/q), not the test p(x). So too much probability goes to the "
+        "tokens where p exceeds q most, and too little to the others.",
         case=RuleProcedure(
             PatchedRule("point-mass", lambda dists, token: residual(dists.p, _q(dists.q))),
             CandidateMethod(Drawn.SAMPLED),
@@ -135,8 +135,8 @@ WITHOUT_Q = (
     CaseStudy(
         key="draw-and-compare",
         name="Sample from the target, then compare",
-        claimed="Accepting a guess only if it equals a token sampled from the target biases the "
-        "text towards what both models like.",
+        claimed="If a guess is accepted only when it equals a token sampled from the target, the "
+        "text is biased towards what both models like.",
         source=Source(
             "ml-explore/mlx-swift-lm pull request 459: preserve the target distribution",
             "https://github.com/ml-explore/mlx-swift-lm/pull/459",
@@ -200,7 +200,7 @@ WITH_OTHER_Q = (
         key="mask-the-rejected",
         name="Masking only the rejected token",
         claimed="Should q not be subtracted from every token, instead of masking only the "
-        "rejected one? (The code masked it, and was then changed.)",
+        "rejected one? (The code masked only that token, and was changed later.)",
         source=Source(
             "SafeAILab/EAGLE issue 20: is the rejection implementation different?",
             "https://github.com/SafeAILab/EAGLE/issues/20",
@@ -237,8 +237,9 @@ WITH_OTHER_Q = (
         source=SAMPLING,
         drawn=f"One token sampled from q at temperature {TEMPERATURE}.",
         judged=f"{TEXTBOOK} The test uses q at temperature 1.",
-        why="The claim holds if the test uses the q that was sampled from. Here the sharper q "
-        "samples its favourite tokens more often than the test assumes.",
+        why="The claim holds if the test uses the q from which the guess was sampled. Here the "
+        "guess is sampled from a sharper q, so the favourite tokens of q are guessed more often "
+        "than the test assumes.",
         case=RuleProcedure(
             RULES["speculative"],
             CandidateMethod(
@@ -309,8 +310,8 @@ WITH_OTHER_Q = (
         judged="Accept x with probability p(x). If rejected, remove x from p and sample from "
         "the rest. If the guess was dropped, sample from p.",
         why="The rule without q is exact for every guess, so also for every way of choosing "
-        "which guesses it sees. (That project compares with a token sampled from the "
-        "target.)",
+        "which guesses it sees. (The program in the thread compares the guess with "
+        "a token sampled from the target.)",
         case=RuleProcedure(
             RULES["point-mass"], CandidateMethod(Drawn.SAMPLED, reported_q=None, drop=unsure)
         ),

@@ -173,8 +173,8 @@ CASE_STUDIES = (
         key="cut-after-sampling",
         name="A draft without its improbable guess",
         claimed="Discard the last drafted token if its probability is low, since it will rarely "
-        "be accepted. (The program in the thread compares with the target's own sample, which is "
-        "lossless with any draft; here the guesses are tested with p/q.)",
+        "be accepted. (The program in the thread compares the guess with the target's own sample. "
+        "That is lossless with any draft; here the guesses are tested with p/q.)",
         source=Source(
             "ggml-org/llama.cpp pull request 22506: discard the last drafted token with low "
             "probability",
@@ -184,8 +184,8 @@ CASE_STUDIES = (
         "the draft ends before it.",
         judged=TESTED,
         why="Whether a token is kept depends on the token. Only probable ones are kept, so they "
-        "are guessed more often than q says, while the test still divides by q. A dropped one is "
-        "replaced by a sample from p, which can be a probable token again.",
+        "are guessed more often than q says, while the test still divides by q. A dropped token "
+        "is replaced by a sample from p, and that can be a probable token again.",
         case=CutDraft(drop_improbable),
     ),
     CaseStudy(

@@ -91,8 +91,8 @@ CASE_STUDIES = (
     CaseStudy(
         key="one-coin",
         name="One random number for the whole chain",
-        claimed="A fixed seed makes a run repeatable. (Set inside the loop, it makes every coin "
-        "the same number.)",
+        claimed="A fixed seed makes a run repeatable. (If the seed is set inside the loop, "
+        "every coin is the same number.)",
         source=Source(
             "feifeibear/LLMSpeculativeSampling: sampling/speculative_sampling.py",
             "https://github.com/feifeibear/LLMSpeculativeSampling/blob/main/sampling/"

@@ -40,7 +40,7 @@ const shownTokens = () =>
 
 /** Saves the race on screen as a file that plays without a server. */
 function SaveRace() {
-  const title = "One file with this race, which opens without a network";
+  const title = "This race as one file, which opens without a network";
   const save = async () => {
     const name = "specviz-" + raceName();
     const saved = await saveReplay(stage.config.replay, recordedLines(), {}, name);

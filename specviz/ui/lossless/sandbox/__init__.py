@@ -90,7 +90,7 @@ DRAWN: Final[tuple[tuple[DrawnName, str, Drawn], ...]] = (
     ("without-replacement", "sampled, no token twice", Drawn.WITHOUT_REPLACEMENT),
     ("top", "the top tokens of q", Drawn.POINT_MASS),
 )
-FITS, EXACT, LOSSY = "Automatic", "Lossless for the right guesses", "Lossy on purpose"
+FITS, EXACT, LOSSY = "Automatic", "Lossless if the rule fits", "Lossy on purpose"
 # Titles of the rules. What a lossless rule does is in the template; a lossy rule has its own
 # sentence.
 TITLES: Final[Mapping[str, str]] = {

@@ -7,7 +7,7 @@ import { choose, load, ruleOf, stage, state } from "./state.js";
 /** @typedef {{ currentTarget: HTMLSelectElement }} Chosen */
 
 const OWN = "Your own p and q";
-const RESCALED = ": the likeliest words, with p and q each rescaled to sum to 1.";
+const RESCALED = ": the likeliest tokens, with p and q each rescaled to sum to 1.";
 
 /**
  * @param {object} callbacks

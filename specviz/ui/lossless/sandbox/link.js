@@ -7,7 +7,7 @@ import { ruleText, stage, state } from "./state.js";
 /** @import { Preset } from "./__init__.py" */
 /** @import { DistributionName, State } from "./state.js" */
 
-const NO_LINK = "It opens this tab, without the words of your run";
+const NO_LINK = "It opens this tab, without the tokens of your run";
 
 // Distributions taken from a run have other words, so they are not written here; the run has its
 // own link.

@@ -49,7 +49,7 @@ export function Verdict(answer, words) {
 
 /** @param {Answer} answer @param {Word[]} words */
 export function NumbersTable({ table }, words) {
-  const heads = ["word", ...table.heads].map((head) => h("th", { scope: "col" }, head));
+  const heads = ["token", ...table.heads].map((head) => h("th", { scope: "col" }, head));
   const rows = table.rows.map((row, at) =>
     h(
       "tr",
