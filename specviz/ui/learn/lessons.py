@@ -1,7 +1,7 @@
 """Lessons: Markdown files whose numbers are read from recorded runs.
 
 A lesson begins with front matter in TOML. Each step is a heading, a block of TOML that says what
-the page shows (and may have `notes` for the speaker), and paragraphs of text. Text is a Jinja2
+the page shows and what a speaker can say (`notes`), and paragraphs of text. Text is a Jinja2
 template: `{{ p }}` is replaced by the number that the page shows at this step, so the file contains
 no numbers of a run. What a text claims about its run is written as an expression, `holds`, which is
 checked when the lesson is read. `**bold**`, `*emphasis*` and `[links](https://...)` are the only

@@ -84,7 +84,7 @@ function Lesson({ lesson }) {
     h(
       "div",
       { class: "notes" },
-      notes.length ? notes.map((each) => h("p", null, inline(each))) : NO_NOTES,
+      notes.map((each) => h("p", null, inline(each))),
     ),
     answer && [h("h2", null, "Answer to the question"), h("p", null, inline(answer))],
     h("h2", null, "Next in the lesson"),
@@ -97,8 +97,6 @@ function Lesson({ lesson }) {
     ),
   ];
 }
-
-const NO_NOTES = h("p", null, "This step has no notes of its own.");
 
 window.addEventListener("message", ({ origin, source, data }) => {
   if (origin !== location.origin || source !== page || data?.sv !== "notes") return;
