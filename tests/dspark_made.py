@@ -9,8 +9,7 @@ import tiny
 import torch
 from once import once
 
-from specviz.drafters.dspark import DSpark
-from specviz.drafters.dspark import head as training
+from specviz.drafters.dspark import DSpark, training
 from specviz.drafters.dspark.head import DSparkConfig, DSparkHead
 
 SIZE = 5  # guesses of a block

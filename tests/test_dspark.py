@@ -19,8 +19,7 @@ from test_engine import traced
 
 from specviz.bench.outcomes import calibration_error, sum_tallies, tally_rounds
 from specviz.catalog.loading import load_drafter
-from specviz.drafters.dspark import TOP_COUNT
-from specviz.drafters.dspark import head as training
+from specviz.drafters.dspark import TOP_COUNT, training
 from specviz.engine.loop import rounds
 from specviz.models.errors import Unsuitable
 from specviz.settings.chance import Chance

@@ -424,7 +424,7 @@ def test_public_questions_are_added_to_the_measurements(tmp_path, monkeypatch, t
     file.write_text(json.dumps(PUBLIC_LINE))
     models.mkdir()
     (models / "measured.json").write_text(json.dumps({"rows": [1, 2]}))
-    monkeypatch.setattr(measure, "measurements_folder", lambda _: models)
+    monkeypatch.setattr(measure, "measurement_folders", lambda _: [models])
     monkeypatch.setattr(measure, "load_target", lambda *_: tiny_target)
     plan = MeasurementPlan(new_tokens=4, drafters=("ngram",), public=file)
     found = json.loads(measure.write_measured(models, plan).read_text())
@@ -458,3 +458,39 @@ def test_card_of_a_single_head_matches_its_manifest_and_measurements(
     monkeypatch.setattr(single_head, "fingerprint", lambda _files: "f" * 64)
     with pytest.raises(StaleMeasurements, match=f"measure {entry.name} again"):
         single_head.single_head_card(entry.path)
+
+
+@pytest.fixture
+def two_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Entry, Entry]:
+    """The catalogue's EAGLE-3 head for SmolLM2 and an unmeasured DSpark head beside it."""
+    eagle = find("eagle3-smollm2", "drafter")
+    shape = {"num_hidden_layers": 2, "markov_rank": 48, "block_size": 5, "made_for": ["a" * 64]}
+    facts = json.loads((eagle.path / "manifest.json").read_text())
+    facts |= {"recipe": facts["recipe"] | {"unrolled": 5}, "threads": 2, "asked_tokens": 77}
+    (tmp_path / "config.json").write_text(json.dumps(shape))
+    (tmp_path / "manifest.json").write_text(json.dumps(facts))
+    other = replace(eagle, name="dspark-smollm2", family="dspark", folder=str(tmp_path))
+    for module in (single_head, measure):
+        monkeypatch.setattr(module, "entries", lambda: (eagle, other))
+    return eagle, other
+
+
+def test_each_head_of_a_target_has_its_own_card_and_measurements(two_heads):
+    eagle, other = two_heads
+    assert single_head.single_head_card(eagle.path) == (eagle.path / "README.md").read_text()
+    text = single_head.single_head_card(other.path)
+    assert "5 guesses" in text
+    assert "rank 48" in text
+    assert "2 CPU threads" in text
+    assert "output rows, for" not in text
+    assert "draft vocabulary" not in text
+    assert "--names dspark --tokens 77 --seed 1 --rate 1.5 --unroll 5\n" in text
+    assert measure.measurement_folders("smollm2") == [eagle.path, other.path]
+    assert measure.measurement_folders("nobody") == []
+
+
+def test_card_of_a_head_on_another_target_has_its_predicted_acceptance(facts):
+    """The table is the same as on the house models' card."""
+    assert "### Predicted" not in card_measured.section_of(facts)
+    rows = [row | {"reliability": [[40.0, 0.25, 0.5]]} for row in facts["rows"]]
+    assert "0.25 → 0.50 (80)" in card_measured.section_of(facts | {"rows": rows})

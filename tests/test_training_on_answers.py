@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -16,13 +17,18 @@ from test_engine import traced
 from specviz import load
 from specviz.catalog import load_target
 from specviz.commands import cli
-from specviz.drafters.common.training import HeadOptions, read_target_outputs
+from specviz.drafters.common.training import HeadOptions, TargetOutputs, read_target_outputs
+from specviz.drafters.dflash.head import DECAY
+from specviz.drafters.dspark import DSpark
+from specviz.drafters.dspark import training as training_dspark
+from specviz.drafters.dspark.head import DSparkHead
 from specviz.drafters.eagle import head3 as training3
 from specviz.models.errors import Unsuitable
 from specviz.models.network import prepare
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import prompts
+from specviz.trace.check import check
 from specviz.trace.metrics import baseline_difference, summary
 from specviz.training import stages
 from specviz.training.answers import questions as question_files
@@ -160,20 +166,27 @@ def test_held_out_answers_are_not_used_in_training(target: Target, written: Path
     assert torch.equal(answers.training_batch(3, ()).tokens, answers.training_batch(3, ()).tokens)
 
 
-def test_loss_on_stored_answers_equals_that_of_a_target_pass(target: Target, written: Path) -> None:
+@pytest.mark.parametrize("name", ["eagle3", "dspark"])
+def test_loss_on_stored_answers_equals_that_of_a_target_pass(
+    target: Target, written: Path, name: str
+) -> None:
     """The stored rows of an answer equal those of a separate target pass."""
     answers = batches(target, written)
     (outputs,) = answers._measured_batches(answers.held_out)
     whole = read_target_outputs(target.model, outputs.tokens)
     own = outputs.counted
     assert 0 < own.sum() < own.numel()
-    family = family_with_options("eagle3", HeadOptions(draft_vocabulary=200, steps=2))
+    family = family_with_options(name, HeadOptions(draft_vocabulary=200, steps=2))
     head = family.build(target, answers.counts())
     assert torch.equal(outputs.tops[own], whole.tops[own])
-    kept = family.loss(head, outputs)
-    again = replace(whole, generated=outputs.generated)
-    torch.testing.assert_close(kept, family.loss(head, again), rtol=0.05, atol=0.05)
-    assert (kept - family.loss(head, whole)).abs() > 0.01  # the prompt is not learned
+
+    def loss(of: TargetOutputs) -> torch.Tensor:
+        torch.manual_seed(1)
+        return family.loss(head, of)
+
+    kept, again = loss(outputs), replace(whole, generated=outputs.generated)
+    torch.testing.assert_close(kept, loss(again), rtol=0.05, atol=0.05)
+    assert (kept - loss(whole)).abs() > 0.01  # the prompt is not learned
 
 
 def test_head_is_initialised_from_the_last_layer_of_the_target(
@@ -192,6 +205,106 @@ def test_head_is_initialised_from_the_last_layer_of_the_target(
     assert not head.lm_head.weight.requires_grad
 
 
+def dspark_head(target: Target, vocabulary: int = tiny.VOCABULARY) -> DSparkHead:
+    """Return a head with blocks of four guesses whose Markov head corrects something."""
+    counts = torch.arange(tiny.VOCABULARY).flip(0)
+    head = training_dspark.init_from_target(target, counts, HeadOptions(vocabulary, 4))
+    torch.manual_seed(5)
+    torch.nn.init.normal_(head.markov_head.markov_w2.weight, std=0.3)
+    return head
+
+
+def test_dspark_head_passes_on_keys_of_the_last_layers_of_the_target(target: Target) -> None:
+    head, last = dspark_head(target), target.model.model.layers[-1]
+    assert head.config.tap_layers == (2, 3)  # those that `train write` stores
+    taps = torch.randn(2, 1, 3, 48)
+    _, (_, values) = head.past({2: taps[0], 3: taps[1]}, torch.arange(3))
+    expected = last.self_attn.v_proj(last.input_layernorm(taps[1]))
+    close(values.transpose(1, 2).flatten(2), expected)
+    close(head.layers[0].mlp.up_proj.weight, target.model.model.layers[-2].mlp.up_proj.weight)
+    embedding = target.model.get_input_embeddings().weight
+    ratios = torch.pdist(head.markov_head.markov_w1.weight) / torch.pdist(embedding)
+    close(ratios, ratios.mean().expand_as(ratios))  # as many components as the width
+
+
+def test_dspark_loss_over_all_tokens_equals_that_on_texts(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of a batch of answers, which is read as one row, equal those of separate texts."""
+    head = dspark_head(target)  # seeds torch
+    outputs = read_target_outputs(target.model, torch.randint(3, 280, (3, 20)))
+    anchors = torch.tensor([1, 7, 18])
+    flat = torch.cat([anchors, anchors + 20, anchors + 40])
+    monkeypatch.setattr(training_dspark, "answer_anchors", lambda _: flat)
+    whole = training_dspark.loss(head, outputs, anchors)
+    torch.testing.assert_close(training_dspark.answer_loss(head, outputs), whole)
+
+
+def test_dspark_loss_is_the_mean_over_answers_without_prompts_and_padding(
+    target: Target, written: Path
+) -> None:
+    """A batch of answers of different lengths has the weighted mean loss of its answers."""
+    answers, head = batches(target, written), dspark_head(target)
+    chosen = [answers.training[0], answers.training[-1]]
+    assert chosen[0].length < chosen[1].length
+    losses, weights = [], []
+    for one in ([chosen[0]], [chosen[1]], chosen):
+        outputs = answers._target_outputs(one)
+        losses.append(training_dspark.answer_loss(head, outputs))
+        own, steps = [each.read().own for each in one], range(4)
+        weights.append(sum(max(0, n - k) * math.exp(-k / DECAY) for n in own for k in steps))
+        assert len(training_dspark.answer_anchors(outputs)) == sum(own)
+    whole = (losses[0] * weights[0] + losses[1] * weights[1]) / weights[2]
+    torch.testing.assert_close(losses[2], whole)
+
+
+def test_dspark_loss_over_some_tokens_estimates_that_over_all(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head, anchors = dspark_head(target, 100), torch.arange(1, 36)
+    outputs = read_target_outputs(target.model, torch.randint(3, 280, (1, 40)))
+    monkeypatch.setattr(training_dspark, "answer_anchors", lambda _: anchors)
+    monkeypatch.setattr(training_dspark, "SAMPLED_TOKENS", 60)
+    whole = training_dspark.loss(head, outputs, anchors)
+    _, counts = training_dspark.loss_tokens(head, outputs)
+    assert len(counts) < 200
+    assert counts.exp().sum() == pytest.approx(280)
+
+    def mean() -> torch.Tensor:
+        found = [training_dspark.answer_loss(head, outputs).detach() for _ in range(40)]
+        return torch.stack(found).mean()
+
+    assert (mean() - whole).abs() < 0.1
+    monkeypatch.setattr(training_dspark, "log", lambda _: 0.0)  # each stands for itself alone
+    assert (mean() - whole).abs() > 0.2
+
+
+@pytest.mark.slow
+def test_dspark_trains_on_answers_and_its_drafts_are_exact(
+    target: Target, written: Path, tmp_path: Path
+) -> None:
+    answers = batches(target, written)
+    family = family_with_options("dspark", HeadOptions(draft_vocabulary=100, steps=4))
+    torch.manual_seed(1)
+    head, losses = family.build(target, answers.counts()), []
+    adam = torch.optim.AdamW(head.parameters(), lr=3e-3)
+    for step in range(60):
+        loss = family.loss(head, answers.training_batch(step, ()))
+        loss.backward()
+        adam.step()
+        adam.zero_grad()
+        losses.append(float(loss.detach()))
+    assert sum(losses[-10:]) < 0.9 * sum(losses[:10])
+    head.save(tmp_path)
+    found = DSpark.load("dspark", tmp_path, target)
+    assert found.head.state_dict().keys() == head.state_dict().keys()
+    for sampling in (Sampling(0), Sampling(1.0)):
+        trace = traced(target, found, ASKED[0].text, Settings(sampling, gamma=4, max_new_tokens=40))
+        check(trace)
+        assert summary(trace)["accepted_length"] > 0
+        assert sampling.temperature or baseline_difference(trace) is None
+
+
 def test_answers_of_another_target_are_refused(written: Path) -> None:
     other = tiny.target(tiny.llama(seed=2, num_hidden_layers=6), tiny.chat_tokenizer())
     other.card = replace(other.card, hash="b" * 64)
@@ -201,7 +314,7 @@ def test_answers_of_another_target_are_refused(written: Path) -> None:
 
 def test_head_that_cannot_train_on_answers_is_refused() -> None:
     with pytest.raises(
-        ValueError, match="medusa cannot be trained on answers; these heads can: eagle3"
+        ValueError, match="medusa cannot be trained on answers; these heads can: eagle3, dspark"
     ):
         family_with_options("medusa", HeadOptions())
 
@@ -247,8 +360,9 @@ def test_training_questions_do_not_overlap_measured_prompts(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["eagle3", "dspark"])
 def test_commands_from_questions_to_a_trained_head_work_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Run all steps by the command line: greedy text equals the target's, some guesses accepted."""
     folder, data = tmp_path / "target", tmp_path / "answers"
@@ -260,13 +374,13 @@ def test_commands_from_questions_to_a_trained_head_work_together(
     asks = ["--questions", str(tmp_path / "questions.jsonl"), "--tokens", "1000"]
     assert cli.main(["train", "write", *usual, *asks]) == 0
     learns = ["--tokens", "16384", "--draft-vocabulary", "200", "--unroll", "2", "--rate", "4"]
-    learns += ["--also-for", "c" * 64]
+    learns += ["--also-for", "c" * 64, "--names", name]
     places = ["--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")]
     assert cli.main(["train", "heads", *usual, *learns, *places]) == 0
-    facts = json.loads((tmp_path / "out" / "eagle3" / "manifest.json").read_text())
+    facts = json.loads((tmp_path / "out" / name / "manifest.json").read_text())
     assert facts["made_for"] == load_target(str(folder)).card.hash
     assert facts["recipe"]["unrolled"] == 2
-    target, drafter = load(str(folder), str(tmp_path / "out" / "eagle3"))
+    target, drafter = load(str(folder), str(tmp_path / "out" / name))
     assert drafter.made_for == (target.card.hash, "c" * 64)
     settings = Settings(Sampling(0), gamma=3, budget=4, max_new_tokens=24)
     trace = traced(target, drafter, ASKED[0].text, settings)

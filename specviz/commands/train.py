@@ -93,11 +93,14 @@ def _add_any_target(parser: argparse.ArgumentParser) -> None:
     text = "the target's answers and hidden states: written by `write`, read by `heads`"
     group.add_argument("--data", type=Path, metavar="FOLDER", help=text)
     defaults, size = HeadOptions(), count_type("Draft vocabulary", 1, 10**7)
-    text = "how many tokens a head can propose: the most frequent in the answers"
+    text = (
+        "how many tokens EAGLE-3 can propose, the most frequent in the answers; DSpark proposes "
+        "all, and its loss always includes this many"
+    )
     group.add_argument(
         "--draft-vocabulary", type=size, default=defaults.draft_vocabulary, help=text
     )
-    text = "length of the drafts that a head is trained on"
+    text = "length of the drafts that a head is trained on; DSpark's block"
     steps = count_type("Unrolled guesses", 1, 16)
     group.add_argument("--unroll", type=steps, default=defaults.steps, help=text)
     text = "SHA-256 of other weights that the head is accepted for, without a test"

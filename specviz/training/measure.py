@@ -145,11 +145,12 @@ def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> 
             cannot be read.
         OSError: If there is no file of public questions, or no measurements to add them to.
     """
-    home = measurements_folder(target)
-    if home is None:
+    homes = measurement_folders(target)
+    if not homes:
         raise ValueError(f"The catalogue has no weights that were made for {target!r}.")
-    if folder.resolve() != home.resolve():
-        raise ValueError(f"Only the app's own models can be measured, in {str(home)!r}.")
+    if folder.resolve() not in [home.resolve() for home in homes]:
+        listed = " or ".join(repr(str(home)) for home in homes)
+        raise ValueError(f"Only the app's own models can be measured, in {listed}.")
     path = folder / MEASURED.name
     if plan.public is None:
         facts = measure_drafters(load_target(target, plan.device), plan)
@@ -162,16 +163,15 @@ def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> 
     return path
 
 
-def measurements_folder(target: str) -> Path | None:
-    """Return the folder for a target's measurements, or None.
+def measurement_folders(target: str) -> list[Path]:
+    """Return the folders for a target's measurements.
 
     Measurements of House are in the folder of its models, those of another target in the folder of
-    the head that was trained for it.
+    each head that was trained for it.
     """
     if target == HOUSE:
-        return MEASURED.parent
-    heads = (each for each in entries() if each.made_for == target and each.path)
-    return next((each.path for each in heads), None)
+        return [MEASURED.parent]
+    return [each.path for each in entries() if each.made_for == target and each.path]
 
 
 def to_text(facts: Mapping[str, Any]) -> str:

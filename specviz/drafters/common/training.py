@@ -79,6 +79,12 @@ class TargetOutputs:
         with torch.no_grad(), torch.autocast(self.final.device.type, enabled=False):
             return functional.linear(self.final[rows].float(), self.generated.table[tokens])
 
+    def project(self, outputs: Tensor, tokens: Tensor) -> Tensor:
+        """Map a head's final outputs (…, h) to the target's logits of the tokens (D,), (…, D)."""
+        if self.generated is None:
+            return self.head(outputs)[..., tokens]
+        return functional.linear(outputs, self.generated.table[tokens].to(outputs.dtype))
+
     @property
     def counted(self) -> Tensor:
         """The tokens after which drafters are trained and measured, (B, T) bool."""
@@ -227,8 +233,9 @@ class HeadOptions:
     """Options of a head that depend on the target's size and the time available.
 
     Attributes:
-        draft_vocabulary: Number of tokens that it may propose.
-        steps: Number of guesses in a row that it is trained on.
+        draft_vocabulary: Number of tokens that it may propose; of DSpark, which may propose all,
+            the number that every loss includes.
+        steps: Number of guesses in a row that it is trained on; DSpark's block size.
         also_for: SHA-256 of other weights that the head also fits, such as the target before
             rounding.
     """

@@ -63,7 +63,7 @@ class DFlashConfig(HeadConfig):
         shared = shape.num_key_value_heads
         return cls._reading(
             target,
-            3,
+            evenly_spaced(target.layers, 3),
             intermediate_size=shape.intermediate_size // 2,
             num_key_value_heads=shared // 2 if shared % 2 == 0 else shared,
         )
@@ -74,20 +74,20 @@ class DFlashConfig(HeadConfig):
 
         Source: DeepSpec's and z-lab's configs for Qwen3-4B.
         """
-        return cls._reading(target, 5, num_hidden_layers=5, block_size=cls.PUBLIC_BLOCK)
+        ids = evenly_spaced(target.layers, 5)
+        return cls._reading(target, ids, num_hidden_layers=5, block_size=cls.PUBLIC_BLOCK)
 
     @classmethod
-    def _reading(cls, target: Target, count: int, **changes: Any) -> Self:
-        """Return a config that reads `count` layers of the target.
+    def _reading(cls, target: Target, ids: tuple[int, ...], **changes: Any) -> Self:
+        """Return a config that reads these layers of the target, counted from 0.
 
         An end-of-text token is used as mask, since it never occurs inside a draft.
         """
-        layers = target.model.config.num_hidden_layers
         return cls.like(
             target,
-            num_target_layers=layers,
+            num_target_layers=target.layers,
             mask_token_id=target.eos[0] if target.eos else target.vocab_size - 1,
-            target_layer_ids=evenly_spaced(layers, count),
+            target_layer_ids=ids,
             **changes,
         )
 

@@ -165,21 +165,29 @@ def block_mix(past: Past) -> Mix:
     return mixed
 
 
-def separate_blocks(past: Past, anchors: Tensor) -> Mix:
+def separate_blocks(past: Past, anchors: Tensor, starts: Tensor | None = None) -> Mix:
     """Return a `Mix` for independent blocks that start at `anchors` (A,) of a known text.
 
     Its rows are the blocks one after another, (B, heads, A n, d). A row attends to the states
     before its block's anchor and to its own block, as in `block_mix`, but to no other block.
+
+    Args:
+        past: Keys and values of the states.
+        anchors: Rows of the states at which the blocks start, (A,).
+        starts: If several texts follow one another, the first row of each block's text, (A,).
     """
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         groups = queries.shape[1] // keys.shape[1]
         old_keys, old_values, new_keys, new_values = (
-            rows.repeat_interleave(groups, dim=1) for rows in (*past, keys, values)
+            each.repeat_interleave(groups, dim=1) for each in (*past, keys, values)
         )
         blocks, length = (len(anchors), -1), old_keys.shape[2]
-        later = torch.arange(length, device=anchors.device) >= anchors[:, None, None]
-        before = (queries @ old_keys.mT).unflatten(2, blocks).masked_fill(later, -torch.inf)
+        rows = torch.arange(length, device=anchors.device)
+        hidden = rows >= anchors[:, None, None]
+        if starts is not None:
+            hidden |= rows < starts[:, None, None]
+        before = (queries @ old_keys.mT).unflatten(2, blocks).masked_fill(hidden, -torch.inf)
         inside = queries.unflatten(2, blocks) @ new_keys.unflatten(2, blocks).mT
         scores = torch.cat([before, inside], dim=-1).float() * queries.shape[-1] ** -0.5
         shares = scores.softmax(-1).to(values.dtype)

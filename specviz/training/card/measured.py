@@ -116,7 +116,7 @@ def measured_sections(models: Models) -> str:
 def section_of(facts: dict[str, Any]) -> str:
     """Return the section of measurements on a target other than House."""
     about = f"## Measured\n\n{_measured_setup(facts)}\n\n{_definitions(facts)}"
-    return "\n\n".join([about, *tables(facts), *_public(facts.get("public"))])
+    return "\n\n".join([about, *tables(facts), *_reliability(facts), *_public(facts.get("public"))])
 
 
 def _public(facts: dict[str, Any] | None) -> Iterator[str]:

@@ -1,0 +1,286 @@
+"""Training of DSpark heads, on texts and on a target's stored answers.
+
+In training, the tokens before each guess are the text's. The loss is cross-entropy and total
+variation to the target's distribution; the confidence head is trained on Σ min(p, q), which is the
+probability that a sampled guess is accepted. The paper's cross-entropy is to the text's token, and
+its weights are 0.1 and 0.9; with the short training of our small heads, equal weights learned
+faster.
+
+With the vocabulary of a published model, nearly all of the time would be spent on the logits. So on
+stored answers, the loss is computed from some of them: those of the most frequent tokens and of the
+target's top tokens, and those of tokens sampled from the others, each of which is counted as often
+as there are other tokens per sampled one. So the sums over the vocabulary, by which both
+distributions are normalized, are estimated without bias, and tokens outside the frequent ones also
+learn. The head may propose every token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log
+from typing import Any, Final
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor
+
+from specviz.drafters.common.training import Family, HeadOptions, TargetOutputs
+from specviz.drafters.dflash.head import (
+    DECAY,
+    BlockAttention,
+    BlockLayer,
+    random_anchors,
+    separate_blocks,
+)
+from specviz.drafters.dspark.head import DSparkConfig, DSparkHead
+from specviz.models.target import Target
+
+ANSWER_ANCHORS: Final = 128  # maximum number of blocks per batch of answers
+SAMPLED_TOKENS: Final = 1024  # number of less frequent tokens that a loss on answers includes
+
+
+def loss(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor | None = None) -> Tensor:
+    """Return the weighted mean loss over the positions of blocks.
+
+    Args:
+        head: The head.
+        outputs: The target's outputs.
+        anchors: Positions where blocks start, (A,); random ones from torch's generator if None.
+    """
+    if anchors is None:
+        anchors = random_anchors(outputs)
+    logits, confidence = blocks(head, outputs, anchors)
+    offsets = torch.arange(logits.shape[2], device=logits.device)
+    rows = anchors[:, None] + offsets  # (A, n): rows whose target logits are the guess's
+    length = outputs.tokens.shape[1]
+    teacher = outputs.logits[:, rows.clamp(max=length - 1)]
+    part = guess_losses(teacher, logits, confidence)
+    weights = (-offsets / DECAY).exp() * (rows < length)
+    return (part * weights).sum() / (weights.sum() * len(logits))
+
+
+def guess_losses(
+    teacher: Tensor, logits: Tensor, confidence: Tensor | None, counts: Tensor | None = None
+) -> Tensor:
+    """Return the loss (…) of each guess.
+
+    Args:
+        teacher: The target's logits, (…, D).
+        logits: The head's logits, (…, D).
+        confidence: The confidence head's logits, (…), or None.
+        counts: Logarithm of how many tokens each of the D tokens represents, (D,); None for one.
+    """
+    shift = teacher.new_zeros(()) if counts is None else counts
+    p = (teacher.float() + shift).softmax(-1)
+    log_q = (logits.float() + shift).log_softmax(-1)
+    entropy = -(p * (log_q - shift)).sum(-1)
+    apart = (p - log_q.exp()).abs().sum(-1)
+    part = (entropy + apart) / 2
+    if confidence is None:
+        return part
+    accepted = (1 - apart.detach() / 2).clamp(0, 1)
+    return part + functional.binary_cross_entropy_with_logits(
+        confidence.float(), accepted, reduction="none"
+    )
+
+
+def guesses(head: DSparkHead, outputs: TargetOutputs) -> list[Tensor]:
+    """Return logits (B, T - 1, V) for each depth, the input of `overlaps`.
+
+    Row t is the block that starts at t + 1. The tokens before each guess are the text's.
+    """
+    every = torch.arange(1, outputs.tokens.shape[1], device=outputs.tokens.device)
+    return list(blocks(head, outputs, every)[0].unbind(2))
+
+
+def blocks(
+    head: DSparkHead, outputs: TargetOutputs, anchors: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """Return logits and confidence logits of blocks that start at `anchors` (A,).
+
+    Returns:
+        Logits (B, A, block_size, V), given the text's own tokens, and the confidence head's logits
+        (B, A, block_size), or None.
+    """
+    device, size = outputs.tokens.device, head.config.block_size
+    length = outputs.tokens.shape[1]
+    past = head.past(outputs.states, torch.arange(length, device=device))
+    words = outputs.embed(head.block(outputs.tokens[:, anchors])).flatten(1, 2)
+    positions = anchors[:, None] + torch.arange(size, device=device)
+    rows = head(words, positions.flatten(), [separate_blocks(each, anchors) for each in past])
+    rows = rows.unflatten(1, (-1, size))
+    mixed, confidence = _unroll(head, rows, outputs.tokens[:, positions.clamp(max=length - 1)])
+    logits = outputs.head(rows)
+    logits += head.markov_head.markov_w2(mixed)
+    return logits, confidence
+
+
+def _unroll(head: DSparkHead, rows: Tensor, before: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Run the Markov head along blocks.
+
+    Args:
+        head: The head.
+        rows: Outputs of the blocks' positions, (…, n, h).
+        before: The token before each guess, (…, n).
+
+    Returns:
+        W2's input (…, n, rank), and the confidence head's logits (…, n) or None.
+    """
+    state = head.markov_head.start(rows[..., 0, :])
+    found, embeddings = [], []
+    for k in range(rows.shape[-2]):
+        mixed, embedded, state = head.markov_head.mix(before[..., k], rows[..., k, :], state)
+        found.append(mixed)
+        embeddings.append(embedded)
+    stacked = torch.stack(found, dim=-2)
+    if not head.config.enable_confidence_head:
+        return stacked, None
+    # No gradient: training the prediction must not change the guesses.
+    return stacked, head.confidence(rows.detach(), torch.stack(embeddings, dim=-2).detach())
+
+
+def build(target: Target, _counts: Tensor) -> DSparkHead:
+    """Build a new small head for this target."""
+    return DSparkHead(DSparkConfig.house(target))
+
+
+# Training on a target's stored answers
+
+
+@torch.no_grad()
+def init_from_target(target: Target, counts: Tensor, head_options: HeadOptions) -> DSparkHead:
+    """Build a new head, initialized with the target's last layers and its final norm.
+
+    fc starts as a copy of the highest tap, so that the keys and values of the text are nearly those
+    of the target's last layers. The Markov head's embedding starts as the principal components of
+    the target's, so that similar tokens have similar corrections.
+
+    Raises:
+        ValueError: If the block would have only one position.
+        Unsuitable: If the target has too few layers.
+    """
+    if head_options.steps < 2:
+        raise ValueError("A block of DSpark has at least two guesses: choose --unroll 2 or more.")
+    own = target.card.hash
+    fits = (own, *head_options.also_for) if own and head_options.also_for else own
+    config = DSparkConfig.on_answers(target, block_size=head_options.steps, made_for=fits)
+    config.check_fit("dspark", target)
+    head, model, wide = DSparkHead(config), target.model.model, config.hidden_size
+    head.fc.weight.zero_()
+    head.fc.weight[:, -wide:].copy_(torch.eye(wide))
+    head.hidden_norm.weight.copy_(model.layers[-1].input_layernorm.weight)
+    head.norm.weight.copy_(model.norm.weight)
+    for layer, source in zip(head.layers, model.layers[-len(head.layers) :], strict=True):
+        assert isinstance(layer, BlockLayer)
+        _copy_layer(layer, source)
+    embedding = target.model.get_input_embeddings().weight.float()
+    head.markov_head.markov_w1.weight.copy_(_components(embedding, config.markov_rank))
+    frequent = counts.sort(descending=True, stable=True).indices[: head_options.draft_vocabulary]
+    head.register_buffer("frequent", frequent, persistent=False)
+    return head
+
+
+def _copy_layer(layer: BlockLayer, source: Any) -> None:
+    """Copy a Llama layer, and estimate the norms of queries and keys, which it does not have.
+
+    A norm's weight is the size that its rows would have if the normed input had independent values
+    of unit variance.
+    """
+    layer.input_layernorm.weight.copy_(source.input_layernorm.weight)
+    layer.post_attention_layernorm.weight.copy_(source.post_attention_layernorm.weight)
+    layer.mlp.load_state_dict(source.mlp.state_dict())
+    attention: BlockAttention = layer.self_attn
+    for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
+        getattr(attention, name).weight.copy_(getattr(source.self_attn, name).weight)
+    for norm, rows in ((attention.q_norm, attention.q_proj), (attention.k_norm, attention.k_proj)):
+        scaled = rows.weight * source.input_layernorm.weight
+        norm.weight.fill_(float(scaled.square().sum(1).mean().sqrt()))
+
+
+def _components(table: Tensor, rank: int) -> Tensor:
+    """Return the principal components (V, rank) of a table (V, h), scaled to unit variance."""
+    centred = table - table.mean(0)
+    directions = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, -rank:]
+    found = centred @ directions
+    return found / found.square().mean().sqrt().clamp(min=1e-6)
+
+
+def answer_loss(head: DSparkHead, outputs: TargetOutputs) -> Tensor:
+    """Return the weighted mean loss over positions of random blocks in the target's answers.
+
+    The answers of the batch are read as one row of texts, so that blocks may start anywhere.
+    """
+    device, size = outputs.tokens.device, head.config.block_size
+    length, tokens = outputs.tokens.shape[1], outputs.tokens.flatten()
+    offsets = torch.arange(size, device=device)
+    anchors = answer_anchors(outputs)
+    places = (anchors % length)[:, None] + offsets  # positions in the block's own text, (A, n)
+    rows = _answer_outputs(head, outputs, anchors)
+    at = (anchors[:, None] + offsets).clamp(max=len(tokens) - 1)
+    mixed, confidence = _unroll(head, rows, tokens[at])
+    counted = (places < length) & outputs.counted.flatten()[at]
+    columns, counts = loss_tokens(head, outputs)
+    needed = torch.zeros_like(tokens, dtype=torch.bool).index_fill(0, at[counted], True)
+    teacher = outputs.over(columns, needed.view_as(outputs.tokens))
+    teacher = teacher[(needed.cumsum(0) - 1)[at[counted]]]
+    correction = functional.linear(mixed[counted], head.markov_head.markov_w2.weight[columns])
+    logits = outputs.project(rows[counted], columns) + correction
+    known = None if confidence is None else confidence[counted]
+    weights = (-offsets / DECAY).exp().expand_as(at)[counted]
+    return (guess_losses(teacher, logits, known, counts) * weights).sum() / weights.sum()
+
+
+def answer_anchors(outputs: TargetOutputs) -> Tensor:
+    """Return random rows (A,) of the flattened batch at which blocks of an answer start.
+
+    A block's first guess is a token of the target's own. The first token of a text has no state
+    before it.
+    """
+    own = outputs.counted.clone()
+    own[:, 0] = False
+    found = own.flatten().nonzero().flatten()
+    chosen = torch.randperm(len(found))[:ANSWER_ANCHORS].to(found.device)
+    return found[chosen].sort().values
+
+
+def _answer_outputs(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor) -> Tensor:
+    """Return the outputs (A, n, h) of the blocks at these rows of the flattened batch."""
+    (count, length), device = outputs.tokens.shape, outputs.tokens.device
+    states = {k: outputs.states[k].flatten(0, 1)[None] for k in head.config.tap_layers}
+    past = head.past(states, torch.arange(length, device=device).repeat(count))
+    block = head.block(outputs.tokens.flatten()[anchors])
+    positions = (anchors % length)[:, None] + torch.arange(block.shape[1], device=device)
+    starts = anchors - anchors % length
+    mixes = [separate_blocks(each, anchors, starts) for each in past]
+    rows: Tensor = head(outputs.embed(block).flatten(0, 1)[None], positions.flatten(), mixes)
+    return rows[0].unflatten(0, block.shape)
+
+
+def loss_tokens(head: DSparkHead, outputs: TargetOutputs) -> tuple[Tensor, Tensor]:
+    """Return the tokens that a batch's loss includes, and what each one stands for.
+
+    Returns:
+        Tokens (D,), and the logarithm of the number of tokens that each represents, (D,).
+    """
+    certain = torch.zeros(head.config.vocab_size, dtype=torch.bool, device=outputs.tokens.device)
+    certain[head.frequent] = True
+    certain[outputs.tops[outputs.counted]] = True
+    always, others = certain.nonzero().flatten(), (~certain).nonzero().flatten()
+    sampled = others[torch.randperm(len(others))[:SAMPLED_TOKENS].to(others.device)]
+    tokens = torch.cat([always, sampled])
+    counts = torch.zeros(len(tokens), device=tokens.device)
+    if len(sampled):
+        counts[len(always) :] = log(len(others) / len(sampled))
+    return tokens, counts
+
+
+def with_options(head_options: HeadOptions) -> Family:
+    """Return the family of heads that are initialized from a target of any size."""
+    return replace(
+        TRAINING,
+        build=lambda target, counts: init_from_target(target, counts, head_options),
+        loss=answer_loss,
+    )
+
+
+TRAINING: Final = Family("dspark", build, loss, guesses, sampled=True, with_options=with_options)
