@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "specviz"
 FOLDER = ROOT / "build" / "declarations"
 IMPORT = re.compile(r"(?:@import|import type)\s*\{([^}]*)\}\s*from\s*\"(\.[^\"]+\.py)\"")
-# A module of values that Python writes, and the TypedDict that they are: see routes.py.
+# The module of values that Python writes, and the TypedDict of these values; see routes.py.
 GIVEN = {"ui/shared/given.d.ts": ("specviz.ui.routes", "Given")}
 PLAIN = {
     str: "string", int: "number", float: "number", bool: "boolean", type(None): "null",
@@ -107,7 +107,7 @@ class Declarations:
         return f"({shown[0]})[]"
 
     def _union(self, inner: Sequence[Any], module: str) -> str:
-        """Records that no literal tells apart lack each other's names, so that one name does."""
+        """Return a union; records that share no literal are told apart by the fields they lack."""
         records = [part for part in inner if is_record(part)]
         names = [set(fields(record)) for record in records]
         apart = len(records) > 1 and not any(
@@ -180,7 +180,7 @@ def write(
     Args:
         folder: Where they are written.
         package: The package's folder.
-        written: Modules of values that Python writes, and the TypedDict that they are.
+        written: Modules of values that Python writes, and the TypedDict of each.
     """
     declarations = Declarations()
     for module, name in [*imported(package), *written.values()]:

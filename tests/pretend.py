@@ -55,7 +55,7 @@ class DeviceLog:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.places: Counter[tuple[str, str]] = Counter()
-        self.late: list[tuple[Tensor, Tensor]] = []  # unfinished copies to the host, sources
+        self.late: list[tuple[Tensor, Tensor]] = []  # each copy in progress, and its source
 
     def note(self, kind: str, waits: bool = True) -> None:
         """Count a synchronisation or transfer."""

@@ -53,7 +53,7 @@ def test_best_plan_is_the_fastest_of_all_possible_plans(seed):
     assert load.best_static()[1].tokens_per_second <= fastest * (1 + 1e-12)
 
 
-def test_static_plan_checks_the_same_number_of_guesses_in_every_request():
+def test_static_plan_verifies_the_same_number_of_guesses_in_every_request():
     groups = (RequestGroup("a", 2, [0.5, 0.5]), RequestGroup("b", 1, [0.8]))
     load = Load(groups, lambda requests, tokens: 1.0 + tokens, 0.5)
     plan = load.static(2)

@@ -369,7 +369,7 @@ def test_missing_writable_folder_raises_readable_error(tmp_path):
     assert told.stderr.startswith("specviz: This user can write to no folder for temporary files")
 
 
-def test_error_for_a_missing_temporary_folder_omits_its_number(monkeypatch, capsys):
+def test_message_about_a_missing_temporary_folder_omits_the_error_number(monkeypatch, capsys):
     def begun(*_):
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 

@@ -299,7 +299,7 @@ def test_failed_early_exit_restores_all_layers(monkeypatch):
 def test_error_of_transformers_explains_missing_mtp_weights():
     target = tiny.target(tiny.llama(seed=6))
     assert "Could not find `num_mtp_layers`" in reference.explain_no_mtp(target)
-    target.model.config.num_mtp_layers = 1  # even if installed, the class has no such weights
+    target.model.config.num_mtp_layers = 1  # the network still has no such weights
     assert "does not seem to register any known MTP" in reference.explain_no_mtp(target)
 
 

@@ -300,7 +300,7 @@ def shipped(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_missing_house_model_is_not_reported_as_unknown(shipped):
+def test_missing_shipped_model_is_not_reported_as_unknown(shipped):
     with pytest.raises(NotAvailable, match=r"'house' is not on this machine.*assets/models/target"):
         load("house", "ngram")
     here = {row["name"] for row in listing() if row["on_this_machine"]}
@@ -308,7 +308,7 @@ def test_missing_house_model_is_not_reported_as_unknown(shipped):
 
 
 @pytest.mark.slow
-def test_house_target_and_draft_model_load_by_name(shipped):
+def test_shipped_target_and_draft_model_load_by_name(shipped):
     model = tiny.llama()
     folder = tiny.save(model, shipped / "models" / "target")
     tiny.save(tiny.blurred(model), shipped / "models" / "draft-model")
@@ -498,7 +498,7 @@ def test_every_counterpart_is_a_benchmarked_transformers_method():
 
 
 @pytest.mark.parametrize("name", loading.trainable_heads())
-def test_error_for_a_house_head_on_another_target_names_both(name, tiny_target):
+def test_error_for_a_shipped_head_on_another_target_names_both(name, tiny_target):
     """The drafter is refused before its tensors are read."""
     with pytest.raises(Unsuitable, match=f"'{name}' was made for another target than 'tiny'"):
         load_drafter(name, tiny_target)

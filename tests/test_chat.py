@@ -497,7 +497,7 @@ def test_command_line_can_send_chat_raw_text_and_system_text(folder, tmp_path, c
     assert "<|im_start|>system\nYou are the cat.<|im_end|>" in capsys.readouterr().out
 
 
-def test_command_line_reports_that_house_has_no_template(capsys):
+def test_command_line_reports_that_the_shipped_target_has_no_chat_template(capsys):
     assert command("--chat") == 2
     said = "specviz: House has no chat template: it only continues a text.\n"
     assert capsys.readouterr().err == said

@@ -131,7 +131,7 @@ class AnnouncesTheCut(DropsUnlikelyGuesses):
 
     def __init__(self, drafter):
         super().__init__(drafter)
-        self.card = replace(self.card, family="trimmed")  # built-in families cut no drafts so
+        self.card = replace(self.card, family="trimmed")  # built-in families never do this
 
     def propose(self, context, room, chance):
         return replace(super().propose(context, room, chance), cut=self.cut)
@@ -214,7 +214,7 @@ def test_every_contract_check_detects_its_violation(check):
 
 
 @pytest.mark.parametrize("check", [check for check in CHECKS if check != COUNTED])
-def test_wrapper_of_the_faulty_drafters_breaks_no_contract_by_itself(check):
+def test_wrapper_used_to_build_faulty_drafters_breaks_no_contract_itself(check):
     case = CASES[MUTANTS[check][1]]
     run_check(check, replace(case, drafter=lambda target: BrokenDrafter(case.drafter(target))))
 

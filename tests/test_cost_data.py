@@ -51,7 +51,7 @@ def test_peak_flops_of_the_laptop_equal_the_product_in_its_note():
     assert laptop.sources[0].evidence == "C"
 
 
-def test_models_for_predictions_are_the_house_pair_and_public_models():
+def test_predictions_are_offered_for_the_shipped_pair_and_public_models():
     models = sources.models()
     assert list(models)[:2] == ["house", "house-draft"]
     assert {"llama-3.1-8b", "llama-3.1-70b", "qwen3-4b"} <= models.keys()

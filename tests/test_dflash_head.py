@@ -258,7 +258,7 @@ def test_head_for_another_target_is_refused():
             made.begin(tiny.target(other).start(made.capture), Settings())
 
 
-def test_house_dflash_head_is_small_and_can_be_trained_by_name():
+def test_new_dflash_head_for_a_small_target_is_small_and_built_by_name():
     shape = LlamaConfig(
         hidden_size=256, intermediate_size=704, num_hidden_layers=12, num_attention_heads=4
     )

@@ -49,7 +49,7 @@ def test_probabilities_equal_those_of_transformers(temperature, top_k, top_p):
     assert ours.dtype == torch.float64
 
 
-def test_top_k_above_the_vocabulary_keeps_all_tokens_and_temperature_0_one():
+def test_top_k_above_the_vocabulary_keeps_all_tokens_and_temperature_0_keeps_one():
     logits = torch.tensor([[1.0, 3.0, 2.0]])
     assert torch.equal(
         logits_to_probs(logits, Sampling(1.0, top_k=99)), logits_to_probs(logits, Sampling(1.0))

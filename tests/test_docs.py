@@ -182,7 +182,7 @@ def commands_to_run(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", list(filter(commands_to_run, markdown_pages())), ids=name_of)
-def test_commands_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch, capsys):
+def test_commands_of_a_docs_page_run_one_after_the_other(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for command in commands_to_run(page):
         words = arguments(command)

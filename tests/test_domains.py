@@ -116,7 +116,7 @@ def test_form_shows_the_number_of_runs_to_be_measured():
     assert "60 runs of at most 16 tokens, after 3 short warm-up runs" in said
 
 
-def test_form_offers_every_drafter_for_house():
+def test_form_offers_every_drafter_for_the_shipped_target():
     assert {name for _, name in choices()} == set(drafter_names("house", None))
 
 
@@ -439,7 +439,7 @@ def desk(target, drafters):
 
 
 def told(tiny_target, drafters, monkeypatch, stops=None):
-    """Return all lines, those with the map, and the cells. stops: stop after this many `now`."""
+    """Return all lines, the map lines, and the cells. stops: stop after this many `now` lines."""
     monkeypatch.setattr(live, "PAUSE", 0)
     here, lines = desk(tiny_target, drafters), []
     for sent in live.stream_domains(PLAN, here):

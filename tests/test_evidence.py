@@ -410,7 +410,7 @@ def sentence(scene, depth):
     return "".join(part if isinstance(part, str) else flat(part["w"]) for part in parts)
 
 
-def test_captions_explain_guesses_from_counts_and_from_the_pool():
+def test_captions_explain_guesses_from_suffix_counts_and_from_the_n_gram_pool():
     remark = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 2}
     scene = scene_with(remark, lambda node, _: {"count": 3, "total": 4, "from": 1 + node})
     first, second, *_ = guesses(scene)
@@ -496,7 +496,7 @@ def test_sampled_siblings_are_numbered_and_not_ranked(point_mass, label):
     assert cells(block(scored(scene), "grid"))[label] == ["1st of 3", "1st of 2"]
 
 
-def test_when_sampling_the_oracles_top_token_is_not_called_the_best_draft():
+def test_oracle_that_drafts_one_guess_is_called_best_among_single_guesses_only():
     remark = {"form": "upper-bound", "passes": 1}
     fixed = scored(scene_with(remark, lambda *_: None))["say"][0]
     assert "no other way of choosing one guess is accepted more often" in fixed
@@ -506,7 +506,7 @@ def test_when_sampling_the_oracles_top_token_is_not_called_the_best_draft():
     assert drawn.endswith(" costs 4 full passes.")
 
 
-def test_lookahead_pass_without_window_rows_does_not_claim_to_refill_the_pool():
+def test_lookahead_pass_without_extra_rows_does_not_claim_to_refill_the_pool():
     remark = {"form": "lookahead", "pool": 7, "ngrams": [[1, 2]], "window": [[5, 6], [7, 8, 9]]}
     for rows, rides in ((5, True), (0, False)):
         counted = remark | {"rows_verified": 5, "rows_window": rows}
@@ -538,14 +538,14 @@ def config(name):
     return json.loads((ASSETS / "models" / name / "config.json").read_text(encoding="utf-8"))
 
 
-def test_parallel_layers_of_other_width_are_not_called_copies():
+def test_texts_do_not_call_parallel_layers_of_another_width_copies():
     assert config("mtp-parallel")["hidden_dim"] != config("target")["intermediate_size"]
     for text in (TEXTS["mtp-parallel"], DIAGRAMS["mtp-parallel"]["says"]):
         assert "copies" not in text.lower()
 
 
 @pytest.mark.parametrize("words", ["all combinations", "all parents", "every parent"])
-def test_medusa_texts_do_not_claim_all_combinations(words):
+def test_texts_about_medusa_do_not_claim_that_its_tree_has_all_combinations(words):
     tree = Scene.of(Trace.read(ASSETS / "traces" / "04-medusa.jsonl"), 1)
     assert len({len(tree.children[node]) for node in tree.children[0]}) > 1
     assert words not in f"{TEXTS['medusa']} {DIAGRAMS['medusa']['says']}"

@@ -472,7 +472,7 @@ def test_row_of_hidden_tokens_adds_up_their_residuals_token_by_token(sampled):
 
 
 @pytest.mark.slow
-def test_table_adds_a_row_for_the_replacement_only_at_the_draw_step():
+def test_table_has_a_row_for_the_replacement_only_once_it_is_sampled():
     added = 0
     for recipe in (Recipe(rounds=40, seed=s) for s in range(3)):
         for scene in scenes(made(recipe)):
@@ -718,7 +718,7 @@ def drawn_in(trace, number):
         ((2, 2), "are judged until one is accepted, then the guesses after it."),
     ],
 )
-def test_score_sentence_says_in_which_order_guesses_are_judged(shape, end):
+def test_sentence_at_the_score_step_says_in_which_order_guesses_are_judged(shape, end):
     scene = Scene.of(made(Recipe(shape=shape, odd=False)), 2)
     shot = next(
         s for step, s in zip(scene.steps, frames(scene), strict=True) if step.kind == "score"
@@ -726,7 +726,7 @@ def test_score_sentence_says_in_which_order_guesses_are_judged(shape, end):
     assert sentence_text(shot).endswith(end)
 
 
-def test_caption_does_not_explain_the_last_token_by_a_failed_search():
+def test_caption_of_the_last_token_does_not_blame_a_failed_search():
     """The last token of a run needs no guess, whatever the pool or the text contains."""
     trace = made(RECIPES["nothing drafted"])
     scene = Scene.of(trace, len(trace.rounds) - 1)
@@ -755,7 +755,7 @@ def test_caption_of_a_top_token_guess_says_that_q_is_not_used():
 
 
 @pytest.mark.slow
-def test_tree_has_no_slot_after_an_accepted_end_token():
+def test_tree_has_no_place_for_another_token_after_an_accepted_end_token():
     trace = made(Recipe(rounds=20))
     scene, step = next(
         (scene, step)
@@ -813,7 +813,7 @@ def test_displayed_table_rows_agree_with_the_residual_in_the_sentence():
             view = shot["panel"]["table"]
             assert numbers(shot)["residual"] == view["total"]["left"]
             if view["digits"] == 4:
-                continue  # the most that the columns can hold
+                continue  # the columns have no space for more
             for row in view["rows"]:
                 p, q, apart, above, scaled = (parse_number(text.lstrip("+")) for text in row["t"])
                 if "is" in row:

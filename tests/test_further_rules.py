@@ -73,7 +73,7 @@ def test_lossless_rules_are_exact_for_zero_tied_and_nearly_equal_probs(p, q):
             assert torch.allclose(exact, p, atol=1e-9), (rule, drawn, candidates)
 
 
-def test_bound_of_accept_reject_on_the_worked_example_is_four():
+def test_largest_ratio_of_p_to_q_is_4_in_the_worked_example():
     assert max_ratio(P, Q).item() == pytest.approx(4)
     assert max_ratio(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0])).item() == float("inf")
 
@@ -87,7 +87,7 @@ def test_rho_is_the_smallest_value_without_a_negative_residual():
 
 @pytest.mark.parametrize("drawn", EVERY)
 @pytest.mark.parametrize("shape", [[-1, 0, 1], [-1, 0, 0, 1], [-1, 0, 0, 1, 2]])
-def test_traversal_is_exact_on_trees_and_accepts_at_least_as_many_tokens(drawn, shape):
+def test_traversal_is_exact_on_trees_and_accepts_no_fewer_than_the_usual_rule(drawn, shape):
     target, draft = model(1, 3, Sampling(1.0)), model(2, 3, Sampling(1.0))
     ours = joint_distribution(RULES["traversal"], target, draft, shape, drawn, 3)
     assert distance(ours, plain_distribution(target, 3)) < 1e-14

@@ -91,7 +91,7 @@ def test_loaded_network_of_each_kind_equals_the_written_network(kind, rounding, 
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_text_longer_than_the_window_equals_generate(kind, tmp_path):
+def test_text_longer_than_the_sliding_window_equals_generate(kind, tmp_path):
     model = uneven(MAKE[kind]())
     target = read(write(tmp_path / "a.gguf", model))
     target.eos = ()

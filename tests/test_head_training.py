@@ -283,7 +283,7 @@ def test_agreement_compares_predictions_of_the_same_token() -> None:
     perfect = [outputs.logits[:, 1:], outputs.logits[:, 2:]]
     assert same_tops(perfect, outputs) == [1.0, 1.0]
     assert overlaps(perfect, outputs) == pytest.approx([1.0, 1.0], abs=1e-5)
-    late = [outputs.logits, outputs.logits]  # each row says what the target says a token too early
+    late = [outputs.logits, outputs.logits]  # each row predicts one token too early
     assert max(same_tops(late, outputs)) < 0.5
     flat = [torch.zeros_like(outputs.logits)]
     share = torch.minimum(outputs.logits[:, 1:].softmax(-1), torch.tensor(1 / tiny.VOCABULARY))
@@ -377,7 +377,7 @@ def test_training_text_is_generated_by_the_target() -> None:
 
 
 @pytest.mark.slow
-def test_generated_text_starts_with_prompts_and_fills_half_the_windows(tmp_path: Path) -> None:
+def test_generated_text_starts_with_prompts_and_has_half_the_training_share(tmp_path: Path) -> None:
     one, three, own = data.with_own_text(
         [domain("one", 0.25), domain("three", 0.75)], WRITER, 200, "f" * 64, tmp_path
     )

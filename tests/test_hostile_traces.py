@@ -213,7 +213,7 @@ VALUES = (
 
 
 def leaves(value, path=()):
-    """Yield the paths of all values inside one."""
+    """Yield the paths of all values inside a value."""
     yield path
     inside = value if isinstance(value, dict) else {}
     if isinstance(value, list):

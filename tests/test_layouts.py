@@ -187,7 +187,7 @@ def test_published_p_eagle_head_passes_every_contract_check(tmp_path):
 
 
 @pytest.mark.parametrize("entry", HEADS, ids=lambda entry: entry.name)
-def test_folders_of_house_heads_use_published_layouts(entry):
+def test_shipped_heads_use_published_layouts(entry):
     """The first layout that matches has the family of the catalogue's drafter."""
     found = layout_in(entry.path)
     assert resolve_name(found.drafter).network is resolve_name(entry.drafter).network

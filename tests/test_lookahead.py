@@ -66,7 +66,7 @@ def played(target, drafter, settings, prompt=tiny.PROMPT):
 # The window
 
 
-def test_attention_mask_of_the_window_equals_the_figure_in_the_paper():
+def test_attention_mask_of_the_lookahead_window_equals_the_figure_in_the_paper():
     """W 3, N 4: level 0 of two rows, two levels of three; a row sees itself, so the diagonal."""
     picture = [
         "#.......",
@@ -84,7 +84,7 @@ def test_attention_mask_of_the_window_equals_the_figure_in_the_paper():
 
 @pytest.mark.slow
 @given(columns=st.integers(1, 9), levels=st.integers(1, 7))
-def test_window_row_attends_to_exactly_one_row_per_position(columns, levels):
+def test_lookahead_row_attends_to_exactly_one_row_per_position(columns, levels):
     rows = list(window_rows(columns, levels))
     for (level, column), seen in zip(rows, visible(columns, levels).tolist(), strict=True):
         read = [place for place, sees in zip(rows, seen, strict=True) if sees]
@@ -100,7 +100,7 @@ def test_window_row_attends_to_exactly_one_row_per_position(columns, levels):
     passes=st.integers(1, 12),
     prompt=st.lists(st.integers(1000, 1009), min_size=1, max_size=5),
 )
-def test_window_level_holds_the_predictions_of_one_pass(width, ngram, passes, prompt):
+def test_lookahead_level_holds_the_predictions_of_one_pass(width, ngram, passes, prompt):
     """In pass t the root is at position t. Of n levels, level l, column i is the prediction of pass
     t - (n - l) for position t + l + i; before the first pass, prompt tokens fill it."""
     window = Window(prompt, width, ngram, ())
@@ -128,7 +128,7 @@ def test_window_level_holds_the_predictions_of_one_pass(width, ngram, passes, pr
         assert found == (grams if n == ngram - 1 else [])
 
 
-def test_end_token_is_replaced_in_the_window_but_may_end_an_n_gram():
+def test_end_token_is_replaced_in_the_lookahead_window_but_may_end_an_n_gram():
     window = Window([0, 5, 6, 0], 2, 3, ends=(0,))
     assert window.levels == [[0, 5, 6]]
     window.set_root(9)
@@ -144,7 +144,7 @@ def test_end_token_is_replaced_in_the_window_but_may_end_an_n_gram():
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("shape", [WindowShape(3, 4, 3), WindowShape(2, 3, 2)])
-def test_logits_of_a_window_row_equal_those_of_a_plain_pass_over_its_text(make, attention, shape):
+def test_logits_of_a_lookahead_row_equal_those_of_a_plain_pass_over_it(make, attention, shape):
     """Compare rows, and the last tokens of n-grams, with plain passes without cache or mask."""
     target = tiny.target(make())
     target.model.set_attn_implementation(attention)
@@ -227,7 +227,7 @@ class Replaying(Recording):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, COOL])
-def test_window_rows_change_neither_verdicts_nor_text(tiny_target, settings):
+def test_lookahead_rows_change_neither_verdicts_nor_text(tiny_target, settings):
     """The same guesses without a window give the same verdicts and the same text."""
     ids = tiny_target.encode(PROMPTS[4], 32)
     kept = 0
@@ -248,7 +248,7 @@ def test_window_rows_change_neither_verdicts_nor_text(tiny_target, settings):
 # Evidence
 
 
-def test_evidence_has_the_window_the_n_grams_and_their_sources(tiny_target):
+def test_evidence_of_lookahead_has_its_window_n_grams_and_their_sources(tiny_target):
     """Each guess refers to its n-gram, and that to the round and column of its discovery."""
     shape = WindowShape(4, 4, 3)
     windows, newest, traced_back = {}, {}, 0
@@ -304,7 +304,7 @@ def session(shape=SHAPES[2], ngrams=()):
 
 
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (9, 2)])
-def test_last_pass_has_no_window_rows(room, depth):
+def test_last_pass_has_no_lookahead_rows(room, depth):
     proposal = session(ngrams=[(7, 8, 9), (7, 8, 6)]).propose([5, 6, 7], room, Chance(1, 1))
     proposal.check(Drawn.POINT_MASS, room, (0,))
     assert max(proposal.tree.depths) == depth
@@ -320,7 +320,7 @@ def test_no_guess_follows_an_end_token():
 
 
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2])
-def test_window_stays_within_context_length(make):
+def test_lookahead_window_stays_within_the_context_length(make):
     """GPT-2 has no embedding for positions beyond its last."""
     target = tiny.target(make())
     settings = replace(GREEDY, max_new_tokens=20)

@@ -94,7 +94,7 @@ def test_every_rule_has_a_result_and_a_reason():
         ({"candidates": 2, "rule": "k-seq"}, "Every guess gets the same test"),
     ],
 )
-def test_reason_fits_the_number_of_guesses(more, reason):
+def test_reason_for_a_verdict_depends_on_the_number_of_guesses(more, reason):
     assert reason in told(**more)["why"]
 
 

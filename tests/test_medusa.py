@@ -32,7 +32,7 @@ def choosing(*paths, gamma=4):
 
 
 @pytest.mark.parametrize("siblings", [[], [3], [3, 2], [1, 3], [2, 2, 2]])
-def test_siblings_setting_expands_to_every_path_of_ranks(siblings):
+def test_siblings_setting_gives_every_rank_path_within_its_widths(siblings):
     settings = replace(GREEDY, siblings=siblings)
     paths = all_paths(settings, 3)
     assert len(paths) == len(set(paths)) == tree_size(siblings, 3)

@@ -115,10 +115,10 @@ def test_text_that_ends_earlier_differs_at_its_end(trace):
     [
         ("float32", 12.0, 0.001),
         ("float64", None, 0.001),
-        ("bfloat16", 12.0, 0.1875),  # three places of 0.0625
+        ("bfloat16", 12.0, 0.1875),  # three times 0.0625
         ("bfloat16", -40.0, 0.625),
         ("bfloat16", None, 0.25),
-        ("bfloat16", 0.01, 0.001),  # what a sum rounds by does not vanish with the sum
+        ("bfloat16", 0.01, 0.001),  # a small sum of large terms is rounded, too
         ("float16", 12.0, 0.0234375),
         ("float16", None, 0.03125),
     ],

@@ -90,7 +90,7 @@ def test_siblings_do_not_attend_to_each_other():
     assert not torch.allclose(deeper[0], deeper[1], atol=1e-2)
 
 
-def test_drafting_adds_no_rows_to_the_memory_of_the_head(monkeypatch):
+def test_drafting_adds_no_rows_to_the_memory_of_the_moa_head(monkeypatch):
     head, asked, memory = learnt()[0], [], MoaHead.memory
     monkeypatch.setattr(
         MoaHead, "memory", lambda head, rows: asked.append(rows.shape[:3]) or memory(head, rows)

@@ -106,7 +106,7 @@ def test_head_for_another_target_is_refused():
 
 
 @pytest.mark.slow
-def test_house_moa_head_is_small():
+def test_new_moa_head_for_a_small_target_is_small():
     model = tiny.llama(
         hidden_size=256,
         intermediate_size=704,

@@ -74,7 +74,7 @@ def late_memory(found):
     return replace(found, keys_values=rows)
 
 
-def test_head_without_token_input_learns_only_from_unshifted_memory():
+def test_head_that_sees_no_tokens_relies_on_correctly_aligned_memory():
     head, losses = learnt(embed=blind)
     found = replace(outputs(40), embed=blind)
     late = late_memory(found)
@@ -133,7 +133,7 @@ def kept_a_pass(made):
     return sum(one["tokens_per_pass"] for one in found) / len(found)
 
 
-def test_memory_shifted_by_one_lowers_acceptance_but_the_text_stays_exact():
+def test_head_memory_shifted_by_one_lowers_acceptance_but_text_stays_exact():
     made = Blind(drafter(learnt(embed=blind)[0]))
     right, late = kept_a_pass(made), kept_a_pass(Late(made))
     assert right > 1.5

@@ -183,7 +183,7 @@ def test_measured_json_writes_a_list_of_numbers_on_one_line():
     assert json.loads(text) == {"a": [1.5, None], "b": [{"c": []}]}
 
 
-def test_share_computed_from_few_cases_is_a_dash():
+def test_share_computed_from_few_cases_is_shown_as_a_dash():
     assert percents([0.914, None, 0.5, 0.25], [50, 0, 9, 10], 10) == "91 · – · – · 25"
     assert percents([0.914, 0.5], [50, 3], 10) == "91"
     assert percents(None, [], 10) == "–"

@@ -180,7 +180,7 @@ def test_modules_for_a_target_of_another_depth_are_refused(tmp_path):
         MTPModules.load(tmp_path, headed.target())
 
 
-def test_training_mask_shows_a_row_the_text_and_its_own_drafts_only():
+def test_training_rows_attend_only_to_earlier_text_and_their_own_drafts():
     least = torch.finfo(torch.float32).min
     mask = own_rows_mask(3, 2, torch.zeros(1))[0, 0] == 0
     assert mask.tolist() == [

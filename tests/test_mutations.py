@@ -116,7 +116,7 @@ def test_enumeration_catches_each_classic_mistake(mistake):
 
 
 @pytest.mark.parametrize("rule", [RECURSIVE, POINT])
-def test_rules_with_unchanged_source_are_exact(rule):
+def test_rules_are_exact_without_an_injected_mistake(rule):
     assert worst(rules(importlib.import_module(MODULE), rule)) < 1e-14
 
 
@@ -179,7 +179,7 @@ def test_enumeration_catches_each_mistake_in_other_rules(mistake):
 
 
 @pytest.mark.parametrize("module", [LEAF_FIRST, SIBLINGS])
-def test_other_rules_with_unchanged_source_are_exact(module):
+def test_other_rules_are_exact_without_an_injected_mistake(module):
     assert further(importlib.import_module(module), module) < 1e-14
 
 

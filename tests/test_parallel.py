@@ -52,7 +52,7 @@ def options(pair, place, *more):
 
 
 @pytest.mark.slow
-def test_two_processes_print_the_text_of_a_single_process_once(pair, tmp_path):
+def test_two_processes_print_one_text_equal_to_that_of_a_single_process(pair, tmp_path):
     two, one, trace = (tmp_path / name for name in ("two.json", "one.json", "two.jsonl"))
     start = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     command = [*start, "-m", "specviz", *options(pair, two, "--trace", str(trace))]

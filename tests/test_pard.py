@@ -314,7 +314,7 @@ def test_trained_model_learns_to_guess_at_mask_tokens():
         assert later > before + 0.1
 
 
-def test_training_starts_from_the_house_draft_model_or_the_first_layers():
+def test_training_starts_from_the_shipped_draft_model_or_from_layers_of_the_target():
     target = headed.target()
     made = training.build(target, torch.empty(0))
     assert made.mask == MASK

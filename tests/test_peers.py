@@ -44,7 +44,7 @@ def test_comparison_with_vllm_was_measured_with_the_shipped_weights():
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_counts_of_the_comparison_follow_from_its_rounds(row):
+def test_counts_in_the_vllm_comparison_follow_from_its_rounds(row):
     here = [row["others"].get(str(place), told) for place, told in enumerate(row["vllm"])]
     assert len(row["vllm"]) == len(TEXTS)
     assert row["rounds_equal"] == len(TEXTS) - len(row["others"])
@@ -85,7 +85,7 @@ def test_rounds_equal_those_of_vllm_after_the_noted_change(peer, monkeypatch):
     assert told == row["vllm"][int(place)] != row["others"][place]
 
 
-def test_comparison_omits_the_prefill_and_the_last_round():
+def test_vllm_comparison_omits_the_prefill_and_the_last_round():
     steps = [
         {"drafted": 0, "accepted": 0, "tokens": [5]},
         {"drafted": 4, "accepted": 2, "tokens": [6, 7, 8]},

@@ -80,7 +80,7 @@ def test_published_numbers_are_displayed_as_in_their_source(low, high, unit, sai
     assert row(each)["kind"] == kind
 
 
-def test_published_rows_have_unique_ids_and_a_count_of_second_hand_ones():
+def test_published_rows_have_unique_ids_and_second_hand_rows_are_counted():
     known = config()
     places = [row["place"] for row in known["rows"]]
     places += [row["place"] for board in known["boards"] for row in board["rows"]]
@@ -116,12 +116,12 @@ def test_our_own_numbers_have_separate_columns_naming_the_machine():
     assert own["heading"] == "House models, measured on 2 CPU cores"
     (only,) = own["rows"]
     assert only["published"] == "1.5 × slower to 3 ×"
-    assert only["speedup"] == "1.33 ×"  # as long at 1 as at 2
+    assert only["speedup"] == "1.33 ×"  # the harmonic mean of 1 and 2
     assert only["apart"] == "1.00 × (stories) to 2.00 × (maths)"
     assert (only["passes"], only["alpha"]) == ("3.00", "0.80")
 
 
-def test_family_that_we_did_not_measure_is_labelled():
+def test_drafter_family_that_we_did_not_measure_is_labelled():
     (only,) = ours(FACTS, [published(method="Hydra", unit="%")])["rows"]
     assert only["published"] == ""
     assert only["apart"] == "not measured"
@@ -159,7 +159,7 @@ MARKUP = ("innerHTML", "InnerHTML", "insertAdjacent", "eval(")
 
 def test_browser_code_never_inserts_html():
     paths = [*HALF.rglob("*.js"), *HALF.rglob("*.html")]
-    paths = [path for path in paths if path.parent.name != "vendor"]  # Preact can; we never ask it
+    paths = [path for path in paths if path.parent.name != "vendor"]  # only Preact itself could
     assert len(paths) > 50
     for path in paths:
         text = path.read_text(encoding="utf-8")
@@ -204,7 +204,7 @@ def test_reports_with_equal_batch_size_are_chosen_by_model_and_machine():
     assert not same_machine("one TPU v4", "laptop-cpu")
 
 
-def test_house_models_have_no_published_report():
+def test_no_published_speedup_is_reported_for_the_shipped_models():
     assert found("head", 1, "house") is None
     assert found("n-gram", 8, "house-draft") is None
 

@@ -57,7 +57,7 @@ def test_all_lanes_share_prompt_format_and_system_text():
         assert (lane.settings.chat, lane.settings.system) == ("chat", "Be brief.")
 
 
-def test_hidden_chat_fields_are_ignored_for_house():
+def test_hidden_chat_fields_are_ignored_for_the_shipped_target():
     shared = replace(USUAL, chat="chat", system="Be brief.").race().shared
     assert (shared.chat, shared.system) == ("auto", "")
 

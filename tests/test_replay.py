@@ -182,7 +182,7 @@ def race():
     return storage.read(storage.FOLDER / "1-story")
 
 
-def test_hostile_text_of_a_race_adds_no_element_to_the_file(race):
+def test_html_in_a_race_adds_no_element_to_the_replay_file(race):
     hostile = replace(race, race=replace(race.race, prompt=HOSTILE))
     assert Elements(races.replay(hostile, HOSTILE)).found == Elements(races.replay(race, "x")).found
     assert HOSTILE not in races.replay(hostile, HOSTILE)
@@ -219,7 +219,7 @@ def test_representation_of_a_race_names_its_lanes(race):
     )
 
 
-def test_export_writes_the_file_of_a_race_and_refuses_in_a_sentence(tmp_path, capsys):
+def test_export_command_writes_a_race_file_or_prints_a_readable_error(tmp_path, capsys):
     made_file = tmp_path / "race.html"
     command = ["export", str(storage.FOLDER / "2-repeat"), "--html", str(made_file)]
     assert main(command) == 0

@@ -170,7 +170,7 @@ def test_visitor_watching_a_shared_run_can_leave_without_stopping_it(made, ask, 
     assert kinds(first)[-1] == "done"
 
 
-def test_visitor_gets_an_own_run_if_the_watched_run_ends_early(made, ask, monkeypatch):
+def test_visitor_gets_a_separate_run_if_the_watched_run_ends_early(made, ask, monkeypatch):
 
     async def story():
         ended = replace(WISH, prompt="broken")

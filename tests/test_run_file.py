@@ -1,4 +1,4 @@
-"""Runs as files: their shape is what the player's lines have, and `export` writes one.
+"""Runs as files: they have the structure of the player's lines, and `export` writes them.
 
 The browser reads them: see tests/browser/test_open_run.py.
 """
@@ -48,7 +48,7 @@ def fault(value: Any, form: Shape, records: dict[str, Any], where: str = "") -> 
 
 
 def shapes_of(value: Any, form: dict[str, Any], records: dict[str, Any]) -> dict[Any, Shape]:
-    """The shapes of a value's parts by key; of a record, also of those that it lacks."""
+    """The shapes of a value's parts by key; for a record, also those of its missing fields."""
     if "record" in form:
         fields, may = (records[form["record"]][name] for name in ("fields", "may"))
         return {name: fields[name] for name in fields if name in value or name not in may}

@@ -44,7 +44,7 @@ def row(name, config):
 def known(patch):
     """Two shapes with the same vocabulary, in place of the public ones."""
     rows = {"big": row("big", BIG), "small": row("small", SMALL)}
-    for place in ("specviz.commands.shapes", "specviz.cost.sources"):  # the first imports it
+    for place in ("specviz.commands.shapes", "specviz.cost.sources"):  # the first imports `models`
         patch.setattr(f"{place}.models", lambda: rows)
     return rows
 
@@ -83,7 +83,7 @@ def test_shapes_command_measures_every_drafter_at_every_context_length(measured)
     assert file.command == "python -m specviz shapes big --device cpu --contexts 16 24 --rounds 2"
     sizes = {one.name: (one.guesses, one.levels) for one in costs.drafters}
     assert sizes["eagle3-60"] == (59, 6)
-    assert sizes["ngram"] == (10, 10)  # which finds its like in any of these texts
+    assert sizes["ngram"] == (10, 10)  # these texts always contain a match
 
 
 def test_cost_file_contains_no_acceptance_since_weights_are_random(measured):

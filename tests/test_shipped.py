@@ -57,7 +57,7 @@ def plainly(prompt):
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("domain", prompts())
-def test_greedy_text_of_the_house_models_equals_transformers_generate(drafter, domain):
+def test_greedy_text_of_the_shipped_models_equals_transformers_generate(drafter, domain):
     pair = load("house", drafter, "cpu")
     settings = usual(drafter, max_new_tokens=LENGTH, sampling={"temperature": 0.0})
     for prompt in prompts()[domain][: 2 if drafter == "draft-model" else 1]:
@@ -102,7 +102,7 @@ def test_acceptance_of_shipped_heads_falls_if_states_are_shifted_by_one(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-def test_sampled_house_runs_pass_check_and_accept_some_guesses(candidates):
+def test_sampled_runs_of_shipped_models_pass_check_and_accept_some_guesses(candidates):
     settings = Settings(Sampling(0.8, top_k=50, top_p=0.95), candidates=candidates)
     trace = traced(load("house", "draft-model", "cpu"), prompts()["stories"][0], settings)
     check(trace)
@@ -118,7 +118,7 @@ def test_n_gram_lookup_copies_repeated_text():
     assert max(n["tokens_per_pass"] for n in numbers) > 1.5
 
 
-def test_shipped_house_weights_stay_within_their_size_limit():
+def test_shipped_weight_files_stay_within_their_size_limit():
     made = {entry.path: entry.made_for or entry.name for entry in entries() if entry.path}
     files = {file: whose for path, whose in made.items() for file in weight_files(path)}
     assert len(files) == len(made)

@@ -51,7 +51,7 @@ def test_unknown_events_survive_a_round_trip(trace):
     check(read)
 
 
-def test_trace_without_drafter_work_passes_check(trace):
+def test_trace_without_row_counts_of_the_drafter_passes_check(trace):
     lines = [json.loads(line) for line in trace.lines()]
     drafts = [line for line in lines if line.get("event") == "proposed"]
     assert all(line["work"]["body"] >= line["work"]["head"] > 0 for line in drafts[:-1])
@@ -63,7 +63,7 @@ def test_trace_without_drafter_work_passes_check(trace):
 
 
 @pytest.mark.parametrize("work", [3, {"body": 1}, {"body": 1, "head": 0.5, "entry": 0}])
-def test_invalid_work_of_a_drafter_is_refused(trace, work):
+def test_invalid_row_counts_of_a_drafter_are_refused(trace, work):
     lines = list(trace.lines())
     at = next(i for i, line in enumerate(lines) if '"event":"proposed"' in line)
     lines[at] = json.dumps(json.loads(lines[at]) | {"work": work})

@@ -105,7 +105,7 @@ def test_training_batch_depends_only_on_seed_and_step(mixture: data.Mixture) -> 
     assert not torch.equal(batch, other.batch(7, 8))
 
 
-def test_window_of_repeated_text_contains_its_passage_twice(
+def test_training_window_of_repeated_text_contains_its_passage_twice(
     tokenizer: PreTrainedTokenizerFast,
 ) -> None:
     passage = tokenizer(LINES[0], add_special_tokens=False).input_ids
@@ -183,7 +183,7 @@ def test_training_pass_without_dropout_equals_transformers() -> None:
         torch.testing.assert_close(ours, model(ids).logits, atol=1e-5, rtol=1e-4)
 
 
-def test_dropped_layer_is_skipped_only_for_its_own_text() -> None:
+def test_layer_dropped_for_one_text_still_runs_for_other_texts() -> None:
     model = tiny_model()
     ids = torch.arange(12).view(2, 6)
     keep = torch.tensor([[True, True], [True, False], [True, True]])

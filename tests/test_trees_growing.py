@@ -318,7 +318,7 @@ def test_recorded_positions_support_every_setting_of_the_controls(recipe):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drawn", sorted(SAMPLING_MODES))
-def test_traversal_accepts_at_least_as_many_tokens_on_average(drawn):
+def test_traversal_accepts_at_least_as_many_tokens_as_the_root_first_rule(drawn):
     world = PositionModels(made_field(4, 3))
     found = average(world, (2, 2), SAMPLING_MODES[drawn], 60, 1)
     assert found.lengths["traversal"] >= found.lengths["top-down"] - 3 * found.error

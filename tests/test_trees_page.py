@@ -118,7 +118,7 @@ def test_ranking_lab_shows_eight_methods_and_a_case_study():
 
 
 @pytest.mark.slow
-def test_verdicts_of_the_case_study_have_the_stated_mean_length():
+def test_case_study_verdicts_accept_the_stated_number_of_tokens_on_average():
     field = shipped_position(recipes()[0].name)
     tree = grow_tree(field, judging.SIZE).tree
     parents, p = judging.shift_parents(tree.parents), field.p_off_by_one
@@ -197,7 +197,7 @@ def test_recorded_position_has_predictions_for_every_path(name):
     assert static_tree(field, shape).paths >= {(token,) for token in field.rows[()].tokens[:2]}
 
 
-def test_drafter_without_prediction_after_guesses_is_refused():
+def test_tree_cannot_grow_on_a_drafter_that_predicts_only_after_the_text():
     case = families.CASES["ngram"]
     target = case.target()
     with pytest.raises(BadTree, match="Trees cannot grow on this drafter"):

@@ -83,7 +83,7 @@ def test_point_mass_rule_is_exact_for_sampled_candidates():
     assert acceptance(RULES["point-mass"], P, Q, SAMPLED) == pytest.approx(0.21, abs=1e-12)
 
 
-def test_one_candidate_is_always_accepted_if_all_tokens_are_candidates():
+def test_some_candidate_is_always_accepted_if_every_token_is_a_candidate():
     assert acceptance(RULES["without-replacement"], P, Q, REPLACED, 5) == pytest.approx(1.0)
 
 

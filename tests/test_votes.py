@@ -50,13 +50,13 @@ def test_phones_see_no_counts_and_no_verdict_before_the_reveal(room):
 @pytest.mark.parametrize(
     "wrong", [(None, 1, "accepted"), ("x" * 32, 1, "accepted"), (phone(1), 1, "<b>")]
 )
-def test_malformed_answer_is_refused(room, wrong):
+def test_malformed_vote_is_refused(room, wrong):
     with pytest.raises(BadRequest):
         room.answer(*wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"p": 0.5}, {"text": "x" * 401}, {"guess": ["a"]}])
-def test_long_or_malformed_question_is_refused(room, wrong):
+def test_long_or_malformed_vote_question_is_refused(room, wrong):
     with pytest.raises(BadRequest):
         room.ask({**QUESTION, **wrong}, 1.0)
     assert room.number == 1

@@ -106,7 +106,7 @@ def test_speculative_decoding_with_a_sliding_window_equals_generate(kind, drafte
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_text_may_be_longer_than_the_window_up_to_the_context_length(kind, tmp_path):
+def test_text_may_be_longer_than_the_sliding_window_but_not_than_the_context(kind, tmp_path):
     folder = tiny.save(windowed.model(kind), tmp_path / kind)
     made = load_target(str(folder), "cpu")
     assert made.max_length == CONTEXT
@@ -120,7 +120,7 @@ def test_text_may_be_longer_than_the_window_up_to_the_context_length(kind, tmp_p
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("kind", ["gemma3", "mistral", "qwen2"])
-def test_scores_of_a_tree_across_the_window_equal_those_of_single_paths(kind, attention):
+def test_tree_scores_across_the_sliding_window_equal_those_of_single_paths(kind, attention):
     model = KINDS[kind]()
     model.set_attn_implementation(attention)
     run = tiny.target(model).start(CaptureSpec())
@@ -138,7 +138,7 @@ def test_scores_of_a_tree_across_the_window_equal_those_of_single_paths(kind, at
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_draft_model_reads_a_tree_beyond_its_window(kind):
+def test_draft_model_reads_a_tree_beyond_its_sliding_window(kind):
     model, context = windowed.model(kind), PROMPTS[1]
     reader = TreeReader(model, "draft")
     tree = DraftTree((context[-1], 12, 13, 14, 15, 16), (-1, 0, 0, 1, 1, 2))
@@ -152,7 +152,7 @@ def test_draft_model_reads_a_tree_beyond_its_window(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mistral", "qwen2"])
-def test_early_exit_continues_correctly_beyond_the_window(kind):
+def test_early_exit_continues_correctly_beyond_the_sliding_window(kind):
     made = target(kind)
     plain, run = made.start(CaptureSpec()), made.start(CaptureSpec())
     for each in (plain, run):
@@ -181,14 +181,14 @@ def test_layers_that_receive_wrong_masks_are_detected(kind):
     )
 
 
-def test_window_in_a_config_is_ignored_if_the_network_ignores_it():
+def test_sliding_window_in_a_config_is_ignored_if_the_network_has_none():
     """Llama ignores a window in its config."""
     model = tiny.llama(sliding_window=WINDOW)
     assert layer_masks(model).windows is None
     assert tiny.target(model).max_length == WINDOW
 
 
-def test_text_is_limited_to_the_window_if_masks_cannot_be_passed(monkeypatch):
+def test_text_is_limited_to_the_sliding_window_if_masks_cannot_be_passed(monkeypatch):
     monkeypatch.setattr(attention, "passes_masks_on", lambda *_: False)
     model = windowed.gemma3()
     made = tiny.target(model)

@@ -170,7 +170,7 @@ def test_position_shown_on_trees_is_kept_for_later_requests(visitor):
     assert len(visitor.question("grow", question)["kept"]) == 6
 
 
-def test_all_house_models_are_loaded_before_launch(scheduler, visitor):
+def test_all_shipped_models_are_loaded_before_launch(scheduler, visitor):
     """The Models tab counts them, although this process has loaded none."""
     assert scheduler.asked[0].path == "/startup-report"
     here = visitor.question("models", {})["loaded"]

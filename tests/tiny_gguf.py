@@ -169,9 +169,14 @@ def write(
     leave: str = "",
     architecture: str | None = None,
 ) -> Path:
-    """Write a model. kind: of its matrices. facts: what to say in place of the usual, None: not.
+    """Write a model.
 
-    more: further tensors. leave: one that is left out. architecture: the model's own unless given.
+    Args:
+        kind: The type of its matrices.
+        facts: Metadata that replaces the usual values; None omits a value.
+        more: Further tensors.
+        leave: The name of a tensor to omit.
+        architecture: The name of the architecture; by default the model's own.
     """
     file = GGUFWriter(path, architecture or kind_of(model))
     for key, value in (said(model) | (facts or {})).items():

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 # are open again.
 API_PREFIX: Final = "/gradio_api"
 
-# Routes that accept files, fetch addresses, store pages or count visits. Gradio has no option to
-# disable most of them. If one is renamed, it is open again. In lower case, without trailing slash.
+# Routes that accept files, fetch addresses, store pages or count visits; for most, Gradio has no
+# option. In lower case, without a trailing slash. If Gradio renames one, it is open again.
 CLOSED_ROUTES: Final = frozenset(
     {
         f"{API_PREFIX}/upload",
@@ -53,7 +53,7 @@ CLOSED_PREFIXES: Final = (
 )
 
 # Routes of events. Their bodies contain the values of the page's components, so they may be larger.
-# If one is renamed, the smaller size limit of all other routes applies to it.
+# If Gradio renames a route, the smaller size limit of all other routes applies to it.
 EVENT_ROUTES: Final = (
     f"{API_PREFIX}/queue/join",
     f"{API_PREFIX}/run/",
@@ -63,10 +63,10 @@ EVENT_ROUTES: Final = (
 
 # Sources that Gradio's page needs in a Content-Security-Policy. If it needs more in the future, the
 # browser logs a violation and tests/browser/test_content_policy.py fails.
-# Code from strings: gr.HTML compiles its template and `js_on_load`, and events their `js=`, with
-# `new Function`.
+# Gradio compiles strings with `new Function`: the template and `js_on_load` of gr.HTML, and the
+# `js=` of events.
 SCRIPT_SOURCES: Final = ("'unsafe-eval'",)
-# Svelte and plotly set style attributes, and both write <style> elements.
+# Svelte and plotly set style attributes and write <style> elements.
 STYLE_SOURCES: Final = ("'unsafe-inline'",)
 # On a Space, Gradio's page requests the Space's name, likes and pictures from the Hub.
 SPACE_SOURCES: Final = ("https://huggingface.co", "https://*.huggingface.co")
@@ -74,7 +74,7 @@ SPACE_SOURCES: Final = ("https://huggingface.co", "https://*.huggingface.co")
 # The page.
 #
 # Gradio adds its `head` argument to the page only once the page is running. Scripts that must run
-# earlier are written into the HTML, after the <base> element, to which addresses are relative.
+# earlier are written into the HTML, after the <base> element, which changes relative addresses.
 BASE: Final = re.compile(rb"<base\b[^>]*>")
 # CSS selector of an entry in a Dropdown's open list, by its index from 0, because entries have no
 # class. If it matches nothing, lists show no headings and hide no entries.
@@ -155,7 +155,7 @@ def check_stub_files() -> None:
 
 
 def launch_arguments(launch: Callable[..., Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those arguments that the installed Gradio's `launch` accepts; log the others."""
+    """Return those `wanted` arguments that the installed Gradio's `launch` accepts; log others."""
     parameters = inspect.signature(launch).parameters
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):  # as `spaces` wraps it
         return dict(wanted)
@@ -252,7 +252,7 @@ NO_SESSION: Final = "Gradio now names sessions differently: calls without one co
 
 
 def has_session(demo: gr.Blocks, session: str) -> bool:
-    """Return whether a call has a session; for a call without one, Gradio creates an id."""
+    """Return whether a call belongs to a session; if not, Gradio has created an id for it."""
     with Patch(NO_SESSION):
         return session not in demo._queue.event_ids_to_events
     return True
@@ -273,10 +273,10 @@ def drop_session(demo: gr.Blocks, session: str) -> None:
 
 # Events.
 #
-# Every event of a page can be called over HTTP with any values, even by its fn_index. If that
-# fails, Gradio logs a traceback and responds with the text of the exception. `validator=` covers
-# only events that have one, and only values that pass Gradio's checks. So the two methods that
-# handle every call are wrapped. If they no longer exist, such calls end in Gradio's own messages.
+# Every event of a page can be called over HTTP with any values, even by its fn_index. If such a
+# call fails, Gradio logs a traceback and responds with the text of the exception. `validator=`
+# covers only events with a validator, and only values that pass Gradio's checks. So the two methods
+# that handle every call are wrapped. Without these methods, Gradio's own messages are shown.
 UNEXPLAINED: Final = (
     "Gradio's Blocks no longer has the expected methods {}: calls with invalid values end in "
     "Gradio's own error messages."
@@ -287,7 +287,7 @@ NO_FUNCTION: Final = "This event runs in the browser only. The server cannot run
 
 
 def explain_errors(demo: gr.Blocks, explain: Callable[[Exception], str]) -> None:
-    """Make every event call return a result or a gr.Error with a sentence.
+    """Make every event call return a result or a gr.Error whose message is a sentence.
 
     Invalid values are not logged.
 
@@ -308,7 +308,7 @@ def explain_errors(demo: gr.Blocks, explain: Callable[[Exception], str]) -> None
 
 
 def _checking(preprocess: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `Blocks.preprocess_data(block_fn, inputs, ...)`."""
+    """Wrap `Blocks.preprocess_data(block_fn, inputs, ...)`; invalid values raise gr.Error."""
 
     async def preprocess_data(*given: Any, **named: Any) -> Any:
         import gradio as gr
@@ -325,7 +325,7 @@ def _checking(preprocess: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_count(given: Sequence[Any], named: Mapping[str, Any]) -> None:
-    """Raise gr.Error for an event without a function and for a call with too few values."""
+    """Raise gr.Error if the event has no function, or the call has too few values."""
     arguments = dict(zip(("block_fn", "inputs"), given, strict=False)) | dict(named)
     try:
         event, values = arguments["block_fn"], arguments["inputs"]
@@ -342,7 +342,7 @@ def _check_count(given: Sequence[Any], named: Mapping[str, Any]) -> None:
 def _explaining(
     call: Callable[..., Any], explain: Callable[[Exception], str]
 ) -> Callable[..., Any]:
-    """Wrap `Blocks.call_function`."""
+    """Wrap `Blocks.call_function`; its exceptions become gr.Errors with a sentence."""
 
     async def call_function(*given: Any, **named: Any) -> Any:
         try:

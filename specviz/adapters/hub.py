@@ -70,7 +70,7 @@ def connection_errors() -> tuple[type[Exception], ...]:
 
 
 def _errors(name: str) -> tuple[type[Exception], ...]:
-    """Return the exception called `name` of the library that provides huggingface_hub's client."""
+    """Return the exception `name` of the library that provides huggingface_hub's client."""
     with Patch(
         f"The HTTP library under huggingface_hub has no {name}: a failed download may end in an "
         "error that is not explained."

@@ -66,7 +66,7 @@ def _check_name(name: Any) -> None:
 
 
 class _Dict:
-    """The functions `dict` and `dict.fromkeys`, but no other attributes of the class."""
+    """Stands for `dict` in templates: can be called and has `fromkeys`, but no other attributes."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -148,7 +148,7 @@ def render(template: str, variable_sets: list[dict[str, Any]]) -> list[dict[str,
     for variables in variable_sets:
         try:
             text = compiled.render(**variables)
-        except Exception as error:  # as above
+        except Exception as error:  # a template may raise any exception
             found.append(_error(error))
             continue
         long = len(text) > LONGEST

@@ -36,7 +36,7 @@ class LlamaCppError(ValueError):
 
 @contextmanager
 def llama_cpp(target: Target, settings: Settings, prompts: Sequence[Prompt]) -> Iterator[Method]:
-    """Yield llama.cpp's plain decoding as a method, loaded and tried. Raises LlamaCppError."""
+    """Load and try llama.cpp, and yield its plain decoding as a method. Raises LlamaCppError."""
     if why := explain_unavailable(target, settings):
         raise LlamaCppError(why)
     context = max(len(prompt.ids) for prompt in prompts) + settings.max_new_tokens

@@ -39,24 +39,24 @@ class Row:
         runs: The number of calls.
         tokens_per_second: The speed.
         ratio_to_plain: The speed, divided by plain decoding's.
-        ratio_to_transformers: The speed, divided by that of the same method in transformers; None
-            if there is none.
+        ratio_to_transformers: The speed, divided by the speed of the same method in transformers;
+            None if there is no such method.
         tokens_per_pass: New tokens per target pass, over all runs.
-        draft_cost: Seconds per drafted token, in plain target passes.
-        round_draft_cost: Seconds of drafting per round, in plain target passes.
-        round_check_cost: Seconds per round of the target pass, judging and committing, in plain
-            target passes.
+        draft_cost: Drafting time per token, in units of a plain target pass.
+        round_draft_cost: Drafting time per round, in units of a plain target pass.
+        round_check_cost: Time per round of the target pass, judging and committing, in units of a
+            plain target pass.
         alpha: See outcomes.py.
         accepted_length: See outcomes.py.
         guesses_per_round: Guesses per round, without the prefill.
         kept_by_depth: See outcomes.py.
-        judged_by_depth: Number of guesses judged at each depth.
+        judged_by_depth: Number of judged guesses at each depth.
         reliability: Predicted against observed acceptance, see outcomes.py.
         held_bytes: The drafter's memory at the end of a run, the largest of all runs, see
             models/memory.py.
         partial: Whether the run was stopped before every turn of the domain was done.
         memory_bandwidth: Bytes per second that this machine reads with this number of threads.
-        limit_tokens_per_second: Plain passes per second that this allows; see limit.py.
+        limit_tokens_per_second: Plain passes per second that this bandwidth allows; see limit.py.
         share_of_limit: tokens_per_second divided by the limit, for methods with one token per pass.
         tokens_per_second_after_prompt: The speed without the prompt's pass and the token from it;
             None if a method does not report it.
@@ -110,13 +110,13 @@ class TimedCall:
         return self.outcome.tokens / self.seconds
 
 
-Turns = Mapping[str, Sequence[TimedCall]]  # calls of each method; equal indices are one turn
+Turns = Mapping[str, Sequence[TimedCall]]  # calls of each method; equal indices belong to one turn
 
 
 def count_calls(
     methods: Sequence[Method], domains: Mapping[str, Sequence[Prompt]], repeats: int
 ) -> int:
-    """Return how many calls `measure` makes, including those to warm up."""
+    """Return how many calls `measure` makes, including warm-up calls."""
     return len(methods) * (1 + repeats * sum(map(len, domains.values())))
 
 
@@ -293,6 +293,6 @@ def _ratio(mine: Sequence[TimedCall], theirs: Sequence[TimedCall]) -> float:
 
 
 def _cost(mine: Sequence[float | None], plain: Sequence[float | None]) -> float | None:
-    """Return seconds in plain passes: the ratio of two medians, of the known values."""
+    """Return a time in units of a plain pass: the median of the known times of each, divided."""
     spent, passes = _median(mine), _median(plain)
     return spent / passes if spent is not None and passes else None

@@ -33,7 +33,7 @@ from specviz.trace.events import Committed, Proposed
 
 
 def drafter_names(target: str, named: str | None) -> list[str]:
-    """Return the drafter that was requested, or all that fit, those without weights last."""
+    """Return the drafter that was requested, or all that fit, with those without weights last."""
     if named:
         return [named]
     candidates = [e for e in entries() if e.kind == "drafter" and e.made_for in (None, target)]
@@ -137,7 +137,10 @@ class Outcome:
         return after / self.decode_seconds if self.decode_seconds and after > 0 else None
 
     def finalize(self) -> Outcome:
-        """Return the outcome with numbers instead of the run, which has whole distributions."""
+        """Return the outcome with the results of its callbacks.
+
+        The callbacks are dropped, since they keep the run in memory.
+        """
         tally = self.count_tally() if self.count_tally else self.tally
         used = self.measure_memory() if self.measure_memory else self.held_bytes
         return replace(self, count_tally=None, measure_memory=None, tally=tally, held_bytes=used)
@@ -230,7 +233,7 @@ def counterpart_of(drafter: Drafter) -> str | None:
 def _transformers_methods(
     target: Target, entrants: Sequence[Entrant], defaults: Settings
 ) -> list[Method]:
-    """Return transformers' methods; those that use our drafter need it among `entrants`."""
+    """Return transformers' methods; a method that uses our drafter needs it in `entrants`."""
     beside = {counterpart_of(entrant.drafter): entrant for entrant in reversed(entrants)}
     small = beside[ASSISTED].drafter if ASSISTED in beside else None
     assert small is None or isinstance(small, DraftModel)

@@ -21,9 +21,9 @@ class DepthTally:
     """Counts at one depth of the tree; the first guess after the text has depth 1.
 
     Attributes:
-        judged: Number of guesses judged.
-        positions: Number of positions judged; siblings share a position.
-        accepted: Number of guesses accepted, at most one per position.
+        judged: Number of judged guesses.
+        positions: Number of judged positions; siblings share a position.
+        accepted: Number of accepted guesses, at most one per position.
     """
 
     judged: int = 0
@@ -48,7 +48,7 @@ class Bin:
     Attributes:
         judged: Number of these guesses.
         predicted: Sum of their predicted probabilities.
-        accepted: Number of those that were accepted.
+        accepted: Number of these guesses that were accepted.
     """
 
     judged: int = 0

@@ -73,7 +73,7 @@ class SweepPlan:
 
 @dataclass(frozen=True, slots=True)
 class SweepProgress:
-    """One measurement is done.
+    """The event after each measurement.
 
     Attributes:
         done: Number of measurements done.

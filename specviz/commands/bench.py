@@ -165,7 +165,7 @@ def table_columns(domains: Sequence[str], names: Sequence[str]) -> list[Column]:
 
 
 class Printer:
-    """Collects rows, and prints those of a domain when it is complete.
+    """Collects rows, and prints the rows of a domain when they are complete.
 
     Args:
         columns: The columns of the table.

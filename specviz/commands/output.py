@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STANDARD_OUTPUT: Final = "-"  # the path that stands for standard output
 PIPE_WIDTH: Final = 100_000  # number of columns in a pipe, so that nothing is wrapped
 GAP: Final = 2  # spaces between two columns
-MIN_WRAPPED_WIDTH: Final = 20  # columns; if less is left to wrap in, each row is printed as a list
+MIN_WRAPPED_WIDTH: Final = 20  # columns; if wrapped cells were narrower, rows are printed as lists
 HELP_STYLES: Final = (
     (re.compile(r"^usage:", re.MULTILINE), "bold"),
     (re.compile(r"^[A-Za-z][^\n]*:$", re.MULTILINE), "bold"),

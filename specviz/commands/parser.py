@@ -74,7 +74,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {line} (see {self.prog} --help)\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse arguments; unknown ones are an error, and similar options are suggested."""
+        """Parse arguments; an unknown argument is an error, which suggests similar options."""
         words = list(args or ())
         if self._subparsers is None and HELP_OPTIONS.isdisjoint(words):
             self._reject([word for word in words[: _options_end(words)] if self._is_unknown(word)])
@@ -120,7 +120,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _options_end(words: Sequence[str]) -> int:
-    """Return the index at which the options end: that of `--`, or the end."""
+    """Return the index of `--`, at which the options end, or the number of words."""
     return words.index("--") if "--" in words else len(words)
 
 

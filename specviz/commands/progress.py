@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LINE_SECONDS: Final = 30.0  # seconds between two lines about measurements in a file
 LINE_PERCENT: Final = 5  # per cent between two lines about a download in a file
-REDRAW_SECONDS: Final = 0.2  # between two drawings of a bar, which must not disturb measurements
+REDRAW_SECONDS: Final = 0.2  # between two drawings of a bar; drawing disturbs measurements
 
 
 class Progress(ABC):
@@ -37,11 +37,11 @@ class Progress(ABC):
 
     @abstractmethod
     def line_is_due(self, done: int, total: int) -> bool:
-        """Return whether it is time for a line in a file."""
+        """Return whether a progress line should be written to a file now."""
 
     @abstractmethod
     def columns(self) -> list[ProgressColumn]:
-        """Return the parts of the bar."""
+        """Return the columns of the bar."""
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +118,7 @@ class CallProgress(Progress):
         self.update(self._done, self._total)
 
     def line_is_due(self, done: int, total: int) -> bool:
-        """Return whether half a minute has passed, or everything is done."""
+        """Return whether half a minute has passed since the last line, or all calls are done."""
         if done < total and monotonic() - self._last < LINE_SECONDS:
             return False
         self._last = monotonic()
@@ -146,7 +146,7 @@ class DownloadProgress(Progress):
         self._next = LINE_PERCENT
 
     def line_is_due(self, done: int, total: int) -> bool:
-        """Return whether a few more per cent are done."""
+        """Return whether a few more per cent are done since the last line."""
         percent = 100 * done // total if total else 0
         if percent < self._next:
             return False

@@ -1,7 +1,7 @@
 """`record`: record the shipped runs and races again, from their recipes.
 
 Every recording is a real run made by this command, and is checked before it is written. A recipe
-whose target is not on this machine, or whose server does not answer, is skipped with a sentence.
+whose target is not on this machine, or whose server does not answer, is skipped, which is printed.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def encoded_prompts(target: Target, count: int) -> list[list[int]]:
 
 
 def positions(target: Target, folder: Path) -> None:
-    """Record the position of each recipe."""
+    """Decode the text of each recipe, and record the position that it names."""
     from specviz.catalog.loading import load_drafter
     from specviz.trees.recorded_position import recipes
     from specviz.trees.recording import record_recipe

@@ -1,8 +1,8 @@
 """Parse lanes, such as "draft-model gamma=8", and label them on screen.
 
 A lane is one drafter with its settings. Settings written in a lane apply to that lane, options
-outside it to all lanes; for all others, the drafter's defaults apply. Labels have a title and the
-settings in which lanes differ. Standard library only.
+outside it to all lanes; for all other settings, the drafter's defaults apply. Labels have a title
+and the settings in which lanes differ. Standard library only.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ def parse_lane(text: str, args: argparse.Namespace, prefix: str | None = None) -
     """Parse a drafter and its settings, named like the options of `run`.
 
     Args:
-        text: For example "draft-model gamma=8".
+        text: The lane as typed, for example "draft-model gamma=8".
         args: The options for all lanes.
         prefix: The start of error messages; by default it quotes the lane.
 
     Raises:
-        BadSettings: With a sentence.
+        BadSettings: If a setting is unknown or invalid.
     """
     prefix = f"Lane {text!r}: " if prefix is None else prefix
     try:
@@ -92,7 +92,7 @@ def _parse_settings(pairs: Sequence[str], prefix: str) -> argparse.Namespace:
     """Parse a lane's own settings.
 
     Raises:
-        BadSettings: With a sentence.
+        BadSettings: If a setting is unknown or invalid.
     """
     for pair in pairs:
         require("=" in pair[1:], f"{prefix}{pair!r} is not a setting; write it like gamma=8.")
@@ -111,14 +111,14 @@ def _parse_settings(pairs: Sequence[str], prefix: str) -> argparse.Namespace:
 
 
 def build_race(prompt: str, target: str, requests: Sequence[LaneRequest], order_seed: int) -> Race:
-    """Build the race of these lanes, with a number at names that repeat. Raises BadSettings."""
+    """Build the race of these lanes; lanes with the same name are numbered. Raises BadSettings."""
     names = unique_names(request.text for request in requests)
     lanes = tuple(request.lane(name) for request, name in zip(requests, names, strict=True))
     return Race(prompt, public_name(target), lanes, order_seed)
 
 
 def shared_options(given: Mapping[str, Any]) -> argparse.Namespace:
-    """Return settings of all lanes as options. Raises BadSettings if there is no such setting."""
+    """Return the settings for all lanes as options. Raises BadSettings for an unknown setting."""
     known = {field.name for field in (*fields(Settings), *fields(Sampling))} - {"sampling"}
     for name in given:
         require(name in known, f"There is no setting called {name!r}.")

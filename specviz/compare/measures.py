@@ -55,7 +55,7 @@ def timeline(trace: Trace, passes: Sequence[PassSeconds]) -> Iterator[Point]:
 
     Args:
         trace: The lane.
-        passes: As returned by `pass_seconds`.
+        passes: The seconds of each pass, from `pass_seconds`.
     """
     rounds = complete_rounds(trace)
     tokens_added = [len(r.committed.tokens) for r in rounds if r.committed] or [1] * len(passes)
@@ -111,7 +111,7 @@ def count_plain_flops(trace: Trace, target: Weights) -> Flops:
 
 
 def drafter_work(trace: Trace) -> Work | None:
-    """Return the rows that the drafter's own networks read; None if a round does not have them."""
+    """Return the work of the drafter's own networks; None if a round does not report it."""
     total = Work()
     for played in trace.rounds:
         if played.proposed is None:

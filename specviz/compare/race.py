@@ -2,8 +2,8 @@
 
 A race has one prompt and two to four lanes, which run in a shuffled order. For a fair comparison,
 sampling, seed, length and coins are the same in every lane; drafter, rule and shape of the draft
-may differ. If a race is stopped, the lanes measured until then are kept; the last of them may be
-unfinished. Standard library only.
+may differ. If a race is stopped, the lanes that were measured before are kept; the last of these
+may be unfinished. Standard library only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ PLAIN: Final = "plain"  # name of the lane without a drafter, which every race h
 MIN_LANES: Final = 2
 MAX_LANES: Final = 4
 MAX_NAME_LENGTH: Final = 120
-# Imported by name when a race is first shown: it is in a layer above, as part of the page.
+# The module is part of the page, a layer above this one, so it is imported by name when a race is
+# first shown.
 REPLAY: Final = "specviz.ui.compare.race.replay"
 SHARED_SETTINGS: Final = {  # for each field of Settings that lanes must share, its name in errors
     "sampling": "temperature, top-k and top-p",
@@ -42,7 +43,7 @@ class Lane:
 
     Attributes:
         name: Unique in the race.
-        drafter: As accepted by `catalog.load_drafter`.
+        drafter: The drafter, as accepted by `catalog.load_drafter`.
         settings: All settings of its run.
     """
 
@@ -62,7 +63,7 @@ class Race:
         order_seed: Seed of the order in which the lanes run.
 
     Raises:
-        BadSettings: With a sentence, if the lanes cannot be compared.
+        BadSettings: If the lanes cannot be compared.
     """
 
     prompt: str
@@ -96,7 +97,7 @@ class Race:
 
     @property
     def shared(self) -> Settings:
-        """The settings of plain decoding: those that all lanes share, defaults for the others."""
+        """The settings of plain decoding: the settings that all lanes share, otherwise defaults."""
         one = self.lanes[0].settings
         return Settings(
             sampling=one.sampling,
@@ -116,7 +117,8 @@ class Race:
     def order(self) -> tuple[str, ...]:
         """The names of all lanes, including plain decoding, shuffled with `order_seed`.
 
-        The order is that of one random number per lane, so it does not depend on Python's version.
+        The lanes are sorted by one random number each, so the order does not depend on Python's
+        version.
         """
         names = [*(lane.name for lane in self.lanes), PLAIN]
         order = sorted(range(len(names)), key=lambda i: random_u(self.order_seed, i, "lane", 0))
@@ -206,7 +208,7 @@ class Results:
         order: Names of the lanes in the order in which they run.
         target: Size of the target.
         drafters: Sizes of the drafters, by lane.
-        traces: Trace of each lane, in order; if a lane ran several times, of the run with the
+        traces: Trace of each lane, in order. If a lane ran several times, this is the run with the
             median time.
         seconds: Seconds of each run of each lane.
     """
@@ -234,7 +236,7 @@ class Results:
         return import_module(REPLAY).show(self)
 
     def _repr_html_(self) -> str | None:
-        """Return the replay for a notebook; None, and so the plain text, before the first lane."""
+        """Return the replay for a notebook; None (which shows plain text) before the first lane."""
         shown: str | None = self.show()._repr_html_() if self.traces else None
         return shown
 
@@ -279,7 +281,7 @@ class Results:
 
 
 def median_run(runs: Sequence[Trace]) -> Trace:
-    """Return the run with the median time, or the faster one of two runs."""
+    """Return the run with the median time; of two runs, the faster."""
     return sorted(runs, key=total_seconds)[(len(runs) - 1) // 2]
 
 

@@ -229,7 +229,7 @@ def _speedups(results: Results, name: str, shown: float | None) -> tuple[float, 
 def _noise(
     trace: Trace, plain: Baseline | None, speedups: tuple[float, float] | None
 ) -> str | None:
-    """Return why a lane's speed is too noisy to compare; None if it is not, or if it is plain."""
+    """Return why a lane is too noisy to compare; None if it is not, or is plain decoding."""
     if plain is None or not trace.rounds or not is_finished(trace):
         return None
     return explain_noise(trace, plain) or explain_disagreement(speedups)
@@ -282,7 +282,7 @@ def _flops(results: Results, name: str, trace: Trace) -> Flops | None:
 
 
 def _bytes(trace: Trace) -> int:
-    """Return the size of the weight files that the drafter adds; 0 if it is the target itself."""
+    """Return the size of the weight files that the drafter adds; 0 if the drafter is the target."""
     target, drafter = trace.header.target, trace.header.drafter
     return 0 if drafter.hash is not None and drafter.hash == target.hash else drafter.bytes
 

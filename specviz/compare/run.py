@@ -51,7 +51,7 @@ class RaceContext:
     """The race with its models and its encoded prompt.
 
     Attributes:
-        drafters: By name of the lane.
+        drafters: The drafter of each lane, by the lane's name.
     """
 
     race: Race
@@ -81,7 +81,7 @@ def compare(
         target: The target: a name that `specviz models` lists, a folder or a Hub id.
         order_seed: Seed of the order of the lanes; a new one each time if None.
         settings: Settings of all lanes, such as `temperature=0`. The drafters' own defaults apply
-            to others.
+            to all other settings.
 
     Returns:
         The results. `show` replays them; a notebook does so if they end a cell.

@@ -146,7 +146,7 @@ def read(folder: Path) -> Results:
     """Read a race from a folder, as if it had just been run.
 
     Raises:
-        SavedError: With a sentence, if it cannot be read.
+        SavedError: If it cannot be read.
     """
     try:
         saved: SavedRace = from_plain(SavedRace, json.loads((folder / FILE).read_text("utf-8")))

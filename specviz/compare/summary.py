@@ -1,7 +1,7 @@
 """Summarize a race: its sentences, and all its numbers and sentences as one JSON object.
 
-The numbers shown agree with each other: tokens per round divided by cost gives the speed-up, and
-the parts of a cost sum to it. The wording is in `texts/compare.jinja`.
+The displayed numbers agree with each other: tokens per round divided by cost gives the speed-up,
+and the parts of a cost sum to it. The wording is in `texts/compare.jinja`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from specviz.texts import say, text
 from specviz.trace.file import Trace
 from specviz.trace.metrics import EVEN, MAX_SPREAD, VERDICT
 
-Owner = Literal["q", "p", "prefill", "k"]  # colours: drafter, target, prompt; k: none
+Owner = Literal["q", "p", "prefill", "k"]  # drafter, target, prompt, or none of these (k)
 
 
 @final
@@ -192,10 +192,10 @@ class RoundNumbers:
 
 
 def round_numbers(lane: LaneReport) -> RoundNumbers | None:
-    """Round tokens and cost so that they divide to the speed-up shown.
+    """Round tokens and cost so that tokens divided by cost give the speed-up shown.
 
-    Two decimals do if the cost, rounded up or down, divides to it; otherwise there are more. The
-    tokens are counted, so they are rounded to the nearest. None if the lane has no rounds.
+    Two decimals are used if this works with the cost rounded up or down; otherwise more are used.
+    The tokens are counted, so they are rounded to the nearest. None if the lane has no rounds.
     """
     if lane.brings is None:
         return None

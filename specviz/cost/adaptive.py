@@ -4,9 +4,8 @@ A *slot* is one position in a request's draft. Its *survival* is the probability
 accepted: the product of the acceptance probabilities up to it, so it decreases along a draft. A
 pass that verifies n slots adds, on average, one token per request plus the sum of the survivals,
 and its duration grows with n. The best n slots are therefore those with the highest survival, and
-the best n is the one with the most tokens per second. vLLM's adaptive verification and DSpark
-choose in this way, from estimates; here the survivals are known. All of it is simulated, from
-measured acceptance.
+the best n gives the most tokens per second. vLLM's adaptive verification and DSpark choose in this
+way, from estimates; here the survivals are known. All of it is simulated, from measured acceptance.
 
 Here the survivals do not depend on the drafted tokens. If they did, n would depend on the same
 tokens that it decides about, and the run would be lossy: see `published_rules.drafts`. To avoid
@@ -136,7 +135,7 @@ class Load:
         return self._plan(sum(chosen.values()), chosen, self.drafting)
 
     def budget(self, slots: int) -> CheckPlan:
-        """Return the plan that verifies this many slots, those with the highest survival."""
+        """Return the plan that verifies as many slots as given, choosing the highest survival."""
         chosen: dict[tuple[int, int], int] = {}
         left = slots
         for slot in self.slots():
@@ -159,7 +158,7 @@ class Load:
         return max(self.plain(), found, key=lambda plan: plan.tokens_per_second)
 
     def best_static(self) -> tuple[int, CheckPlan]:
-        """Return the fastest plan with one γ for all requests, and that γ; 0 is plain decoding."""
+        """Return the fastest plan with the same γ for all requests, and that γ (0: no draft)."""
         longest = max(len(group.acceptance) for group in self.groups)
         plans = [self.plain(), *(self.static(gamma) for gamma in range(1, longest + 1))]
         best = max(range(longest + 1), key=lambda gamma: plans[gamma].tokens_per_second)

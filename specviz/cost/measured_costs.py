@@ -182,7 +182,7 @@ class CostFile:
         command: The command that was run.
         machine: As in `Sweep`.
         processor: As in `Sweep`.
-        device: By torch's name.
+        device: The device as torch names it.
         dtype: As in `Sweep`.
         threads: As in `Sweep`.
         versions: As in `Sweep`.

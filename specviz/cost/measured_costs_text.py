@@ -301,7 +301,7 @@ def parameters_in_name(model: str) -> float | None:
 
 
 def same_machine(hardware: str, machine: str) -> bool:
-    """Return whether a report's hardware is that of a preset; "4 × H100" is an H100, too."""
+    """Return whether a report's hardware is a preset's machine; "4 × H100" is an H100, too."""
     chips = [part for part in machine.split("-") if any(map(str.isdigit, part))]
     return any(re.search(rf"\b{chip}\b", hardware, re.IGNORECASE) for chip in chips)
 

@@ -253,8 +253,8 @@ def shared_pass_time(serving: Serving, batch: int, tokens: int) -> PassTime:
 def free_tokens(serving: Serving, batch: int) -> int:
     """Return how many tokens per sequence a pass can have before it becomes compute-bound.
 
-    The first of these is the last committed token; the others are draft tokens, which take almost
-    no time to verify. 0 means that even plain decoding is compute-bound.
+    The first of these tokens is the last committed token; the rest are draft tokens, which take
+    almost no time to verify. 0 means that even plain decoding is compute-bound.
     """
 
     def bound(tokens: int) -> bool:

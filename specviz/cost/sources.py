@@ -292,13 +292,13 @@ def efficiencies() -> dict[str, Efficiency]:
 
 @cache
 def models() -> dict[str, Model]:
-    """Return models by name: the House target and its draft model, then public ones."""
+    """Return models by name: the shipped target and draft model (House), then public models."""
     house = (_house_model("target", "house"), _house_model("draft-model", "house-draft"))
     return {one.name: one for one in (*house, *_read("shapes", Model))}
 
 
 def smaller_models(name: str) -> dict[str, Model]:
-    """Return the smaller models that can draft for this one, by name.
+    """Return, by name, the smaller models that can draft for the model `name`.
 
     A draft model needs the target's tokenizer; here, equal vocabulary sizes count as the same
     tokenizer.

@@ -169,7 +169,7 @@ class Sweep:
         """Parse the text of a file.
 
         Raises:
-            SweepError: With a sentence, if it is not a valid sweep.
+            SweepError: If it is not a valid sweep.
         """
         try:
             data = json.loads(text)
@@ -189,7 +189,7 @@ class Sweep:
         """Read a file.
 
         Raises:
-            SweepError: With a sentence, if it is not a valid sweep.
+            SweepError: If it is not a valid sweep.
         """
         try:
             text = path.read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ on the state at n - 1 - (k m - j): with k = 2, from the newest state if j is eve
 before if j is odd.
 
 The network is Medusa's with other tensor names: `heads.{i}.resblock.{j}.l_proj.*` and
-`heads.{i}.lm_head.weight`. Without the latter, all heads use the target's projection. The target is
+`heads.{i}.lm_head.weight`. Without `lm_head`, all heads use the target's projection. The target is
 frozen in training, as in the first stage of the paper.
 """
 

@@ -191,7 +191,7 @@ def merge_ngrams(
 
 @dataclass(frozen=True, slots=True)
 class WindowShape:
-    """The number of rows added to a pass.
+    """The number of rows that lookahead adds to a pass.
 
     Attributes:
         window: The paper's W, the window's width.

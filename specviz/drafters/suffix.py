@@ -4,12 +4,12 @@ A draft is built from one suffix of the text and from the counts of the tokens t
 earlier occurrences. Under every node, the most frequent tokens are taken; of equally frequent ones,
 the most recent. A path continues while its estimated probability is at least `least`, down to a
 depth of `factor` times the suffix's length. Every suffix that occurred before is tried, and the
-draft with the highest expected number of accepted guesses is used; if two are equal, that of the
-longer suffix. The estimated probability of a token is its count divided by the total count of the
-tokens that followed the same string. (This follows the paper; Snowflake's code also counts the end
-of the text, which no token follows yet.) Only this run's text is stored; the paper's second tree,
-which holds outputs of other requests, is left out. The draft is a point mass: the counts select the
-guesses, but verification does not use them.
+draft with the highest expected number of accepted guesses is used; if two drafts are equal, the
+draft of the longer suffix is used. The estimated probability of a token is its count divided by the
+total count of the tokens that followed the same string. (This follows the paper; Snowflake's code
+also counts the end of the text, which no token follows yet.) Only this run's text is stored; the
+paper's second tree, which holds outputs of other requests, is left out. The draft is a point mass:
+the counts select the guesses, but verification does not use them.
 
 The counts are stored in a suffix automaton, which represents every substring of a growing text,
 with how often it occurred and where it occurred last. Substrings that end at the same positions
@@ -39,7 +39,7 @@ class State:
     """A state of the automaton: all substrings that end at the same set of positions.
 
     Attributes:
-        length: Length of the longest of them; the others are its suffixes.
+        length: Length of the longest substring; all others are suffixes of it.
         link: State of the longest suffix that also ends at other positions; None only for the empty
             string.
         next: For each token, the state of these substrings followed by that token.
@@ -143,7 +143,7 @@ class SuffixDraft:
         tokens: Token of each node.
         parents: Parent of each node.
         score: Count of each node's token, divided by the count of all tokens that followed.
-        evidence: For each node, these two counts and where it last occurred.
+        evidence: For each node, these two counts and the position where its token last occurred.
         expected: Expected number of accepted guesses, estimated from the counts.
     """
 

@@ -3,7 +3,7 @@
 It shows how low α can be: Σ min(p, 1/V) for sampled guesses. The drafter uses neither the text nor
 the target nor the temperature, and is still lossless, because the rule needs the true q, not a good
 one. If guesses are greedy, or at temperature 0, they are a point mass on the tokens that the u for
-drafting select; verification uses other u, so the guesses are independent of those.
+drafting select; verification uses other u, so the guesses do not depend on its u.
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ def plain(
 def alpha(result: RoundResult, decision: Decision) -> AcceptanceProbability:
     """Return the probability that one of the candidates at a position is accepted.
 
-    Siblings share this probability. It is returned for the first sibling only; for the others,
+    Siblings share this probability. It is returned for the first sibling only; for later siblings,
     `value` and `tries` are None.
     """
     tree = result.proposal.tree

@@ -141,7 +141,7 @@ def can_branch(session: DraftSession) -> bool:
 def draft_cut(session: DraftSession) -> Cut:
     """Return what decides where a session's drafts end.
 
-    If the session has no attribute `cut`, this does not depend on sampled tokens.
+    In a session without the attribute `cut`, the end does not depend on sampled tokens.
     """
     cut: Cut = getattr(session, "cut", Cut.BEFORE_SAMPLING)
     return cut

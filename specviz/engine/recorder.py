@@ -236,7 +236,7 @@ class Recorder:
         self.recorded: set[int] = set()
 
     def vocabulary(self, tokens: Iterable[int]) -> Iterator[Vocabulary]:
-        """Yield an event with the bytes of those tokens that the trace does not contain yet."""
+        """Yield an event with the bytes of the given tokens that the trace does not contain yet."""
         new = sorted(set(tokens) - self.recorded)
         self.recorded.update(new)
         if new:

@@ -152,7 +152,7 @@ def _guess(row: Row) -> tuple[str, str]:
 
 
 def _after(rows: Sequence[Row]) -> list[tuple[float, float, str, str]]:
-    """Label tokens that occur several times with the token before each of them."""
+    """Label each token that occurs several times with the token before it."""
     named = [(at, flat(row["after"])) for at, row in enumerate(rows) if "after" in row]
     max_width = LABEL_WIDTH - 10
     return [

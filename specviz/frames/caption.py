@@ -139,7 +139,7 @@ def _commit(scene: Scene) -> list[Part]:
     return say("step", "commit", round=str(scene.round.number), tokens=tokens, parts=parts)
 
 
-ROUNDING: Final = 1e-5  # tolerance of p, or of 1 − p, between two float32 passes, relative
+ROUNDING: Final = 1e-5  # relative tolerance of p, or of 1 − p, between two float32 passes
 
 
 def verdict(scene: Scene, judged: Judged) -> list[Part]:
@@ -258,9 +258,9 @@ def _why_no_q_again(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _chance(scene: Scene, judged: Judged) -> NumberPart:
-    """Format the probability of acceptance, in full if u is near 0 or 1.
+    """Format the probability of acceptance; all digits are shown if u is near 0 or 1.
 
-    Otherwise "about 0" would not show whether u is below it.
+    Otherwise the text might be "about 0", and the reader could not see on which side u is.
     """
     text = format_verdict(scene, judged).text["threshold"]
     near = not NEGLIGIBLE <= judged.u <= 1 - NEGLIGIBLE

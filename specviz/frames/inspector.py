@@ -219,7 +219,7 @@ def distinguishing_words(scene: Scene) -> dict[int, Word]:
 
 
 def _shorten(panel: GuessesPanel | EmptyPanel, step: Step) -> None:
-    """Shorten the list of guesses: while drafting keep the newest ones, later the first ones."""
+    """Shorten the list of guesses to the newest while drafting, and to the first afterwards."""
     rows = panel["rows"]
     if panel["kind"] == "guesses" and len(rows) > BESIDE_EVIDENCE:
         shown = rows[-BESIDE_EVIDENCE:] if step.kind == "propose" else rows[:BESIDE_EVIDENCE]

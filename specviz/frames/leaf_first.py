@@ -2,9 +2,9 @@
 
 A leaf is judged by reach × p ÷ q. Any other guess is judged after all guesses under it were
 rejected, by comparing two numbers: the target's probability that those guesses do not cover (the
-uncovered probability), and the drafter's probability beyond the target's of reaching this guess
-(the excess). If a guess is accepted, so are all guesses before it. Block verification:
-arXiv:2403.10444.
+uncovered probability), and the amount by which the drafter's probability of reaching this guess
+exceeds the target's (the excess). If a guess is accepted, so are all guesses before it. Block
+verification: arXiv:2403.10444.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LeafBars(TypedDict):
     """The bars that replace those of p and q in the panel, and their texts.
 
     Attributes:
-        sum: A calculation.
+        text: Their texts by name, and as "sum" the calculation of the probability.
     """
 
     p: float
@@ -60,7 +60,7 @@ class LeafBars(TypedDict):
 
 
 def explaining_verdict(scene: Scene, judged: Judged) -> Judged:
-    """Return the verdict whose rows explain this one: its last rejected child's, or itself."""
+    """Return the verdict on the last rejected child, whose rows explain this one; else `judged`."""
     after = scene.children[judged.node]
     rejected = [event for event in scene.round.judged if after and event.node == after[-1]]
     return rejected[0] if scene.leaf_first and rejected else judged
@@ -197,10 +197,10 @@ def accepted_with(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def compare_with_root_first(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the sentence that names the first guess which a root-first rule would have rejected.
+    """Return the sentence that names the first guess that a root-first rule would have rejected.
 
     Returns:
-        Empty if there is none.
+        The sentence; empty if no guess would have been rejected.
     """
     if scene.greedy or not judged.accepted or scene.round.scored is None:
         return []
@@ -249,7 +249,7 @@ def question(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def because(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the reason for the probability as a clause; it says if the verdict is certain."""
+    """Return a clause with the reason for the probability, and whether the verdict is certain."""
     certain = judged.threshold in (0.0, 1.0)
     if scene.greedy:
         return say("step", "because_zero", accepted=judged.accepted)

@@ -86,7 +86,7 @@ def parse_number(text: str) -> float:
 
 
 def formats() -> Iterator[tuple[int, Format]]:
-    """Yield formats, the shortest one first; the last one distinguishes any two floats."""
+    """Yield formats from the shortest to the longest, which distinguishes any two floats."""
     for digits in range(FEWEST, MOST + 1):
         yield digits, fixed(digits)
     for digits in range(3, 18):

@@ -194,7 +194,7 @@ class Scene:
 
     @property
     def guesses(self) -> list[Guess]:
-        """The guesses; that of node n is `guesses[n - 1]`."""
+        """The guesses; node n is `guesses[n - 1]`."""
         return self.round.proposed.guesses if self.round.proposed else []
 
     @property

@@ -101,7 +101,7 @@ class Line:
     """One row of the table.
 
     Attributes:
-        token: The token; None for all others together.
+        token: The token; None in the row for all other tokens.
         p: The target's probability, times the reach.
         q: The drafter's probability.
         above: max(p − q, 0), summed over tokens.
@@ -116,7 +116,7 @@ class Line:
 
 
 def lines(rows: Rows, candidate: int) -> tuple[list[Line], Line]:
-    """Return one row for each token that the trace lists, and one for all others."""
+    """Return one row for each token that the trace lists, and one row for all other tokens."""
     q = rows.q or [1.0 if token == candidate else 0.0 for token in rows.tokens]
     soft: Sequence[float | None] = rows.soft or [None] * len(rows.tokens)
     listed = [
@@ -231,9 +231,9 @@ def _drawn_line(listed: Sequence[Line], drew: Drew, share: float) -> Line:
 def table_digits(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
     """Return how many decimals a reader needs to recompute the most important rows.
 
-    These rows are those of the candidate, of the sampled token, and of the largest residual; the
-    latter is sampled most often, so the number of decimals rarely changes. It is at least that of
-    the sentence.
+    These are the rows of the candidate, of the sampled token, and of the token with the largest
+    residual. That token is sampled most often, so the number of decimals rarely changes. The
+    sentence never has more decimals.
     """
     candidate = scene.guesses[judged.node - 1].token
     listed, _ = lines(judged.rows, candidate)
@@ -285,7 +285,7 @@ def _token_row(
 
 
 def _cells(line: Line, rows: Rows, digits: int) -> Cells:
-    """Return a row's texts and masses; without q, only those of p and the residual."""
+    """Return a row's texts and masses; without q, only those of p and of the residual."""
     scaled = line.above / rows.residual if rows.residual > 0 else 0.0
     apart, has_q = line.p - line.q, rows.q is not None
     seen = format_mass_cell(abs(apart), digits)

@@ -23,8 +23,8 @@ class Position(MayHaveState):
     Attributes:
         here: Whether the guess is being judged now.
         top: The most probable tokens, each with p, and p as text.
-        rank: The guess's rank among them; their number if the guess is not one of them.
-        p: In the latter case, the guess's p, and p as text.
+        rank: The guess's rank among `top`; the length of `top` if the guess is not in it.
+        p: If the guess is not in `top`: its p, and p as text.
     """
 
     at: int
@@ -111,7 +111,7 @@ def _guess_after(scene: Scene, step: Step, found: dict[int, State], parent: int)
 
 
 def _add_answers(column: Position, scene: Scene, parent: int, node: int) -> None:
-    """Add the most probable tokens, and p of a guess that is not one of them."""
+    """Add the most probable tokens; if the guess is not among them, add its p, too."""
     scored = scene.round.scored
     assert scored is not None
     pairs = [(int(token), p) for token, p in scored.top[parent] if p > 0]

@@ -57,7 +57,7 @@ def open_slot(scene: Scene, step: Step) -> int | None:
 
     This is determined by the verdicts so far. From the root down, judging ends with a rejection if
     no sibling is left, or with an accepted leaf. From the leaf up, it ends with any accepted guess,
-    or with the rejection of the last one.
+    or with the rejection of the last guess.
     """
     if step.kind in ("draw", "commit"):
         return scene.round.drew.parent if scene.round.drew else None

@@ -284,7 +284,7 @@ def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
 
 
 def _load_gguf(name: str, path: Path, dtype: torch.dtype, sharded: bool) -> Read:
-    """Load the network and the tokenizer of a GGUF file, its weights in full precision."""
+    """Load the network, with weights in full precision, and the tokenizer of a GGUF file."""
     from specviz.models.gguf import read_model  # imports the package gguf, which nothing else needs
 
     if sharded and process_count() > 1:

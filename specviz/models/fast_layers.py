@@ -1,4 +1,4 @@
-"""Replace a network's linear layers and norms by faster ones that compute the same.
+"""Replace a network's linear layers and norms by faster modules with the same results.
 
 On a CPU, each linear layer uses the fastest library for its shape. Weights are moved into one block
 of memory, in the layout that is fastest for one row. A layer's parameter becomes a view of that
@@ -191,7 +191,7 @@ def describe_products(network: nn.Module) -> str:
 
 
 def _list_backends(sizes: Iterable[tuple[int, Backend]]) -> str:
-    """Return the backends as text, the one with most weights first: "NumPy, oneDNN (12%)"."""
+    """Return the backends as text, by descending number of weights: "NumPy, oneDNN (12%)"."""
     by_backend: Counter[Backend] = Counter()
     for numbers, backend in sizes:
         by_backend[backend] += numbers

@@ -2,7 +2,7 @@
 
 To measure, all references are followed that Python's garbage collector knows. This finds the
 weights, packed copies and caches of any drafter, without code in the drafter. Only tensors are
-counted, except those that only classes or modules refer to.
+counted, and a tensor is not counted if only classes or modules refer to it.
 """
 
 from __future__ import annotations

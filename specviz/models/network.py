@@ -179,6 +179,6 @@ def prepare(model: nn.Module) -> None:
 
 
 def network_of(model: Any) -> Network:
-    """Return the network that `prepare` attached to a model, or one that uses transformers."""
+    """Return the network that `prepare` attached to a model, or a `TorchNetwork`."""
     found: Network = getattr(model, NETWORK, None) or TorchNetwork(model)
     return found

@@ -90,7 +90,7 @@ class NumpyCache:
 
 
 class RotaryTable:
-    """Cosines and signed sines by position, computed once for all positions used so far."""
+    """Cosines and signed sines by position, computed once for each position that is used."""
 
     def __init__(self, size: int, angles: Callable[[Tensor], tuple[Tensor, Tensor]]) -> None:
         """Create an empty table.

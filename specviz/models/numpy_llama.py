@@ -69,7 +69,7 @@ class NumpyLlama:
 
     @property
     def products(self) -> list[Product]:
-        """Return the matrix products of all layers, without that of the output head."""
+        """Return the matrix products of all layers, without the product of the output head."""
         parts = [(one.attention, one.mlp) for one in self.layers]
         return [p for a, mlp in parts for p in (a.qkv, a.output, mlp.gate_up, mlp.down)]
 

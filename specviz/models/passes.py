@@ -20,7 +20,7 @@ from specviz.trace.work import Weights
 
 
 class MissingStates(ValueError):
-    """Raised if the number of hidden states differs from that of committed tokens."""
+    """Raised if there are more or fewer hidden states than committed tokens."""
 
 
 class UnsupportedModel(ValueError):

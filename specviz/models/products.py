@@ -1,11 +1,11 @@
 """Matrix products on a CPU, each computed by the library that is fastest for its shape.
 
-A plain pass multiplies one row by every weight matrix, so its speed is limited by that of reading
-the weights from memory. How close a product comes to that limit depends on the library, the shape,
-the number of rows and the processor. On an AMD EPYC (one thread, 1 row, 576 to 1,536, float32)
-torch's usual product reads 9 GB/s, oneDNN with packed weights 13, NumPy's BLAS on a transposed copy
-20, and just reading the memory 23. With four rows, oneDNN is fastest and BLAS slowest.
-`choose_plans` measures all of them when a model is loaded.
+A plain pass multiplies one row by every weight matrix, so its speed is limited by how fast the
+weights can be read from memory. How close a product comes to that limit depends on the library, the
+shape, the number of rows and the processor. On an AMD EPYC (one thread, 1 row, 576 to 1,536,
+float32) torch's usual product reads 9 GB/s, oneDNN with packed weights 13, NumPy's BLAS on a
+transposed copy 20, and just reading the memory 23. With four rows, oneDNN is fastest and BLAS
+slowest. `choose_plans` measures all of them when a model is loaded.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def choose_plans(groups: Sequence[Group], clock: Clock) -> dict[Shape, Plan]:
 
 @torch.no_grad()
 def _sample(groups: Sequence[Group]) -> dict[Shape, list[Tensor]]:
-    """Return some matrices of each shape, (out, in); of a large one, only the first outputs."""
+    """Return some matrices of each shape, (out, in), cutting large ones to the first outputs."""
     found: dict[Shape, list[Tensor]] = {}
     for group in groups:
         inner, outer = shape_of(group)
@@ -344,7 +344,7 @@ def _pass_seconds(ready: Ready, choices: Mapping[Shape, Choice], clock: Clock) -
 
 
 def _is_clearly_slower(choice: Choice, times: Mapping[Choice, Sequence[float]]) -> bool:
-    """Return whether, after enough turns, a choice is clearly slower than another one."""
+    """Return whether, after enough turns, a choice is clearly slower than the fastest."""
     best = min((t for other in times.values() for t in other[1:]), default=0.0)
     return (
         len(times[choice]) > MEASUREMENTS_OF_SLOW and min(times[choice][1:]) > CLEARLY_SLOWER * best

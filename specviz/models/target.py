@@ -48,7 +48,7 @@ class Environment:
     Attributes:
         machine: A description of the device.
         dtype: The name of the precision in torch.
-        packing: See `fast_linear.describe_products`. None if unknown.
+        packing: See `fast_layers.describe_products`. None if unknown.
         versions: Versions of other programs by name.
     """
 
@@ -248,7 +248,7 @@ class TargetRun:
 
     @torch.inference_mode()
     def keep(self, path: Sequence[int]) -> None:
-        """Keep a path of tree nodes, starting at the root, in the cache and drop all others."""
+        """Keep a path of tree nodes, starting at the root, in the cache; drop all other nodes."""
         self.cache.keep(self.length, [self.length + node for node in path])
         self.length += len(path)
         self.early = []  # a new list, since the old one may be in use

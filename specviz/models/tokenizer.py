@@ -140,7 +140,7 @@ def special_ids(tokenizer: Any) -> frozenset[int]:
 
 
 def is_fast(tokenizer: Any) -> bool:
-    """Return whether a tokenizer, like those of `tokenizers`, reports token positions."""
+    """Return whether a tokenizer reports token positions, as the library `tokenizers` does."""
     return bool(tokenizer.is_fast)
 
 
@@ -213,7 +213,7 @@ def _bytes_of(text: str, added: bool, byte_level: bool) -> bytes:
 
 
 def is_byte_level(tokenizer: Any) -> bool:
-    """Return whether a tokenizer, like GPT-2's, writes each byte as one printable character."""
+    """Return whether a tokenizer writes each byte as one printable character, as GPT-2's does."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     return backend is not None and "ByteLevel" in str(backend.decoder)
 

@@ -64,8 +64,8 @@ class SettingSpec:
         placeholder: The placeholder of a text field.
         example: Placeholder of the value in the help of the command line.
         brief: Text in a run's summary, with {} for the value; empty if it is left out.
-        replaces: The setting whose text is replaced by this one's in the summary.
-        rarely_read: Whether only a few drafters read it; the summary then shows it only for those.
+        replaces: The setting that is left out of the summary if this one has a text there.
+        rarely_read: Whether a summary shows it only if the drafter reads it, as few drafters do.
         read_by_all: Whether it affects runs of all drafters, because the engine reads it.
         at_depth: Computes the default from the target's number of layers.
         flags: Values that have a flag each instead of one option, with the flags' help.

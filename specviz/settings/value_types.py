@@ -262,8 +262,8 @@ class IntegerList:
     """A list of whole numbers.
 
     Attributes:
-        least: The smallest number allowed.
-        most: The largest number allowed.
+        least: The smallest allowed number.
+        most: The largest allowed number.
         longest: The maximum length of the list.
         each: A clause about a single number, with {} for the range.
     """

@@ -88,7 +88,8 @@ class TermPart(TypedDict):
     term: str
 
 
-# "as" is a keyword of Python. term: its glossary entry, if it is not that of its colour.
+# "as" is a keyword of Python. `term` is its glossary entry, if that differs from the entry of its
+# colour.
 NumberPart = TypedDict("NumberPart", {"n": str, "as": Whose, "term": NotRequired[str]})
 Part = str | WordPart | NumberPart | TermPart
 
@@ -98,7 +99,10 @@ FEW: Final = 3
 def number(text: str, whose: Whose, entry: str = "") -> NumberPart:
     """Return a number in the colour of its distribution.
 
-    entry: its glossary entry, if it is not that of its colour.
+    Args:
+        text: The number as text.
+        whose: The distribution that it belongs to.
+        entry: Its glossary entry, if that differs from the entry of its colour.
     """
     return {"n": text, "as": whose, "term": entry} if entry else {"n": text, "as": whose}
 

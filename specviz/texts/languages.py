@@ -21,14 +21,14 @@ PLACEHOLDER: Final = re.compile(r"\{\w*\}|\[|\]")
 
 
 class Words(TypedDict):
-    """The words around the lessons and the tour. `{at}` and the like are placeholders of numbers.
+    """The words around the lessons and the tour. `{at}` and the like are placeholders for numbers.
 
     Attributes:
-        lead: Above the list of lessons.
-        article: With the link to the article in square brackets.
+        lead: The text above the list of lessons.
+        article: A sentence in which square brackets mark the link to the article.
         languages: The name of the switch between languages, for screen readers.
-        untranslated: In the list, at a lesson that exists in English only.
-        untranslated_lesson: In the lesson itself.
+        untranslated: The note beside a lesson in the list that exists only in English.
+        untranslated_lesson: The same note in the lesson itself.
     """
 
     lead: str
@@ -74,10 +74,10 @@ class Language(TypedDict):
     """A catalogue.
 
     Attributes:
-        name: Of the language, in that language.
+        name: The language's name in that language.
         note: Who has checked its texts, in that language; "" for English.
-        english_note: The same in English.
-        tour: By the place of the stop; see `specviz.ui.step.tour`.
+        english_note: The same note in English.
+        tour: The texts of the tour, by the place of the stop; see `specviz.ui.step.tour`.
     """
 
     name: str

@@ -87,7 +87,7 @@ class Header:
 
     @property
     def special_tokens(self) -> set[int]:
-        """The special tokens that are known: end-of-text tokens and those of the chat template."""
+        """The known special tokens: end-of-text tokens, and tokens of the chat template."""
         special = self.chat.special(self.prompt_ids) if self.chat else set[int]()
         return special.union(self.eos)
 
@@ -117,7 +117,7 @@ class Rows:
     """The distributions p and q at one position, for a few tokens and summed over the rest.
 
     Attributes:
-        tokens: The most probable tokens of p, of q and of the residual, and the token judged, in
+        tokens: The most probable tokens of p, of q and of the residual, and the judged token, in
             descending order of p.
         p: The target's probability of each listed token.
         q: The draft's probability of each listed token; None if candidates are a point mass.
@@ -156,7 +156,7 @@ class Rows:
 
     @property
     def share(self) -> float:
-        """The share of p that is available: `reach`, or 1."""
+        """The share of p that is available: `reach`, or 1 if that is None."""
         return 1.0 if self.reach is None else self.reach
 
 
@@ -313,7 +313,7 @@ class Committed:
 
     Attributes:
         round: The round's number.
-        tokens: The token ids added.
+        tokens: The added token ids.
         judge_seconds: The time that verification took.
         commit_seconds: The time that updating the caches took.
     """

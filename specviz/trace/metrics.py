@@ -71,7 +71,7 @@ def path_after(played: Round, judged: Sequence[Judged]) -> list[int]:
 
 
 def decided_nodes(played: Round) -> list[int]:
-    """Return the nodes decided by their own u, and the ancestors of those that were accepted."""
+    """Return the nodes decided by their own u, and the ancestors of accepted nodes."""
     own = [event.node for event in played.judged]
     return own + [node for node in accepted_path(played) if node not in own]
 

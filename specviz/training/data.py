@@ -276,7 +276,7 @@ def _batch(writer: Writer, prompts: Prompts, number: int, part: int) -> Tokens:
 def continued(
     target: LlamaForCausalLM, ids: Tensor, length: int, rng: torch.Generator | None
 ) -> Tensor:
-    """Continue each row of `ids` to `length` tokens; as in training text, end tokens are passed.
+    """Continue each row of `ids` to `length` tokens; a row also continues after an end token.
 
     Args:
         target: The model that writes.

@@ -25,7 +25,7 @@ from specviz.drafters.common.training import Family, TargetOutputs, read_target_
 from specviz.models.target import Target
 from specviz.training.trainer import Diverged, Recipe, Trainer, decay_start, total_steps
 
-PLATEAU_MEASUREMENTS = 3  # over these, α must gain PLATEAU_GAIN or has reached a plateau
+PLATEAU_MEASUREMENTS = 3  # α gains at least PLATEAU_GAIN over these, or is at a plateau
 PLATEAU_GAIN = 0.002
 SAVE_SECONDS = 300  # seconds: save at least this often, since a step of many heads is slow
 
@@ -159,8 +159,8 @@ def train_heads(
 ) -> list[HeadRun]:
     """Train heads to the plan's end, resuming from their checkpoints.
 
-    If a head diverges, only its training stops. A head that is ahead of the others, because an
-    earlier run trained it alone, waits for them, so that all share the passes of the target.
+    If a head diverges, only its training stops. A head that is ahead of the other heads, because an
+    earlier run trained it alone, waits for them, so that all heads share the passes of the target.
 
     Args:
         target: The frozen target.

@@ -146,7 +146,7 @@ def make_heads(options: Options) -> None:
     With `options.data` they are trained on a target's answers. A head that diverged has no folder.
 
     Raises:
-        Diverged: If a head diverged, after the others are written.
+        Diverged: If a head diverged; the folders of the other heads are written first.
     """
     lower_priority(options.nice)
     if options.data is not None:
@@ -261,7 +261,7 @@ def _workspace(options: Options) -> Workspace:
 def _fit(
     space: Workspace, stage: str, model: LlamaForCausalLM, loss: Loss, tokens: int
 ) -> dict[str, Any]:
-    """Train a model and return its entries of the manifest."""
+    """Train a model and return its manifest entries."""
     options, recipe = space.options, Recipe(seed=space.options.seed)
     mixture = Mixture(space.domains, space.tokenizer, recipe.seed, recipe.length)
     trainer = Trainer(model, recipe, options.work / stage)

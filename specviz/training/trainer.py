@@ -83,7 +83,7 @@ class Trainer:
         recipe: Its recipe.
         folder: Folder of the checkpoints and the log.
         matrices: Parameters that Muon trains; by default the matrices of a Llama's layers. AdamW
-            trains the others.
+            trains all other parameters.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Trainer:
                 group["lr"] = rate * factor
 
     def save(self, steps: int) -> None:
-        """Write the checkpoint of the current phase, replacing the earlier one atomically."""
+        """Write the checkpoint of the current phase; an earlier file is replaced atomically."""
         constant = self.step <= decay_start(self.recipe, steps)
         state = {
             "recipe": asdict(self.recipe),
@@ -236,7 +236,7 @@ def _layer_matrices(model: Any) -> list[nn.Parameter]:
 def _optimizers(
     matrices: list[nn.Parameter], others: list[nn.Parameter], recipe: Recipe
 ) -> tuple[tuple[torch.optim.Optimizer, ...], tuple[float, ...]]:
-    """Return Muon and AdamW with their learning rates, except one that has nothing to train."""
+    """Return Muon and AdamW with their learning rates, without optimizers that train nothing."""
     made: list[tuple[torch.optim.Optimizer, float]] = []
     if matrices:
         decay = recipe.weight_decay

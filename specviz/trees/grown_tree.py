@@ -78,7 +78,7 @@ def grow_tree(
     Args:
         position: The position.
         parameters: Size of the tree.
-        kind: How the totals of paths are computed; runs sum log-probabilities in float32.
+        kind: How the scores of paths are computed; by default as in runs, in float32.
     """
     grown = GrownTree(DynamicTree([position.root], kind=kind), parameters.budget)
     depth = min(parameters.depth, position.deepest)

@@ -50,7 +50,7 @@ class SampledTree:
 
     Attributes:
         tree: The tree; its tokens are indices into `vocabulary`.
-        vocabulary: Token ids by index; the index after the last one is all other tokens together.
+        vocabulary: Token ids by index; the index after the last id stands for all other tokens.
         drawn: How siblings were sampled.
         p: (n, W), the target's distribution after each node.
         q: For each parent, the distribution (W,) that its children were sampled from.
@@ -103,7 +103,7 @@ class PositionModels:
         self.index_of = {token: at for at, token in enumerate(self.vocabulary)}
 
     def p(self, path: Path) -> Tensor:
-        """Return the target's distribution after a path, (W,); the last entry is all other tokens.
+        """Return the target's distribution after a path, (W,); the last entry is for all other ids.
 
         Raises:
             BadTree: If the path was not recorded.
@@ -224,7 +224,7 @@ SIZE: Final = Parameters(4, 3, 10)  # size of the tree whose parents are off by 
 
 
 def shift_parents(parents: Sequence[int]) -> list[int]:
-    """Return parents with a deliberate error: those below the first level are one too low."""
+    """Return parents with a deliberate error: below the first level, each index is one too low."""
     return [parent - 1 if parent >= 1 else parent for parent in parents]
 
 

@@ -271,7 +271,7 @@ class RankAcceptance:
     """The result for one drafter.
 
     Attributes:
-        positions: Number of positions measured.
+        positions: Number of measured positions.
         by_depth: (D, R), the mean p of the guesses at each depth and rank.
     """
 

@@ -59,7 +59,7 @@ class RecordedPosition:
         vocabulary: Number of tokens of the target.
         width: Guesses recorded after each path.
         deepest: Number of levels of guesses that were recorded.
-        token_texts: Bytes of every token shown, as latin-1 text.
+        token_texts: Bytes of every displayed token, as latin-1 text.
         machine: The machine on which it was recorded.
         dtype: Number format, as torch names it.
         versions: Versions of packages.

@@ -326,7 +326,7 @@ def tree_requests(vocabulary: int) -> list[TreeRequest]:
 
 
 def shape_requests() -> list[RankPaths]:
-    """Return the static trees that the page offers: published ones, and that of `judging`."""
+    """Return the static trees that the page offers: published trees, and the tree of `judging`."""
     return [
         *(one.paths for one in PUBLISHED_TREES.values()),
         tuple(paths_of(regular_tree(TOP_Q, MAX_DEPTH + 1))),

@@ -160,7 +160,7 @@ Way = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The numbers reported in SGLang's pull request #12637, each as (products, sums of logs)."""
+    """The numbers in SGLang's pull request #12637, each as (products, sums of logs)."""
 
     url: str = "https://github.com/sgl-project/sglang/pull/12637"
     where: str = "RTX 4070 Ti SUPER, MT-Bench, 80 questions, bf16"
@@ -170,7 +170,7 @@ class Reported:
 
     @property
     def gain(self) -> float:
-        """Tokens per pass with sums, minus those with products."""
+        """Tokens per pass with sums, minus tokens per pass with products."""
         return self.accepted[1] - self.accepted[0]
 
 
@@ -205,12 +205,12 @@ def standard_deviation(way: Way) -> float:
 
 
 def rounds_needed(gain: float, deviation: float) -> int:
-    """Return how many rounds two runs each need to detect this gain with 95% confidence."""
+    """Return how many rounds each of two runs needs to detect this gain with 95% confidence."""
     return ceil(2 * (Z_95 * deviation / gain) ** 2)
 
 
 def noise_bound(deviation: float, rounds: int) -> float:
-    """Return by how much two runs of this length differ by chance, with 95% confidence."""
+    """Return by how much two runs of so many rounds differ by chance, with 95% confidence."""
     return Z_95 * deviation * sqrt(2 / rounds)
 
 
@@ -219,7 +219,7 @@ def verdict(ways: Mapping[str, Way], positions: int, guesses: int) -> str:
 
     Args:
         ways: Results for each way of ranking.
-        positions: Number of positions measured.
+        positions: Number of measured positions.
         guesses: The tree's budget.
     """
     same = ways["product float32"]["differ"] == ways["sum float32"]["differ"] == 0.0

@@ -222,7 +222,7 @@ def from_text(text: Any) -> list[int]:
     first.
 
     Raises:
-        BadTree: With a sentence, for instance if there is a cycle.
+        BadTree: If the text does not describe a tree, for instance because of a cycle.
     """
     if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
         raise BadTree(f"A tree must be JSON text of at most {MAX_CHARACTERS:,} characters.")

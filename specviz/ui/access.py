@@ -31,7 +31,7 @@ SPACE_FRAMES: Final = ("https://huggingface.co", f"https://{SPACES}")
 def host_name(text: str) -> str:
     """Return an allowed host in lower case; "*.name" stands for every subdomain of the name.
 
-    Raises ValueError with a sentence.
+    Raises ValueError if the text is invalid.
     """
     name = text.strip().lower().strip("[]").rstrip(".")
     if address_of(name) is None and not NAME.fullmatch(name):
@@ -45,7 +45,7 @@ def host_name(text: str) -> str:
 def site(text: str) -> str:
     """Return a site that may embed the page as a CSP source; "*" stands for any site.
 
-    Raises ValueError with a sentence.
+    Raises ValueError if the text is invalid.
     """
     found = text.strip().lower().rstrip("/")
     if not SITE.fullmatch(found):
@@ -117,7 +117,7 @@ class Access:
             environment: Environment variables; those of this process if omitted.
 
         Raises:
-            ValueError: With a sentence, for an invalid host or site.
+            ValueError: If a host or site is invalid.
         """
         env = os.environ if environment is None else environment
         given = [*allowed, *_listed(env, ALLOWED_HOSTS)]

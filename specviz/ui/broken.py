@@ -54,7 +54,7 @@ def report(what: str, problem: BrokenFile) -> None:
 
 
 def style(*makers: Callable[[], str]) -> str:
-    """Join the style sheets that these functions return, without those that need broken files."""
+    """Join the style sheets that these functions return, skipping functions with broken files."""
     built = []
     for make in makers:
         try:

@@ -199,7 +199,7 @@ def route_path(scope: Scope) -> str:
 
 
 def is_closed(path: str) -> bool:
-    """Return whether a path, in any spelling, is that of a closed route."""
+    """Return whether a path, in any spelling, leads to a closed route."""
     plain = "/" + unquote(path).lower().strip("/").replace("//", "/")
     return plain in CLOSED_ROUTES or plain.startswith(CLOSED_PREFIXES)
 

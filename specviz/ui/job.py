@@ -83,7 +83,7 @@ class Job:
         return self._texts
 
     def _ends(self, text: str, seconds: float, others: Callable[[], bool]) -> bool:
-        """Return whether the turn ends after this text, after so many seconds."""
+        """Return whether the turn, which has taken `seconds`, ends after this text."""
         reached = Phase.DRAFTING if self.output.begun else Phase.FIRST_ROUND
         if isinstance(text, BaselineNext):
             reached = Phase.BASELINE

@@ -61,7 +61,7 @@ class Jobs:
         self._timer: asyncio.TimerHandle | None = None
 
     def open(self, page: str, number: int) -> Stream:
-        """Create the stream of a job that is being started. Raises ValueError with a sentence."""
+        """Create the stream of a job that is being started. Raises ValueError for invalid names."""
         key = page, number
         if not (PAGE.fullmatch(page) and number > 0):
             raise ValueError(UNKNOWN)
@@ -113,7 +113,7 @@ class Jobs:
         return Response(status_code=204)
 
     async def _find(self, key: Key) -> Stream | None:
-        """Return a job's stream, which may be started a little later; None if it is not started."""
+        """Return a job's stream, waiting a while for the job to start; None if it does not."""
         with suppress(TimeoutError):
             async with asyncio.timeout(UNBEGUN):
                 while key not in self._streams:

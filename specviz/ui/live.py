@@ -92,7 +92,7 @@ def starting(jobs: Jobs, worker: Worker, wanted: Wanted) -> Callable[..., Any]:
 def parse_name(text: Any) -> tuple[Any, ...]:
     """Return a page's key, its number of a job, and the page's own request, if there is one.
 
-    Raises ValueError with a sentence.
+    Raises ValueError if the text is not such a name.
     """
     try:
         if len(text) > LONGEST:

@@ -25,10 +25,10 @@ from specviz.ui.component import style_sheets
 from specviz.ui.policy import NOTHING, script_hash, written
 from specviz.ui.routes import HALF, IMPORT, PREFIX, imported, module_texts, resolve
 
-PLACE: Final = 'id="sv-recording">'  # where the recording goes; offline.js fills it in, too
-GRADIO: Final = "15-gradio.css"  # the style of elements that are not in the file
+PLACE: Final = 'id="sv-recording">'  # the recording is inserted here; offline.js does that, too
+GRADIO: Final = "15-gradio.css"  # styles of Gradio's elements, which the file does not have
 FRAME: Final = "width: 100%; height: 820px; border: 1px solid #b9c1cd"
-NOWHERE: Final = "'replay:///'"  # takes the place of a module's address; nothing is fetched there
+NOWHERE: Final = "'replay:///'"  # replaces a module's address, so that nothing is fetched
 SAFE: Final = " /:;,?@&=+$!*()[]{}'|^`.~-_"  # letters of a data URL that need no escape in JSON
 
 
@@ -81,7 +81,7 @@ class OfflinePart:
 
         Args:
             lines: JSON lines, as the page receives them.
-            data: What else its script learns, by name.
+            data: Further values for its script, by name.
         """
         packed = gzip.compress("".join(lines).encode(), 9, mtime=0)
         whole = json.dumps({"lines": b64encode(packed).decode(), **data})
@@ -90,7 +90,7 @@ class OfflinePart:
 
     @cached_property
     def shell(self) -> str:
-        """The file without a recording, which goes to PLACE."""
+        """The file without a recording; PLACE marks where a recording is inserted."""
         parts = {
             "policy": written(self.policy),
             "title": escape(self.title),
@@ -111,12 +111,12 @@ class OfflinePart:
 
     @property
     def start(self) -> str:
-        """The script that starts it."""
+        """The script that starts the part."""
         return f'import "{self.entry}";'
 
     @property
     def policy(self) -> dict[str, Sequence[str]]:
-        """The content security policy of the file, by which it requests nothing."""
+        """The content security policy of the file, which allows no requests."""
         scripts = [script_hash(own.encode()) for own in (self.import_map, self.start)]
         return {
             **NOTHING,
@@ -132,14 +132,14 @@ class OfflinePart:
 
     @cached_property
     def module_map(self) -> Mapping[str, str]:
-        """Its modules as data URLs, by their paths, which are their names in the file."""
+        """The part's modules as data URLs, by path; in the file, a module is named by its path."""
         texts = module_texts("")
         names = sorted(imported([self.entry], texts))
         return {name: data_url(name, texts[name].decode()) for name in names}
 
     @cached_property
     def packed(self) -> tuple[str, bytes]:
-        """The shell as the page fetches it: its name and compressed text."""
+        """The file without a recording, as the page fetches it: its name and compressed text."""
         text = self.shell.encode()
         kind = self.entry.replace("/", "-").removesuffix(".js")
         name = f"{kind}-{hashlib.sha256(text).hexdigest()[:12]}.txt"
@@ -147,16 +147,16 @@ class OfflinePart:
 
     @property
     def address(self) -> str:
-        """The address of the shell, relative to the page."""
+        """The address of the file without a recording, relative to the page."""
         return f"{PREFIX}/{self.packed[0]}".lstrip("/")
 
 
 def _markup(path: str) -> str:
-    """Return a file of markup of this folder. path: without its ending."""
+    """Return a file of markup of this folder, given its path without its ending."""
     return (HALF / f"{path}.html").read_text(encoding="utf-8")
 
 
 def data_url(name: str, text: str) -> str:
-    """Return a module as a data URL. name: its path, from which its imports are resolved."""
+    """Return a module as a data URL; its imports are resolved relative to its path `name`."""
     named = IMPORT.sub(lambda found: f'{found[1]}"{resolve(name, found[2])}";', text)
     return f"data:text/javascript,{quote(named.replace('import.meta.url', NOWHERE), safe=SAFE)}"

@@ -74,7 +74,7 @@ UNWRITABLE: Final = (
 
 
 def taken(options: Options) -> str:
-    """Return the error that the address is not available."""
+    """Return the error for an address at which the page cannot be served."""
     at = f"port {options.port}" if options.port else "any port from 7860 on"
     return (
         f"The page cannot be served at {options.host or '127.0.0.1'}, {at}: the port is in use, or "
@@ -138,7 +138,7 @@ def launch(options: Options) -> None:
     If interrupted, active runs report this to their pages before the server ends.
 
     Raises:
-        ServeError: With a sentence.
+        ServeError: If the page cannot be served.
     """
     shorten_busy_wait()
     machine = Machine(options.device, options.dtype)
@@ -194,7 +194,7 @@ def launch_arguments(
 ) -> dict[str, Any]:
     """Return the launch arguments: no browser storage, no uploads, no usage statistics.
 
-    Raises ValueError with a sentence for an invalid allowed host or site.
+    Raises ValueError for an invalid allowed host or site.
     """
     access = Access.of(options.host, options.allowed_host, options.embed_in)
     return {

@@ -49,7 +49,7 @@ def page_policy(page: bytes, access: Access) -> str:
 
 
 def plain_page_policy(styles: str, access: Access) -> str:
-    """Return the policy of a page without Gradio: our modules, and its one style sheet."""
+    """Return the policy of a page without Gradio, which allows our modules and one style sheet."""
     return written(
         {
             **NOTHING,

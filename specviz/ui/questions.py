@@ -1,4 +1,4 @@
-"""Questions of the page: `POST /gradio_api/sv/ask/SECTION`, a JSON object as is the answer.
+"""The page's questions and their answers: `POST /gradio_api/sv/ask/SECTION` of JSON objects.
 
 A question changes nothing and runs no model, so it does not wait in a queue. This is a route of our
 own instead of `gr.HTML(server_functions=...)`, because it has a documented address, passes the same
@@ -148,7 +148,7 @@ class Questions:
 
 
 def parse(text: str | bytes, longest: int = LONGEST) -> Mapping[str, Any]:
-    """Parse the JSON object of a question. Raises BadRequest with a sentence."""
+    """Parse the JSON object of a question. Raises BadRequest if it is invalid."""
     try:
         written = text.decode() if isinstance(text, bytes) else text
         if not isinstance(written, str) or len(written) > longest:

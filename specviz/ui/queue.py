@@ -98,7 +98,7 @@ class Ticket:
         self.stop_flag.set(True)
 
     def run_out(self) -> None:
-        """End this job at its time limit; one that was stopped earlier is not overdue."""
+        """End this job at its time limit; a job that was stopped earlier is not overdue."""
         self.overdue |= not self.stopped
         self.end()
 
@@ -130,7 +130,7 @@ class Queue:
         """Add a job.
 
         Raises:
-            QueueFull: With a sentence, if the queue is full, or this visitor has too many jobs.
+            QueueFull: If the queue is full, or this visitor has too many jobs.
         """
         ticket = Ticket(visitor)
         mine = [t for t in self._tickets if t.visitor == visitor and not t.stopped]
@@ -206,7 +206,7 @@ class Queue:
         self._dispatch()
 
     def drawn(self, ticket: Ticket) -> None:
-        """End the pause of a job for drawing, so that it takes turns again."""
+        """End the pause in which the page draws the job's output; the job takes turns again."""
         ticket.drawing = False
         self._dispatch()
 

@@ -60,7 +60,7 @@ class RunRequest:
             any_model: Whether folders and Hub ids are allowed, besides the catalogue's models.
 
         Raises:
-            BadSettings: With a sentence, whatever is wrong.
+            BadSettings: If anything is invalid.
         """
         known = [f.name for f in fields(cls)]
         require(isinstance(data, Mapping), f"A run must be a JSON object with {', '.join(known)}.")
@@ -73,7 +73,7 @@ class RunRequest:
 
     @classmethod
     def from_text(cls, text: Any, any_model: bool = False) -> Self:
-        """Validate JSON text. Raises BadSettings with a sentence."""
+        """Validate a request as JSON text. Raises BadSettings if anything is invalid."""
         short = isinstance(text, str) and len(text) <= LONGEST_TEXT
         require(short, f"A run must be JSON text of at most {LONGEST_TEXT:,} characters.")
         try:

@@ -136,7 +136,7 @@ def module_address(name: str) -> str:
 
 @cache
 def plain_page(name: str, root: str) -> tuple[str, str]:
-    """Return a page without Gradio, and its style sheet, which its policy names by its hash.
+    """Return a page without Gradio, and its style sheet, whose hash is in the page's policy.
 
     Args:
         name: Path of its module without ".js". Its template is beside it.

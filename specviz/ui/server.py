@@ -47,7 +47,7 @@ async def send_plotly(request: Request) -> Response:
 
 
 def offline_route(part: OfflinePart) -> Route:
-    """Return the route of a file that replays a recording, without it, for the page to fill in."""
+    """Return the route of a file that replays recordings; the page inserts the recording."""
     name, packed = part.packed
 
     async def send(request: Request) -> Response:
@@ -57,7 +57,7 @@ def offline_route(part: OfflinePart) -> Route:
 
 
 async def send_module(request: Request) -> Response:
-    """Send a JavaScript module of the page, one of those read at the start."""
+    """Send a JavaScript module of the page; all modules were read when the server started."""
     packed = modules()[1].get(request.path_params["name"])
     return PlainTextResponse("No module has this name.", 404) if packed is None else _script(packed)
 
@@ -101,7 +101,7 @@ def _send(request: Request, what: str, made: Callable[[], bytes] | None) -> Resp
         return PlainTextResponse(f"No recorded {what} has this name.", 404)
     try:
         packed = made()
-    except ValueError as problem:  # all errors of a file are ValueErrors, with a sentence
+    except ValueError as problem:  # every error of a file is a ValueError with a readable message
         return PlainTextResponse(str(problem), 422)
     tag = f'"{hashlib.sha256(packed).hexdigest()[:16]}"'
     headers = {"Content-Encoding": "gzip", "Cache-Control": "no-cache", "ETag": tag}

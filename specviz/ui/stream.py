@@ -243,7 +243,7 @@ class Stream:
         self._append(error(explained(problem), self.nonce), last=True)
 
     def write(self, text: str) -> None:
-        """Send whole lines: those that are `Paced` with the next flush, all others at once."""
+        """Send whole lines: `Paced` lines with the next flush, all others at once."""
         if isinstance(text, Paced):
             self._hold(text)
         elif text:

@@ -158,7 +158,7 @@ class Failure(str):
 
 
 def performed(context: JobContext, task: Task) -> Generator[str, None, None]:
-    """Run a task and yield its texts; if it raises an exception, the last one is a Failure.
+    """Run a task and yield its texts; if it raises an exception, yield a Failure last.
 
     Empty texts mark where a task may be interrupted; on ZeroGPU, tasks are not interrupted.
     """

@@ -213,7 +213,7 @@ class Rooms:
         return code, room
 
     def find(self, code: str, key: object = None) -> Room:
-        """Return an open room; with `key`, for its teacher only. Raises Unknown."""
+        """Return an open room; a `key`, if given, must be its teacher's. Raises Unknown."""
         self.sweep()
         room = self.rooms.get(code.upper())
         if room is None:

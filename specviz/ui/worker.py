@@ -6,7 +6,7 @@ queue cannot do this: it runs each event to its end, in the order of arrival. So
 our own (`queue`), and an event of Gradio only starts a job.
 
 There is only one computing thread because torch's OpenMP starts helper threads for every thread
-that computes. If there are more of those than cores, they sleep between operations instead of
+that computes. If there are more threads than cores, they sleep between operations instead of
 spinning, and waking them takes longer than a small operation: a pass of House took 11 ms instead of
 4. On ZeroGPU (`adapters.spaces`), the thread requests a GPU for each task and receives its output.
 """
@@ -67,7 +67,7 @@ class Worker:
 
         Raises:
             QueueFull: If too many jobs wait.
-            gr.Error: With a sentence, if the task was stopped, refused or failed.
+            gr.Error: If the task was stopped, refused or failed.
         """
         output = Record(visitor)
         under_way = self.start(task, output)
@@ -126,7 +126,7 @@ class Worker:
                 timer.cancel()
 
     async def _follow(self, output: Stream) -> None:
-        """Poll and send the progress of the load that a job waits for; another job may run it."""
+        """Send the progress of the load that a job waits for; another job may run this load."""
         while True:
             await asyncio.sleep(LOOK)
             output.loading(lambda: self._stage)

@@ -74,7 +74,7 @@ def make_rule(text: str) -> Rule:
     """Create a rule from its name and parameters, such as "typical" or "typical:0.09,0.3".
 
     Raises:
-        MismatchedRule: With a sentence, if the name is unknown or the parameters do not fit.
+        MismatchedRule: If the name is unknown or the parameters do not fit.
     """
     try:
         name, parameters = parse_rule(text)
@@ -92,7 +92,7 @@ def choose_rule(
     """Return the rule called `name`; "auto" selects one by candidates and temperature.
 
     Raises:
-        MismatchedRule: With a sentence, if the name is unknown, or if the rule is lossless in
+        MismatchedRule: If the name is unknown, or if the rule is lossless in
             general but not with these candidates.
     """
     if name == "auto":

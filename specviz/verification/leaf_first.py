@@ -84,7 +84,7 @@ class _Found:
     """The result of visiting a node.
 
     Attributes:
-        accepted_node: The node accepted at or below it; None if all were rejected.
+        accepted_node: The accepted node, which is this node or below it; None if all were rejected.
         distributions: The node's distributions; the round's last token would be sampled from their
             p.
         inputs: The inputs of the node's own threshold.

@@ -117,7 +117,7 @@ class Thresholds(Walk):
 class Fly:
     """FLy (2511.22972): overrules a rejection if the target is unsure and the next guesses pass.
 
-    Every guess x of a chain has its own test, that of speculative sampling: u < p/q, or u < p if it
+    Every guess x of a chain has its own test, as in speculative sampling: u < p/q, or u < p if x
     was not sampled. If it fails, x is accepted nevertheless if the target is unsure, −Σ p ln p over
     its three most probable tokens ≥ `limit`, and the next `window` guesses exist and pass their own
     tests. Otherwise the round ends there, as without FLy, with a token from the residual. The rule
@@ -165,7 +165,7 @@ class Fly:
         return replace(finish(decisions, list(nodes), p[len(tree) - 1], chance), bars=tuple(bars))
 
     def _inputs(self, law: NodeDistributions, token: int) -> Inputs:
-        """Return p, q and the entropy of the most probable tokens, copied in one transfer."""
+        """Return p and q of the token, and the entropy of the top tokens, in one transfer."""
         top = law.p.topk(min(FLY_TOKENS, len(law.p))).values
         rows = [law.p[token], entropy(top), *([] if law.q is None else [law.q[token]])]
         p, unsure, *sampled = (each.item() for each in to_host(*rows))

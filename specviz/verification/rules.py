@@ -80,8 +80,8 @@ class SiblingRejection:
     """Tests siblings in order; each rejection changes p and q for the next sibling.
 
     These distributions do not depend on u. So after the first sibling of a position is rejected,
-    the distributions for all others are computed at once, and the values needed are copied in one
-    transfer, with the draw that ends the round if no sibling is accepted.
+    the distributions for all later siblings are computed at once, and the values needed are copied
+    in one transfer, with the draw that ends the round if no sibling is accepted.
     """
 
     spec: RuleSpec
@@ -235,8 +235,8 @@ def later_sibling_inputs(
     """Return the draw for the case that all tokens are rejected, and p and q of each.
 
     Args:
-        rejections: The distributions that each token is judged by, then those that remain after all
-            rejections.
+        rejections: The distributions that each token is judged by, then the distributions that
+            remain after all rejections.
         tokens: The tokens.
         chance: The random numbers.
     """

@@ -20,9 +20,9 @@ SLOW = 99
 HELD = 98
 PAUSE = 0.4
 HOLD = 6.0
-PARTS = 20  # of a slow fetch, a megabyte each
+PARTS = 20  # megabytes of a slow fetch, sent one by one
 BROKEN = "z-lab/Qwen3-4B-DFlash-b16"
-# By their names here, after all made-up runs.
+# Names that sort the shipped runs after all made-up runs.
 SHIPPED = {f"9-{path.stem}": path for path in sorted((ROOT / "assets" / "traces").glob("*.jsonl"))}
 
 

@@ -189,8 +189,10 @@ def faults(page, within="html"):
 
 @pytest.mark.parametrize(("width", "theme", "other"), [(1280, *THEMES), (390, *THEMES[::-1])])
 def test_every_step_of_a_run_passes_axe_checks(visit, width, theme, other):
-    """Axe-core finds nothing serious, and no text has too little contrast with what is really
-    under it; that also in the other theme, where there is most to read."""
+    """Axe-core finds nothing serious, and every text has enough contrast with its background.
+
+    Contrast is also checked in the other theme, at the steps with the most text.
+    """
     visit.page.set_viewport_size({"width": width, "height": SIZES[width]})
     visit.open(f"?__theme={theme}")
     said, wrong = set(), {}

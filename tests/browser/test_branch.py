@@ -182,7 +182,7 @@ def siblings_at_a_sure_one(looker: Looker) -> list[int]:
     return [n for n, view in nodes.items() if view["parent"] == parent and n > tree["here"]]
 
 
-def test_no_branch_is_offered_for_siblings_of_a_certain_acceptance(looker):
+def test_no_branch_is_offered_for_siblings_of_a_certainly_accepted_guess(looker):
     later = siblings_at_a_sure_one(looker)
     word = flat(looker.ask("frame.panel.w"))
     click_guess(looker, later[0])
@@ -195,7 +195,7 @@ def test_no_branch_is_offered_for_siblings_of_a_certain_acceptance(looker):
     assert answers == ["Back"], "nothing is to be run"
 
 
-def test_moving_the_coin_of_a_certain_acceptance_offers_no_branch(looker):
+def test_moving_the_coin_of_a_certainly_accepted_guess_offers_no_branch(looker):
     siblings_at_a_sure_one(looker)
     coin = looker.page.get_by_role("slider", name="Coin")
     coin.focus()

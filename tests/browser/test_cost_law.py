@@ -138,7 +138,7 @@ def test_missing_measurement_is_explained_with_a_link_to_step(cost):
     assert page.get_by_role("tab", name="Step").get_attribute("aria-selected") == "true"
 
 
-def test_answer_is_in_a_phones_window_with_every_slider(visit):
+def test_phone_shows_the_answer_above_every_slider(visit):
     page = visit.page
     page.set_viewport_size({"width": 390, "height": 844})
     opened(visit)

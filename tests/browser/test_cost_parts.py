@@ -86,7 +86,7 @@ def test_section_opens_by_keyboard_requests_its_data_and_stays_open(visit, asked
     assert asked.count("roofline") == before + 1
 
 
-def test_closed_formula_section_is_not_requested_while_trees_is_open(visit):
+def test_closed_formula_section_sends_no_requests_while_the_trees_section_is_open(visit):
     page = opened(visit)
     part(page, "trees").locator("> summary").click()
     page.wait_for_selector(".sv-law-tree svg >> nth=2")

@@ -409,7 +409,7 @@ CHANGED = """async (address) => {
 }"""
 
 
-def test_element_missing_in_gradio_gives_null_and_one_warning(page):
+def test_missing_gradio_element_gives_null_and_one_warning(page):
     told = []
     page.on("console", lambda message: told.append((message.type, message.text)))
     assert page.evaluate(CHANGED, module_address("shared/gradio")) == [None] * 6
@@ -451,7 +451,7 @@ def film(page, pictures, seconds):
 
 
 def decoded(film):
-    """Return the pictures that a film shows, and their milliseconds."""
+    """Return the pictures of an animated GIF, and how many milliseconds each is shown."""
     shown = []
     for number in range(film.n_frames):
         film.seek(number)
@@ -459,8 +459,8 @@ def decoded(film):
     return shown
 
 
-def test_film_of_few_colours_has_exactly_the_pictures(page):
-    """The dictionary begins anew meanwhile, and one picture is as the one before."""
+def test_animated_image_with_few_colours_shows_the_exact_pictures(page):
+    """The compressor's dictionary is reset on the way, and two successive pictures are equal."""
     random = np.random.default_rng(1)
     colours = random.integers(0, 256, (250, 3), dtype=np.uint8)
     first = colours[random.integers(0, 250, (90, 120))]
@@ -476,7 +476,7 @@ def test_film_of_few_colours_has_exactly_the_pictures(page):
         assert (picture == drawn).all()
 
 
-def test_film_of_many_colours_keeps_frequent_and_striking_ones(page):
+def test_animated_image_with_many_colours_keeps_frequent_and_striking_colours(page):
     rows, columns = np.mgrid[0:96, 0:128]
     smooth = np.dstack([rows * 2, columns * 2, (rows + columns)]).astype(np.uint8)
     smooth[:40] = (250, 249, 247)

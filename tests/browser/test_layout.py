@@ -287,7 +287,7 @@ def test_root_of_the_tree_is_visible_with_larger_text(visit):
         assert word["x"] + word["width"] <= tree["x"] + tree["width"]
 
 
-def test_larger_text_does_not_push_the_last_tab_into_the_badge(looker):
+def test_last_tab_does_not_overlap_the_badge_with_larger_text(looker):
     page = looker.look(OPENING)
     page.get_by_role("button", name="Larger text").click()
     for width in (1009, 1024, 1280):  # the first one has a scroll bar
@@ -337,12 +337,12 @@ def test_larger_text_keeps_two_columns_and_enlarges_header_and_form(looker):
 
 
 def shown_numbers(page):
-    """What of a recovery is not in the window: strip and note of the new coin, and the table."""
+    """Return what of a recovered token is outside the window: strip and note of u, and table."""
     names = '[".sv-drow", ".sv-note", ".sv-mr.sv-on-drawn", ".sv-ms"]'
     return page.evaluate(UNSEEN.replace("NAMES", names))
 
 
-def test_recovery_with_larger_text_shows_its_coin_and_residual(visit):
+def test_recovered_token_with_larger_text_shows_its_coin_and_residual(visit):
     page = visit.open(f"?trace={OPENING}")
     page.get_by_role("button", name="Larger text").click()
     for size, notice in (((1280, 800), False), ((1280, 800), True), ((1024, 768), False)):
@@ -357,7 +357,7 @@ def test_recovery_with_larger_text_shows_its_coin_and_residual(visit):
         assert page.evaluate("scrollY") == 0
 
 
-def test_recovery_on_a_phone_shows_its_coin_on_the_first_screen(visit):
+def test_recovered_token_on_a_phone_shows_its_coin_without_scrolling(visit):
     page = visit.open(f"?trace={OPENING}")
     resize(page, 390, 844)
     visit.step_to("Recovered")

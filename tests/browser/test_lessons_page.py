@@ -20,7 +20,7 @@ WALKS = [  # the lessons in English, and those that are translated
     if title["lang"] == code
 ]
 SHOWN = "() => window.specviz?.lesson?.shown"
-# Whether what is ringed begins inside the window and not below the card.
+# Whether the highlighted element begins inside the window and is not hidden by the lesson's card.
 SEEN = """(selector) => {
   const ringed = document.querySelector(".sv-ringed");
   if (!ringed || !ringed.matches(selector)) return "not ringed";
@@ -38,7 +38,7 @@ SEEN = """(selector) => {
   if (whole && box.bottom + around > end + 0.5) return "its ring is cut at its end";
   return box.top < end - 20 ? "seen" : "outside the window";
 }"""
-# What a screen reader cannot say of what is ringed: pictures without a text, or no name at all.
+# What a screen reader cannot announce in the highlighted element: pictures or parts without a name.
 UNNAMED = """(selector) => {
   const ringed = document.querySelector(selector);
   const text = (id) => document.getElementById(id)?.textContent.trim();
@@ -56,7 +56,7 @@ UNNAMED = """(selector) => {
   if (![around, ...inside].some(named)) wrong.push(selector + " has no name");
   return wrong;
 }"""
-# Records what moves on the page, and does not move it less.
+# Records the animations of the page, which still run.
 MOVES = """
 window.moves = [];
 const { animate } = Element.prototype;
@@ -65,7 +65,7 @@ Element.prototype.animate = function (...given) {
   return animate.apply(this, given);
 };
 """
-# What of Step the card covers, at the widths where it is laid out for the rest of the window.
+# The parts of Step that the card covers, at widths at which Step makes room for the card.
 COVERED = """() => {
   const card = document.querySelector(".sv-lesson").getBoundingClientRect();
   return [".sv-text", ".sv-caption", ".sv-tree-part", ".sv-panel"].filter((name) => {
@@ -334,7 +334,7 @@ def test_form_is_hidden_in_a_lesson_until_a_step_needs_it(page, address):
     expect(page.locator("#sv-go")).to_be_visible()
 
 
-def test_sentence_is_back_when_the_reader_leaves_the_step(page, address):
+def test_sentence_hidden_by_a_lesson_step_is_shown_at_the_next_step(page, address):
     open_lesson(page, address, "05-accept-with-p-over-q", 2)
     expect(page.locator(".sv-say")).to_be_hidden()
     page.evaluate("window.specviz.players['sv-step'].next()")

@@ -18,7 +18,7 @@ from visit import Visit
 from specviz.catalog.entry import entries, with_defaults
 from specviz.settings.specs import find_spec
 
-SPEED = re.compile("× plain|press Run live again")  # the second on a machine that is busy
+SPEED = re.compile("× plain|press Run live again")  # the second text on a busy machine
 PROMPT = "The cat sat on the mat. The cat"
 
 
@@ -184,7 +184,7 @@ def test_reload_keeps_the_rounds_of_a_run_that_the_server_no_longer_knows(visit,
     visitor.page.close()
 
 
-def test_run_that_has_ended_is_there_after_a_reload(visit, url, pair):
+def test_finished_run_is_still_shown_after_a_reload(visit, url, pair):
     visit.open()
     visit.fill_in(pair, PROMPT)
     visit.run()
@@ -251,7 +251,7 @@ def test_waiting_visitor_sees_the_queue_position_and_can_cancel(visit, another, 
     notice(visit, "1 run before yours")
     assert first.page.evaluate("document.body.classList.contains('sv-running')")
     live(first)
-    live(visit)  # both take turns
+    live(visit)  # the two runs take turns
     assert first.page.evaluate("document.body.classList.contains('sv-running')")
     first.page.click("#sv-stop")
     visit.wait_until_over()

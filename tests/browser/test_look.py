@@ -159,7 +159,7 @@ def test_escape_closes_the_settings_and_first_an_open_list(visit):
     expect(button).to_be_focused()
 
 
-def test_top_row_does_not_move_and_marks_a_form_that_was_not_run(visit):
+def test_top_row_does_not_move_and_marks_changed_settings_as_not_run_yet(visit):
     page = visit.open(f"?trace={next(iter(SHIPPED))}")
     told = page.get_by_text("not run yet")
     told.wait_for(state="hidden")

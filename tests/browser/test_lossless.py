@@ -206,7 +206,7 @@ def test_p_q_and_output_are_all_visible_with_larger_text(sand):
     larger.click()
 
 
-def test_verdict_is_in_a_phones_window_with_every_control(visit):
+def test_phone_shows_the_verdict_above_every_control(visit):
     page = visit.page
     page.set_viewport_size({"width": 390, "height": 844})
     opened(visit)

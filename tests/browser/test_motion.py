@@ -133,11 +133,11 @@ def test_no_step_shifts_the_layout_at_any_width(looker, name):
     assert page.evaluate(SHIFTS, [SLIM, True, True, list(rounds[:FEW])]) == {}
 
 
-# The same trips end on the same frame, so once every line, figure and compiled function is there,
-# whatever has grown since was kept by mistake. Compiled code and its feedback take 10 to 16 trips
-# (measured, KiB more for each two trips: 330, 228, 134, 194, 234, 173, then -27 to 38), so the test
-# goes on until four trips add next to nothing. 100 KiB in 200 steps are a third of a frame a step,
-# and a forgotten node or listener is counted as such.
+# Every trip ends at the same frame. So once all lines, figures and compiled functions exist, all
+# growth is memory that was kept by mistake. Functions are compiled during the first 10 to 16 trips
+# (measured growth in KiB per two trips: 330, 228, 134, 194, 234, 173, then -27 to 38), so the test
+# goes on until four trips add next to nothing. 100 KiB in 200 steps are a third of a frame a step;
+# forgotten nodes and listeners are counted separately.
 TRIPS = """(trips) => {
   const player = window.specviz.players["sv-step"];
   for (let trip = 0; trip < trips; trip += 1) {

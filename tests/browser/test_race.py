@@ -293,7 +293,7 @@ def test_html_is_shown_as_text_and_unknown_values_as_dashes(racer):
     assert page.locator(".sv-race-same").inner_text().startswith("All 4 texts are identical:")
 
 
-def test_lane_with_different_text_is_reported_and_its_word_marked(racer):
+def test_lane_with_a_different_text_is_named_and_its_first_different_word_marked(racer):
     racer.ask("load('apart')")
     page = racer.page
     assert page.locator(".sv-race-same").get_attribute("data-is") == "apart"
@@ -498,7 +498,7 @@ def test_saved_json_has_every_pass_of_the_race(racer):
         assert lane["runs_seconds"][0] == made_race.seconds_of(lane["lane"])
 
 
-def test_texts_that_a_spreadsheet_would_compute_are_marked_as_text(racer):
+def test_texts_that_a_spreadsheet_would_evaluate_are_marked_as_text(racer):
     lines = [json.loads(line) for line in RECORDED["made"].splitlines()]
     lines[0]["prompt"] = '=HYPERLINK("http://x","a"),\n2'
     titles = ["+1", " -1", "@SUM(A1)", "\t=1"]
@@ -513,7 +513,7 @@ def test_texts_that_a_spreadsheet_would_compute_are_marked_as_text(racer):
     assert json.loads(saved(racer.page, "JSON")[1])["prompt"] == lines[0]["prompt"]
 
 
-def test_speed_that_is_too_noisy_is_not_in_the_table_that_is_saved(racer):
+def test_saved_table_omits_speeds_that_are_too_noisy(racer):
     lines = [json.loads(line) for line in RECORDED["made"].splitlines()]
     whole = next(line["whole"] for line in lines if line["kind"] == "summary")
     whole["lanes"][0]["noise"] = "plain decoding varied by 9 ×"

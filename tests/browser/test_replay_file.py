@@ -236,7 +236,7 @@ def test_race_file_has_no_control_that_needs_a_server(spectator, race_file):
     expect(page.locator(".sv-help")).to_be_visible()
 
 
-def test_hostile_text_of_a_race_stays_text(spectator, tmp_path):
+def test_html_in_a_race_is_shown_as_text_in_the_saved_file(spectator, tmp_path):
     results = storage.read(storage.FOLDER / "1-story")
     hostile = replace(results, race=replace(results.race, prompt=HOSTILE))
     file = tmp_path / "race.html"
@@ -256,7 +256,7 @@ def test_race_file_fits_a_phone_and_follows_the_system_colours(spectator, race_f
     assert page.evaluate("document.body.classList.contains('dark')") == (scheme == "dark")
 
 
-def test_live_race_is_saved_as_a_recorded_one(visit, spectator, tmp_path):
+def test_saved_live_race_is_labelled_recorded(visit, spectator, tmp_path):
     page = visit.open("?tab=compare")
     page.wait_for_selector(".sv-race-headline")
     number = str(page.evaluate(f"{RACE}.begin()"))

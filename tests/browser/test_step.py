@@ -96,7 +96,7 @@ def test_space_key_plays_and_pauses(looker):
     page.get_by_role("button", name="Play").wait_for()
 
 
-def test_newest_step_of_a_long_round_stays_visible_in_the_dock(visit):
+def test_newest_step_of_a_long_round_stays_visible_in_the_list_of_steps(visit):
     """The oldest steps are hidden instead, after a step and when autoplay starts or stops."""
     visit.page.set_viewport_size({"width": 1024, "height": 700})
     page = visit.open("?trace=06-long-chain")
@@ -273,7 +273,7 @@ def test_step_tab_does_not_overflow_at_any_width(looker, name):
             assert page.locator(".sv-table").evaluate("e => e.scrollWidth - e.clientWidth") <= 0
 
 
-def test_dock_does_not_move_within_a_round(looker):
+def test_playback_buttons_do_not_move_within_a_round(looker):
     page = looker.look()
     looker.ask("go(3, 0)")
     tops = set()

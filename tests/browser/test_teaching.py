@@ -213,7 +213,7 @@ def unlike(page, film, number, part):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_film_shows_every_step_of_the_round_as_the_page_does(visit, theme):
+def test_animated_image_shows_every_step_of_the_round_as_the_page_does(visit, theme):
     page = visit.open("?trace=01-chain")
     visit.dress(theme)
     visit.step_to("Rejected")
@@ -240,7 +240,7 @@ def test_film_shows_every_step_of_the_round_as_the_page_does(visit, theme):
         assert min(apart) < 0.1
 
 
-def test_film_of_a_scrolled_text_shows_its_newest_line(visit):
+def test_animated_image_of_a_scrolled_text_shows_its_newest_line(visit):
     page = visit.open("?trace=01-chain")
     page.add_style_tag(content=".sv-text { height: 24px !important; }")
     visit.ask("last()")

@@ -129,7 +129,7 @@ def test_tree_is_on_the_first_screen(visit):
             assert 0 <= box["y"] < box["y"] + box["height"] <= height, (width, name)
 
 
-def test_link_leads_to_the_step(visit):
+def test_link_opens_the_tree_at_its_step(visit):
     page = visit.page
     page.goto(visit.url + "?tab=trees")
     page.locator(".sv-grow-view .sv-twig-node").wait_for()

@@ -34,9 +34,9 @@ import httpx
 ROOT = Path(__file__).resolve().parent.parent.parent
 API = "/gradio_api"
 PATIENCE = 120.0  # seconds until a visitor gives up
-PLACE, ROUND, PAGE = 0.3, 3.0, 3.0  # seconds that were meant: a place, a first round, a page
+PLACE, ROUND, PAGE = 0.3, 3.0, 3.0  # intended seconds: to a queue position, a round, a page
 DRAFTERS = ("draft-model", "eagle3", "medusa", "ngram", "eagle")
-CLASS = 0.2  # of all runs: the same one
+CLASS = 0.2  # share of runs that request the same run
 PROMPTS = ("Once upon a time there was a little girl", "Tom had a red kite", "def add(a, b):")
 LINKED = re.compile(r'(?:href|src)="(?:\./)?([^"#]+\.(?:js|css)[^"]*)"')
 
@@ -241,7 +241,7 @@ async def visits(server: Server, place: int, until: float, seen: Seen) -> None:
             async with Visitor(server, random, seen) as visitor:
                 await visitor.load()
                 for _ in range(random.randint(1, 4)):
-                    await asyncio.sleep(random.uniform(3, 15))  # reads, steps; nothing is asked
+                    await asyncio.sleep(random.uniform(3, 15))  # reads and steps, without requests
                     if time.monotonic() > until:
                         break
                     leaves, stops = random.random() < 0.15, random.random() < 0.1

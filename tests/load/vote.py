@@ -73,7 +73,7 @@ async def vote(address: str, phones: int, questions: int) -> dict[str, Any]:
             while seen < phones:
                 at, state = await asyncio.wait_for(heard.get(), 30)
                 count = sum(state["counts"].values())
-                # In the order in which they were sent, which is theirs but for a few milliseconds.
+                # Answers are counted in the order of sending, except within a few milliseconds.
                 delays += [at - each for each in sent[seen:count]]
                 seen = count
             await http.post(f"{room}/reveal", json={"verdict": "accepted", **key})

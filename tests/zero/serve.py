@@ -23,7 +23,7 @@ import torch  # noqa: E402
 if torch.version.cuda is None:  # a wheel for CPUs
     torch.version.cuda = "13.0"
     torch._C._cuda_init = lambda: None
-    torch.cuda._is_in_bad_fork = bool  # which is False, and can be pickled
+    torch.cuda._is_in_bad_fork = bool  # bool() is False, and bool can be pickled
 
 import spaces  # noqa: E402
 from pretend import Cuda, pretended  # noqa: E402

@@ -14,9 +14,15 @@ PAGE = "a" * 32  # the key of its page
 
 
 class Visitor:
-    """token: what the proxy of a Space adds to every request. job: the newest it pressed for.
+    """A visitor of the page.
 
-    As on the page, jobs are counted upwards: one with a lower number than another comes too late.
+    Attributes:
+        job: The number of the newest job that it started. As on the page, numbers increase: a job
+            with a lower number than an earlier job comes too late.
+
+    Args:
+        address: The page's address.
+        token: The token that the proxy of a Space adds to every request.
     """
 
     def __init__(self, address: str, token: str) -> None:

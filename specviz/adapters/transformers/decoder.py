@@ -42,7 +42,7 @@ def final_norm(model: Any) -> Any | None:
 
 
 def _part(model: Any, names: Sequence[str]) -> Any | None:
-    """Return the first attribute with one of the names, of the base model or its text decoder."""
+    """Return the first of these attributes that the base model or its text decoder has."""
     bases = [model.base_model]
     if hasattr(model, "get_decoder"):  # in models that also read images (Gemma 3 from 4B on)
         bases.append(model.get_decoder())
@@ -179,7 +179,7 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Which layers attend to the newest `rows` rows only.
+    """The layers that attend only to the newest `rows` rows.
 
     Attributes:
         rows: Size of the window, including the row itself.

@@ -231,7 +231,7 @@ class ShapePlan:
         return max(self.contexts) + max(self.sizes) + self.rounds + 2
 
     def turns(self, drafters: int) -> int:
-        """Return the number of measurements of one shape, including those to warm up."""
+        """Return the number of measurements of one shape, including warm-up turns."""
         return len(self.contexts) * (self.rounds + 1) * (len(self.sizes) + 3 + drafters)
 
 

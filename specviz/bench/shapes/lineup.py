@@ -96,7 +96,8 @@ def random_network(row: Model, device: torch.device, dtype: torch.dtype, longest
 def random_target(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> Target:
     """Create a target of this shape.
 
-    Its tokenizer is that of the shipped target: a target must have one, but it is not used.
+    It has the shipped target's tokenizer, since a target must have a tokenizer, but this is never
+    used.
     """
     model = random_network(row, device, dtype, longest)
     tokenizer = AutoTokenizer.from_pretrained(ASSETS / "models" / "target", local_files_only=True)
@@ -123,8 +124,8 @@ def is_packed(module: nn.Module, device: torch.device, dtype: torch.dtype) -> bo
     return device.type == "cpu" and dtype == torch.float32 and weight_bytes(module) <= MOST_BYTES
 
 
-# Size of EAGLE-3's draft vocabulary for Llama-3.1; for a small vocabulary it is a sixth, as in the
-# head that ships for SmolLM2.
+# Size of EAGLE-3's draft vocabulary for Llama-3.1; with a small vocabulary, a sixth of it is used,
+# as in the head that ships for SmolLM2.
 DRAFT_TOKENS: Final = 32_000
 PUBLISHED_TREE: Final = Parameters.eagle(total_tokens=60, depth=5, top_k=10)
 
@@ -161,7 +162,7 @@ def _dflash(target: Target) -> DFlashHead:
 
 
 def _by(build: Callable[..., Any]) -> Callable[[Target], Any]:
-    """Adapt a builder that needs token counts to a target without counts."""
+    """Return a function that builds a head for a target, given a count of 0 for every token."""
     return lambda target: build(target, torch.zeros(target.vocab_size, device=target.device))
 
 
@@ -240,7 +241,7 @@ def build_lineup(row: Model, device: torch.device, dtype: torch.dtype, longest: 
 def required_memory(
     row: Model, device: torch.device, dtype: torch.dtype, longest: int
 ) -> tuple[int, int]:
-    """Return how many drafters there are for a shape, and the bytes that all need with caches.
+    """Return the number of drafters for a shape, and the bytes of all networks and caches.
 
     Raises:
         NotEnoughMemory: If the device has fewer bytes free.

@@ -25,7 +25,7 @@ MAX_TEMPERATURE: Final = 2.0
 
 
 def choices() -> list[tuple[str, str]]:
-    """Return the drafters of the catalogue that fit the House target, as (title, name)."""
+    """Return the catalogue's drafters that fit the shipped target (House), as (title, name)."""
     fitting = ("house", None)
     return [(e.title, e.name) for e in entries() if e.kind == "drafter" and e.made_for in fitting]
 
@@ -51,7 +51,7 @@ class Plan:
         order_seed: Seed of the order of the turns.
 
     Raises:
-        BadSettings: With a sentence.
+        BadSettings: If a value is invalid.
     """
 
     drafters: tuple[str, ...]
@@ -124,7 +124,7 @@ class Cell:
     """One drafter in one domain. Values that a recorded measurement does not contain are None.
 
     Attributes:
-        prompts: Number of prompts measured.
+        prompts: Number of measured prompts.
         speedup: Tokens per second divided by plain decoding's; the median over prompts.
         accepted_length: Accepted draft tokens per round. The prefill, which drafts nothing, counts
             as a round.

@@ -62,9 +62,9 @@ class HeatMap:
         return all(cell is not None and cell.prompts >= self.prompts for cell in found)
 
     def values(self, measure: str) -> dict[Key, float]:
-        """Return each cell's value, and the mean of drafters that were measured in all domains.
+        """Return each cell's value, and the mean of each drafter that was measured in all domains.
 
-        The mean is that of equal amounts of text from each domain. Accepted lengths are averaged as
+        The mean assumes equal amounts of text from each domain. Accepted lengths are averaged as
         tokens per pass.
         """
         own = 1 if measure == "accepted_length" else 0  # each pass adds one token of the target
@@ -131,8 +131,8 @@ class ShownCell(TypedDict):
     """A cell as shown.
 
     Attributes:
-        said: Its title, then its details.
-        part: Number of prompts measured, if not all are.
+        said: The text shown: the cell's title, then its details.
+        part: Number of measured prompts, if not all are measured yet.
     """
 
     speedup: Shaded
@@ -143,10 +143,10 @@ class ShownCell(TypedDict):
 
 
 class MapNumbers(TypedDict):
-    """What changes while a map is measured.
+    """The data that change while a map is measured.
 
     Attributes:
-        cells: By the names of row and column.
+        cells: The numbers of each cell, by the names of its row and column.
     """
 
     headline: str
@@ -201,7 +201,7 @@ def _cell(heat: HeatMap, key: Key, speedup: Shaded, accepted: Shaded) -> ShownCe
 
 
 def _numbers(heat: HeatMap, key: Key) -> CellNumbers:
-    """Return the numbers of a cell that a file keeps."""
+    """Return those numbers of a cell that are stored in a file."""
     cell = heat.cells.get(key)
     if cell is None:
         speedup, accepted = (heat.values(what)[key] for what in ("speedup", "accepted_length"))
@@ -217,8 +217,8 @@ def _measure(
 ) -> dict[Key, Shaded]:
     """Return each cell's number, with its shade and its marks.
 
-    The marks, judged by the numbers shown, are "best" (only in columns in which all drafters were
-    measured) and "slower" (than plain decoding).
+    The marks are "best" (only in columns in which all drafters were measured) and "slower" (than
+    plain decoding). They follow from the numbers as they are shown.
 
     Args:
         heat: The map.

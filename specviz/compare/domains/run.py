@@ -54,7 +54,7 @@ class Measurements:
     """The measurements so far.
 
     Attributes:
-        pairs: By drafter and domain, in the order measured.
+        pairs: Pairs of runs by drafter and domain, in the order measured.
     """
 
     pairs: dict[tuple[str, str], list[RunPair]] = field(default_factory=dict)

@@ -61,7 +61,7 @@ def hover(labels: Sequence[str]) -> Trace:
 
 
 def words(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str) -> Trace:
-    """Return labels at data coordinates; unlike pixels, these are not rounded."""
+    """Return labels at data coordinates, which are not rounded as pixels would be."""
     return texts(rows, size, anchor) | _at([(x, y) for x, y, _, _ in rows])
 
 

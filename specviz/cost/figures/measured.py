@@ -155,7 +155,7 @@ FEWEST: Final = 4  # minimum number of positions on the axis
 def positions_figure(positions: Sequence[PositionAcceptance]) -> Figure:
     """Draw a chart of acceptance by position.
 
-    One mark counts all drafts; the other counts those whose earlier tokens were all accepted.
+    One mark counts all drafts; the other counts only drafts whose earlier tokens were all accepted.
     """
     reached = [(one.number, one.cumulative) for one in positions]
     given = [(one.number, one.conditional) for one in positions if one.conditional]

@@ -94,7 +94,7 @@ def ridge(free: int, across: int, high: float) -> dict[str, Trace]:
 
 
 def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | None) -> Figure:
-    """Draw a chart of speed-up over batch size; it is below 1 from `loss` on."""
+    """Draw a chart of speed-up over batch size; from `loss` on, the speed-up is below 1."""
     largest_fit = bisect_left(
         range(1, MAX_BATCH + 1), True, key=lambda b: not predict(serving, guessing, b).fits
     )
@@ -135,7 +135,7 @@ def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | 
 
 
 def _span(sizes: Sequence[int], span: Sequence[tuple[float, float]]) -> dict[str, Trace]:
-    """Shade the speed-ups for all efficiencies that sources report; nothing if there is one."""
+    """Shade the speed-ups for all efficiencies that sources report, unless there is only one."""
     if all(high - low < 0.005 for low, high in span):
         return {}
     lows, highs = zip(*span, strict=True)

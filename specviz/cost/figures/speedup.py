@@ -120,7 +120,7 @@ def shown_to(terms: SpeedupModel, *gammas: float) -> int:
 def run_marks(
     run: MeasuredPoint, at: Point, side: str, predicted: float | None = None
 ) -> dict[str, Trace]:
-    """Return the diamond of a run and, on a chart of speed-ups, the hollow one of the prediction.
+    """Return the diamond of a run and, on speed-up charts, a hollow diamond of the prediction.
 
     Args:
         run: The measured run.

@@ -57,7 +57,7 @@ def parse_metrics(text: str) -> list[Sample]:
     """Parse all samples in a text.
 
     Raises:
-        UnreadableStats: With a sentence, if a line is wrong.
+        UnreadableStats: If a line is wrong.
     """
     lines = text.splitlines()
     if len(lines) > MAX_LINES:
@@ -140,7 +140,7 @@ class Metrics:
         return sum(sample.value for sample in found) if found else None
 
     def by_position(self, name: str, label: str) -> tuple[float, ...]:
-        """Return the sums of a metric by position, from 0 without gaps.
+        """Return the sums of a metric at positions 0, 1, 2 and so on.
 
         Raises:
             UnreadableStats: If a position is missing.
@@ -191,7 +191,7 @@ def parse_json(text: str) -> Any:
     """Parse JSON text.
 
     Raises:
-        UnreadableStats: With a sentence, if this is not JSON.
+        UnreadableStats: If this is not JSON.
     """
     try:
         return json.loads(text, parse_constant=_refused)
@@ -306,7 +306,7 @@ EXPORTERS: Final = (
 
 
 def unrecognized(found: str, **values: str) -> UnknownFormat:
-    """Return the error for a text; `found` is the name of its macro in texts/server.jinja."""
+    """Return the error for an unrecognized text; `found` names its sentence in server.jinja."""
     return UnknownFormat(text("server", f"found_{found}", **values))
 
 

@@ -61,7 +61,7 @@ def parse_stats(text: str, model: str | None = None) -> ServerStats:
         model: The model to select if the text has several.
 
     Raises:
-        UnreadableStats: With a sentence, if the text cannot be used.
+        UnreadableStats: If the text cannot be used.
     """
     if len(text) > MAX_CHARACTERS:
         raise UnreadableStats(
@@ -158,7 +158,7 @@ def find_stats(url: str, model: str | None = None) -> tuple[StatsEndpoint, str]:
     """Return a server's endpoint for statistics, and its text.
 
     Raises:
-        ValueError: With a sentence, if there is none.
+        ValueError: If there is none.
     """
     client = HttpClient(_address(url), max_bytes=MAX_BYTES)
     paths = ("",) if client.address.path else PATHS

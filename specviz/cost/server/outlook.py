@@ -153,7 +153,7 @@ class Outlook:
 
     @property
     def gain(self) -> float | None:
-        """Speed-up of the best γ over the current γ; None if the latter is unknown."""
+        """Speed-up of the best γ over the server's γ; None if the server's γ is unknown."""
         return self.best.speedup / self.current.speedup if self.current else None
 
 
@@ -202,7 +202,7 @@ def outlook(
         serving: The target on its machine.
         batch: Sequences per pass.
         draft: The drafter's shape; None if drafting takes no time.
-        gamma: The server's draft length, if it does not report it.
+        gamma: The draft length, if the server does not report it.
 
     Raises:
         UnreadableStats: If nothing can be predicted.
@@ -276,7 +276,7 @@ def _best_interval(
 ) -> tuple[int, int] | None:
     """Return the smaller and the larger of two best γ.
 
-    One is best for the lower ends of all confidence intervals, the other for the upper ends.
+    One γ is best for the lower ends of all confidence intervals, the other γ for the upper ends.
     """
     rates = [place.conditional for place in found if place.conditional]
     if not rates:

@@ -190,7 +190,7 @@ def sglang_metrics(family: Metrics, model: str | None) -> ServerStats:
 
 
 def _by_copy(samples: list[Sample]) -> list[float]:
-    """Return one value per copy of the model: the largest of its ranks. Priorities are ignored."""
+    """Return the largest value of each copy of the model, ignoring values for one priority only."""
     found: dict[str, float] = {}
     for sample in samples:
         if "priority" not in sample.labels:
@@ -228,7 +228,7 @@ def sglang_info(data: Mapping[str, Any]) -> ServerStats:
 
 
 def _siblings(steps: int | None, verified: int | None, beside: int | None) -> int:
-    """Return top-k if it is known; else 2, for a tree, if there are more tokens than levels."""
+    """Return top-k if known; else 2 if there are more tokens than levels, otherwise 1."""
     if beside is not None:
         return beside
     return 2 if steps and verified and verified > steps + 1 else 1
@@ -281,7 +281,7 @@ def tensorrt_metrics(family: Metrics, model: str | None) -> ServerStats:
 
 
 def tensorrt_iterations(iterations: Sequence[Mapping[str, Any]]) -> ServerStats:
-    """Parse TensorRT-LLM's /metrics: a list of iterations; those without drafts are skipped."""
+    """Parse TensorRT-LLM's /metrics, a list of iterations, of which some have no drafts."""
     stats = [found for each in iterations if (found := each.get("specDecodingStats"))]
     if not all(isinstance(each, dict) for each in stats):
         raise UnreadableStats("“specDecodingStats” must be an object.")

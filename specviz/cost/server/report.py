@@ -1,6 +1,6 @@
 """Report on a server's statistics, for the page and the command line.
 
-Counted numbers and simulated ones are in separate fields. The sentences are in texts/server.jinja.
+Counted and simulated numbers are in separate fields. The sentences are in texts/server.jinja.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def build_report(
         site: Where the server runs; needed for predictions only.
 
     Raises:
-        UnreadableStats: With a sentence, if the text cannot be used.
+        UnreadableStats: If the text cannot be used.
     """
     stats = parse_stats(now, model)
     if before.strip():

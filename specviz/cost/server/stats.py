@@ -140,7 +140,7 @@ def difference(before: ServerStats, after: ServerStats) -> ServerStats:
     """Return the statistics between two snapshots.
 
     Raises:
-        UnreadableStats: With a sentence, if they cannot be subtracted.
+        UnreadableStats: If they cannot be subtracted.
     """
     same = (before.program, before.endpoint, before.model) == (
         after.program,

@@ -48,10 +48,10 @@ class Weightless:
 class HeadDrafter:
     """A trained head in eval mode, on the target's device and in its dtype.
 
-    A subclass has a `name`, implements `Drafter.begin`, and sets `network` to the class that its
-    folder contains: an `nn.Module` with the method `load(folder, target)` and a `config` that has
-    the field `made_for`. The target's final hidden states are captured for it, unless the subclass
-    overrides that.
+    A subclass has a `name`, implements `Drafter.begin`, and sets `network` to the class of the
+    heads in its folders: an `nn.Module` with the method `load(folder, target)` and a `config` that
+    has the field `made_for`. The target's final hidden states are captured for it, unless the
+    subclass overrides that.
     """
 
     name: str

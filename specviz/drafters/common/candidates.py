@@ -47,7 +47,7 @@ class SiblingDraws:
 
     @property
     def tokens(self) -> list[list[int]]:
-        """For each distribution, the tokens drawn."""
+        """For each distribution, the drawn tokens."""
         return [[draw.token for draw in draws] for draws in self.draws]
 
 
@@ -109,7 +109,7 @@ class DeviceDraws:
 
     Attributes:
         coins: The random numbers.
-        probs: Probabilities to report for the tokens drawn, (n, V).
+        probs: Probabilities to report for the drawn tokens, (n, V).
         ranks: The draws, rank by rank.
     """
 
@@ -127,7 +127,7 @@ class DeviceDraws:
 
     @property
     def token_ids(self) -> Tensor:
-        """The tokens drawn, (draws,), by distribution; wrong after a draw whose search failed."""
+        """The drawn tokens, (draws,), by distribution; wrong after a draw whose search failed."""
         positions = {row: at for at, row in enumerate(self.coins.order)}
         return torch.stack(
             [
@@ -166,7 +166,7 @@ class DeviceDraws:
         Args:
             found: The draws so far.
             row: The distribution.
-            values: By rank, the values read from the device.
+            values: For each rank, the values that were read from the device.
             at: Index of the distribution in `Coins.order`.
         """
         draws, probs, coins = found.draws[row], found.probs[row], self.coins.rows[row]

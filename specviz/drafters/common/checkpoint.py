@@ -104,7 +104,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _tensors(name: str, file: Path) -> dict[str, Tensor]:
-    """Return the tensors of one file, called `name` in errors."""
+    """Return the tensors of one file, which error messages call `name`."""
     try:
         found = load_file(file) if file.suffix == ".safetensors" else _pickled(name, file)
     except Unsuitable:
@@ -133,7 +133,7 @@ def restore(name: str, head: nn.Module, tensors: Mapping[str, Tensor], model: An
     Args:
         name: Name of the head in error messages.
         head: The network.
-        tensors: By name.
+        tensors: The tensors by name.
         model: The target's causal LM.
 
     Raises:

@@ -103,7 +103,7 @@ class HeadConfig:
     def like(cls, target: Target, **changes: Any) -> Self:
         """Return a config for a new small head for this target: one layer as wide as the target.
 
-        Rotary positions are not scaled, even if those of the target are.
+        Rotary positions are not scaled, even if the target's rotary positions are.
         """
         model = target.model.config
         shared = {field.name for field in fields(HeadConfig)} & set(dir(model)) - {"rope_scaling"}

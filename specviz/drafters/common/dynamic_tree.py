@@ -198,8 +198,8 @@ class DynamicTree:
         """Return the nodes to expand: the `width` most probable nodes of the deepest level.
 
         Nodes that end a text are left out. So are nodes outside the `budget` most probable guesses,
-        because their children cannot be among those either. The result is empty when the tree is
-        complete.
+        because their children cannot be among these guesses either. The result is empty when the
+        tree is complete.
         """
         level = [n for n in self.best(budget) if self.depths[n] == self._deepest]
         return [n for n in level if self.tokens[n] not in ends][:width]

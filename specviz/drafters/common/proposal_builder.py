@@ -1,8 +1,8 @@
 """Builds a proposal of a draft model or head, level by level.
 
 Copying a value to the host makes the host wait for the device. So guesses can be added under
-guesses that the host has not read yet. If some of those turn out to be different, or to end their
-path, the levels that depend on them are dropped and built again.
+guesses that the host has not read yet. If some of these unread guesses turn out to differ from what
+was assumed, or to end their path, the levels that depend on them are dropped and built again.
 
 On a CUDA device, `build_tree` computes all levels of a tree of known shape before it reads any of
 them, and uploads their inputs at once. On other devices it reads each level before it computes the

@@ -34,7 +34,7 @@ class HeadOutputs:
     Attributes:
         logits: Logits for each depth, from the first guess on, (D, V).
         evidence: For each depth, which head predicted the token and which states it read.
-        work: Number of rows computed.
+        work: Number of rows that were computed.
     """
 
     logits: Tensor

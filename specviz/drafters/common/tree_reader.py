@@ -1,7 +1,7 @@
 """Reads a text and then a draft tree with a small model; caches the rows of accepted guesses.
 
-A node attends only to the text and its own path, so its distribution equals that of the model on
-this path alone (tree attention, SpecInfer 2305.09781).
+A node attends only to the text and its own path, so its distribution is the same as if the model
+read this path alone (tree attention, SpecInfer 2305.09781).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class TreeReader:
         self.cache.cut(len(self.known) - 1 + len(self.paths))
 
     def _rows_of(self, text: Sequence[int]) -> list[int]:
-        """Return the cached rows of the tokens in `text`, up to the first one not cached."""
+        """Return the cached rows of the tokens in `text`, up to the first token not cached."""
         same = 0
         for old, new in zip(self.known, text, strict=False):
             if old != new:
@@ -123,7 +123,7 @@ class TreeReader:
             yield node
 
     def _keep(self, rows: list[int]) -> int:
-        """Keep these rows (ascending) in the cache, drop the others, and return their number."""
+        """Keep these rows (ascending) in the cache, drop all others, and return the number kept."""
         same = min(len(rows), len(self.known))  # rows of the text keep their place
         self.cache.keep(same, rows[same:])
         return len(rows)

@@ -1,7 +1,7 @@
 """The contract that every drafter must fulfil: twelve checks that need no test runner.
 
 A check uses a drafter through its protocol only, so it works for drafters outside the package too.
-Each check returns None or raises `ContractBroken` with a sentence; `check_drafter` runs all.
+Each check returns None or raises `ContractBroken`; `check_drafter` runs all checks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CHECKS: Final[dict[str, Check]] = {
 
 
 def check_drafter(case: Case, checks: Iterable[str] | None = None) -> None:
-    """Run all checks on a drafter, or only those named in `checks`.
+    """Run all checks on a drafter, or only the checks named in `checks`.
 
     Raises:
         ContractBroken: At the first check that fails.

@@ -55,7 +55,7 @@ FEWEST: Final = 20  # number of accepted and of rejected guesses that the G-test
 
 
 def greedy_equals_generate(case: Case) -> None:
-    """At temperature 0 the text equals that of transformers' `generate`.
+    """At temperature 0, the text is the same as from transformers' `generate`.
 
     All settings of the case are run on every prompt. Runs alternate between a fixed γ followed by
     plain decoding, and a schedule that adapts γ.
@@ -231,7 +231,7 @@ def sessions_are_independent(case: Case) -> None:
 
 
 def fresh_session_proposes_the_same(case: Case) -> None:
-    """A session keeps the states of accepted guesses and drops those of rejected ones.
+    """A session keeps the states of accepted guesses and drops the states of rejected guesses.
 
     In the middle of a run, it must propose the same as a new session that reads the whole text at
     once. A drafter whose guesses depend on earlier rounds is checked by repeating a whole run.

@@ -186,7 +186,7 @@ def distribution_after(target: Target, text: Sequence[int], sampling: Sampling) 
 
 
 def inner_guesses(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
-    """Yield tokens that were guessed with children under them before the text contained them."""
+    """Yield each guess that has guesses below it, once, unless the text contains it already."""
     target = case.ending()
     text = target.encode(prompt, settings.max_new_tokens)
     known: set[int] = set()
@@ -221,7 +221,7 @@ def distributions_agree(one: Any, other: Any) -> bool:
 def guess_evidence(proposal: Proposal) -> dict[int, dict[str, Any]]:
     """Return the recorded data of each guess, without that of the whole proposal.
 
-    The data of the whole proposal may depend on earlier rounds.
+    The proposal's own data may depend on earlier rounds.
     """
     return {node: shown for node, shown in proposal.evidence.items() if node}
 

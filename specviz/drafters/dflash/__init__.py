@@ -1,8 +1,9 @@
 """DFlash (2602.06036): a block of masks after the newest token is filled in one pass.
 
 The newest token x is at position n; the target's states are known up to n - 1. The block consists
-of x at n and masks at n + 1 and later. All its rows attend to those states and to one another. No
-guess depends on another guess's token, so the top tokens form one path, a point mass.
+of x at n and masks at n + 1 and later. Every row of the block attends to these states and to all
+rows of the block. No guess depends on another guess's token, so the top tokens form one path, a
+point mass.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ TOP_COUNT: Final = 3  # number of tokens per position that are recorded for the 
 class DFlash(HeadDrafter):
     """The DFlash drafter: a head in eval mode, on the target's device and in its dtype.
 
-    It captures the outputs (before the final norm) of those layers of the target that the head's
-    config lists.
+    It captures the outputs, before the final norm, of the target's layers that are listed in the
+    head's config.
     """
 
     name = "dflash"
@@ -64,8 +65,8 @@ class DFlash(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        For each state read, `fc` and every layer's key and value projections are run. The output
-        head is the target's.
+        For each state that is read, `fc` and every layer's key and value projections are run. The
+        output head is the target's.
         """
         head = self.head
         stored = sum(
@@ -78,7 +79,7 @@ class DFlash(HeadDrafter):
 
 
 class DFlashSession:
-    """A session that caches keys and values of the text's states, but not those of a block.
+    """A session that caches the keys and values of the text's states, but not of a block.
 
     Attributes:
         waiting: Committed states that have not been read yet.

@@ -53,7 +53,7 @@ class DFlashConfig(HeadConfig):
 
     @property
     def tap_layers(self) -> tuple[int, ...]:
-        """The same layers counted from 1, as in `CaptureSpec` and transformers' hidden_states."""
+        """The layers that it reads, counted from 1 as in `CaptureSpec` and `hidden_states`."""
         return tuple(k + 1 for k in self.target_layer_ids)
 
     @classmethod

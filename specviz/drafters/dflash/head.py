@@ -7,9 +7,9 @@ position. Embeddings and projection are the target's, so the file has neither. T
 have keys and values but no queries.
 
 In training (section 4 of the paper), blocks start at random tokens of the text and are computed in
-parallel, each as in a session. Every position is trained to match the target's distribution, given
-the text up to it (see `future_loss`). The first positions have the largest weights, since nothing
-after a wrong guess can be accepted.
+parallel, in the same way as when drafting. Every position is trained to match the target's
+distribution, given the text up to it (see `future_loss`). The first positions have the largest
+weights, since nothing after a wrong guess can be accepted.
 """
 
 from __future__ import annotations

@@ -197,8 +197,8 @@ class Eagle2(Eagle):
 class Eagle3(HeadDrafter):
     """The EAGLE-3 drafter: a head in eval mode, on the target's device and in its dtype.
 
-    It captures the outputs (before the final norm) of those layers of the target that the head's
-    config lists.
+    It captures the outputs, before the final norm, of the target's layers that are listed in the
+    head's config.
     """
 
     name = "eagle3"

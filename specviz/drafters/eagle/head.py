@@ -130,7 +130,7 @@ def add_missing_parts(found: Head) -> Head:
 
 
 def has_own_embedding(found: Head, config: Eagle3Config) -> bool:
-    """Return whether a head has its own embeddings; it must if its width is not the target's."""
+    """Return whether a head has its own embeddings, as it must if its width is not the target's."""
     return "embed_tokens.weight" in found.tensors or config.input_width != config.hidden_size
 
 

@@ -95,8 +95,9 @@ class Eagle3Head(HeadNetwork):
         self.norm = LlamaRMSNorm(wide, eps)
         self.lm_head = nn.Linear(wide, config.draft_vocab_size, bias=False)
         self.register_buffer("d2t", torch.zeros(config.draft_vocab_size, dtype=torch.long))
-        t2d = torch.arange(config.vocab_size) < config.draft_vocab_size  # the first tokens, until
-        self.register_buffer("t2d", t2d)  # replaced by a file or `propose_only`
+        # The first tokens of the vocabulary, until a file or `propose_only` replaces this.
+        t2d = torch.arange(config.vocab_size) < config.draft_vocab_size
+        self.register_buffer("t2d", t2d)
 
     def fuse(self, layers: Mapping[int, Tensor] | Sequence[Tensor]) -> Tensor:
         """Fuse the target's states, (..., h) each by layer, into the layer's input."""

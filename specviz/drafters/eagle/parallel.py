@@ -46,7 +46,7 @@ class PEagleConfig(Eagle3Config):
 
     Attributes:
         num_hidden_layers: Its own layers.
-        mask_token_id: Token in place of those that are not guessed yet.
+        mask_token_id: Token that replaces tokens not guessed yet.
         speculative_tokens: Positions that it was trained to predict; None if unknown.
     """
 
@@ -144,8 +144,8 @@ def public_name(name: str) -> str:
 class PEagle(HeadDrafter):
     """The P-EAGLE drafter: a head in eval mode, on the target's device and in its dtype.
 
-    It captures the outputs (before the final norm) of those layers of the target that the head's
-    config lists.
+    It captures the outputs, before the final norm, of the target's layers that are listed in the
+    head's config.
     """
 
     name = "p-eagle"
@@ -176,7 +176,7 @@ class PEagle(HeadDrafter):
 
 
 class PEagleSession:
-    """A session that caches keys and values of the text's rows, but not those of masks.
+    """A session that caches the keys and values of the text's rows, but not of masks.
 
     Attributes:
         rows: Rows of the text in the caches.

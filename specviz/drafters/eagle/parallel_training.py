@@ -26,7 +26,7 @@ KEPT: Final = 0.8  # share of those rows that also have the next mask
 
 
 class Rows(NamedTuple):
-    """Rows of a training pass: those of the text, then masks.
+    """Rows of a training pass: the rows of the text, then masks.
 
     Attributes:
         anchors: The text row that each row follows, (n,); a text row follows itself.
@@ -55,7 +55,7 @@ def rows_of(length: int, anchors: Sequence[Tensor]) -> Rows:
     Args:
         length: Rows of the text.
         anchors: For each depth from 2 on, the text rows that have a mask of that depth. They must
-            be a subset of those of the depth before.
+            be a subset of the rows of the depth before.
     """
     text = torch.arange(length)
     depths = [torch.full((len(some),), depth) for depth, some in enumerate(anchors, start=2)]

@@ -186,9 +186,9 @@ class LayerSkipSession:
     def _evidence(self, tree: DraftTree, passes: int) -> LazyEvidence:
         """Return the data recorded for each node (see `draft_evidence`) and for the proposal.
 
-        The latter has the exit, the number of layers, the passes through layers 1..exit, and as
-        `before` the `verification_evidence` of the previous round, since that of this round does
-        not exist yet when the proposal is recorded.
+        The proposal's data are the exit, the number of layers, the passes through layers 1..exit,
+        and as `before` the `verification_evidence` of the previous round. (This round is not
+        verified yet when its proposal is recorded.)
         """
         run, layer, early, before = self.target, self.exit_layer, self.target.early, self.before
         layers = len(self.target.capture.layers)

@@ -130,7 +130,7 @@ class MTPModules(nn.Module):
         self.rotary = LlamaRotaryEmbedding(block)
 
     def module(self, step: int) -> MTPModule:
-        """Return the module of a step, from 1: each module once, then the last one repeatedly."""
+        """Return the module of a step, from 1; the last module is repeated for later steps."""
         first, count = self.config.num_hidden_layers, self.config.num_nextn_predict_layers
         found = cast(nn.ModuleDict, self.model["layers"])[str(first + min(step, count) - 1)]
         assert isinstance(found, MTPModule)

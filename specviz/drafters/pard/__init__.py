@@ -2,8 +2,8 @@
 
 The model is an ordinary causal LM, fine-tuned to read mask tokens. One pass reads the text and K -
 1 masks. The row of the newest token gives the distribution of the first guess, as in any language
-model; the row of mask i gives that of guess i + 1. A mask attends to the text and to the masks
-before it, but to no guess, so the guesses are independent given the text.
+model; the row of mask i gives the distribution of guess i + 1. A mask attends to the text and to
+the masks before it, but to no guess, so the guesses are independent given the text.
 
 Sampled guesses are drawn from these distributions, under the run's temperature, top-k and top-p,
 and recorded as their q. In a tree, all nodes of one depth have the same distribution under them.

@@ -3,8 +3,8 @@
 In a trace, a drafter's data about each guess is called evidence, and that about a whole proposal is
 called a remark. The remark contains the name of a form, which selects how the data is shown, so
 drafters from outside can also be explained; for an unknown form, nothing is shown. Every number
-comes from the trace. A guess is explained when it appears on screen (a block that one pass fills,
-at its first guess), and only verdicts of earlier rounds are mentioned.
+comes from the trace. A guess is explained when it appears on screen, and a block that one pass
+fills when its first guess appears. Only verdicts of earlier rounds are mentioned.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def is_random_pick(scene: Scene) -> bool:
 
 
 def _form(scene: Scene) -> tuple[Form | None, Remark]:
-    """Return the form that a round's remark names, and the remark.
+    """Return a round's form of evidence, which its remark names, and the remark.
 
     The form is None if it is unknown, or if required keys are missing from the evidence.
     """

@@ -207,7 +207,7 @@ def shown_nodes(scene: Scene, step: Step) -> list[int]:
 
 
 def window(scene: Scene, step: Step, most: int = MOST_ROWS) -> list[int]:
-    """Return the guesses that fit on screen: while drafting the newest, later the first ones."""
+    """Return the guesses that fit on screen: the newest while drafting, the first afterwards."""
     nodes = shown_nodes(scene, step)
     return nodes[-most:] if step.kind == "propose" else nodes[:most]
 

@@ -160,7 +160,7 @@ def block(scene: Scene, step: Step, remark: Remark) -> Why | None:
 def parallel(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show what each row of P-EAGLE's pass read, and its most probable tokens.
 
-    The first row read the target's states and the newest token. All others are masks.
+    The first row read the target's states and the newest token. All other rows read masks.
     """
     positions = remark.get("places")
     if not positions:
@@ -277,7 +277,7 @@ def _guess(scene: Scene, node: int) -> Cell:
 def _source(scene: Scene, back: int) -> str | Word:
     """Return the token of the state `back` positions before the newest state, or a description.
 
-    The newest state is that of the last token but one, which predicted the last token.
+    The newest state belongs to the last token but one, and predicted the last token.
     """
     word = scene.word_at(len(scene.text) - 2 - back) if scene.text else None
     return word or ("newest" if not back else f"{back} before")

@@ -65,7 +65,7 @@ def layers(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def states(layers: int, agree: Sequence[int], ran: int) -> list[Cell]:
-    """Return one cell per layer: it predicts the guess, predicts another token, or has not run."""
+    """Return one cell per layer: whether it predicts the guess or another token, or did not run."""
     return [
         {"s": "none" if k > ran else "on" if k in agree else "off"} for k in range(1, layers + 1)
     ]

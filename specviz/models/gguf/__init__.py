@@ -133,7 +133,7 @@ def read_model(name: str, path: Path) -> GgufModel:
 
 
 def _quantization_types(tensors: Iterable[TensorInfo]) -> tuple[str, ...]:
-    """Return the types of the tensors, the one with most numbers first."""
+    """Return the types of the tensors, in descending order of how many numbers have them."""
     sizes: Counter[str] = Counter()
     for tensor in tensors:
         sizes[tensor.kind.name] += tensor.elements

@@ -48,7 +48,7 @@ GEMMA_NORMS: Final = {
 WINDOW_PATTERN: Final = 6  # for Gemma 3: every sixth layer has no window
 WITHOUT_WINDOW: Final = "full_attention"
 WITH_WINDOW: Final = "sliding_attention"
-LAYERS_OF_27B: Final = 62  # of the Gemma 3 with another query scale, recognized as in llama.cpp
+LAYERS_OF_27B: Final = 62  # its query scale differs; recognized as in llama.cpp
 
 
 @dataclass(frozen=True, slots=True)

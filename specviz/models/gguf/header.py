@@ -191,7 +191,7 @@ def _decoded(text: bytes) -> str:
 
 
 def _read_values(cursor: _Cursor, count: int, wanted: Callable[[str], bool]) -> dict[str, Any]:
-    """Return the wanted key-value pairs and skip the others."""
+    """Return the wanted key-value pairs and skip all other pairs."""
     found: dict[str, Any] = {}
     seen: set[str] = set()
     for _ in range(count):

@@ -43,7 +43,7 @@ JOINTS: Final = re.compile(r"##|▁|\s+")  # what tokenizers add or remove betwe
 
 
 def check_vocabulary(trace: Trace) -> None:
-    """Check that every id used has one byte string, and that those of the prompt spell its text."""
+    """Check that every token id has one byte string, and that the prompt's bytes spell its text."""
     known: dict[str, str] = {}
     header = trace.header
     for event in trace.events:
@@ -77,7 +77,7 @@ def used_tokens(event: Event) -> tuple[str, list[int]]:
 
 
 def shown_tokens(event: Event) -> Iterator[int]:
-    """Yield the token ids in an event, except those that only occur in the drafter's evidence."""
+    """Yield the token ids in an event, without ids that occur only in the drafter's evidence."""
     if isinstance(event, Proposed):
         yield from (guess.token for guess in event.guesses)
     elif isinstance(event, Scored):
@@ -106,7 +106,7 @@ def check_prompt(header: Header, known: Mapping[str, str]) -> None:
 
 
 def text_spans(pieces: Sequence[bytes], header: Header) -> Iterator[tuple[int, int]]:
-    """Yield where the text may start and end among the tokens, skipping special tokens."""
+    """Yield the possible [start, end) of the text among the tokens, without special tokens."""
     special = [
         token in header.eos or SPECIAL.fullmatch(decode_bytes(piece)) is not None
         for token, piece in zip(header.prompt_ids, pieces, strict=True)
@@ -135,7 +135,7 @@ ONCE = (Proposed, Scored, Drew, Committed)  # events of which a round has at mos
 
 
 def check_whole(played: Round, expected: int) -> None:
-    """Check that a round is the expected one and complete, and that all but the first draft."""
+    """Check that a round is complete and is the expected one; all but round 0 need a draft."""
     where = f"Round {played.number}"
     expect(played.number == expected, where, f"round {expected} is missing")
     whole = played.scored is not None and played.committed is not None

@@ -90,7 +90,7 @@ def positions(played: Round, guesses: Sequence[Guess]) -> dict[int, list[Judged]
 def check_listed_scores(
     rows: Rows, parent: int, scored: Scored, guesses: Sequence[Guess], where: str
 ) -> None:
-    """Check that the values listed for a first sibling agree with the target's scores."""
+    """Check that the listed values of a first sibling agree with the target's scores."""
     listed = dict(zip(rows.tokens, rows.p, strict=True))
     elsewhere = [(int(token), p) for token, p in scored.top[parent]]
     elsewhere += [(guesses[n - 1].token, scored.p[n - 1]) for n in children(guesses, parent)]
@@ -134,7 +134,7 @@ def check_later_siblings(played: Round, guesses: Sequence[Guess], plan: RunSpec)
 
 
 def check_later_q(rows: Rows, known: Mapping[int, float], masked: int | None, where: str) -> None:
-    """Check q of a later sibling: it is unchanged, or the token drawn before is removed."""
+    """Check q of a later sibling: unchanged, or without the token that was drawn before."""
     scale = 1.0 if masked is None else 1.0 - known[masked]
     for token, q in zip(rows.tokens, rows.q or [], strict=True):
         if token in known and scale > MIN_MASS:

@@ -1,7 +1,7 @@
 """Check drafts against the settings: depth, siblings, budget, confidence, and recorded data.
 
-What the engine guarantees is checked for every drafter; whether a drafter follows the settings,
-only for the built-in families.
+The guarantees of the engine are checked for every drafter. Whether a drafter follows the settings
+is checked only for the built-in families.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def check_widths(
 def check_paths(
     proposed: Proposed, settings: Settings, children_of: Mapping[int, int], where: str
 ) -> None:
-    """Check that heads fill the rank paths of the settings, or their numbers of siblings."""
+    """Check that the tree consists of exactly the rank paths that the settings define."""
     chosen = {tuple(each) for each in settings.rank_paths}
     if not chosen:
         check_widths(proposed, settings, children_of, where)

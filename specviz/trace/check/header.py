@@ -96,7 +96,7 @@ def _parse_rule(rule: str) -> tuple[str, dict[str, float]]:
 
 
 def check_drawn(proposed: Proposed, plan: RunSpec, where: str) -> None:
-    """Check that the rule supports such candidates and, for "auto", that it is the one selected."""
+    """Check that the rule supports such candidates and, for "auto", is the rule that it selects."""
     drawn, sampling = Drawn(proposed.drawn), plan.settings.sampling
     cut = Cut(proposed.cut or Cut.BEFORE_SAMPLING)
     problem = refuse_rule(plan.spec, drawn, sampling, cut)
@@ -137,7 +137,7 @@ def check_turns(header: Header, chat: Chat, settings: Settings) -> None:
 
 
 def check_pieces(header: Header, chat: Chat) -> None:
-    """Check that the pieces contain the prompt's tokens in order, none special if typed."""
+    """Check that the pieces contain the prompt's tokens in order, and no typed special token."""
     total = sum(piece.tokens for piece in chat.pieces)
     least = min((piece.tokens for piece in chat.pieces), default=0)
     whole = least >= 0 and total == len(header.prompt_ids)

@@ -22,7 +22,7 @@ from specviz.trace.rule_specs import probability_any_accepted
 
 
 def check_rows(rows: Rows, token: int, size: int, where: str) -> None:
-    """Check the values listed for one decision.
+    """Check the listed values of one decision.
 
     Args:
         rows: The rows.
@@ -110,8 +110,8 @@ def check_lower(
         drawn: The draw.
         token: The token that was drawn.
         probs: Listed tokens with their probabilities, `token` among them.
-        rest: The mass of all others; one of them comes before the token only if its mass is at
-            least as large.
+        rest: The mass of all unlisted tokens; such a token comes before the drawn token only if
+            this mass is at least as large as the drawn token's.
         where: The position, for messages.
     """
     before = math.fsum(v for t, v in probs.items() if (-v, t) < (-probs[token], token))

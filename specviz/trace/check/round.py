@@ -1,4 +1,4 @@
-"""Check one round: thresholds and their inputs, random numbers, order, tokens added.
+"""Check one round: thresholds and their inputs, random numbers, order, and the added tokens.
 
 A round that was judged from the leaf up is recomputed from scores, draws, random numbers, and the
 stored sum of the residual at each position. That sum is over the whole vocabulary, so it cannot be
@@ -60,7 +60,7 @@ def check_extra_inputs(played: Round, guesses: Sequence[Guess], where: str) -> N
 
 
 def check_least(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """Check that the smallest q/p of all tokens is at most that of any listed token."""
+    """Check that the smallest q/p of all tokens is not above the q/p of any listed token."""
     least, rows = event.inputs["least"], event.rows
     listed = zip(rows.p, rows.q or [], strict=True)
     fits = least >= 0.0 and all(least * p <= q + TOLERANCE for p, q in listed)
@@ -129,7 +129,7 @@ def check_top_entropy(event: Judged, guesses: Sequence[Guess], played: Round, wh
 
 
 def check_following(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """Check how many of the next guesses pass; if it was rejected, only that this is possible."""
+    """Check the number of next guesses that pass; it is only bounded after a rejection."""
     found, window = event.inputs["following"], event.inputs["window"]
     most = min(int(window), len(guesses) - event.node)
     later = [other for other in played.judged if other.node > event.node][:most]

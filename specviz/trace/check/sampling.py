@@ -34,11 +34,11 @@ ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Some tokens of a distribution, and the mass of all others.
+    """Some tokens of a distribution, and the mass of all other tokens.
 
     Attributes:
         p: The listed probabilities.
-        rest: The mass of all others; None if it is not stored.
+        rest: The mass of all other tokens; None if it is not stored.
         own: Whether it is the target's distribution rather than a residual.
     """
 
@@ -263,7 +263,7 @@ def round_margins(played: Round) -> Iterator[MarginBounds]:
 
 
 def bounds_from_two(soft: Sequence[float]) -> MarginBounds:
-    """Return the margin of two listed tokens, ln of their ratio; none if the second is rounding."""
+    """Return ln of the ratio of the top two tokens; a lower bound if the second is tiny."""
     first, second = sorted(soft, reverse=True)[:2] if len(soft) > 1 else (soft[0], 0.0)
     if second < SURE or first <= 0.0:
         return MarginBounds(

@@ -299,7 +299,7 @@ class AnswerBatches:
 
 
 def _own_rows(answer: Answer) -> Tensor:
-    """Return a mask (n,) bool of the tokens after which the target wrote the next one."""
+    """Return a mask (n,) bool of the tokens whose next token the target wrote."""
     return torch.arange(len(answer.tokens)) >= answer.prompt - 1
 
 

@@ -102,10 +102,10 @@ def _as_json(settings: AnswerSettings) -> dict[str, object]:
 
 
 def order_batches(questions: Sequence[Question], settings: AnswerSettings) -> list[list[Question]]:
-    """Group questions into batches: held-out ones first, the others in a shuffled order.
+    """Group questions into batches: first the held-out questions, then the rest in shuffled order.
 
-    The questions of a batch have similar lengths. Either all or none of them have a text; for those
-    without, the target generates the question.
+    The questions of a batch have similar lengths. Either all or none of them have a text; without a
+    text, the target generates the question.
     """
     rng = np.random.default_rng([settings.seed, 1])
     mixed = [questions[int(i)] for i in rng.permutation(len(questions))]
@@ -128,7 +128,7 @@ def _batches(questions: Sequence[Question], settings: AnswerSettings) -> list[li
 def answer_batch(
     target: Target, batch: Sequence[Question], settings: AnswerSettings, number: int
 ) -> list[Answer]:
-    """Answer a batch of questions, without those that are too long."""
+    """Answer a batch of questions, leaving out questions that are too long."""
     generator = torch.Generator(device=target.device).manual_seed(_batch_seed(settings, number))
     questions = [q for q in batch if q.text] + _own_questions(target, batch, settings, generator)
     read_in = [
@@ -177,7 +177,7 @@ def _own_questions(
 
 
 def _empty_turn(target: Target) -> list[int]:
-    """Return the chat template's tokens before the user's text; an end token without a template."""
+    """Return the chat template's tokens before the user's text, or an end-of-text token."""
     reading = encode_prompt(target, "?", Settings(max_new_tokens=1))
     if reading.chat is None:
         return list(target.eos[:1]) or reading.ids

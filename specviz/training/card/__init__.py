@@ -1,6 +1,6 @@
 """Data and tables for model cards, which are generated from manifests and measurements.
 
-Measurements that were made with other weights than those in the folder are refused.
+Measurements are refused if they were made with other weights than the folder contains.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def megabytes(size: float) -> str:
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
-    """Format settings for a table, without those that are off or empty."""
+    """Format settings for a table, leaving out settings that are off or empty."""
     skipped = {"schedule", "candidates"}
     parts = []
     for name, value in settings.items():

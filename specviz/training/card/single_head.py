@@ -1,6 +1,6 @@
 """Generates the README.md of a head that was trained for a target other than House.
 
-Measurements that were made with other weights than those in the folder are refused.
+Measurements are refused if they were made with other weights than the folder contains.
 """
 
 from __future__ import annotations
@@ -239,6 +239,6 @@ def _size_options(recipe: dict[str, Any]) -> str:
 
 
 def _accepted_hashes(folder: Path) -> tuple[str, ...]:
-    """Return the hashes of the weights that the head accepts; the first is that of its training."""
+    """Return the hashes of the weights that the head accepts, first the weights of its training."""
     found = made_for(folder)
     return (found,) if isinstance(found, str) else found or ()

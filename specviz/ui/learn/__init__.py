@@ -16,7 +16,7 @@ class Config(TypedDict):
     """Initial data of the list.
 
     Attributes:
-        lessons: By language.
+        lessons: The list of lessons, by language.
     """
 
     lessons: dict[str, list[LessonTitle]]

@@ -198,7 +198,7 @@ def titles(lang: str = ENGLISH) -> list[LessonTitle]:
 
 @cache
 def lesson(name: str, lang: str = ENGLISH) -> Lesson:
-    """Read a lesson and fill in its numbers. It is in English if it has no such translation.
+    """Read a lesson and fill in its numbers. Without a translation, it is in English.
 
     Raises:
         BadLesson: If there is no such lesson, or if something that it needs is missing.

@@ -21,7 +21,7 @@ import { remember } from "./progress.js";
  * The functions of Step's player that the panel uses.
  * @typedef {object} Player
  * @property {(run: string, link: { round: number, step: string }) => Promise<void>} open
- * @property {number[]} numbers Of its rounds.
+ * @property {number[]} numbers The numbers of the run's rounds.
  * @property {{ round: number, step: number }} cursor
  * @property {{ step: { id: string, kind: string } } | null} frame
  */
@@ -97,7 +97,7 @@ async function read(id) {
   return null;
 }
 
-// The open lesson in another language, at the same step and with the same answers.
+// Show the open lesson in the chosen language, at the same step and with the same answers.
 async function translate() {
   const { lesson } = state;
   const translated = lesson && (await read(lesson.id));
@@ -105,10 +105,10 @@ async function translate() {
   paint();
 }
 
-let height = 0; // of the panel, that others have made room for
+let height = 0; // the height of the panel at the last layout
 
-// What stays in the window as the page scrolls begins below the panel, and Step's run is laid out for
-// the rest of the window.
+// Move elements that never scroll out of the window below the panel, and lay out Step's run for the
+// rest of the window.
 function makeRoom() {
   const found = stage.$(".sv-lesson").getBoundingClientRect().height;
   if (found === height) return;
@@ -195,7 +195,7 @@ function paint() {
   render(state.lesson ? LessonCard(state.lesson) : ProblemCard(), section);
 }
 
-/** What a step hides; without a question, only until the reader moves on. @param {LessonStep} step */
+/** The parts that a step hides; without a question, they reappear when the reader moves on. @param {LessonStep} step */
 const hidden = ({ hides = [], place, predict }) =>
   predict || !place || state.waits || player()?.frame?.step.id === place.step
     ? hides.join(" ")

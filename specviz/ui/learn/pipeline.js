@@ -51,10 +51,10 @@ const STAGES = [
 
 const ORDER = ["propose", "score", "judge", "draw", "commit"]; // of kinds of steps in a round
 
-/** @param {string[]} kinds @param {string} kind Of the step on screen. */
+/** @param {string[]} kinds @param {string} kind The kind of the step on screen. */
 const isKnown = (kinds, kind) => ORDER.indexOf(kinds[0]) <= ORDER.indexOf(kind);
 
-/** @param {PipelineRound[]} rounds @param {number | undefined} number @param {string} kind Of the step. */
+/** @param {PipelineRound[]} rounds @param {number | undefined} number @param {string} kind The kind of the step. */
 export function PipelineFigure(rounds, number, kind) {
   const round = rounds.find((one) => one.number === number);
   return h(

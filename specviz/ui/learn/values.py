@@ -177,7 +177,7 @@ class Values(Mapping[str, Any]):
 
 
 def _sentence(trace: str, number: int, step: str) -> dict[str, Any]:
-    """Return the numbers and the tokens of the page's sentence at a step."""
+    """Return the numbers and the tokens in the sentence that the page shows at a step."""
     parts: Sequence[Any] = find_frame(trace, number, step)["caption"]["parts"]
     said: dict[str, Any] = {}
     for part in parts:
@@ -208,10 +208,10 @@ def _two_digits(value: float) -> str:
 
 
 def rounded_pair(name: str) -> Mapping[str, Any]:
-    """Return an example of the ranking lab that has two guesses below one, computed by hand.
+    """Return the numbers of a constructed example: two guesses that follow the same guess.
 
-    Its totals are those of the two paths: as products, as sums of logarithms, and as such sums in
-    bfloat16.
+    The scores of the two paths are computed here: as products, as sums of logarithms, and as sums
+    in bfloat16.
     """
     example = next(each for each in EXAMPLES if each.name == name)
     ((above, before),) = example.probabilities[""]

@@ -9,7 +9,7 @@ export const linkedText = (key) => given.get(key) ?? "";
 /**
  * Add a note to a copied link that cannot restore everything that a part shows.
  * @param {HTMLElement} element
- * @param {() => string} note "" where it can.
+ * @param {() => string} note Returns "" if the link restores everything.
  */
 export function noteOfLink(element, note) {
   window.addEventListener("sv-link", ({ detail }) => {
@@ -20,10 +20,10 @@ export function noteOfLink(element, note) {
 /**
  * Keep a part's state in the address: always, or as soon as a link contained it or was copied.
  * @param {string} key
- * @param {() => string} place What leads back to the part; "" where no link can.
+ * @param {() => string} place Returns the text that restores the part, or "".
  * @param {HTMLElement} element
  * @param {boolean} [always]
- * @returns {() => void} To be called when that changes.
+ * @returns {() => void} Call it whenever this text changes.
  */
 export function linkable(key, place, element, always = false) {
   let here = false;

@@ -38,14 +38,14 @@ export async function ask(section, question, patience = SILENCE) {
   }
 }
 
-/** A section's question: at most one is sent at a time, and then the newest. @template Answer */
+/** A section's question: the newest one is sent once the previous one is answered. @template Answer */
 export class Question {
   #underWay = false;
   #changed = false; // the values have changed since the last question was sent
 
   /**
    * @param {string} section Its name on the server.
-   * @param {() => void} silent Says that no answer has come for long.
+   * @param {() => void} silent Called if no answer comes for a long time.
    * @param {number} [patience] In milliseconds.
    */
   constructor(section, silent, patience) {
@@ -60,8 +60,8 @@ export class Question {
   }
 
   /**
-   * @param {() => object} request Returns the question as it is now.
-   * @param {(answer: Reply<Answer>, request: object) => void} show request: what was asked.
+   * @param {() => object} request Returns the current question.
+   * @param {(answer: Reply<Answer>, request: object) => void} show Receives an answer and its question.
    */
   wire(request, show) {
     this.request = request;

@@ -20,7 +20,7 @@ import { h, render } from "./view.js";
  * @property {number[]} x
  * @property {number[]} y
  * @property {string[]} text Escaped, as plotly wants it.
- * @property {"middle left" | "middle right"} textposition The side of the point that it is on.
+ * @property {"middle left" | "middle right"} textposition The side of its point.
  * @property {{ family: string, size: number, color: string[] }} textfont
  */
 

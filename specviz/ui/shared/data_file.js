@@ -1,4 +1,4 @@
-// Numbers to keep: rows as CSV for a spreadsheet, and data as JSON, made of what the page has.
+// Numbers saved as files: rows as CSV for a spreadsheet, or data as JSON. The page has all of them.
 
 import { save } from "./picture.js";
 import { Button, h } from "./view.js";
@@ -30,8 +30,8 @@ export function csvOf(rows) {
 
 /**
  * Two buttons that save numbers as files.
- * @param {string} what Whose numbers, for screen readers.
- * @param {() => string} name Of the file, without its ending.
+ * @param {string} what What the numbers are about, for screen readers.
+ * @param {() => string} name Returns the name of the file, without its ending.
  * @param {() => DataRow[]} rows
  * @param {() => object} data
  */

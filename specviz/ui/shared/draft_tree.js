@@ -15,16 +15,16 @@ import { Component, classes, h } from "./view.js";
  * @property {Label} label
  * @property {number} [parent] The root has none.
  * @property {string} is Its state: a key of STATES in figures/marks.py.
- * @property {number} [p] Bars below the pill, and the width of the edge (q).
- * @property {number} [q]
+ * @property {number} [p] A bar below the pill.
+ * @property {number} [q] A bar below the pill, and the width of the edge.
  * @property {number} [soft]
- * @property {number} [left] What earlier tries left of p and of q: hatched bars.
- * @property {number} [left_q]
+ * @property {number} [left] The rest of p after earlier tries: a hatched bar.
+ * @property {number} [left_q] The rest of q after earlier tries: a hatched bar.
  * @property {number} [both] The probability that a round accepts it: another bar.
  * @property {string} [total] A number on its edge.
  * @property {string} [name] For screen readers.
  * @property {string} [numbers] What its bars show, for screen readers.
- * @property {string} [link] What else shows the same: see hover_links.js.
+ * @property {string} [link] Marks other parts of the page that show the same token (hover_links.js).
  * @property {boolean} [lit] Whether it is on the path to the selected token.
  */
 /** @typedef {[x: number, y: number]} Place The left end of a pill and its middle. */
@@ -33,10 +33,10 @@ import { Component, classes, h } from "./view.js";
  * @typedef {object} Props
  * @property {Record<string, Node>} nodes
  * @property {LayoutData} layout
- * @property {string} label Of the tree, for screen readers.
+ * @property {string} label The name of the tree for screen readers.
  * @property {number} [here] The token that is being judged.
  * @property {number} [picked] The token that is selected.
- * @property {number} [squash] How much less high it is drawn than laid out; words keep their size.
+ * @property {number} [squash] The drawn height over the layout's height; words keep their size.
  * @property {number} [zoom]
  * @property {[low: number, high: number]} [seen] Only what lies between two heights is drawn.
  * @property {boolean} [sideways] Whether left and right move too, to the parent and the first child.
@@ -172,7 +172,7 @@ export class DraftTree extends Component {
     );
   }
 
-  /** @param {string} id @param {boolean} stop Whether it is the one in the order of tabs. */
+  /** @param {string} id @param {boolean} stop Whether the Tab key stops at it. */
   token(id, stop) {
     const { here, picked, squash = 1, nodes, layout, onPick } = this.props;
     const node = nodes[id];
@@ -377,7 +377,7 @@ function slotEdge({ x, y, fromX, fromY, start }, around, squash) {
   return `M${fromX + 14} ${fromY - (PILL.height / 2 + 2) * squash}V${y}H${x}`;
 }
 
-/** The hover text of the token under the pointer; empty without one. @param {string[]} lines */
+/** The hover text of the token under the pointer; empty if the pointer is on no token. @param {string[]} lines */
 export const Facts = (lines) => lines.map((line) => h("span", null, line));
 
 /** A pill without a word, for a legend. @param {string} state */

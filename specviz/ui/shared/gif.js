@@ -1,13 +1,12 @@
-// Animated pictures (GIF89a). A picture after the first keeps the pixels that have not changed, and has
-// a palette of its own: its colours themselves if there are few, else those that stand for the others
-// best.
+// Animated pictures (GIF89a). Each picture after the first stores only the pixels that changed. Each
+// has its own palette: all its colours if they are few, else colours that are close to all others.
 
-const COLOURS = 256; // of a palette
+const COLOURS = 256; // the number of colours in a palette
 const KEPT = COLOURS - 1; // the index of a pixel that stays as it was
-const BITS = 5; // by which red, green and blue are told apart at first
+const BITS = 5; // the upper bits of red, green and blue that decide a colour's bucket
 const BUCKETS = 1 << (3 * BITS);
-const LONGEST = 255; // bytes of a block of data
-const CODES = 4096; // of a dictionary, before it begins anew
+const LONGEST = 255; // the most bytes in a block of data
+const CODES = 4096; // the most codes in a dictionary; a full dictionary is cleared
 
 /** Bytes in the order in which they are written. */
 class Bytes {
@@ -27,7 +26,7 @@ class Bytes {
     this.length += values.length;
   }
 
-  /** Numbers of two bytes. @param {...number} values */
+  /** Writes each number as two bytes. @param {...number} values */
   short(...values) {
     for (const value of values) this.put(value & 255, value >> 8);
   }
@@ -57,8 +56,8 @@ export class Gif {
 
   /**
    * Adds a picture.
-   * @param {Uint8ClampedArray} pixels Red, green, blue and alpha of each, which is opaque.
-   * @param {number} seconds How long it is shown.
+   * @param {Uint8ClampedArray} pixels Red, green, blue and alpha of each pixel; all are opaque.
+   * @param {number} seconds How long the picture is shown.
    */
   add(pixels, seconds) {
     const picture = new Uint32Array(pixels.slice().buffer);
@@ -149,7 +148,7 @@ function indexed(pixels, stays) {
   return { palette: [...palette, ...Array(COLOURS - palette.length).fill(0)], indices };
 }
 
-/** The colours of the pixels that do not stay; at most one more than a palette has. @param {Uint32Array} pixels @param {Uint8Array | null} stays */
+/** The colours of the pixels that change. Stops when there are too many for a palette. @param {Uint32Array} pixels @param {Uint8Array | null} stays */
 function exactColours(pixels, stays) {
   /** @type {Set<number>} */
   const found = new Set();
@@ -158,13 +157,13 @@ function exactColours(pixels, stays) {
   return [...found];
 }
 
-/** colours: by bucket, one that is frequent there. counts: its pixels. @typedef {{ colours: Uint32Array, counts: Uint32Array, used: number[] }} Buckets */
+/** colours: a frequent colour of each bucket. counts: how many pixels each bucket has. @typedef {{ colours: Uint32Array, counts: Uint32Array, used: number[] }} Buckets */
 
 /** @param {Uint32Array} pixels @param {Uint8Array | null} stays @returns {Buckets} */
 function countBuckets(pixels, stays) {
   const colours = new Uint32Array(BUCKETS);
   const counts = new Uint32Array(BUCKETS);
-  const lead = new Int32Array(BUCKETS); // of the colour over all others of its bucket
+  const lead = new Int32Array(BUCKETS); // votes for a bucket's colour minus votes against it
   for (let at = 0; at < pixels.length; at += 1) {
     if (stays?.[at]) continue;
     const colour = pixels[at] & 0xffffff;
@@ -177,8 +176,8 @@ function countBuckets(pixels, stays) {
   return { colours, counts, used };
 }
 
-// The next colour is that by which most pixels would be wrong most, so that small marks of a colour of
-// their own are kept.
+// Always adds the colour that the palette so far represents worst (its distance times its number of
+// pixels). So a small mark in a colour of its own keeps its colour.
 /** @param {Buckets} buckets */
 function chosenColours({ colours, counts, used }) {
   const error = used.map((bucket) => counts[bucket] * 255);
@@ -197,7 +196,7 @@ function chosenColours({ colours, counts, used }) {
   return chosen;
 }
 
-/** By bucket, the index of the colour that is nearest. @param {Buckets} buckets @param {number[]} palette */
+/** The index of the nearest palette colour for each bucket. @param {Buckets} buckets @param {number[]} palette */
 function nearestIndices({ colours, used }, palette) {
   const found = new Uint8Array(BUCKETS);
   for (const bucket of used) {
@@ -207,14 +206,14 @@ function nearestIndices({ colours, used }, palette) {
   return found;
 }
 
-/** Writes indices by Lempel, Ziv and Welch's method. @param {Uint8Array} indices @param {Bytes} bytes */
+/** Writes indices, compressed by the LZW method. @param {Uint8Array} indices @param {Bytes} bytes */
 function compress(indices, bytes) {
   const clear = COLOURS;
-  const next = new Uint16Array(CODES * COLOURS); // by code and index, the code of both
+  const next = new Uint16Array(CODES * COLOURS); // the code of a known code followed by an index
   /** @type {number[]} */
   let block = [];
-  let [bits, held] = [0, 0]; // not yet written, and how many
-  let [size, last] = [9, clear + 1]; // of a code in bits; the last code given
+  let [bits, held] = [0, 0]; // bits that are not yet written, and their number
+  let [size, last] = [9, clear + 1]; // the bits of a code; the last code given
   const flush = () => {
     bytes.put(block.length, ...block);
     block = [];
@@ -250,7 +249,7 @@ function compress(indices, bytes) {
     }
   }
   write(code);
-  if (last + 1 === 1 << size && size < 12) size += 1; // as the reader does
+  if (last + 1 === 1 << size && size < 12) size += 1; // a decoder does so, too
   write(clear + 1);
   if (held) block.push(bits & 255);
   if (block.length) flush();

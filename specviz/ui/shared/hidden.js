@@ -23,7 +23,7 @@ export function hideControls() {
     document.body.classList.toggle("sv-hide-" + name, asked.includes(name));
 }
 
-/** What the visitor is to know about a link that hides something else; "" if it does not. */
+/** A message if the link asks to hide a part that cannot be hidden; "" otherwise. */
 export function hidingProblem() {
   const unknown = asked.find((name) => !HIDEABLE.includes(name));
   if (unknown === undefined) return "";

@@ -31,10 +31,10 @@ export function isReloaded() {
 /**
  * @template {JobLine} [Line=JobLine]
  * @typedef {object} Face
- * @property {string} kind Of the job's first own line; those before it are states.
+ * @property {string} kind The kind of the job's first line that is not a state.
  * @property {Record<"asking" | "dropping" | "stopping" | "stopped" | "unbegun" | "untaken" | "lost", string>} words
  * @property {Record<string, string>} waits What the visitor waits for, by the server's state.
- * @property {(under: boolean) => void} turn A job has begun, or is over.
+ * @property {(under: boolean) => void} turn Called when a job begins (under: true) and when it ends.
  * @property {(sentence: string, numbers?: string) => void} wait Says what the visitor waits for; numbers: see `Sentence`.
  * @property {(sentence: string, told: boolean) => void} end Says how the job ended; told: by the server.
  * @property {(lines: Line[]) => void} take Shows new lines of the job.

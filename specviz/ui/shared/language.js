@@ -48,9 +48,9 @@ function keep() {
 }
 
 /**
- * The switch between languages, and who has checked the texts; nothing where there is only one.
- * @param {string[]} [codes] In which there is a translation.
- * @param {string} [note] Of the chosen language.
+ * The switch between languages, with a note; nothing if there is only one language.
+ * @param {string[]} [codes] The languages of the translations.
+ * @param {string} [note] Who has checked the texts of the chosen language.
  */
 export const LanguageSwitch = (codes = Object.keys(LANGUAGES), note = catalogue().note) =>
   codes.length > 1 &&

@@ -10,7 +10,7 @@ import { there } from "./there.js";
 
 /** @import { JobLine } from "./job.js" */
 
-export const PLACE = 'id="sv-recording">'; // in a file without its recording, where that goes
+export const PLACE = 'id="sv-recording">'; // marks where a recording is put into the file
 
 /** @param {JobLine[]} lines @returns {Promise<string>} */
 async function pack(lines) {
@@ -37,10 +37,10 @@ export async function unpack(packed) {
 
 /**
  * Saves a file that replays lines; false if the server does not send the file without them.
- * @param {string} address Of the file without a recording.
+ * @param {string} address The address of the file without a recording.
  * @param {JobLine[]} lines
- * @param {object} data What else its script learns.
- * @param {string} name Of the file, without its ending.
+ * @param {object} data More data for the script in the file.
+ * @param {string} name The name of the file, without its ending.
  */
 export async function saveReplay(address, lines, data, name) {
   const answer = await fetch(address).catch(() => null);
@@ -79,7 +79,7 @@ function prefersDark() {
     const light = window.parent.document.body.dataset.jpThemeLight;
     if (light) return light === "false";
   } catch {
-    // The page around the frame may not be read.
+    // The browser may forbid a frame to read the page around it.
   }
   return matchMedia("(prefers-color-scheme: dark)").matches;
 }

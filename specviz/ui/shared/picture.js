@@ -26,7 +26,7 @@ export function svgOf(part) {
 /**
  * Parts that stand one below the other, as one picture.
  * @param {HTMLElement[]} parts
- * @param {string} without Selects what is left out.
+ * @param {string} without CSS selector of the elements to leave out.
  */
 export function svgOfAll(parts, without) {
   const boxes = parts.map((part) => part.getBoundingClientRect());
@@ -46,7 +46,7 @@ export function svgOfAll(parts, without) {
   return drawingOf(holder, width, height);
 }
 
-/** @param {HTMLElement} copy @param {number} width @param {number} height Of what it shows, without air. */
+/** @param {HTMLElement} copy @param {number} width @param {number} height The height of its content alone. */
 function drawingOf(copy, width, height) {
   const [wide, high] = [width + 2 * AIR, height + 2 * AIR].map(Math.ceil);
   const svg = document.createElementNS(SVG, "svg");

@@ -92,8 +92,8 @@ function coloured(trace, style) {
 
 /**
  * @typedef {object} Fit
- * @property {number} [squash] How much less high than its layout says; words keep their size.
- * @property {number} [room] The width that there is, where it was read already.
+ * @property {number} [squash] The drawn height over the layout's height; words keep their size.
+ * @property {number} [room] The available width, if it was read already.
  */
 
 /** @type {WeakMap<HTMLElement, string>} */

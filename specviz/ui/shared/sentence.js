@@ -14,7 +14,7 @@ const none = () => ({});
 
 /**
  * @param {Part} piece
- * @param {(name: string) => object} [attributes] By what it names, such as "p" or "word the".
+ * @param {(name: string) => object} [attributes] Returns attributes for a name such as "p" or "word the".
  */
 export function sentencePart(piece, attributes = none) {
   if (typeof piece === "string") return piece;

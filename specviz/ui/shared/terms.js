@@ -130,7 +130,7 @@ function coverage() {
     shown.reduce((sum, { box, weight }) => sum + (meet(box, card) ? weight : 0), 0);
 }
 
-// Open the card of the term that has the focus, or that it is about; return whether there is one.
+// Open the card of the focused term, or of the term around the focus; return whether there is one.
 export function explainFocus() {
   const word = termAt(document.activeElement);
   if (!word) return false;

@@ -112,7 +112,7 @@ class Memory:
             self.keep(key, stream.lines)
 
     def keep(self, key: str, lines: list[str]) -> None:
-        """Store a run from its own line on, without status lines; drop others if memory is full."""
+        """Store a run from its `RunLine` on, without status lines; drop others if necessary."""
         own = [each for each in lines if not each.startswith(STATE)]
         if not (own and own[0].startswith('{"kind":"run"')):
             return
@@ -122,7 +122,7 @@ class Memory:
             self._kept.popitem(last=False)
 
     async def _follow(self, other: Stream, runs: Worker, wish: RunRequest, stream: Stream) -> None:
-        """Copy another visitor's run; if that one ends early, run this visitor's request."""
+        """Copy another visitor's run; if that run ends early, run this request."""
         copying = asyncio.create_task(copy(other, stream))
         stream.on_stop(copying.cancel)
         await asyncio.wait({copying})
@@ -176,7 +176,7 @@ def for_another(text: str, nonce: str) -> str:
 
 
 def question(wish: RunRequest) -> str:
-    """Return the key of a request, all that determines the run; empty if it must not be kept."""
+    """Return the key of a request, which determines the run; empty if the run must not be kept."""
     try:
         wish.allowed(any_model=False)
     except BadSettings:

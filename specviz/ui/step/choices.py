@@ -1,6 +1,6 @@
 """Convert the values of the form to a request. Fields have the names of their settings.
 
-`hint` returns the notice about a prompt that is unlike the text that House was trained on.
+`hint` returns a notice if the prompt is unlike the training text of House, the shipped target.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def rows() -> list[SettingSpec]:
 
 
 def names() -> list[str]:
-    """Return the names of the form's fields in order, except those for a visitor's own models."""
+    """Return the names of the form's fields in order, except the fields for own models."""
     return ["prompt", "target", "method", *(row.name for row in rows())]
 
 
@@ -73,7 +73,7 @@ class Choices:
         """Build the request of this form.
 
         Raises:
-            BadSettings: With a sentence for the visitor.
+            BadSettings: If a value is invalid; the message is for the visitor.
         """
         return RunRequest(self.prompt, *self.models(), self.settings())
 
@@ -81,7 +81,7 @@ class Choices:
         """Read the settings of the run.
 
         Raises:
-            BadSettings: With a sentence for the visitor.
+            BadSettings: If a value is invalid; the message is for the visitor.
         """
         chosen, rest = read("sampling", self.filled), read("drafting", self.filled)
         form = read_turns(self.target.strip(), self.filled)

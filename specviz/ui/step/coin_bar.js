@@ -12,7 +12,7 @@ import { moveCoin, WhatIfSentence } from "./what_if.js";
 
 /** @import { TossedPanel } from "../../frames/inspector.py" */
 /** @import { WhatIf } from "../../frames/whatif.py" */
-/** @typedef {[from: number, to: number]} Stretch Of the bar, from 0 to 1. */
+/** @typedef {[from: number, to: number]} Stretch A part of the bar; the whole bar is from 0 to 1. */
 
 export const trackWidth = () => Math.max(widthOf("panel") - 71, 200);
 

@@ -186,7 +186,9 @@ def elem_id(row: SettingSpec, form: str = "sv") -> str:
 def css(box_id: str = "sv-drawer", form: str = "sv") -> str:
     """Return the style that hides each setting that the chosen drafter does not read.
 
-    box_id: Id of the element whose data attribute lists the settings that are read.
+    Args:
+        box_id: Id of the element whose data attribute lists the settings that are read.
+        form: How the ids of the fields start.
     """
     ignored = [
         f"#{box_id}:not([data-reads~={row.name}]) #{elem_id(row, form)}"
@@ -199,7 +201,8 @@ def css(box_id: str = "sv-drawer", form: str = "sv") -> str:
 def fitting(box_id: str = "sv-drawer") -> str:
     """Return the style that hides drafters made for another target than the chosen one.
 
-    box_id: Id of the element whose data attribute has the name of the target.
+    Args:
+        box_id: Id of the element whose data attribute has the name of the target.
     """
     unfit = [
         f'#{box_id}[data-target="{target.name}"] .{LISTED} {LIST_ENTRY.format(at)}'

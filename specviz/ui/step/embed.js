@@ -1,5 +1,5 @@
-// A step of a recorded run for a course page: below the link button, once its link is copied, the HTML
-// of a frame with chosen parts of this very step.
+// The HTML with which a course page shows a step of a recorded run in a frame. It appears below the
+// link button once the link was copied; the visitor chooses the parts of the player.
 
 import { CopyButton } from "../shared/copy.js";
 import { there } from "../shared/there.js";
@@ -42,7 +42,7 @@ function newBox() {
   return made;
 }
 
-/** The address of the frame: of this page, with the step on screen. */
+/** The address of the frame: this page's own, with the step on screen. */
 function addressOfFrame() {
   const url = new URL("./", document.baseURI);
   const { id } = there(reel.run);
@@ -59,7 +59,7 @@ function addressOfFrame() {
   return url.href;
 }
 
-/** The chosen parts in the player's order; none for all of them. */
+/** The chosen parts in the player's order; empty if the whole player is shown. */
 const partsShown = () => Object.keys(stage.config.frame.parts).filter((part) => shown.has(part));
 
 function snippet() {

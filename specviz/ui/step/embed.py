@@ -25,12 +25,12 @@ from specviz.ui.routes import PREFIX, plain_page
 from specviz.ui.step.recorded import names, title, trace
 from specviz.ui.step.replay import PLAYER, frame_height, replay
 
-KEYS: Final = ("trace", "round", "step", "show")  # of an embedded step's address
+KEYS: Final = ("trace", "round", "step", "show")  # in the address of an embedded step
 EMBED: Final = f"{PREFIX}/embed"
 OEMBED: Final = f"{PREFIX}/oembed"
-WIDTH: Final = 720  # pixels of a frame, unless less is asked for
-LEAST: Final = 200  # pixels below which no frame is readable
-LONGEST: Final = 2000  # characters of an address
+WIDTH: Final = 720  # pixels of a frame, unless a maximum is requested
+LEAST: Final = 200  # pixels; a smaller frame is not readable
+LONGEST: Final = 2000  # maximum characters of an address
 
 
 class OEmbed(TypedDict):
@@ -106,13 +106,13 @@ def oembed(address: str, base: str, widest: int | None, highest: int | None) -> 
     """Return the oEmbed answer for the address of an embedded step.
 
     Args:
-        address: The main address with `embed=1`, or that of EMBED.
+        address: The main address with `embed=1`, or the address EMBED.
         base: The address of this server, without a slash at its end.
-        widest: The greatest width of the frame in pixels.
-        highest: Its greatest height.
+        widest: The maximum width of the frame in pixels.
+        highest: Its maximum height.
 
     Raises:
-        ValueError: With a sentence, if there is no such step here.
+        ValueError: If there is no such step here.
     """
     where, query = _parse(address, base)
     if where not in (EMBED, "", "/") or (where != EMBED and query.get("embed") != "1"):
@@ -156,7 +156,7 @@ def _parse(address: str, base: str) -> tuple[str, dict[str, str]]:
 
 
 def _pixels(text: str) -> int | None:
-    """Read a greatest size; None if none is given."""
+    """Parse a maximum size in pixels; None if the text is missing."""
     if not text:
         return None
     if not (text.isdecimal() and text.isascii() and len(text) < DIGITS and int(text) >= LEAST):
@@ -195,13 +195,13 @@ def _linked(asked: list[str], about: str) -> str:
 
 @lru_cache(maxsize=64)
 def excerpt(name: str, number: str, step: str, show: str) -> str:
-    """Return the page that replays a recorded run. Raises ValueError with a sentence.
+    """Return the page that replays a recorded run. Raises ValueError for unknown names.
 
     Args:
-        name: The run's; the first run if empty.
-        number: A round's; the first if empty.
-        step: A step's id; the round's first if empty.
-        show: The parts that are shown, with commas; all if empty.
+        name: The run's name; the first run if empty.
+        number: A round's number; the first round if empty.
+        step: A step's id; the round's first step if empty.
+        show: The names of the parts to show, separated by commas; all parts if empty.
     """
     known = names()
     if name not in ("", *known) or not known:

@@ -13,9 +13,9 @@ import { frameAt, reel, stepsOf } from "./reel.js";
 import { $ } from "./stage.js";
 
 const PARTS = [".sv-strip", ".sv-caption", ".sv-evidence"];
-// What only a visitor of the page can use, or what is of the moment.
+// Parts that a film leaves out: they are of use only on the page, or only at this moment.
 const WITHOUT = ".sv-guess, .sv-vote, .sv-answer, .sv-last, .sv-gloss, .sv-hint-drag";
-const WIDEST = 1600; // pixels of a film; one for two screens' pixels where there is room
+const WIDEST = 1600; // pixels; a narrower player is drawn enlarged, up to twice its size
 const SLOWLY = 2; // times autoplay's pace, since a film is not stopped
 const AT_END = 4; // seconds that the last step stays
 const FOOT = 28; // px below the player, for the line that says what the film shows
@@ -50,7 +50,7 @@ function drawFoot(pen, line, width, top) {
   pen.fillText(line, EDGE, top + FOOT / 2 - 4, width - 2 * EDGE);
 }
 
-/** What every film says below: the run, and where it comes from. */
+/** The line at the bottom of every film: the run, and where it comes from. */
 function provenance() {
   const { source, drafter, on, where } = there(reel.run);
   return [source, drafter + " drafts for " + on, where].join(" · ");
@@ -95,7 +95,7 @@ async function filmOf(round, tell) {
 }
 
 /**
- * A button that saves the round on screen as a film, and says how far it is.
+ * A button that saves the round on screen as a film, and tells how many steps are drawn so far.
  * @extends {Component<{}, { told?: string, busy?: boolean }>}
  */
 export class SaveFilm extends Component {

@@ -170,7 +170,7 @@ def recorded_box(titles: Mapping[str, str], elem_id: str) -> gr.Dropdown:
 
 
 def first_words(first: RunRequest) -> dict[str, str]:
-    """Return the sentence of the settings when the page opens."""
+    """Return the sentence that describes the settings when the page opens."""
     rest = " · " + summarize(first.settings.to_json(), settings_read_by(first.drafter))
     return {"drafter": title_of(first.drafter), "target": title_of(first.target), "rest": rest}
 

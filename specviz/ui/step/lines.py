@@ -284,7 +284,7 @@ class RunLines:
 def _prediction_questions(
     scene: Scene, plain: list[Frame], shots: list[DrawnFrame]
 ) -> dict[str, Patch]:
-    """Return, by step of a verdict, the patch from the frame before it to its question."""
+    """Return, for each step with a verdict, the patch from the frame before it to the question."""
     asked = questions(scene, plain)
     return {str(at): make_patch(shots[at - 1], add_figures(frame)) for at, frame in asked.items()}
 

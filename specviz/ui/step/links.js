@@ -195,7 +195,7 @@ function onTab(event) {
   history.pushState({ ...history.state, tab }, "", url);
 }
 
-// What a link to another tab does without. Cost compares its formula with the run on Step.
+// The keys that links to another tab leave out. Links to Cost keep the run: it is compared there.
 function keysOfStep() {
   const cost = history.state?.tab === "cost";
   return ["round", "step", ...(cost ? [] : ["trace", "run"])];

@@ -68,7 +68,7 @@ function refuse(sentence) {
   notice(sentence);
 }
 
-// The form asks for the run on screen, if its models are in the lists.
+// Fill the form with the request for the run on screen, if its models are in the lists.
 function fillForm() {
   const { targets, drafters } = stage.config;
   const [target, drafter] = there(reel.run).names;

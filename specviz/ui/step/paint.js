@@ -77,7 +77,7 @@ export function glimpse(round, step, look) {
   return found;
 }
 
-/** What is asked or supposed goes before what happened. */
+/** The frame to show: that of an open question or a "What if", else what happened. */
 function shownFrame() {
   if (now.question) return questionAt(...now.question);
   const { round, step } = now.at;

@@ -43,7 +43,7 @@ class Config(TypedDict):
         served: Whether there is a server; False in a file that replays a run.
         files: What the player needs to read and write runs as files.
         frame: Heights of a frame that shows parts of the player, in pixels.
-        replay: The address of a file that replays a run, without its run.
+        replay: The address of the file that replays a run, to which the page adds the run.
     """
 
     served: bool

@@ -131,7 +131,7 @@ const ASKED = {
   "lesson-back": () => lesson()?.turn(-1),
 };
 
-// A window that was opened before this page was reloaded is taken over.
+// Use a window of notes that was opened before this page was reloaded.
 /** @param {MessageEvent} event */
 function hear({ origin, source, data }) {
   if (origin !== location.origin || data?.sv !== "notes" || !(data.ask in ASKED)) return;
@@ -148,7 +148,7 @@ function onKey({ key, target, defaultPrevented, ctrlKey, metaKey, altKey }) {
   else if (key.toLowerCase() === "n" && !typing && !ctrlKey && !metaKey && !altKey) openNotes();
 }
 
-/** @param {boolean} linked Whether the page's address asks for it. */
+/** @param {boolean} linked Whether the page's address asks for presenter mode. */
 export function startPresenting(linked) {
   document.addEventListener("keydown", onKey);
   window.addEventListener("message", hear);

@@ -25,7 +25,7 @@ def names() -> tuple[str, ...]:
 
 
 def title(name: str) -> str:
-    """Return a recorded run's title: that of its recipe (numbered for beginners), or its name."""
+    """Return a recorded run's title from its recipe (numbered for beginners), or else its name."""
     made = recipe(name)
     if made is None:
         return name.lstrip("0123456789-").replace("-", " ")
@@ -59,7 +59,7 @@ def known() -> list[Recipe]:
 
 
 def opening() -> RunRequest:
-    """Return the request in the form when the page opens: that of the run shown first.
+    """Return the request in the form when the page opens: the request of the run shown first.
 
     So this run can be computed live. If it has no recipe, the request is an example prompt with the
     default settings.

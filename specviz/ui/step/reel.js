@@ -78,7 +78,7 @@ export function firstRejection() {
   return null;
 }
 
-// Callbacks: `line` for each line after it was processed, `lines` with the kinds of all.
+// Callbacks: `line` after each line was processed, `lines` after all, with their kinds.
 /** @type {{ line: (line: Line) => void, lines: (kinds: Line["kind"][]) => void }} */
 let views = { line() {}, lines() {} };
 

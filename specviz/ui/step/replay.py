@@ -27,8 +27,8 @@ HEIGHTS: Final[Mapping[str, int]] = {
 }  # fmt: skip
 SHOWABLE: Final = tuple(HEIGHTS)
 WHOLE: Final = 820  # the height of the whole player
-EDGES: Final = 24  # above and below its parts
-REJECTED: Final = "rejected"  # stands for the first such step
+EDGES: Final = 24  # above and below the parts
+REJECTED: Final = "rejected"  # finds the first step with a rejection
 
 
 class Link(TypedDict):
@@ -89,7 +89,7 @@ def find_step(run: Iterable[str], number: int | None, step: str | None) -> Link:
 
     Args:
         run: The run's lines.
-        number: A round's number; if None, the first round that has the step.
+        number: The number of a round; if None, the first round that has the step.
         step: A step's id, as in links to the page ("score", "judge-2"), or REJECTED; if None, the
             round's first step.
 

@@ -11,7 +11,7 @@ import { stage } from "./stage.js";
 /** @import { Line, RunLine } from "./lines.py" */
 /**
  * at: Where the replay starts; null for the beginning. show: The only parts that are shown; all if
- * empty. version: Of a run's file; see run_file.py.
+ * empty. version: The version of the format, see run_file.py.
  * @typedef {{ version: number, at: Link | null, show: string[] }} ReplayData
  */
 
@@ -37,7 +37,7 @@ async function saveRun() {
   if (!saved) notice(NO_FILE);
 }
 
-/** What a file with the run on screen is called. */
+/** Return the name of a file with the run on screen. */
 export function nameOfRun() {
   const { source, id, file } = there(reel.run);
   if (file) return "run";

@@ -148,14 +148,14 @@ function checkVersion(version) {
   throw new Refused("It was saved by an older version of specviz.");
 }
 
-// A key of this name would set what an object inherits from.
+// The key "__proto__" would change the prototype of an object.
 /** @param {string} key @param {unknown} value */
 function safe(key, value) {
   if (key === "__proto__") throw new Refused("It contains a name that no run has: __proto__.");
   return value;
 }
 
-/** @param {string} text @returns {unknown} What it says; undefined if it is not JSON. */
+/** @param {string} text @returns {unknown} The value; undefined if the text is not JSON. */
 function parsed(text) {
   try {
     return JSON.parse(text, safe);

@@ -32,11 +32,15 @@ from specviz.ui.step.choices import HintLine
 from specviz.ui.step.lines import BaselineLine, FinishedLine, RoundLine, RunLine
 
 FORMAT: Final = "specviz-run"
-VERSION: Final = 1  # raised when an older page could not show the lines
+VERSION: Final = 1  # increased when an older page could not show the lines
 
 
 class FileHeader(TypedDict):
-    """The first line of a file. lines: how many follow, which shows whether it is cut off."""
+    """The first line of a file.
+
+    Attributes:
+        lines: The number of lines that follow, which shows whether the file is cut off.
+    """
 
     format: str
     version: int
@@ -58,7 +62,11 @@ class FileLimits(TypedDict):
 
 
 class FileConfig(TypedDict):
-    """What the player's script knows of files; shape: the address of a FileShape."""
+    """What the player's script knows of files.
+
+    Attributes:
+        shape: The address of a FileShape.
+    """
 
     format: str
     version: int
@@ -104,7 +112,7 @@ class ChartBars(TypedDict):
 
 
 class ChartAxis(TypedDict):
-    """An axis of a chart, which is not shown."""
+    """An invisible axis of a chart."""
 
     visible: Literal[False]
     fixedrange: Literal[True]
@@ -147,7 +155,7 @@ Shape = str | dict[str, Any]
 
 
 class Record(TypedDict):
-    """The fields of a record, and those that it may lack."""
+    """The fields of a record, and which of them may be missing."""
 
     fields: dict[str, Shape]
     may: list[str]
@@ -169,7 +177,7 @@ LINES: Final = (RunLine, RoundLine, FinishedLine, BaselineLine, HintLine)
 
 
 def run_file(lines: Iterable[str]) -> str:
-    """Return the text of a file. lines: of `specviz.ui.step.lines`."""
+    """Return the text of a file with these lines, which `specviz.ui.step.lines` yields."""
     whole = [line for line in lines if line]
     first: FileHeader = {"format": FORMAT, "version": VERSION, "lines": len(whole)}
     return "".join([json.dumps(first) + "\n", *whole])
@@ -181,7 +189,11 @@ def shape_address() -> str:
 
 
 def file_config(address: str) -> FileConfig:
-    """Return what the player knows of files. address: of the shape; empty without a server."""
+    """Return what the player knows of files.
+
+    Args:
+        address: The address of the shape; empty without a server.
+    """
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -208,7 +220,7 @@ def _shape(hint: Any, records: dict[str, Record]) -> Shape:
 
 
 def _composed(hint: Any, records: dict[str, Record]) -> Shape:
-    """Return the shape of a type that is made of others. Raises TypeError."""
+    """Return the shape of a type that consists of other types. Raises TypeError."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return str(inner[1])
@@ -223,7 +235,7 @@ def _composed(hint: Any, records: dict[str, Record]) -> Shape:
 
 
 def _collection(origin: Any, shapes: list[Shape], fixed: bool) -> Shape:
-    """Return the shape of a collection. fixed: whether every element has a shape of its own."""
+    """Return the shape of a collection; `fixed`: whether every element has a separate shape."""
     if fixed:
         return {"tuple": shapes}
     if isinstance(origin, type) and issubclass(origin, Mapping):

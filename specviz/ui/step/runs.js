@@ -139,7 +139,7 @@ export async function load(name) {
 let opened = 0; // files so far, which tells their runs apart
 
 /**
- * Shows the run of a visitor's file, or the one before if it cannot be drawn.
+ * Shows the run of a visitor's file, or the previous run again if it cannot be drawn.
  * @param {string} file Its name.
  * @param {Line[]} lines
  * @returns {boolean} Whether it is shown.

@@ -85,7 +85,7 @@ function scaleOf(ours) {
 
 const summary = () => (reel.baseline || reel.finished)?.summary ?? "";
 
-// What was measured, and what the line marks.
+// Return the hover text: what was measured, and which time the line marks.
 /** @param {View} view */
 function measurement({ round, until }) {
   const both = reel.baseline

@@ -26,7 +26,7 @@ import { pickNode } from "./what_if.js";
 /** @import { Marks } from "../../frames/evidence/forms.py" */
 /** @import { Chip, TurnBlock } from "../../frames/tree.py" */
 /** @import { RoundLine, RunLine } from "./lines.py" */
-/** @typedef {NonNullable<Marks["prompt"]>} Spans By letters of the prompt. */
+/** @typedef {NonNullable<Marks["prompt"]>} Spans Marks, by the indices of their characters in the prompt. */
 
 const RECENT = 120; // maximum rounds; a longer text is cut at its start, to keep steps fast
 /** @type {Spans} */

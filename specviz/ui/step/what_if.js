@@ -22,10 +22,10 @@ import { h } from "../shared/view.js";
  * What is shown instead of what happened: another u, or another guess.
  * @typedef {object} Supposition
  * @property {Part[]} parts
- * @property {Coins | null} coins Those that "Run it from here" sets; null if none can do it.
- * @property {string} [run] What that button is called, where coins only may do it.
+ * @property {Coins | null} coins The coins that "Run it from here" sets; null if none can cause it.
+ * @property {string} [run] Another label of that button, for coins that only may cause it.
  * @property {{ u: number, text: string }} [coin] Where the coin on screen was moved to.
- * @property {"accepted" | "rejected"} [is] What the guess would be, if that is not what it was.
+ * @property {"accepted" | "rejected"} [is] The guess's other verdict, if it would change.
  */
 
 // A click on a judged guess leads to its verdict; on any other, it asks which u would lead to it.

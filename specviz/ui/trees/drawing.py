@@ -85,7 +85,7 @@ def names() -> list[tuple[str, str]]:
 
 
 def place(name: object) -> RecordedPosition:
-    """Return a position by its name. Raises BadRequest with a sentence."""
+    """Return a position by its name. Raises BadRequest if there is none."""
     if isinstance(name, str) and name.startswith(LIVE):
         found = HELD.find(name)
         if found is None:

@@ -1,8 +1,8 @@
 """How candidates are sampled from the draft's distribution, and which q is reported to the rule.
 
 A rule is exact for one way of sampling. This module implements several ways, including wrong ones:
-sampling at another temperature than that of the reported q, reporting a q although nothing was
-sampled, and dropping candidates after looking at them.
+sampling at another temperature than the reported q has, reporting a q although nothing was sampled,
+and dropping candidates after looking at them.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class ExactMass:
 
     Attributes:
         size: The probability.
-        ranges: For each random number used, the interval [lo, hi) that it is in.
+        ranges: For each random number in use, the interval [lo, hi) that contains it.
     """
 
     size: float = 1.0
@@ -83,7 +83,7 @@ class SampledMass:
     Attributes:
         size: The number of samples.
         generator: The source of random numbers.
-        numbers: For each random number used, its value in each sample.
+        numbers: For each random number in use, its value in each sample.
     """
 
     size: int
@@ -329,7 +329,7 @@ def acceptance(
 def accepted_length(
     rule: Rule, target: Model, draft: Model, parents: Sequence[int], how: Drawn | CandidateMethod
 ) -> float:
-    """Return the expected number of guesses accepted in a round, without its last token."""
+    """Return the expected number of accepted guesses in a round."""
     round = RoundSetup(rule, target, draft, parents, as_method(how))
     return sum(mass.size * len(verdict.path) for mass, _, verdict in play_round(round, ExactMass()))
 

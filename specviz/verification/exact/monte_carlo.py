@@ -200,7 +200,7 @@ def _generator(seed: int) -> torch.Generator:
 
 
 def sample_first_token(round: RoundSetup, throws: int, seed: int) -> SampleCounts:
-    """Sample the first token of many rounds, of one position, a chain or a tree."""
+    """Sample the first token of many rounds: of a single position, a chain or a tree."""
     p = round.target(())
     counts, accepted = torch.zeros(len(p), dtype=torch.long), 0
     for mass, tree, verdict in play_round(round, SampledMass(throws, _generator(seed))):

@@ -115,7 +115,7 @@ def _ensemble(event: Judged) -> Bounds:
 
 
 def _greedy(event: Judged) -> Bounds:
-    """Return the probability p of all tokens but the top one, which is always the output."""
+    """Return the total p of all tokens except the top token, which is always the output."""
     return _exact(1.0 - _top(event.rows))
 
 
@@ -204,7 +204,7 @@ class Excerpt:
 def excerpt(event: Judged, count: int = 5) -> Excerpt:
     """Return the tokens with the highest p or q at a verdict, in descending order of p.
 
-    Both distributions are cut to the same tokens and normalized. (Merging all others into one token
+    Both distributions are cut to the same tokens and normalized. (Merging all other tokens into one
     would change α, since the minimum of two sums is at least the sum of the minima.)
     """
     rows = event.rows

@@ -1,7 +1,7 @@
 """Candidates that do not fit the test: no q, or a q from which they were not sampled.
 
 Some of these rules ignore q (they set qx = 1), or compare with a token sampled from the target. In
-the others, the candidates are fixed, filtered, or never tested.
+the remaining rules, the candidates are fixed, filtered, or never tested.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Procedure(Protocol):
         """Return the exact distribution over strings; p and q (V,) do not depend on the context."""
 
     def accepted_length(self, p: Tensor, q: Tensor) -> float:
-        """Return the expected number of draft tokens accepted in a round."""
+        """Return the expected number of accepted draft tokens in a round."""
 
     def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
         """Return how often each string occurred in `throws` rounds."""
@@ -150,7 +150,7 @@ class CaseResult:
     Attributes:
         distribution: The output's distribution over strings.
         plain: The distribution of plain decoding, which it should equal.
-        accepted_length: The expected number of draft tokens accepted in a round.
+        accepted_length: The expected number of accepted draft tokens in a round.
     """
 
     distribution: StringDistribution

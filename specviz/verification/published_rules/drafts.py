@@ -76,7 +76,7 @@ class CutDraft:
     Attributes:
         sent: Returns how many guesses are sent to the target, for each combination of sampled
             tokens.
-        gamma: The number of guesses sampled.
+        gamma: The number of sampled guesses.
     """
 
     sent: Counts

@@ -72,7 +72,7 @@ class Form:
     """The form's components.
 
     Attributes:
-        inputs: In the order of the arguments of `planned`.
+        inputs: The components, in the order of the arguments of `planned`.
         size: Shows the size of the plan.
     """
 
@@ -107,7 +107,7 @@ def planned(drafters: Any, prompts: Any, tokens: Any, warmth: Any, seed: Any) ->
     """Build the plan from the form's values.
 
     Raises:
-        BadSettings: With a sentence.
+        BadSettings: If a value is invalid.
     """
     named = isinstance(drafters, list) and all(isinstance(name, str) for name in drafters)
     require(named, "The drafters must be a list of names.")

@@ -30,7 +30,7 @@ export function CellContent(row, column) {
 
 /**
  * The attributes of a cell: its position, its style, and whether it is in the tab order.
- * @param {Row} row @param {Column} column @param {number} at Of the row. @param {number} place Of the column.
+ * @param {Row} row @param {Column} column @param {number} at The index of the row. @param {number} place The index of the column.
  */
 export function cellAttributes(row, column, at, place) {
   const [, shade, marks] = cellOf(row, column)?.[shown.measure] ?? ["", 0, ""];
@@ -52,7 +52,7 @@ export function cellAttributes(row, column, at, place) {
  * The rows of drafters; those that are only references are at the bottom, under a sentence.
  * @param {Row[]} rows
  * @param {string} references The sentence.
- * @param {number} columns How many the table has, the drafters' own included.
+ * @param {number} columns The table's number, with that of the drafters' names.
  * @param {(row: Row, at: number) => import("../../vendor/preact.js").ComponentChild} draw
  */
 export function Bodies(rows, references, columns, draw) {

@@ -5,7 +5,7 @@ import { cellOf, rowsInOrder, view } from "./shown.js";
 /** @import { DataRow } from "../../shared/data_file.js" */
 /** @import { CellNumbers, Column, Row } from "../../../compare/domains/heatmap.py" */
 
-/** By number of a cell, its column. @type {Record<keyof CellNumbers, string>} */
+/** The column of each number of a cell. @type {Record<keyof CellNumbers, string>} */
 const COLUMNS = {
   speedup: "speedup_times_plain",
   lowest: "lowest_speedup_times_plain",
@@ -20,7 +20,7 @@ const COLUMNS = {
   seconds: "all_runs_seconds",
 };
 
-/** The map in a file's name. */
+/** Return the name of a file with the map, without its ending. */
 export function mapName() {
   const { live, temperature } = view();
   return "map-of-domains-" + (live ? "live" : "temperature-" + temperature);
@@ -42,7 +42,7 @@ function numbersOf(row, column) {
 const cells = () =>
   rowsInOrder().flatMap((row) => view().columns.map((column) => numbersOf(row, column)));
 
-/** A row per cell, with what is the same in all of them. @returns {DataRow[]} */
+/** A row per cell; the columns for source and machine are the same in all rows. @returns {DataRow[]} */
 export function mapRows() {
   const { badge, where } = view();
   return cells().map((cell) => ({ ...cell, source: badge, where }));

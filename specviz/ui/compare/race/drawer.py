@@ -1,4 +1,4 @@
-"""The settings of a race: its lanes (a drafter with settings each), and those of all lanes.
+"""The settings of a race: its lanes (a drafter with settings each), and shared settings.
 
 An unused lane has no drafter, and the page's script hides it. A lane's settings are stored as text,
 as on the command line. Visitors see a summary of them, and for the lane being edited the same
@@ -39,8 +39,10 @@ class Drawer:
 def drawer(first: Sequence[Any], any_model: bool, limit: float) -> Drawer:
     """Build all settings of a race, and connect the events that need no server.
 
-    first: the initial values, as returned by `request.values`, starting with the target. limit:
-    seconds that a race may take.
+    Args:
+        first: The initial values, as returned by `request.values`, starting with the target.
+        any_model: Whether folders and Hub ids may also be typed.
+        limit: Seconds that a race may take.
     """
     shared = len(first) - 2 * MAX_LANES
     with gr.Column(elem_id="sv-raceform-drawer", elem_classes="sv-drawer"):
@@ -94,7 +96,10 @@ def lane_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
 def lane(place: int, first: Sequence[Any], any_model: bool) -> list[Any]:
     """Build the components of one lane: the drafter list, and a hidden text box of its settings.
 
-    place: The lane's number, from 0. first: Its initial drafter and settings.
+    Args:
+        place: The lane's number, from 0.
+        first: Its initial drafter and settings.
+        any_model: Whether folders and Hub ids may also be typed.
     """
     drafter, settings = first
     number = place + 1

@@ -13,7 +13,7 @@ import { fieldValues, settingsText, summary } from "./lane_settings.js";
 /** @import { Config } from "./form.py" */
 /** @import { Value } from "./request.py" */
 
-/** @typedef {(string | null)[]} Slots Of the lanes: drafter, settings, drafter, settings, ... */
+/** @typedef {(string | null)[]} Slots The lanes' values: drafter, settings, drafter, settings, ... */
 
 const OPEN = "sv-raceform-open";
 const DRAWER = "sv-raceform-drawer";

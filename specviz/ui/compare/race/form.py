@@ -80,7 +80,7 @@ class Form:
     """The form's components.
 
     Attributes:
-        inputs: In the order of the arguments of `RaceRequest.from_form`.
+        inputs: The components, in the order of the arguments of `RaceRequest.from_form`.
     """
 
     inputs: list[Any]

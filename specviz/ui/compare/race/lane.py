@@ -50,7 +50,10 @@ def fields() -> list[Any]:
 def wire(lanes: Sequence[Any], editors: Sequence[gr.Button], made: Sequence[Any]) -> None:
     """Connect each lane's button to the fields, and the fields to the lane's text.
 
-    lanes: The drafter list and the text box of each lane. made: The fields.
+    Args:
+        lanes: The drafter list and the text box of each lane.
+        editors: The button of each lane.
+        made: The fields.
     """
     both = [*lanes, *made]
     shown = {"inputs": lanes, "outputs": made, "js": f"(...lanes) => {OURS}.fields(lanes)"}

@@ -71,7 +71,7 @@ function waitingText(now) {
  * @typedef {object} Row
  * @property {RaceLine} race
  * @property {LaneFacts} facts
- * @property {Lane | null} lane Once it has finished.
+ * @property {Lane | null} lane Its results; null before it has finished.
  * @property {number} tokens
  * @property {boolean} runs
  * @property {string} state

@@ -144,7 +144,8 @@ class LaneNumbers(TypedDict):
     """The results of a lane; see `LaneReport`.
 
     Attributes:
-        shown: Tokens and cost of a round, rounded so that they divide to the speed-up.
+        shown: Tokens and cost of a round, rounded so that tokens divided by cost give the speed-up
+            shown.
         point: The lane's point on the Cost tab; None if nothing was drafted or measured.
     """
 
@@ -170,7 +171,7 @@ class LaneNumbers(TypedDict):
 
 
 class Texts(TypedDict):
-    """Whether all texts are the same, None if a lane did not finish; with a sentence."""
+    """Whether all texts are the same (None if a lane did not finish), and a sentence on it."""
 
     same: bool | None
     sentence_parts: Sentence
@@ -239,7 +240,7 @@ class RaceLines:
 
 
 def replay(results: Results, name: str) -> Iterator[str]:
-    """Yield the lines of a recorded race; `name` is that of the recording."""
+    """Yield the lines of a recorded race; `name` is the recording's name."""
     header = next(iter(results.traces.values())).header
     yield opening(results, "recorded", name, RaceSetup.of(header))
     for place, (lane, trace) in enumerate(results.traces.items(), start=1):

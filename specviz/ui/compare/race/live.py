@@ -1,6 +1,6 @@
 """Live races: queue a race as one job and stream its JSON lines to the page.
 
-If the race is stopped or fails, lanes measured before are kept.
+If the race is stopped or fails, lanes that were measured before are kept.
 """
 
 from __future__ import annotations

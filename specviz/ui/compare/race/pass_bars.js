@@ -54,7 +54,8 @@ function spansOf(lane, scale) {
   return found;
 }
 
-// Return rectangles as one path. spans: [start, duration] in seconds; inset: of an outline, in px.
+// Return rectangles as one path. spans: [start, duration] in seconds; inset: by how many px each
+// rectangle is smaller on every side, so that its outline is inside.
 /** @param {Span[]} spans @param {number} scale */
 const boxes = (spans, scale, inset = 0) =>
   spans

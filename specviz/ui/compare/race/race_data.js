@@ -9,13 +9,13 @@ import { factsOf, plainFirst, story } from "./lines.js";
 /** @import { LaneNumbers, Line } from "./lines.py" */
 /** @import { Word } from "../../../frames/scene.py" */
 
-/** The race in a file's name. */
+/** Return the name of a file with the race, without its ending. */
 export function raceName() {
   const { source, id } = there(story.race);
   return source === "recorded" ? "race-" + id : "live-race";
 }
 
-// The run that the table shows is that with the median time; of two runs the faster one.
+// Return the median, or the smaller of two. The table shows the run with this time.
 /** @param {number[]} seconds */
 const median = (seconds) => [...seconds].sort((a, b) => a - b)[(seconds.length - 1) >> 1] ?? null;
 
@@ -71,7 +71,7 @@ const depthColumns = ({ depths }) =>
     ]),
   );
 
-/** What is the same in all lanes, so that tables of several races can be joined. @returns {DataRow} */
+/** Columns with equal values in all lanes, so that tables of races can be joined. @returns {DataRow} */
 function raceColumns() {
   const { source, id, prompt, where, settings } = there(story.race);
   return { race: source === "recorded" ? id : null, source, where, settings, prompt };
@@ -114,14 +114,14 @@ function passesOf(name) {
 
 const SPACES = { space: " ", newline: "\n", tab: "\t", return: "\r" };
 
-// The text of a token; bytes that are no text are written as numbers.
+// The text of a token; bytes that are not text are written as numbers.
 /** @param {Word} pieces */
 const textOf = (pieces) =>
   pieces
     .map((p) => (typeof p === "string" ? p : p.s || (p.g ? SPACES[p.g] : "<" + p.c + ">")))
     .join("");
 
-/** The race as one that was recorded, as far as it has come. @returns {Line[]} */
+/** The lines of the race so far, as those of a recorded race. @returns {Line[]} */
 export function recordedLines() {
   const lanes = [...story.lanes.values()].map(({ name, chat, passes, brought }) => {
     return /** @type {Line} */ ({ kind: "ended", lane: name, chat, passes, brought });

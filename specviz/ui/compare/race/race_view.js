@@ -15,7 +15,7 @@ import { Key, Patch } from "./words.js";
 const WIDE = 1050,
   SLIM = 728; // the section's width in px, which depends on the zoom
 
-/** width: of the section. full: whether whole texts are shown. */
+/** width: the section's width in px. full: whether whole texts are shown. */
 export const view = { width: 0, full: false, notice: Sentence("") };
 
 /** Show everything. */

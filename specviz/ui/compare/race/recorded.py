@@ -16,8 +16,8 @@ class Config(TypedDict):
 
     Attributes:
         served: Whether a server can be asked; False in a file that replays a race.
-        replay: The address of a file that replays a race, without its race.
-        races: Where the recorded races are fetched.
+        replay: The address of the file that replays a race, to which the page adds the race.
+        races: The address of the recorded races.
         recorded: Their names.
     """
 
@@ -50,7 +50,7 @@ def body(name: str) -> bytes:
     """Return a recorded race as compressed JSON lines; the result is cached.
 
     Raises:
-        SavedError: With a sentence, if it cannot be read.
+        SavedError: If it cannot be read.
     """
     return gzip.compress("".join(replay(read(FOLDER / name), name)).encode(), 6, mtime=0)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def config() -> Config:
-    """The config of the race in a file: it asks no server."""
+    """Return the config of the race in a file, which sends no requests to a server."""
     return {"served": False, "replay": "", "races": "", "recorded": []}
 
 
@@ -30,7 +30,11 @@ RACE: Final = OfflinePart(
 
 
 def replay(results: Results, name: str) -> str:
-    """Return the HTML file that replays a race. name: by which files saved from it are named.
+    """Return the HTML file that replays a race.
+
+    Args:
+        results: The race.
+        name: The name of the race, from which the names of saved files are made.
 
     Raises:
         ValueError: If no lane has run.

@@ -56,7 +56,7 @@ class RaceRequest:
 
     Attributes:
         target: A name in the catalogue, a folder or a Hub id.
-        lanes: The lanes shown, in order.
+        lanes: The visible lanes, in order.
         chat: The prompt's format, as in the field on Step.
         system: The system text, as in the field on Step.
     """
@@ -88,7 +88,7 @@ class RaceRequest:
             any_model: Whether folders and Hub ids are allowed, besides the catalogue's models.
 
         Raises:
-            ValueError: With a sentence, if the race cannot be run.
+            ValueError: If the race cannot be run.
         """
         target = self._named
         RunRequest(self.prompt, target).allowed(any_model)
@@ -157,7 +157,9 @@ def suits(drafter: str) -> str:
 def shape(drafter: str, settings: Mapping[str, Any]) -> str:
     """Return a lane's own settings as typed: the draft's shape, and changed settings.
 
-    settings: As returned by `Settings.to_json`.
+    Args:
+        drafter: The drafter's name.
+        settings: As returned by `Settings.to_json`.
     """
     defaults, reads = with_defaults(drafter, {}), settings_read_by(drafter) or ["gamma"]
     written = [name for name in reads if name not in QUIET]

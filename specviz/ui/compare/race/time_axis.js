@@ -36,7 +36,7 @@ export function TimeAxis(seconds, narrow) {
   ];
 }
 
-/** @param {number} end @param {(at: number) => boolean} isCovered By the pin's label, at px. */
+/** @param {number} end @param {(at: number) => boolean} isCovered Returns whether the pin's label covers this place, in px. */
 function Ticks(end, isCovered) {
   const { width } = replay;
   if (!width || !end) return [];

@@ -135,7 +135,7 @@ class Ask:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Validate the page's question. Raises ValueError with a sentence."""
+        """Validate the page's question. Raises ValueError if it is invalid."""
         temperature, requests, slots = (data.get(n) for n in ("temperature", "requests", "slots"))
         require(temperature in (0, 1), "The temperature must be 0 or 1.")
         require(data.get("drafter") in drafters(), "This drafter was not measured.")
@@ -244,7 +244,7 @@ def rows(load: Load, plan: CheckPlan) -> list[Row]:
 
 
 def example(load: Load, plan: CheckPlan) -> str:
-    """Name a late position that is verified and an earlier one that is not; "" if none exists."""
+    """Return a sentence on a late slot that is verified and an earlier one that is not, or ""."""
     slots = load.slots()
     taken = [slot for slot in slots if plan.checked[slot.group][slot.place] == slot.requests]
     left = [slot for slot in slots if plan.checked[slot.group][slot.place] == 0]

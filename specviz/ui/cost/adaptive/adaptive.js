@@ -55,7 +55,7 @@ function receive(answer) {
  * @param {keyof Asked} name
  * @param {string} title
  * @param {import("../../vendor/preact.js").ComponentChild} control
- * @param {string} [shown] The value, beside a slider.
+ * @param {string} [shown] The value as text, beside a slider.
  */
 const Field = (name, title, control, shown) =>
   h(

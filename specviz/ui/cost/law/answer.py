@@ -54,7 +54,7 @@ class LawQuestion:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Validate the page's question. Raises BadRequest with a sentence."""
+        """Validate the page's question. Raises BadRequest if it is invalid."""
         if data.get("map") not in MAPS:
             raise BadRequest(f"The map must be one of {', '.join(MAPS)}.")
         found = {name: _number(data.get(name), name) for name in LIMITS}
@@ -213,14 +213,14 @@ class Trees(TypedDict):
 
 
 class Answer(TypedDict):
-    """The answers for the open parts; those of closed parts are None."""
+    """The answers for the parts of the page; None for closed parts."""
 
     formula: Formula | None
     trees: Trees | Refusal | None
 
 
 def answer(data: Mapping[str, Any]) -> Answer:
-    """Answer a question for the parts that are open. Raises BadRequest with a sentence."""
+    """Answer a question for the parts that are open. Raises BadRequest if it is invalid."""
     asked = LawQuestion.from_data(data)
     return {
         "formula": formula_facts(asked) if "formula" in asked.parts else None,
@@ -376,7 +376,7 @@ def _trees_sentence(cards: Sequence[Card], guesses: int) -> str:
 
 
 def number(value: float, fewest: int = 2) -> str:
-    """Format a number that a visitor chose: its decimals, at least `fewest` and at most four."""
+    """Format a number that a visitor chose with its own decimals, `fewest` to four."""
     shown = f"{value:.4f}".rstrip("0")
     whole, _, decimals = shown.partition(".")
     return f"{whole}.{decimals.ljust(fewest, '0')}" if decimals or fewest else whole

@@ -84,9 +84,9 @@ const Chart = (title, about, name, figure, attributes, keys, choice) =>
 
 /**
  * @param {Formula} answer
- * @param {MapName} map The one that is shown.
+ * @param {MapName} map The map that is shown.
  * @param {(map: MapName) => void} choose
- * @param {(event: MouseEvent) => void} onClick A place of the map was chosen.
+ * @param {(event: MouseEvent) => void} onClick Called when a point of the map is clicked.
  */
 export function FormulaCharts(answer, map, choose, onClick) {
   const { work, speedup } = answer.round.numbers;

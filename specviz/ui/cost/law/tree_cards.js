@@ -7,7 +7,7 @@ import { h, render } from "../../shared/view.js";
 
 /** @import { Card } from "./answer.py" */
 
-/** @param {Card} card @param {number} most Tokens of the best one. */
+/** @param {Card} card @param {number} most The tokens of the best tree. */
 const TreeCard = ({ name, tree, tokens, numbers }, most) =>
   h(
     "div",

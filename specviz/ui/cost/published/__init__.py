@@ -1,4 +1,4 @@
-"""Published speed-ups with their sources, and on request those of the shipped models.
+"""Published speed-ups with their sources, and on request speed-ups of the shipped models.
 
 The shipped models are called House. Their numbers are never in the same column as published ones.
 """
@@ -125,8 +125,8 @@ class Config(TypedDict):
     Attributes:
         secondhand: How many numbers are quoted from other sources.
         brief: One sentence on the numbers, and one on the tables.
-        evidence: Letters with their meaning.
-        full: Methods by Spec-Bench's abbreviations.
+        evidence: The kinds of evidence by letter, with their meaning.
+        full: Full names of methods, by Spec-Bench's abbreviations.
     """
 
     rows: list[PublishedData]

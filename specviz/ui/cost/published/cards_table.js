@@ -83,7 +83,7 @@ export const Lines = (...parts) =>
 /**
  * A link to the source, with the letter of how it was read.
  * @param {SourceData} source
- * @param {Record<string, string>} meanings By letter.
+ * @param {Record<string, string>} meanings The meaning of each letter.
  */
 export const Cited = ({ title, url, evidence, note }, meanings) =>
   h(

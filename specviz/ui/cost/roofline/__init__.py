@@ -104,9 +104,9 @@ class Config(TypedDict):
     Attributes:
         brief: The answer for the default values, in one sentence.
         drafters: For each kind of drafter in the sources, its name in this section.
-        efficiencies: Of bandwidth and of arithmetic.
-        stops: Batch sizes of the slider.
-        evidence: Letters with their meaning.
+        efficiencies: The efficiencies of bandwidth and of arithmetic.
+        stops: The batch sizes that the slider offers.
+        evidence: The kinds of evidence by letter, with their meaning.
     """
 
     usual: Choice
@@ -151,7 +151,7 @@ def build(place: TabContext) -> None:
 
 
 def section_facts(data: Mapping[str, Any]) -> Answer:
-    """Answer a question. Raises ValueError with a sentence."""
+    """Answer a question. Raises ValueError if it is invalid."""
     return answer(Ask.from_data(data))
 
 

@@ -242,7 +242,7 @@ def reported(ask: Ask) -> Report | None:
 
 
 def _factor(published: str) -> float:
-    """Parse a published speed-up, as "1.38 ×" or "1.4 × slower"; of a range, the higher end."""
+    """Parse a published speed-up: "1.38 ×", "1.4 × slower", or the higher end of a range."""
     numbers = re.findall(r"\d+(?:\.\d+)?", published) if "×" in published else []
     factor = max(map(float, numbers), default=inf)
     return 1 / factor if published.endswith("slower") else factor

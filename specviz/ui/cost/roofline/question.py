@@ -68,7 +68,7 @@ class Ask:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Validate the page's question. Raises ValueError with a sentence."""
+        """Validate the page's question. Raises ValueError if it is invalid."""
         names = {f.name for f in fields(cls)}
         require(names <= set(data), f"The question lacks {', '.join(sorted(names - set(data)))}.")
         for name, known in (("hardware", sources.machines()), ("model", sources.models())):
@@ -132,7 +132,7 @@ class Ask:
 
 
 def limited(name: str, value: Any) -> int:
-    """Parse an integer within its limits. Raises ValueError with a sentence."""
+    """Parse an integer within its limits. Raises ValueError for anything else."""
     words, least, most = LIMITS[name]
     number = parse_integer(words, value)
     sentence = f"{words} must be between {least} and {most:,}, not {number:,}."

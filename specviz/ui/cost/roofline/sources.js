@@ -7,7 +7,7 @@ import { h } from "../../shared/view.js";
 /**
  * A source: a link if it is on the web, or the path of a file of this app.
  * @param {SourceRow} source
- * @param {Record<string, string>} meanings By letter.
+ * @param {Record<string, string>} meanings The meaning of each letter.
  */
 export const SourceLink = ([title, href, letter], meanings) =>
   h(

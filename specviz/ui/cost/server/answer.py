@@ -82,7 +82,7 @@ class Empty(TypedDict):
 
 
 class SeveralModelsRefusal(Refusal):
-    """A refusal.
+    """A refusal, possibly because the text has several models.
 
     Attributes:
         models: Names of the models in the text, if it has several.
@@ -109,7 +109,7 @@ class ServerQuestion:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Validate the page's question. Raises BadRequest with a sentence."""
+        """Validate the page's question. Raises BadRequest if it is invalid."""
         named = _text(data, "named", LONGEST_NAME)
         return cls(
             _text(data, "now", MAX_CHARACTERS),
@@ -152,7 +152,7 @@ def _whole(data: Mapping[str, Any], name: str) -> int | None:
 
 
 def answer(data: Mapping[str, Any]) -> Answer | Empty:
-    """Answer a question. Raises BadRequest with a sentence, also for unusable statistics."""
+    """Answer a question. Raises BadRequest if it or its statistics are invalid."""
     asked = ServerQuestion.from_data(data)
     if not asked.now.strip():
         return {"empty": True}

@@ -5,7 +5,7 @@ const UNREAD = /^(#|[\w:]+_(bucket|created)[{ ])/;
 
 /**
  * @param {string} text
- * @param {string[]} names What is looked at in JSON.
+ * @param {string[]} names The keys that are read from JSON.
  * @param {number} longest
  */
 export function shorter(text, names, longest) {

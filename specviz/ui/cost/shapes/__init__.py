@@ -91,7 +91,7 @@ class Ask:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Validate the page's question. Raises ValueError with a sentence."""
+        """Validate the page's question. Raises ValueError if it is invalid."""
         name, text, alpha = data.get("file"), data.get("text"), parse_number("α", data.get("alpha"))
         require(0 <= alpha <= 1, f"α must be a probability from 0 to 1, not {alpha:g}.")
         if isinstance(text, str):
@@ -112,7 +112,7 @@ class Ask:
 
     @property
     def place(self) -> ContextCosts:
-        """The costs at the chosen context length, or the first."""
+        """The costs at the chosen context length, or at the first if that was not measured."""
         places = self.costs.places
         return next((one for one in places if one.context == self.context), places[0])
 
@@ -145,7 +145,7 @@ def files() -> Mapping[str, CostFile]:
 
 
 def section_facts(data: Mapping[str, Any]) -> Answer:
-    """Answer a question. Raises ValueError with a sentence."""
+    """Answer a question. Raises ValueError if it is invalid."""
     return answer(Ask.from_data(data))
 
 

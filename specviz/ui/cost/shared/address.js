@@ -1,7 +1,7 @@
 // The tab's values in the page's address: ?alpha=0.8&gamma=5&c=0.05&batch=64. The address has them
 // only while this tab is open, so that a link copied on another tab opens that tab.
 
-/** @typedef {Record<string, string | number | null>} Noted By key in the address; null: not there. */
+/** @typedef {Record<string, string | number | null>} Noted Values by key; null if the address has no such key. */
 
 const given = new URLSearchParams(location.search);
 /** @type {Record<string, Noted>} */

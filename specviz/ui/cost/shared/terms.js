@@ -12,8 +12,8 @@ import { linked, note, touch } from "./address.js";
  * @property {string} said
  * @property {string} [key] Which run, or which source.
  * @property {string} [on] The target that it was measured on.
- * @property {number | null} [guesses] Of a round, a tree's siblings too.
- * @property {string} [drafter] As the roofline calls it; empty where it has no such one.
+ * @property {number | null} [guesses] How many guesses a round has, including siblings in a tree.
+ * @property {string} [drafter] The roofline's name of the drafter; empty if it has none.
  */
 
 /** @type {Origin} */

@@ -33,8 +33,8 @@ class Step(TypedDict):
     """Counts after a step of the animation.
 
     Attributes:
-        kept: By word, how often a guess was accepted.
-        filled: By word, how often a replacement was sampled.
+        kept: For each word, how often a guess was accepted.
+        filled: For each word, how often a replacement was sampled.
     """
 
     thrown: int
@@ -71,7 +71,7 @@ class Answer(TypedDict):
 
 
 def answer(data: Mapping[str, Any]) -> Answer:
-    """Return the counts of these rounds. Raises BadRequest or MismatchedRule with a sentence."""
+    """Run random rounds and return their counts. Raises BadRequest or MismatchedRule."""
     question = SandboxQuestion.from_data(data)
     many = whole(data.get("throws"), "The number of rounds", 0, max(THROWS))
     round_ = round_of(question)

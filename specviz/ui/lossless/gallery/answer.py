@@ -83,7 +83,7 @@ class Answer(TypedDict):
 
 
 def answer(data: Mapping[str, Any]) -> Answer:
-    """Return the list of rules, or data for one rule. Raises BadRequest with a sentence."""
+    """Return the list of rules, or data for one rule. Raises BadRequest if it is unknown."""
     if data.get("asked") not in ASKED:
         raise BadRequest(f"A question to the gallery is one of these: {', '.join(ASKED)}.")
     if data["asked"] == "list":
@@ -92,7 +92,7 @@ def answer(data: Mapping[str, Any]) -> Answer:
 
 
 def chosen(key: Any) -> CaseStudy:
-    """Return the rule with this key. Raises BadRequest with a sentence."""
+    """Return the rule with this key. Raises BadRequest if there is none."""
     try:
         return find_case_study(str(key))
     except KeyError as problem:
@@ -103,7 +103,7 @@ def exhibits(p: Any, q: Any) -> list[CaseData]:
     """Return all rules for the page, with results for this p and q, or for each rule's own.
 
     Raises:
-        BadRequest: With a sentence, if p or q is not a distribution.
+        BadRequest: If p or q is not a distribution.
     """
     if p is None:
         return [describe_case(each, result) for each, result in own()]

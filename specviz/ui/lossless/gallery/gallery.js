@@ -97,7 +97,7 @@ function Article() {
   return solved ? GalleryCase(solved, words) : CaseEvidence(evidence, words);
 }
 
-/** @param {object} next @param {Word[]} words Of its p and q. */
+/** @param {object} next @param {Word[]} words The words of p and q. */
 function ask(next, words) {
   [request, asked] = [next, words];
   question.ask();
@@ -148,7 +148,7 @@ function receive(answer, of) {
   if (exhibits && state.quizzes) askCase();
 }
 
-/** Opens a case from elsewhere; before the list is here, once it is. @param {{ case: string }} data */
+/** Opens a case for another part of the page, when the list has arrived. @param {{ case: string }} data */
 function openCase({ case: key }) {
   state.open = key;
   if (state.quizzes || state.borrows) turn(false);

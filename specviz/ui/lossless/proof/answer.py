@@ -56,7 +56,7 @@ class Answer(TypedDict):
 
 
 def answer(data: Mapping[str, Any]) -> Answer:
-    """Return the verdicts of a run. Raises ValueError with a sentence, also for a bad trace."""
+    """Return the verdicts of a run. Raises ValueError if it is unknown or its trace is invalid."""
     if data.get("run") not in recorded.names():
         raise BadRequest("There is no recorded run with this name.")
     return proof(str(data["run"]))

@@ -93,7 +93,7 @@ class SandboxQuestion:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Validate the page's question. Raises BadRequest with a sentence."""
+        """Validate the page's question. Raises BadRequest if it is invalid."""
         p, q = distribution(data.get("p"), "p"), distribution(data.get("q"), "q")
         if len(p) != len(q):
             raise BadRequest("p and q must have a probability for the same tokens.")
@@ -117,14 +117,14 @@ class SandboxQuestion:
 
 
 def whole(value: Any, called: str, least: int, most: int) -> int:
-    """Validate a whole number within limits. Raises BadRequest with a sentence."""
+    """Return a whole number within limits. Raises BadRequest for anything else."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise BadRequest(f"{called} must be a whole number from {least} to {most}.")
     return value
 
 
 def distribution(values: Any, called: str) -> tuple[float, ...]:
-    """Validate probabilities (V,) and scale them to sum to 1. Raises BadRequest with a sentence."""
+    """Scale probabilities (V,) so that they sum to 1. Raises BadRequest if they are invalid."""
     if not isinstance(values, list) or not FEWEST_WORDS <= len(values) <= MOST_WORDS:
         raise BadRequest(f"{called} must have {FEWEST_WORDS} to {MOST_WORDS} probabilities.")
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
@@ -137,7 +137,7 @@ def distribution(values: Any, called: str) -> tuple[float, ...]:
 
 
 def answer(data: Mapping[str, Any]) -> Answer:
-    """Answer a question. Raises BadRequest or MismatchedRule with a sentence."""
+    """Answer a question. Raises BadRequest or MismatchedRule if it is invalid."""
     question = SandboxQuestion.from_data(data)
     round_ = round_of(question)
     found = enumerate_position(round_)
@@ -163,7 +163,7 @@ def round_of(question: SandboxQuestion) -> RoundSetup:
     offered for a single position.
 
     Raises:
-        MismatchedRule: With a sentence, if the rule cannot check such guesses.
+        MismatchedRule: If the rule cannot check such guesses.
     """
     drawn, fits = question.drawn, question.rule == "auto"
     rule = make_rule(select_rule(drawn, WARM) if fits else question.rule)

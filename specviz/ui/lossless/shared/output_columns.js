@@ -9,7 +9,7 @@ import { classes, h, Token } from "../../shared/view.js";
  * @typedef {object} Columns
  * @property {Word[]} words
  * @property {number[]} p
- * @property {[kind: string, shares: number[]][]} parts From the bottom up, by word.
+ * @property {[kind: string, shares: number[]][]} parts The parts of the columns, the lowest first; by word.
  * @property {[low: number, high: number][]} [intervals] By word, of the sum of the parts.
  * @property {number} [scale] The probability of a full column.
  * @property {number} [digits]

@@ -68,7 +68,7 @@ class GrowQuestion:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Validate the page's question. Raises BadRequest or BadTree with a sentence."""
+        """Validate the page's question. Raises BadRequest or BadTree if it is invalid."""
         kind = data.get("kind")
         if not isinstance(kind, str) or kind not in KINDS:
             raise BadRequest(f"The shape must be one of {', '.join(KINDS)}.")
@@ -165,7 +165,7 @@ def build(place: TabContext) -> None:
 
 
 def wanted(_: Stream, text: Any) -> Task:
-    """Return the task of recording a live position. Raises ValueError with a sentence."""
+    """Return the task of recording a live position. Raises ValueError for an invalid request."""
     data = parse(text)
     skip = data.get("skip")
     if not isinstance(skip, int) or isinstance(skip, bool) or not 0 <= skip <= MOST_SKIPPED:

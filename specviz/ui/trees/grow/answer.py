@@ -117,7 +117,7 @@ class Length(TypedDict):
 
 
 class Margins(TypedDict):
-    """The gain of each guess, and up to which guess it is larger than the cost."""
+    """The gain of each guess, and up to which guess the gain is larger than the cost."""
 
     figure: Figure
     said: str
@@ -155,7 +155,7 @@ class Answer(TypedDict):
 
 
 def answer(data: Mapping[str, Any]) -> Answer:
-    """Answer a question. Raises ValueError with a sentence."""
+    """Answer a question. Raises ValueError if it is invalid."""
     return whole(GrowQuestion.from_data(data))
 
 

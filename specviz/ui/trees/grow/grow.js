@@ -127,7 +127,7 @@ export function start(element, props, _watch, _trigger, config) {
   expect("sv-grow", showGrown);
 }
 
-// Goes to the last step, also of a tree that is still to come.
+// Show the last step, or if there is no tree yet, show it once the tree has arrived.
 function showGrown() {
   if (view.answer) look({ at: view.answer.steps.length - 1 });
   else grown = true;

@@ -89,7 +89,7 @@ class JudgingQuestion:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Validate the page's question. Raises BadRequest or BadTree with a sentence."""
+        """Validate the page's question. Raises BadRequest or BadTree if it is invalid."""
         drawn = data.get("drawn")
         if not isinstance(drawn, str) or drawn not in SAMPLING_MODES:
             raise BadRequest(f"The sampling must be one of {', '.join(SAMPLING_MODES)}.")
@@ -103,7 +103,7 @@ class JudgingQuestion:
 
 
 def answer(data: Mapping[str, Any]) -> Answer:
-    """Answer a question. Raises ValueError with a sentence."""
+    """Answer a question. Raises ValueError if it is invalid."""
     return whole(JudgingQuestion.from_data(data))
 
 

@@ -32,7 +32,7 @@ class RankingQuestion:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Validate the page's question. Raises BadRequest or BadTree with a sentence."""
+        """Validate the page's question. Raises BadRequest or BadTree if it is invalid."""
         return cls(
             place=str(data.get("place")),
             parameters=Parameters.of(data.get("tree")),

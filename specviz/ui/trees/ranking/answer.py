@@ -72,7 +72,7 @@ class Answer(Tree):
 
 
 def answer(data: Mapping[str, Any]) -> Answer:
-    """Answer a question. Raises ValueError with a sentence."""
+    """Answer a question. Raises ValueError if it is invalid."""
     return whole(RankingQuestion.from_data(data))
 
 
@@ -103,7 +103,7 @@ def _tree(
 
 
 def union(made: list[RankedTree]) -> list[Path]:
-    """Return, by level, every path that some way keeps, and the first one that each way drops."""
+    """Return, by level, every path that some way keeps, and the first path that each way drops."""
     found: set[Path] = {()}
     for one in made:
         found |= one.grown.paths

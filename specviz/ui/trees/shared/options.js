@@ -3,7 +3,7 @@
 import { expect } from "../../shared/tabs.js";
 import { h } from "../../shared/view.js";
 
-/** @typedef {{ place: string, title: string }} Handed A position that was looked at live. */
+/** @typedef {{ place: string, title: string }} Handed A live position, passed from one section to another. */
 
 /** @param {[value: string, title: string][]} rows @param {string} chosen */
 export const Options = (rows, chosen) =>
