@@ -175,6 +175,25 @@ def test_lesson_can_be_completed_by_keyboard(page, address, lang, name):
     assert page.evaluate("window.moves") == []
 
 
+@pytest.mark.parametrize("page", [(1280, 800)], ids=["wide"], indirect=True)
+@pytest.mark.parametrize("late", ["**/traces/01-chain", "**/step/player.js*"])
+def test_late_first_run_does_not_replace_the_run_of_a_lesson(page, address, late):
+    delayed = []
+
+    def delay(route):
+        delayed.append(route.request.url)
+        page.wait_for_timeout(6000)
+        route.continue_()
+
+    page.route(late, delay)
+    open_lesson(page, address, "12-blocks", 1)
+    shown = "window.specviz.players?.['sv-step']?.run?.id === '19-dflash'"
+    page.wait_for_function(shown)
+    page.wait_for_timeout(6000)  # a replaced run would be seen by now
+    assert delayed
+    assert page.evaluate(shown)
+
+
 def tab_to(page, selector):
     for _ in range(12):
         if page.evaluate("(at) => document.activeElement.matches(at)", selector):

@@ -157,8 +157,12 @@ function unfold(look) {
   if (fold) fold.open = true;
 }
 
+// Show a step of a run, as soon as the player has started.
 /** @param {Place} place */
-const move = ({ trace, round, step }) => player()?.open(trace, { round, step });
+async function move({ trace, round, step }) {
+  while (!player()) await new Promise((done) => setTimeout(done, 50));
+  await player()?.open(trace, { round, step });
+}
 
 // Write the lesson and its step into the address, so that a reload or a link opens the same step.
 function write() {

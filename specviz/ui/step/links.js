@@ -163,7 +163,7 @@ export async function restore(load) {
   const moment = there(returning);
   returning = null;
   const values = await load(moment.run);
-  moveTo(moment);
+  if (reel.run?.id === moment.run) moveTo(moment);
   onReturned();
   return { run: moment.run, values };
 }

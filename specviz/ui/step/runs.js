@@ -118,18 +118,22 @@ function onEnd() {
   if (reel.rounds.length) showTimeline(frameAt(now.at.round, now.at.step), now.at.round);
 }
 
-// Show a recorded run; return the form's values for the same run, or nothing if it cannot be read.
+let asked = 0; // how many runs were asked for; an earlier one that arrives later is not shown
+
+// Show a recorded run; return the form's values for the same run, or nothing if it cannot be read
+// or another run was asked for or started meanwhile.
 /** @param {string} name */
 export async function load(name) {
+  const turn = ++asked;
+  const { wanted } = job;
   pause();
   if (reel.run) now.link = null; // a link in the page's address is for the first run only
   const missing = reel.run ? "" : missingRunNotice() || hidingProblem();
   const answer = await fetch(stage.config.traces + encodeURIComponent(name));
-  if (!answer.ok)
-    return notice(
-      "This recorded run could not be read. " + (answer.status === 422 ? await answer.text() : ""),
-    );
   const text = await answer.text();
+  if (turn !== asked || job.wanted !== wanted) return;
+  if (!answer.ok)
+    return notice("This recorded run could not be read. " + (answer.status === 422 ? text : ""));
   job.wanted = 0;
   feed(parseLines(text));
   notice(missing);
@@ -149,6 +153,7 @@ export function showFile(file, lines) {
   opened += 1;
   const again = `From the file ${file}, which was read by this browser and not sent anywhere.`;
   const own = { source: /** @type {const} */ ("recorded"), file, id: `file-${opened}`, again };
+  asked += 1;
   pause();
   job.wanted = 0;
   now.link = null;
