@@ -43,6 +43,7 @@ def test_dragging_the_coin_shows_the_outcome_and_changes_nothing_else(looker):
     assert "accepted" in page.locator(".sv-step.sv-here").get_attribute("aria-label")
     assert page.locator(".sv-now .sv-rejected, .sv-tree .sv-twig-is-slot").count() == 0
     assert page.locator(".sv-mx:not(.sv-short), .sv-drow").count() == 0, "nothing to recover"
+    assert page.inner_text(".sv-next-name").startswith("In the run: ")
     drag_to(looker, (1 + threshold) / 2)
     assert "would still be rejected" in looker.caption()
     assert page.locator(".sv-now .sv-rejected").count() == 1
@@ -51,11 +52,22 @@ def test_dragging_the_coin_shows_the_outcome_and_changes_nothing_else(looker):
     page.click(".sv-answer >> text=Back")
     assert looker.caption() == caption
     assert page.inner_text(".sv-verdict").strip() == "Rejected"
+    assert page.inner_text(".sv-next-name").startswith("Next: ")
+    drag_to(looker, threshold / 2)
+    page.keyboard.press("Escape")
+    assert looker.caption() == caption
     drag_to(looker, 0.5)
     page.keyboard.press("ArrowRight")
     assert page.inner_text(".sv-verdict") != "What if?", "a step leaves the question behind"
     page.keyboard.press("ArrowLeft")
     assert looker.caption() == caption
+
+
+def test_supposed_verdict_highlights_only_its_own_position(visit):
+    page = visit.open("?trace=9-01-chain&round=1&step=judge-5")
+    drag_to(visit, visit.ask("frame.panel.coin.threshold") / 2)
+    assert page.inner_text(".sv-verdict") == "What if?"
+    assert page.locator(".sv-pass-here").count() == 1
 
 
 def test_narrow_page_shows_the_what_if_outcome_only_below_the_coin(looker):

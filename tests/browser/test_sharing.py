@@ -38,6 +38,10 @@ def test_link_button_offers_the_iframe_of_the_step_on_screen(visit):
         f"{visit.url}?embed=1&trace=9-01-chain&round=1&step=judge-5&show=sentence,coin,timeline"
     )
     assert f'height="{frame_height(("sentence", "coin", "timeline"))}"' in html
+    visit.ask("back()")
+    before = visit.ask("frame.step.id")
+    expect(box.get_by_role("textbox", name=HTML)).to_have_value(re.compile(f"step={before}&"))
+    visit.ask("next()")
     sentence = visit.caption()
     page.keyboard.press("Escape")
     expect(box).to_be_hidden()

@@ -84,7 +84,8 @@ export function nextStep() {
   const [round, step] = after;
   if (step === 0) return ["Next: round " + reel.rounds[round].number, null];
   const { kind, next, w } = stepName(round, step);
-  return ["Next: " + next, kind === "judge" ? (w ?? null) : null];
+  const name = (now.whatIf?.is ? "In the run: " : "Next: ") + next; // not after the supposition
+  return [name, kind === "judge" ? (w ?? null) : null];
 }
 
 // The rounds near the current one, and how many others there are.

@@ -20,6 +20,9 @@ export function startEmbedding() {
   window.addEventListener("sv-link", () => {
     if (stage.element.offsetParent && now.shown === "recorded" && reel.rounds.length) open();
   });
+  window.addEventListener("sv-moment", () => {
+    if (box?.matches(":popover-open")) render(h(Embedding, null), box);
+  });
 }
 
 function open() {

@@ -41,7 +41,7 @@ from specviz.ui.stream import BaselineNext, ErrorLine, Source, StateLine, line
 if TYPE_CHECKING:
     from specviz.engine.loop import PlainStep
 
-AGAIN: Final = "These times are unreliable; press Run live again"  # for a visitor's own run
+AGAIN: Final = "Unreliable times; run it again"  # for a visitor's own run
 Names = tuple[str, str]
 Patch = dict[str, Any]  # a merge patch for a frame
 

@@ -41,6 +41,10 @@ import { worksheetLinks } from "./worksheet.js";
 
 /** @param {KeyboardEvent} event */
 function onKey(event) {
+  if (event.key === "Escape" && now.whatIf && stage.element.offsetParent) {
+    event.preventDefault(); // the same key would also leave presenter mode
+    return go(now.at.round, now.at.step);
+  }
   const name = KEYS[event.key];
   const target = /** @type {Element} */ (event.target);
   const typing = target.closest(

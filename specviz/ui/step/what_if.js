@@ -153,7 +153,7 @@ const supposedColumns = (before, here, is) =>
   before.pass?.columns?.map((column) =>
     column.node === here
       ? { ...column, here: true, use: /** @type {const} */ ("used"), is }
-      : column,
+      : { ...column, here: false },
   );
 
 // Return as many decimals as needed to show on which side of the threshold u is.
