@@ -140,6 +140,16 @@ def test_settings_drawer_shows_the_card_and_settings_of_the_drafter(visit):
     assert page.locator("#sv-gamma").is_visible()
 
 
+def test_number_box_beside_a_slider_can_be_clicked(visit):
+    page = visit.open()
+    page.click("#sv-settings button")
+    boxes = page.locator(".sv-group .tab-like-container input:visible")
+    expect(boxes.nth(1)).to_be_visible()
+    for box in boxes.all():
+        box.click()
+        expect(box).to_be_focused()
+
+
 ROW = """() => ["prompt", "examples", "recorded", "settings", "go"]
   .map((name) => document.querySelector("#sv-" + name).getBoundingClientRect())
   .map(({ left, width }) => [left, width])"""
