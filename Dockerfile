@@ -1,5 +1,5 @@
 # The app on port 7860, with or without a GPU. PIP_OPTIONS: further options for pip, such as an
-# index of CPU-only wheels, which makes a far smaller image.
+# index of CPU-only wheels, which makes the image much smaller.
 FROM python:3.12-slim
 ARG PIP_OPTIONS=""
 RUN useradd --create-home --uid 1000 user

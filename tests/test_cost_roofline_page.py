@@ -117,7 +117,7 @@ def test_sentence_names_a_faster_gamma_if_the_chosen_one_is_slower():
 
 
 @pytest.mark.slow
-def test_sentence_about_the_best_gamma_covers_no_gain_and_trees():
+def test_sentence_about_the_best_gamma_is_right_without_gain_and_for_trees():
     assert said(alpha=0, batch=512)["beside"]["best"].startswith("No draft length pays here")
     assert said(siblings="3, 2")["beside"]["best"].startswith("The best chain here has γ = 4 and")
     assert "16 (the longest evaluated) and" in said(alpha=1, batch=1)["beside"]["best"]

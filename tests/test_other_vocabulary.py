@@ -148,7 +148,7 @@ def test_incomplete_character_at_the_end_of_the_guesses_is_dropped(target, rewri
 
 
 @pytest.mark.slow
-def test_guesses_of_a_good_draft_model_are_accepted_in_both_modes():
+def test_shared_and_rewritten_guesses_of_a_good_draft_model_are_accepted():
     """Use the target's weights with a tokenizer that differs in one additional token."""
     other = tiny.tokenizer_of(tiny.TEXT * 4)
     other.add_tokens(["<more>"])

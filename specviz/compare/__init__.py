@@ -13,7 +13,7 @@ from typing import Any
 
 
 class _CallablePackage(ModuleType):
-    """This package, which can also be called, since a function of its name would hide it."""
+    """Makes this package callable, since it has the same name as the function `compare`."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Call `specviz.compare.run.compare`, which imports torch."""

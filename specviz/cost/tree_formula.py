@@ -72,7 +72,7 @@ def depths(parents: Sequence[int]) -> list[int]:
 
 
 def regular_tree_tokens(chances: Sequence[float], depth: int) -> float:
-    """Return the mean tokens per round of a full tree, as of a chain with α = Σ chances."""
+    """Return the mean tokens per round of a full tree: those of a chain with α = Σ chances."""
     return formula.expected_tokens(_sum_siblings(chances), depth)
 
 

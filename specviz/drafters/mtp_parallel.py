@@ -220,7 +220,7 @@ class ParallelMTP(HeadDrafter):
 
 
 class TrunkRows:
-    """Caches the trunk's verified rows in every head; the next prediction reads new rows."""
+    """Caches the trunk's verified rows in every head; each prediction first reads the new rows."""
 
     def __init__(self, heads: ParallelHeads, layer: int, project: Project, name: str) -> None:
         self.heads = heads

@@ -233,8 +233,8 @@ class HeadOptions:
     """Options of a head that depend on the target's size and the time available.
 
     Attributes:
-        draft_vocabulary: Number of tokens that it may propose; of DSpark, which may propose all,
-            the number that every loss includes.
+        draft_vocabulary: Number of tokens that it may propose. A DSpark head may propose all
+            tokens; there, it is the number of frequent tokens that every loss includes.
         steps: Number of guesses in a row that it is trained on; DSpark's block size.
         also_for: SHA-256 of other weights that the head also fits, such as the target before
             rounding.

@@ -7,11 +7,10 @@ its weights are 0.1 and 0.9; with the short training of our small heads, equal w
 faster.
 
 With the vocabulary of a published model, nearly all of the time would be spent on the logits. So on
-stored answers, the loss is computed from some of them: those of the most frequent tokens and of the
-target's top tokens, and those of tokens sampled from the others, each of which is counted as often
-as there are other tokens per sampled one. So the sums over the vocabulary, by which both
-distributions are normalized, are estimated without bias, and tokens outside the frequent ones also
-learn. The head may propose every token.
+stored answers, the loss is computed from some tokens: the most frequent ones, the target's top
+tokens, and a sample of all other tokens. Each token of the sample counts as many times as there are
+other tokens per sampled token. So the sums over the vocabulary that normalize both distributions
+are estimated without bias, and rare tokens are trained, too. The head may propose every token.
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ const sentenceOf = (part) => sentencePart(part);
 
 /** @param {SpeakerState} state */
 function Lesson({ lesson }) {
-  if (!lesson) return h("p", { class: "keys" }, "No lesson is open. Lessons come with notes for the speaker.");
+  if (!lesson)
+    return h("p", { class: "keys" }, "No lesson is open. Lessons come with notes for the speaker.");
   const { name, title, at, steps, notes, answer, next } = lesson;
   return [
     h("h2", null, `Lesson: ${name}, step ${at + 1} of ${steps}`),

@@ -306,7 +306,12 @@ function questions(exercise) {
   const otherwise = panel.accepted ? "Suppose it had been rejected: what " : "What ";
   return [
     [`With what probability, ${formula}, is the guess accepted?`, worked],
-    [panel.coin ? "Accepted or rejected? Compare the probability with the coin." : "Accepted or rejected?", why],
+    [
+      panel.coin
+        ? "Accepted or rejected? Compare the probability with the coin."
+        : "Accepted or rejected?",
+      why,
+    ],
     [
       `${otherwise}is the residual of each token? Fill in the column; the value in the row of others is given.`,
       "see the table",

@@ -376,7 +376,7 @@ def _trees_sentence(cards: Sequence[Card], guesses: int) -> str:
 
 
 def number(value: float, fewest: int = 2) -> str:
-    """Format a number that a visitor chose with its own decimals, `fewest` to four."""
+    """Format a visitor's number with its own decimals: at least `fewest`, at most four."""
     shown = f"{value:.4f}".rstrip("0")
     whole, _, decimals = shown.partition(".")
     return f"{whole}.{decimals.ljust(fewest, '0')}" if decimals or fewest else whole
