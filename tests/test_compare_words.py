@@ -386,7 +386,7 @@ def test_speedup_without_a_saved_pass_is_reported_as_noise():
     assert one == f"{VERDICT}: {explain_noise(trace, alike(40).baseline)}."
     assert "a speed-up of 2.00" in one
     assert first.endswith(f"{VERDICT}: no measured speed is plausible.")
-    assert "exactly: it 1.00. " in first
+    assert "exactly): it 1.00. " in first
     assert line == ""
     assert step.endswith(f"s. {VERDICT}")
 

@@ -68,7 +68,9 @@ def test_end_card_adds_the_totals_and_leaves_the_rest_of_the_frame_unchanged(pat
     if numbers["acceptance_rate"] is not None:
         assert f"{numbers['acceptance_rate']:.0%} of the judged guesses" in said(frame)
     rough = explain_noise(trace, trace.baseline)
-    assert (VERDICT if rough else f"{numbers['speedup']:.2f} × its speed") in said(frame)
+    assert (
+        VERDICT if rough else f"{numbers['speedup']:.2f} × the speed of plain decoding"
+    ) in said(frame)
 
 
 def test_end_card_says_that_plain_decoding_is_measured_next():
