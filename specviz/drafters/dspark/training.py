@@ -200,7 +200,7 @@ def _components(table: Tensor, rank: int) -> Tensor:
     """Return the principal components (V, rank) of a table (V, h), scaled to unit variance."""
     centred = table - table.mean(0)
     directions = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, -rank:]
-    found = centred @ directions
+    found: Tensor = centred @ directions
     return found / found.square().mean().sqrt().clamp(min=1e-6)
 
 
@@ -226,7 +226,8 @@ def answer_loss(head: DSparkHead, outputs: TargetOutputs) -> Tensor:
     logits = outputs.project(rows[counted], columns) + correction
     known = None if confidence is None else confidence[counted]
     weights = (-offsets / DECAY).exp().expand_as(at)[counted]
-    return (guess_losses(teacher, logits, known, counts) * weights).sum() / weights.sum()
+    mean: Tensor = (guess_losses(teacher, logits, known, counts) * weights).sum() / weights.sum()
+    return mean
 
 
 def answer_anchors(outputs: TargetOutputs) -> Tensor:
