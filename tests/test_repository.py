@@ -69,8 +69,9 @@ def commands():
 def test_ci_tests_the_oldest_versions_and_runs_the_documented_command():
     assert "python tests/run.py" in commands()
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert "\npython tests/matrix.py oldest\n" in script
-    assert script.endswith("\npython tests/run.py\n")
+    assert " python tests/matrix.py oldest " in script
+    assert "\npython tests/run.py | " in script
+    assert script.endswith('\nexit "$status"\n')
 
 
 def test_the_ci_script_is_executable():
