@@ -15,7 +15,14 @@ from specviz.texts.languages import ENGLISH, check_language, languages
 from specviz.trees.rounding import EXAMPLES, load_study
 from specviz.ui.learn import answer, lessons
 from specviz.ui.learn.lessons import BadLesson, inline, lesson, titles
-from specviz.ui.learn.values import Values, bfloat16, find_frame, ranking_study, rounded_pair
+from specviz.ui.learn.values import (
+    Values,
+    bfloat16,
+    find_frame,
+    preset_word,
+    ranking_study,
+    rounded_pair,
+)
 from specviz.ui.routes import HALF, plain_page
 from specviz.ui.step import recorded
 from specviz.ui.step.tour import STOPS
@@ -119,6 +126,7 @@ def test_false_claim_in_a_lesson_is_an_error(write):
         ('at = "99 draw"', "has no step draw in round 99"),
         ('tab = "Play"', "there is no tab 'Play'"),
         ('preset = "none"', "the sandbox has no preset 'none'"),
+        ('preset = "darts"\nrule = "none"', "the sandbox has no rule 'none'"),
         ('hides = ["answer"]', "a step cannot hide answer"),
         ('[predict]\nask="a"\noptions=["b"]\nanswer=1\nwhy="c"', "no option is number 1"),
     ],
@@ -161,6 +169,30 @@ def test_exact_values_of_a_preset_equal_known_values():
     assert values["overlap"]("example") == "0.65"
     assert values["bound"]("example") == "4"
     assert values["darts"]("example") == "0.25"
+
+
+@pytest.mark.slow
+def test_numbers_of_a_replacement_from_p_equal_those_of_the_gallery_case():
+    from specviz.ui.lossless.sandbox import WORDS
+    from specviz.verification.published_rules import find_case_study
+
+    study = find_case_study("resample-from-p")
+    out, p = study.result().first()
+    for at, name in enumerate(WORDS):
+        word = preset_word("example", name.strip())
+        assert (word["p"], word["q"]) == (f"{p[at]:.2f}", f"{study.q[at]:.2f}")
+        assert float(word["out"]) == pytest.approx(out[at], abs=6e-4)
+        too_often = float(word["given"]) > float(word["lacks"])
+        assert too_often == (out[at] > p[at]) == (name != " cat")
+
+
+def test_proof_of_the_residual_holds_for_the_rounded_numbers_of_its_example():
+    values = Values("01-chain", (1, "draw"))
+    row = {name: float(number) for name, number in values["row"]("the").items()}
+    residual = float(values["residual"]["n"])
+    assert round(residual * row["scaled"], 4) == row["above"]
+    assert round(row["q"] + row["above"], 4) == row["p"]
+    assert round(1 - residual, 4) == float(values["both"]())
 
 
 @pytest.mark.slow

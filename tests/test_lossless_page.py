@@ -196,6 +196,7 @@ def test_gallery_shows_which_code_of_the_eagle_issue_is_lossy():
     assert found["suggested-fix"]["verdict"] == "lossy"
     assert (found["half-a-fix"]["tv"], found["sampled-masked"]["tv"]) == ("0.3171", "0")
     assert all(one["source"][1].startswith("https://") for one in found.values())
+    assert (tuple(found["half-a-fix"]["p"]), tuple(found["half-a-fix"]["q"])) == (P, Q)
 
 
 @pytest.mark.slow

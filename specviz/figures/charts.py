@@ -51,6 +51,9 @@ NUMBER_WIDTH: Final = 64
 GUESS_HEIGHT: Final = 32
 TOKEN_HEIGHT: Final = 22
 MAX_ROWS: Final = 12
+# Moves the numbers of p up and of q down, since they are close to each other in a low window.
+APART: Final = {"p": -2.0, "q": 3.0}
+ABOVE: Final = 4.0  # space above the first bar, whose number is higher than the bar
 BARS: Final = (  # a guess's marks: key, y within its row, colours of fill, outline and number
     ("p", 8.0, "--p", "--p", "--p-ink"),
     ("q", 21.0, "--q", "--q-line", "--q-ink"),
@@ -81,7 +84,8 @@ def guesses_figure(panel: Mapping[str, Any]) -> Figure:
             (row[name], at * GUESS_HEIGHT + middle) for at, row in enumerate(shown) if name in row
         ]
         data[f"1{order}-{name}"] = bars(found, 10, fill, edge)
-        data[f"3{order}-{name}"] = _numbers(found, ink)
+        apart = APART.get(name, 0.0)
+        data[f"3{order}-{name}"] = _numbers([(value, y + apart) for value, y in found], ink)
     alt = "; ".join(f"{_spoken_guess(row)}: {_spoken_numbers(row)}" for row in shown)
     return {"data": data, "layout": _layout(len(shown) * GUESS_HEIGHT), "alt": alt}
 
@@ -183,7 +187,9 @@ def _numbers(
 
 
 def _layout(height: float) -> dict[str, Any]:
-    made = layout(WIDTH, max(height, 6 * GUESS_HEIGHT) + 4)
+    end = max(height, 6 * GUESS_HEIGHT) + 4
+    made = layout(WIDTH, end + ABOVE)
+    made["yaxis"] = made["yaxis"] | {"range": [end, -ABOVE]}
     made["margin"] = made["margin"] | {"l": LABEL_WIDTH, "r": NUMBER_WIDTH}
     made["xaxis"] = made["xaxis"] | {"range": [0, 1]}
     return made | {"barmode": "overlay"}

@@ -74,6 +74,7 @@ COVERED = """() => {
   });
 }"""
 HIDDEN = {
+    "both": ".sv-ms-both",
     "caption": ".sv-say",
     "coin": ".sv-cr-coin",
     "evidence": ".sv-why",

@@ -197,11 +197,11 @@ def _copy_layer(layer: BlockLayer, source: Any) -> None:
 
 
 def _components(table: Tensor, rank: int) -> Tensor:
-    """Return the principal components (V, rank) of a table (V, h), scaled to unit variance."""
+    """Return the principal components (V, rank) of a table (V, h), each scaled to size 1."""
     centred = table - table.mean(0)
     directions = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, -rank:]
     found: Tensor = centred @ directions
-    return found / found.square().mean().sqrt().clamp(min=1e-6)
+    return found / found.square().mean(0).sqrt().clamp(min=1e-6)
 
 
 def answer_loss(head: DSparkHead, outputs: TargetOutputs) -> Tensor:

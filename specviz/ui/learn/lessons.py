@@ -23,12 +23,13 @@ from specviz.trace import metrics
 from specviz.trace.file import Trace
 from specviz.ui.learn.sources import BadLesson, StepSource, find_translation, read_in
 from specviz.ui.learn.values import Values, find_frame, find_preset, read_trace
+from specviz.ui.lossless.sandbox import TITLES
 
 FOLDER: Final = ASSETS / "lessons"
 TABS: Final = ("Step", "Learn", "Compare", "Lossless?", "Trees", "Cost", "Models")
 MOST_STEPS: Final = 8
 # Parts of the page that a step may hide until its question is answered; see 80-learn.css.
-HIDEABLE: Final = ("caption", "coin", "evidence", "expected", "gallery", "speed")
+HIDEABLE: Final = ("both", "caption", "coin", "evidence", "expected", "gallery", "speed")
 # Keys of a step that are sent to the page unchanged.
 DISPLAY: Final = ("case", "example", "form", "grown", "hides")
 MARKUP: Final = re.compile(r"\*\*(.+?)\*\*|\*(.+?)\*|\[(.+?)\]\((https://\S+?)\)")
@@ -268,7 +269,7 @@ def _step(source: StepSource, trace: str) -> LessonStep:
     if place:
         step["place"] = place
     if preset := screen.get("preset"):
-        step["sandbox"] = _sandbox(preset)
+        step["sandbox"] = _sandbox(preset, screen.get("rule", ""))
     if caption := screen.get("caption"):
         step["figure"] = {
             "show": screen["show"],
@@ -336,8 +337,11 @@ def _place(written: str | None, trace: str) -> Place | None:
     return place
 
 
-def _sandbox(name: str) -> SandboxState:
+def _sandbox(name: str, rule: str) -> SandboxState:
+    """Return a preset with this rule, or with its own."""
     preset = find_preset(name)
+    if rule and rule not in TITLES:
+        raise ValueError(f"the sandbox has no rule {rule!r}")
     return {
         "preset": name,
         "words": preset["words"],
@@ -345,7 +349,7 @@ def _sandbox(name: str) -> SandboxState:
         "q": preset["q"],
         "drawn": "sampled",
         "candidates": 1,
-        "rule": preset["rule"] or "auto",
+        "rule": rule or preset["rule"] or "auto",
     }
 
 

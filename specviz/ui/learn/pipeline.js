@@ -36,7 +36,7 @@ const STAGES = [
   },
   {
     theirs: "flush or commit",
-    ours: "discard, commit",
+    ours: "commit",
     kinds: ["commit"],
     number: ({ drafted, accepted }) =>
       `${drafted - accepted} discarded, ${counted(accepted + 1, "token")}`,

@@ -131,7 +131,8 @@ class Values(Mapping[str, Any]):
 
     `p`, `q`, `u`, `threshold` and `residual` are the first numbers of these kinds in the page's
     sentence at the step, `token` is the first token in it, and `tokens` are all its tokens.
-    `row("the")` is a row of the step's table.
+    `row("the")` is a row of the step's table, `both()` the sum of what p and q share in
+    it, and `word` a word of a preset.
     """
 
     def __init__(self, trace: str, place: tuple[int, str] | None) -> None:
@@ -143,6 +144,8 @@ class Values(Mapping[str, Any]):
             "rejected": lambda: lambda name: _two_digits(1 - _overlap(name)),
             "bound": lambda: lambda name: _two_digits(_bound(name)),
             "row": lambda: self._row,
+            "both": lambda: self._both,
+            "word": lambda: preset_word,
             "darts": lambda: lambda name: _two_digits(1 / _bound(name)),
             "pair": lambda: rounded_pair,
             "study": ranking_study,
@@ -164,12 +167,19 @@ class Values(Mapping[str, Any]):
         return len(self._known)
 
     def _row(self, token: str) -> Mapping[str, str]:
-        """Return p, q and the part of p above q of a token in the step's table."""
+        """Return p, q, the part of p above q, and that part scaled, of a token in the table."""
+        rows = {flat(row["w"]).strip(" ␣"): row["t"] for row in self._table()["rows"] if "w" in row}
+        p, q, _, above, scaled = rows[token]
+        return {"p": p, "q": q, "above": above, "scaled": scaled}
+
+    def _both(self) -> str:
+        """What p and q have in common, in the last line of the step's table."""
+        return str(self._table()["total"]["both"])
+
+    def _table(self) -> Mapping[str, Any]:
         assert self._place is not None
-        table = find_frame(self._trace, *self._place)["panel"]["table"]
-        rows = {flat(row["w"]).strip(" ␣"): row["t"] for row in table["rows"] if "w" in row}
-        p, q, _, above, _ = rows[token]
-        return {"p": p, "q": q, "above": above}
+        table: Mapping[str, Any] = find_frame(self._trace, *self._place)["panel"]["table"]
+        return table
 
     def _at(self, written: str, trace: str = "") -> Mapping[str, Any]:
         number, _, step = written.partition(" ")
@@ -201,6 +211,26 @@ def _bound(name: str) -> float:
     """Return M, the largest p ÷ q of a preset."""
     preset = find_preset(name)
     return max(p / q for p, q in zip(preset["p"], preset["q"], strict=True) if q)
+
+
+def preset_word(preset: str, token: str) -> Mapping[str, str]:
+    """Return a word's numbers in a preset, and what comes of it if the replacement follows p.
+
+    `lacks` is what min(p, q) lacks of p. `given` is what a replacement from p would add, and `out`
+    how probable the word would then be.
+    """
+    found = find_preset(preset)
+    at = [flat(word).strip(" ␣") for word in found["words"]].index(token)
+    p, q = found["p"][at], found["q"][at]
+    given = (1 - _overlap(preset)) * p
+    return {
+        "p": f"{p:.2f}",
+        "q": f"{q:.2f}",
+        "both": f"{min(p, q):.2f}",
+        "lacks": f"{p - min(p, q):.2f}",
+        "given": f"{given:.2f}",
+        "out": f"{min(p, q) + given:.3f}",
+    }
 
 
 def _two_digits(value: float) -> str:

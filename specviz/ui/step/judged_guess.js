@@ -24,7 +24,7 @@ const NoCoin = () =>
   h(
     "p",
     { class: "sv-nocoin" },
-    "Temperature 0 needs no coin. The outline is the target's softmax at temperature 1.",
+    "Temperature 0 needs no coin. The outline is the target's probability at temperature 1.",
   );
 
 /** Return the share of a bar's track that its number takes. @param {string[]} texts */

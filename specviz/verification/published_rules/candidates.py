@@ -191,9 +191,9 @@ WITH_OTHER_Q = (
         ),
         drawn="One token sampled from q.",
         judged="Accept x with probability min(1, p/q). If rejected, sample from p.",
-        why="Accepted guesses already contribute min(p, q). Sampling from p after a "
-        "rejection gives a second share to the tokens that q likes, and leaves too little for the "
-        "tokens where p exceeds q.",
+        why="Accepted guesses already contribute min(p, q). Sampling from p after a rejection "
+        "adds the same share of p to every token, whatever it still lacks: too much where q is "
+        "close to p or above it, too little where q is far below p.",
         case=RuleProcedure(PatchedRule("speculative", p_itself), CandidateMethod(Drawn.SAMPLED)),
     ),
     CaseStudy(

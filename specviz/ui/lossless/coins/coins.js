@@ -92,7 +92,9 @@ function receive(answer) {
   board = answer.darts;
   if (!answer.steps.length) {
     show();
-    if (chosen) $(".sv-coins-board").scrollIntoView({ block: "nearest" });
+    // A lesson scrolls to what it is about.
+    if (chosen && !document.body.classList.contains("sv-in-lesson"))
+      $(".sv-coins-board").scrollIntoView({ block: "nearest" });
     chosen = false;
     return;
   }

@@ -6,7 +6,7 @@ stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import count
 from typing import Any, Final, NotRequired, TypedDict
@@ -41,6 +41,7 @@ class CaseData(TypedDict):
         sentence: The result as a sentence.
         out: For each word, the probability that it is the first one.
         p: For each word, the correct probability.
+        q: For each word, the probability that the drafter gives it.
     """
 
     key: str
@@ -55,6 +56,7 @@ class CaseData(TypedDict):
     sentence: str
     out: list[float]
     p: list[float]
+    q: list[float]
 
 
 class Evidence(TypedDict):
@@ -106,12 +108,12 @@ def exhibits(p: Any, q: Any) -> list[CaseData]:
         BadRequest: If p or q is not a distribution.
     """
     if p is None:
-        return [describe_case(each, result) for each, result in own()]
+        return [describe_case(each, result, each.q) for each, result in own()]
     target, draft = distribution(p, "p"), distribution(q, "q")
     if len(target) != len(draft):
         raise BadRequest("p and q must have a probability for the same tokens.")
     pair = tensor(target), tensor(draft)
-    return [describe_case(each, each.result(*pair)) for each in GALLERY]
+    return [describe_case(each, each.result(*pair), draft) for each in GALLERY]
 
 
 @cache
@@ -120,8 +122,8 @@ def own() -> tuple[tuple[CaseStudy, CaseResult], ...]:
     return tuple((each, each.result()) for each in GALLERY)
 
 
-def describe_case(each: CaseStudy, result: CaseResult) -> CaseData:
-    """Return a rule's texts, its verdict, and its output by first word."""
+def describe_case(each: CaseStudy, result: CaseResult, q: Sequence[float]) -> CaseData:
+    """Return a rule's texts, its verdict, and its output by first word for this q."""
     out, p = result.first()
     tv = "0" if result.tv < EXACT else f"{result.tv:.4f}"
     return {
@@ -137,6 +139,7 @@ def describe_case(each: CaseStudy, result: CaseResult) -> CaseData:
         "sentence": found(result, each.case.length, tv),
         "out": out,
         "p": p,
+        "q": list(q),
     }
 
 

@@ -1,7 +1,7 @@
 // One published rule: its result, its output, how it works, and what its source claims.
 
 import { h, Mark } from "../../shared/view.js";
-import { OutputColumns, WordRow } from "../shared/output_columns.js";
+import { gridStyle, OutputColumns, WordRow } from "../shared/output_columns.js";
 
 /** @import { Word } from "../../../frames/scene.py" */
 /** @import { CaseData, Evidence } from "./answer.py" */
@@ -35,16 +35,33 @@ export function GalleryCase(study, words) {
     h("h3", null, Badge(study), " " + study.name),
     h("p", { class: "sv-wild-found" }, study.sentence),
     ...Output(words, study.out, study.p),
+    BothRow(study),
     h(
       "dl",
       null,
       Row("How guesses are chosen", study.drawn),
       Row("How they are judged", study.judged),
-      Row("Why", study.why),
+      h("div", { class: "sv-wild-why" }, h("dt", null, "Why"), h("dd", null, study.why)),
       Row("The claim in the source", study.claimed, h("br", null), link),
     ),
   ];
 }
+
+/** p and q of each word, below it. @param {CaseData} study */
+const BothRow = ({ p, q }) =>
+  h(
+    "div",
+    { class: "sv-sand-words sv-wild-both", style: gridStyle(p) },
+    ...p.map((share, at) =>
+      h(
+        "span",
+        null,
+        h("b", { class: "sv-sand-p-ink" }, "p " + share.toFixed(2)),
+        " ",
+        h("b", { class: "sv-sand-q-ink" }, "q " + q[at].toFixed(2)),
+      ),
+    ),
+  );
 
 /** @param {string} name @param {...import("../../vendor/preact.js").ComponentChild} inside */
 const Row = (name, ...inside) => h("div", null, h("dt", null, name), h("dd", null, ...inside));

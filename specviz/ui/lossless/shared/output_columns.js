@@ -19,8 +19,9 @@ import { classes, h, Token } from "../../shared/view.js";
 
 const LOWEST = 0.2; // minimum probability of a full column
 const ROOM = 1.15; // space for numbers above the tallest column
+const INSIDE = 0.2; // space, as a share of a full column, in which a number fits below the outline
 
-/** Return the style of the grid, which has as many columns as words. @param {Word[]} words */
+/** Return the style of the grid, which has as many columns as words. @param {unknown[]} words */
 export const gridStyle = (words) => ({ "--sv-sand-many": String(words.length) });
 
 /** @param {Word[]} words */
@@ -39,7 +40,8 @@ export function OutputColumns({ words, p, parts, intervals, digits = 3, toleranc
   const height = (share) => percent(Math.min(1, share / scale));
   /** @param {number} at */
   const column = (at) => {
-    const top = Math.max(totals[at], p[at], intervals?.[at]?.[1] ?? 0);
+    const filled = Math.max(totals[at], intervals?.[at]?.[1] ?? 0);
+    const top = p[at] - filled > INSIDE * scale ? filled : Math.max(filled, p[at]);
     const off = Math.abs(totals[at] - p[at]) > tolerance;
     return h(
       "div",
