@@ -247,6 +247,16 @@ def test_measured_run_is_compared_with_the_formula_at_its_own_values():
     assert told(run=RUN, map="c")["map"]["data"]["80-run"]["y"] == [0.218]
 
 
+def test_label_of_the_measured_run_is_not_on_the_curve():
+    curve = told(run=RUN)["speed"]["data"]["20-chosen"]["y"]
+    beside = min(curve[5:11])
+    for speedup, place in ((beside - 0.01, "bottom"), (max(curve[5:11]) + 0.01, "top")):
+        marks = told(run=RUN | {"speedup": speedup})["speed"]["data"]
+        assert marks["81-run"]["textposition"] == f"{place} right"
+    far = told(run=RUN | {"speedup": 2 * max(curve)})["speed"]["data"]
+    assert far["81-run"]["textposition"] == "middle right"
+
+
 def test_difference_from_the_formula_is_explained_by_its_larger_cause():
     expected = formula.expected_tokens(0.6, 4)
     fits = MeasuredPoint(0.6, 4, 4, 0.1, 1.2, expected, expected / 1.6)

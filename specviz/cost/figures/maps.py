@@ -107,7 +107,7 @@ def _edge(terms: SpeedupModel, level: float, end: int) -> list[Point]:
 
 
 def _side(run: MeasuredPoint) -> str:
-    return "right" if run.alpha < 0.5 else "left"
+    return "middle right" if run.alpha < 0.5 else "middle left"
 
 
 def _alphas() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil, floor, log2, log10
+from statistics import fmean
 from typing import Final, TypedDict
 
 from specviz.cost import tree_formula
@@ -41,6 +42,8 @@ HEIGHT: Final = 264
 MIN_GAMMA: Final = 16  # a chart of γ shows at least this many values
 MAX_GAMMA: Final = 64
 ALPHA_OFFSETS: Final = (-0.2, -0.1, 0.1, 0.2)  # α of the faint curves, relative to the chosen α
+LABEL_WIDTH: Final = 0.4  # of a run's label, as a share of the chart's width
+LABEL_HEIGHT: Final = 0.06  # half of its height, as a share of the chart's height
 HEADROOM: Final = 2.2  # maximum height of the chart, relative to the chosen curve
 
 
@@ -73,7 +76,8 @@ def speed_figure(
         data["40-best"] = hollow_marks([(best.gamma, best.speedup)])
     if point is not None:
         side = "right" if point.gamma < 0.6 * end else "left"
-        data |= run_marks(point, (point.gamma, point.speedup), side, point.predicted)
+        place = f"{_label_height(chosen, point, side, top)} {side}"
+        data |= run_marks(point, (point.gamma, point.speedup), place, point.predicted)
     ticks = _ticks(top, " ×")
     return chart(data, guesses_axis(end), axis(0, top, ticks), HEIGHT)
 
@@ -118,14 +122,14 @@ def shown_to(terms: SpeedupModel, *gammas: float) -> int:
 
 
 def run_marks(
-    run: MeasuredPoint, at: Point, side: str, predicted: float | None = None
+    run: MeasuredPoint, at: Point, place: str, predicted: float | None = None
 ) -> dict[str, Trace]:
     """Return the diamond of a run and, on speed-up charts, a hollow diamond of the prediction.
 
     Args:
         run: The measured run.
         at: Where the diamond is drawn.
-        side: Side of the diamond on which its label is drawn.
+        place: Where its label is drawn, as plotly's `textposition`.
         predicted: The formula's speed-up; None on other charts.
     """
     traces = {"80-run": dots([at], 15, "--ink", "diamond")}
@@ -134,14 +138,24 @@ def run_marks(
         traces["70-gap"] = polyline([at, predicted_at], "--ink", 1.5)
         tooltip = hover([f"formula at this run's values: {predicted:.2f} ×"])
         traces["71-law"] = hollow_marks([predicted_at], "diamond-open", 12) | tooltip
-    return traces | {"81-run": run_words(run, at, side)}
+    return traces | {"81-run": run_words(run, at, place)}
 
 
-def run_words(run: MeasuredPoint, at: Point, side: str) -> Trace:
-    """Return the label of a run's diamond."""
+def run_words(run: MeasuredPoint, at: Point, place: str) -> Trace:
+    """Return the label of a run's diamond at a plotly `textposition`."""
     label = f"measured {run.speedup:.2f} ×"
-    padded = 2 * GAP + label if side == "right" else label + 2 * GAP
-    return words([(*at, padded, "--ink")], 12, f"middle {side}")
+    padded = 2 * GAP + label if place.endswith("right") else label + 2 * GAP
+    return words([(*at, padded, "--ink")], 12, place)
+
+
+def _label_height(curve: Sequence[Point], run: MeasuredPoint, side: str, top: float) -> str:
+    """Return "middle", or "top" or "bottom" if a label beside the run would be on the curve."""
+    end = curve[-1][0]
+    ahead = 1 if side == "right" else -1
+    beside = [y for x, y in curve if 0 <= ahead * (x - run.gamma) <= LABEL_WIDTH * end]
+    if all(abs(y - run.speedup) > LABEL_HEIGHT * top for y in beside):
+        return "middle"
+    return "bottom" if fmean(beside) > run.speedup else "top"
 
 
 def _curve(terms: SpeedupModel, end: int) -> list[Point]:
@@ -182,7 +196,7 @@ def _curve_labels(terms: SpeedupModel, top: float, end: int) -> list[tuple[float
     labels: list[tuple[float, float, str, str]] = []
     for curve in (terms, *_neighbours(terms)):
         y, ink = curve.speedup(end), "--ink" if curve is terms else "--ink3"
-        if y <= top and all(abs(y - other) > 0.065 * top for _, other, _, _ in labels):
+        if y <= top and all(abs(y - other) > 0.05 * top for _, other, _, _ in labels):
             labels.append((end, y, f"{GAP}α {curve.alpha:.2f}", ink))
     return labels
 
