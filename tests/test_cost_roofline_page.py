@@ -112,7 +112,7 @@ def test_sentence_names_a_faster_gamma_if_the_chosen_one_is_slower():
     one, four = map(format_speedup, gains)
     assert gains[0] > 1 > gains[1]
     assert f"γ = 4 is slower than plain decoding here: {four}" in sentence(answer)
-    assert f"while γ = 1 gives {one};" in sentence(answer)
+    assert f". γ = 1 gives {one}." in sentence(answer)
     assert "while" not in sentence(said(alpha=0, batch=512)), "nothing pays there"
 
 
