@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
+from io import BytesIO
 
 import pytest
 from app_server import Server
+from PIL import Image
 from playwright.sync_api import expect
+from test_pictures import caption, image_of, saved
 
 from specviz.texts.languages import languages
 from specviz.ui.learn.lessons import lesson, titles
@@ -324,6 +327,36 @@ def test_article_shows_the_sentence_of_each_embedded_step(page, address):
     q = page.locator("#a-guess-with-two-probabilities .n-q").first
     q.hover()
     expect(decision.locator(".sv-n-q.sv-lit").first).to_be_attached()
+
+
+def test_pipeline_of_a_lesson_can_be_saved(page, address):
+    open_lesson(page, address, "02-processors-guess-too", 4)
+    expect(page.locator(".sv-pipe-now").first).to_be_visible()
+    file, svg = saved(page, "pipeline", "SVG")
+    title, *facts = caption(svg)
+    assert file.startswith("specviz-round-")
+    assert title == "Pipeline"
+    assert "drafts for" in " ".join(facts)
+    assert "flush or commit" in svg.decode()
+    assert image_of(page, "pipeline").width > 300
+
+
+def test_figure_of_the_article_can_be_saved_as_one_picture(page, address):
+    page.goto(f"{address}gradio_api/sv/article")
+    frame = page.locator("#a-guess-with-two-probabilities iframe")
+    frame.scroll_into_view_if_needed()
+    inside = frame.content_frame
+    with page.expect_download() as download:
+        inside.get_by_role("button", name="Save step of a run as PNG").click()
+    file = download.value
+    assert file.suggested_filename == "specviz-run-round-1-judge-5-step-of-a-run.png"
+    assert Image.open(BytesIO(file.path().read_bytes())).width > 600
+    with page.expect_download() as download:
+        inside.get_by_role("button", name="Save step of a run as SVG").click()
+    svg = download.value.path().read_text()
+    assert inside.locator(".sv-say").inner_text().split()[0] in svg
+    assert "coin u" in svg
+    assert "Draft tree" not in svg  # this figure does not show it
 
 
 def test_lesson_opens_the_gallery_case_the_tree_or_the_section_it_discusses(page, address):

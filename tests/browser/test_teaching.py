@@ -1,17 +1,13 @@
-"""Tools for teachers: links to a step, saved pictures, worksheets and printing."""
+"""Tools for teachers: links to a step, films, worksheets and printing."""
 
 import json
 import re
 from io import BytesIO
 from urllib.parse import parse_qs, urlsplit
-from xml.etree import ElementTree
 
 import pytest
-from costs import UNFOLD
 from PIL import Image
 from playwright.sync_api import expect
-
-PARTS = {"draft tree": ".sv-tree-part", "coin and table": ".sv-panel"}
 
 
 def test_copied_link_opens_the_same_step(visit, another):
@@ -119,69 +115,6 @@ def test_copied_links_reopen_the_sandbox_and_a_tree(visit, another):
     assert wanted == found
     assert (found["kind"], found["tree"]["depth"], found["cold"]) == ("chain", 3, True)
     assert there.is_checked(".sv-grow-cold")
-
-
-@pytest.mark.parametrize("name", [*PARTS, "timeline"])
-def test_parts_of_the_step_tab_can_be_saved_as_svg_and_png(looker, name):
-    page = looker.look()
-    looker.step_to("Rejected")
-    box = page.locator(PARTS.get(name, ".sv-time")).first.bounding_box()
-    root = ElementTree.fromstring(saved(page, name, "SVG"))
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    assert abs(float(root.get("width")) - box["width"] - 32) <= 1
-    image = Image.open(BytesIO(saved(page, name, "PNG")))
-    assert image.size == (2 * int(root.get("width")), 2 * int(root.get("height")))
-    assert len(image.convert("RGB").getcolors(1 << 20)) > 20, "it is not empty"
-
-
-CHARTS = {
-    "race": ("Compare", ".sv-race-board"),
-    "result": ("Compare", ".sv-race-result"),
-    "map of domains": ("Compare", ".sv-domains-map"),
-    "speed-up by draft length": ("Cost", "figure:has(.sv-law-speed)"),
-    "time and arithmetic": ("Cost", "figure:has(.sv-law-time)"),
-    "surface": ("Cost", "figure:has(.sv-law-map)"),
-    "speed-up by batch": ("Cost", "section:has(> [data-figure=speed])"),
-    "time of a pass": ("Cost", "section:has(> [data-figure=pass])"),
-    "best γ": ("Cost", "section:has(> [data-figure=gamma])"),
-    "passes": ("Cost", ".sv-sweep-figure"),
-}
-
-
-def test_every_chart_of_compare_and_cost_can_be_saved(visit):
-    page = visit.open()
-    for name, (tab, part) in CHARTS.items():
-        page.get_by_role("tab", name=tab).click()
-        if tab == "Cost":
-            page.wait_for_selector("[data-part=boards]", state="attached")
-            page.evaluate(UNFOLD)
-        page.wait_for_selector(f"{part} :is(svg.main-svg, td, b)", state="attached")
-        page.locator(part).scroll_into_view_if_needed()
-        box = page.locator(part).bounding_box()
-        svg = saved(page, name, "SVG").decode()
-        assert abs(float(ElementTree.fromstring(svg).get("width")) - box["width"] - 32) <= 1
-        assert "Save a picture" not in svg
-        image = Image.open(BytesIO(saved(page, name, "PNG"))).convert("RGB")
-        assert len(image.getcolors(1 << 20)) > 20, name
-
-
-def saved(page, name, kind):
-    with page.expect_download() as download:
-        page.click(f"[aria-label='Save {name} as {kind}']")
-    return download.value.path().read_bytes()
-
-
-def test_saved_picture_has_the_same_pixels_as_the_page(looker):
-    """Compare all pixels except the edges of letters, so that a lost style is noticed."""
-    page = looker.look()
-    looker.step_to("Rejected")
-    part = page.locator(".sv-panel")
-    shown = Image.open(BytesIO(part.screenshot())).convert("L")
-    kept = Image.open(BytesIO(saved(page, "coin and table", "PNG"))).convert("L")
-    kept = kept.resize((kept.width // 2, kept.height // 2))
-    kept = kept.crop((16, 16, 16 + shown.width, 16 + shown.height))
-    apart = [abs(a - b) > 64 for a, b in zip(shown.tobytes(), kept.tobytes(), strict=True)]
-    assert sum(apart) / len(apart) < 0.03
 
 
 def filmed(page):

@@ -1,5 +1,5 @@
 // The article's own script: it uses the system's light or dark theme, sets the heights of figures,
-// and highlights numbers of the text in the figure of their section.
+// lets them be saved as pictures, and highlights numbers of the text in the figure of their section.
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const paint = () => document.body.classList.toggle("dark", dark.matches);
@@ -10,6 +10,7 @@ paint();
 function fit(frame) {
   const inside = frame.contentDocument?.querySelector("main");
   if (!inside) return;
+  inside.ownerDocument.body.classList.add("sv-saves");
   const measure = () => {
     frame.height = String(Math.ceil(inside.getBoundingClientRect().height));
   };

@@ -14,6 +14,7 @@ import { PipelineFigure } from "./pipeline.js";
 import { remember } from "./progress.js";
 
 /** @import { Start } from "../shared/section.js" */
+/** @import { RunLine } from "../step/lines.py" */
 /** @import { LessonNotes } from "../step/present.js" */
 /** @import { Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py" */
 
@@ -24,6 +25,7 @@ import { remember } from "./progress.js";
  * @property {number[]} numbers The numbers of the run's rounds.
  * @property {{ round: number, step: number }} cursor
  * @property {{ step: { id: string, kind: string } } | null} frame
+ * @property {RunLine | null} run
  */
 
 const KEY = "lesson"; // in the page's address
@@ -264,11 +266,11 @@ function LessonCard(lesson) {
   ];
 }
 
-// Return the number of the round on screen, and the kind of step that is shown.
-/** @returns {[round: number | undefined, kind: string]} */
+// Return the number of the round on screen, the kind of step that is shown, and the run.
+/** @returns {[round: number | undefined, kind: string, run: RunLine | null | undefined]} */
 function moment() {
-  const { numbers = [], cursor, frame } = player() ?? {};
-  return [cursor && numbers[cursor.round], frame?.step.kind ?? ""];
+  const { numbers = [], cursor, frame, run } = player() ?? {};
+  return [cursor && numbers[cursor.round], frame?.step.kind ?? "", run];
 }
 
 /** What is shown beside the text: a figure or a question. @param {LessonStep} step @param {string} lang */

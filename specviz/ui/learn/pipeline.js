@@ -1,8 +1,10 @@
 // A processor's pipeline compared with a round of decoding: which stages correspond, with the
 // numbers of the round on screen.
 
+import { Pictures } from "../shared/picture.js";
 import { classes, h } from "../shared/view.js";
 
+/** @import { RunLine } from "../step/lines.py" */
 /** @import { PipelineRound } from "./lessons.py" */
 
 /** @param {number} count */
@@ -54,36 +56,48 @@ const ORDER = ["propose", "score", "judge", "draw", "commit"]; // of kinds of st
 /** @param {string[]} kinds @param {string} kind The kind of the step on screen. */
 const isKnown = (kinds, kind) => ORDER.indexOf(kinds[0]) <= ORDER.indexOf(kind);
 
-/** @param {PipelineRound[]} rounds @param {number | undefined} number @param {string} kind The kind of the step. */
-export function PipelineFigure(rounds, number, kind) {
+/**
+ * @param {PipelineRound[]} rounds
+ * @param {number | undefined} number
+ * @param {string} kind The kind of the step.
+ * @param {Pick<RunLine, "source" | "drafter" | "on" | "where"> | null} [run]
+ */
+export function PipelineFigure(rounds, number, kind, run) {
   const round = rounds.find((one) => one.number === number);
-  return h(
-    "table",
-    { class: "sv-pipe" },
-    h("caption", null, round ? `Round ${round.number} of this run` : "A round of this run"),
+  const facts = run ? [run.source, run.drafter + " drafts for " + run.on, run.where] : [];
+  const about = () => ({ file: "round-" + number, facts });
+  /** @returns {HTMLElement | null} */
+  const table = () => document.querySelector(".sv-pipe");
+  return [
     h(
-      "thead",
-      null,
+      "table",
+      { class: "sv-pipe" },
+      h("caption", null, round ? `Round ${round.number} of this run` : "A round of this run"),
       h(
-        "tr",
+        "thead",
         null,
-        h("th", { scope: "col" }, "A processor"),
-        h("th", { scope: "col" }, "Decoding"),
-        h("th", { scope: "col" }, "Here"),
-      ),
-    ),
-    h(
-      "tbody",
-      null,
-      STAGES.map(({ theirs, ours, kinds, number: text }) =>
         h(
           "tr",
-          { class: classes(kinds.includes(kind) && "sv-pipe-now") },
-          h("td", null, theirs),
-          h("td", null, ours),
-          h("td", null, round && isKnown(kinds, kind) ? text(round) : ""),
+          null,
+          h("th", { scope: "col" }, "A processor"),
+          h("th", { scope: "col" }, "Decoding"),
+          h("th", { scope: "col" }, "Here"),
+        ),
+      ),
+      h(
+        "tbody",
+        null,
+        STAGES.map(({ theirs, ours, kinds, number: text }) =>
+          h(
+            "tr",
+            { class: classes(kinds.includes(kind) && "sv-pipe-now") },
+            h("td", null, theirs),
+            h("td", null, ours),
+            h("td", null, round && isKnown(kinds, kind) ? text(round) : ""),
+          ),
         ),
       ),
     ),
-  );
+    Pictures(about, [["pipeline", table]]),
+  ];
 }

@@ -1,69 +1,131 @@
-// Pictures to save: a part of the page as SVG or PNG, in which each element has its computed style.
+// Figures to save: parts of the page as SVG or PNG, in which each element has its computed style, with
+// a title and facts as text below.
 
 import { still } from "./still.js";
 import { there } from "./there.js";
-import { h, toElement } from "./view.js";
+import { Component, h, toElement } from "./view.js";
 
 /** @import { ComponentChildren } from "../vendor/preact.js" */
 
 const SVG = "http://www.w3.org/2000/svg";
 const SHARP = 2; // pixels of a PNG per pixel of the page
 const AIR = 16; // px of margin around a picture
+const GAP = 8; // px above a caption, and between parts
+const LEAST = 200; // px that a caption is wide, below a narrow figure
+const LINE = 17; // px of a line of the caption
+const LETTERS = 12; // px of its letters
+const LONGEST = 120; // letters of a file's name
+const ABSENT = "It is not on screen now.";
+const UNABLE =
+  "This browser cannot make a PNG: it does not draw parts of a page into a picture. Try Chrome, Edge or Firefox.";
 
-// Elements that only work on a live page.
-const ALIVE = "input, [hidden], .sv-what-now, .sv-pictures";
+// Parts that pictures and films leave out: they are of use only on the page, or only at this moment.
+const ALIVE =
+  "input, [hidden], .sv-what-now, .sv-pictures, .sv-guess, .sv-vote, .sv-answer, .sv-last, .sv-gloss, .sv-hint-drag, .sv-race-words, .sv-race-link";
 
-/** @param {HTMLElement} part */
-export function svgOf(part) {
-  const { width, height } = part.getBoundingClientRect();
-  const copy = still(part);
-  for (const one of copy.querySelectorAll(ALIVE)) one.remove();
-  copy.style.margin = AIR + "px";
-  copy.style.width = width + "px";
-  return drawingOf(copy, width, height);
-}
+/** What a figure is called, and what is written below it: where its numbers come from. @typedef {{ title: string, facts: string[] }} Caption */
+/** @typedef {HTMLElement | null | (HTMLElement | null)[]} Parts Elements that make up a figure, as far as they exist. */
+/** What is on screen: for the names of files, and for captions; what is empty is left out. @typedef {() => { file: string, facts: (string | false | null | undefined)[] }} About */
 
 /**
- * Parts that stand one below the other, as one picture.
+ * Parts of the page where they are on screen, as one picture.
  * @param {HTMLElement[]} parts
- * @param {string} without CSS selector of the elements to leave out.
+ * @param {Caption} [caption]
  */
-export function svgOfAll(parts, without) {
-  const boxes = parts.map((part) => part.getBoundingClientRect());
-  const [left, top] = [boxes.map((box) => box.left), boxes.map((box) => box.top)];
-  const [west, north] = [Math.min(...left), Math.min(...top)];
+export function svgOf(parts, caption) {
+  const boxes = boxesOf(parts);
+  const west = Math.min(...boxes.map((box) => box.left));
+  const north = Math.min(...boxes.map((box) => box.top));
   const holder = document.createElement("div");
   parts.forEach((part, at) => {
     const copy = still(part);
-    for (const one of copy.querySelectorAll(ALIVE + ", " + without)) one.remove();
-    const [x, y] = [left[at] - west + AIR, top[at] - north + AIR];
-    const { width, height } = boxes[at];
-    copy.style.cssText += `;position:absolute;margin:0;left:${x}px;top:${y}px;width:${width}px;height:${height}px`;
+    for (const one of copy.querySelectorAll(ALIVE)) one.remove();
+    const { left, top, width, height } = boxes[at];
+    const zoom = part.currentCSSZoom; // of larger text, which the copy is not in
+    const [x, y, wide, high] = [left - west + AIR, top - north + AIR, width, height].map(
+      (length) => length / zoom + "px",
+    );
+    const isTable = getComputedStyle(part).display === "table"; // its height does not include its caption
+    copy.style.cssText += `;position:absolute;box-sizing:border-box;margin:0;inset:auto;left:${x};top:${y};width:${wide};height:${isTable ? "auto" : high};zoom:${zoom}`;
     holder.append(copy);
   });
   const width = Math.max(...boxes.map((box) => box.right)) - west;
   const height = Math.max(...boxes.map((box) => box.bottom)) - north;
-  return drawingOf(holder, width, height);
+  return drawingOf(holder, width, height, caption);
 }
 
-/** @param {HTMLElement} copy @param {number} width @param {number} height The height of its content alone. */
-function drawingOf(copy, width, height) {
-  const [wide, high] = [width + 2 * AIR, height + 2 * AIR].map(Math.ceil);
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("xmlns", SVG);
-  svg.setAttribute("width", String(wide));
-  svg.setAttribute("height", String(high));
+/** Where parts are on screen; one that is scrolled over another is put below it. @param {HTMLElement[]} parts */
+function boxesOf(parts) {
+  const boxes = parts.map((part) => part.getBoundingClientRect());
+  for (const [at, box] of boxes.slice(1).entries()) {
+    const { left, right, top, bottom } = boxes[at];
+    if (Math.min(right, box.right) - Math.max(left, box.left) <= 1) continue;
+    if (Math.min(bottom, box.bottom) - Math.max(top, box.top) <= 1) continue;
+    boxes[at + 1] = new DOMRect(left, bottom + GAP, box.width, box.height);
+  }
+  return boxes;
+}
+
+/**
+ * @param {HTMLElement} copy
+ * @param {number} width The width of its content alone.
+ * @param {number} height
+ * @param {Caption} [caption]
+ */
+function drawingOf(copy, width, height, caption) {
+  const top = height + 2 * AIR + GAP;
+  const text = caption && CaptionText(caption, Math.max(width, LEAST), top);
+  const foot = text ? text.childElementCount * LINE + GAP : 0;
+  const wide = Math.ceil((text ? Math.max(width, LEAST) : width) + 2 * AIR);
+  const high = Math.ceil(height + foot + 2 * AIR);
+  const svg = element("svg", { xmlns: SVG, width: wide, height: high });
   svg.setAttribute("viewBox", [0, 0, wide, high].join(" "));
-  const ground = document.createElementNS(SVG, "rect");
-  ground.setAttribute("width", "100%");
-  ground.setAttribute("height", "100%");
-  ground.setAttribute("fill", getComputedStyle(document.body).getPropertyValue("--sv-bg"));
-  const holder = document.createElementNS(SVG, "foreignObject");
-  holder.setAttribute("width", "100%");
-  holder.setAttribute("height", "100%");
+  const fill = getComputedStyle(document.body).getPropertyValue("--sv-bg");
+  const ground = element("rect", { width: "100%", height: "100%", fill });
+  const holder = element("foreignObject", { width: "100%", height: "100%" });
   holder.append(copy);
-  svg.append(ground, holder);
+  if (caption) svg.append(element("title", {}, caption.title));
+  svg.append(ground, holder, ...(text ? [text] : []));
   return new XMLSerializer().serializeToString(svg);
+}
+
+/** @param {string} name @param {Record<string, string | number>} attributes @param {string} [text] */
+function element(name, attributes, text = "") {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+  made.textContent = text;
+  return made;
+}
+
+/** @param {Caption} caption @param {number} width @param {number} top */
+function CaptionText({ title, facts }, width, top) {
+  const style = getComputedStyle(document.body);
+  const [ink, pale] = ["--sv-ink", "--sv-ink2"].map((name) => style.getPropertyValue(name));
+  const font = LETTERS + "px " + style.fontFamily;
+  /** @param {string} text @param {string} weight */
+  const lines = (text, weight) => wrapped(text, width, weight + " " + font);
+  const made = element("text", { style: "font:" + font });
+  const rows = [
+    ...lines(title, "700").map((line) => ({ line, fill: ink, "font-weight": "700" })),
+    ...lines(facts.join(" · "), "400").map((line) => ({ line, fill: pale, "font-weight": "400" })),
+  ];
+  for (const [at, { line, ...look }] of rows.entries())
+    made.append(element("tspan", { x: AIR, y: top + at * LINE, ...look }, line));
+  return made;
+}
+
+/** Lines of a text that fit in a width. @param {string} text @param {number} width @param {string} font */
+function wrapped(text, width, font) {
+  const pen = there(document.createElement("canvas").getContext("2d"));
+  pen.font = font;
+  /** @type {string[]} */
+  const lines = [];
+  for (const word of text.split(" ").filter(Boolean)) {
+    const longer = lines.at(-1) + " " + word;
+    if (lines.length && pen.measureText(longer).width <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 /** @param {string} svg */
@@ -95,31 +157,78 @@ export function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** @param {string} name @param {() => string} draw */
-function Savers(name, draw) {
-  const file = "specviz-" + name.replaceAll(" ", "-");
-  const svg = () => save(new Blob([draw()], { type: "image/svg+xml" }), file + ".svg");
-  const png = async () => save(await pngOf(draw()), file + ".png");
-  return h(
-    "span",
-    { class: "sv-saver", key: name },
-    name + " ",
-    Saver("SVG", name, svg),
-    " ",
-    Saver("PNG", name, png),
+/** A file's name from words; signs and spaces become dashes. @param {string[]} words */
+const fileName = (...words) =>
+  ["specviz", ...words]
+    .join("-")
+    .replace(/[^\p{L}\p{N}.]+/gu, "-")
+    .slice(0, LONGEST)
+    .replace(/^-+|-+$/g, "");
+
+/** @param {HTMLElement | null} part @returns {part is HTMLElement} */
+const isShown = (part) =>
+  Boolean(part?.checkVisibility({ visibilityProperty: true }) && part.hasChildNodes());
+
+/**
+ * A figure's name with two buttons that save it, and what they could not do.
+ * @typedef {{ name: string, about: About, find: () => Parts }} Saved
+ * @extends {Component<Saved, { told?: string }>}
+ */
+class Savers extends Component {
+  /** @param {"SVG" | "PNG"} kind */
+  async save(kind) {
+    const { name, about, find } = this.props;
+    const parts = [find()].flat().filter(isShown);
+    if (!parts.length) return this.setState({ told: ABSENT });
+    const { file, facts } = about();
+    const title = name[0].toUpperCase() + name.slice(1);
+    const svg = svgOf(parts, { title, facts: facts.filter((fact) => typeof fact === "string") });
+    const called = fileName(file, name) + "." + kind.toLowerCase();
+    try {
+      const svgType = { type: "image/svg+xml" };
+      save(kind === "PNG" ? await pngOf(svg) : new Blob([svg], svgType), called);
+      this.setState({ told: "" });
+    } catch {
+      this.setState({ told: UNABLE });
+    }
+  }
+
+  render() {
+    const { name } = this.props;
+    const { told = "" } = this.state;
+    return h(
+      "span",
+      { class: "sv-saver" },
+      name + " ",
+      this.button("SVG"),
+      " ",
+      this.button("PNG"),
+      h("span", { role: "status" }, told && " " + told),
+    );
+  }
+
+  /** @param {"SVG" | "PNG"} kind */
+  button(kind) {
+    const label = "Save " + this.props.name + " as " + kind;
+    const attributes = { class: "sv-link", type: "button", "aria-label": label };
+    return h("button", { ...attributes, onClick: () => this.save(kind) }, kind);
+  }
+}
+
+/**
+ * A line with buttons that save figures. Further controls can be added.
+ * @param {About} about
+ * @param {[name: string, find: () => Parts][]} figures
+ * @param {ComponentChildren} [more]
+ */
+export const Pictures = (about, figures, more) =>
+  h(
+    "p",
+    { class: "sv-pictures" },
+    "Save a picture: ",
+    ...figures.map(([name, find]) => h(Savers, { key: name, name, about, find })),
+    more,
   );
-}
 
-/** @param {string} kind @param {string} name @param {() => void} onClick */
-function Saver(kind, name, onClick) {
-  const label = "Save " + name + " as " + kind;
-  return h("button", { class: "sv-link", type: "button", "aria-label": label, onClick }, kind);
-}
-
-// A line with buttons that save parts of the page as pictures; each part has a name and a function
-// that finds it. Further controls can be added.
-/** @param {[name: string, part: () => HTMLElement][]} parts @param {ComponentChildren} [more] */
-export function pictures(parts, more) {
-  const each = parts.map(([name, part]) => Savers(name, () => svgOf(part())));
-  return toElement(h("p", { class: "sv-pictures" }, "Save a picture: ", ...each, more));
-}
+/** @param {Parameters<typeof Pictures>} line */
+export const pictures = (...line) => toElement(Pictures(...line));

@@ -2,7 +2,7 @@
 // animated picture that repeats.
 
 import { Gif } from "../shared/gif.js";
-import { imageOf, save, svgOfAll } from "../shared/picture.js";
+import { imageOf, save, svgOf } from "../shared/picture.js";
 import { fetchPlotly } from "../shared/plot.js";
 import { there } from "../shared/there.js";
 import { Button, Component, h } from "../shared/view.js";
@@ -10,11 +10,10 @@ import { now } from "./cursor.js";
 import { glimpse } from "./paint.js";
 import { PACE, pause } from "./playback.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
+import { fileOf, provenance, stepInRound } from "./source_line.js";
 import { $ } from "./stage.js";
 
 const PARTS = [".sv-strip", ".sv-caption", ".sv-evidence"];
-// Parts that a film leaves out: they are of use only on the page, or only at this moment.
-const WITHOUT = ".sv-guess, .sv-vote, .sv-answer, .sv-last, .sv-gloss, .sv-hint-drag";
 const WIDEST = 1600; // pixels; a narrower player is drawn enlarged, up to twice its size
 const SLOWLY = 2; // times autoplay's pace, since a film is not stopped
 const AT_END = 4; // seconds that the last step stays
@@ -30,12 +29,7 @@ const breath = () => new Promise((done) => setTimeout(done));
 
 /** @param {number} round @param {number} step @returns {Shot} */
 function shoot(round, step) {
-  const svg = glimpse(round, step, () =>
-    svgOfAll(
-      PARTS.map((part) => $(part)),
-      WITHOUT,
-    ),
-  );
+  const svg = glimpse(round, step, () => svgOf(PARTS.map((part) => $(part))));
   const isLast = step === stepsOf(round) - 1;
   const pace = (SLOWLY * PACE[frameAt(round, step).step.kind]) / 1000;
   return { svg, seconds: isLast ? AT_END : pace };
@@ -48,12 +42,6 @@ function drawFoot(pen, line, width, top) {
   pen.font = "12px " + style.fontFamily;
   pen.textBaseline = "middle";
   pen.fillText(line, EDGE, top + FOOT / 2 - 4, width - 2 * EDGE);
-}
-
-/** The line at the bottom of every film: the run, and where it comes from. */
-function provenance() {
-  const { source, drafter, on, where } = there(reel.run);
-  return [source, drafter + " drafts for " + on, where].join(" · ");
 }
 
 /**
@@ -86,8 +74,7 @@ async function filmOf(round, tell) {
     pen.fillStyle = getComputedStyle(document.body).getPropertyValue("--sv-bg");
     pen.fillRect(0, 0, width, height + FOOT);
     pen.drawImage(images[step], 0, 0);
-    const place = "Round " + reel.rounds[round].number + ", step " + (step + 1);
-    drawFoot(pen, place + " of " + shots.length + " · " + provenance(), width, height);
+    drawFoot(pen, [stepInRound(round, step), ...provenance()].join(" · "), width, height);
     gif.add(pen.getImageData(0, 0, canvas.width, canvas.height).data, seconds);
     await breath();
   }
@@ -103,8 +90,7 @@ export class SaveFilm extends Component {
     if (this.state.busy || !reel.rounds.length) return;
     pause();
     const { round } = now.at;
-    const { source, id } = there(reel.run);
-    const name = (source === "recorded" ? id : "live-run") + "-round-" + reel.rounds[round].number;
+    const name = fileOf(round);
     const of = stepsOf(round);
     const tell = (/** @type {number} */ step) =>
       this.setState({ busy: true, told: "Drawing step " + (step + 1) + " of " + of + "." });

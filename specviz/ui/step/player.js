@@ -31,6 +31,7 @@ import { SaveRun } from "./replay_file.js";
 import { SaveRunFile } from "./run_file.js";
 import { formOf, lineViews, load } from "./runs.js";
 import { showSize } from "./size.js";
+import { aboutMoment } from "./source_line.js";
 import { $, stage } from "./stage.js";
 import { showEmptyTimeline } from "./timeline.js";
 import { worksheetLinks } from "./worksheet.js";
@@ -82,6 +83,30 @@ async function offer(text, name) {
   return formOf(linked);
 }
 
+/** @type {[name: string, part: string][]} */
+const FIGURES = [
+  ["text", ".sv-strip"],
+  ["draft tree", ".sv-tree-part"],
+  ["target pass", ".sv-pass"],
+  ["coin and table", ".sv-panel"],
+  ["why these guesses", ".sv-why"],
+  ["timeline", ".sv-time"],
+];
+// What an excerpt (replay.js) shows of these is one figure.
+const EXCERPT = [".sv-strip", ".sv-caption", ".sv-tree-part", ".sv-pass", ".sv-panel", ".sv-time"];
+
+function savers() {
+  if (document.body.classList.contains("sv-excerpt"))
+    return pictures(aboutMoment, [["step of a run", () => EXCERPT.map((part) => $(part))]]);
+  const { served } = stage.config;
+  const files = served ? [SaveRun(), SaveRunFile(), ...OpenRun()] : [];
+  return pictures(
+    aboutMoment,
+    FIGURES.map(([name, part]) => [name, () => $(part)]),
+    [h(SaveFilm, null), ...files],
+  );
+}
+
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
@@ -89,16 +114,7 @@ export function start(element, props, _watch, _trigger, config) {
   onMove(paintMove);
   onPlayback(redrawDock);
   showLegends();
-  $(".sv").append(
-    pictures(
-      [
-        ["draft tree", () => $(".sv-tree-part")],
-        ["coin and table", () => $(".sv-panel")],
-        ["timeline", () => $(".sv-time")],
-      ],
-      [h(SaveFilm, null), ...(stage.config.served ? [SaveRun(), SaveRunFile(), ...OpenRun()] : [])],
-    ),
-  );
+  $(".sv").append(savers());
   if (stage.config.served) {
     $(".sv").append(worksheetLinks(), presentButtons(), showAllLine() ?? "");
     startVotes();

@@ -1,6 +1,8 @@
 // The settings in one sentence, on the button that opens the settings.
 
+import { byId } from "../shared/dom.js";
 import { fieldOf, onEscape } from "../shared/gradio.js";
+import { pictures } from "../shared/picture.js";
 import { there } from "../shared/there.js";
 import { h, render } from "../shared/view.js";
 import { reel } from "./reel.js";
@@ -19,6 +21,7 @@ export function start(element) {
   };
   const toggle = () => {
     state.open = document.body.classList.toggle("sv-drawer-open");
+    offerPicture(state);
     show();
   };
   show();
@@ -35,6 +38,17 @@ export function start(element) {
   window.addEventListener("sv-run", show);
   // The form is updated for a recorded run shortly after the run is shown.
   document.addEventListener("input", () => setTimeout(show));
+}
+
+// Below the drafter's card, buttons that save it; they are added when the settings are first opened.
+/** @param {Sentence} state */
+function offerPicture(state) {
+  const how = byId("sv-how");
+  if (!how || how.querySelector(".sv-pictures")) return;
+  /** @returns {HTMLElement | null} */
+  const card = () => how.querySelector("[data-drafter]:not([hidden])");
+  const about = () => ({ file: card()?.dataset.drafter ?? "", facts: [state.drafter] });
+  how.append(pictures(about, [["diagram", card]]));
 }
 
 // Return whether the form's values are those of the run on screen.

@@ -1,7 +1,10 @@
 // The line that says which run is on screen, on which machine and with which settings; and how its
-// drafter drafts.
+// drafter drafts. The same facts for saved pictures and films.
 
+import { there } from "../shared/there.js";
 import { h, render, termAttributes } from "../shared/view.js";
+import { now } from "./cursor.js";
+import { reel, stepName, stepsOf } from "./reel.js";
 import { $ } from "./stage.js";
 
 /** @import { RunLine } from "./lines.py" */
@@ -32,4 +35,31 @@ function SourceLine({ source, lossless, drafter, on, names, where, summary: sett
       settings.map(([name, words]) => [" · ", h("span", termAttributes(name), words)]),
     ),
   ];
+}
+
+/** What a film and a picture say of the run. */
+export function provenance() {
+  const { source, drafter, on, where } = there(reel.run);
+  return [source, drafter + " drafts for " + on, where];
+}
+
+/** A round in the name of a file. @param {number} round */
+export function fileOf(round) {
+  const { source, id } = there(reel.run);
+  return (source === "recorded" ? id : "live-run") + "-round-" + reel.rounds[round].number;
+}
+
+/** @param {number} round @param {number} step */
+export const stepInRound = (round, step) =>
+  `Round ${reel.rounds[round].number}, step ${step + 1} of ${stepsOf(round)}`;
+
+/** What is on screen, for a picture. */
+export function aboutMoment() {
+  if (!reel.rounds.length) return { file: "", facts: [] };
+  const { round, step } = now.at;
+  const what = now.whatIf ? "what if, not what happened" : now.question && "before the verdict";
+  return {
+    file: fileOf(round) + "-" + stepName(round, step).id,
+    facts: [stepInRound(round, step), what, ...provenance()],
+  };
 }

@@ -5,7 +5,7 @@ import { page } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
 import { draw } from "./domain_map.js";
 import { feed, job } from "./live.js";
-import { mapData, mapName, mapRows } from "./map_data.js";
+import { aboutMap, mapData, mapName, mapRows } from "./map_data.js";
 import { narrow, shown, view } from "./shown.js";
 import { $, hideTip, listen, stage } from "./tip.js";
 
@@ -30,7 +30,8 @@ export function start(element, props, _watch, _trigger, config) {
   });
   $(".sv-domains-shown").append(
     pictures(
-      [["map of domains", () => $(".sv-domains-map")]],
+      aboutMap,
+      [["map of domains", () => [stage.find(".sv-domains-legend"), $(".sv-domains-map")]]],
       DataButtons("numbers of the map", mapName, mapRows, mapData),
     ),
   );

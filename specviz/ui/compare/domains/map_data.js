@@ -26,6 +26,13 @@ export function mapName() {
   return "map-of-domains-" + (live ? "live" : "temperature-" + temperature);
 }
 
+/** What is on screen, for a picture. */
+export function aboutMap() {
+  const { badge, where, live, temperature } = view();
+  const heat = temperature && "temperature " + temperature;
+  return { file: live ? "live" : "recorded-" + heat, facts: [badge, heat, where] };
+}
+
 /** The numbers of a cell; null where nothing was measured. @param {Row} row @param {Column} column @returns {DataRow} */
 function numbersOf(row, column) {
   const numbers = cellOf(row, column)?.numbers;

@@ -7,7 +7,7 @@ import { pictures } from "../../shared/picture.js";
 import { Button } from "../../shared/view.js";
 import { act, pause, play, playIfInView, replay, seek, time } from "./clock.js";
 import { $, stage, story, tokensBy } from "./lines.js";
-import { raceData, raceName, raceRows, recordedLines } from "./race_data.js";
+import { aboutRace, raceData, raceName, raceRows, recordedLines } from "./race_data.js";
 import { fit, show } from "./race_view.js";
 import { job, load, notify, openFirst } from "./runs.js";
 import { startAxis } from "./time_axis.js";
@@ -61,6 +61,7 @@ export function start(element, props, _watch, _trigger, config) {
   startAxis();
   $(".sv-race-result").append(
     pictures(
+      aboutRace,
       [
         ["race", () => $(".sv-race-board")],
         ["result", () => $(".sv-race-result")],

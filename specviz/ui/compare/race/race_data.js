@@ -15,6 +15,12 @@ export function raceName() {
   return source === "recorded" ? "race-" + id : "live-race";
 }
 
+/** What is on screen, for a picture. */
+export function aboutRace() {
+  const { source, where, settings } = there(story.race);
+  return { file: raceName(), facts: [source, where, settings] };
+}
+
 // Return the median, or the smaller of two. The table shows the run with this time.
 /** @param {number[]} seconds */
 const median = (seconds) => [...seconds].sort((a, b) => a - b)[(seconds.length - 1) >> 1] ?? null;

@@ -247,6 +247,18 @@ const Plans = () =>
     h("tbody", null, last.plans.map(PlanCells)),
   );
 
+/** The load on screen, for a picture. */
+function about() {
+  const { drafters, setups } = stage.config;
+  const titles = Object.fromEntries([...drafters, ...setups]);
+  const { drafter, setup, temperature, requests } = asked;
+  const facts = [titles[setup], titles[drafter], "temperature " + temperature];
+  return {
+    file: "cost-adaptive",
+    facts: ["simulated", ...facts, requests + " requests", last.answer],
+  };
+}
+
 function draw() {
   $(".sv-fold-answer").textContent = last.answer;
   if (!part.open) return;
@@ -276,7 +288,12 @@ export function start(element, props, _watch, _trigger, config) {
       return last;
     },
   };
-  $(".sv-adaptive-pictures").append(pictures([["speed by load", () => $(".sv-adaptive-chart")]]));
+  $(".sv-adaptive-pictures").append(
+    pictures(about, [
+      ["tokens to check", () => $(".sv-adaptive-grid")],
+      ["speed by load", () => $(".sv-adaptive-chart")],
+    ]),
+  );
   draw();
   keepDrawn(element, draw, fault);
 }

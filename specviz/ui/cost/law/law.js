@@ -232,6 +232,20 @@ function wire() {
 /** @param {string} plot @returns {HTMLElement} */
 const figure = (plot) => there($(plot).closest("figure"));
 
+/** The values on screen, for a picture. */
+function aboutFormula() {
+  const { alpha, gamma, c, verify } = state;
+  const values = `α ${alpha}, γ ${gamma}, c ${c}, v ${verify}`;
+  return { file: "cost-formula", facts: ["simulated", values, last?.chosen] };
+}
+
+/** The trees on screen, for a picture. */
+function aboutTrees() {
+  const { widths, places, c, verify } = state;
+  const values = `acceptance by rank ${places}, c ${c}, v ${verify}`;
+  return { file: "cost-trees", facts: ["simulated", "children " + widths, values, trees?.said] };
+}
+
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
@@ -258,12 +272,14 @@ export function start(element, props, _watch, _trigger, config) {
   wire();
   markWidth($(".sv-law"));
   $(".sv-law-pictures").append(
-    pictures([
+    pictures(aboutFormula, [
+      ["one round", () => $(".sv-law-one")],
       ["speed-up by draft length", () => figure(".sv-law-speed")],
       ["time and arithmetic", () => figure(".sv-law-time")],
       ["surface", () => figure(".sv-law-map")],
     ]),
   );
+  $(".sv-law-trees").append(pictures(aboutTrees, [["trees compared", () => $(".sv-law-cards")]]));
   keepDrawn(element, draw, fault);
   fromStep();
   expect("sv-law", fromCompare);

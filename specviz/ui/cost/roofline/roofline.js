@@ -64,6 +64,12 @@ function draw() {
 /** @param {string} figure @returns {HTMLElement} */
 const section = (figure) => there($(`[data-figure=${figure}]`).closest("section"));
 
+/** The prediction on screen, for a picture. */
+function about() {
+  const said = last?.said.map((spoken) => (typeof spoken === "string" ? spoken : spoken.n));
+  return { file: "cost-hardware", facts: ["simulated", said?.join(""), withThese] };
+}
+
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
@@ -79,10 +85,11 @@ export function start(element, props, _watch, _trigger, config) {
   part.redraw = draw;
   startControls(() => part.changed());
   $(".sv-roofline-pictures").append(
-    pictures([
+    pictures(about, [
       ["speed-up by batch", () => section("speed")],
       ["time of a pass", () => section("pass")],
       ["best γ", () => section("gamma")],
+      ["round on this hardware", () => stage.find(".sv-roofline-round")],
     ]),
   );
   window.specviz.roofline = {

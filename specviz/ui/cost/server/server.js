@@ -3,7 +3,6 @@
 
 import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
-import { there } from "../../shared/there.js";
 import { h, render } from "../../shared/view.js";
 import { notice } from "../shared/fields.js";
 import { keepDrawn } from "../shared/figure.js";
@@ -96,8 +95,14 @@ function clear() {
   part.changed();
 }
 
-/** @param {string} figure @returns {HTMLElement} */
-const section = (figure) => there($(`[data-figure=${figure}]`).closest("section"));
+/** @param {string} figure @returns {HTMLElement | null} */
+const section = (figure) => stage.find(`[data-figure=${figure}]`)?.closest("section") ?? null;
+
+/** The statistics on screen, for a picture. */
+const about = () => ({
+  file: "cost-server",
+  facts: [$(".sv-server-from").textContent, last?.brief],
+});
 
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
@@ -118,9 +123,10 @@ export function start(element, props, _watch, _trigger, config) {
     },
   };
   $(".sv-server-pictures").append(
-    pictures([
+    pictures(about, [
       ["acceptance by position", () => section("places")],
       ["speed-up by γ", () => section("outlook")],
+      ["step by step", () => stage.find(".sv-server-strip")?.closest("section") ?? null],
     ]),
   );
   $("[data-do=example]").addEventListener("click", example);

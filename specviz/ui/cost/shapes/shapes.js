@@ -134,6 +134,14 @@ function draw() {
   render(PassTable(last.passes), $(".sv-shapes-passes"));
 }
 
+/** The costs on screen, for a picture. */
+function about() {
+  const { where, models = [], context = 0, answer } = last ?? {};
+  const model = models.find(([name]) => name === choice.model)?.[1];
+  const before = "context of " + context.toLocaleString("en") + " tokens";
+  return { file: "cost-" + choice.model, facts: [model, before, where, answer] };
+}
+
 /** @param {Answer} answer */
 const Passes = ({ figure }) => [
   h(
@@ -197,7 +205,7 @@ export function start(element, props, _watch, _trigger, config) {
       return question.idle;
     },
   };
-  $(".sv-shapes-pictures").append(pictures([["passes", () => $(".sv-shapes-figure")]]));
+  $(".sv-shapes-pictures").append(pictures(about, [["pass times", () => $(".sv-shapes-figure")]]));
   if (config.first) show(config.first);
   else fault(NONE);
   keepDrawn(element, draw, fault);

@@ -122,10 +122,16 @@ export function show(sweep) {
   draw();
 }
 
+/** The sweep on screen, for a picture. */
+const about = () => ({
+  file: "cost-this-machine",
+  facts: [$(".sv-sweep-badge").textContent, on?.answer],
+});
+
 const PICTURES = h("div", {
   class: "sv-sweep-pictures",
   /** @param {HTMLElement | null} place */
-  ref: (place) => place?.append(pictures([["passes", () => $(".sv-sweep-figure")]])),
+  ref: (place) => place?.append(pictures(about, [["passes", () => $(".sv-sweep-figure")]])),
 });
 
 function draw() {

@@ -1,6 +1,7 @@
 // Run the sandbox's experiment many times with random numbers, and animate the columns.
 
 import { Question } from "../../shared/ask.js";
+import { pictures } from "../../shared/picture.js";
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 import { Button, render } from "../../shared/view.js";
@@ -37,6 +38,7 @@ function show() {
   const { words } = sandbox().state;
   render(board && Dartboard(board, words), $(".sv-coins-board"));
   $(".sv-coins-body").hidden = !shown;
+  $(".sv-pictures").hidden = !shown && !board;
   // The verdict is about all rounds, so it appears with the last; its space is reserved from the
   // start.
   $(".sv-coins-body").classList.toggle("sv-coins-counting", !!shown && !isLast(shown));
@@ -119,6 +121,14 @@ function clear() {
   question.ask();
 }
 
+/** The experiment, for a picture. */
+function about() {
+  const { rule, drawn, candidates } = sandbox().state;
+  const rounds = shown && shown.steps[step].thrown.toLocaleString("en") + " random rounds";
+  const guesses = candidates + (candidates === 1 ? " guess, " : " guesses, ") + drawn;
+  return { file: "rule-" + rule, facts: [rounds, guesses, "rule: " + rule] };
+}
+
 /** @param {number} rounds */
 const RunButton = (rounds) => {
   const run = () => {
@@ -134,6 +144,12 @@ export function start(element, props, _watch, _trigger, config) {
   question.wire(request, receive);
   window.specviz.coins = { request };
   render(config.throws.map(RunButton), $(".sv-coins-buttons"));
+  const saved = pictures(about, [
+    ["random rounds", () => $(".sv-coins-stage")],
+    ["dartboard", () => $(".sv-coins-board")],
+  ]);
+  saved.hidden = true;
+  $(".sv-coins-board").after(saved);
   const wait = () => {
     if (!window.specviz.sandbox) return setTimeout(wait, 50);
     sandbox().onAnswer(clear);

@@ -1,6 +1,7 @@
 // The gallery of published rules, and the API that other sections use: `window.specviz.wild`.
 
 import { Question } from "../../shared/ask.js";
+import { pictures } from "../../shared/picture.js";
 import { Stage } from "../../shared/stage.js";
 import { expect } from "../../shared/tabs.js";
 import { Button, h, render } from "../../shared/view.js";
@@ -45,7 +46,7 @@ function show() {
   const { studies, quizzes } = state;
   render(Modes(), $(".sv-wild-do"));
   $(".sv-wild-wait").hidden = studies.length > 0;
-  $(".sv-wild-body").hidden = !studies.length;
+  $(".sv-wild-body").hidden = $(".sv-pictures").hidden = !studies.length;
   if (!studies.length) return;
   render(quizzes ? null : studies.map(Entry), $(".sv-wild-list"));
   $(".sv-wild-list").hidden = quizzes;
@@ -128,6 +129,16 @@ function borrow() {
   ask({ asked: "list", p, q }, words);
 }
 
+/** What is on screen, for a picture; the quiz does not tell the rule before the answer. */
+function about() {
+  const { quizzes, borrows, key, studies } = state;
+  const known = quizzes ? isSolved() && studies.find((study) => study.key === key) : openStudy();
+  return {
+    file: known ? "rule-" + known.key : "find-the-fault",
+    facts: ["computed exactly", borrows && "with p and q of the sandbox"],
+  };
+}
+
 /** @param {string} sentence */
 function showProblem(sentence) {
   render(sentence, $(".sv-wild-notice"));
@@ -165,6 +176,7 @@ export function start(element, props, _watch, _trigger, config) {
       return state.studies;
     },
   };
+  $(".sv-wild-body").after(pictures(about, [["published rule", () => $(".sv-wild-one")]]));
   show();
   ask({ asked: "list" }, config.words);
   expect("sv-wild", openCase);

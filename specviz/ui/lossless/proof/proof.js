@@ -2,6 +2,7 @@
 
 import { Question } from "../../shared/ask.js";
 import { byId, flat } from "../../shared/dom.js";
+import { pictures } from "../../shared/picture.js";
 import { hand } from "../../shared/tabs.js";
 import { there } from "../../shared/there.js";
 import { h, Mark, render, Token } from "../../shared/view.js";
@@ -56,6 +57,12 @@ function VerdictButton({ round, w, kept, tv, experiment }, title) {
   );
 }
 
+/** The run, for a picture. */
+const about = () => ({
+  file: state.run,
+  facts: ["recorded", state.answer?.title, state.answer?.sentence],
+});
+
 /** @param {string} run */
 const RunList = (run) =>
   stage.config.runs.map(([name, title]) =>
@@ -100,6 +107,8 @@ export function start(element, props, _watch, _trigger, config) {
   /** @type {HTMLSelectElement} */
   const list = $("#sv-proof-run");
   list.addEventListener("change", () => choose(list.value));
+  const guesses = () => [$(".sv-proof-key"), $(".sv-proof-list")];
+  $(".sv-proof-list").after(pictures(about, [["judged guesses", guesses]]));
   showRepeats();
   job.resume();
   choose(config.runs[0]?.[0] ?? "");

@@ -9,7 +9,7 @@ import { OutputColumns, WordRow } from "../shared/output_columns.js";
 import { Controls } from "./controls.js";
 import { keepLink, linkedState } from "./link.js";
 import { ProbabilityBars } from "./probability_bars.js";
-import { $, choose, load, move, request, stage, state } from "./state.js";
+import { $, choose, load, move, request, ruleOf, stage, state } from "./state.js";
 import { NumbersTable, Verdict } from "./verdict.js";
 
 /** @import { Word } from "../../../frames/scene.py" */
@@ -124,6 +124,19 @@ function changed() {
   question.ask();
 }
 
+/** The experiment, for a picture. */
+function about() {
+  const { drawn, candidates, from, preset } = state;
+  const { presets, drawn: ways } = stage.config;
+  const title = presets.find(({ name }) => name === preset)?.title;
+  const guesses = candidates === 1 ? "1 guess" : candidates + " guesses";
+  const way = ways.find(({ value }) => value === drawn)?.title;
+  return {
+    file: "rule-" + state.rule,
+    facts: [from || title, guesses + ", " + way, ruleOf(state.rule).title, shown?.answer.verdict],
+  };
+}
+
 // On a narrow page the controls are below the output, so scroll to the output.
 function reveal() {
   const output = $(".sv-sand-out");
@@ -190,7 +203,7 @@ export function start(element, props, _watch, _trigger, config) {
   choose("auto");
   writeLink = keepLink();
   render(Legend(), $(".sv-sand-keys"));
-  $(".sv-sand-after").before(pictures([["experiment", () => $(".sv-sand-stage")]]));
+  $(".sv-sand-after").before(pictures(about, [["experiment", () => $(".sv-sand-stage")]]));
   expect("sv-sand", openPosition);
   go(linkedState() ?? {});
 }

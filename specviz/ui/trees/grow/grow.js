@@ -81,6 +81,20 @@ function show(found) {
 
 const ask = () => question.ask();
 
+/** The tree on screen, for a picture. */
+function about() {
+  const { places, kinds } = stage.config;
+  /** @param {[string, string][]} pairs @param {string} name */
+  const titleIn = (pairs, name) => pairs.find(([each]) => each === name)?.[1];
+  const place = titleIn(view.own ? [view.own, ...places] : places, state.place);
+  const steps = `step ${view.at + 1} of ${view.answer?.steps.length}`;
+  const source = $(".sv-grow-source").textContent;
+  return {
+    file: view.live ? "live" : state.place,
+    facts: [place, titleIn(kinds, state.kind), steps, source],
+  };
+}
+
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
@@ -114,9 +128,14 @@ export function start(element, props, _watch, _trigger, config) {
   const redraw = () => view.answer && showWorth();
   onTheme(redraw);
   new ResizeObserver(redraw).observe($(".sv-grow-figure"));
-  const saved = pictures([
-    ["draft tree", wholeTree],
+  const saved = pictures(about, [
+    ["draft tree", () => [$(".sv-grow-keys"), wholeTree()]],
     ["attention mask", () => $(".sv-grow-mask")],
+    ["accepted lengths", () => $(".sv-grow-lengths")],
+    [
+      "gain and cost",
+      () => [".sv-grow-figure", "#sv-grow-key", "#sv-grow-paid"].map((part) => $(part)),
+    ],
   ]);
   $(".sv-grow-below").after(saved);
   startLive(config);

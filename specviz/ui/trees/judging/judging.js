@@ -4,6 +4,7 @@
 import { Question } from "../../shared/ask.js";
 import { flat } from "../../shared/dom.js";
 import { DraftTree, Facts } from "../../shared/draft_tree.js";
+import { pictures } from "../../shared/picture.js";
 import { Stage } from "../../shared/stage.js";
 import { h, Mark, render } from "../../shared/view.js";
 import { listLive, Options } from "../shared/options.js";
@@ -117,6 +118,15 @@ const facts = ({ w, depth, p, q }, is) => [
   `p ${p?.toFixed(3)} · q ${q?.toFixed(3)}`,
 ];
 
+/** The tree on screen, for a picture. */
+function about() {
+  const { places, shapes, drawn } = stage.config;
+  const titles = Object.fromEntries([...(state.own ? [state.own] : []), ...places, ...drawn]);
+  const { place, shape, seed } = asked;
+  const way = "sampled " + titles[asked.drawn];
+  return { file: place, facts: [titles[place], shapes[shape] + " guesses", way, "seed " + seed] };
+}
+
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
@@ -139,6 +149,7 @@ export function start(element, props, _watch, _trigger, config) {
   $("[data-do=again]").addEventListener("click", () => ask({ seed: asked.seed + 1 }));
   $("[data-do=mean]").addEventListener("click", () => ask({ average: true }));
   $(".sv-judge-asked").addEventListener("submit", (event) => event.preventDefault());
+  $(".sv-judge-pair").after(pictures(about, [["judged trees", () => $(".sv-judge-pair")]]));
   listLive("sv-judge", (own) => change({ own }));
   ask({ place: config.places[0][0], drawn: config.drawn[0][0] });
 }

@@ -1,6 +1,7 @@
 // The ranking lab: its events, the parts that show its state, and `window.specviz.ranking`.
 
 import { Question } from "../../shared/ask.js";
+import { pictures } from "../../shared/picture.js";
 import { expect } from "../../shared/tabs.js";
 import { h, render } from "../../shared/view.js";
 import { listLive, Options } from "../shared/options.js";
@@ -74,6 +75,14 @@ function draw() {
   render((answer.exhibit ?? []).map(ExhibitTree), $(".sv-rank-pair"));
 }
 
+/** The tree on screen, for a picture. */
+function about() {
+  const { examples, places } = stage.config;
+  const all = [...places, ...examples, ...(state.own ? [state.own] : [])];
+  const title = all.find(([name]) => name === state.place)?.[1];
+  return { file: state.place, facts: [title, "ranked by " + wayName(state.way)] };
+}
+
 const HEADS = ["", "changed guesses", "ties at the cut", "zeros", "accepted length"];
 
 /** @param {Way} way @param {boolean} real @param {Answer} answer */
@@ -136,6 +145,11 @@ export function start(element, props, _watch, _trigger, config) {
   };
   startStudy();
   render(Legend(), $(".sv-rank-keys"));
+  const tree = () => [$(".sv-rank-keys"), stage.find(".sv-rank-view > svg")];
+  $(".sv-rank-body").after(pictures(about, [["ranked tree", tree]]));
+  $(".sv-rank-exhibit").append(
+    pictures(about, [["tree with wrong parents", () => $(".sv-rank-pair")]]),
+  );
   /** @type {HTMLSelectElement} */
   const list = $("#sv-rank-place");
   const choose = (/** @type {string} */ place) => {

@@ -1,5 +1,6 @@
 // The study on real text, the published claim, and the times of the arithmetic.
 
+import { pictures } from "../../shared/picture.js";
 import { h, render } from "../../shared/view.js";
 import { Options } from "../shared/options.js";
 import { $, stage } from "./state.js";
@@ -35,7 +36,18 @@ function showTable(place, heads, rows) {
 /** @param {string} key @param {ComponentChild[]} cells */
 const Row = (key, cells) => h("tr", { key }, ...cells);
 
+/** The drafter and size on screen, for a picture. */
+function about() {
+  /** @type {HTMLSelectElement} */
+  const { selectedOptions } = $("#sv-rank-study");
+  return { file: "ranking-study", facts: ["measured", selectedOptions[0]?.label] };
+}
+
 export function startStudy() {
+  const parts = [".sv-rank-verdict", ".sv-rank-scroll", ".sv-rank-made"];
+  $(".sv-rank-study").append(
+    pictures(about, [["effect on the accepted length", () => parts.map((part) => $(part))]]),
+  );
   const { study, reported } = stage.config;
   showTable(".sv-rank-reported", ["", "products", "sums of logs"], reported.rows);
   const link = { href: reported.url, rel: "noopener noreferrer", target: "_blank" };
