@@ -185,7 +185,12 @@ const Remainder = (text, mass, unit) =>
 /** @param {Table} view */
 function Totals(view) {
   const { total } = view;
-  const both = h("span", { class: "sv-ms-both" }, "both ", h("b", { class: "sv-ink-both" }, total.both));
+  const both = h(
+    "span",
+    { class: "sv-ms-both" },
+    "both ",
+    h("b", { class: "sv-ink-both" }, total.both),
+  );
   return h(
     "div",
     { class: "sv-ms", role: "row" },
