@@ -17,7 +17,12 @@ from test_engine import traced
 from specviz import load
 from specviz.catalog import load_target
 from specviz.commands import cli
-from specviz.drafters.common.training import HeadOptions, TargetOutputs, read_target_outputs
+from specviz.drafters.common.training import (
+    HeadOptions,
+    TargetOutputs,
+    overlaps,
+    read_target_outputs,
+)
 from specviz.drafters.dflash.head import DECAY
 from specviz.drafters.dspark import DSpark
 from specviz.drafters.dspark import training as training_dspark
@@ -258,6 +263,10 @@ def test_dspark_loss_is_the_mean_over_answers_without_prompts_and_padding(
         assert len(training_dspark.answer_anchors(outputs)) == sum(own)
     whole = (losses[0] * weights[0] + losses[1] * weights[1]) / weights[2]
     torch.testing.assert_close(losses[2], whole)
+    expected = overlaps(training_dspark.guesses(head, outputs), outputs)
+    assert overlaps(training_dspark.answer_guesses(head, outputs), outputs) == pytest.approx(
+        expected
+    )
 
 
 def test_dspark_loss_over_some_tokens_estimates_that_over_all(

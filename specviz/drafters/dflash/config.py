@@ -63,7 +63,7 @@ class DFlashConfig(HeadConfig):
         shared = shape.num_key_value_heads
         return cls._reading(
             target,
-            evenly_spaced(target.layers, 3),
+            evenly_spaced(shape.num_hidden_layers, 3),
             intermediate_size=shape.intermediate_size // 2,
             num_key_value_heads=shared // 2 if shared % 2 == 0 else shared,
         )
@@ -74,7 +74,7 @@ class DFlashConfig(HeadConfig):
 
         Source: DeepSpec's and z-lab's configs for Qwen3-4B.
         """
-        ids = evenly_spaced(target.layers, 5)
+        ids = evenly_spaced(target.model.config.num_hidden_layers, 5)
         return cls._reading(target, ids, num_hidden_layers=5, block_size=cls.PUBLIC_BLOCK)
 
     @classmethod
@@ -85,7 +85,7 @@ class DFlashConfig(HeadConfig):
         """
         return cls.like(
             target,
-            num_target_layers=target.layers,
+            num_target_layers=target.model.config.num_hidden_layers,
             mask_token_id=target.eos[0] if target.eos else target.vocab_size - 1,
             target_layer_ids=ids,
             **changes,

@@ -77,7 +77,7 @@ class DSparkConfig(DFlashConfig):
     @classmethod
     def public(cls, target: Target) -> Self:
         """Return a config as large as deepseek-ai/dspark_qwen3_4b_block7."""
-        ids = evenly_spaced(target.layers, 5)
+        ids = evenly_spaced(target.model.config.num_hidden_layers, 5)
         return cls._reading(
             target, ids, num_hidden_layers=5, block_size=cls.PUBLIC_BLOCK, markov_rank=256
         )

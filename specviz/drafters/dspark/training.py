@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 import torch.nn.functional as functional
@@ -205,29 +205,69 @@ def _components(table: Tensor, rank: int) -> Tensor:
 
 
 def answer_loss(head: DSparkHead, outputs: TargetOutputs) -> Tensor:
-    """Return the weighted mean loss over positions of random blocks in the target's answers.
-
-    The answers of the batch are read as one row of texts, so that blocks may start anywhere.
-    """
-    device, size = outputs.tokens.device, head.config.block_size
-    length, tokens = outputs.tokens.shape[1], outputs.tokens.flatten()
-    offsets = torch.arange(size, device=device)
-    anchors = answer_anchors(outputs)
-    places = (anchors % length)[:, None] + offsets  # positions in the block's own text, (A, n)
-    rows = _answer_outputs(head, outputs, anchors)
-    at = (anchors[:, None] + offsets).clamp(max=len(tokens) - 1)
-    mixed, confidence = _unroll(head, rows, tokens[at])
-    counted = (places < length) & outputs.counted.flatten()[at]
-    columns, counts = loss_tokens(head, outputs)
-    needed = torch.zeros_like(tokens, dtype=torch.bool).index_fill(0, at[counted], True)
-    teacher = outputs.over(columns, needed.view_as(outputs.tokens))
-    teacher = teacher[(needed.cumsum(0) - 1)[at[counted]]]
-    correction = functional.linear(mixed[counted], head.markov_head.markov_w2.weight[columns])
-    logits = outputs.project(rows[counted], columns) + correction
-    known = None if confidence is None else confidence[counted]
-    weights = (-offsets / DECAY).exp().expand_as(at)[counted]
+    """Return the weighted mean loss over positions of random blocks in the target's answers."""
+    made = _answer_blocks(head, outputs, answer_anchors(outputs))
+    at, counted = made.at[made.counted], made.counted
+    tokens, counts = loss_tokens(head, outputs)
+    needed = torch.zeros_like(outputs.tokens, dtype=torch.bool)
+    needed.view(-1)[at] = True
+    teacher = outputs.over(tokens, needed)[(needed.flatten().cumsum(0) - 1)[at]]
+    w2 = head.markov_head.markov_w2.weight[tokens]
+    logits = outputs.project(made.rows[counted], tokens)
+    logits = logits + functional.linear(made.mixed[counted], w2)
+    known = None if made.confidence is None else made.confidence[counted]
+    offsets = torch.arange(counted.shape[1], device=at.device)
+    weights = (-offsets / DECAY).exp().expand_as(counted)[counted]
     mean: Tensor = (guess_losses(teacher, logits, known, counts) * weights).sum() / weights.sum()
     return mean
+
+
+@torch.no_grad()
+def answer_guesses(head: DSparkHead, outputs: TargetOutputs) -> list[Tensor]:
+    """Return the same as `guesses`; only the rows of the target's own tokens are filled in."""
+    (count, length), size = outputs.tokens.shape, head.config.block_size
+    shape = (count, length - 1, head.config.vocab_size)
+    logits = [outputs.final.new_empty(shape) for _ in range(size)]
+    starts = functional.pad(outputs.counted, (0, size - 1)).unfold(1, size, 1).any(-1)
+    starts[:, 0] = False
+    for anchors in starts.flatten().nonzero().flatten().split(ANSWER_ANCHORS):
+        made = _answer_blocks(head, outputs, anchors)
+        for k in range(size):
+            counted = made.counted[:, k]
+            found = outputs.head(made.rows[counted, k])
+            found += head.markov_head.markov_w2(made.mixed[counted, k])
+            at = anchors[counted]
+            logits[k][at // length, at % length - 1] = found
+    return logits
+
+
+class _Blocks(NamedTuple):
+    """Blocks in a batch of answers, which is read as one row of texts.
+
+    Attributes:
+        rows: Outputs of the positions, (A, n, h).
+        mixed: Input of the Markov head's W2, (A, n, rank).
+        confidence: Logits of the confidence head, (A, n), or None.
+        at: Rows of the flattened batch whose target logits are the guesses', (A, n).
+        counted: Whether these guesses are trained and measured, (A, n).
+    """
+
+    rows: Tensor
+    mixed: Tensor
+    confidence: Tensor | None
+    at: Tensor
+    counted: Tensor
+
+
+def _answer_blocks(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor) -> _Blocks:
+    """Compute the blocks that start at these rows of the flattened batch, (A,)."""
+    length, tokens = outputs.tokens.shape[1], outputs.tokens.flatten()
+    offsets = torch.arange(head.config.block_size, device=tokens.device)
+    at = (anchors[:, None] + offsets).clamp(max=len(tokens) - 1)
+    rows = _answer_outputs(head, outputs, anchors)
+    mixed, confidence = _unroll(head, rows, tokens[at])
+    inside = (anchors % length)[:, None] + offsets < length
+    return _Blocks(rows, mixed, confidence, at, inside & outputs.counted.flatten()[at])
 
 
 def answer_anchors(outputs: TargetOutputs) -> Tensor:
@@ -252,8 +292,9 @@ def _answer_outputs(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor) -
     positions = (anchors % length)[:, None] + torch.arange(block.shape[1], device=device)
     starts = anchors - anchors % length
     mixes = [separate_blocks(each, anchors, starts) for each in past]
-    rows: Tensor = head(outputs.embed(block).flatten(0, 1)[None], positions.flatten(), mixes)
-    return rows[0].unflatten(0, block.shape)
+    rows = head(outputs.embed(block).flatten(0, 1)[None], positions.flatten(), mixes)
+    found: Tensor = rows[0].unflatten(0, block.shape)
+    return found
 
 
 def loss_tokens(head: DSparkHead, outputs: TargetOutputs) -> tuple[Tensor, Tensor]:
@@ -280,6 +321,7 @@ def with_options(head_options: HeadOptions) -> Family:
         TRAINING,
         build=lambda target, counts: init_from_target(target, counts, head_options),
         loss=answer_loss,
+        guesses=answer_guesses,
     )
 
 
