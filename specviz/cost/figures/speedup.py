@@ -196,7 +196,7 @@ def _curve_labels(terms: SpeedupModel, top: float, end: int) -> list[tuple[float
     labels: list[tuple[float, float, str, str]] = []
     for curve in (terms, *_neighbours(terms)):
         y, ink = curve.speedup(end), "--ink" if curve is terms else "--ink3"
-        if y <= top and all(abs(y - other) > 0.05 * top for _, other, _, _ in labels):
+        if y <= top and all(abs(y - other) > 0.06 * top for _, other, _, _ in labels):
             labels.append((end, y, f"{GAP}α {curve.alpha:.2f}", ink))
     return labels
 
