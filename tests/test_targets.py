@@ -32,7 +32,7 @@ def test_target_can_be_chosen_only_if_it_is_on_this_machine(here):
 
 
 def test_description_of_each_available_target_gives_its_memory(here):
-    said = [f"SmolLM2: {entry.size_text(SMOLLM2)}."] if here else []
+    said = [f"If you choose SmolLM2: {entry.size_text(SMOLLM2)}."] if here else []
     assert [*drawer.about_targets()] == said
     assert drawer.target_box("house", False, "a").info == " ".join(said)
     assert drawer.target_box("house", True, "a").info == " ".join([*said, drawer.TYPED])

@@ -119,7 +119,12 @@ def test_gallery_case_with_three_words_shows_three_columns(sand):
     sand.locator("[data-key=remaining-mass] , [data-key=remaining-mass] button").last.click()
     expect(sand.locator(".sv-wild-one h3")).to_contain_text("remaining draft mass")
     assert sand.locator(".sv-wild-columns > *").count() == 3
-    assert sand.locator(".sv-wild-one .sv-sand-words > *").count() == 3
+    assert sand.locator(".sv-wild-one .sv-sand-words:not(.sv-wild-both) > *").count() == 3
+    both = sand.locator(".sv-wild-both > *").all_inner_texts()
+    assert [text.split()[::2] for text in both] == [["p", "q"]] * 3
+    for name in ("sv-sand-p-ink", "sv-sand-q-ink"):
+        found = sand.locator(f".sv-wild-both .{name}").all_inner_texts()
+        assert sum(float(text.split()[1]) for text in found) == pytest.approx(1, abs=0.02)
 
 
 def test_find_the_fault_reveals_the_case_only_after_an_answer(sand):

@@ -144,7 +144,7 @@ def about_targets() -> Iterator[str]:
     """Yield a note on the size of each target that can be chosen, other than House."""
     for entry in targets():
         if entry.name != HOUSE:
-            yield f"{entry.title}: {size_text(entry)}."
+            yield f"If you choose {entry.title}: {size_text(entry)}."
 
 
 def boxes(group: Group, chosen: Settings | Sampling, form: str = "sv") -> dict[str, Any]:
