@@ -155,7 +155,7 @@ def test_chart_extends_beyond_the_best_gamma():
     assert len(shown["speed"]["data"]["20-chosen"]["x"]) == 27
 
 
-def test_displayed_tokens_of_trees_equal_the_formulas():
+def test_displayed_expected_tokens_of_trees_equal_the_formula():
     cards = told(widths="2,2", places="0.65 0.10636")["trees"]["cards"]
     tree, chain, best = (card["numbers"]["tokens"] for card in cards)
     assert tree == "2.328", "1.32845 are accepted"

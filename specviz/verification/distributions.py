@@ -217,7 +217,7 @@ def _farther(probs: Tensor, u: float) -> Draw:
 
 
 def _last(values: Tensor, ids: Tensor, u: float) -> Draw:
-    """Return the last token with probability above 0, for a u above the rounded sum of 1."""
+    """Return the last token with probability above 0, for a u above their rounded sum."""
     before = values[:-1].cpu().double().cumsum(-1)
     return Draw(int(ids[len(before)]), u, before[-1].item() if len(before) else 0.0, 1.0)
 

@@ -166,7 +166,7 @@ def test_dartboard_preset_draws_the_dartboard_under_its_heading(sand):
     sand.locator("[data-choice=candidates] button").last.click()
     sand.locator("#sv-sand-preset").select_option("darts")
     expect(sand.get_by_role("heading", name="Von Neumann’s dartboard")).to_be_visible()
-    assert sand.locator(".sv-coins-dart").count() == 600  # before any round
+    expect(sand.locator(".sv-coins-dart")).to_have_count(600)  # before any round
     expect(sand.locator(".sv-coins-body")).to_be_hidden()
     sand.locator("#sv-sand-rule").select_option("speculative")
     expect(sand.locator(".sv-coins-dart")).to_have_count(0)

@@ -47,7 +47,7 @@ export function PredictFirst(beside) {
     score.estimates && "mean error " + (score.error / score.estimates).toFixed(2),
   ].filter(Boolean);
   const title =
-    "Your prediction scores if it was the likelier outcome. The coin itself is luck and does not count.";
+    "You get a point if you predicted the likelier outcome. The coin itself is luck and does not count.";
   return h(
     "div",
     { class: "sv-guess" },

@@ -146,11 +146,11 @@ CASE_STUDIES = (
         ),
         drawn="Two tokens sampled from q, the second different from the first; then one child "
         "of the first.",
-        judged="Test the leaves first. After a rejection, accept the parent with probability S "
-        "divided by the total q of the tokens not yet tried; S is the probability still missing.",
-        why="The correct probability for the parent is S/(S + 1 − a): the missing probability, "
-        "divided by itself plus the parent's probability of rejection. (a is the parent's "
-        "probability of acceptance before its child was rejected.) The total q of the untried "
+        judged="Test the leaves first. Let S be the probability still missing after a rejection. "
+        "Accept the parent with probability S/Q, where Q is the total q of the tokens not yet "
+        "tried.",
+        why="The correct probability for the parent is S/(S + 1 − a), where a is the parent's "
+        "probability of acceptance before its child was rejected. The total q of the untried "
         "tokens is a different number, so the output misses p.",
         case=RuleProcedure(
             RemainingMass(), as_method(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0, 1, 1), length=3

@@ -184,7 +184,7 @@ WITH_OTHER_Q = (
     CaseStudy(
         key="resample-from-p",
         name="Resampling from p itself",
-        claimed="Why correct p after a rejection, instead of sampling from it directly?",
+        claimed="After a rejection, why not sample from p itself, without a correction?",
         source=Source(
             "eth-sri/language-model-arithmetic issue 14: speculative sampling",
             "https://github.com/eth-sri/language-model-arithmetic/issues/14",
@@ -199,8 +199,8 @@ WITH_OTHER_Q = (
     CaseStudy(
         key="mask-the-rejected",
         name="Masking only the rejected token",
-        claimed="Should q not be subtracted from every token, instead of masking only the "
-        "rejected one? (The code masked only that token, and was changed later.)",
+        claimed="Why does the code mask only the rejected token, and not subtract q from every "
+        "token? (The code masked only that token, and was changed later.)",
         source=Source(
             "SafeAILab/EAGLE issue 20: is the rejection implementation different?",
             "https://github.com/SafeAILab/EAGLE/issues/20",
@@ -282,9 +282,9 @@ WITH_OTHER_Q = (
         ),
         drawn="Two tokens sampled from q; the second cannot repeat the first.",
         judged="Accept x with probability min(1, p/q), testing both tokens with the whole q.",
-        why="The second token was sampled from q without the first token, rescaled: with a "
-        "higher probability than the test assumes. The error is small: it takes "
-        "thousands of rounds to show.",
+        why="The second token was sampled from q without the first token. Its probability there is "
+        "higher than in q, which the test uses. The error is small: it takes thousands of rounds "
+        "to show.",
         case=RuleProcedure(
             RULES["speculative"], CandidateMethod(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0)
         ),

@@ -120,8 +120,9 @@ CASE_STUDIES = (
         drawn="One token sampled from q: the argmax of log q plus Gumbel noise.",
         judged="Accept x with probability min(1, p/q). If rejected, take the argmax of the "
         "residual's logarithm plus the same noise.",
-        why="x had the largest sum, so the noise of the other tokens was probably low, "
-        "most of all where q is high. The replacement therefore avoids the tokens that q likes.",
+        why="x had the largest sum of log q and noise, so the noise of the other tokens was "
+        "probably low, most of all where q is high. The replacement therefore avoids the tokens "
+        "that q likes.",
         case=SharedGumbelNoise(),
     ),
 )
