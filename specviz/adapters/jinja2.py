@@ -66,7 +66,7 @@ def _check_name(name: Any) -> None:
 
 
 class _Dict:
-    """Stands for `dict` in templates: can be called and has `fromkeys`, but no other attributes."""
+    """Replaces `dict` in templates. It can be called, has `fromkeys` and nothing else."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)

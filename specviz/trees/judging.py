@@ -50,7 +50,7 @@ class SampledTree:
 
     Attributes:
         tree: The tree; its tokens are indices into `vocabulary`.
-        vocabulary: Token ids by index; the index after the last id stands for all other tokens.
+        vocabulary: Token ids by index; the index after the last id represents all other tokens.
         drawn: How siblings were sampled.
         p: (n, W), the target's distribution after each node.
         q: For each parent, the distribution (W,) that its children were sampled from.

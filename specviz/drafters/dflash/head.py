@@ -214,14 +214,23 @@ def loss(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor | None = None
     if anchors is None:
         anchors = random_anchors(outputs)
     logits = blocks(head, outputs, anchors).float()
-    offsets = torch.arange(logits.shape[2], device=logits.device)
-    # Shape (A, n - 1): rows where the target's logits are those of the guessed token.
-    rows = anchors[:, None] + offsets
-    length = outputs.tokens.shape[1]
-    teacher = outputs.logits[:, rows.clamp(max=length - 1)].float().softmax(-1)
-    missed = functional.cross_entropy(logits.flatten(0, 2), teacher.flatten(0, 2), reduction="none")
-    weights = (-offsets / DECAY).exp() * (rows < length)
+    teacher, weights = block_targets(outputs, anchors, logits.shape[2])
+    p = teacher.float().softmax(-1)
+    missed = functional.cross_entropy(logits.flatten(0, 2), p.flatten(0, 2), reduction="none")
     return (missed.view_as(logits[..., 0]) * weights).sum() / (weights.sum() * len(logits))
+
+
+def block_targets(outputs: TargetOutputs, anchors: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Return what blocks of `size` guesses that start at `anchors` (A,) are compared with.
+
+    Returns:
+        The target's logits for each guess, (B, A, size, V), and the weights of the guesses,
+        (A, size); a guess beyond the end of the text has weight 0.
+    """
+    offsets = torch.arange(size, device=anchors.device)
+    rows, length = anchors[:, None] + offsets, outputs.tokens.shape[1]
+    weights = (-offsets / DECAY).exp() * (rows < length)
+    return outputs.logits[:, rows.clamp(max=length - 1)], weights
 
 
 def guesses(head: DFlashHead, outputs: TargetOutputs) -> list[Tensor]:

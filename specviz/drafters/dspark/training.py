@@ -28,6 +28,7 @@ from specviz.drafters.dflash.head import (
     DECAY,
     BlockAttention,
     BlockLayer,
+    block_targets,
     random_anchors,
     separate_blocks,
 )
@@ -49,12 +50,8 @@ def loss(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor | None = None
     if anchors is None:
         anchors = random_anchors(outputs)
     logits, confidence = blocks(head, outputs, anchors)
-    offsets = torch.arange(logits.shape[2], device=logits.device)
-    rows = anchors[:, None] + offsets  # (A, n): rows whose target logits are the guess's
-    length = outputs.tokens.shape[1]
-    teacher = outputs.logits[:, rows.clamp(max=length - 1)]
+    teacher, weights = block_targets(outputs, anchors, logits.shape[2])
     part = guess_losses(teacher, logits, confidence)
-    weights = (-offsets / DECAY).exp() * (rows < length)
     return (part * weights).sum() / (weights.sum() * len(logits))
 
 
@@ -298,7 +295,7 @@ def _answer_outputs(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor) -
 
 
 def loss_tokens(head: DSparkHead, outputs: TargetOutputs) -> tuple[Tensor, Tensor]:
-    """Return the tokens that a batch's loss includes, and what each one stands for.
+    """Return the tokens that a batch's loss includes, and how many tokens each one represents.
 
     Returns:
         Tokens (D,), and the logarithm of the number of tokens that each represents, (D,).

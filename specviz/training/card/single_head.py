@@ -164,7 +164,7 @@ def _dspark_method(folder: Path, recipe: dict[str, Any]) -> str:
         f"exp(-(k - 1)/{DECAY:g}). Distributions are computed from the logits of the "
         f"{recipe['draft_vocabulary']:,} tokens most frequent in the answers, of the target's top "
         f"tokens in the batch, and of {SAMPLED_TOKENS:,} others sampled anew for each batch, which "
-        "stand for all others."
+        "represent all others."
     )
 
 

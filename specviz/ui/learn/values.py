@@ -214,7 +214,7 @@ def _bound(name: str) -> float:
 
 
 def preset_word(preset: str, token: str) -> Mapping[str, str]:
-    """Return a word's numbers in a preset, and what comes of it if the replacement follows p.
+    """Return a word's numbers in a preset, and its probability if the replacement follows p.
 
     `lacks` is what min(p, q) lacks of p. `given` is what a replacement from p would add, and `out`
     how probable the word would then be.

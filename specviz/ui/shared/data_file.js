@@ -30,7 +30,7 @@ export function csvOf(rows) {
 
 /**
  * Two buttons that save numbers as files.
- * @param {string} what What the numbers are about, for screen readers.
+ * @param {string} what The name of the numbers, for screen readers.
  * @param {() => string} name Returns the name of the file, without its ending.
  * @param {() => DataRow[]} rows
  * @param {() => object} data

@@ -172,14 +172,14 @@ const isShown = (part) =>
 /**
  * A figure's name with two buttons that save it, and what they could not do.
  * @typedef {{ name: string, about: About, find: () => Parts }} Saved
- * @extends {Component<Saved, { told?: string }>}
+ * @extends {Component<Saved, { message?: string }>}
  */
 class Savers extends Component {
   /** @param {"SVG" | "PNG"} kind */
   async save(kind) {
     const { name, about, find } = this.props;
     const parts = [find()].flat().filter(isShown);
-    if (!parts.length) return this.setState({ told: ABSENT });
+    if (!parts.length) return this.setState({ message: ABSENT });
     const { file, facts } = about();
     const title = name[0].toUpperCase() + name.slice(1);
     const svg = svgOf(parts, { title, facts: facts.filter((fact) => typeof fact === "string") });
@@ -187,15 +187,15 @@ class Savers extends Component {
     try {
       const svgType = { type: "image/svg+xml" };
       save(kind === "PNG" ? await pngOf(svg) : new Blob([svg], svgType), called);
-      this.setState({ told: "" });
+      this.setState({ message: "" });
     } catch {
-      this.setState({ told: UNABLE });
+      this.setState({ message: UNABLE });
     }
   }
 
   render() {
     const { name } = this.props;
-    const { told = "" } = this.state;
+    const { message = "" } = this.state;
     return h(
       "span",
       { class: "sv-saver" },
@@ -203,7 +203,7 @@ class Savers extends Component {
       this.button("SVG"),
       " ",
       this.button("PNG"),
-      h("span", { role: "status" }, told && " " + told),
+      h("span", { role: "status" }, message && " " + message),
     );
   }
 

@@ -45,7 +45,7 @@ export function scaled(value, units) {
 export const Patch = (name, attributes) =>
   h("i", { class: "sv-race-patch " + (GREYS[name] || "sv-race-" + name), ...attributes });
 
-/** @param {ComponentChild} sample @param {string} text @param {string} [state] The state that a mark stands for. */
+/** @param {ComponentChild} sample @param {string} text @param {string} [state] The state that the mark shows. */
 export const Key = (sample, text, state) =>
   h(
     "span",
