@@ -17,7 +17,12 @@ from dspark_made import SIZE, drafter, random_head
 from safetensors.torch import save_file
 from test_engine import traced
 
-from specviz.bench.outcomes import calibration_error, sum_tallies, tally_rounds
+from specviz.bench.outcomes import (
+    calibration_error,
+    pool_reliability,
+    sum_tallies,
+    tally_rounds,
+)
 from specviz.catalog.loading import load_drafter
 from specviz.drafters.dspark import TOP_COUNT, training
 from specviz.engine.loop import rounds
@@ -25,7 +30,6 @@ from specviz.models.errors import Unsuitable
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import CheckFailed, check
-from specviz.training.card.measured import pool_reliability
 from specviz.verification import Drawn
 
 GREEDY = Settings(Sampling(0), gamma=9, max_new_tokens=40)

@@ -17,6 +17,7 @@ from specviz.catalog import load_target, loading, public, sources
 from specviz.models.errors import NotAvailable, Stopped
 from specviz.models.files import size_in_float32
 from specviz.models.memory import ModelCache
+from specviz.shipped import measured
 from specviz.ui import models
 from specviz.ui.models import Progress, rows
 from specviz.ui.task import Failure, JobContext, Machine, StopFlag, performed
@@ -205,3 +206,24 @@ def test_cancelled_download_is_not_reported_as_an_error(monkeypatch):
     assert len(told(models.wanted(None, "smollm2"))) == 1
     monkeypatch.setattr(public, "fetch", refused)
     assert "Nobody has it" in told(models.wanted(None, "smollm2"))[-1]
+
+
+def test_reliability_of_predictions_is_that_of_the_measurements():
+    """The mean prediction and the mean outcome over all intervals are those over all guesses."""
+    found = {row["name"]: row["reliability"] for row in answered()["rows"]}
+    assert found["eagle3"] == found["Qwen/Qwen3-4B"] == []
+    cold, warm = found["dspark"]
+    assert (cold["temperature"], warm["temperature"]) == (0, 1)
+    for each in (cold, warm):
+        mine = [
+            part
+            for row in measured()["rows"]
+            if row["name"] == "dspark" and row["temperature"] == each["temperature"]
+            for part in row["reliability"]
+        ]
+        assert each["guesses"] == sum(count for count, _, _ in mine) > 100
+        for at in (1, 2):
+            total = sum(part[0] * part[at] for part in each["bins"])
+            assert total == pytest.approx(sum(part[0] * part[at] for part in mine))
+        apart = sum(count * abs(mean - kept) for count, mean, kept in each["bins"])
+        assert each["error"] == pytest.approx(apart / each["guesses"])

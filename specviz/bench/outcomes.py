@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from specviz.engine.loop import alpha
@@ -128,6 +128,17 @@ def calibration_error(reliability: Sequence[Sequence[float]]) -> float:
     """Return the expected calibration error: the mean difference of prediction and outcome."""
     judged = sum(count for count, _, _ in reliability)
     return sum(count * abs(mean - kept) for count, mean, kept in reliability) / judged
+
+
+def pool_reliability(several: Iterable[list[list[float]]]) -> list[list[float]]:
+    """Sum counts of guesses by interval; items are [guesses, mean prediction, share accepted]."""
+    found: dict[int, list[float]] = {}
+    for count, mean, kept in chain.from_iterable(several):
+        old = found.setdefault(min(int(mean * BINS), BINS - 1), [0.0, 0.0, 0.0])
+        whole = old[0] + count
+        pairs = zip(old[1:], (mean, kept), strict=True)
+        old[:] = [whole, *((a * old[0] + b * count) / whole for a, b in pairs)]
+    return [found[at] for at in sorted(found)]
 
 
 def share(part: float, whole: int) -> float | None:

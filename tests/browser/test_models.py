@@ -60,6 +60,28 @@ def test_models_tab_lists_every_model_in_its_group(seen):
     assert "Drafters without weights: N-gram" in seen.inner_text(".sv-models-bare")
 
 
+def test_reliability_diagram_shows_every_interval_at_its_place(seen):
+    """Predicted from left to right, accepted upwards, and equal on the diagonal."""
+    dspark = row(seen, "dspark")
+    dspark.locator("summary").click()
+    first = dspark.locator(".sv-models-diagrams svg").first
+    said = re.findall(
+        r"predicted (\d+)%, accepted (\d+)% of (\d+)", first.get_attribute("aria-label")
+    )
+    circles = first.locator("circle").all()
+    assert len(circles) == len(said) > 4
+    start, end = (
+        [float(first.locator(".sv-rely-diagonal").get_attribute(name)) for name in ends]
+        for ends in (("x1", "y1"), ("x2", "y2"))
+    )
+    for circle, (predicted, accepted, _) in zip(circles, said, strict=True):
+        place = [float(circle.get_attribute(name)) for name in ("cx", "cy")]
+        for at, share in enumerate((predicted, accepted)):
+            part = (place[at] - start[at]) / (end[at] - start[at])
+            assert abs(part - int(share) / 100) <= 0.0051
+    dspark.locator("summary").click()
+
+
 def test_download_shows_progress_and_can_be_cancelled_by_keyboard(seen):
     slow = row(seen, SLOW)
     slow.get_by_role("button", name="Download").focus()

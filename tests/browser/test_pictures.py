@@ -62,6 +62,7 @@ FIGURES = {
         "passes": "recorded",
         "pass times": "context of",
     },
+    "Models": {"reliability of DSpark": "measured"},
 }
 # Figures that are on screen only at times; other tests save them.
 AT_TIMES = {"Step": ["why these guesses"], "Cost": ["step by step"]}
@@ -144,12 +145,18 @@ def show_cost(page):
         page.wait_for_selector(f"#{plot} .main-svg")
 
 
+def show_models(page):
+    page.locator(".sv-models-reliability summary").click()
+    expect(page.locator(".sv-models-diagrams circle").first).to_be_visible()
+
+
 SHOW = {
     "Step": show_step,
     "Compare": show_compare,
     "Lossless?": show_lossless,
     "Trees": show_trees,
     "Cost": show_cost,
+    "Models": show_models,
 }
 
 

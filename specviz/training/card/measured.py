@@ -6,13 +6,12 @@ Every number comes from a manifest, from measured.json or from peers.json (writt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 from statistics import fmean
 from typing import Any, Final
 
 from specviz.bench.methods import drafter_names
-from specviz.bench.outcomes import BINS, calibration_error
+from specviz.bench.outcomes import calibration_error, pool_reliability
 from specviz.glossary import GLOSSARY
 from specviz.trace.metrics import mean_over_equal_text
 from specviz.training.card import (
@@ -269,17 +268,6 @@ def _reliability(facts: dict[str, Any]) -> Iterator[str]:
         "by the number of guesses; a dash means fewer than "
         f"{MIN_JUDGED} guesses.\n\n" + table(columns, lines)
     )
-
-
-def pool_reliability(several: Iterable[list[list[float]]]) -> list[list[float]]:
-    """Sum counts of guesses by interval; items are [guesses, mean prediction, share accepted]."""
-    found: dict[int, list[float]] = {}
-    for count, mean, kept in chain.from_iterable(several):
-        old = found.setdefault(min(int(mean * BINS), BINS - 1), [0.0, 0.0, 0.0])
-        whole = old[0] + count
-        pairs = zip(old[1:], (mean, kept), strict=True)
-        old[:] = [whole, *((a * old[0] + b * count) / whole for a, b in pairs)]
-    return [found[at] for at in sorted(found)]
 
 
 def _by_depth(row: dict[str, Any], what: str) -> str:

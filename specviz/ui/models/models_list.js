@@ -6,6 +6,7 @@ import { Stage } from "../shared/stage.js";
 import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
 import { classes, h, render } from "../shared/view.js";
+import { ReliabilityDiagrams } from "./reliability.js";
 
 /** @import { Reply } from "../shared/ask.js" */
 /** @import { Answer, Loaded, Row } from "./rows.py" */
@@ -171,6 +172,7 @@ function ModelRow(row) {
       row.use && UseButton(row),
       ...(row.fetch ? Download(row) : []),
     ),
+    row.reliability.length > 0 && ReliabilityDiagrams(row),
   );
 }
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from specviz.bench.outcomes import calibration_error, pool_reliability
 from specviz.catalog.entry import Entry, Kind, entries, find, listing, weights_path
 from specviz.catalog.public import UNKNOWN, public_checkpoints, public_rows
 from specviz.models.files import head_files, size_in_float32
-from specviz.shipped import ASSETS
+from specviz.shipped import ASSETS, MEASURED, measured
 
 if TYPE_CHECKING:
     from specviz.catalog.loading import LoadedModel
@@ -45,16 +46,34 @@ class Facts(TypedDict):
     sources: list[str]
 
 
+class Reliability(TypedDict):
+    """How many guesses were accepted, beside the drafter's predictions, at one temperature.
+
+    Attributes:
+        guesses: Number of judged guesses.
+        error: The expected calibration error (ECE).
+        bins: For each interval of the prediction: guesses, mean prediction, share accepted.
+    """
+
+    temperature: float
+    guesses: int
+    error: float
+    bins: list[tuple[int, float, float]]
+
+
 class Row(Facts):
     """A model, and what the page offers for it.
 
     Attributes:
         fits: Whether it fits in memory (a drafter together with its target); None if unknown.
+        reliability: Measured predictions of acceptance, by temperature; empty for a drafter
+            without a confidence head.
     """
 
     fetch: bool
     use: bool
     fits: bool | None
+    reliability: list[Reliability]
 
 
 class Loaded(TypedDict):
@@ -103,12 +122,14 @@ def answer(any_model: bool, machine: Machine, data: Mapping[str, Any]) -> Answer
     free = free_bytes(machine)
     needed = {facts["name"]: held for facts, held, _ in models if facts["kind"] == "target"}
     can_be_fetched = fetchable() if any_model else set()
+    predictions = reliability()
     rows: list[Row] = [
         {
             **facts,
             "fetch": facts["name"] in can_be_fetched and not facts["here"],
             "use": usable(facts) and (any_model or find(facts["name"], "target") is not None),
             "fits": fits(held, needed.get(target or ""), free),
+            "reliability": predictions.get(facts["name"], []),
         }
         for facts, held, target in models
     ]
@@ -117,6 +138,37 @@ def answer(any_model: bool, machine: Machine, data: Mapping[str, Any]) -> Answer
         "loaded": in_memory(),
         "bare": [e.title for e in entries() if e.kind == "drafter" and e.folder is None],
         "free": size(free) if free else "",
+    }
+
+
+def reliability() -> dict[str, list[Reliability]]:
+    """Return the measured predictions of each shipped drafter with a confidence head, by name.
+
+    Raises:
+        BrokenFile: If a file of measurements is damaged.
+    """
+    groups: dict[str, dict[float, list[list[list[float]]]]] = {}
+    for path in sorted(MEASURED.parent.rglob(MEASURED.name)):
+        for row in (measured(path) or {}).get("rows", []):
+            if row.get("reliability"):
+                by_temperature = groups.setdefault(row["name"], {})
+                by_temperature.setdefault(row["temperature"], []).append(row["reliability"])
+    return {
+        name: [
+            pooled(temperature, several) for temperature, several in sorted(groups[name].items())
+        ]
+        for name in groups
+    }
+
+
+def pooled(temperature: float, several: list[list[list[float]]]) -> Reliability:
+    """Return the predictions of several domains together."""
+    bins = pool_reliability(several)
+    return {
+        "temperature": temperature,
+        "guesses": int(sum(count for count, _, _ in bins)),
+        "error": calibration_error(bins),
+        "bins": [(int(count), mean, kept) for count, mean, kept in bins],
     }
 
 
