@@ -99,8 +99,8 @@ def test_replay_files_of_the_longest_recorded_runs_are_small(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names()[::8])
-def test_replay_file_can_draw_every_figure_of_step(name, monkeypatch):
-    """`chart.js` can draw horizontal bars, and texts to the left and right of a point."""
+def test_bar_chart_can_draw_every_figure_of_step(name, monkeypatch):
+    """`bar_chart.js` can draw horizontal bars, and texts to the left and right of a point."""
     figures = []
     add = charts._charted
     monkeypatch.setattr(charts, "_charted", lambda *two: figures.append(two[1]) or add(*two))

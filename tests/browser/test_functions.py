@@ -302,32 +302,6 @@ def test_changing_numbers_are_not_announced_by_screen_readers(page):
     ]
 
 
-def test_plotly_trace_is_found_by_name_and_not_by_colour(visit):
-    page = visit.open("?trace=01-chain&round=1&step=propose-1")
-    while visit.ask("frame.step.kind") != "score":
-        visit.ask("next()")
-    found = page.evaluate(
-        """async (address) => {
-          const { drawn } = await import(new URL(address, document.baseURI));
-          const figure = window.specviz.players["sv-step"].frame.panel.figure;
-          const hue = (name) => {
-            const group = drawn(document.querySelector(".sv-chart"), figure, name);
-            return getComputedStyle(group.querySelector(".point path")).fill;
-          };
-          const probe = document.createElement("i");
-          document.querySelector(".sv").append(probe);
-          const asked = ["--sv-p", "--sv-q"].map((name) => {
-            probe.style.color = "var(" + name + ")";
-            return getComputedStyle(probe).color;
-          });
-          probe.remove();
-          return [[hue("10-p"), hue("11-q")], asked];
-        }""",
-        module_address("shared/plot"),
-    )
-    assert found[0] == found[1]
-
-
 DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
 
 

@@ -230,7 +230,7 @@ def test_q_is_not_shown_for_guesses_that_were_not_sampled(looker):
     page = looker.look("03-point-mass")
     looker.step_until("frame.panel.kind === 'guesses'")
     assert page.inner_text(".sv-title") == "The drafter's confidence"
-    page.wait_for_selector(".sv-chart .barlayer .point")
+    page.wait_for_selector(".sv-chart path")
     looker.step_until("frame.panel.kind === 'guesses' && frame.panel.scored")
     assert page.inner_text(".sv-title") == "p of every guess"
     looker.step_to("Rejected")
@@ -294,39 +294,59 @@ def test_tree_is_redrawn_when_dark_mode_is_switched_on(looker):
     looker.dress("light")
 
 
-# Steps through a run: how often plotly drew, how often a figure was another, how often it could.
+# Steps through a run, with each step shown twice: for each showing, whether the figure is another
+# one than before, and whether anything in the chart was changed.
 DRAWN = """() => {
   const player = window.specviz.players["sv-step"];
-  const { react } = window.Plotly;
-  let drawn = 0, due = 0, most = 0;
+  const chart = document.querySelector(".sv-chart");
+  const watch = new MutationObserver(() => {});
+  watch.observe(chart, { subtree: true, childList: true, attributes: true, characterData: true });
+  const seen = [];
   let before = "";
   const look = ({ panel }) => {
-    if (!panel.figure) return;
-    const now = JSON.stringify(panel.figure);
-    due += now !== before;
-    most += 1;
+    const now = JSON.stringify(panel.figure ?? null);
+    const inside = ({ target, type }) => target !== chart || type === "childList";
+    const changes = watch.takeRecords().filter(inside);
+    seen.push([now !== before, changes.length > 0]);
     before = now;
   };
   player.go(1, 0);
   look(player.frame);
-  due = most = 0;
-  window.Plotly.react = (...given) => { drawn += 1; return react(...given); };
+  seen.length = 0;
   while (!document.querySelector("[data-do=next]").disabled) {
     player.next();
     look(player.frame);
     player.go(player.cursor.round, player.cursor.step); // the same once more
     look(player.frame);
   }
-  window.Plotly.react = react;
-  return [drawn, due, most];
+  return seen;
 }"""
 
 
 def test_unchanged_figures_are_not_redrawn(looker):
     page = looker.look("02-siblings")
-    drawn, due, most = page.evaluate(DRAWN)
-    assert drawn == due < most
-    assert due > 10
+    seen = page.evaluate(DRAWN)
+    assert [drawn for other, drawn in seen if not other].count(True) == 0
+    others = [drawn for other, drawn in seen if other]
+    assert all(others)
+    assert 10 < len(others) < len(seen)
+
+
+def test_bars_of_p_and_q_have_their_colours_and_plotly_is_not_fetched(visit):
+    page = visit.open("?trace=01-chain&round=1&step=score")
+    fills = page.evaluate("""() => {
+      const probe = document.createElement("i");
+      document.querySelector(".sv").append(probe);
+      return [["10-p", "--sv-p"], ["11-q", "--sv-q"]].map(([trace, colour]) => {
+        probe.style.color = `var(${colour})`;
+        const bar = document.querySelector(`.sv-chart [data-trace="${trace}"] path`);
+        return [getComputedStyle(bar).fill, getComputedStyle(probe).color];
+      });
+    }""")
+    assert fills[0][0] == fills[0][1] != fills[1][0] == fills[1][1]
+    assert page.evaluate("window.Plotly === undefined")
+    page.get_by_role("tab", name="Cost", exact=True).click()
+    page.wait_for_function("window.Plotly !== undefined")
 
 
 def test_running_server_blocks_uploads_and_remote_files(looker):

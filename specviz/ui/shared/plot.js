@@ -1,4 +1,4 @@
-// Figures: plotly is fetched after the page was loaded; colours are names that the style sheet
+// Figures: plotly is fetched when the first one is on screen; colours are names that the style sheet
 // defines.
 
 import { PLOTLY, TRACE } from "./given.js";
@@ -12,12 +12,6 @@ const ADDRESS = new URL("../../../" + PLOTLY, import.meta.url); // of ours below
 export let plotly = null;
 /** @type {Promise<Plotly> | null} */
 let fetched = null;
-
-/** Use another library to draw figures, so that plotly is not fetched. @param {Plotly} other */
-export function drawWith(other) {
-  plotly = other;
-  fetched = Promise.resolve(other);
-}
 
 export function fetchPlotly() {
   if (!fetched) {
@@ -90,29 +84,22 @@ function coloured(trace, style) {
   return made;
 }
 
-/**
- * @typedef {object} Fit
- * @property {number} [squash] The drawn height over the layout's height; words keep their size.
- * @property {number} [room] The available width, if it was read already.
- */
-
 /** @type {WeakMap<HTMLElement, string>} */
 const shown = new WeakMap(); // what each element shows, since many steps do not change a figure
 
-/** @param {HTMLElement} place @param {Figure | null | undefined} figure @param {Fit} [fit] */
-export function plot(place, figure, { squash = 1, room = roomOf(place) } = {}) {
+/** @param {HTMLElement} place @param {Figure | null | undefined} figure */
+export function plot(place, figure) {
   place.hidden = !figure;
   if (!figure || !plotly) return;
-  const theme = isDark();
-  const asked = JSON.stringify([figure, squash, Math.min(figure.layout.width, room), theme]);
+  const width = Math.min(figure.layout.width, roomOf(place) || figure.layout.width);
+  const asked = JSON.stringify([figure, width, isDark()]);
   if (shown.get(place) === asked) return;
   const style = getComputedStyle(place);
   const traces = Object.keys(figure.data)
     .sort()
     .map((key) => coloured(figure.data[key], style));
   const layout = resolved(figure.layout, style);
-  layout.width = Math.min(layout.width, room || layout.width);
-  layout.height *= squash;
+  layout.width = width;
   layout.hoverlabel = {
     bgcolor: resolved("--panel", style),
     font: { color: resolved("--ink", style) },
@@ -126,26 +113,6 @@ export function plot(place, figure, { squash = 1, room = roomOf(place) } = {}) {
 
 /** @param {HTMLElement} place */
 const roomOf = (place) => there(place.parentElement).clientWidth;
-
-const LAYERS = { scatter: ".scatterlayer > .trace", bar: ".barlayer .trace" };
-/** @param {Trace} trace */
-const typeOf = (trace) => trace.type || TRACE.type;
-
-// Return the elements that plotly has drawn for a trace. Traces of one type are in one layer, in
-// the order of the figure, and traces without points are missing. Only this function depends on how
-// plotly arranges its elements.
-/** @param {HTMLElement} place @param {Figure} figure @param {string} name */
-export function drawn(place, figure, name) {
-  const asked = figure.data[name];
-  if (!asked) return null;
-  const alike = Object.keys(figure.data)
-    .sort()
-    .filter((key) => {
-      const trace = figure.data[key];
-      return typeOf(trace) === typeOf(asked) && trace.x.length;
-    });
-  return place.querySelectorAll(LAYERS[typeOf(asked)])[alike.indexOf(name)] || null;
-}
 
 // Return the position of a pointer in a figure's own units, from its margins and ranges: [x, y].
 /** @param {HTMLElement} place @param {Figure} figure @param {MouseEvent} event */

@@ -3,7 +3,6 @@
 
 import { Gif } from "../shared/gif.js";
 import { imageOf, save, svgOf } from "../shared/picture.js";
-import { fetchPlotly } from "../shared/plot.js";
 import { there } from "../shared/there.js";
 import { Button, Component, h } from "../shared/view.js";
 import { now } from "./cursor.js";
@@ -50,7 +49,6 @@ function drawFoot(pen, line, width, top) {
  * @param {(step: number) => void} tell Called before each step.
  */
 async function filmOf(round, tell) {
-  await fetchPlotly();
   const { run } = reel;
   /** @type {Shot[]} */
   const shots = [];

@@ -1,9 +1,9 @@
 // The inspector: the guesses, the guess being judged with u and a table, a sampled token, or the
 // round's totals.
 
-import { plot } from "../shared/plot.js";
 import { there } from "../shared/there.js";
 import { Fragment, h, render, termAttributes, Token } from "../shared/view.js";
+import { BarChart } from "./bar_chart.js";
 import { momentKey } from "./cursor.js";
 import { DrafterEvidence } from "./drafter_evidence.js";
 import { DrawStrip } from "./draw_strip.js";
@@ -11,7 +11,7 @@ import { EndCard } from "./end_card.js";
 import { JudgedGuess } from "./judged_guess.js";
 import { reel } from "./reel.js";
 import { ResidualTable } from "./residual_table.js";
-import { widthOf } from "./room.js";
+import { widthOf, zoom } from "./room.js";
 import { squash } from "./size.js";
 import { $, stage } from "./stage.js";
 
@@ -22,17 +22,9 @@ import { $, stage } from "./stage.js";
 
 const ORDINALS = ["", "", "2nd", "3rd"];
 
-/** @param {Panel} panel */
-export function plotInspector(panel) {
-  const chart = $(".sv-chart");
-  chart.role = "img";
-  chart.ariaLabel = panel.figure?.alt ?? "";
-  plot(chart, panel.figure, { squash: squash(), room: widthOf("panel") });
-}
-
 /** @param {Frame} frame */
 export function showInspector({ panel, step }) {
-  const { draw, facts = [], table, times = [], why } = panel;
+  const { draw, facts = [], figure, table, times = [], why } = panel;
   const end = step.kind === "end";
   Object.assign($(".sv-panel").dataset, { kind: panel.kind, step: step.kind });
   $(".sv-panel").classList.toggle("sv-says-why", Boolean(why));
@@ -43,6 +35,9 @@ export function showInspector({ panel, step }) {
   $(".sv-hues").hidden = end; // nothing is drawn there
   render(fresh(end ? "The run" : Title(panel)), $(".sv-title"));
   render(end ? EndCard(times, there(reel.run).source) : facts.map(FactLine), $(".sv-facts"));
+  const chart = $(".sv-chart");
+  Object.assign(chart, { role: "img", ariaLabel: figure?.alt ?? "", hidden: !figure });
+  render(figure ? BarChart(figure, squash(), widthOf("panel")) : null, chart);
   render(why ? DrafterEvidence(why, panel.kind === "empty") : null, $(".sv-why"));
   render(panel.kind === "trial" ? fresh(JudgedGuess(panel)) : null, $(".sv-trial"));
   render(table ? ResidualTable(table) : null, $(".sv-table"));
@@ -58,15 +53,13 @@ const LEAST = 180; // px of room for a panel; with less, one scrolls
  */
 export function fitInspector({ kind }) {
   for (const each of stage.all(".sv-left-out")) each.classList.remove("sv-left-out");
-  const evidence = $(".sv-evidence");
-  evidence.style.removeProperty("--room");
-  if ($(".sv").matches(".sv-one, .sv-high")) return;
   const panel = $(".sv-panel");
   const { top } = panel.getBoundingClientRect();
-  const below = [".sv-time", ".sv-dock"].map((name) => $(name).getBoundingClientRect().height);
-  const room = innerHeight - below[0] - below[1] - (top + scrollY);
-  if (room < LEAST) return;
-  evidence.style.setProperty("--room", Math.floor(room / panel.currentCSSZoom) + "px");
+  const room = roomBelow(top);
+  const evidence = $(".sv-evidence").style;
+  const value = room ? Math.floor(room / zoom) + "px" : "";
+  if (evidence.getPropertyValue("--room") !== value) evidence.setProperty("--room", value);
+  if (!room) return;
   const over = () => Math.max(...[...panel.children].map(bottomOf)) - top - room;
   if (over() <= 0) return;
   const aside = { draw: ".sv-trial", judge: ".sv-draw" }[String(kind)];
@@ -75,6 +68,17 @@ export function fitInspector({ kind }) {
   const tall = rows[0]?.getBoundingClientRect().height ?? 1;
   for (const row of rows.slice(0, Math.max(0, Math.ceil(over() / tall)))) leaveOut(row);
   if (kind === "judge" && over() > 0) leaveOut($(".sv-table"));
+}
+
+/**
+ * Return how many pixels there are above the timeline, from `top` in the window; 0 if the page scrolls.
+ * @param {number} top
+ */
+function roomBelow(top) {
+  if ($(".sv").matches(".sv-one, .sv-high")) return 0;
+  const below = [".sv-time", ".sv-dock"].map((name) => $(name).getBoundingClientRect().height);
+  const room = innerHeight - below[0] - below[1] - (top + scrollY);
+  return room < LEAST ? 0 : room;
 }
 
 /** @param {Element} element */

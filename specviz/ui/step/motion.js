@@ -1,10 +1,8 @@
 // Animations of what a step forward has changed. The next step completes animations that still run;
 // readers who prefer reduced motion see none.
 
-import { drawn } from "../shared/plot.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Figure } from "../shared/plotly.js" */
 /** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
 /** @import { DrawnTree as Tree } from "../../figures/tree.py" */
 
@@ -26,7 +24,7 @@ export function animate(frame) {
   if (calm.matches) return;
   const { kind } = frame.step;
   if (kind === "propose") revealGuesses(frame.tree);
-  if (kind === "score") growTarget(frame.panel.figure);
+  if (kind === "score") growTarget();
   if (kind === "judge") fall(stage.find(".sv-coin .sv-pin"));
   if (kind === "judge" && frame.caption.is === "rejected") moveResidual();
   if (kind === "draw") fall(stage.find(".sv-dbar .sv-pin"));
@@ -56,14 +54,11 @@ function revealGuesses({ nodes, layout: { places } }) {
 }
 
 // Show all p at once: bars under the words fade in, those of the chart grow from the left.
-/** @param {Figure | undefined} chart */
-function growTarget(chart) {
+function growTarget() {
   for (const bar of stage.all(".sv-tree .sv-twig-p, .sv-tree .sv-twig-soft"))
     glide(bar, [{ opacity: 0 }, { opacity: 1 }], 300);
-  const bars = chart ? drawn($(".sv-chart"), chart, "10-p") : null;
-  for (const bar of bars ? bars.querySelectorAll(".point path") : []) {
+  for (const bar of stage.all('.sv-chart [data-trace="10-p"] path'))
     glide(bar, [{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }], 300);
-  }
 }
 
 // Move the part of p above q to its own column, then to the scaled one: slowly the first time.

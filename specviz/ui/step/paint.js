@@ -5,7 +5,7 @@ import { Caption, SentencePart } from "./caption.js";
 import { AskTheClass } from "./class_vote.js";
 import { fitSteps, showDock } from "./dock.js";
 import { relight } from "./hover_links.js";
-import { fitInspector, plotInspector, showInspector } from "./inspector.js";
+import { fitInspector, showInspector } from "./inspector.js";
 import { remember } from "./links.js";
 import { animate, calm, completeMotion } from "./motion.js";
 import { now } from "./cursor.js";
@@ -41,7 +41,6 @@ export function paint() {
 
 /** @param {Frame} frame @param {number} round */
 function draw(frame, round) {
-  plotInspector(frame.panel); // plotly reads positions, known while nothing was written
   showCaption(captionOf(frame));
   showTokenStrip(frame, round);
   showInspector(frame);

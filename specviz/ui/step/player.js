@@ -6,7 +6,6 @@ import { LIST, TAB } from "../shared/gradio.js";
 import { isReloaded } from "../shared/job.js";
 import { onTheme, page } from "../shared/page.js";
 import { pictures } from "../shared/picture.js";
-import { fetchPlotly } from "../shared/plot.js";
 import { there } from "../shared/there.js";
 import { h } from "../shared/view.js";
 import { branchRequest } from "./branch.js";
@@ -172,10 +171,6 @@ export function start(element, props, _watch, _trigger, config) {
     opened: undefined,
   };
   page("players")[stage.config.name] = api;
-  fetchPlotly().then(
-    () => paint(),
-    (problem) => notice(problem.message),
-  );
   const wanted = query.get("trace");
   const [first] = stage.config.recorded;
   const name = wanted && stage.config.recorded.includes(wanted) ? wanted : first;

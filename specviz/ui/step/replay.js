@@ -1,9 +1,7 @@
 // A run in a separate file (see replay.py): the same player, with data from the file.
 
-import { react } from "../shared/chart.js";
 import { byId } from "../shared/dom.js";
 import { openFile, unpack, unreadable } from "../shared/offline.js";
-import { drawWith } from "../shared/plot.js";
 import { there } from "../shared/there.js";
 import { now } from "./cursor.js";
 import { notice } from "./live.js";
@@ -21,7 +19,6 @@ const { lines, at, show } = /** @type {ReplayData & { lines: string }} */ (opene
 
 document.body.classList.toggle("sv-excerpt", show.length > 0);
 for (const part of show) document.body.classList.add("sv-show-" + part);
-drawWith({ react });
 start(there(byId("sv-step")), { value: null }, idle, idle, config);
 now.link ??= at;
 /** @type {Promise<Line[]>} */ (unpack(lines)).then(

@@ -1,5 +1,5 @@
-// The widths that parts of the player have, read once before anything is written: a reading between
-// two writes would make the browser compute the whole layout again.
+// The widths that parts of the player have, and its zoom, read once before anything is written: a
+// reading between two writes would make the browser compute styles or the whole layout again.
 
 import { $ } from "./stage.js";
 
@@ -14,8 +14,11 @@ const PLACES = {
 
 /** @type {Partial<Record<keyof typeof PLACES, number>>} */
 let found = {};
+/** The zoom of the player, in which larger text is shown. */
+export let zoom = 1;
 
 export function measure() {
+  zoom = $(".sv").currentCSSZoom ?? 1;
   const read = Object.entries(PLACES).map(([name, place]) => [name, $(place).clientWidth]);
   found = Object.fromEntries(read);
 }

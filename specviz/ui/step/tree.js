@@ -5,7 +5,7 @@ import { DraftTree, Facts } from "../shared/draft_tree.js";
 import { classes, h, render } from "../shared/view.js";
 import { linkAttributes } from "./hover_links.js";
 import { TreeKey } from "./legend.js";
-import { widthOf } from "./room.js";
+import { widthOf, zoom } from "./room.js";
 import { squash } from "./size.js";
 import { $ } from "./stage.js";
 import { TokenChip } from "./token_strip.js";
@@ -79,7 +79,7 @@ const extent = ({ layout: { places } }) =>
 /** @param {Tree} tree */
 function zoomOf(tree) {
   const fit = widthOf("columns") / extent(tree);
-  return fit * HEAD * $(".sv").currentCSSZoom >= LEAST ? Math.min(1, fit) : 1;
+  return fit * HEAD * zoom >= LEAST ? Math.min(1, fit) : 1;
 }
 
 // The facts of a guess are written below the tree, where they do not cover words.

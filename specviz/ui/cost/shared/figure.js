@@ -21,7 +21,8 @@ export function Plot(name, figure, attributes) {
 }
 
 /**
- * Call `draw` when plotly is loaded, and again whenever the theme or the element's width changes.
+ * Call `draw` when the element is on screen and plotly is loaded, and again whenever the theme or
+ * the element's width changes.
  * @param {HTMLElement} element
  * @param {() => void} draw
  * @param {(sentence: string) => void} fault
@@ -32,8 +33,7 @@ export function keepDrawn(element, draw, fault) {
   new ResizeObserver(() => {
     if (wide === section.clientWidth) return;
     wide = section.clientWidth;
-    if (wide) draw();
+    if (wide) fetchPlotly().then(draw, (problem) => fault(problem.message));
   }).observe(section);
   onTheme(draw);
-  fetchPlotly().then(draw, (problem) => fault(problem.message));
 }

@@ -28,6 +28,7 @@ export function AcceptedLengths() {
 /** The gain and the cost of each guess; the chart is drawn when the tree is on screen. */
 export async function showWorth() {
   $(".sv-grow-paid").textContent = answer().margins.said;
+  if (!$(".sv-grow-figure").parentElement?.clientWidth) return; // another tab is open
   await fetchPlotly();
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   plot($(".sv-grow-figure"), answer().margins.figure);
