@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,9 +32,29 @@ SERVED = {"test_api.py", "test_bad_input.py", "test_zero.py"}
 LONG = {"test_style.py"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add an option for runs that test the versions of libraries rather than our code."""
+    parser.addoption("--cases", type=int, help="run this many cases of each test at most")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order the tests so that two workers finish at about the same time."""
+    if most := config.getoption("cases"):
+        kept, others = first_cases(items, most)
+        config.hook.pytest_deselected(items=others)
+        items[:] = kept
     items[:] = whole(items)
+
+
+def first_cases(items: list[pytest.Item], most: int) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Split the tests into the first `most` cases of each test, and the others."""
+    seen: Counter[str] = Counter()
+    parts: tuple[list[pytest.Item], list[pytest.Item]] = ([], [])
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        parts[seen[test] >= most].append(item)
+        seen[test] += 1
+    return parts
 
 
 def pytest_collection_finish() -> None:

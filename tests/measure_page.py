@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLAYER = "window.specviz.players['sv-step']"
 OVER = "!document.body.classList.contains('sv-running')"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-LIMIT = 2_000_000  # transferred bytes of a cold open
+LIMIT = 793_000  # transferred bytes of a cold open
 STEPS = 100
 # The event's timestamp is when the key was pressed; its effect is visible by the second frame.
 KEYS = f"""() => {{
