@@ -233,11 +233,8 @@ def test_check_detects_a_draft_cut_that_is_not_declared():
 
 def test_declared_draft_cut_passes_every_contract_check():
     """The engine then tests the guesses without q, which is exact for every draft."""
-    check_drafter(
-        replace(
-            SILENT, drafter=lambda target: AnnouncesTheCut(CASES["draft-model"].drafter(target))
-        )
-    )
+    case = CASES["draft-model"]
+    check_drafter(replace(case, drafter=lambda target: AnnouncesTheCut(case.drafter(target))))
 
 
 def test_check_drafter_names_first_failed_check():
