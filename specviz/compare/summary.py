@@ -68,10 +68,10 @@ def headline(lanes: Sequence[LaneReport]) -> str:
     if not noisy:
         found = [_fastest(speedups)]
     elif speedups:
-        shown = text("compare", "headline_noisy", verdict=VERDICT, names=join_names(noisy))
+        shown = text("compare", "headline_noisy", names=join_names(noisy))
         found = [_fastest(speedups), shown]
     else:
-        found = [text("compare", "headline_all_noisy", verdict=VERDICT)]
+        found = [text("compare", "headline_all_noisy")]
     ranked = sorted(compared.values(), key=lambda lane: -(lane.brings or 0))
     lengths = [f"{lane.name} {lane.brings or 0:.2f}" for lane in ranked]
     return " ".join([text("compare", "headline_ranking", lanes=", ".join(lengths)), *found])
@@ -89,14 +89,16 @@ def _fastest(speedups: Mapping[str, float]) -> str:
 
 def caution(lanes: Sequence[LaneReport]) -> str:
     """Return a warning about lanes whose times other work distorted; empty if there are none."""
-    causes = {lane.name: _distortion(lane) for lane in lanes}
-    reasons = [
-        text("compare", "lane_reason", name=TITLE if name == PLAIN else name, reason=cause)
-        for name, cause in causes.items()
-        if cause
-    ]
-    if not reasons:
+    names: dict[str, list[str]] = {}  # of the lanes, by reason
+    for lane in lanes:
+        if cause := _distortion(lane):
+            names.setdefault(cause, []).append(TITLE if lane.name == PLAIN else lane.name)
+    if not names:
         return ""
+    reasons = [
+        text("compare", "lane_reason", names=join_names(named), reason=cause)
+        for cause, named in names.items()
+    ]
     noisy = any(lane.noise is not None for lane in lanes)
     verdict = VERDICT if noisy else text("compare", "rough")
     return text("compare", "caution", verdict=verdict, reasons="; ".join(reasons))
@@ -124,7 +126,7 @@ def speed_sentence(lane: LaneReport) -> Sentence:
     if lane.speedup is None or lane.costs is None or lane.brings is None:
         return _say("lane_without_baseline")
     if lane.noise is not None:
-        return _say("lane_noisy", verdict=VERDICT, reason=lane.noise)
+        return _say("lane_noisy")
     return [*_reason(lane, lane.speedup, lane.costs, lane.brings), *_seldom(lane)]
 
 

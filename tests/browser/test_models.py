@@ -156,6 +156,18 @@ def test_filter_hides_targets_too_large_for_the_memory(seen):
     assert targets() == before
 
 
+def test_copied_link_opens_the_filtered_list(visit):
+    page = opened(visit)
+    box = page.get_by_role("checkbox", name="Hide models that do not fit")
+    box.check()
+    page.locator(".sv-copy").click()
+    assert "models=fitting" in page.url
+    page.goto(f"{visit.url}?models=fitting")
+    expect(box).to_be_checked()
+    box.uncheck()
+    page.wait_for_url(lambda url: "models=fitting" not in url)
+
+
 def test_choosing_a_target_for_step_also_selects_a_drafter_that_fits(models):
     models.get_by_role("tab", name="Step").click()
     models.click("#sv-settings")

@@ -55,14 +55,15 @@ def test_recorded_tree_is_shown_at_once_and_grows_step_by_step(trees):
     trees.get_by_role("button", name="First step").click()
     expect(trees.locator(".sv-grow-kindword")).to_have_text("Start")
     expect(trees.locator(".sv-grow-later")).to_be_visible()
+    expect(trees.get_by_role("button", name="Next: expand")).to_be_enabled()
     expect(trees.locator(".sv-grow-lengths tr").last).to_contain_text("?")
     assert trees.locator(".sv-grow-view .sv-twig-node").count() == 1
-    trees.get_by_role("button", name="Next", exact=True).click()
+    trees.locator("[data-move=next]").click()
     assert trees.locator(".sv-grow-view .sv-twig-is-fresh").count() == 3
     for _ in range(40):
         if trees.locator(".sv-grow-kindword").inner_text() == "Rerank":
             break
-        trees.get_by_role("button", name="Next", exact=True).click()
+        trees.locator("[data-move=next]").click()
     assert trees.locator(".sv-grow-view .sv-twig-is-kept").count() == 10
     expect(trees.locator(".sv-grow-matrix")).to_be_visible()
 
@@ -123,7 +124,7 @@ def test_tree_is_on_the_first_screen(visit):
         page.goto(visit.url + "?tab=trees")
         page.locator(".sv-grow-view .sv-twig-node").wait_for()
         for _ in range(3):
-            page.get_by_role("button", name="Next", exact=True).click()
+            page.locator("[data-move=next]").click()
         for name in (".sv-grow-view .sv-twig-node >> nth=1", "[data-move=next]", ".sv-grow-said"):
             box = page.locator(name).bounding_box()
             assert 0 <= box["y"] < box["y"] + box["height"] <= height, (width, name)
@@ -134,7 +135,7 @@ def test_link_opens_the_tree_at_its_step(visit):
     page.goto(visit.url + "?tab=trees")
     page.locator(".sv-grow-view .sv-twig-node").wait_for()
     for _ in range(5):
-        page.get_by_role("button", name="Next", exact=True).click()
+        page.locator("[data-move=next]").click()
     page.evaluate("window.dispatchEvent(new CustomEvent('sv-link', { detail: { without: [] } }))")
     page.goto(page.url)
     page.locator(".sv-grow-view .sv-twig-node >> nth=1").wait_for()
@@ -155,6 +156,19 @@ def test_link_restores_a_custom_shape_and_fills_in_a_custom_text(visit):
     assert values == ["[-1, 0, 0]", "<b>Once</b>", "medusa", "7"]
     page.evaluate("window.dispatchEvent(new CustomEvent('sv-link', { detail: { without: [] } }))")
     assert parse_qs(urlsplit(page.url).query)["tree-shape"] == ["[-1, 0, 0]"]
+
+
+def test_copied_link_keeps_a_text_that_was_typed_but_not_drafted(visit):
+    opened(visit)
+    page = visit.page
+    page.locator(".sv-grow-live summary").click()
+    page.locator("#sv-grow-prompt").fill("My own text")
+    link = page.locator(".sv-copy")
+    link.click()
+    expect(link).to_contain_text("It fills in your text")
+    assert page.evaluate("document.querySelector('.sv-copy').matches('.sv-said-so')")
+    page.goto(page.url)
+    expect(page.locator("#sv-grow-prompt")).to_have_value("My own text")
 
 
 def test_ranking_lab_marks_rounding_changes_and_compares_two_rules(trees):
@@ -207,6 +221,6 @@ def readable_and_within(page):
     """Assert enough contrast for every text, and no overflow on a phone."""
     assert faint(page) == []
     page.set_viewport_size({"width": 390, "height": 844})
-    page.get_by_role("button", name="Next", exact=True).click()
+    page.locator("[data-move=next]").click()
     expect(page.locator(".sv-grow-kindword")).to_have_text("Start")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,7 +1,7 @@
 // The Models tab, whose list is refreshed whenever the tab is opened.
 
 import { job } from "./fetching.js";
-import { download, question, receive, stage, state } from "./models_list.js";
+import { download, keepLink, question, receive, stage, state } from "./models_list.js";
 
 /** @import { Start } from "../shared/section.js" */
 /** @import { Config } from "./__init__.py" */
@@ -16,6 +16,7 @@ const OFFERS = {
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   question.wire(() => ({}), receive);
+  keepLink();
   download.cancel = () => job.stop();
   window.specviz.models = {
     begin: () => job.begin(),

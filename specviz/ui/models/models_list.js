@@ -1,5 +1,6 @@
 // The list: models in memory, then all models grouped by availability, and the state of a download.
 
+import { linkable, linkedText } from "../shared/address.js";
 import { Question } from "../shared/ask.js";
 import { byId } from "../shared/dom.js";
 import { Stage } from "../shared/stage.js";
@@ -13,6 +14,7 @@ import { ReliabilityDiagrams } from "./reliability.js";
 /** @import { Config } from "./__init__.py" */
 
 const SILENT = "The server does not answer. This list may be out of date.";
+const FITTING = "fitting"; // in the address: only models that fit in memory
 /** @type {Stage<Config>} */
 export const stage = new Stage();
 const { $ } = stage;
@@ -59,6 +61,14 @@ const FACTS = [
   ["access", (row) => row.gated],
   ["tested here", (row) => row.tried],
 ];
+
+let keep = () => {}; // updates the page's address
+
+/** Read whether the list is filtered from the page's address, and keep it there. */
+export function keepLink() {
+  state.filters = linkedText("models") === FITTING;
+  keep = linkable("models", () => (state.filters ? FITTING : ""), stage.element);
+}
 
 /** @type {Question<Answer>} */
 export const question = new Question("models", () => {
@@ -120,6 +130,7 @@ const MemoryFilter = (free) =>
       checked: state.filters,
       onChange({ currentTarget }) {
         state.filters = currentTarget.checked;
+        keep();
         show();
       },
     }),

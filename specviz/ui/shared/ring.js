@@ -16,7 +16,8 @@ const ABOVE = 6; // px above a card that stays in the window
 const AROUND = 9; // px between the ringed element and the card or the dock: the ring's width
 
 // Scroll so that an element is covered neither by the tour's card nor by the bar at the window's
-// end; if the element is too tall, show its beginning.
+// end. An element that is too tall begins below the card; so does the timeline, since the panel
+// above it may be almost empty.
 /** @param {HTMLElement} element */
 function clear(element) {
   if (element.closest(".sv-dock")) return; // always in the window
@@ -27,16 +28,15 @@ function clear(element) {
     return [...all].reduce((most, each) => Math.max(most, each.getBoundingClientRect().height), 0);
   };
   const card = ABOVE + height(CARDS) + AROUND;
+  const isTimeline = element.closest(".sv-time") !== null;
   const timeline =
-    element.closest(".sv-time") || document.querySelector(".sv")?.matches(".sv-one")
-      ? 0
-      : height(".sv-time");
+    isTimeline || document.querySelector(".sv")?.matches(".sv-one") ? 0 : height(".sv-time");
   const dock = Math.max(height(".sv-dock"), height(".sv-buttons")) + timeline + AROUND;
   const zoom = element.currentCSSZoom ?? 1;
   element.style.scrollMargin = `${card / zoom}px 0 ${dock / zoom}px`;
   const fits = element.getBoundingClientRect().height + card + dock <= innerHeight;
   element.scrollIntoView({
-    block: fits ? "nearest" : "start",
+    block: fits && !isTimeline ? "nearest" : "start",
     behavior: "auto",
   });
   element.style.scrollMargin = "";

@@ -98,6 +98,14 @@ export const Sentence = (sentence, numbers) => [
   numbers ? h("span", { class: "sv-numbers", "aria-hidden": "true" }, numbers) : null,
 ];
 
+/** Facts such as " · γ 5 · seed 1", each of which stays on one line. @param {string} text */
+export const Facts = (text) =>
+  h(
+    "span",
+    null,
+    text.split(" · ").map((each, at) => [at > 0 && " · ", h("span", null, each)]),
+  );
+
 /**
  * Return the attributes of an element that has a glossary entry: its card opens on a click, a tap
  * or when the mouse rests on it (terms.js).

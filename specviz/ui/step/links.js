@@ -40,6 +40,7 @@ const TABS = {
   race: "compare",
   rules: "lossless",
   tree: "trees",
+  models: "models",
   alpha: "cost",
   gamma: "cost",
   c: "cost",

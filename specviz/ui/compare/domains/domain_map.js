@@ -59,7 +59,10 @@ function Legend(scale) {
 
 export function draw() {
   $(".sv-domains-shown").hidden = !shown.views.length;
-  if (!shown.views.length) return;
+  if (!shown.views.length) {
+    $(".sv-domains-headline").textContent = "No measurement is recorded.";
+    return;
+  }
   const badge = $(".sv-domains-badge");
   badge.textContent = view().badge;
   badge.title = meaning(view().live ? "live" : "recorded");

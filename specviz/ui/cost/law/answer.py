@@ -296,7 +296,11 @@ def compared(run: MeasuredPoint) -> RunFacts:
         "law": times(run.predicted),
         "why": why(run, predicted),
         "rows": [
-            ("α", f"{run.alpha:.2f}", "probability that a judged position accepts a draft token"),
+            (
+                "α", f"{run.alpha:.2f}",
+                "probability that a judged position accepts a draft token; the coins decide "
+                "which share is accepted",
+            ),
             ("γ", f"{run.gamma:.2f}", gamma),
             ("c", f"{run.c:.2f}", "drafting one of them, in plain passes"),
             ("v", f"{run.verify:.2f}", "the verification pass, in plain passes"),

@@ -1,6 +1,6 @@
 // The tree in the page's address: ?tree=POSITION,SHAPE,DEPTH,BRANCHING,BUDGET,SEED,TEMPERATURE,STEP
 // (steps count from 1; the first may be left out), and a visitor's own shape (&tree-shape=) or text
-// (?tree-text=), which fills in the form but starts nothing.
+// (&tree-text=), which fills in the form but starts nothing.
 
 import { linkable, linkedText, noteOfLink } from "../../shared/address.js";
 import { $, stage, state, view } from "./state.js";
@@ -34,11 +34,11 @@ const fields = () => [$("#sv-grow-prompt"), $("#sv-grow-drafter"), $("#sv-grow-s
 
 const ownShape = () => (state.kind === "own" && !view.live ? state.own : "");
 
-/**
- * Return the visitor's own text, drafter and number of skipped tokens, if the tree was made from
- * these.
- */
-const ownText = () => (view.live ? JSON.stringify(fields().map((field) => field.value)) : "");
+/** Return the visitor's own text, drafter and number of skipped tokens; "" if there is no text. */
+function ownText() {
+  const values = fields().map((field) => field.value);
+  return view.live || values[0] !== stage.config.prompt ? JSON.stringify(values) : "";
+}
 
 /** Fill in the form for the own text from the page's address. */
 export function fillLive() {
@@ -57,7 +57,7 @@ export function fillLive() {
 
 /** Keep the link up to date; return the function to call after a change. */
 export function keepLink() {
-  noteOfLink(stage.element, () => (view.live ? NOT_DRAFTED : ""));
+  noteOfLink(stage.element, () => (ownText() ? NOT_DRAFTED : ""));
   const writers = [
     linkable("tree", told, stage.element),
     linkable("tree-shape", ownShape, stage.element),

@@ -57,7 +57,8 @@ export function StepDock() {
   const last = steps.length - 1;
   const next = steps[view.at + 1];
   const title = next ? "Next: " + WORDS[next.kind].toLowerCase() : "Watch it grow";
-  const buttons = MOVES.map(([name, label, to]) => {
+  const buttons = MOVES.map(([name, words, to]) => {
+    const label = name === "next" ? title : words;
     const over = name === "last" && view.at === last;
     return h(
       "button",
