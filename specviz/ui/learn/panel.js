@@ -16,12 +16,14 @@ import { remember } from "./progress.js";
 /** @import { Start } from "../shared/section.js" */
 /** @import { RunLine } from "../step/lines.py" */
 /** @import { LessonNotes } from "../step/present.js" */
-/** @import { Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py" */
+/** @import { OpenedLesson as Lesson } from "./__init__.py" */
+/** @import { LessonStep, Paragraph, Place, Prediction } from "./lessons.py" */
 
 /**
  * The functions of Step's player that the panel uses.
  * @typedef {object} Player
  * @property {(run: string, link: { round: number, step: string }) => Promise<void>} open
+ * @property {(runs: string[]) => Promise<void>} fetchAhead
  * @property {number[]} numbers The numbers of the run's rounds.
  * @property {{ round: number, step: number }} cursor
  * @property {{ step: { id: string, kind: string } } | null} frame
@@ -62,7 +64,7 @@ export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   window.addEventListener("sv-lesson", ({ detail }) => open(detail.id, detail.at));
   window.addEventListener("sv-language", translate);
-  window.addEventListener("sv-moment", () => state.lesson && paint());
+  window.addEventListener("sv-moment", () => state.lesson && !state.waits && paint());
   element.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
   });
@@ -79,9 +81,26 @@ async function open(id, at) {
   const lesson = await read(id);
   if (lesson) Object.assign(state, { lesson, answers: new Map() });
   if (!state.lesson) return paint();
-  const shown = show(Math.min(at, state.lesson.steps.length - 1));
+  const opened = state.lesson;
+  const shown = show(Math.min(at, opened.steps.length - 1));
   stage.find("[data-lesson=next]")?.focus({ preventScroll: true });
-  return shown;
+  await shown;
+  if (state.lesson === opened) fetchAhead(opened);
+}
+
+// Fetch what the lesson's steps will show, so that they open at once.
+/** @param {Lesson} lesson */
+function fetchAhead({ steps, modules }) {
+  for (const address of modules) {
+    const href = new URL(address, document.baseURI).href;
+    if (document.querySelector(`link[href="${href}"]`)) continue;
+    document.head.append(
+      Object.assign(document.createElement("link"), { rel: "modulepreload", href }),
+    );
+  }
+  const places = steps.flatMap(({ place, predict }) => [place, predict?.then]);
+  const runs = places.flatMap((place) => (place ? [place.trace] : []));
+  player()?.fetchAhead([...new Set(runs)]);
 }
 
 /** The lesson in the chosen language, or in English; null, and `problem` says why.
@@ -108,6 +127,8 @@ async function translate() {
 }
 
 let height = 0; // the height of the panel at the last layout
+const card = new CSSStyleSheet(); // unlike a property of the body, it does not restyle all elements
+document.adoptedStyleSheets.push(card);
 
 // Move elements that never scroll out of the window below the panel, and lay out Step's run for the
 // rest of the window.
@@ -115,21 +136,25 @@ function makeRoom() {
   const found = stage.$(".sv-lesson").getBoundingClientRect().height;
   if (found === height) return;
   height = found;
-  document.body.style.setProperty("--sv-card", `${height}px`);
+  card.replaceSync(`.sv-wild-one { --sv-card: ${height}px; }`);
   window.dispatchEvent(new Event("resize"));
 }
 
 function close() {
-  Object.assign(state, { lesson: null, problem: "" });
+  Object.assign(state, { lesson: null, problem: "", waits: false });
+  document.body.classList.remove("sv-lesson-waits");
   ring(null);
   write();
   paint();
 }
 
+const SLOW = 150; // ms after which the picture of the step before is dimmed
+
 /** @param {number} at */
 async function show(at) {
   const lesson = there(state.lesson);
   Object.assign(state, { at, folded: false, waits: true });
+  setTimeout(() => document.body.classList.toggle("sv-lesson-waits", state.waits), SLOW);
   remember(lesson.id, at, lesson.steps.length);
   write();
   paint();
@@ -145,6 +170,7 @@ async function show(at) {
   else if (step.place) await move(step.place);
   if (state.lesson !== lesson || state.at !== at) return;
   state.waits = false;
+  document.body.classList.remove("sv-lesson-waits");
   paint();
   unfold(step.look);
   window.scrollTo(0, 0);

@@ -22,7 +22,8 @@ export async function openTab(tab) {
     const button = tabButton("sv-tabs", tab);
     if (button && isSelected(button)) return;
     if (button) button.click();
-    await new Promise((done) => setTimeout(done, 50));
+    // Gradio usually opens it in a microtask, before the browser paints.
+    await (tries && new Promise((done) => setTimeout(done, 50)));
   }
   noTab(tab);
 }

@@ -56,9 +56,7 @@ export function fitInspector({ kind }) {
   const panel = $(".sv-panel");
   const { top } = panel.getBoundingClientRect();
   const room = roomBelow(top);
-  const evidence = $(".sv-evidence").style;
-  const value = room ? Math.floor(room / zoom) + "px" : "";
-  if (evidence.getPropertyValue("--room") !== value) evidence.setProperty("--room", value);
+  limitTo(room ? Math.floor(room / zoom) + "px" : "");
   if (!room) return;
   const over = () => Math.max(...[...panel.children].map(bottomOf)) - top - room;
   if (over() <= 0) return;
@@ -79,6 +77,20 @@ function roomBelow(top) {
   const below = [".sv-time", ".sv-dock"].map((name) => $(name).getBoundingClientRect().height);
   const room = innerHeight - below[0] - below[1] - (top + scrollY);
   return room < LEAST ? 0 : room;
+}
+
+// It is not inherited: a change restyles the parts with this limit, and not all that they contain.
+CSS.registerProperty({
+  name: "--room",
+  syntax: "<length>",
+  inherits: false,
+  initialValue: "999px",
+});
+
+/** @param {string} room "" for no limit. */
+function limitTo(room) {
+  for (const { style } of [".sv-evidence", ".sv-tree-column", ".sv-panel"].map((name) => $(name)))
+    if (style.getPropertyValue("--room") !== room) style.setProperty("--room", room);
 }
 
 /** @param {Element} element */

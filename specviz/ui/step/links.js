@@ -3,7 +3,6 @@
 // reader moves, and Back returns to earlier tabs and steps. A branch of a run, and the way back
 // from it, lead to a step in the same way.
 
-import { byId } from "../shared/dom.js";
 import { tabAt } from "../shared/gradio.js";
 import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
@@ -137,38 +136,6 @@ function addressOf(moment) {
   return addressWith({ trace: "", round: "", step: "", run: link });
 }
 
-/** @type {Moment | null} */
-let returning = null; // a step of another recorded run, which is loaded first
-let onReturned = () => {};
-
-const AGAIN = 1000; // ms until a click that came before Gradio listened is repeated
-
-/** Open a step of another recorded run, with the form's values for it. @param {Moment} moment */
-export function returnTo(moment) {
-  returning = moment;
-  const back = new Promise((done) => {
-    onReturned = () => done(undefined);
-  });
-  const click = () => {
-    if (!returning) return;
-    there(byId("sv-restore")).click();
-    setTimeout(click, AGAIN);
-  };
-  click();
-  return back;
-}
-
-// Load the run to which Back leads; return the form's values for it, like `load`.
-/** @param {(name: string) => Promise<unknown>} load */
-export async function restore(load) {
-  const moment = there(returning);
-  returning = null;
-  const values = await load(moment.run);
-  if (reel.run?.id === moment.run) moveTo(moment);
-  onReturned();
-  return { run: moment.run, values };
-}
-
 /** Move to a step of the run on screen. @param {Link} moment */
 export function moveTo(moment) {
   const place = placeOf(moment);
@@ -176,13 +143,16 @@ export function moveTo(moment) {
   if (place) go(...place);
 }
 
+/** @type {(moment: Moment) => void} */
+let open = () => {};
+
 /** @param {PopStateEvent} event */
 function onBack(event) {
   const { tab, moment } = event.state ?? {};
   if (stage.config.served) openTab(tab ?? FIRST);
   if (!moment) return;
   if (reel.run?.id === moment.run) moveTo(moment);
-  else if (moment.recorded && stage.config.recorded.includes(moment.run)) returnTo(moment);
+  else if (moment.recorded && stage.config.recorded.includes(moment.run)) open(moment);
 }
 
 // Choosing a tab adds a history entry, but not if Back has opened the tab.
@@ -202,7 +172,9 @@ function keysOfStep() {
   return ["round", "step", ...(cost ? [] : ["trace", "run"])];
 }
 
-export function startLinks() {
+/** @param {typeof open} openMoment Opens a step of another recorded run. */
+export function startLinks(openMoment) {
+  open = openMoment;
   if (!hasAddress()) return;
   window.addEventListener("popstate", onBack);
   document.addEventListener("click", onTab, true);

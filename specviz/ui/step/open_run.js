@@ -1,14 +1,13 @@
 // Opening a run from a file: with a button, or by dropping the file anywhere on the page. What is
 // refused leaves the run on screen as it is.
 
-import { byId } from "../shared/dom.js";
 import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
 import { Button, h } from "../shared/view.js";
 import { bringIntoView, notice } from "./live.js";
 import { reel } from "./reel.js";
 import { readRun, Refused } from "./run_file.js";
-import { formOf, showFile } from "./runs.js";
+import { fillForm, showFile } from "./runs.js";
 import { $, stage } from "./stage.js";
 
 const KINDS = ".html,.jsonl,.gz,.json";
@@ -53,7 +52,7 @@ async function open(file) {
     openTab("step");
     if (!showFile(name, lines)) throw new Refused("Its run cannot be drawn.");
     notice("");
-    fillForm();
+    if (isKnown()) fillForm();
     bringIntoView();
   } catch (problem) {
     const why = problem instanceof Refused ? problem.message : "This browser could not read it.";
@@ -68,14 +67,12 @@ function refuse(sentence) {
   notice(sentence);
 }
 
-// Fill the form with the request for the run on screen, if its models are in the lists.
-function fillForm() {
+// Return whether the models of the run on screen are in the lists.
+function isKnown() {
   const { targets, drafters } = stage.config;
   const [target, drafter] = there(reel.run).names;
-  if (targets.includes(target) && drafters.includes(drafter)) byId("sv-fill")?.click();
+  return targets.includes(target) && drafters.includes(drafter);
 }
-
-export const formOfFile = () => formOf(there(reel.run));
 
 /** Opens what is dropped on the page; without this, the browser would leave the page for it. */
 export function startDrops() {

@@ -12,7 +12,7 @@ import { now } from "./cursor.js";
 import { Answers, feedbackHere, PredictFirst } from "./predict_first.js";
 import { frameAt, questionAt, reel, stepName } from "./reel.js";
 import { measure } from "./room.js";
-import { reserve } from "./size.js";
+import { fit, reserve, setMargins } from "./size.js";
 import { $, stage } from "./stage.js";
 import { scrollTargetPass, showTargetPass } from "./target_pass.js";
 import { showTimeline } from "./timeline.js";
@@ -26,7 +26,7 @@ import { supposedFrame, WhatIfSentence } from "./what_if.js";
 export function paint() {
   if (!reel.rounds.length) return showCaption(nothingYet());
   completeMotion();
-  measure();
+  if (!fit()) measure();
   const { round } = now.at;
   const frame = shownFrame();
   const refocus = holdFocus();
@@ -41,6 +41,7 @@ export function paint() {
 
 /** @param {Frame} frame @param {number} round */
 function draw(frame, round) {
+  setMargins();
   showCaption(captionOf(frame));
   showTokenStrip(frame, round);
   showInspector(frame);

@@ -17,18 +17,18 @@ import { redrawDock, showDock } from "./dock.js";
 import { startEmbedding } from "./embed.js";
 import { startHoverLinks } from "./hover_links.js";
 import { keepRun, resumeRun } from "./kept.js";
-import { moveTo, openLinked, query, restore, returnTo, startLinks } from "./links.js";
+import { openLinked, query, startLinks } from "./links.js";
 import { showLegends } from "./legend.js";
 import { job, notice } from "./live.js";
 import { readLink } from "./live_link.js";
-import { formOfFile, OpenRun, startDrops } from "./open_run.js";
+import { OpenRun, startDrops } from "./open_run.js";
 import { paint, paintMove } from "./paint.js";
 import { isPresenting, presentButtons, startPresenting } from "./present.js";
 import { act, KEYS, onPlayback, pause, play } from "./playback.js";
 import { feed, frameAt, onLines, reel } from "./reel.js";
 import { SaveRun } from "./replay_file.js";
 import { SaveRunFile } from "./run_file.js";
-import { formOf, lineViews, load } from "./runs.js";
+import { fetchAhead, formOf, formOnScreen, lineViews, load, openMoment } from "./runs.js";
 import { showSize } from "./size.js";
 import { aboutMoment } from "./source_line.js";
 import { $, stage } from "./stage.js";
@@ -132,8 +132,8 @@ export function start(element, props, _watch, _trigger, config) {
     stop: () => job.stop(),
     ended: () => job.ended(),
     load,
-    restore: () => restore(load),
-    formOfFile,
+    fetchAhead,
+    formOnScreen,
     feed,
     wish: branchRequest,
     play: () => play(false),
@@ -149,11 +149,8 @@ export function start(element, props, _watch, _trigger, config) {
     get rounds() {
       return reel.rounds.length;
     },
-    /** Opens a step of a recorded run. @param {string} run @param {Link} link */
-    async open(run, { round, step }) {
-      if (reel.run?.id === run) moveTo({ round, step });
-      else await returnTo({ run, round, step: step ?? "", recorded: true });
-    },
+    /** @param {string} run @param {Link} link */
+    open: (run, link) => openMoment({ run, ...link }),
     /** The numbers of the rounds. */
     get numbers() {
       return reel.rounds.map((round) => round.number);
@@ -174,7 +171,7 @@ export function start(element, props, _watch, _trigger, config) {
   const wanted = query.get("trace");
   const [first] = stage.config.recorded;
   const name = wanted && stage.config.recorded.includes(wanted) ? wanted : first;
-  startLinks();
+  startLinks(openMoment);
   keepRun();
   const linked = query.get("run");
   const resumed = resumeRun();

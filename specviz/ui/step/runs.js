@@ -1,11 +1,12 @@
 // Receive runs: recorded runs are fetched, live runs are streamed.
 
+import { byId } from "../shared/dom.js";
 import { hidingProblem } from "../shared/hidden.js";
 import { parseLines } from "../shared/job.js";
 import { there } from "../shared/there.js";
 import { showBranch } from "./branch.js";
 import { fitSteps, showDock } from "./dock.js";
-import { follow, missingRunNotice, query } from "./links.js";
+import { follow, missingRunNotice, moveTo, query } from "./links.js";
 import { came, job, notice, STOPPED, waiting } from "./live.js";
 import { go, now } from "./cursor.js";
 import { paint, reveal } from "./paint.js";
@@ -17,6 +18,7 @@ import { showSource } from "./source_line.js";
 import { showTimeline } from "./timeline.js";
 import { clearTokenStrip } from "./token_strip.js";
 
+/** @import { Link } from "./cursor.js" */
 /** @import { Line, RunLine } from "./lines.py" */
 
 let fresh = false; // whether a run has begun of which no round is on screen yet
@@ -78,6 +80,7 @@ function onRounds() {
     showBranch();
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (!led) now.at = startOf(calm);
+    opening = false;
     paint();
     if (led) reveal();
     if (!led && !calm && !now.offered) play(true);
@@ -95,7 +98,6 @@ let opening = !query.has("trace"); // the page opens with the first run
 /** @param {boolean} calm */
 function startOf(calm) {
   const rejected = opening && calm ? firstRejection() : null;
-  opening = false;
   if (rejected) return { round: rejected[0], step: rejected[1] };
   const drafted = reel.rounds.findIndex(({ first }) => Object.keys(first.tree.nodes).length);
   return { round: Math.max(0, drafted), step: 0 };
@@ -120,24 +122,77 @@ function onEnd() {
 
 let asked = 0; // how many runs were asked for; an earlier one that arrives later is not shown
 
-// Show a recorded run; return the form's values for the same run, or nothing if it cannot be read
-// or another run was asked for or started meanwhile.
-/** @param {string} name */
-export async function load(name) {
+/** @typedef {{ ok: boolean, status: number, text: string }} Received */
+
+/** @type {Map<string, Promise<Received>>} */
+let ahead = new Map(); // runs that a lesson will show
+
+/** @param {string} name @returns {Promise<Received>} */
+async function receive(name) {
+  const answer = await fetch(stage.config.traces + encodeURIComponent(name));
+  return { ok: answer.ok, status: answer.status, text: await answer.text() };
+}
+
+/**
+ * Fetch recorded runs, one after another, and keep them and no others, so that `load` shows them at
+ * once. One that cannot be fetched is fetched again by `load`.
+ * @param {string[]} names
+ */
+export async function fetchAhead(names) {
+  const kept = new Map([...ahead].filter(([name]) => names.includes(name)));
+  ahead = kept;
+  for (const name of names) {
+    if (ahead !== kept) return; // another lesson was opened
+    if (!kept.has(name)) kept.set(name, receive(name));
+    const received = await kept.get(name)?.catch(() => null);
+    if (!received?.ok) kept.delete(name);
+  }
+}
+
+// Show a recorded run, from the step of a link if there is one; return the form's values for the
+// same run, or nothing if it cannot be read or another run was asked for or started meanwhile.
+/** @param {string} name @param {Link} [link] */
+export async function load(name, link) {
   const turn = ++asked;
   const { wanted } = job;
   pause();
-  if (reel.run) now.link = null; // a link in the page's address is for the first run only
   const missing = reel.run ? "" : missingRunNotice() || hidingProblem();
-  const answer = await fetch(stage.config.traces + encodeURIComponent(name));
-  const text = await answer.text();
+  // A link in the page's address is for the first run only.
+  if (reel.run || link) now.link = link ?? null;
+  const { ok, status, text } = await (ahead.get(name) ?? receive(name));
   if (turn !== asked || job.wanted !== wanted) return;
-  if (!answer.ok)
-    return notice("This recorded run could not be read. " + (answer.status === 422 ? text : ""));
+  if (!ok) return notice("This recorded run could not be read. " + (status === 422 ? text : ""));
   job.wanted = 0;
   feed(parseLines(text));
   notice(missing);
   return formOf(there(reel.run));
+}
+
+/** Show a step of a recorded run, and fill in the form for it. @param {Link & { run: string }} moment */
+export async function openMoment({ run, round, step }) {
+  if (reel.run?.id === run) moveTo({ round, step });
+  else if (await load(run, { round, step })) fillForm();
+}
+
+const AGAIN = 1000; // ms until a click that came before Gradio listened is repeated
+let unfilled = false;
+
+/** Fill in the form for the run on screen, once this run has been painted. */
+export function fillForm() {
+  unfilled = true;
+  const click = () => {
+    if (!unfilled) return;
+    byId("sv-fill")?.click();
+    setTimeout(click, AGAIN);
+  };
+  requestAnimationFrame(() => setTimeout(click));
+}
+
+/** The form's values for the run on screen: its name in the list, if it is there, and the others. */
+export function formOnScreen() {
+  unfilled = false;
+  const run = there(reel.run);
+  return [now.shown === "recorded" ? run.id : null, ...formOf(run)];
 }
 
 let opened = 0; // files so far, which tells their runs apart

@@ -5,6 +5,7 @@
 import { byId, flat } from "../shared/dom.js";
 import { there } from "../shared/there.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
+import { measure } from "./room.js";
 import { $, stage } from "./stage.js";
 
 /** @import { TurnBlock } from "../../frames/tree.py" */
@@ -13,16 +14,19 @@ import { $, stage } from "./stage.js";
 let fitted = ""; // the size that is laid out
 let ease = 1; // below 0 if the window is very low, 1 if there is space for wide margins
 
-/** @param {() => void} paint */
-function fit(paint) {
+/**
+ * Lay out the player if the size for it has changed; return whether it has. Widths are read before
+ * anything is written that changes heights only, so that the layout is computed once.
+ */
+export function fit() {
   const root = $(".sv");
   const width = root.clientWidth;
-  if (!width) return; // another tab is open
+  if (!width) return false; // another tab is open
   const zoom = root.getBoundingClientRect().width / width;
   // Notices above the run reduce the run's own margins.
   const height = Math.round((innerHeight - heightAbove()) / zoom);
   const size = [width, height].join();
-  if (size === fitted) return;
+  if (size === fitted) return false;
   fitted = size;
   const slim = width <= 728;
   // A low window has no height for one column, so it gets two, with a list in place of the tree.
@@ -32,15 +36,18 @@ function fit(paint) {
   root.classList.toggle("sv-listed", !one && width < 880);
   root.classList.toggle("sv-slim", slim);
   root.classList.toggle("sv-high", !one && height >= 1010);
-  ease = slim ? 1 : easeAt(height);
-  root.style.setProperty("--k", ease.toFixed(3));
   root.style.setProperty(
     "--cols",
     String(Math.min(7, Math.max(3, Math.floor((width - 460) / 92)))),
   );
+  ease = slim ? 1 : easeAt(height);
+  measure();
   if (reel.run) reserveText();
-  paint();
+  return true;
 }
+
+/** Apply margins that `fit` has computed; this changes the layout. */
+export const setMargins = () => $(".sv").style.setProperty("--k", ease.toFixed(3));
 
 // In a low window there is no extra line; in a higher one margins grow.
 const EASE = [
@@ -80,12 +87,17 @@ export const squash = () => 0.73 + 0.27 * ease;
 // Lay out the player for its size, now and after every change; then call `paint`.
 /** @param {() => void} paint */
 export function showSize(paint) {
-  fit(paint);
-  const observer = new ResizeObserver(() => fit(paint));
+  const refit = () => {
+    if (!fit()) return;
+    setMargins();
+    paint();
+  };
+  refit();
+  const observer = new ResizeObserver(refit);
   observer.observe(stage.element);
   const intro = byId("sv-intro"); // putting it away leaves the player's own size as it is
   if (intro) observer.observe(intro);
-  window.addEventListener("resize", () => fit(paint));
+  window.addEventListener("resize", refit);
 }
 
 // Without sampling there is no table of a rejection. The narrow tree has a row for every position,

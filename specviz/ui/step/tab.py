@@ -38,15 +38,9 @@ LOAD: Final = f"""async (name, ...filled) =>
   (await {OURS}.load(name)) ?? filled"""
 
 
-# Shows the recorded run to which the browser's Back button leads, and fills in the form.
-RESTORE: Final = f"""async (...filled) => {{
-  const {{ run, values }} = await {OURS}.restore();
-  return [run, ...(values ?? filled)];
-}}"""
-
-
-# Fills the form with the settings of a run that was opened from a file, which no list has.
-FILL: Final = f"() => [null, ...{OURS}.formOfFile()]"
+# Fills in the form with the settings of the run on screen, which came from a link, a lesson or a
+# file.
+FILL: Final = f"() => {OURS}.formOnScreen()"
 
 
 def build(place: TabContext) -> dict[str, Any]:
@@ -56,7 +50,6 @@ def build(place: TabContext) -> dict[str, Any]:
     intro()
     form = controls.build(any_model, runs.limit, demo.load)
     view = player(PLAYER)
-    restore = gr.Button("Back to that run", elem_id="sv-restore", elem_classes="sv-hidden")
     fill = gr.Button("Use its settings", elem_id="sv-fill", elem_classes="sv-hidden")
     branch = gr.Button("Run it from here", elem_id="sv-branch", elem_classes="sv-hidden")
 
@@ -74,7 +67,6 @@ def build(place: TabContext) -> dict[str, Any]:
     usual = [form.inputs[name] for name in field_names()]
     form.recorded.select(None, [form.recorded, *usual], usual, js=LOAD, **PRIVATE)
     fill.click(None, None, [form.recorded, *usual], js=FILL, **PRIVATE)
-    restore.click(None, usual, [form.recorded, *usual], js=RESTORE, **PRIVATE)
     linked = LINKED % json.dumps(list(names()))
     demo.load(None, usual, [form.recorded, *usual], js=linked, **PRIVATE)
     return form.inputs
