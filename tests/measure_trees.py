@@ -143,7 +143,7 @@ def painting(url: str) -> None:
         page.wait_for_selector(".sv-judge-card")
         moves(page, "a slider's move, tree of 10 of 30")
         page.locator("#sv-grow-preset").select_option("1")
-        page.wait_for_function("window.specviz.grow.idle")
+        page.wait_for_function("window.specviz.grow.question.idle")
         moves(page, "a slider's move, tree of 60 of 450, all drawn")
         page.get_by_role("button", name="Tree only").click()
         moves(page, "a slider's move, tree of 60, kept only")

@@ -32,9 +32,9 @@ from specviz.compare.summary import (
 )
 from specviz.frames.numbers import format_bytes
 from specviz.settings.settings import Sampling, Settings
+from specviz.texts import say
 from specviz.trace.events import Baseline, Committed, Finished, Guess, Judged, Proposed, Scored
 from specviz.trace.file import Trace
-from specviz.texts import say
 from specviz.trace.metrics import MAX_SPREAD, VERDICT, explain_noise, run_spread
 from specviz.ui.step.lines import RunLines
 

@@ -215,8 +215,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(1, MAX_GUESSES),
         24,
         "The budget of a dynamic tree",
-        "how many guesses of a dynamic tree the target checks (EAGLE-2, EAGLE-3, Mixture of "
-        "Attentions)",
+        "guesses of a dynamic tree that are checked (EAGLE-2, EAGLE-3, Mixture of Attentions)",
         label="Budget: guesses kept",
         slider=(1, 64, 1),
         brief="budget {}",
@@ -228,8 +227,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(1, 16),
         6,
         "The fan-out of a dynamic tree",
-        "k: at each depth, k guesses get k successors each (EAGLE-2, EAGLE-3, Mixture of "
-        "Attentions)",
+        "at each depth, k guesses get k successors (EAGLE-2, EAGLE-3, Mixture of Attentions)",
         label="Fan-out per guess",
         slider=(1, 12, 1),
         rarely_read=True,
@@ -263,7 +261,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Real(0, 1, above=True),
         0.1,
         "The least probability of a suffix guess",
-        "a token is guessed only if it came next in at least this share of the matches (Suffix tree)",
+        "guess a token only if it came next in at least this share of matches (Suffix tree)",
         label="Minimum probability",
         slider=(0.05, 1, 0.05),
         rarely_read=True,

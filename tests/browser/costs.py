@@ -9,8 +9,8 @@ from specviz.ui.cost.law import START
 
 LAW = "window.specviz.law"
 ROOFLINE = "window.specviz.roofline"
-ANSWERED = f"{LAW}?.last && {LAW}.idle"
-SETTLED = f"{ANSWERED} && {ROOFLINE}?.idle && {ROOFLINE}.asked"
+ANSWERED = f"{LAW}?.last && {LAW}.question.idle"
+SETTLED = f"{ANSWERED} && {ROOFLINE}?.question.idle && {ROOFLINE}.question.number"
 UNFOLD = "document.querySelectorAll('.sv-fold').forEach((part) => { part.open = true; })"
 # The runs that the tab knows and the origin of α and γ, which no field restores.
 FORGET = """async (first) => {

@@ -24,9 +24,9 @@ def test_newest_request_is_sent_after_the_response_to_the_current_one(visit):
         box.fill(value)
     page.wait_for_timeout(200)
     assert sent == [0.2]
-    assert not page.evaluate(f"{LAW}.idle")
+    assert not page.evaluate(f"{LAW}.question.idle")
     held[0].continue_()
-    page.wait_for_function(f"{LAW}.idle")
+    page.wait_for_function(f"{LAW}.question.idle")
     assert sent == [0.2, 0.4]
     assert "c = 0.4" in page.inner_text(".sv-law-best")
 

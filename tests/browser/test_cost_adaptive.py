@@ -8,7 +8,7 @@ CHECKED = """() => [...document.querySelectorAll(".sv-adaptive-table tbody tr")]
 
 
 def settled(page):
-    page.wait_for_function(f"{ADAPTIVE}?.idle")
+    page.wait_for_function(f"{ADAPTIVE}?.question.idle")
 
 
 def test_load_and_budget_change_the_number_of_checked_guesses(visit):
@@ -20,7 +20,7 @@ def test_load_and_budget_change_the_number_of_checked_guesses(visit):
     assert len(first) == 5
     page.locator("[name=slots]").focus()
     page.keyboard.press("Home")
-    page.wait_for_function(f"{ADAPTIVE}.last.slots === 0 && {ADAPTIVE}.idle")
+    page.wait_for_function(f"{ADAPTIVE}.last.slots === 0 && {ADAPTIVE}.question.idle")
     assert page.evaluate(CHECKED) == [0] * 5
     assert "plain decoding is fastest" in page.inner_text(".sv-adaptive-answer")
     page.get_by_role("button", name="Best budget").click()
@@ -28,7 +28,7 @@ def test_load_and_budget_change_the_number_of_checked_guesses(visit):
     assert page.evaluate(CHECKED) == first
     page.locator("[name=requests]").focus()
     page.keyboard.press("Home")
-    page.wait_for_function(f"{ADAPTIVE}.idle && {ADAPTIVE}.last.rows[0].requests === 1")
+    page.wait_for_function(f"{ADAPTIVE}.question.idle && {ADAPTIVE}.last.rows[0].requests === 1")
     assert page.inner_text(".sv-adaptive-answer").startswith("With 5 requests,")
     assert sum(page.evaluate(CHECKED)) > sum(first)  # with few requests checking is free
     assert faults(page, ".sv-adaptive") == []

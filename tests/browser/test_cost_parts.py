@@ -28,7 +28,9 @@ def opened(visit, query=""):
     page.get_by_role("tab", name="Cost", exact=True).click()
     page.wait_for_selector(".sv-law-speed .main-svg")
     page.wait_for_selector("[data-part=boards]")
-    page.wait_for_function("window.specviz.shapes?.idle && window.specviz.law.idle")
+    page.wait_for_function(
+        "window.specviz.shapes?.question.idle && window.specviz.law.question.idle"
+    )
     return page
 
 
@@ -59,7 +61,7 @@ def test_only_first_section_is_open_and_closed_sections_show_a_summary(visit, as
 def test_section_opens_by_keyboard_requests_its_data_and_stays_open(visit, asked):
     page = opened(visit)
     slide(page, "alpha", 0.9)
-    page.wait_for_function("window.specviz.law.idle")
+    page.wait_for_function("window.specviz.law.question.idle")
     assert "roofline" not in asked
     heading = part(page, "roofline").locator("> summary")
     assert heading.evaluate("(e) => e.getAttribute('role') === null && e.tagName === 'SUMMARY'")
@@ -77,7 +79,7 @@ def test_section_opens_by_keyboard_requests_its_data_and_stays_open(visit, asked
     assert "α = 0.90" in heading.inner_text(), "its last answer"
     before = asked.count("roofline")
     slide(page, "alpha", 0.6)
-    page.wait_for_function("window.specviz.law.idle")
+    page.wait_for_function("window.specviz.law.question.idle")
     assert asked.count("roofline") == before
     page.keyboard.press("Space")
     page.wait_for_function(

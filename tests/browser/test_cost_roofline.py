@@ -26,9 +26,9 @@ def roofline(looker):
 
 def settled(page, change):
     """Perform an action, and wait until the newest request is answered and shown."""
-    before = page.evaluate(f"{PART}.asked")
+    before = page.evaluate(f"{PART}.question.number")
     change()
-    page.wait_for_function(f"{PART}.asked > {before} && {PART}.idle")
+    page.wait_for_function(f"{PART}.question.number > {before} && {PART}.question.idle")
 
 
 def part(page):

@@ -23,9 +23,9 @@ def section(visit):
 
 def settled(page, change):
     """Perform an action, and wait until the newest request is answered and shown."""
-    before = page.evaluate(f"{PART}.asked")
+    before = page.evaluate(f"{PART}.question.number")
     change()
-    page.wait_for_function(f"{PART}.asked > {before} && {PART}.idle")
+    page.wait_for_function(f"{PART}.question.number > {before} && {PART}.question.idle")
 
 
 def paste(page, text):

@@ -12,7 +12,9 @@ HIGH = "() => document.querySelector('#sv-shapes').offsetHeight"
 
 
 def answered(page):
-    page.wait_for_function(f"{SHAPES}?.idle && document.querySelector('.sv-shapes-drafters tr')")
+    page.wait_for_function(
+        f"{SHAPES}?.question.idle && document.querySelector('.sv-shapes-drafters tr')"
+    )
 
 
 def test_costs_are_shown_for_shipped_and_uploaded_files(visit, tmp_path):

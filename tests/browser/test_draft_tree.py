@@ -101,7 +101,7 @@ def test_all_rejected_tokens_get_their_colour_from_one_css_variable(visit):
     assert page.evaluate(COLOURS, STEP) == [True] * len(STEP)
     page.get_by_role("tab", name="Trees").click()
     page.locator("#sv-grow-preset").select_option("1")
-    page.wait_for_function("window.specviz.grow.idle")
+    page.wait_for_function("window.specviz.grow.question.idle")
     page.get_by_role("button", name="Last step").click()
     expect(page.locator(".sv-grow-view .sv-twig-is-rejected").first).to_be_attached()
     assert page.evaluate(COLOURS, TREES) == [True] * len(TREES)

@@ -41,7 +41,7 @@ def opened(visit):
 
 def settled(page):
     """Return the result once the server has answered for the current bars."""
-    page.wait_for_function(f"{SAND}.idle")
+    page.wait_for_function(f"{SAND}.question.idle")
     return page.evaluate(f"{SAND}.last")
 
 
@@ -190,7 +190,7 @@ COUNTED = """() => new Promise((done) => {
 def test_verdict_of_simulated_rounds_appears_after_the_last_round(lively):
     page = lively.open()
     page.get_by_role("tab", name="Lossless?").click()
-    page.wait_for_function(f"{SAND}?.idle")
+    page.wait_for_function(f"{SAND}?.question.idle")
     page.get_by_role("button", name="Run 1,000 rounds").click()
     seen = page.evaluate(COUNTED)
     assert len(seen) > 3

@@ -52,7 +52,7 @@ def test_adding_one_folder_and_one_row_adds_a_working_tab(address, browser):
         answer.get_by_text("A pass yields 2.77 tokens.").wait_for()
         assert answer.locator("li").all_inner_texts() == ["1.70", "2.19", "2.53", "2.77"]
         page.fill("[name=alpha]", "2")
-        answer.get_by_text("α must be between 0 and 1.").wait_for()
+        page.get_by_role("alert").get_by_text("α must be between 0 and 1.").wait_for()
         page.fill("[name=alpha]", "1")
         page.fill("[name=gamma]", "2")
         answer.get_by_text("A pass yields 3.00 tokens.").wait_for()

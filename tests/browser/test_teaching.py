@@ -95,7 +95,7 @@ def test_copied_links_reopen_the_sandbox_and_a_tree(visit, another):
     page.get_by_role("tab", name="Lossless?").click()
     laws = {"p": [0.5, 0.3, 0.1, 0.06, 0.04], "q": [0.1, 0.2, 0.3, 0.3, 0.1]}
     sandbox = {**laws, "preset": "", "candidates": 2, "rule": "lenience", "parameters": [0.4]}
-    page.wait_for_function("window.specviz.sandbox?.idle")
+    page.wait_for_function("window.specviz.sandbox?.question.idle")
     page.evaluate("to => window.specviz.sandbox.go(to)", sandbox)
     there = another.open(copied(page).removeprefix(another.url))
     there.wait_for_selector("[role=tab][aria-selected=true]:text('Lossless?')")
@@ -106,7 +106,7 @@ def test_copied_links_reopen_the_sandbox_and_a_tree(visit, another):
     page.locator("#sv-grow-kind").select_option("chain")
     page.locator("#sv-grow-depth").fill("3")
     page.locator(".sv-grow-cold").check()
-    page.wait_for_function("window.specviz.grow.idle")
+    page.wait_for_function("window.specviz.grow.question.idle")
     link = copied(page)
     assert "rules=" not in link
     there.goto(link)

@@ -12,7 +12,9 @@ from test_access import faint, faults
 GROW = "window.specviz.grow"
 
 
-IDLE = " && ".join(f"window.specviz.{part}.idle" for part in ("grow", "ranking", "judging"))
+IDLE = " && ".join(
+    f"window.specviz.{part}.question.idle" for part in ("grow", "ranking", "judging")
+)
 # The last step of the whole tree with nothing selected, and every section requested again.
 AGAIN = """() => {
   const find = (selector) => document.querySelector(selector);
@@ -47,7 +49,7 @@ def opened(visit):
 
 
 def settled(page):
-    page.wait_for_function(f"{GROW}.idle")
+    page.wait_for_function(f"{GROW}.question.idle")
 
 
 def test_recorded_tree_is_shown_at_once_and_grows_step_by_step(trees):
@@ -200,7 +202,9 @@ def test_drafting_runs_live_on_an_entered_text(trees):
     place = trees.evaluate(f"{GROW}.state.place")
     trees.locator("#sv-judge-place").select_option(place)
     trees.locator("#sv-rank-place").select_option(place)
-    trees.wait_for_function("window.specviz.ranking.idle && window.specviz.judging.idle")
+    trees.wait_for_function(
+        "window.specviz.ranking.question.idle && window.specviz.judging.question.idle"
+    )
     expect(trees.locator(".sv-judge-notice, .sv-rank-notice").first).to_be_hidden()
     expect(trees.locator(".sv-judge-notice")).to_be_hidden()
 

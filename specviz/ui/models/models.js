@@ -19,9 +19,7 @@ export function start(element, props, _watch, _trigger, config) {
   keepLink();
   download.cancel = () => job.stop();
   window.specviz.models = {
-    begin: () => job.begin(),
-    stop: () => job.stop(),
-    ended: () => job.ended(),
+    ...job.verbs,
     wanted: () => download.name,
     chosen: () => state.chosen,
   };

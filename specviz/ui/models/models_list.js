@@ -9,11 +9,9 @@ import { there } from "../shared/there.js";
 import { classes, h, render } from "../shared/view.js";
 import { ReliabilityDiagrams } from "./reliability.js";
 
-/** @import { Reply } from "../shared/ask.js" */
 /** @import { Answer, Loaded, Row } from "./rows.py" */
 /** @import { Config } from "./__init__.py" */
 
-const SILENT = "The server does not answer. This list may be out of date.";
 const FITTING = "fitting"; // in the address: only models that fit in memory
 /** @type {Stage<Config>} */
 export const stage = new Stage();
@@ -22,7 +20,6 @@ const { $ } = stage;
 export const state = {
   /** @type {Answer | null} */
   answer: null,
-  problem: "",
   status: "", // is read aloud
   filters: false, // whether models that do not fit in memory are hidden
   chosen: "", // the target to use on Step
@@ -71,15 +68,13 @@ export function keepLink() {
 }
 
 /** @type {Question<Answer>} */
-export const question = new Question("models", () => {
-  state.problem = SILENT;
-  show();
+export const question = new Question("models", (sentence) => {
+  render(sentence, $(".sv-models-alert"));
 });
 
-/** @param {Reply<Answer>} answer */
+/** @param {Answer} answer */
 export function receive(answer) {
-  state.problem = answer.problem ?? "";
-  if (answer.problem === undefined) state.answer = answer;
+  state.answer = answer;
   const held = document.activeElement?.closest(".sv-models-row")?.getAttribute("data-model");
   show();
   if (held && document.activeElement === document.body) focusRow(held);
@@ -93,7 +88,6 @@ function focusRow(name) {
 }
 
 export function show() {
-  render(state.problem, $(".sv-models-alert"));
   render(state.status, $(".sv-models-status"));
   if (!state.answer) return;
   render(LoadedModels(state.answer.loaded), $(".sv-models-loaded"));

@@ -10,6 +10,7 @@
  */
 
 const ADDRESS = new URL("../../../ask/", import.meta.url); // of ours below any root path
+const SILENT = "The server does not answer. What is shown may be out of date.";
 const SILENCE = 30000; // milliseconds after which no answer is expected any more
 // The page's own name, by which the server limits simultaneous questions.
 const PAGE = [...crypto.getRandomValues(new Uint32Array(4))].map((n) => n.toString(36)).join("");
@@ -20,15 +21,14 @@ const PAGE = [...crypto.getRandomValues(new Uint32Array(4))].map((n) => n.toStri
  * @template Answer
  * @param {string} section
  * @param {object} question
- * @param {number} [patience] In milliseconds.
  * @returns {Promise<Reply<Answer>>}
  */
-export async function ask(section, question, patience = SILENCE) {
+export async function ask(section, question) {
   const response = await fetch(new URL(section, ADDRESS), {
     method: "POST",
     headers: { "Content-Type": "application/json", "Specviz-Visitor": PAGE },
     body: JSON.stringify(question),
-    signal: AbortSignal.timeout(patience),
+    signal: AbortSignal.timeout(SILENCE),
   });
   const text = await response.text();
   try {
@@ -38,30 +38,33 @@ export async function ask(section, question, patience = SILENCE) {
   }
 }
 
-/** A section's question: the newest one is sent once the previous one is answered. @template Answer */
+/**
+ * A section's question: the newest one is sent once the previous one is answered. A section passes
+ * it to the tests, which wait until it is `idle`.
+ * @template Answer
+ */
 export class Question {
   #underWay = false;
   #changed = false; // the values have changed since the last question was sent
 
   /**
    * @param {string} section Its name on the server.
-   * @param {() => void} silent Called if no answer comes for a long time.
-   * @param {number} [patience] In milliseconds.
+   * @param {(sentence: string, refusal?: Refusal) => void} fault Shows why there is no answer; ""
+   *   if there is one. refusal: the server's, unless it is silent.
    */
-  constructor(section, silent, patience) {
+  constructor(section, fault) {
     this.section = section;
-    this.silent = silent;
-    this.patience = patience;
+    this.fault = fault;
     this.number = 0; // number of questions sent
     /** @type {() => object} */
     this.request = () => ({});
-    /** @type {(answer: Reply<Answer>, request: object) => void} */
+    /** @type {(answer: Answer, request: object) => void} */
     this.show = () => {};
   }
 
   /**
    * @param {() => object} request Returns the current question.
-   * @param {(answer: Reply<Answer>, request: object) => void} show Receives an answer and its question.
+   * @param {(answer: Answer, request: object) => void} show Receives an answer and its question.
    */
   wire(request, show) {
     this.request = request;
@@ -90,11 +93,13 @@ export class Question {
     /** @type {Reply<Answer>} */
     let answer;
     try {
-      answer = await ask(this.section, request, this.patience);
+      answer = await ask(this.section, request);
     } catch {
-      this.silent();
+      this.fault(SILENT);
       return;
     }
+    if (answer.problem !== undefined) return this.fault(answer.problem, answer);
+    this.fault("");
     this.show(answer, request);
   }
 }

@@ -113,6 +113,12 @@ export class Job {
     this.begun = false; // whether the first line of its own was received
     this.over = false; // whether its last line was received
     this.stopping = false; // whether the visitor has stopped it
+    /** What Gradio's event handlers call. */
+    this.verbs = {
+      begin: () => this.begin(),
+      stop: () => this.stop(),
+      ended: () => this.ended(),
+    };
   }
 
   /** Begin a job and listen to it; return its name, with which the server has to start it. */

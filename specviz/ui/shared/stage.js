@@ -56,6 +56,13 @@ export class Stage {
     return this.element.querySelector(selector);
   }
 
+  /** Call a function with every value chosen in a list. @param {string} selector @param {(value: string) => void} choose */
+  onChoice(selector, choose) {
+    /** @type {HTMLSelectElement} */
+    const list = this.$(selector);
+    list.addEventListener("change", () => choose(list.value));
+  }
+
   get element() {
     return there(this.#set).element;
   }

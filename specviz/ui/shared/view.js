@@ -106,6 +106,23 @@ export const Facts = (text) =>
     text.split(" · ").map((each, at) => [at > 0 && " · ", h("span", null, each)]),
   );
 
+/** The heads of a table's columns. @param {ComponentChild[]} heads */
+export const HeadRow = (heads) =>
+  h(
+    "tr",
+    null,
+    heads.map((head) => h("th", { scope: "col" }, head)),
+  );
+
+/** A row of a table, which begins with its head. @param {ComponentChild[]} row @param {number} at */
+export const TableRow = ([head, ...cells], at) =>
+  h(
+    "tr",
+    { key: at },
+    h("th", { scope: "row" }, head),
+    cells.map((cell) => h("td", null, cell)),
+  );
+
 /**
  * Return the attributes of an element that has a glossary entry: its card opens on a click, a tap
  * or when the mouse rests on it (terms.js).

@@ -128,9 +128,7 @@ export function start(element, props, _watch, _trigger, config) {
   startHoverLinks($(".sv"));
   onTheme(paint);
   const api = {
-    begin: () => job.begin(),
-    stop: () => job.stop(),
-    ended: () => job.ended(),
+    ...job.verbs,
     load,
     fetchAhead,
     formOnScreen,

@@ -37,9 +37,7 @@ export function start(element, props, _watch, _trigger, config) {
   );
   listen();
   const face = {
-    begin: () => job.begin(),
-    stop: () => job.stop(),
-    ended: () => job.ended(),
+    ...job.verbs,
     size,
     feed,
     get asked() {

@@ -73,9 +73,7 @@ export function start(element, props, _watch, _trigger, config) {
     ),
   );
   const api = {
-    begin: () => job.begin(),
-    stop: () => job.stop(),
-    ended: () => job.ended(),
+    ...job.verbs,
     load,
     /** @param {Line[]} lines */
     hear: (lines) => job.hear(lines),

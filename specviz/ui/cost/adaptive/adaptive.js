@@ -4,16 +4,14 @@
 import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
 import { Stage } from "../../shared/stage.js";
-import { h, render } from "../../shared/view.js";
+import { h, HeadRow, render } from "../../shared/view.js";
 import { Choice, notice } from "../shared/fields.js";
 import { keepDrawn, Plot } from "../shared/figure.js";
 import { Part } from "../shared/part.js";
 
-/** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer, Asked, Cell, Config, PlanRow, Row } from "./__init__.py" */
 
-const SILENT = "The server does not answer. The results shown belong to earlier values.";
 const KEYS = [
   ["adaptive", "the likeliest slots"],
   ["static", "the best single γ"],
@@ -24,17 +22,16 @@ const HEADS = ["", "draft tokens checked", "tokens a pass", "ms", "tokens/s"];
 /** @type {Stage<Config>} */
 const stage = new Stage();
 const { $ } = stage;
+/** @param {string} sentence */
+const fault = (sentence) => notice($(".sv-adaptive-wrong"), sentence);
 /** @type {Question<Answer>} */
-const question = new Question("adaptive", () => fault(SILENT));
+const question = new Question("adaptive", fault);
 /** @type {Asked} */
 let asked;
 /** @type {Answer} */
 let last;
 /** @type {Part} */
 let part;
-
-/** @param {string} sentence */
-const fault = (sentence) => notice($(".sv-adaptive-wrong"), sentence);
 
 /** @param {Partial<Asked>} values */
 function change(values) {
@@ -43,10 +40,8 @@ function change(values) {
   part.changed();
 }
 
-/** @param {Reply<Answer>} answer */
-function receive(answer) {
-  fault(answer.problem ?? "");
-  if (answer.problem !== undefined) return;
+/** @param {Answer} answer */
+function show(answer) {
   last = answer;
   draw();
 }
@@ -232,20 +227,7 @@ const PlanCells = ({ name, title, cells }) =>
   );
 
 const Plans = () =>
-  h(
-    "table",
-    null,
-    h(
-      "thead",
-      null,
-      h(
-        "tr",
-        null,
-        HEADS.map((head, at) => h("th", { key: at, scope: "col" }, head)),
-      ),
-    ),
-    h("tbody", null, last.plans.map(PlanCells)),
-  );
+  h("table", null, h("thead", null, HeadRow(HEADS)), h("tbody", null, last.plans.map(PlanCells)));
 
 /** The load on screen, for a picture. */
 function about() {
@@ -274,16 +256,14 @@ export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   asked = { ...config.start };
   last = config.first;
-  question.wire(() => asked, receive);
+  question.wire(() => asked, show);
   part = new Part($("[data-part]"), () => {
     draw();
     question.ask();
   });
   part.redraw = draw;
   window.specviz.adaptive = {
-    get idle() {
-      return question.idle;
-    },
+    question,
     get last() {
       return last;
     },

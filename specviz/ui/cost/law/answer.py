@@ -287,6 +287,13 @@ def round_of(terms: SpeedupModel, gamma: float) -> Round:
     }  # fmt: skip
 
 
+# Why α differs from the share of accepted guesses that Step's end card gives.
+ALPHA: Final = (
+    "probability that a judged position accepts a draft token; the coins decide which share is "
+    "accepted"
+)
+
+
 def compared(run: MeasuredPoint) -> RunFacts:
     """Compare a run with the formula for the run's own α, γ, c and v."""
     predicted = formula.expected_tokens(run.alpha, run.gamma)
@@ -296,11 +303,7 @@ def compared(run: MeasuredPoint) -> RunFacts:
         "law": times(run.predicted),
         "why": why(run, predicted),
         "rows": [
-            (
-                "α", f"{run.alpha:.2f}",
-                "probability that a judged position accepts a draft token; the coins decide "
-                "which share is accepted",
-            ),
+            ("α", f"{run.alpha:.2f}", ALPHA),
             ("γ", f"{run.gamma:.2f}", gamma),
             ("c", f"{run.c:.2f}", "drafting one of them, in plain passes"),
             ("v", f"{run.verify:.2f}", "the verification pass, in plain passes"),

@@ -21,7 +21,7 @@ import { QuantityFields } from "./quantity_fields.js";
 import { RoundBars } from "./round_bars.js";
 import { TreeCards } from "./tree_cards.js";
 
-/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Refusal } from "../../questions.py" */
 /** @import { PointData } from "../../step/lines.py" */
 /** @import { NamedPoint, Start } from "../../shared/section.js" */
 /** @import { Which } from "../shared/runs.js" */
@@ -32,7 +32,6 @@ import { TreeCards } from "./tree_cards.js";
 /** @typedef {"widths" | "places"} Text */
 /** @typedef {Omit<PointData, "predicted">} Measured The numbers of a run that the formula reads. */
 
-const SILENT = "The server does not answer. The results shown belong to earlier slider values.";
 /** @type {(keyof Measured)[]} */
 const MEASURED = ["alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup"];
 /** @type {("c" | "verify" | "c_hat")[]} */
@@ -64,10 +63,7 @@ let sending = false;
 let wrong = ""; // the quantity that the notice is about
 
 /** @type {Question<Answer>} */
-const question = new Question("law", () => fault(SILENT));
-
-/** @param {string} sentence */
-const fault = (sentence) => notice($(".sv-law-notice"), sentence);
+const question = new Question("law", fault);
 
 const chosen = () => runs[runs.chosen];
 
@@ -106,15 +102,17 @@ function change(name, value) {
   else ask();
 }
 
-/** @param {Reply<Answer>} answer */
-function show(answer) {
-  fault(answer.problem || "");
-  wrong = answer.field || "";
-  if (answer.problem === undefined) {
-    last = answer.formula ?? last;
-    trees = answer.trees ?? trees;
-  }
+/** @param {string} sentence @param {Refusal} [refusal] */
+function fault(sentence, refusal) {
+  notice($(".sv-law-notice"), sentence);
+  wrong = refusal?.field ?? "";
   showFields();
+}
+
+/** @param {Answer} answer */
+function show({ formula, trees: compared }) {
+  last = formula ?? last;
+  trees = compared ?? trees;
   draw();
 }
 
@@ -259,9 +257,7 @@ export function start(element, props, _watch, _trigger, config) {
   for (const part of parts) part.redraw = draw;
   window.specviz.law = {
     request,
-    get idle() {
-      return question.idle;
-    },
+    question,
     get state() {
       return { ...state };
     },

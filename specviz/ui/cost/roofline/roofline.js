@@ -14,34 +14,31 @@ import { PredictedAndPublished } from "./published_beside.js";
 import { RooflineCharts } from "./roofline_charts.js";
 import { Sources } from "./sources.js";
 
-/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Refusal } from "../../questions.py" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer } from "./answer.py" */
 /** @import { Choice } from "./question.py" */
 /** @import { Config } from "./__init__.py" */
 
-const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
 const OLDER = " The results below belong to the last valid choice.";
+/** @param {string} sentence @param {Refusal} [refusal] */
+const fault = (sentence, refusal) =>
+  notice($(".sv-roofline-wrong"), refusal ? sentence + OLDER : sentence);
 /** @type {Question<Answer>} */
-const question = new Question("roofline", () => fault(SILENT));
+const question = new Question("roofline", fault);
 /** @type {Answer | null} */
 let last = null; // the newest answer, to draw it again for another width or theme
 /** @type {Part} */
 let part;
 let withThese = ""; // where α and γ of the newest question come from
 
-/** @param {string} sentence */
-const fault = (sentence) => notice($(".sv-roofline-wrong"), sentence);
-
 function request() {
   withThese = withWhat();
   return chosen();
 }
 
-/** @param {Reply<Answer>} answer */
+/** @param {Answer} answer */
 function show(answer) {
-  fault(answer.problem ? answer.problem + OLDER : "");
-  if (answer.problem !== undefined) return;
   last = answer;
   $(".sv-roofline-out").dataset.shown = String(question.number);
   $(".sv-fold-answer").textContent = answer.brief;
@@ -99,12 +96,7 @@ export function start(element, props, _watch, _trigger, config) {
       fill(values);
       setTerms({ alpha, gamma });
     },
-    get asked() {
-      return question.number;
-    },
-    get idle() {
-      return question.idle;
-    },
+    question,
   };
   onTerms(follow);
   keepDrawn(element, draw, fault);

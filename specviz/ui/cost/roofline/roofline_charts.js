@@ -127,7 +127,7 @@ export const RooflineCharts = ({ figures, descriptions, round, facts }) => [
     return Section(
       title,
       about,
-      Plot("sv-roofline-plot", figures[name], {
+      Plot("sv-plot sv-roofline-plot", figures[name], {
         "data-figure": name,
         "aria-label": descriptions[name],
       }),

@@ -11,39 +11,31 @@ import { setTerms } from "../shared/terms.js";
 import { $, chosen, fill, hint, named, paste, several, stage, startControls } from "./controls.js";
 import { Advice, ServerReport } from "./server_report.js";
 
-/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Refusal } from "../../questions.py" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer, Empty, SeveralModelsRefusal } from "./answer.py" */
 /** @import { Config } from "./__init__.py" */
 
-const SILENT =
-  "The server of this page does not answer. The results shown belong to an earlier choice.";
 const OLDER = " The results below belong to the last valid choice.";
 /** @type {Question<Answer | Empty>} */
-const question = new Question("server", () => fault(SILENT));
+const question = new Question("server", fault);
 /** @type {Answer | null} */
 let last = null; // the newest answer shown, to draw it again for another width or theme
 /** @type {Part} */
 let part;
 
-/** @param {string} sentence */
-const fault = (sentence) => notice($(".sv-server-wrong"), sentence);
-
-/** @param {Reply<Answer | Empty>} answer */
-function show(answer) {
-  if (answer.problem !== undefined) return refuse(answer);
-  fault("");
-  showReport("empty" in answer ? null : answer);
-}
-
-// After an invalid text, the old numbers would be misleading; after an invalid machine, they are
-// still correct.
-/** @param {SeveralModelsRefusal} refusal */
-function refuse({ problem, field, models }) {
+/** @param {string} sentence @param {Refusal & Partial<SeveralModelsRefusal>} [refusal] */
+function fault(sentence, refusal) {
+  // After an invalid text, the old numbers would be misleading; after an invalid machine, they are
+  // still correct.
+  const { field, models } = refusal ?? {};
   if (models || field === "now" || field === "before") showReport(null);
-  fault(problem + (last ? OLDER : ""));
+  notice($(".sv-server-wrong"), sentence + (refusal && last ? OLDER : ""));
   if (models) several(models);
 }
+
+/** @param {Answer | Empty} answer */
+const show = (answer) => showReport("empty" in answer ? null : answer);
 
 // If there are no statistics, say where to find them.
 /** @param {Answer | null} answer */
@@ -115,12 +107,7 @@ export function start(element, props, _watch, _trigger, config) {
   hint(null, null);
   window.specviz.server = {
     request: chosen,
-    get asked() {
-      return question.number;
-    },
-    get idle() {
-      return question.idle;
-    },
+    question,
   };
   $(".sv-server-pictures").append(
     pictures(about, [

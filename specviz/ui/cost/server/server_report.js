@@ -1,6 +1,6 @@
 // Results from a server's statistics: advice, charts, and tables of counted values.
 
-import { h } from "../../shared/view.js";
+import { h, HeadRow, TableRow } from "../../shared/view.js";
 import { Plot } from "../shared/figure.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
@@ -57,28 +57,8 @@ const Table = (name, rows, columns) =>
   h(
     "table",
     { class: "sv-server-table " + name },
-    columns &&
-      h(
-        "thead",
-        null,
-        h(
-          "tr",
-          null,
-          columns.map((title) => h("th", { scope: "col" }, title)),
-        ),
-      ),
-    h(
-      "tbody",
-      null,
-      rows.map(([head, ...values]) =>
-        h(
-          "tr",
-          { key: head },
-          h("th", { scope: "row" }, head),
-          values.map((value) => h("td", null, value)),
-        ),
-      ),
-    ),
+    columns && h("thead", null, HeadRow(columns)),
+    h("tbody", null, rows.map(TableRow)),
   );
 
 /**

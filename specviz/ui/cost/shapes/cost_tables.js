@@ -1,6 +1,6 @@
 // Measured costs as tables: a round of each drafter, and passes by their number of tokens.
 
-import { h } from "../../shared/view.js";
+import { h, HeadRow } from "../../shared/view.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
 /** @import { DrafterRow } from "../../../cost/measured_costs_text.py" */
@@ -30,6 +30,12 @@ const PASSES = [
   ["roofline, ms", true],
 ];
 
+/** @param {[title: string, simulated: boolean, ...more: unknown[]]} column */
+const ColumnTitle = ([title, simulated]) => [
+  title,
+  simulated && [" ", h("span", { class: "sv-shapes-simulated" }, "simulated")],
+];
+
 /**
  * @param {string} caption
  * @param {[title: string, simulated: boolean, ...more: unknown[]][]} columns
@@ -40,22 +46,7 @@ const Table = (caption, columns, rows) =>
     "table",
     null,
     h("caption", { class: "sv-unseen" }, caption),
-    h(
-      "thead",
-      null,
-      h(
-        "tr",
-        null,
-        columns.map(([title, simulated]) =>
-          h(
-            "th",
-            { scope: "col" },
-            title,
-            simulated && [" ", h("span", { class: "sv-shapes-simulated" }, "simulated")],
-          ),
-        ),
-      ),
-    ),
+    h("thead", null, HeadRow(columns.map(ColumnTitle))),
     h("tbody", null, rows),
   );
 

@@ -11,12 +11,10 @@ import { Part } from "../shared/part.js";
 import { begin, onTerms, setTerms, shown, terms, told } from "../shared/terms.js";
 import { DrafterTable, PassTable } from "./cost_tables.js";
 
-/** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Option } from "../shared/fields.js" */
 /** @import { Answer, Config } from "./__init__.py" */
 
-const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
 const NONE = "There are no measured costs. Open your own file, made with the command below.";
 const OWN = "own"; // the value of a visitor's file in the list
 const KEYS = [
@@ -28,8 +26,10 @@ const KEYS = [
 /** @type {Stage<Config>} */
 const stage = new Stage();
 const { $ } = stage;
+/** @param {string} sentence */
+const fault = (sentence) => notice($(".sv-shapes-wrong"), sentence);
 /** @type {Question<Answer>} */
-const question = new Question("shapes", () => fault(SILENT));
+const question = new Question("shapes", fault);
 /** @type {Answer | null} */
 let last = null;
 /** @type {{ name: string, text: string } | null} */
@@ -37,9 +37,6 @@ let own = null;
 /** @type {Part} */
 let part;
 const choice = { file: "", model: "", context: 0 };
-
-/** @param {string} sentence */
-const fault = (sentence) => notice($(".sv-shapes-wrong"), sentence);
 
 const request = () => ({
   ...choice,
@@ -104,12 +101,6 @@ function showChoices() {
     ],
     $(".sv-shapes-choices"),
   );
-}
-
-/** @param {Reply<Answer>} answer */
-function receive(answer) {
-  fault(answer.problem ?? "");
-  if (answer.problem === undefined) show(answer);
 }
 
 /** @param {Answer} answer */
@@ -187,7 +178,7 @@ function wire() {
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
-  question.wire(request, receive);
+  question.wire(request, show);
   part = new Part($("[data-part]"), () => {
     draw();
     if (choice.file) question.ask();
@@ -201,9 +192,7 @@ export function start(element, props, _watch, _trigger, config) {
   window.specviz.shapes = {
     request,
     bring,
-    get idle() {
-      return question.idle;
-    },
+    question,
   };
   $(".sv-shapes-pictures").append(pictures(about, [["pass times", () => $(".sv-shapes-figure")]]));
   if (config.first) show(config.first);

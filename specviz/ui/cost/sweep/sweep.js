@@ -146,9 +146,7 @@ export function start(element, props, _watch, _trigger, config) {
   render(MeasureButton(false), $(".sv-sweep-do"));
   showProgress(null);
   const face = {
-    begin: () => job.begin(),
-    stop: () => job.stop(),
-    ended: () => job.ended(),
+    ...job.verbs,
     get sweep() {
       return on;
     },

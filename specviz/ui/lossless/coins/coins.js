@@ -8,19 +8,19 @@ import { Button, render } from "../../shared/view.js";
 import { OutputColumns, WordRow } from "../shared/output_columns.js";
 import { Dartboard } from "./dartboard.js";
 
-/** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Sandbox } from "../sandbox/state.js" */
 /** @import { Answer } from "./answer.py" */
 /** @import { Config } from "./__init__.py" */
 
-const SILENT = "The server does not answer. Try again.";
 const PAUSE = 45; // milliseconds per animation step
 /** @type {Stage<Config>} */
 const stage = new Stage();
 const { $ } = stage;
+/** @param {string} sentence */
+const fault = (sentence) => render(sentence, $(".sv-coins-notice"));
 /** @type {Question<Answer>} */
-const question = new Question("coins", () => showProblem(SILENT));
+const question = new Question("coins", fault);
 let throws = 0; // rounds of the next question; 0 asks only for the dartboard
 /** @type {Answer | null} */
 let shown = null; // the counts, as long as they belong to the sandbox's current state
@@ -81,15 +81,8 @@ function animate() {
   }, PAUSE);
 }
 
-/** @param {string} sentence */
-function showProblem(sentence) {
-  render(sentence, $(".sv-coins-notice"));
-}
-
-/** @param {Reply<Answer>} answer */
+/** @param {Answer} answer */
 function receive(answer) {
-  showProblem(answer.problem ?? "");
-  if (answer.problem !== undefined) return;
   clearTimeout(timer);
   board = answer.darts;
   if (!answer.steps.length) {
@@ -110,7 +103,7 @@ function receive(answer) {
 function clear() {
   clearTimeout(timer);
   [shown, board] = [null, null];
-  showProblem("");
+  fault("");
   show();
   const before = preset;
   const { rule, preset: now } = sandbox().state;

@@ -9,18 +9,18 @@ import { isSolved, nextCase, Quiz } from "./find_the_fault.js";
 import { Badge, CaseEvidence, GalleryCase } from "./gallery_case.js";
 
 /** @import { Word } from "../../../frames/scene.py" */
-/** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Sandbox } from "../sandbox/state.js" */
 /** @import { Answer, CaseData, Evidence } from "./answer.py" */
 /** @import { Config } from "./__init__.py" */
 
-const SILENT = "The server does not answer. Try again.";
 /** @type {Stage<Config>} */
 const stage = new Stage();
 const { $ } = stage;
+/** @param {string} sentence */
+const fault = (sentence) => render(sentence, $(".sv-wild-notice"));
 /** @type {Question<Answer>} */
-const question = new Question("gallery", () => showProblem(SILENT));
+const question = new Question("gallery", fault);
 /** @type {object} */
 let request = {};
 /** @type {Word[]} */
@@ -139,17 +139,9 @@ function about() {
   };
 }
 
-/** @param {string} sentence */
-function showProblem(sentence) {
-  render(sentence, $(".sv-wild-notice"));
-}
-
-/** @param {Reply<Answer>} answer @param {object} of The question. */
-function receive(answer, of) {
+/** @param {Answer} answer @param {object} of The question. */
+function receive({ exhibits, evidence }, of) {
   if (of !== request) return; // the mode or the case has changed since the question was sent
-  showProblem(answer.problem ?? "");
-  if (answer.problem !== undefined) return;
-  const { exhibits, evidence } = answer;
   if (exhibits) {
     Object.assign(state, { studies: exhibits, words: asked });
     if (!state.borrows) state.own = exhibits;

@@ -1,6 +1,6 @@
 // One published rule: its result, its output, how it works, and what its source claims.
 
-import { h, Mark } from "../../shared/view.js";
+import { h, HeadRow, Mark } from "../../shared/view.js";
 import { gridStyle, OutputColumns, WordRow } from "../shared/output_columns.js";
 
 /** @import { Word } from "../../../frames/scene.py" */
@@ -85,7 +85,7 @@ function SequenceTable(rows) {
   return h(
     "table",
     { class: "sv-sand-table" },
-    h("thead", null, h("tr", null, ...heads.map((head) => h("th", null, head)))),
+    h("thead", null, HeadRow(heads)),
     h(
       "tbody",
       null,

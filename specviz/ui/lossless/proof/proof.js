@@ -8,15 +8,15 @@ import { there } from "../../shared/there.js";
 import { h, Mark, render, Token } from "../../shared/view.js";
 import { job, showRepeats, stage } from "./repeats.js";
 
-/** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer, Verdict } from "./answer.py" */
 /** @import { Config } from "./__init__.py" */
 
-const SILENT = "The server does not answer. Try again.";
 const { $ } = stage;
+/** @param {string} sentence */
+const fault = (sentence) => render(sentence, $(".sv-proof-notice"));
 /** @type {Question<Answer>} */
-const question = new Question("proof", () => showProblem(SILENT));
+const question = new Question("proof", fault);
 const state = {
   run: "",
   /** @type {Answer | null} */
@@ -69,15 +69,8 @@ const RunList = (run) =>
     h("option", { value: name, selected: name === run }, title),
   );
 
-/** @param {string} sentence */
-function showProblem(sentence) {
-  render(sentence, $(".sv-proof-notice"));
-}
-
-/** @param {Reply<Answer>} answer */
+/** @param {Answer} answer */
 function receive(answer) {
-  showProblem(answer.problem ?? "");
-  if (answer.problem !== undefined) return;
   state.answer = answer;
   show();
 }
@@ -96,17 +89,13 @@ export function start(element, props, _watch, _trigger, config) {
   question.wire(request, receive);
   window.specviz.proof = {
     request,
-    begin: () => job.begin(),
-    stop: () => job.stop(),
-    ended: () => job.ended(),
+    ...job.verbs,
     get run() {
       return state.run;
     },
   };
   for (const place of stage.all("[data-mark]")) render(Mark(there(place.dataset.mark)), place);
-  /** @type {HTMLSelectElement} */
-  const list = $("#sv-proof-run");
-  list.addEventListener("change", () => choose(list.value));
+  stage.onChoice("#sv-proof-run", choose);
   const guesses = () => [$(".sv-proof-key"), $(".sv-proof-list")];
   $(".sv-proof-list").after(pictures(about, [["judged guesses", guesses]]));
   showRepeats();

@@ -13,13 +13,11 @@ import { $, choose, load, move, request, ruleOf, stage, state } from "./state.js
 import { NumbersTable, Verdict } from "./verdict.js";
 
 /** @import { Word } from "../../../frames/scene.py" */
-/** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer } from "./answer.py" */
 /** @import { Config } from "./__init__.py" */
 /** @import { DistributionName, State } from "./state.js" */
 
-const SILENT = "The server does not answer, so the output shown does not match the bars.";
 const ROOM = 1.12; // space above the tallest bar, so that it can be dragged higher
 const OFF = 5e-4; // a larger difference from p is marked
 const KEYS = [
@@ -28,7 +26,7 @@ const KEYS = [
   ["outline", "the target’s p"],
 ];
 /** @type {Question<Answer>} */
-const question = new Question("sandbox", () => showProblem(SILENT));
+const question = new Question("sandbox", fault);
 /** @type {Set<() => void>} */
 const listeners = new Set(); // called after each answer is shown
 let writeLink = () => {};
@@ -147,15 +145,13 @@ function reveal() {
 }
 
 /** @param {string} sentence */
-function showProblem(sentence) {
+function fault(sentence) {
   render(sentence, $(".sv-sand-notice"));
+  stage.element.classList.toggle("sv-sand-faulty", sentence !== "");
 }
 
-/** @param {Reply<Answer>} answer */
+/** @param {Answer} answer */
 function receive(answer) {
-  showProblem(answer.problem ?? "");
-  stage.element.classList.toggle("sv-sand-faulty", answer.problem !== undefined);
-  if (answer.problem !== undefined) return;
   shown = { answer, words: asked.words, p: asked.p };
   show();
   for (const listener of listeners) listener();
@@ -190,9 +186,7 @@ export function start(element, props, _watch, _trigger, config) {
     get state() {
       return structuredClone(state);
     },
-    get idle() {
-      return question.idle;
-    },
+    question,
     get last() {
       return shown?.answer;
     },

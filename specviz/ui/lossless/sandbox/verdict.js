@@ -1,7 +1,7 @@
 // An answer as shown: the verdict, its numbers, and a table of all numbers by word.
 
 import { flat } from "../../shared/dom.js";
-import { h, Mark, termAttributes, Token } from "../../shared/view.js";
+import { h, HeadRow, Mark, TableRow, termAttributes, Token } from "../../shared/view.js";
 
 /** @import { Word } from "../../../frames/scene.py" */
 /** @import { Answer } from "./answer.py" */
@@ -49,20 +49,13 @@ export function Verdict(answer, words) {
 
 /** @param {Answer} answer @param {Word[]} words */
 export function NumbersTable({ table }, words) {
-  const heads = ["token", ...table.heads].map((head) => h("th", { scope: "col" }, head));
-  const rows = table.rows.map((row, at) =>
-    h(
-      "tr",
-      null,
-      h("th", { scope: "row" }, at < words.length ? flat(words[at]) : "sum"),
-      ...row.map((text) => h("td", null, text)),
-    ),
-  );
+  const names = [...words.map(flat), "sum"];
+  const rows = table.rows.map((row, at) => TableRow([names[at], ...row], at));
   return h(
     "table",
     { class: "sv-sand-table" },
     h("caption", null, "All numbers of the sandbox, token by token"),
-    h("thead", null, h("tr", null, ...heads)),
+    h("thead", null, HeadRow(["token", ...table.heads])),
     h("tbody", null, ...rows),
   );
 }

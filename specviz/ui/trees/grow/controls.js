@@ -89,10 +89,8 @@ function Slider(name, title) {
 
 /** @param {string} id @param {(value: string) => void} choose */
 function onChoice(id, choose) {
-  /** @type {HTMLSelectElement} */
-  const list = $(id);
-  list.addEventListener("change", () => {
-    choose(list.value);
+  stage.onChoice(id, (value) => {
+    choose(value);
     changed();
   });
 }

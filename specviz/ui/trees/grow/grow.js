@@ -18,14 +18,12 @@ import { ContextText, SelectedGuess } from "./selected_guess.js";
 import { $, look, onChange, ranked, stage, state, view } from "./state.js";
 import { Legend, ShownSwitch, StepCaption, StepDock, ZoomButtons } from "./steps.js";
 
-/** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer } from "./answer.py" */
 /** @import { Config } from "./__init__.py" */
 
-const SILENT = "The server does not answer. What is shown is older than the settings.";
 /** @type {Question<Answer>} */
-const question = new Question("grow", () => look({ notice: SILENT }));
+const question = new Question("grow", fault);
 let keep = () => {}; // updates the page's address
 let grown = false; // whether the next tree is shown fully grown
 let keptStep = -1; // the step in that address
@@ -62,10 +60,14 @@ function draw() {
   for (const [place, part] of Object.entries(parts)) render(part(), $(".sv-grow-" + place));
 }
 
-/** @param {Reply<Answer>} found */
+/** @param {string} notice "" is replaced by the answer's notes. */
+function fault(notice) {
+  stage.element.classList.toggle("sv-grow-faulty", notice !== "");
+  if (notice) look({ notice });
+}
+
+/** @param {Answer} found */
 function show(found) {
-  stage.element.classList.toggle("sv-grow-faulty", found.problem !== undefined);
-  if (found.problem !== undefined) return look({ notice: found.problem });
   const last = found.steps.length - 1;
   const atEnd = grown || (view.answer !== null && view.at >= view.answer.steps.length - 1);
   grown = false;
@@ -101,15 +103,11 @@ export function start(element, props, _watch, _trigger, config) {
   question.wire(() => state, show);
   window.specviz.grow = {
     request: () => state,
-    begin: () => job.begin(),
-    stop: () => job.stop(),
-    ended: () => job.ended(),
+    ...job.verbs,
     get live() {
       return wanted();
     },
-    get idle() {
-      return question.idle;
-    },
+    question,
     get state() {
       return structuredClone(state);
     },

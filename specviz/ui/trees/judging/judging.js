@@ -6,10 +6,9 @@ import { flat } from "../../shared/dom.js";
 import { DraftTree, Facts } from "../../shared/draft_tree.js";
 import { pictures } from "../../shared/picture.js";
 import { Stage } from "../../shared/stage.js";
-import { h, Mark, render } from "../../shared/view.js";
+import { h, HeadRow, Mark, render } from "../../shared/view.js";
 import { listLive, Options } from "../shared/options.js";
 
-/** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer, JudgedNode, RuleAnswer } from "./answer.py" */
 /** @import { Config } from "./__init__.py" */
@@ -17,9 +16,10 @@ import { listLive, Options } from "../shared/options.js";
 /** @type {Stage<Config>} */
 const stage = new Stage();
 const { $ } = stage;
-const SILENT = "The server does not answer. Try again.";
+/** @param {string} notice */
+const fault = (notice) => notice !== state.notice && change({ notice });
 /** @type {Question<Answer>} */
-const question = new Question("judging", () => change({ notice: SILENT }));
+const question = new Question("judging", fault);
 /** The question. */
 const asked = { place: "", shape: 0, drawn: "", seed: 1, average: false };
 const state = {
@@ -35,10 +35,6 @@ function change(part) {
   Object.assign(state, part);
   draw();
 }
-
-/** @param {Reply<Answer>} found */
-const show = (found) =>
-  change(found.problem === undefined ? { notice: "", answer: found } : { notice: found.problem });
 
 function draw() {
   const { answer, own, notice } = state;
@@ -62,7 +58,6 @@ const HEADS = ["guess", "coin u", "accepted if u <", ""];
 
 /** @param {RuleAnswer} rule @param {Answer} answer */
 function RuleCard(rule, answer) {
-  const heads = HEADS.map((text) => h("th", { scope: "col" }, text));
   const rows = rule.coins.map(([guess, u, keep, is]) =>
     h(
       "tr",
@@ -81,7 +76,7 @@ function RuleCard(rule, answer) {
     h(
       "table",
       { class: "sv-judge-coins" },
-      h("thead", null, h("tr", null, ...heads)),
+      h("thead", null, HeadRow(HEADS)),
       h("tbody", null, ...rows),
     ),
     h(
@@ -130,12 +125,13 @@ function about() {
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
-  question.wire(() => asked, show);
+  question.wire(
+    () => asked,
+    (answer) => change({ answer }),
+  );
   window.specviz.judging = {
     request: () => asked,
-    get idle() {
-      return question.idle;
-    },
+    question,
   };
   /** @param {Partial<typeof asked>} part */
   const ask = (part) => {
@@ -143,20 +139,13 @@ export function start(element, props, _watch, _trigger, config) {
     draw();
     question.ask();
   };
-  onChoice("#sv-judge-place", (place) => ask({ place }));
-  onChoice("#sv-judge-shape", (shape) => ask({ shape: Number(shape) }));
-  onChoice("#sv-judge-drawn", (drawn) => ask({ drawn }));
+  stage.onChoice("#sv-judge-place", (place) => ask({ place }));
+  stage.onChoice("#sv-judge-shape", (shape) => ask({ shape: Number(shape) }));
+  stage.onChoice("#sv-judge-drawn", (drawn) => ask({ drawn }));
   $("[data-do=again]").addEventListener("click", () => ask({ seed: asked.seed + 1 }));
   $("[data-do=mean]").addEventListener("click", () => ask({ average: true }));
   $(".sv-judge-asked").addEventListener("submit", (event) => event.preventDefault());
   $(".sv-judge-pair").after(pictures(about, [["judged trees", () => $(".sv-judge-pair")]]));
   listLive("sv-judge", (own) => change({ own }));
   ask({ place: config.places[0][0], drawn: config.drawn[0][0] });
-}
-
-/** @param {string} id @param {(value: string) => void} choose */
-function onChoice(id, choose) {
-  /** @type {HTMLSelectElement} */
-  const list = $(id);
-  list.addEventListener("change", () => choose(list.value));
 }

@@ -3,20 +3,20 @@
 import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
 import { expect } from "../../shared/tabs.js";
-import { h, render } from "../../shared/view.js";
+import { h, HeadRow, render } from "../../shared/view.js";
 import { listLive, Options } from "../shared/options.js";
 import { ExhibitTree, Legend, RankedTree } from "./ranked_tree.js";
 import { $, stage, state } from "./state.js";
 import { startStudy, wayName } from "./study.js";
 
-/** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer, Way } from "./answer.py" */
 /** @import { Config } from "./__init__.py" */
 
-const SILENT = "The server does not answer. Try again.";
+/** @param {string} notice */
+const fault = (notice) => notice !== state.notice && change({ notice });
 /** @type {Question<Answer>} */
-const question = new Question("ranking", () => change({ notice: SILENT }));
+const question = new Question("ranking", fault);
 
 const request = () => {
   const [depth, width, budget] = stage.config.size;
@@ -29,11 +29,10 @@ function change(part) {
   draw();
 }
 
-/** @param {Reply<Answer>} found */
+/** @param {Answer} found */
 function show(found) {
-  if (found.problem !== undefined) return change({ notice: found.problem });
   const example = state.place.startsWith("example:");
-  change({ notice: "", answer: found, way: example ? telling(found) : state.way });
+  change({ answer: found, way: example ? telling(found) : state.way });
   reveal(found);
 }
 
@@ -61,10 +60,7 @@ function draw() {
   const way = chosen(answer);
   const real = answer.ways.some(({ length }) => length !== null);
   const heads = real ? HEADS : HEADS.slice(0, -1);
-  render(
-    h("tr", null, ...heads.map((text) => h("th", { scope: "col" }, text))),
-    $(".sv-rank-ways thead"),
-  );
+  render(HeadRow(heads), $(".sv-rank-ways thead"));
   render(
     answer.ways.map((one) => WayRow(one, real, answer)),
     $(".sv-rank-ways tbody"),
@@ -136,9 +132,7 @@ export function start(element, props, _watch, _trigger, config) {
   question.wire(request, show);
   window.specviz.ranking = {
     request,
-    get idle() {
-      return question.idle;
-    },
+    question,
     get answer() {
       return state.answer;
     },
@@ -150,13 +144,11 @@ export function start(element, props, _watch, _trigger, config) {
   $(".sv-rank-exhibit").append(
     pictures(about, [["tree with wrong parents", () => $(".sv-rank-pair")]]),
   );
-  /** @type {HTMLSelectElement} */
-  const list = $("#sv-rank-place");
   const choose = (/** @type {string} */ place) => {
     change({ place });
     question.ask();
   };
-  list.addEventListener("change", () => choose(list.value));
+  stage.onChoice("#sv-rank-place", choose);
   listLive("sv-rank", (own) => change({ own }));
   choose(config.places[0][0]);
   expect("sv-rank-example", (/** @type {{ place: string }} */ { place }) => choose(place));

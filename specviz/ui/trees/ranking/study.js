@@ -1,7 +1,7 @@
 // The study on real text, the published claim, and the times of the arithmetic.
 
 import { pictures } from "../../shared/picture.js";
-import { h, render } from "../../shared/view.js";
+import { h, HeadRow, render, TableRow } from "../../shared/view.js";
 import { Options } from "../shared/options.js";
 import { $, stage } from "./state.js";
 
@@ -20,21 +20,9 @@ const HEADS = [
 
 /** @param {string} place @param {string[]} heads @param {ComponentChild[][]} rows */
 function showTable(place, heads, rows) {
-  render(
-    Row(
-      "",
-      heads.map((text) => h("th", { scope: "col" }, text)),
-    ),
-    $(place + " thead"),
-  );
-  const body = rows.map(([name, ...cells], at) =>
-    Row(String(at), [h("th", { scope: "row" }, name), ...cells.map((cell) => h("td", null, cell))]),
-  );
-  render(body, $(place + " tbody"));
+  render(HeadRow(heads), $(place + " thead"));
+  render(rows.map(TableRow), $(place + " tbody"));
 }
-
-/** @param {string} key @param {ComponentChild[]} cells */
-const Row = (key, cells) => h("tr", { key }, ...cells);
 
 /** The drafter and size on screen, for a picture. */
 function about() {
@@ -63,14 +51,12 @@ export function startStudy() {
   const [{ width }] = study.arithmetic;
   $(".sv-rank-where").textContent =
     `One step of the tree loop, shapes (1, ${width}) and (1, ${width}, ${width}); medians of 2,000 alternating runs on ${study.where}. Both take about as long as the call to torch itself; a drafter pass takes hundreds of times longer.`;
-  /** @type {HTMLSelectElement} */
-  const list = $("#sv-rank-study");
   const titles = study.rows.map(
     ({ drafter, size }, at) =>
       /** @type {[string, string]} */ ([String(at), `${drafter} · ${size}`]),
   );
-  render(Options(titles, "0"), list);
-  list.addEventListener("change", () => showStudy(Number(list.value)));
+  render(Options(titles, "0"), $("#sv-rank-study"));
+  stage.onChoice("#sv-rank-study", (at) => showStudy(Number(at)));
   $(".sv-rank-made").textContent =
     `Measured with ${study.made}. All ways rank the same guesses at the same positions, and the accepted length is computed from the target’s p at temperature 1, so any difference comes from the ranking. Intervals: bootstrap over prompts.`;
   showStudy(0);

@@ -4,24 +4,22 @@ import { Question } from "../shared/ask.js";
 import { Stage } from "../shared/stage.js";
 import { h, render } from "../shared/view.js";
 
-/** @import { Reply } from "../shared/ask.js" */
 /** @import { Start } from "../shared/section.js" */
 /** @import { Answer, Config } from "./__init__.py" */
 
 /** @type {Stage<Config>} */
 const stage = new Stage();
 /** @type {Question<Answer>} */
-const question = new Question("sample", () => show({ problem: "No answer yet.", field: "" }));
+const question = new Question("sample", (sentence) => {
+  render(sentence, stage.$(".sv-sample-problem"));
+});
 
 /** @param {"alpha" | "gamma"} name @returns {HTMLInputElement} */
 const box = (name) => stage.$(`[name=${name}]`);
 
-/** @param {Reply<Answer>} answer */
-function show(answer) {
-  const content =
-    answer.problem === undefined
-      ? [h("p", null, answer.sentence), h("ol", null, answer.tokens.map(Row))]
-      : h("p", { class: "sv-sample-problem" }, answer.problem);
+/** @param {Answer} answer */
+function show({ sentence, tokens }) {
+  const content = [h("p", null, sentence), h("ol", null, tokens.map(Row))];
   render(content, stage.$(".sv-sample-answer"));
 }
 
