@@ -13,6 +13,7 @@ from test_pictures import caption, image_of, saved
 
 from specviz.texts.languages import languages
 from specviz.ui.learn.lessons import lesson, titles
+from specviz.ui.step import recorded
 from specviz.ui.step.tour import STOPS
 
 NAMES = [title["id"] for title in titles()]
@@ -82,7 +83,7 @@ HIDDEN = {
     "coin": ".sv-cr-coin",
     "evidence": ".sv-why",
     "expected": ".sv-sand-found",
-    "gallery": ".sv-wild-list",
+    "gallery": ".sv-wild-list .sv-wild-badge",
     "speed": ".sv-time",
 }
 WIDE = 1280
@@ -374,6 +375,78 @@ def test_lesson_opens_the_gallery_case_the_tree_or_the_section_it_discusses(page
     expect(page.locator(".sv-rank-says")).to_contain_text("0.295")
     open_lesson(page, address, "13-when-it-does-not-pay", 4)
     expect(page.locator("#sv-roofline details.sv-fold")).to_have_attribute("open", "")
+
+
+def press_next(page):
+    """Go to the next step; return how often Step's run was drawn until the step was open."""
+    return page.evaluate(
+        """async () => {
+          let drawn = 0;
+          const count = () => (drawn += 1);
+          window.addEventListener("sv-moment", count);
+          document.querySelector("[data-lesson=next]").click();
+          const opening = () => document.querySelector(".sv-lesson-head [role=status]").textContent;
+          while (opening()) await new Promise((done) => setTimeout(done, 20));
+          await new Promise((done) => setTimeout(done, 300)); // a second drawing would come by now
+          window.removeEventListener("sv-moment", count);
+          return drawn;
+        }"""
+    )
+
+
+def test_lesson_step_is_drawn_once_with_its_run_fetched_before(page, address):
+    traces = []
+    page.on("response", lambda got: "/traces/" in got.url and traces.append(got.url.split("/")[-1]))
+    open_lesson(page, address, "11-eagle", 1)
+    steps = lesson("11-eagle")["steps"]
+    runs = {step["place"]["trace"] for step in steps if "place" in step}
+    while not runs <= set(traces):
+        page.wait_for_timeout(50)
+    modules = "() => [...document.querySelectorAll('link[rel=modulepreload]')].map((l) => l.href)"
+    assert any("/trees/ranking/" in address for address in page.evaluate(modules))
+    page.wait_for_timeout(300)  # the last run's text has arrived
+    page.route("**/traces/*", lambda route: route.abort())
+    tabs = [step["tab"] for step in steps]
+    assert [press_next(page) for _ in steps[1:]] == [int(tab == "Step") for tab in tabs[1:]]
+    assert page.evaluate("window.specviz.players['sv-step'].run.id") == "05-eagle3"
+    # The form has been filled in for it, too.
+    page.keyboard.press("Escape")
+    expect(page.locator("#sv-recorded input")).to_have_value(recorded.title("05-eagle3"))
+
+
+@pytest.mark.parametrize("page", [(1280, 800)], ids=["wide"], indirect=True)
+def test_old_run_is_dimmed_while_another_one_is_opened(page, address):
+    held = []
+    page.route("**/traces/21-ngram-dialogue", lambda route: held.append(route))
+    open_lesson(page, address, "08-drafting-for-free", 2)
+    page.locator("[data-lesson=next]").click()
+    expect(page.locator("body.sv-lesson-waits")).to_have_count(1)
+    expect(page.locator(".sv-lesson-head [role=status]")).to_be_visible()
+    assert float(page.locator(".sv").evaluate("(sv) => getComputedStyle(sv).opacity")) < 0.5
+    while not held:
+        page.wait_for_timeout(50)
+    for route in held:
+        route.continue_()
+    expect(page.locator("body.sv-lesson-waits")).to_have_count(0)
+    assert page.locator(".sv").evaluate("(sv) => getComputedStyle(sv).opacity") == "1"
+    assert page.evaluate("window.specviz.players['sv-step'].run.id") == "21-ngram-dialogue"
+
+
+@pytest.mark.parametrize("page", [(1280, 800)], ids=["wide"], indirect=True)
+@pytest.mark.parametrize(
+    ("name", "number", "words"),
+    [
+        ("08-drafting-for-free", 4, "1 of 2 times"),
+        ("10-heads", 1, "hidden state read by all heads"),
+        ("12-blocks", 4, "predicted"),
+    ],
+)
+def test_lesson_shows_the_evidence_that_it_mentions(page, address, name, number, words):
+    open_lesson(page, address, name, number)
+    found = page.locator(".sv-why").get_by_text(words, exact=False).last
+    expect(found).to_be_in_viewport(ratio=0.9)
+    inside = "(each) => each.getBoundingClientRect().bottom <= %s.getBoundingClientRect().bottom"
+    assert found.evaluate(inside % "document.querySelector('.sv-panel')")
 
 
 def test_form_is_hidden_in_a_lesson_until_a_step_needs_it(page, address):

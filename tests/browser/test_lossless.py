@@ -133,6 +133,12 @@ def test_find_the_fault_reveals_the_case_only_after_an_answer(sand):
     options = sand.locator(".sv-wild-options button")
     expect(options.last).to_have_text("No fault: the output follows p")
     assert sand.locator(".sv-wild-one a").count() == 0, "a source would tell"
+    sand.locator(".sv-wild-names summary").press("Enter")
+    explained = sand.locator(".sv-wild-names dt")
+    expect(explained.last).to_be_visible()
+    assert explained.all_inner_texts() == options.all_inner_texts()[:-1]
+    assert all(sand.locator(".sv-wild-names dd").all_inner_texts())
+    assert sand.locator(".sv-wild-options .sv-wild-badge").count() == 0, "verdicts would tell"
     options.last.click()
     expect(sand.locator(".sv-wild-score")).to_contain_text(" of 1")
     assert sand.locator(".sv-wild-one a").count() == 1

@@ -67,7 +67,7 @@ def side_by_side(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 def _why_side_by_side(scene: Scene, remark: Remark, wide: int) -> list[Part]:
     if "block" in remark:
-        return say("evidence", "heads_block", n=remark["block"])
+        return say("evidence", "heads_block", n=remark["block"] - 1)  # the target makes the first
     if wide == 1:
         return say("evidence", "heads_chain")
     every = _has_all_combinations(scene)
@@ -243,7 +243,7 @@ def spark(scene: Scene, step: Step, remark: Remark) -> Why | None:
         return None
     given = [evidence(scene.guesses[node - 1]) for node in shown]
     found = [
-        row("before correction", [_ranked(scene, one["base"], 0) for one in given]),
+        row("uncorrected", [_ranked(scene, one["base"], 0) for one in given]),
         row("guess", [_guess(scene, node) for node in shown]),
     ]
     if all("confidence" in one for one in given):

@@ -25,10 +25,10 @@ export function fit() {
   const zoom = root.getBoundingClientRect().width / width;
   // Notices above the run reduce the run's own margins.
   const height = Math.round((innerHeight - heightAbove()) / zoom);
-  const size = [width, height].join();
+  const slim = width <= 728; // then the page scrolls, whatever its height
+  const size = [width, slim || height].join();
   if (size === fitted) return false;
   fitted = size;
-  const slim = width <= 728;
   // A low window has no height for one column, so it gets two, with a list in place of the tree.
   const one = slim || (width < 880 && height >= 750);
   root.classList.toggle("sv-one", one);

@@ -79,7 +79,23 @@ const Options = (named, choose) => [
   ...[...quiz.offered, ""].map((key) =>
     Button(key ? named(key).name : SOUND, () => choose(key), { key }),
   ),
+  h(
+    "details",
+    { class: "sv-wild-names" },
+    h("summary", null, "What these rules do"),
+    Rules(quiz.offered.map(named)),
+  ),
 ];
+
+/** How each rule works, but not whether it is exact. @param {CaseData[]} studies */
+const Rules = (studies) =>
+  h(
+    "dl",
+    null,
+    studies.map(({ key, name, drawn, judged }) =>
+      h("div", { key }, h("dt", null, name), h("dd", null, drawn), h("dd", null, judged)),
+    ),
+  );
 
 /** @param {CaseData} study @param {() => void} next */
 const Solution = (study, next) => [
