@@ -417,7 +417,7 @@ def test_lesson_step_is_drawn_once_with_its_run_fetched_before(page, address):
 @pytest.mark.parametrize("page", [(1280, 800)], ids=["wide"], indirect=True)
 def test_old_run_is_dimmed_while_another_one_is_opened(page, address):
     held = []
-    page.route("**/traces/21-ngram-dialogue", lambda route: held.append(route))
+    page.route("**/traces/21-ngram-dialogue", held.append)
     open_lesson(page, address, "08-drafting-for-free", 2)
     page.locator("[data-lesson=next]").click()
     expect(page.locator("body.sv-lesson-waits")).to_have_count(1)
