@@ -163,6 +163,7 @@ def test_copied_link_opens_the_filtered_list(visit):
     page.locator(".sv-copy").click()
     assert "models=fitting" in page.url
     page.goto(f"{visit.url}?models=fitting")
+    page.wait_for_selector(".sv-models-row")
     expect(box).to_be_checked()
     box.uncheck()
     page.wait_for_url(lambda url: "models=fitting" not in url)

@@ -18,13 +18,7 @@ export function BoardTable({ device, tasks, rows }, full, here) {
       (task, at) => [task, "sv-headline-task", (row) => row.speedups[at] + " ×"],
     ),
   ];
-  const shown = rows.map((row) => ({
-    ...row,
-    key: row.place,
-    id: "sv-" + row.place,
-    here: row.place === here,
-  }));
-  return CardsTable("Spec-Bench on " + device, columns, shown);
+  return CardsTable("Spec-Bench on " + device, columns, rows, here);
 }
 
 const APART =
@@ -73,11 +67,7 @@ export function OwnNumbers(own, open, toggle) {
         h("span", { class: "sv-headline-measured" }, "measured"),
         " right",
       ),
-      CardsTable(
-        "Published ranges, and those of the House models",
-        columns,
-        own.rows.map((row) => ({ ...row, key: row.method })),
-      ),
+      CardsTable("Published ranges, and those of the House models", columns, own.rows),
     ),
   ];
 }

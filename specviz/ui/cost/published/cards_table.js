@@ -1,6 +1,6 @@
 // Tables that become cards on a narrow screen: each cell has its column's name.
 
-import { h } from "../../shared/view.js";
+import { classes, h } from "../../shared/view.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
 /** @import { SourceData } from "./__init__.py" */
@@ -11,6 +11,8 @@ import { h } from "../../shared/view.js";
  * @typedef {[title: string, name: string, cell: (row: Row) => ComponentChild]} Column
  */
 
+/** @typedef {{ method: string, place?: string, kind?: string }} CardRow */
+
 /** @type {Partial<Record<string, string>>} */
 const UNSAID = { A: "not in the abstract", 2: "not in the quotation" };
 /** @type {Partial<Record<string, string>>} */
@@ -19,12 +21,13 @@ const READ = { A: "abstract only", 2: "second-hand: quoted by others" };
 /**
  * A table with explicit roles, since screen readers do not recognize a table that is laid out as
  * cards. The first cell of a row is its heading.
- * @template {{ key: string, slower?: boolean, id?: string, here?: boolean }} Row
+ * @template {CardRow} Row
  * @param {string} caption
  * @param {Column<Row>[]} columns
  * @param {Row[]} rows
+ * @param {string} [here] The place of the row that a link led to.
  */
-export const CardsTable = (caption, columns, rows) =>
+export const CardsTable = (caption, columns, rows, here) =>
   h(
     "table",
     { role: "table" },
@@ -43,20 +46,23 @@ export const CardsTable = (caption, columns, rows) =>
     h(
       "tbody",
       { role: "rowgroup" },
-      rows.map((row) => Row(columns, row)),
+      rows.map((row) => Row(columns, row, here)),
     ),
   );
 
 /**
- * @template {{ key: string, slower?: boolean, id?: string, here?: boolean }} Row
- * @param {Column<Row>[]} columns
- * @param {Row} row
+ * @template {CardRow} Row
+ * @param {Column<Row>[]} columns @param {Row} row @param {string} [here]
  */
-function Row(columns, row) {
-  const name = (row.slower ? "sv-headline-slower " : "") + (row.here ? "sv-headline-here" : "");
+function Row(columns, row, here) {
+  const { place, kind, method } = row;
+  const name = classes(
+    kind === "slower" && "sv-headline-slower",
+    place && place === here && "sv-headline-here",
+  );
   return h(
     "tr",
-    { key: row.key, id: row.id, class: name, role: "row" },
+    { key: place ?? method, id: place && "sv-" + place, class: name, role: "row" },
     columns.map(([title, name, cell], at) =>
       at
         ? h("td", { class: name, role: "cell", "data-label": title }, cell(row))

@@ -55,12 +55,5 @@ export function NumbersTable(rows, meanings, here) {
     fact("conditions"),
     ["source", "sv-headline-source", (row) => Cited(row.source, meanings)],
   ];
-  const shown = rows.map((row) => ({
-    ...row,
-    key: row.place,
-    id: "sv-" + row.place,
-    slower: row.kind === "slower",
-    here: row.place === here,
-  }));
-  return CardsTable("Published numbers, each with its source", columns, shown);
+  return CardsTable("Published numbers, each with its source", columns, rows, here);
 }

@@ -4,7 +4,7 @@ import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 import { h, render } from "../../shared/view.js";
 import { linkedText, note, touch } from "../shared/address.js";
-import { Options } from "../shared/fields.js";
+import { offerOptions, titled } from "../shared/fields.js";
 import { setTerms, terms, told } from "../shared/terms.js";
 import { SourceLink } from "./sources.js";
 
@@ -37,15 +37,7 @@ const WRITTEN = {
 let asked = () => {}; // sends the question
 
 /** @param {string} name @param {Option[]} pairs */
-function options(name, pairs) {
-  const select = named(name);
-  const before = select.value;
-  render(Options(pairs), select);
-  select.value = pairs.some(([value]) => value === before) ? before : pairs[0][0];
-}
-
-/** @param {Record<string, { title: string }>} presets @returns {Option[]} */
-const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
+const options = (name, pairs) => offerOptions(named(name), pairs);
 
 // Offer only number formats for which the machine has a peak, and drafters with the target's
 // vocabulary.

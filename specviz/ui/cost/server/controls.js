@@ -1,8 +1,7 @@
 // The controls: two text boxes and the deployment.
 
 import { Stage } from "../../shared/stage.js";
-import { render } from "../../shared/view.js";
-import { Options } from "../shared/fields.js";
+import { offerOptions, titled } from "../shared/fields.js";
 import { shorter } from "./shorter.js";
 
 /** @import { Option } from "../shared/fields.js" */
@@ -19,15 +18,7 @@ export const named = (name) => $(`[name=${name}]`);
 const NUMBERS = ["cards", "context", "batch", "gamma"];
 
 /** @param {string} name @param {Option[]} pairs */
-function options(name, pairs) {
-  const select = named(name);
-  const before = select.value;
-  render(Options(pairs), select);
-  select.value = pairs.some(([value]) => value === before) ? before : (pairs[0]?.[0] ?? "");
-}
-
-/** @param {Record<string, { title: string }>} presets @returns {Option[]} */
-const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
+const options = (name, pairs) => offerOptions(named(name), pairs);
 
 // Offer only number formats for which the machine has a peak, and drafters with the target's
 // vocabulary.

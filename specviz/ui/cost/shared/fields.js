@@ -1,12 +1,23 @@
 // Form fields of the tab's sections, as components.
 
-import { h } from "../../shared/view.js";
+import { h, render } from "../../shared/view.js";
 
 /** @typedef {[value: string, title: string]} Option */
 
 /** @param {Option[]} pairs */
 export const Options = (pairs) =>
   pairs.map(([value, title]) => h("option", { key: value, value }, title));
+
+/** Change the options of a list, and keep its choice if possible. @param {{ value: string } & Element} list @param {Option[]} pairs */
+export function offerOptions(list, pairs) {
+  const before = list.value;
+  render(Options(pairs), list);
+  list.value = pairs.some(([value]) => value === before) ? before : (pairs[0]?.[0] ?? "");
+}
+
+/** @param {Record<string, { title: string }>} presets @returns {Option[]} */
+export const titled = (presets) =>
+  Object.entries(presets).map(([name, { title }]) => [name, title]);
 
 /**
  * A list to choose from.
