@@ -386,7 +386,8 @@ def press_next(page):
           window.addEventListener("sv-moment", count);
           document.querySelector("[data-lesson=next]").click();
           const opening = () => document.querySelector(".sv-lesson-head [role=status]").textContent;
-          while (opening()) await new Promise((done) => setTimeout(done, 20));
+          for (let tries = 0; opening() && tries < 500; tries += 1)
+            await new Promise((done) => setTimeout(done, 20));
           await new Promise((done) => setTimeout(done, 300)); // a second drawing would come by now
           window.removeEventListener("sv-moment", count);
           return drawn;
@@ -400,8 +401,10 @@ def test_lesson_step_is_drawn_once_with_its_run_fetched_before(page, address):
     open_lesson(page, address, "11-eagle", 1)
     steps = lesson("11-eagle")["steps"]
     runs = {step["place"]["trace"] for step in steps if "place" in step}
-    while not runs <= set(traces):
-        page.wait_for_timeout(50)
+    for _ in range(200):
+        if not runs <= set(traces):
+            page.wait_for_timeout(50)
+    assert runs <= set(traces)
     modules = "() => [...document.querySelectorAll('link[rel=modulepreload]')].map((l) => l.href)"
     assert any("/trees/ranking/" in address for address in page.evaluate(modules))
     page.wait_for_timeout(300)  # the last run's text has arrived
@@ -417,14 +420,16 @@ def test_lesson_step_is_drawn_once_with_its_run_fetched_before(page, address):
 @pytest.mark.parametrize("page", [(1280, 800)], ids=["wide"], indirect=True)
 def test_old_run_is_dimmed_while_another_one_is_opened(page, address):
     held = []
-    page.route("**/traces/21-ngram-dialogue", held.append)
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/traces/21-ngram-dialogue", hold)
     open_lesson(page, address, "08-drafting-for-free", 2)
     page.locator("[data-lesson=next]").click()
     expect(page.locator("body.sv-lesson-waits")).to_have_count(1)
     expect(page.locator(".sv-lesson-head [role=status]")).to_be_visible()
     assert float(page.locator(".sv").evaluate("(sv) => getComputedStyle(sv).opacity")) < 0.5
-    while not held:
-        page.wait_for_timeout(50)
     for route in held:
         route.continue_()
     expect(page.locator("body.sv-lesson-waits")).to_have_count(0)
