@@ -172,17 +172,24 @@ async function show(at) {
   state.waits = false;
   document.body.classList.remove("sv-lesson-waits");
   paint();
-  unfold(step.look);
+  unfold(step);
   window.scrollTo(0, 0);
   ringUntilSettled(step.look);
 }
 
-// A part of Cost that is still folded opens, since the step is about what is inside.
-/** @param {string} look */
-function unfold(look) {
-  /** @type {HTMLDetailsElement | null} */
-  const fold = look ? document.querySelector(`${look} details.sv-fold`) : null;
-  if (fold) fold.open = true;
+// A part of Cost that is still folded opens as soon as it is there, since the step is about what is
+// inside.
+/** @param {LessonStep} step */
+async function unfold(step) {
+  while (step.tab === "Cost" && state.lesson?.steps[state.at] === step) {
+    /** @type {HTMLDetailsElement | null} */
+    const fold = document.querySelector(`${step.look} details.sv-fold`);
+    if (fold) {
+      fold.open = true;
+      return;
+    }
+    await new Promise((done) => setTimeout(done, 50));
+  }
 }
 
 // Show a step of a run, as soon as the player has started.
