@@ -120,12 +120,12 @@ def test_medusa_folder_includes_the_output_projection_of_the_target(tmp_path):
 
 
 def test_shipped_weights_stay_within_their_size_limit():
-    """House may take 60 MB, with projections that only vLLM reads; all weights together 90 MB."""
+    """House may take 60 MB, with projections that only vLLM reads; all weights together 110 MB."""
     files = list(MODELS.rglob("*.safetensors"))
     house = [file for file in files if not file.parent.name.endswith("-smollm2")]
     assert len(house) < len(files)
     assert sum(file.stat().st_size for file in house) < 60e6
-    assert sum(file.stat().st_size for file in files) < 90e6
+    assert sum(file.stat().st_size for file in files) < 110e6
 
 
 def test_model_card_shows_the_comparison_with_vllm():

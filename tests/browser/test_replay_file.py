@@ -215,7 +215,7 @@ def test_race_file_replays_by_keyboard_and_by_itself(spectator, race_file):
     assert sorted(page.evaluate(f"{RACE}.tokens").values()) == [0, 0, 0, 0, 1]
     page.emulate_media(reduced_motion="no-preference")
     spectator.read(race_file)
-    page.wait_for_function(f"{RACE}.playing && {RACE}.time > 0")
+    page.wait_for_function(f"() => {RACE}.playing && {RACE}.time > 0")
     assert page.locator(".sv-race-headline").is_hidden()
     page.get_by_role("button", name="Show it now").click()
     assert page.locator(".sv-race-headline").is_visible()
