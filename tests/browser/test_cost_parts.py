@@ -1,5 +1,7 @@
 """The sections of the Cost tab: what they show and request while they are closed or open."""
 
+from time import sleep
+
 import pytest
 from test_access import faint, faults
 from test_cost_law import slide
@@ -134,7 +136,12 @@ def test_printing_includes_every_section_that_was_opened(visit):
     assert page.evaluate(OPEN) == ["formula"]
 
 
-def test_layout_does_not_shift_when_the_first_response_arrives(visit):
+def test_layout_does_not_shift_when_the_first_response_and_plotly_arrive(visit):
+    def delay(route):
+        sleep(1)
+        route.continue_()
+
+    visit.page.route("**/plotly-*", delay)
     visit.page.add_init_script(
         """window.shifted = 0; new PerformanceObserver((list) => {
              for (const { value, sources } of list.getEntries())

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from specviz.bench.outcomes import calibration_error, pool_reliability
 from specviz.catalog.entry import Entry, Kind, entries, find, listing, weights_path
 from specviz.catalog.public import UNKNOWN, public_checkpoints, public_rows
 from specviz.models.files import head_files, size_in_float32
@@ -163,6 +162,8 @@ def reliability() -> dict[str, list[Reliability]]:
 
 def pooled(temperature: float, several: list[list[list[float]]]) -> Reliability:
     """Return the predictions of several domains together."""
+    from specviz.bench.outcomes import calibration_error, pool_reliability  # imports torch
+
     bins = pool_reliability(several)
     return {
         "temperature": temperature,

@@ -90,6 +90,8 @@ const shown = new WeakMap(); // what each element shows, since many steps do not
 /** @param {HTMLElement} place @param {Figure | null | undefined} figure */
 export function plot(place, figure) {
   place.hidden = !figure;
+  // Space for the figure until plotly has arrived, so that nothing moves then.
+  place.style.minHeight = figure && !plotly ? figure.layout.height + "px" : "";
   if (!figure || !plotly) return;
   const width = Math.min(figure.layout.width, roomOf(place) || figure.layout.width);
   const asked = JSON.stringify([figure, width, isDark()]);

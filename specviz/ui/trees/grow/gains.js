@@ -2,7 +2,7 @@
 // formats.
 
 import { CopyButton } from "../../shared/copy.js";
-import { fetchPlotly, plot } from "../../shared/plot.js";
+import { fetchPlotly, plot, plotly } from "../../shared/plot.js";
 import { h } from "../../shared/view.js";
 import { $, answer, step } from "./state.js";
 
@@ -29,6 +29,7 @@ export function AcceptedLengths() {
 export async function showWorth() {
   $(".sv-grow-paid").textContent = answer().margins.said;
   if (!$(".sv-grow-figure").parentElement?.clientWidth) return; // another tab is open
+  if (!plotly) plot($(".sv-grow-figure"), answer().margins.figure); // reserves its space
   await fetchPlotly();
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   plot($(".sv-grow-figure"), answer().margins.figure);
