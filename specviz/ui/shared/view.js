@@ -99,7 +99,7 @@ export const Sentence = (sentence, numbers) => [
 ];
 
 /** Facts such as " · γ 5 · seed 1", each of which stays on one line. @param {string} text */
-export const Facts = (text) =>
+export const InlineFacts = (text) =>
   h(
     "span",
     null,

@@ -157,11 +157,11 @@ export async function load(name, link) {
   const { wanted } = job;
   pause();
   const missing = reel.run ? "" : missingRunNotice() || hidingProblem();
-  // A link in the page's address is for the first run only.
-  if (reel.run || link) now.link = link ?? null;
   const { ok, status, text } = await (ahead.get(name) ?? receive(name));
   if (turn !== asked || job.wanted !== wanted) return;
   if (!ok) return notice("This recorded run could not be read. " + (status === 422 ? text : ""));
+  // A link in the page's address is for the first run only.
+  if (reel.run || link) now.link = link ?? null;
   job.wanted = 0;
   feed(parseLines(text));
   notice(missing);

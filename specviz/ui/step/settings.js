@@ -4,7 +4,7 @@ import { byId } from "../shared/dom.js";
 import { fieldOf, onEscape } from "../shared/gradio.js";
 import { pictures } from "../shared/picture.js";
 import { there } from "../shared/there.js";
-import { Facts, h, render } from "../shared/view.js";
+import { InlineFacts, h, render } from "../shared/view.js";
 import { reel } from "./reel.js";
 
 /** @typedef {{ drafter: string, target: string, rest: string, open: boolean }} Sentence */
@@ -80,7 +80,7 @@ function SettingsButton({ drafter, target, rest, open }, same, onClick) {
       h("b", null, drafter),
       h("span", null, " drafts for "),
       h("b", null, target),
-      Facts(rest),
+      InlineFacts(rest),
     ),
     h("span", { class: "sv-differs-said", hidden: same }, "not run yet"),
     h(

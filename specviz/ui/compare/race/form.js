@@ -6,7 +6,7 @@ import { byId } from "../../shared/dom.js";
 import { onEscape } from "../../shared/gradio.js";
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
-import { Facts, h, render } from "../../shared/view.js";
+import { InlineFacts, h, render } from "../../shared/view.js";
 import { fieldValues, settingsText, summary } from "./lane_settings.js";
 
 /** @import { Start } from "../../shared/section.js" */
@@ -121,7 +121,7 @@ function show(values) {
     h("b", null, count === 1 ? "1 drafter" : count + " drafters"),
     h("span", null, " for "),
     h("b", null, targets[target] || fileName(target) || "House"),
-    Facts(rest),
+    InlineFacts(rest),
   ];
   render(parts, $(".sv-said"));
   $("button").title = $("button").textContent.trim();

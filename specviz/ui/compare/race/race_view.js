@@ -1,7 +1,16 @@
 // The race as it is shown, from its lines and the time of its replay.
 
 import { meaning } from "../../shared/dom.js";
-import { Button, classes, Facts, h, Icon, Mark, render, Sentence } from "../../shared/view.js";
+import {
+  Button,
+  classes,
+  InlineFacts,
+  h,
+  Icon,
+  Mark,
+  render,
+  Sentence,
+} from "../../shared/view.js";
 import { act, hasStarted, onChange, replay, rewind, time } from "./clock.js";
 import { Lanes } from "./lanes.js";
 import { $, isRunning, longest, story } from "./lines.js";
@@ -71,7 +80,7 @@ export function fit() {
 /** @param {string} source @param {string[]} facts */
 const Source = (source, facts) => [
   h("span", { class: "sv-badge", title: meaning(source) }, source),
-  h("span", { class: "sv-where" }, Facts(facts.filter(Boolean).join(" · "))),
+  h("span", { class: "sv-where" }, InlineFacts(facts.filter(Boolean).join(" · "))),
 ];
 
 const Legend = () => [
