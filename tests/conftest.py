@@ -20,9 +20,13 @@ from specviz.drafters.draft_model import DraftModel
 from specviz.models import fast_layers
 from specviz.models.target import Target
 
-# A busy machine must not fail a test by its deadline; CI tries the same examples every time.
-hypothesis.settings.register_profile("usual", deadline=None, derandomize="CI" in os.environ)
-hypothesis.settings.load_profile("usual")
+# How many examples hypothesis tries in each tier of run.py. A busy machine must not fail a test by
+# its deadline; CI tries the same examples every time.
+for tier, examples in {"quick": 20, "default": 50, "all": 300}.items():
+    hypothesis.settings.register_profile(
+        tier, max_examples=examples, deadline=None, derandomize="CI" in os.environ
+    )
+hypothesis.settings.load_profile(os.environ.get("SPECVIZ_TIER", "default"))
 # Tiny passes gain nothing from a second thread, and would wait for it on a busy machine.
 torch.set_num_threads(1)
 

@@ -3,7 +3,8 @@
 `python tests/matrix.py` makes a fresh virtual environment for each and prints a table of versions
 and results; `python tests/matrix.py oldest` makes one of them. `--beyond` adds the newest versions
 of the package index, whatever the bounds say. `--write` puts the table into docs/development.md.
-Standard library only.
+`--if-changed` does nothing unless the lists of requirements or the adapters have changed since
+requirements.lock was written. Standard library only.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def make_environment(end: str, folder: Path) -> str:
     if not (ROOT / run.TOOLS).is_dir() and run.install_tools(python):
         raise SystemExit("npm could not install the linters of the browser's modules.")
     # Prevents the test command from changing a version.
-    (folder / run.INSTALLED.name).write_text(run.lists_hash())
+    (folder / run.INSTALLED.name).write_text(run.hash_files(run.NEEDED))
     return python
 
 
@@ -143,7 +144,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("end", nargs="*", choices=[*ENDS, []], help="oldest and newest if omitted")
     parser.add_argument("--beyond", action="store_true", help="also the index's newest versions")
     parser.add_argument("--write", action="store_true", help="put the table into the docs")
+    parser.add_argument("--if-changed", action="store_true", help="only if versions can matter")
     args = parser.parse_args(arguments)
+    if args.if_changed and not run.changed_since_lock():
+        print("Lists of requirements and adapters are those of the last lock.", flush=True)
+        return 0
     ends = args.end or ["oldest", "newest"]
     results = [try_end(end) for end in [*ends, *(["beyond"] if args.beyond else [])]]
     print(table(results), flush=True)

@@ -1,13 +1,12 @@
-"""Install what is missing, then run every test; linters and type checkers are tests too.
+"""Install what is missing, then run the tests of a tier; linters and type checkers are tests too.
 
 It needs Python and, on a fresh machine, a network; run it in a virtual environment. Standard
-library only. `--quick` leaves out the browser and slow tests, and skips an installation that is
-complete. `--lock` writes this environment's versions to requirements.lock if every test passes.
-Other arguments go to pytest.
+library only. Other arguments go to pytest.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
@@ -24,11 +23,19 @@ NEEDED = ("requirements.txt", "pyproject.toml", "tests/package.json")
 INSTALLED = (
     Path(sys.prefix) / "specviz-tests-installed"
 )  # a hash of NEEDED at the last installation
-QUICK = ["-m", "not slow and not browser", "--ignore", "tests/browser"]
+# Each tier contains the one before. hypothesis tries more examples in a larger tier (conftest.py).
+TIERS = {
+    "quick": ["-m", "not (slow or browser or nightly)", "--ignore", "tests/browser"],
+    "default": ["-m", "not nightly"],
+    "all": [],
+}
 # Tests use one thread of torch or wait for a browser, so two processes keep two cores busy.
 PYTEST = ["pytest", "--quiet", "-n", "2", "--dist", "worksteal"]
 TOOLS = "tests/node_modules"
 LOCK = ROOT / "requirements.lock"
+# What a change of library versions can break: if it changes, the oldest versions are tested again.
+VERSIONED = ("requirements.txt", "pyproject.toml", "specviz/adapters/**/*.py")
+TESTED = "# Hash of the lists and adapters: "
 
 
 def test_packages() -> list[str]:
@@ -68,22 +75,29 @@ def canonical(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
+def hash_files(patterns: tuple[str, ...]) -> str:
+    """Return a hash of the files that match these patterns."""
+    paths = sorted(path for pattern in patterns for path in ROOT.glob(pattern))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+
 def write_lock() -> None:
-    """Write the versions of this environment to requirements.lock."""
+    """Write the versions of this environment, and a hash of VERSIONED, to requirements.lock."""
     python = ".".join(map(str, sys.version_info[:3]))
-    head = f"# All packages of the last whole test run: Python {python}, {sys.platform}, no GPU."
-    lines = [head, *(f"{name}=={version}" for name, version in installed().items())]
+    head = f"# All packages of the last locked test run: Python {python}, {sys.platform}, no GPU."
+    packages = [f"{name}=={version}" for name, version in installed().items()]
+    lines = [head, TESTED + hash_files(VERSIONED), *packages]
     LOCK.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def lists_hash() -> str:
-    """Return a hash of the files that list the requirements."""
-    return hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in NEEDED)).hexdigest()
+def changed_since_lock() -> bool:
+    """Return whether the lists of requirements or the adapters have changed since the last lock."""
+    return TESTED + hash_files(VERSIONED) not in LOCK.read_text(encoding="utf-8").splitlines()
 
 
 def install(quick: bool) -> int:
     """Install the requirements of the tests; return 0 on success. quick: only if lists changed."""
-    lists, tools = lists_hash(), (ROOT / TOOLS).is_dir()
+    lists, tools = hash_files(NEEDED), (ROOT / TOOLS).is_dir()
     complete = tools and INSTALLED.is_file() and INSTALLED.read_text() == lists
     if quick and complete:
         return 0
@@ -93,31 +107,50 @@ def install(quick: bool) -> int:
     return status
 
 
-def prepare_environment() -> None:
+def prepare_environment(tier: str) -> None:
     """Set environment variables for the tests and the programs that they start."""
+    os.environ["SPECVIZ_TIER"] = tier
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each program compiles all again
 
 
+def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Return our options, and the arguments for pytest."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    tiers = parser.add_mutually_exclusive_group()
+    for name, what in {
+        "quick": "laws at small sizes, units, style; installs only if something is missing",
+        "all": "also training, peers, large grids and load",
+    }.items():
+        tiers.add_argument(f"--{name}", dest="tier", action="store_const", const=name, help=what)
+    parser.add_argument("--lock", action="store_true", help="write requirements.lock if all passes")
+    slowest = {"nargs": "?", "const": "50", "metavar": "N", "help": "list the N slowest tests (50)"}
+    parser.add_argument("--durations", **slowest)  # type: ignore[arg-type]
+    parser.set_defaults(tier="default")
+    return parser.parse_known_args(arguments)
+
+
 def main(arguments: list[str]) -> int:
     """Install and run; return 0 if everything passed."""
-    quick, lock = "--quick" in arguments, "--lock" in arguments
-    if install(quick):
+    options, rest = parse(arguments)
+    if options.lock and (options.tier == "quick" or rest):
+        print("--lock needs all tests of the default tier or of --all.", file=sys.stderr)
+        return 2
+    if install(options.tier == "quick"):
         return 1
-    if not quick:
+    if options.tier != "quick":
         chromium.install()
-    rest = [argument for argument in arguments if argument not in ("--quick", "--lock")]
-    prepare_environment()
-    if lock and not (quick or rest):
-        return lock_if_passed()
-    return run_module(*PYTEST, *(QUICK if quick else []), *rest)
+    prepare_environment(options.tier)
+    slowest = ["--durations", options.durations] if options.durations else []
+    command = [*PYTEST, *TIERS[options.tier], *slowest, *rest]
+    return lock_if_passed(command) if options.lock else run_module(*command)
 
 
-def lock_if_passed() -> int:
-    """Lock this environment and run every test; restore the old lock if one fails."""
+def lock_if_passed(command: list[str]) -> int:
+    """Lock this environment and run the tests; restore the old lock if one fails."""
     before = LOCK.read_text(encoding="utf-8") if LOCK.is_file() else ""
     write_lock()
-    status = run_module(*PYTEST)
+    status = run_module(*command)
     if status:
         LOCK.write_text(before, encoding="utf-8")
     return status
