@@ -124,8 +124,9 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     }.items():
         tiers.add_argument(f"--{name}", dest="tier", action="store_const", const=name, help=what)
     parser.add_argument("--lock", action="store_true", help="write requirements.lock if all passes")
-    slowest = {"nargs": "?", "const": "50", "metavar": "N", "help": "list the N slowest tests (50)"}
-    parser.add_argument("--durations", **slowest)  # type: ignore[arg-type]
+    parser.add_argument(
+        "--durations", nargs="?", type=int, const=50, metavar="N", help="list the N slowest (50)"
+    )
     parser.set_defaults(tier="default")
     return parser.parse_known_args(arguments)
 
@@ -141,7 +142,7 @@ def main(arguments: list[str]) -> int:
     if options.tier != "quick":
         chromium.install()
     prepare_environment(options.tier)
-    slowest = ["--durations", options.durations] if options.durations else []
+    slowest = ["--durations", str(options.durations)] if options.durations else []
     command = [*PYTEST, *TIERS[options.tier], *slowest, *rest]
     return lock_if_passed(command) if options.lock else run_module(*command)
 
