@@ -312,7 +312,15 @@ class Recorder:
             rows_in_pass=len(tree) + (len(extra_rows.tokens) if extra_rows else 0),
             seconds=result.clocks.score,
             soft=None if soft is None else soft[parents, tokens].tolist(),
+            excluded=self._excluded(result),
         )
+
+    def _excluded(self, result: RoundResult) -> list[int] | None:
+        sampling = self.settings.sampling
+        if sampling.greedy or sampling.cuts:
+            return None
+        counts: list[int] = result.scores.logits.isneginf().sum(-1).tolist()
+        return counts if any(counts) else None
 
     def _drew(self, result: RoundResult, soft: Tensor | None) -> Drew:
         final = result.verdict.final

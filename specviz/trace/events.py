@@ -228,6 +228,8 @@ class Scored:
         seconds: The time that the pass took.
         soft: The softmax of each guess at temperature 1; kept only at temperature 0, where p is
             one-hot.
+        excluded: For each node, how many tokens have a logit of minus infinity; None if no node has
+            any, or if the settings exclude tokens anyway.
     """
 
     event: ClassVar[str] = "scored"
@@ -237,6 +239,7 @@ class Scored:
     rows_in_pass: int
     seconds: float
     soft: list[float] | None
+    excluded: list[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: 
     tops = len(scored.top) == len(guesses) + 1
     expect(tops, where, "it does not have the top tokens of every node")
     expect_probabilities([*scored.p, *(scored.soft or [])], where, "the list of scores")
+    if scored.excluded is not None:
+        counts = len(scored.excluded) == len(guesses) + 1 and min(scored.excluded) >= 0
+        expect(counts, where, "it does not have a number of excluded tokens for every node")
     soft = scored.soft is not None and len(scored.soft) == len(guesses)
     expect(soft == greedy, where, "it must have a softmax at temperature 0 and only there")
     for top in scored.top:

@@ -40,11 +40,13 @@ class Listed:
         p: The listed probabilities.
         rest: The mass of all other tokens; None if it is not stored.
         own: Whether it is the target's distribution rather than a residual.
+        excluded: How many tokens the target itself excludes, with a logit of minus infinity.
     """
 
     p: Sequence[float]
     rest: float | None
     own: bool = True
+    excluded: int = 0
 
 
 def check_supports(
@@ -76,20 +78,21 @@ def target_distributions(
     played: Round, guesses: Sequence[Guess], plan: RunSpec
 ) -> Iterator[Listed]:
     """Yield every distribution of the target that is listed in a round."""
+    excluded = (played.scored.excluded if played.scored else None) or [0] * (len(guesses) + 1)
     if played.scored:
         for node, top in enumerate(played.scored.top):
             top_tokens = {int(token): p for token, p in top}
             scored = {guesses[n - 1].token: played.scored.p[n - 1] for n in children(guesses, node)}
-            yield Listed([*(top_tokens | scored).values()], None)
+            yield Listed([*(top_tokens | scored).values()], None, excluded=excluded[node])
     seen: set[int] = set()
     for event in played.judged:
         parent = guesses[event.node - 1].parent
-        yield Listed(event.rows.p, event.rows.rest_p, parent not in seen)
+        yield Listed(event.rows.p, event.rows.rest_p, parent not in seen, excluded[parent])
         seen.add(parent)
     if played.drew:
         cut = plan.spec.after_rejection is AfterRejection.TOP  # the top token alone
         own = played.drew.kind != "recovered" and not cut
-        yield Listed(played.drew.p, played.drew.rest_p, own)
+        yield Listed(played.drew.p, played.drew.rest_p, own, excluded[played.drew.parent])
 
 
 def check_top_k(listed: Listed, sampling: Sampling, size: int, where: str, what: str) -> None:
@@ -122,11 +125,14 @@ def check_top_p(p: Iterable[float], sampling: Sampling, size: int, where: str, w
 
 
 def check_uncut(listed: Listed, sampling: Sampling, where: str) -> None:
-    """Check that without top-k and top-p every token keeps some probability."""
+    """Check that without top-k and top-p only tokens that the target excludes have p = 0."""
     if sampling.cuts or sampling.temperature < UNDERFLOWS:
         return
-    positive = all(p > 0.0 for p in listed.p)
-    expect(positive, where, "p of a token is 0, but the settings cut none")
+    zeros = sum(p == 0.0 for p in listed.p)
+    problem = "p of a token is 0, but the settings cut none"
+    if listed.excluded:
+        problem = f"p of {zeros} tokens is 0, but the target excludes {listed.excluded}"
+    expect(zeros <= listed.excluded, where, problem)
 
 
 def check_q(
@@ -164,7 +170,8 @@ def check_temperature(q: float, score: float, lower: float, sampling: Sampling, 
     """
     slack = 1e-4  # the score is float32
     if sampling.temperature == 1.0 and not sampling.cuts:
-        expect_close(q, min(max(score, q - slack), q + slack), where, "q at temperature 1")
+        problem = f"q at temperature 1 is {q!r} but should be its score, {score!r}"
+        expect(abs(q - score) <= slack, where, problem)
     if lower > 0.0:
         return
     if sampling.temperature <= 1.0:
