@@ -86,34 +86,24 @@ def said(model: Any) -> dict[str, Any]:
         "attention.head_count": config.num_attention_heads,
         "attention.head_count_kv": config.num_key_value_heads,
         "attention.layer_norm_rms_epsilon": config.rms_norm_eps,
-        **OWN[config.model_type](config),
+        **own_facts(config),
     }
     return {f"{kind_of(model)}.{key}": value for key, value in own.items()} | byte_level()
 
 
-def said_of_llama(config: Any) -> dict[str, Any]:
-    """Return the metadata that only Llama and Mistral have."""
-    return {
-        "rope.freq_base": float(config.rope_parameters["rope_theta"]),
-        "rope.dimension_count": config.head_dim,
-        "vocab_size": config.vocab_size,
-    }
-
-
-def said_of_mistral(config: Any) -> dict[str, Any]:
-    """Return the sliding window, which is optional."""
-    return said_of_llama(config) | {"attention.sliding_window": config.sliding_window}
-
-
-def said_of_qwen2(config: Any) -> dict[str, Any]:
-    """Return the metadata that only Qwen2 has."""
-    return {"rope.freq_base": float(config.rope_parameters["rope_theta"])}
-
-
-def said_of_qwen3(config: Any) -> dict[str, Any]:
-    """Return the metadata that only Qwen3 has, such as its own head size."""
-    sizes = {"attention.key_length": config.head_dim, "attention.value_length": config.head_dim}
-    return said_of_qwen2(config) | sizes
+def own_facts(config: Any) -> dict[str, Any]:
+    """Return the metadata that only this kind of network has."""
+    kind = config.model_type
+    if kind == "gemma3_text":
+        return said_of_gemma3(config)
+    found = {"rope.freq_base": float(config.rope_parameters["rope_theta"])}
+    if kind in ("llama", "mistral"):
+        found |= {"rope.dimension_count": config.head_dim, "vocab_size": config.vocab_size}
+    if kind == "mistral":
+        found["attention.sliding_window"] = config.sliding_window
+    if kind == "qwen3":
+        found |= dict.fromkeys(("attention.key_length", "attention.value_length"), config.head_dim)
+    return found
 
 
 def said_of_gemma3(config: Any) -> dict[str, Any]:
@@ -129,15 +119,6 @@ def said_of_gemma3(config: Any) -> dict[str, Any]:
         "rope.freq_base": float(whole["rope_theta"]),
         **(scaling if whole["rope_type"] == "linear" else {}),
     }
-
-
-OWN = {
-    "llama": said_of_llama,
-    "mistral": said_of_mistral,
-    "qwen2": said_of_qwen2,
-    "qwen3": said_of_qwen3,
-    "gemma3_text": said_of_gemma3,
-}
 
 
 def byte_level() -> dict[str, Any]:
@@ -169,14 +150,10 @@ def write(
     leave: str = "",
     architecture: str | None = None,
 ) -> Path:
-    """Write a model.
+    """Write a model with matrices of this kind.
 
-    Args:
-        kind: The type of its matrices.
-        facts: Metadata that replaces the usual values; None omits a value.
-        more: Further tensors.
-        leave: The name of a tensor to omit.
-        architecture: The name of the architecture; by default the model's own.
+    facts: metadata that replaces the usual values; None omits one. more: further tensors. leave:
+    the name of a tensor to omit. architecture: its name in the file; by default the model's own.
     """
     file = GGUFWriter(path, architecture or kind_of(model))
     for key, value in (said(model) | (facts or {})).items():
@@ -193,19 +170,11 @@ def write(
 
 
 def add(file: GGUFWriter, key: str, value: Any) -> None:
-    """Write one metadata value."""
-    if value is None:
-        return
-    if isinstance(value, bool):
-        file.add_bool(key, value)
-    elif isinstance(value, int):
-        file.add_uint32(key, value)
-    elif isinstance(value, float):
-        file.add_float32(key, value)
-    elif isinstance(value, str):
-        file.add_string(key, value)
-    else:
-        file.add_array(key, value)
+    """Write one metadata value; None is left out."""
+    ways = {bool: file.add_bool, int: file.add_uint32, float: file.add_float32}
+    ways[str] = file.add_string
+    if value is not None:
+        ways.get(type(value), file.add_array)(key, value)
 
 
 def tensors(model: Any) -> dict[str, Tensor]:
