@@ -61,7 +61,7 @@ def test_installed_llama_accepts_the_preallocated_cache_without_a_warning():
     assert adapter.has_plain_cache(model, PreallocatedCache())
 
 
-def test_network_that_ignores_its_cache_is_detected():
+def test_network_with_a_state_or_another_cache_is_detected():
     class Recurrent(nn.Module):
         config, device = LlamaConfig(), torch.device("cpu")
 
@@ -69,49 +69,28 @@ def test_network_that_ignores_its_cache_is_detected():
             """A layer that stores its state outside the cache."""
 
     assert not adapter.has_plain_cache(Recurrent(), PreallocatedCache())
-
-
-def test_recurrent_cache_is_not_mistaken_for_a_plain_cache():
     assert adapter.plans_plain_cache(tiny.llama().config)
     assert not adapter.plans_plain_cache(MambaConfig(num_hidden_layers=2))
-
-
-def test_network_counts_as_stateful_only_if_transformers_marks_it():
     assert adapter.keeps_state(SimpleNamespace(_is_stateful=True))
     assert not adapter.keeps_state(SimpleNamespace())
 
 
-@pytest.fixture
-def missing_modules(monkeypatch):
-    """Make undocumented modules of transformers fail to import."""
-
+def test_missing_undocumented_modules_of_transformers_have_a_fallback(monkeypatch, caplog):
     def refuse(name):
         raise ImportError(name)
 
     monkeypatch.setattr(construction, "import_module", refuse)
-    monkeypatch.setattr(construction, "import_module", refuse)
     warn_once.cache_clear()
-    yield
-    warn_once.cache_clear()
-
-
-def test_llama_classes_are_found_if_their_module_is_missing(missing_modules):
     found = construction._llama_classes()
     assert found == (adapter.LlamaDecoderLayer, adapter.LlamaRMSNorm, adapter.LlamaRotaryEmbedding)
-
-
-def test_models_are_built_if_the_undocumented_initialization_is_missing(missing_modules, caplog):
+    assert adapter.tensor_parallel_options() == {"tp_plan": "auto"}
+    caplog.clear()
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             with adapter.without_initialization():
                 assert nn.Linear(2, 2).weight.shape == (2, 2)
-    assert [record.message for record in caplog.records] == [
-        "transformers cannot skip initializing weights: large random models take longer."
-    ]
-
-
-def test_tensor_parallelism_falls_back_to_the_argument_of_older_releases(missing_modules):
-    assert adapter.tensor_parallel_options() == {"tp_plan": "auto"}
+    assert len(caplog.records) == 1, "one warning, that random models take longer"
+    warn_once.cache_clear()
 
 
 def test_layers_run_one_by_one_equal_the_whole_model():
