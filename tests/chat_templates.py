@@ -8,19 +8,9 @@ Line lengths are those of the models' authors.
 from __future__ import annotations
 
 LLAMA_3 = """{{- bos_token }}
-{%- if custom_tools is defined %}
-    {%- set tools = custom_tools %}
-{%- endif %}
-{%- if not tools_in_user_message is defined %}
-    {%- set tools_in_user_message = true %}
-{%- endif %}
 {%- if not date_string is defined %}
     {%- set date_string = "26 Jul 2024" %}
 {%- endif %}
-{%- if not tools is defined %}
-    {%- set tools = none %}
-{%- endif %}
-
 {#- This block extracts the system message, so we can slot it into the right place. #}
 {%- if messages[0]['role'] == 'system' %}
     {%- set system_message = messages[0]['content']|trim %}
@@ -30,9 +20,6 @@ LLAMA_3 = """{{- bos_token }}
 {%- endif %}
 
 {{- "<|start_header_id|>system<|end_header_id|>\\n\\n" }}
-{%- if builtin_tools is defined or tools is not none %}
-    {{- "Environment: ipython\\n" }}
-{%- endif %}
 {{- "Cutting Knowledge Date: December 2023\\n" }}
 {{- "Today Date: " + date_string + "\\n\\n" }}
 {{- system_message }}
@@ -40,46 +27,10 @@ LLAMA_3 = """{{- bos_token }}
 {%- for message in messages %}
     {%- if not (message.role == 'ipython' or message.role == 'tool' or 'tool_calls' in message) %}
         {{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n'+ message['content'] | trim + '<|eot_id|>' }}
-    {%- elif 'tool_calls' in message %}
-        {%- if not message.tool_calls|length == 1 %}
-            {{- raise_exception("This model only supports single tool-calls at once!") }}
-        {%- endif %}
-        {{- message.tool_calls[0].function.arguments | tojson }}
     {%- endif %}
 {%- endfor %}
 {%- if add_generation_prompt %}
     {{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}
-{%- endif %}
-"""
-QWEN_2_5 = """{%- if tools %}
-    {{- '<|im_start|>system\\n' }}
-    {%- if messages[0]['role'] == 'system' %}
-        {{- messages[0]['content'] }}
-    {%- else %}
-        {{- 'You are Qwen, created by Alibaba Cloud. You are a helpful assistant.' }}
-    {%- endif %}
-    {%- for tool in tools %}
-        {{- "\\n" }}
-        {{- tool | tojson }}
-    {%- endfor %}
-{%- else %}
-    {%- if messages[0]['role'] == 'system' %}
-        {{- '<|im_start|>system\\n' + messages[0]['content'] + '<|im_end|>\\n' }}
-    {%- else %}
-        {{- '<|im_start|>system\\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\\n' }}
-    {%- endif %}
-{%- endif %}
-{%- for message in messages %}
-    {%- if (message.role == "user") or (message.role == "system" and not loop.first) or (message.role == "assistant" and not message.tool_calls) %}
-        {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}
-    {%- elif message.role == "tool" %}
-        {%- if (loop.index0 == 0) or (messages[loop.index0 - 1].role != "tool") %}
-            {{- '<|im_start|>user' }}
-        {%- endif %}
-    {%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant\\n' }}
 {%- endif %}
 """
 QWEN_3 = """{%- if messages[0].role == 'system' %}
@@ -225,7 +176,6 @@ MACROS = """{%- macro turn(role, content) %}
 """
 KNOWN = {
     "Llama 3": LLAMA_3,
-    "Qwen 2.5": QWEN_2_5,
     "Qwen 3": QWEN_3,
     "SmolLM2": SMOLLM_2,
     "Gemma": GEMMA,

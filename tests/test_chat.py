@@ -77,20 +77,17 @@ def pieces(tokenizer, turns):
     return read_chat("tiny", tokenizer, turns)
 
 
-@pytest.mark.parametrize("turns", [USER, SYSTEM, LONG])
-def test_tokens_equal_those_of_apply_chat_template(turns):
-    for tokenizer in (tiny.chat_tokenizer(), sentencepiece()):
-        own = (
-            turns
-            if tokenizer.chat_template == tiny.CHAT_ML
-            else [t for t in turns if t.role != "system"]
-        )
-        ids, chat = pieces(tokenizer, own)
-        assert ids == transformers_ids(tokenizer, own)
-        assert chat.text == tokenizer.apply_chat_template(
-            messages(own), add_generation_prompt=True, tokenize=False
-        )
-        assert sum(piece.tokens for piece in chat.pieces) == len(ids)
+def test_tokens_equal_those_of_apply_chat_template():
+    for turns in (USER, SYSTEM, LONG):
+        for tokenizer in (tiny.chat_tokenizer(), sentencepiece()):
+            ours = tokenizer.chat_template == tiny.CHAT_ML
+            own = [turn for turn in turns if ours or turn.role != "system"]
+            ids, chat = pieces(tokenizer, own)
+            assert ids == transformers_ids(tokenizer, own)
+            assert chat.text == tokenizer.apply_chat_template(
+                messages(own), add_generation_prompt=True, tokenize=False
+            )
+            assert sum(piece.tokens for piece in chat.pieces) == len(ids)
 
 
 @pytest.mark.slow
@@ -105,11 +102,11 @@ def test_tokens_equal_those_of_apply_chat_template_for_any_harmless_text(text):
     assert typed == [text, text + "?"]
 
 
-@pytest.mark.parametrize("flags", [{"rstrip": True}, {"lstrip": True, "rstrip": True}])
-def test_special_tokens_strip_adjacent_spaces_as_in_transformers(flags):
-    tokenizer = sentencepiece(**flags)
-    for turns in (USER, [*USER, Turn("assistant", "On the mat."), *USER]):
-        assert pieces(tokenizer, turns)[0] == transformers_ids(tokenizer, turns)
+def test_special_tokens_strip_adjacent_spaces_as_in_transformers():
+    for flags in ({"rstrip": True}, {"lstrip": True, "rstrip": True}):
+        tokenizer = sentencepiece(**flags)
+        for turns in (USER, [*USER, Turn("assistant", "On the mat."), *USER]):
+            assert pieces(tokenizer, turns)[0] == transformers_ids(tokenizer, turns)
 
 
 def test_typed_text_never_becomes_special_token():
@@ -198,21 +195,9 @@ def test_every_piece_of_a_conversation_records_its_author_and_turn():
     _, long = pieces(tiny.chat_tokenizer(), LONG)
     typed = [(p.turn, p.text) for p in long.pieces if p.kind == "typed"]
     assert typed == [(i, turn.text) for i, turn in enumerate(LONG)]
-    assert [turn for turn, kind, _ in authors_and_turns(long) if kind == "special"] == [
-        0,
-        0,
-        1,
-        1,
-        2,
-        2,
-        3,
-        3,
-        4,
-    ]
-
-
-def test_chat_template_may_strip_white_space():
-    _, chat = pieces(sentencepiece(), [Turn("user", "  the cat\n")])
+    special = [turn for turn, kind, _ in authors_and_turns(long) if kind == "special"]
+    assert special == [0, 0, 1, 1, 2, 2, 3, 3, 4]
+    _, chat = pieces(sentencepiece(), [Turn("user", "  the cat\n")])  # which strips white space
     assert ("typed", "the cat") in [(piece.kind, piece.text) for piece in chat.pieces]
 
 
@@ -243,15 +228,13 @@ def test_unusable_template_raises_readable_error(template, says):
 
 
 def test_template_without_system_text_raises_readable_error():
-    with pytest.raises(BadPrompt, match="rejects this conversation: No system"):
-        pieces(
-            sentencepiece(
-                "{% if messages[0].role == 'system' %}{{ raise_exception('No system') }}{% endif %}"
-            ),
-            SYSTEM,
-        )
-    with pytest.raises(BadPrompt, match="leaves out the text of the system"):
-        pieces(sentencepiece("{{ messages[-1]['content'] }}"), SYSTEM)
+    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('No system') }}{% endif %}"
+    for template, says in (
+        (refusing, "rejects this conversation: No system"),
+        ("{{ messages[-1]['content'] }}", "leaves out the text of the system"),
+    ):
+        with pytest.raises(BadPrompt, match=says):
+            pieces(sentencepiece(template), SYSTEM)
 
 
 def test_end_of_turn_token_is_an_end_token_of_the_target():
@@ -280,15 +263,14 @@ def test_prompt_is_sent_as_chat_if_possible_and_raw_on_request(chatty):
     assert asked.text == "the cat"
 
 
-@pytest.mark.parametrize("settings", [Settings(chat="chat"), Settings(system="Be brief.")])
-def test_base_model_reports_missing_template(settings):
-    for prompt in ("the cat", USER):
-        with pytest.raises(BadPrompt) as refused:
-            encode_prompt(
-                tiny.target(), prompt, replace(settings, system="") if prompt is USER else settings
-            )
-        expected = "Tiny has no chat template: it only continues a text."
-        assert str(refused.value) == expected
+def test_base_model_reports_missing_template():
+    for prompt, settings in (
+        ("the cat", Settings(chat="chat")),
+        ("the cat", Settings(system="Be brief.")),
+        (USER, Settings()),
+    ):
+        with pytest.raises(BadPrompt, match="Tiny has no chat template: it only continues a text"):
+            encode_prompt(tiny.target(), prompt, settings)
 
 
 @pytest.mark.parametrize(
@@ -307,9 +289,6 @@ def test_base_model_reports_missing_template(settings):
 def test_invalid_conversation_raises_readable_error(chatty, prompt, settings, says):
     with pytest.raises(BadPrompt, match=says):
         encode_prompt(chatty, prompt, Settings(**settings))
-
-
-def test_system_text_is_rejected_for_raw_prompts():
     with pytest.raises(BadSettings, match="Raw text has no system turn"):
         Settings(chat="raw", system="Be brief.")
 
@@ -367,13 +346,9 @@ def test_race_encodes_a_conversation_like_a_run(chatty):
         check(results.with_baseline(name))
         assert json.loads(ended(name, results.with_baseline(name)))["chat"] is True
     assert race_summary(results)["texts"]["same"] is True
+    other = replace(lanes[1], settings=replace(lanes[1].settings, system=""))
     with pytest.raises(BadSettings, match="All lanes of a race must have the same system text"):
-        Race(
-            "x",
-            "tiny",
-            (lanes[0], replace(lanes[1], settings=Settings(Sampling(0), max_new_tokens=8))),
-            1,
-        )
+        Race("x", "tiny", (lanes[0], other), 1)
 
 
 def changed(trace, change):
@@ -419,20 +394,12 @@ def test_check_finds_missing_chat(chatty):
 
 def test_frame_contains_all_turns_and_the_whole_prompt(trace):
     shown = blocks(trace.header.chat)
-    assert [block["role"] for block in shown] == [
-        "system",
-        "user",
-        "assistant",
-        "user",
-        "assistant",
-    ]
-    assert shown[1]["parts"] == [
-        {"is": "special", "t": "<|im_start|>"},
-        {"is": "template", "t": "user\n"},
-        {"is": "typed", "t": "Where is the cat?"},
-        {"is": "special", "t": "<|im_end|>"},
-        {"is": "template", "t": "\n"},
-    ]
+    roles = [block["role"] for block in shown]
+    assert roles == ["system", "user", "assistant", "user", "assistant"]
+    assert [(part["is"], part["t"]) for part in shown[1]["parts"]] == [
+        ("special", "<|im_start|>"), ("template", "user\n"), ("typed", "Where is the cat?"),
+        ("special", "<|im_end|>"), ("template", "\n"),
+    ]  # fmt: skip
     assert "".join(p["t"] for block in shown for p in block["parts"]) == trace.header.model_text
     _, chat = pieces(tiny.chat_tokenizer(), USER)
     assert [block["role"] for block in blocks(chat)] == ["template", "user", "assistant"]
@@ -463,29 +430,27 @@ def test_trace_of_a_conversation_contains_the_request_that_repeats_it(trace, cha
     assert (raw["request"], raw["turns"]) == ("the cat", [])
 
 
-@pytest.mark.parametrize(
-    "prompt", [7, None, [3], [{"role": "user"}], [{"role": "king", "text": "x"}], [{"text": 3}]]
-)
-def test_request_without_prompt_raises_readable_error(prompt):
-    with pytest.raises(BadSettings) as refused:
-        RunRequest.from_json({"prompt": prompt})
-    assert str(refused.value).endswith(".")
+def test_request_without_prompt_raises_readable_error():
+    for prompt in (
+        7,
+        None,
+        [3],
+        [{"role": "user"}],
+        [{"role": "king", "text": "x"}],
+        [{"text": 3}],
+    ):
+        with pytest.raises(BadSettings, match=r"\.$"):
+            RunRequest.from_json({"prompt": prompt})
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Save a target with a chat template."""
-    root = tmp_path_factory.mktemp("chat")
-    return tiny.save(tiny.llama(), root / "chatty", words=tiny.chat_tokenizer())
-
-
-def command(*options, prompt="the cat"):
-    short = ["--prompt", prompt, "--max-new-tokens", "6", "--drafter", "ngram"]
+def command(*options):
+    short = ["--prompt", "the cat", "--max-new-tokens", "6", "--drafter", "ngram"]
     return main(["run", *short, *options])
 
 
 @pytest.mark.slow
-def test_command_line_can_send_chat_raw_text_and_system_text(folder, tmp_path, capsys):
+def test_command_line_can_send_chat_raw_text_and_system_text(tmp_path, capsys):
+    folder = tiny.save(tiny.llama(), tmp_path / "chatty", words=tiny.chat_tokenizer())
     place = tmp_path / "run.jsonl"
     roles = []
     for options in ([], ["--chat"], ["--raw"], ["--system", "Be brief."]):
@@ -495,12 +460,8 @@ def test_command_line_can_send_chat_raw_text_and_system_text(folder, tmp_path, c
         roles.append([turn.role for turn in chat.turns] if chat else None)
     assert roles == [["user"], ["user"], None, ["system", "user"]]
     assert "<|im_start|>system\nYou are the cat.<|im_end|>" in capsys.readouterr().out
-
-
-def test_command_line_reports_that_the_shipped_target_has_no_chat_template(capsys):
-    assert command("--chat") == 2
-    said = "specviz: House has no chat template: it only continues a text.\n"
-    assert capsys.readouterr().err == said
+    assert command("--chat") == 2  # the shipped target has no chat template
+    assert "House has no chat template" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command("--chat", "--raw")
     assert "not allowed with" in capsys.readouterr().err

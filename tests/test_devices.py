@@ -16,23 +16,16 @@ def here(monkeypatch, cuda=0, mps=False):
 
 
 @pytest.mark.parametrize(
-    ("cuda", "mps", "best"), [(0, False, "cpu"), (0, True, "mps:0"), (2, False, "cuda:0")]
-)
-def test_best_available_device_is_selected(monkeypatch, cuda, mps, best):
+    ("cuda", "mps", "asked", "found"),
+    [
+        (0, False, None, "cpu"), (0, True, None, "mps:0"), (2, False, None, "cuda:0"),
+        (2, True, "cpu", "cpu"), (2, True, "cuda:1", "cuda:1"), (2, True, "cuda", "cuda:0"),
+        (2, True, "mps", "mps:0"),
+    ],
+)  # fmt: skip
+def test_best_or_requested_device_is_selected(monkeypatch, cuda, mps, asked, found):
     here(monkeypatch, cuda, mps)
-    assert devices.pick_device() == torch.device(best)
-
-
-def test_requested_device_is_used_if_present(monkeypatch):
-    here(monkeypatch, cuda=2)
-    assert devices.pick_device("cpu") == CPU
-    assert devices.pick_device("cuda:1") == torch.device("cuda", 1)
-
-
-def test_device_name_equals_the_name_that_its_tensors_report(monkeypatch):
-    here(monkeypatch, cuda=2, mps=True)
-    assert str(devices.pick_device("cuda")) == str(devices.pick_device("cuda:0")) == "cuda:0"
-    assert str(devices.pick_device("mps")) == "mps:0"
+    assert str(devices.pick_device(asked) if asked else devices.pick_device()) == found
 
 
 def test_cudnn_attention_is_disabled_on_cuda(monkeypatch):
@@ -44,34 +37,19 @@ def test_cudnn_attention_is_disabled_on_cuda(monkeypatch):
     assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 
-@pytest.mark.parametrize("name", ["cuda", "cuda:0", "mps"])
-def test_missing_device_raises_readable_error(monkeypatch, name):
-    here(monkeypatch)
-    with pytest.raises(ValueError, match=f"no device '{name}'; it has cpu"):
-        devices.pick_device(name)
-
-
-def test_device_index_beyond_the_last_gpu_is_refused(monkeypatch):
-    here(monkeypatch, cuda=1)
-    with pytest.raises(ValueError, match="cuda:1"):
-        devices.pick_device("cuda:1")
-
-
-@pytest.mark.parametrize("name", ["", "tpu", "meta", "cuda:x", "cuda:-1", "CPU"])
-def test_unknown_device_name_raises_readable_error(name):
-    with pytest.raises(ValueError, match="No device is called"):
-        devices.pick_device(name)
-
-
-def test_cpu_uses_float32_by_default():
-    assert devices.pick_dtype(CPU) is torch.float32
-    assert devices.pick_dtype(CPU, "bfloat16") is torch.bfloat16
-
-
-@pytest.mark.parametrize("name", ["int8", "float64", "Tensor", ""])
-def test_unknown_dtype_raises_readable_error(name):
-    with pytest.raises(ValueError, match="No dtype is called"):
-        devices.pick_dtype(CPU, name)
+def test_missing_or_unknown_device_or_dtype_raises_readable_error(monkeypatch):
+    for number, name, sentence in (
+        *((0, name, f"no device '{name}'; it has cpu") for name in ("cuda", "cuda:0", "mps")),
+        (1, "cuda:1", "cuda:1"),
+        *((1, name, "No device is called") for name in ("", "tpu", "meta", "cuda:x", "cuda:-1")),
+        (1, "CPU", "No device is called"),
+    ):
+        here(monkeypatch, cuda=number)
+        with pytest.raises(ValueError, match=sentence):
+            devices.pick_device(name)
+    for name in ("int8", "float64", "Tensor", ""):
+        with pytest.raises(ValueError, match="No dtype is called"):
+            devices.pick_dtype(CPU, name)
 
 
 def test_cpu_description_counts_usable_cores(monkeypatch):

@@ -41,13 +41,10 @@ def test_trace_of_a_gpu_run_passes_check_in_every_precision(pair, dtype, tempera
     assert trace.header.dtype == dtype
 
 
-def test_trace_header_names_the_gpu_and_its_default_precision(pair):
+def test_trace_header_names_the_gpu_and_both_models_are_on_it(pair):
     header = record(pair, None, 0.8).header
     assert "cuda" in header.device
     assert header.dtype in ("bfloat16", "float16")
-
-
-def test_target_and_drafter_are_loaded_onto_the_gpu(pair):
     target, drafter = load(str(pair[0]), str(pair[1]), "cuda")
     assert target.device.type == drafter.model.device.type == "cuda"
     assert target.model.dtype == drafter.model.dtype

@@ -4,7 +4,6 @@ import circle
 import pytest
 import tiny
 import torch
-from test_layerskip import deep
 from torch import nn
 
 from specviz import engine
@@ -47,15 +46,13 @@ def test_memory_of_a_draft_model_is_its_parameters_and_its_cache(tiny_target, ti
     assert decoding.held_bytes == weights(tiny_draft.model) + buffer_bytes(*layers)
 
 
-def test_memory_of_a_draft_model_that_is_the_target_is_its_cache_alone(tiny_target):
-    decoding = decoded(tiny_target, Oracle(tiny_target))
-    assert decoding.held_bytes == buffer_bytes(*decoding.session.reader.cache.layers) > 0
-
-
 def test_memory_includes_tensors_of_a_drafter_that_its_session_does_not_hold(tiny_target):
     drafter = NGram()
+    assert decoded(tiny_target, drafter).held_bytes == 0
     drafter.table = torch.ones(10)
     assert decoded(tiny_target, drafter).held_bytes == 40
+    alone = decoded(tiny_target, Oracle(tiny_target))  # a draft model that is the target
+    assert alone.held_bytes == buffer_bytes(*alone.session.reader.cache.layers) > 0
 
 
 @pytest.mark.slow
@@ -73,9 +70,8 @@ def test_memory_of_eagle_excludes_weights_shared_with_the_target():
 
 
 @pytest.mark.slow
-def test_n_gram_uses_no_memory_and_early_exit_only_the_last_states(tiny_target):
-    assert decoded(tiny_target, NGram()).held_bytes == 0
-    target = tiny.target(deep())
+def test_memory_of_early_exit_is_only_the_last_states():
+    target = tiny.target(tiny.llama(num_hidden_layers=4))
     settings = Settings(Sampling(temperature=0), gamma=3, max_new_tokens=12, exit_layer=2)
     found = decoded(target, LayerSkip(target), settings).held_bytes
     a_row = target.layers * target.model.config.hidden_size * 4
@@ -108,11 +104,6 @@ class Slotted:
         self.kept = kept
 
 
-def inside(block):
-    """A closure that refers to a tensor."""
-    return lambda: block
-
-
 def circular(block):
     """An object that refers to itself."""
     made = [block]
@@ -124,7 +115,7 @@ WAYS = {
     "a list": lambda block: [1, "a", (block,)],
     "a dictionary": lambda block: {"a": {"b": block}},
     "slots": Slotted,
-    "a function's own": inside,
+    "a function's own": lambda block: lambda: block,
     "a bound method": lambda block: Slotted(block).__init__,
     "a module": lambda block: nn.ParameterDict({"a": nn.Parameter(block)}),
     "twice": lambda block: [block, block],
@@ -134,17 +125,14 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_tensor_in_any_container_is_counted_once(way):
-    found = WAYS[way](torch.ones(10))
-    places = 80 if way == "a sparse tensor" else 0
-    assert unique_bytes([found], excluding=[]) == 40 + places
-    assert unique_bytes([found], excluding=[found]) == 0
-
-
-def test_only_the_unshared_part_of_memory_is_counted():
+def test_tensor_in_any_container_is_counted_once():
+    for way, make in WAYS.items():
+        found = make(torch.ones(10))
+        places = 80 if way == "a sparse tensor" else 0
+        assert unique_bytes([found], excluding=[]) == 40 + places, way
+        assert unique_bytes([found], excluding=[found]) == 0, way
     both, mine = torch.ones(10), torch.ones(7)
-    assert unique_bytes([{"a": both[3:], "b": mine}], excluding=[both]) == 28
+    assert unique_bytes([{"a": both[3:], "b": mine}], excluding=[both]) == 28, "the unshared part"
 
 
 @pytest.mark.slow

@@ -45,12 +45,6 @@ def heads(name, target):
     return [head, ready]
 
 
-def readers(name):
-    """Return readers of the unchanged head and of an optimized copy."""
-    target = driven.deep_target()
-    return [reader(head, target) for head in heads(name, target)]
-
-
 def reader(head, target):
     if isinstance(head, Eagle3Head):
         return FeatureReader(
@@ -86,7 +80,8 @@ def scores(reader):
 
 @pytest.mark.parametrize("name", HEADS)
 def test_heads_give_the_same_logits_in_numpy_and_torch(name):
-    usual, fast = readers(name)
+    target = driven.deep_target()
+    usual, fast = (reader(head, target) for head in heads(name, target))
     assert isinstance(usual.layers, TorchLayers)
     assert isinstance(fast.layers, NumpyLayers)
     # Logits are up to 30 here, and processors differ in the order in which they add.
@@ -107,22 +102,14 @@ def test_fused_attention_and_mlp_give_the_same_output_through_torch(name):
         torch.testing.assert_close(fast.mlp(rows), usual.mlp(rows), atol=2e-4, rtol=2e-4)
 
 
-def test_gradients_flow_through_fused_attention_and_mlp():
+def test_weights_grouped_for_numpy_are_stored_once_and_let_gradients_through():
     _, fast = heads("EAGLE-3", driven.deep_target())
-    layer = fast.midlayer
-    rows = torch.randn(1, 3, 48, requires_grad=True)
+    for part in [m for m in fast.modules() if isinstance(m, Attention | Mlp)]:
+        for group in part.product_groups():
+            assert len({layer.weight.untyped_storage().data_ptr() for layer in group}) == 1
+            assert all(type(layer) is nn.Linear for layer in group)
+    layer, rows = fast.midlayer, torch.randn(1, 3, 48, requires_grad=True)
     layer.mlp(rows).sum().backward()
     both = torch.cat([rows, rows], dim=-1)
     layer.self_attn(both, torch.arange(3), causal).sum().backward()
-    assert rows.grad is not None
     assert rows.grad.abs().sum() > 0
-
-
-def test_weights_grouped_for_numpy_are_stored_once():
-    _, fast = heads("EAGLE-3", driven.deep_target())
-    parts = [m for m in fast.modules() if isinstance(m, Attention | Mlp)]
-    for part in parts:
-        for group in part.product_groups():
-            blocks = {layer.weight.untyped_storage().data_ptr() for layer in group}
-            assert len(blocks) == 1
-            assert all(type(layer) is nn.Linear for layer in group)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from itertools import count
@@ -67,33 +66,36 @@ def test_two_processes_print_one_text_equal_to_that_of_a_single_process(pair, tm
     assert main(["check", str(trace)]) == 0
 
 
-def test_failing_command_disconnects_from_the_other_processes(second, monkeypatch, capsys):
+def test_command_that_cannot_be_split_is_refused_and_disconnects(second, monkeypatch, capsys):
     left = []
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: not left)
     monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: left.append(1))
-    assert main(["models"]) == 2
-    assert "Only `run` works under torchrun" in capsys.readouterr().err
-    assert left == [1]
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: False)
-    assert main(["models"]) == 2
-    assert left == [1]
+    served = ["run", "--prompt", "Hi", "--target", "vllm:http://127.0.0.1:9"]
+    for words, sentence in (
+        (["models"], "Only `run` works under torchrun"),
+        (["models"], "Only `run` works under torchrun"),
+        (served, "runs on a server"),
+    ):
+        assert main(words) == 2
+        assert sentence in capsys.readouterr().err
+        assert left == [1], "only once, while it is connected"
 
 
-def test_one_of_several_processes_exits_without_finalizing_python(second):
+def test_one_of_several_processes_exits_without_finalizing_python(second, monkeypatch):
     """A connection thread that outlives the interpreter would abort the process."""
-    late = "import atexit, sys; atexit.register(print, 'finalized')"
-    code = f"{late}; from specviz.models.devices import exit_process; exit_process(3)"
-    for processes, printed in (("2", ""), ("1", "finalized\n")):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "WORLD_SIZE": processes},
-            cwd=HERE.parent,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert (done.returncode, done.stdout) == (3, printed)
+
+    class Ended(BaseException):
+        """In place of the end of the process."""
+
+    def end(status):
+        raise Ended(status)
+
+    monkeypatch.setattr(devices.os, "_exit", end)
+    with pytest.raises(Ended, match="3"):
+        devices.exit_process(3)
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    with pytest.raises(SystemExit, match="3"):
+        devices.exit_process(3)
 
 
 def test_single_process_needs_no_communication():
@@ -119,24 +121,16 @@ def test_stop_request_in_one_process_stops_all_processes(others):
     assert stop()
 
 
-def test_missing_accelerate_package_is_reported(second, monkeypatch):
+def test_targets_and_drafters_that_cannot_be_split_are_refused(second, tiny_target, monkeypatch):
+    config = tiny.llama().config
+    config.num_key_value_heads = 3
+    with pytest.raises(Unsuitable, match="3 key-value heads, which cannot be divided evenly"):
+        devices.sharding_options("it", config)
+    with pytest.raises(UnsupportedModel, match="each of the 2 processes has only a part"):
+        tiny_target.start(CaptureSpec(keys_values=(1,)))
     monkeypatch.setattr(devices, "find_spec", lambda name: None)
     with pytest.raises(Unsuitable, match="pip install accelerate"):
         devices.sharding_options("it", tiny.llama().config)
-
-
-def test_attention_heads_that_cannot_be_divided_are_refused(second):
-    config = tiny.llama().config
-    config.num_key_value_heads = 3
-    with pytest.raises(
-        Unsuitable, match="3 key-value heads, which cannot be divided evenly among 2"
-    ):
-        devices.sharding_options("it", config)
-
-
-def test_drafter_that_reads_keys_and_values_is_refused(second, tiny_target):
-    with pytest.raises(UnsupportedModel, match="each of the 2 processes has only a part"):
-        tiny_target.start(CaptureSpec(keys_values=(1,)))
 
 
 def test_first_process_alone_writes_and_each_process_has_its_own_gpu(second, monkeypatch):
@@ -147,15 +141,3 @@ def test_first_process_alone_writes_and_each_process_has_its_own_gpu(second, mon
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert pick_device("cuda") == torch.device("cuda", 1)
     assert pick_device("cuda:0") == torch.device("cuda", 0)
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["models"], "Only `run` works under torchrun"),
-        (["run", "--prompt", "Hi", "--target", "vllm:http://127.0.0.1:9"], "runs on a server"),
-    ],
-)
-def test_runs_that_cannot_be_split_are_refused(words, sentence, second, capsys):
-    assert main(words) == 2
-    assert sentence in capsys.readouterr().err

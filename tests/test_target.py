@@ -102,20 +102,16 @@ def test_early_exit_of_an_unknown_architecture_raises_readable_error():
         run.shallow([1], [0], torch.ones(1, 1).bool(), 1)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "room", "says"),
-    [("", 4, "empty"), (" \n", 4, "empty"), ("cat " * 400, 4, "Shorten")],
-)
-def test_invalid_prompts_raise_readable_error(tiny_target, prompt, room, says):
-    with pytest.raises(BadPrompt, match=says):
-        tiny_target.encode(prompt, room)
-
-
-def test_prompt_and_new_tokens_must_fit_in_the_context(tiny_target):
+def test_invalid_prompts_raise_readable_error(tiny_target):
     ids = tiny_target.encode(tiny.PROMPT, 10)
-    tiny_target.encode(tiny.PROMPT, tiny.POSITIONS - len(ids))
-    with pytest.raises(BadPrompt, match="more than the 256"):
-        tiny_target.encode(tiny.PROMPT, tiny.POSITIONS - len(ids) + 1)
+    room = tiny.POSITIONS - len(ids)
+    tiny_target.encode(tiny.PROMPT, room)
+    for prompt, new, says in (
+        ("", 4, "empty"), (" \n", 4, "empty"), ("cat " * 400, 4, "Shorten"),
+        (tiny.PROMPT, room + 1, "more than the 256"),
+    ):  # fmt: skip
+        with pytest.raises(BadPrompt, match=says):
+            tiny_target.encode(prompt, new)
 
 
 def test_token_bytes_keep_incomplete_characters(tiny_target):

@@ -60,44 +60,40 @@ def test_rendered_chat_template_equals_transformers(name):
         assert str(ours) == str(other)
 
 
-def test_special_tokens_are_variables_in_a_chat_template():
-    words = tokenizer("{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ tools }}")
-    assert render_template(words, [([USER], False)]) == [transformers_text(words, [USER], False)]
+def test_special_tokens_are_variables_and_renderings_are_cached_unless_they_have_a_date():
+    for template, cached in (
+        ("{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ tools }}", 1),
+        ("{{ strftime_now('%Y-%m-%d') }}", 0),
+    ):
+        words = tokenizer(template)
+        chat._run.cache_clear()
+        found = render_template(words, [([USER], False)])
+        assert found == [transformers_text(words, [USER], False)]
+        assert chat._run.cache_info().currsize == cached
 
 
-def test_rendering_that_contains_the_date_is_not_cached():
-    words = tokenizer("{{ strftime_now('%Y-%m-%d') }}")
-    assert render_template(words, [([USER], False)]) == [transformers_text(words, [USER], False)]
-    chat._run.cache_clear()
-    render_template(words, [([USER], False)])
-    assert chat._run.cache_info().currsize == 0, "the date must not be cached"
+REFUSED = [
+    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "{% set _ = messages.append(1) %}",
+    "{% set ns = namespace() %}{% set ns['__class__'] = 1 %}",
+    "{{ dict.__class__ }}{{ dict.__call__.__globals__ }}",
+    "{% include 'x' %}",
+    "{{ raise_exception('No.') }}",
+    "{{ nobody.knows }}",
+    "{% if %}",
+    "{{ 1 // 0 }}",
+]
+PRIVATE = "{% set ns = namespace(_a=1) %}"  # which older releases of transformers allow
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
-        "{% set _ = messages.append(1) %}",
-        "{% set ns = namespace() %}{% set ns['__class__'] = 1 %}",
-        "{{ dict.__class__ }}{{ dict.__call__.__globals__ }}",
-        "{% include 'x' %}",
-        "{{ raise_exception('No.') }}",
-        "{{ nobody.knows }}",
-        "{% if %}",
-        "{{ 1 // 0 }}",
-    ],
-)
-def test_templates_that_transformers_refuses_are_refused(template):
-    words = tokenizer(template)
-    assert isinstance(transformers_text(words, [USER], True), TemplateFailed)
-    (found,) = render_template(words, [([USER], True)])
-    assert isinstance(found, TemplateFailed)
-
-
-def test_private_names_in_a_template_are_refused_with_any_transformers():
-    """Older releases of transformers allow them in a namespace."""
-    (found,) = render_template(tokenizer("{% set ns = namespace(_a=1) %}"), [([USER], True)])
-    assert isinstance(found, TemplateFailed)
+@pytest.mark.slow
+def test_templates_that_transformers_refuses_are_refused():
+    for template in [*REFUSED, PRIVATE]:
+        words = tokenizer(template)
+        theirs = transformers_text(words, [USER], True)
+        assert isinstance(theirs, TemplateFailed) or template == PRIVATE
+        (found,) = render_template(words, [([USER], True)])
+        assert isinstance(found, TemplateFailed), template
 
 
 def refusal(template):
@@ -110,26 +106,26 @@ def refusal(template):
     return str(refused.value), grown << 10
 
 
+LIMITS = {  # parts of the error for some of the templates
+    "nested loops": "did not finish within a second, so it was stopped.",
+    "a long text": "needs more than 512 MiB of memory",
+    "recursion": "calls itself endlessly",
+    "a long output": "writes 99,999,000 characters",
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", chat_templates.HOSTILE)
-def test_hostile_template_raises_readable_error(name):
+def test_hostile_template_raises_readable_error_that_names_the_limit(name):
     since = monotonic()
     said, grown = refusal(chat_templates.HOSTILE[name])
     assert monotonic() - since < MOST_SECONDS
     assert grown < MOST_MEMORY
     assert said.startswith("The chat template of tiny ")
+    assert LIMITS.get(name, "") in said
     assert said.endswith(".")
     assert "\n" not in said
     assert len(said) < 300
-
-
-def test_error_names_the_limit_that_a_template_exceeds():
-    assert refusal(chat_templates.HOSTILE["nested loops"])[0] == (
-        "The chat template of tiny did not finish within a second, so it was stopped."
-    )
-    assert "needs more than 512 MiB of memory" in refusal(chat_templates.HOSTILE["a long text"])[0]
-    assert "calls itself endlessly" in refusal(chat_templates.HOSTILE["recursion"])[0]
-    assert "writes 99,999,000 characters" in refusal(chat_templates.HOSTILE["a long output"])[0]
 
 
 @pytest.mark.slow
@@ -144,10 +140,3 @@ def test_rendering_process_that_does_not_respond_is_stopped(monkeypatch):
     chat._run.cache_clear()
     with pytest.raises(TemplateStopped, match=r"ran for 0\.01 seconds, so it was stopped"):
         render_template(tokenizer("{{ messages[0].content }}!"), [([USER], True)])
-
-
-def test_rendered_templates_are_cached(monkeypatch):
-    words = tokenizer("{{ messages[0].content }}?")
-    first = render_template(words, [([USER], True)])
-    monkeypatch.setattr(chat.subprocess, "run", None)
-    assert render_template(words, [([USER], True)]) == first

@@ -64,23 +64,14 @@ def states(text):
     return [line for line in lines if line["kind"] == "state"]
 
 
-def test_every_job_gets_its_first_output_before_any_job_continues(runs, job, log, sliced):  # noqa: F811
+def test_jobs_compute_in_turn_after_the_first_output_of_every_job(runs, job, log, sliced):  # noqa: F811
     async def story():
-        return await asyncio.gather(*(job(name, 10) for name in "abcde"))
+        return await asyncio.gather(*(job(name, 20) for name in "abcde"))
 
     asyncio.run(story())
     assert log[:5] == list("abcde")
-    assert Counter(log) == dict.fromkeys("abcde", 10)
-
-
-def test_started_jobs_compute_in_turn(job, log, sliced):
-    async def story():
-        await asyncio.gather(job("a", 40), job("b", 40))
-
-    asyncio.run(story())
-    changes = sum(one != other for one, other in itertools.pairwise(log))
-    assert changes >= 70
-    assert (log.count("a"), log.count("b")) == (40, 40)
+    assert Counter(log) == dict.fromkeys("abcde", 20)
+    assert sum(one != other for one, other in itertools.pairwise(log)) >= 90
 
 
 def test_new_job_interrupts_a_long_running_job(job, log, sliced):
@@ -143,23 +134,19 @@ def test_turn_ends_after_the_first_round_and_before_the_baseline(monkeypatch):
     job = steps("", "round", "round", BaselineNext("end"), "last")
     ends = [(job.take_turn(lambda: False), job.phase) for _ in range(3)]
     assert ends == [(False, Phase.DRAFTING), (False, Phase.BASELINE), (True, Phase.BASELINE)]
-
-
-def test_job_without_early_output_loses_the_priority_of_new_jobs(monkeypatch):
     monkeypatch.setattr(job_module, "FIRST_TURN", 0.0)
-    job = steps("", "")
-    assert not job.take_turn(lambda: True)
-    assert job.phase is Phase.DRAFTING
+    late = steps("", "")
+    assert not late.take_turn(lambda: True)
+    assert late.phase is Phase.DRAFTING, "without early output it loses the priority of new jobs"
 
 
 def test_jobs_are_not_interrupted_on_zerogpu(monkeypatch):
-    monkeypatch.setattr(job_module, "SLICE", 0.0)
-    monkeypatch.setattr(job_module, "FIRST_TURN", 0.0)
+    for name in ("SLICE", "FIRST_TURN"):
+        monkeypatch.setattr(job_module, name, 0.0)
     monkeypatch.setattr(stream, "PAUSE", -1.0)
-    monkeypatch.setattr(job_module, "ZEROGPU", True)
-    monkeypatch.setattr(task, "ZEROGPU", True)
-    job = steps("", "round", BaselineNext("end"))
-    assert job.take_turn(lambda: True)
+    for module in (job_module, task):
+        monkeypatch.setattr(module, "ZEROGPU", True)
+    assert steps("", "round", BaselineNext("end")).take_turn(lambda: True)
     assert "turns" not in task.limit_text(60)
 
 
@@ -176,23 +163,25 @@ def test_rounds_are_sent_during_a_single_turn_on_zerogpu(monkeypatch):
 
 
 def test_interruption_points_are_omitted_only_on_zerogpu(monkeypatch):
-    task = Task(lambda desk: iter(["a", "", Paced(""), "b"]), 1.0)
+    work = Task(lambda desk: iter(["a", "", Paced(""), "b"]), 1.0)
     desk = JobContext(Machine(), "1", StopFlag())
-    assert list(performed(desk, task)) == ["a", "", "", "b"]
+    assert list(performed(desk, work)) == ["a", "", "", "b"]
     monkeypatch.setattr("specviz.ui.task.ZEROGPU", True)
-    assert list(performed(desk, task)) == ["a", "b"]
+    assert list(performed(desk, work)) == ["a", "b"]
 
 
-def test_pacing_the_output_never_sleeps():
+def test_pacing_marks_the_output_and_never_sleeps():
     """The queue makes the pause after a sending; see test_runs."""
     assert "sleep" not in vars(stream)
-    lines = iter(["a", "", BaselineNext("b")])
-    marked = list(paced(lines))
-    assert [type(text) for text in marked] == [Paced, Paced, BaselineNext]
-    assert marked == ["a", "", "b"]
+    marked = list(paced(iter(["a", "", BaselineNext("b")])))
+    assert [(type(text), text) for text in marked] == [
+        (Paced, "a"),
+        (Paced, ""),
+        (BaselineNext, "b"),
+    ]
 
 
-async def stopped_between_turns(runs, job, log, end):  # noqa: F811
+async def ended_between_turns(runs, job, log, end):  # noqa: F811
     """Return the output of a job that `end` ends while another job computes."""
     long = asyncio.create_task(job("long", 10_000))
     other = asyncio.create_task(job("other", 10_000))
@@ -212,23 +201,16 @@ async def stopped_between_turns(runs, job, log, end):  # noqa: F811
     return text
 
 
-def test_job_stopped_between_turns_ends_at_once(job, runs, log, sliced):  # noqa: F811
-    text = asyncio.run(stopped_between_turns(runs, job, log, lambda _: runs.line.stop("long")))
-    assert "long asked to end\n" in text
-    assert states(text)[-1]["state"] == "stopped"
+@pytest.mark.parametrize("way", ["is stopped", "closes the stream"])
+def test_job_that_ends_between_turns_ends_at_once(job, runs, log, sliced, way):  # noqa: F811
+    def end(task):
+        runs.line.stop("long") if way == "is stopped" else task.cancel()
+
+    text = asyncio.run(ended_between_turns(runs, job, log, end))
     assert log.count("long") < 1000
-
-
-@pytest.mark.parametrize("way", ["closes the stream", "drops the session"])
-def test_job_whose_visitor_leaves_between_turns_ends_at_once(job, runs, log, sliced, way):  # noqa: F811
-    def leave(task):
-        if way == "closes the stream":
-            task.cancel()
-        else:
-            runs.line.stop("long")
-
-    asyncio.run(stopped_between_turns(runs, job, log, leave))
-    assert log.count("long") < 1000
+    if way == "is stopped":
+        assert "long asked to end\n" in text
+        assert states(text)[-1]["state"] == "stopped"
 
 
 def test_resumed_job_uses_as_many_threads_as_before(monkeypatch):
@@ -254,18 +236,18 @@ def test_resumed_job_uses_as_many_threads_as_before(monkeypatch):
 
 
 def measured(trace):
-    """Return all seconds that a trace contains, by where they are."""
-    found = {}
+    """Return every number of seconds in a trace."""
+    found = []
 
-    def look(where, value):
+    def look(name, value):
         if isinstance(value, dict):
-            for name, each in value.items():
-                look(f"{where}.{name}", each)
-        elif "seconds" in where:
-            found[where] = value
+            for key, each in value.items():
+                look(f"{name}.{key}", each)
+        elif "seconds" in name:
+            found.extend(value if isinstance(value, list) else [value])
 
-    for number, line in enumerate(trace.lines()):
-        look(str(number), json.loads(line))
+    for line in trace.lines():
+        look("", json.loads(line))
     return found
 
 
@@ -275,27 +257,20 @@ def without_seconds(text):
     return [{k: v for k, v in line.items() if "seconds" not in k} for line in lines]
 
 
-def busy(seconds):
-    """Return a job that computes until it is stopped, and calls this function at each step."""
+async def beside_another(runs, request, step):  # noqa: F811
+    """Return the trace of a run that takes turns with a job, and the number of the job's steps.
+
+    The job computes until it is stopped, and calls `step` at each of its steps.
+    """
+    steps = []
 
     def tell(desk):
         yield "begun\n"
         while not desk.unwanted():
-            seconds()
+            steps.append(step())
             yield ""
 
-    return Task(tell, 1.0)
-
-
-async def beside_another(runs, request, step):  # noqa: F811
-    """Return the trace of a run that takes turns with such a job, and the job's steps."""
-    steps = []
-
-    def noted():
-        steps.append(1)
-        step()
-
-    other = asyncio.create_task(runs.whole(busy(noted), "other"))
+    other = asyncio.create_task(runs.whole(Task(tell, 1.0), "other"))
     while not steps:
         await asyncio.sleep(0.001)
     before = len(steps)
@@ -319,11 +294,10 @@ def test_time_between_turns_is_excluded_from_measurements(runs, wish, sliced, mo
     text, between = asyncio.run(beside_another(runs, wish(max_new_tokens=24), hour))
     assert between >= 24, "it took a turn between rounds and between passes of the baseline"
     trace = Trace.parse(text.split("\n"))
-    found = measured(trace)
     assert trace.baseline is not None
-    assert len(found) > 10
-    flat = [s for value in found.values() for s in (value if isinstance(value, list) else [value])]
-    assert set(flat) == {0.0}
+    found = measured(trace)
+    assert len(found) > 20
+    assert set(found) == {0.0}
 
 
 def test_time_slices_change_no_text_or_trace(runs, wish, sliced, monkeypatch):  # noqa: F811
@@ -373,21 +347,20 @@ def test_run_that_reaches_the_time_limit_says_so_and_keeps_its_rounds(runs, wish
 
 
 @pytest.mark.slow
-def test_job_ends_when_the_clock_reaches_the_time_limit(job, runs, log):  # noqa: F811
+def test_job_ends_when_the_clock_reaches_the_limit_and_its_rounds_are_kept(job, runs, log):  # noqa: F811
     runs.limit = 0.1
     text = asyncio.run(job("long", 10_000))
     assert "asked to end" in text
     assert kinds(text.splitlines()[-1]) == ["overdue"]
     assert 0 < len(log) < 1000
+    runs.limit = 0.5
+    task = Task(lambda desk: counted(log, "long", 10_000, desk), 1.0)
+    text = asyncio.run(runs.whole(task, "me"))
+    assert text.startswith("long 0\nlong 1\n")
+    assert text.endswith("asked to end\n")
 
 
-def test_computing_time_of_other_jobs_does_not_count_towards_the_limit(
-    job,
-    runs,  # noqa: F811
-    log,
-    sliced,
-    monkeypatch,
-):
+def test_time_of_other_jobs_does_not_count_towards_the_limit(job, runs, log, sliced, monkeypatch):  # noqa: F811
     """The clock advances one second per step: 20 seconds for each job, 300 in all."""
     monkeypatch.setattr(worker, "monotonic", lambda: float(len(log)))
     runs.limit = 60.0
@@ -397,21 +370,3 @@ def test_computing_time_of_other_jobs_does_not_count_towards_the_limit(
 
     for text in asyncio.run(story()):
         assert '"done"' in text
-
-
-@pytest.mark.slow
-def test_api_client_receives_the_rounds_finished_before_the_limit(runs, log):  # noqa: F811
-    runs.limit = 0.5
-    task = Task(lambda desk: counted(log, "long", 10_000, desk), 1.0)
-    text = asyncio.run(runs.whole(task, "me"))
-    assert text.startswith("long 0\nlong 1\n")
-    assert text.endswith("asked to end\n")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(300, "5 minutes"), (60, "1 minute"), (90, "90 seconds"), (86_400, "1,440 minutes")],
-)
-def test_time_limit_is_reported_in_words(seconds, words):
-    assert words in task.limit_text(seconds)
-    assert task.limit_text(seconds).endswith("is kept.")
