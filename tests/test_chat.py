@@ -264,13 +264,13 @@ def test_prompt_is_sent_as_chat_if_possible_and_raw_on_request(chatty):
 
 
 def test_base_model_reports_missing_template():
-    for prompt, settings in (
+    for prompt, chosen in (
         ("the cat", Settings(chat="chat")),
         ("the cat", Settings(system="Be brief.")),
         (USER, Settings()),
     ):
         with pytest.raises(BadPrompt, match="Tiny has no chat template: it only continues a text"):
-            encode_prompt(tiny.target(), prompt, settings)
+            encode_prompt(tiny.target(), prompt, chosen)
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,9 @@ from specviz.settings.settings import Sampling, Settings
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=8)
 PROMPT = Prompt(tiny.PROMPT, (5, 9, 77, 31))
 FIELDS = (
-    "memory_bandwidth",
-    "limit_tokens_per_second",
-    "share_of_limit",
-    "share_of_limit_after_prompt",
+    "memory_bandwidth", "limit_tokens_per_second", "share_of_limit", "share_of_limit_after_prompt",
     "same_text",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -44,12 +41,6 @@ def test_bytes_of_a_pass_are_counted_for_another_architecture():
     assert bytes_read(model) == every - model.transformer.wpe.weight.nbytes  # its head is tied
 
 
-def test_bandwidth_test_reads_as_many_bytes_as_the_weights(tiny_target, monkeypatch):
-    assert read_workload(tiny_target).size == bytes_read(tiny_target.model)
-    monkeypatch.setattr("specviz.bench.sweep.MAX_READ_BYTES", 4096)
-    assert read_workload(tiny_target).size == 4096 < MAX_READ_BYTES
-
-
 def test_speed_limit_is_the_best_bandwidth_over_the_bytes_of_an_average_pass(
     tiny_target, monkeypatch
 ):
@@ -57,14 +48,12 @@ def test_speed_limit_is_the_best_bandwidth_over_the_bytes_of_an_average_pass(
     monkeypatch.setattr(limit, "time_seconds", lambda _device, _do: next(seconds))
     found = make_limiter(tiny_target, new_tokens=8)(PROMPT)
     weights = bytes_read(tiny_target.model)
+    assert read_workload(tiny_target).size == weights < MAX_READ_BYTES
     assert found.bandwidth == weights / 0.25
     cache = (len(PROMPT.ids) + 4) * 2 * 2 * 2 * 12 * 4  # keys, values; layers; heads; size; bytes
     assert found.passes == pytest.approx(found.bandwidth / (weights + cache))
-
-
-def test_mixture_of_experts_has_no_speed_limit(tiny_target, monkeypatch):
     monkeypatch.setattr(tiny_target.model.config, "num_local_experts", 8, raising=False)
-    assert make_limiter(tiny_target, 8) is None
+    assert make_limiter(tiny_target, 8) is None, "the bytes read by experts are not known"
 
 
 PLAIN_OUTCOME = Outcome(4, 4, text=(1, 2, 3, 4), decode_seconds=1.5)
@@ -101,10 +90,7 @@ def test_share_of_the_speed_limit_is_the_median_over_turns(tiny_target, monkeypa
     assert drafter.limit_tokens_per_second == 5.0
     assert drafter.share_of_limit is None
     assert (plain.same_text, drafter.same_text, other.same_text) == (None, None, False)
-
-
-def test_methods_have_no_share_if_the_speed_limit_is_unknown(tiny_target, monkeypatch):
-    for row in rows_of(tiny_target, monkeypatch, []):
+    for row in rows_of(tiny_target, monkeypatch, []):  # the limit is unknown
         assert row.memory_bandwidth is row.limit_tokens_per_second is row.share_of_limit is None
 
 
@@ -114,19 +100,15 @@ def test_only_methods_with_one_token_per_pass_have_a_share_of_the_limit(tiny_tar
     assert [way.name for way in ways if way.one_by_one] == ["plain", GENERATE]
 
 
-def test_speed_after_the_prompt_is_measured_within_the_call(tiny_target):
+def test_plain_decoding_returns_its_tokens_and_its_speed_after_the_prompt(tiny_target):
     plain, generate, *_ = all_methods(tiny_target, [], GREEDY)
-    for method in (plain, generate):
-        start = perf_counter()
-        outcome = method.decode(PROMPT)
-        assert 0 < outcome.decode_seconds < perf_counter() - start
-
-
-def test_plain_decoding_returns_the_generated_token_ids(tiny_target):
-    plain, *_ = all_methods(tiny_target, [], GREEDY)
     ids = torch.tensor([PROMPT.ids])
     made = tiny_target.model.generate(ids, do_sample=False, max_new_tokens=8, pad_token_id=0)
     assert list(plain.decode(PROMPT).text) == made[0, len(PROMPT.ids) :].tolist()
+    for method in (plain, generate):
+        start = perf_counter()
+        outcome = method.decode(PROMPT)
+        assert 0 < outcome.decode_seconds < perf_counter() - start, "measured within the call"
 
 
 ROW = {
@@ -136,16 +118,11 @@ ROW = {
     "limit_tokens_per_second": 40.0, "share_of_limit": 0.5,
     "share_of_limit_after_prompt": 0.6, "same_text": None,
 }  # fmt: skip
+UNKNOWN = {"share_of_limit_after_prompt": None}
 ROWS = [
     ROW,
-    ROW | {"name": "ngram", "share_of_limit": None, "share_of_limit_after_prompt": None},
-    ROW
-    | {
-        "name": "llama.cpp",
-        "share_of_limit": 0.9,
-        "share_of_limit_after_prompt": None,
-        "same_text": False,
-    },
+    ROW | {"name": "ngram", "share_of_limit": None} | UNKNOWN,
+    ROW | {"name": "llama.cpp", "share_of_limit": 0.9, "same_text": False} | UNKNOWN,
     ROW | {"domain": "python", "share_of_limit": 0.7, "share_of_limit_after_prompt": 0.8},
 ]
 
@@ -161,15 +138,9 @@ def test_speed_limit_is_stated_in_words(capsys):
         in said
     )
     assert "llama.cpp wrote other tokens than plain decoding in stories." in said
-
-
-def test_sentence_about_the_speed_limit_of_a_gpu_names_no_threads():
     assert " thread" not in limit_text.limit_text([ROW | {"device": "NVIDIA H100"}])
-
-
-def test_unknown_speed_limit_is_not_mentioned(capsys):
     print_limit([ROW | dict.fromkeys(FIELDS)])
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == "", "an unknown limit is not mentioned"
 
 
 def test_table_shows_the_share_of_the_speed_limit():
