@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -27,7 +28,6 @@ from transformers import (
 )
 
 from specviz import engine
-from specviz.bench import methods
 from specviz.catalog import (
     NotAvailable,
     Unsuitable,
@@ -41,7 +41,6 @@ from specviz.catalog import (
 )
 from specviz.catalog.entry import with_defaults
 from specviz.drafters.medusa import Medusa
-from specviz.drafters.ngram import NGram
 from specviz.models import checkpoint, files
 from specviz.models.checkpoint import check_config, check_made_for
 from specviz.models.devices import NotEnoughMemory
@@ -250,7 +249,8 @@ def test_hub_model_needs_a_network_only_until_it_is_fetched(tmp_path, monkeypatc
     tiny.save(tiny.llama(), root / "snapshots" / "abc")
     (root / "refs").mkdir()
     (root / "refs" / "main").write_text("abc")
-    assert load_target("some/model").card.name == "some/model"
+    target = load_target("some/model")
+    assert target.card.name == load_drafter("some/model", target).card.name == "some/model"
 
 
 def hub(cache, monkeypatch):
@@ -284,18 +284,6 @@ def test_missing_shipped_model_is_not_reported_as_unknown(shipped):
     assert here == {"ngram", "suffix", "layerskip", "lookahead", "oracle", "uniform"}
 
 
-@pytest.mark.slow
-def test_shipped_target_and_draft_model_load_by_name(shipped):
-    model = tiny.llama()
-    folder = tiny.save(model, shipped / "models" / "target")
-    tiny.save(tiny.blurred(model), shipped / "models" / "draft-model")
-    target, drafter = load("house", "draft-model")
-    assert (target.card.name, drafter.card.name) == ("house", "draft-model")
-    rows = {row["name"]: row for row in listing()}
-    assert rows["house"]["bytes"] == (folder / "model.safetensors").stat().st_size
-    assert rows["ngram"]["bytes"] == 0
-
-
 def test_default_settings_include_only_settings_that_the_drafter_reads():
     for each in DRAFTERS:
         assert set(each.usual) <= set(each.reads), each
@@ -307,13 +295,20 @@ def test_default_settings_include_only_settings_that_the_drafter_reads():
 
 
 def test_drafter_with_missing_weights_names_their_folder(shipped):
-    tiny.save(tiny.llama(), shipped / "models" / "target")
+    model = tiny.llama()
+    folder = tiny.save(model, shipped / "models" / "target")
     for row in DRAFTERS:
         if row.folder is None:
             assert load("house", row.name)[1].card.family == row.family
         elif not has_own_target(row):
             with pytest.raises(NotAvailable, match=f"'{row.name}' is not on .*{row.folder}"):
                 load("house", row.name)
+    tiny.save(tiny.blurred(model), shipped / "models" / "draft-model")
+    target, drafter = load("house", "draft-model")
+    assert (target.card.name, drafter.card.name) == ("house", "draft-model")
+    rows = {row["name"]: row for row in listing()}
+    assert rows["house"]["bytes"] == (folder / "model.safetensors").stat().st_size
+    assert rows["ngram"]["bytes"] == 0
 
 
 SMALL = {"vocab_size": 280, "hidden_size": 16}
@@ -398,15 +393,10 @@ def test_concurrent_loads_read_the_weights_once():
         loads.append(1)
         return "model"
 
-    def visit():
-        assert cache.get(("a", "", ""), slow, False) == "model"
-
-    visitors = [threading.Thread(target=visit) for _ in range(4)]
-    for visitor in visitors:
-        visitor.start()
-    gate.set()
-    for visitor in visitors:
-        visitor.join(60)
+    with ThreadPoolExecutor(4) as visitors:
+        found = [visitors.submit(cache.get, ("a", "", ""), slow, False) for _ in range(4)]
+        gate.set()
+        assert [each.result(60) for each in found] == ["model"] * 4
     assert loads == [1]
 
 
@@ -419,16 +409,13 @@ def test_shipped_model_is_available_during_another_load():
         gate.wait(60)
         return "model"
 
-    other = threading.Thread(target=lambda: cache.get(("a", "", ""), slow, False))
-    other.start()
-    assert reading.wait(30)
-    found = []
-    quick = threading.Thread(target=lambda: found.append(cache.get(("house", "", ""), slow, True)))
-    quick.start()
-    quick.join(30)
-    gate.set()
-    other.join(60)
-    assert found == ["house"]
+    with ThreadPoolExecutor(2) as visitors:
+        other = visitors.submit(cache.get, ("a", "", ""), slow, False)
+        assert reading.wait(30)
+        quick = visitors.submit(cache.get, ("house", "", ""), slow, True)
+        assert quick.result(30) == "house"
+        gate.set()
+        assert other.result(60) == "model"
 
 
 def same_weights(model, other):
@@ -448,12 +435,6 @@ def test_catalogue_rows_name_existing_classes():
         own = f"{each.family}-{each.made_for}" if has_own_target(each) else each.family
         assert each.name == own
         assert not each.training or resolve_name(each.training).name == each.name
-
-
-def test_every_counterpart_is_a_benchmarked_transformers_method():
-    ways = {value for name, value in vars(methods).items() if name.isupper()}
-    assert {entry.counterpart for entry in DRAFTERS if entry.counterpart} <= ways
-    assert methods.counterpart_of(NGram()) == methods.LOOKUP
 
 
 def test_error_for_a_shipped_head_on_another_target_names_both(tiny_target):

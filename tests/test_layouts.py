@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from pkgutil import resolve_name
 
-import huggingface_hub
 import published
 import pytest
 import tiny
@@ -252,25 +251,6 @@ def test_pickled_head_loads_only_if_it_contains_nothing_but_weights(layout, file
 class Evil:
     def __reduce__(self):
         return (exec, ("raise RuntimeError('this must not run')",))
-
-
-def test_head_from_the_hub_is_named_by_its_hub_id(tmp_path, monkeypatch):
-    """A fetched head needs no network; errors name its id, not the snapshot's folder."""
-    root = tmp_path / "models--some--head"
-    written("medusa", root / "snapshots" / "abc", file="medusa_lm_head.pt")
-    (root / "refs").mkdir()
-    (root / "refs" / "main").write_text("abc")
-    real = huggingface_hub.snapshot_download
-
-    def offline(name, local_files_only=False, **options):
-        assert local_files_only
-        return real(name, local_files_only=True, cache_dir=tmp_path, **options)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
-    drafter = load_drafter("some/head", published.target())
-    assert (drafter.card.name, drafter.name) == ("some/head", "medusa")
-    with pytest.raises(Unsuitable, match="'some/head' reads states of width 24"):
-        load_drafter("some/head", other_target(hidden_size=48))
 
 
 @pytest.mark.parametrize(

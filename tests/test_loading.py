@@ -12,14 +12,12 @@ import tiny
 import tiny_gguf
 from gguf import GGMLQuantizationType
 from hostile import head
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from specviz.catalog import load_drafter, load_target, loading
 from specviz.commands.progress import LoadProgress
 from specviz.models import files, load_control
 from specviz.models import gguf as gguf_model
-from specviz.models.errors import Stopped, Unsuitable
-from specviz.models.file_checks import StoredWeights
+from specviz.models.errors import Stopped
 from specviz.models.load_control import (
     FINGERPRINT,
     LIBRARIES,
@@ -31,7 +29,6 @@ from specviz.models.load_control import (
     LoadStage,
     advance,
     begin_stage,
-    check_size,
     collection_paused,
     listening,
     start_libraries,
@@ -145,18 +142,6 @@ def test_tensor_converted_in_chunks_equals_the_whole_tensor(monkeypatch, tmp_pat
     pieces = gguf_model.read_model("a", path).tensors
     assert all(pieces[name].equal(values) for name, values in whole.items())
     assert all(values.data_ptr() % 64 == 0 for values in whole.values())
-
-
-def test_tied_embeddings_are_counted_once():
-    """The embeddings have more numbers than the slack, as SmolLM2's do."""
-    sizes = {"vocab_size": 70_000, "hidden_size": 64, "intermediate_size": 64}
-    config = LlamaConfig(**sizes, num_hidden_layers=1, num_attention_heads=1)
-    config.tie_word_embeddings = True
-    held = StoredWeights(70_000 * 64 + 7 * 64 * 64 + 3 * 64, 11)
-    assert check_size("tied", config, LlamaForCausalLM, held) == held.elements
-    config.tie_word_embeddings = False
-    with pytest.raises(Unsuitable, match="describes a larger network"):
-        check_size("untied", config, LlamaForCausalLM, held)
 
 
 class Terminal(StringIO):

@@ -27,7 +27,6 @@ from specviz.catalog import (
 )
 from specviz.catalog.public import fetch, public_checkpoints
 from specviz.commands.cli import main
-from specviz.commands.progress import DownloadProgress
 from specviz.models.errors import Stopped
 from specviz.models.files import FetchMonitor, find_fetched, hub_reason, is_unreachable
 from specviz.models.files import fetch as fetch_from_hub
@@ -212,15 +211,6 @@ def test_downloaded_bytes_are_reported_during_a_fetch(machine, monkeypatch, caps
     assert main(["fetch", "smollm2"]) == 0
     steps = ["30%, 30 of 100 MB", "60%, 60 of 100 MB", "100%, 100 of 100 MB"]
     assert capsys.readouterr().err.split("\n")[1:] == [*steps, ""]
-
-
-def test_download_progress_is_printed_every_few_percent(capsys):
-    progress = DownloadProgress()
-    for megabytes in range(23):
-        progress.update(megabytes * 1_000_000, 100_000_000)
-    progress.update(90_000_000, 0)
-    told = [line.split("%")[0] for line in capsys.readouterr().err.splitlines()]
-    assert told == ["5", "10", "15", "20"]
 
 
 def arriving(monkeypatch, machine, steps):
