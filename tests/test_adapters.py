@@ -6,7 +6,6 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -67,14 +66,17 @@ def is_module(name: str) -> bool:
 
 def problems(source: str) -> list[str]:
     """Return one sentence for each undocumented API that a module's source uses."""
-    tree = ast.parse(source)
-    modules, found = bound_modules(tree), []
-    docs = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        found += [f"{each} is not documented" for each in imported(node) if not allowed(each)]
-        found += reached(node, modules)
-        private = private_name(node, modules)
-        if private and private not in own_names():
+    nodes = list(ast.walk(ast.parse(source)))
+    aliases = {}  # modules by their local names
+    for alias in (each for node in nodes if isinstance(node, ast.Import) for each in node.names):
+        first = alias.name.partition(".")[0]
+        aliases[alias.asname or first] = alias.name if alias.asname else first
+    docs = [node.value for node in nodes if isinstance(node, ast.Expr)]
+    found = []
+    for node in nodes:
+        named = [name for name in names_in(node, aliases) if part_of(name)]
+        found += [f"{name} is not documented" for name in named if name not in DOCUMENTED]
+        if (private := private_name(node, aliases)) not in own_names():
             found.append(f"{private} is private")
         text = node.value if isinstance(node, ast.Constant) and node not in docs else None
         if isinstance(text, str) and (ROUTE.search(text) or DOM.search(text)):
@@ -82,78 +84,40 @@ def problems(source: str) -> list[str]:
     return sorted(set(found))
 
 
-def imported(node: ast.AST) -> Iterator[str]:
-    """Return the library modules and private names that a statement imports."""
-    if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom):
-        whole = [f"{node.module}.{alias.name}" for alias in node.names]
-        names = [name if counts(name) else str(node.module) for name in whole]
-    elif isinstance(node, ast.Call) and called(node) in ("import_module", "__import__"):
-        names = [a.value for a in node.args[:1] if isinstance(a, ast.Constant)]
-    else:
-        names = []
-    yield from (name for name in names if part_of(name))
-
-
-def counts(name: str) -> bool:
-    """Return whether the imported name matters: it is private, or is a module itself."""
-    return part_of(name) and (name.rpartition(".")[2].startswith("_") or is_module(name))
-
-
 def part_of(name: str) -> bool:
     return name.partition(".")[0] in LIBRARIES
 
 
-def allowed(name: str) -> bool:
-    return name in DOCUMENTED and not any(part.startswith("_") for part in name.split("."))
+def names_in(node: ast.AST, aliases: dict[str, str]) -> list[str]:
+    """Return the modules, and the private names, that a node imports or reaches."""
+    match node:
+        case ast.Import(names=names):
+            return [alias.name for alias in names]
+        case ast.ImportFrom(module=str(module), names=names) if part_of(module):
+            whole = [f"{module}.{alias.name}" for alias in names]
+            return [name if "._" in name or is_module(name) else module for name in whole]
+        case ast.Call(args=[ast.Constant(value=str(name)), *_]):
+            return (
+                [name] if ast.unparse(node.func).endswith(("import_module", "__import__")) else []
+            )
+        case ast.Attribute(value=ast.Name(id=alias), attr=attribute):
+            name = f"{aliases.get(alias)}.{attribute}"
+            return [name] if name.partition(".")[0] in CHAINED and is_module(name) else []
+    return []
 
 
-def called(node: ast.Call) -> str:
-    """Return the name of the called function, without its object."""
-    function = node.func
-    return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-
-
-def bound_modules(tree: ast.AST) -> dict[str, str]:
-    """Return every module that `import` statements bring in, by its local name."""
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                first = alias.name.partition(".")[0]
-                found[alias.asname or first] = alias.name if alias.asname else first
-    return found
-
-
-def reached(node: ast.AST, modules: dict[str, str]) -> list[str]:
-    """Return an undocumented module that is used as an attribute of its library."""
-    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
-        return []
-    name = f"{modules.get(node.value.id, '')}.{node.attr}"
-    chained = name.partition(".")[0] in CHAINED
-    wrong = chained and is_module(name) and not allowed(name)
-    return [f"{name} is not documented"] if wrong else []
-
-
-def private_name(node: ast.AST, modules: dict[str, str]) -> str | None:
-    """Return the private attribute that an expression uses of another object."""
-    if isinstance(node, ast.Attribute):
-        value, name = node.value, node.attr
-    elif isinstance(node, ast.Call) and called(node) in REFLECTION:
-        value, text = (*node.args, None, None)[:2]
-        name = text.value if isinstance(text, ast.Constant) else ""
-    else:
-        return None
-    if not isinstance(name, str) or not name.startswith("_") or name.startswith("__"):
-        return None
-    if isinstance(value, ast.Name):
-        elsewhere = value.id in modules and not part_of(modules[value.id])  # such as os._exit
-        if value.id in ("self", "cls") or elsewhere:
-            return None
-    if isinstance(value, ast.Call) and called(value) == "super":
-        return None
-    return name
+def private_name(node: ast.AST, aliases: dict[str, str]) -> str:
+    """Return the private attribute that an expression uses of another object, or nothing."""
+    match node:
+        case ast.Attribute(value=owner, attr=name):
+            pass
+        case ast.Call(func=ast.Name(id=function), args=[owner, ast.Constant(value=str(name)), *_]):
+            name = name if function in REFLECTION else ""
+        case _:
+            return ""
+    of = ast.unparse(owner)
+    ours = of in ("self", "cls", "super()") or not part_of(aliases.get(of, "torch"))  # os._exit
+    return name if re.match("_(?!_)", name) and not ours else ""
 
 
 @cache
@@ -162,7 +126,7 @@ def own_names() -> frozenset[str]:
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources())
     defined = r"\b(?:def|class|self|cls)[ .](_\w+)|^\s*(_\w+)[:,= ]|__slots__.*[\"'](_\w+)[\"']"
     found = {name for names in re.findall(defined, code, re.MULTILINE) for name in names}
-    return frozenset(found | {"_asdict", "_fields", "_make", "_replace"})
+    return frozenset(found | {"", "_asdict", "_fields", "_make", "_replace"})
 
 
 def test_undocumented_apis_are_used_in_adapters_only():

@@ -8,12 +8,10 @@ import re
 import pytest
 import tiny
 import tiny_gguf
-import tiny_sentencepiece
 import torch
 import windowed
 from gguf import GGMLQuantizationType as Kind
-from tiny_gguf import words, write
-from tiny_sentencepiece import SIZE
+from tiny_gguf import SIZE, sentencepiece_facts, sentencepiece_ids, words, write
 from transformers import Qwen3Config, Qwen3ForCausalLM
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
@@ -133,6 +131,10 @@ def test_untied_and_tied_output_heads_are_distinguished(kind, tmp_path):
         model = MAKE[kind](tie_word_embeddings=tied)
         found = close(model, write(tmp_path / f"{tied}.gguf", model))
         assert found.config.tie_word_embeddings is tied
+    if kind == "mistral":  # without a window it is a Llama
+        model = mistral(sliding_window=None)
+        found = close(model, write(tmp_path / "whole.gguf", model))
+        assert found.config.model_type == "llama"
 
 
 def test_biases_are_read(tmp_path):
@@ -161,42 +163,35 @@ def test_scaled_rotary_embeddings_are_read(tmp_path):
     close(model, write(tmp_path / "a.gguf", model, more={"rope_freqs.weight": factors}), 1e-4)
 
 
-@pytest.mark.slow
-def test_mistral_without_a_sliding_window_is_read_as_llama(tmp_path):
-    model = mistral(sliding_window=None)
-    assert close(model, write(tmp_path / "a.gguf", model)).config.model_type == "llama"
-
-
+STRETCHED = {
+    "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+}
+TURNS = {
+    "full_attention": {"rope_type": "default", "rope_theta": 1e6},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 500.0},
+}
 CHANGES = {
-    "stretched": {
-        "rope_parameters": {
-            "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
-            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
-        }
-    },
+    "stretched": {"rope_parameters": STRETCHED},
     "capped": {"final_logit_softcapping": 5.0},
     "27b": {"num_hidden_layers": 62, "query_pre_attn_scalar": 16, "intermediate_size": 32},
     "no window": {"layer_types": ["full_attention"] * 7},
+    "other windows and angles": {"sliding_window_pattern": 2, "rope_parameters": TURNS},
 }
+FACTS = {  # beside those that every file has
+    "other windows and angles": {
+        "gemma3.attention.sliding_window_pattern": 2, "gemma3.rope.freq_base_swa": 500.0,
+    },
+}  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_gemma_3_values_and_their_defaults_are_read(change, tmp_path):
     model = uneven(gemma3(**CHANGES[change]))
-    close(model, write(tmp_path / "a.gguf", model), 2e-3)
+    close(model, write(tmp_path / "a.gguf", model, facts=FACTS.get(change)), 2e-3)
     usual = gemma3(**{k: v for k, v in CHANGES[change].items() if "layers" in k or "size" in k})
     assert (logits(uneven(usual)) - logits(model)).abs().max() > 0.1  # so the change is detected
-
-
-@pytest.mark.slow
-def test_gemma_3_window_and_rotary_values_are_read(tmp_path):
-    near = {"rope_type": "default", "rope_theta": 500.0}
-    whole = {"rope_type": "default", "rope_theta": 1e6}
-    turns = {"full_attention": whole, "sliding_attention": near}
-    model = gemma3(sliding_window_pattern=2, rope_parameters=turns)
-    facts = {"gemma3.attention.sliding_window_pattern": 2, "gemma3.rope.freq_base_swa": 500.0}
-    close(model, write(tmp_path / "a.gguf", model, facts=facts))
 
 
 # Tokenizers.
@@ -242,13 +237,11 @@ def test_end_tokens_chat_template_hash_and_size_are_read(tmp_path):
     assert card.hash == hashlib.sha256(path.read_bytes()).hexdigest()
     assert (card.name, card.bytes) == ("a.gguf", path.stat().st_size)
     assert card.parameters == sum(p.numel() for p in tiny_gguf.llama().parameters())
-
-
-def test_several_end_tokens_and_a_start_token_are_read(tmp_path):
+    loading.MODELS = ModelCache()
     facts = {"tokenizer.ggml.eot_token_id": 0, "tokenizer.ggml.add_bos_token": True}
-    target = written(tmp_path, facts)
-    assert target.eos == (2, 0)
-    assert target.encode("42", 1) == [1, *words().encode("42").ids]
+    other = written(tmp_path, facts)
+    assert other.eos == (2, 0)
+    assert other.encode("42", 1) == [1, *words().encode("42").ids]
 
 
 def test_user_defined_tokens_are_tokenized_as_one_token(tmp_path):
@@ -281,10 +274,10 @@ SPACED = [
 @pytest.mark.slow
 @pytest.mark.parametrize("prefix", [True, False, None], ids=["prefix", "no prefix", "unsaid"])
 def test_sentencepiece_tokenizes_as_llama_cpp(prefix, tmp_path):
-    facts = tiny_sentencepiece.facts() | {"tokenizer.ggml.add_space_prefix": prefix}
+    facts = sentencepiece_facts() | {"tokenizer.ggml.add_space_prefix": prefix}
     tokenizer = written(tmp_path, facts, mistral(vocab_size=SIZE)).tokenizer
     for text in SPACED:
-        own = tiny_sentencepiece.ids(text, prefix is not False)
+        own = sentencepiece_ids(text, prefix is not False)
         found = tokenizer(text, add_special_tokens=False, split_special_tokens=True).input_ids
         assert found == own, text
         assert tokenizer.decode(found) == text
@@ -293,16 +286,13 @@ def test_sentencepiece_tokenizes_as_llama_cpp(prefix, tmp_path):
 
 @pytest.mark.slow
 def test_bytes_of_sentencepiece_tokens_join_to_the_text(tmp_path):
-    target = written(tmp_path, tiny_sentencepiece.facts(), mistral(vocab_size=SIZE))
+    target = written(tmp_path, sentencepiece_facts(), mistral(vocab_size=SIZE))
     ids = target.encode("The cat é🦊\n", 1)
     assert b"".join(map(target.token_bytes, ids[1:])) == " The cat é🦊\n".encode()
     assert target.eos == (2,)
     assert any(len(target.token_bytes(token)) > 3 for token in ids[1:])
-
-
-@pytest.mark.slow
-def test_gemma_tokenizes_runs_of_spaces_as_one_token(tmp_path):
-    facts = tiny_sentencepiece.facts("  ", "   ") | {"tokenizer.ggml.add_space_prefix": False}
+    loading.MODELS = ModelCache()  # Gemma's tokenizer has tokens of several spaces
+    facts = sentencepiece_facts("  ", "   ") | {"tokenizer.ggml.add_space_prefix": False}
     tokens = written(tmp_path, facts, gemma3(vocab_size=SIZE)).tokenizer
     known = tokens.get_vocab()
     ids = tokens("cat   cat  cat", add_special_tokens=False).input_ids
@@ -434,5 +424,5 @@ def test_truncated_file_or_file_of_another_format_is_refused(tmp_path):
     ],
 )
 def test_incomplete_tokenizers_are_refused(changes, sentence, tmp_path):
-    facts = tiny_sentencepiece.facts() | changes
+    facts = sentencepiece_facts() | changes
     refused(write(tmp_path / "odd.gguf", mistral(vocab_size=SIZE), facts=facts), sentence)
