@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import resource
 from dataclasses import replace
+from time import monotonic
 
+import chat_templates
 import pytest
 import tiny
 from hypothesis import given, settings
@@ -20,7 +23,14 @@ from specviz.compare.summary import race_summary
 from specviz.frames import Scene
 from specviz.frames.scene import flat
 from specviz.frames.tree import turns as blocks
-from specviz.models.chat import read_chat, turn_end
+from specviz.models import chat as rendering
+from specviz.models.chat import (
+    TemplateFailed,
+    TemplateStopped,
+    read_chat,
+    render_template,
+    turn_end,
+)
 from specviz.models.errors import BadPrompt
 from specviz.models.passes import CaptureSpec
 from specviz.models.prompt import encode_prompt
@@ -219,10 +229,8 @@ def test_every_piece_of_a_conversation_records_its_author_and_turn():
     ],
 )  # fmt: skip
 def test_unusable_template_raises_readable_error(template, says):
-    tokenizer = tiny.tokenizer_of(tiny.TEXT * 4, tiny.START, tiny.STOP)
-    tokenizer.chat_template = template
     with pytest.raises(BadPrompt, match=says) as refused:
-        pieces(tokenizer, USER)
+        pieces(tokenizer_with(template), USER)
     assert str(refused.value).startswith("The chat template of tiny ")
     assert "\n" not in str(refused.value)
 
@@ -401,21 +409,15 @@ def test_frame_contains_all_turns_and_the_whole_prompt(trace):
         ("special", "<|im_end|>"), ("template", "\n"),
     ]  # fmt: skip
     assert "".join(p["t"] for block in shown for p in block["parts"]) == trace.header.model_text
+    scene, text = Scene.of(trace, 0), trace.header.model_text
+    assert flat(scene.word(2)) == "<|im_end|>"
+    assert trace.header.special_tokens == {0, 1, 2}
+    assert [text[a:b] for a, b in scene.prompt_spans[:2]] == ["<|im_start|>", "s"]
+    assert scene.prompt_spans[-1][1] == len(text)
     _, chat = pieces(tiny.chat_tokenizer(), USER)
     assert [block["role"] for block in blocks(chat)] == ["template", "user", "assistant"]
     _, bare = pieces(sentencepiece(), USER)
     assert blocks(Chat(bare.turns, [Piece("special", "<s>", 1), *bare.pieces[1:]]))[0]["role"] == ""
-
-
-def test_special_tokens_are_not_shown_as_text(trace):
-    scene = Scene.of(trace, 0)
-    assert scene.word(2) == [{"s": "<|im_end|>"}]
-    assert flat(scene.word(2)) == "<|im_end|>"
-    assert trace.header.special_tokens == {0, 1, 2}
-    spans = scene.prompt_spans
-    text = trace.header.model_text
-    assert [text[a:b] for a, b in spans[:2]] == ["<|im_start|>", "s"]
-    assert spans[-1][1] == len(text)
 
 
 @pytest.mark.slow
@@ -465,3 +467,127 @@ def test_command_line_can_send_chat_raw_text_and_system_text(tmp_path, capsys):
     with pytest.raises(SystemExit):
         command("--chat", "--raw")
     assert "not allowed with" in capsys.readouterr().err
+
+
+# Rendering: the text of transformers, or an early error, within little memory.
+
+BRIEF = {"role": "system", "content": " Be brief. "}
+ASKED = {"role": "user", "content": "Where is\n\nthe <cat>? é 🦊 'x' \"y\" </think>"}
+THOUGHT = {"role": "assistant", "content": "<think>\nHm.\n</think>\n\nOn the mat."}
+TALKS = {
+    "a question": [ASKED],
+    "a system text": [BRIEF, ASKED],
+    "several turns": [ASKED, THOUGHT, ASKED],
+    "several turns and a system text": [BRIEF, ASKED, THOUGHT, ASKED, THOUGHT],
+    "an answer first": [THOUGHT, ASKED],
+    "an empty text": [{"role": "user", "content": ""}],
+}
+MOST_MEMORY = 50 << 20
+MOST_SECONDS = 20.0  # seconds of wall-clock time while other tests run; usually 1
+
+
+def tokenizer_with(template):
+    made = tiny.tokenizer_of(tiny.TEXT * 4, tiny.START, tiny.STOP)
+    made.chat_template = template
+    return made
+
+
+def transformers_text(words, talk, answer):
+    """Return transformers' rendering, or that it fails."""
+    try:
+        return words.apply_chat_template(talk, tokenize=False, add_generation_prompt=answer)
+    except Exception as error:
+        return TemplateFailed(str(error))
+
+
+@pytest.mark.parametrize("name", chat_templates.KNOWN)
+def test_rendered_chat_template_equals_transformers(name):
+    words = tokenizer_with(chat_templates.KNOWN[name])
+    asked = [(talk, answer) for talk in TALKS.values() for answer in (True, False)]
+    theirs = [transformers_text(words, *each) for each in asked]
+    assert sum(isinstance(each, str) for each in theirs) >= 6, "else the test would show little"
+    for ours, other in zip(render_template(words, asked), theirs, strict=True):
+        assert type(ours) is type(other)
+        assert str(ours) == str(other)
+
+
+def test_special_tokens_are_variables_and_renderings_are_cached_unless_they_have_a_date():
+    for template, cached in (
+        ("{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ tools }}", 1),
+        ("{{ strftime_now('%Y-%m-%d') }}", 0),
+    ):
+        words = tokenizer_with(template)
+        rendering._run.cache_clear()
+        found = render_template(words, [([ASKED], False)])
+        assert found == [transformers_text(words, [ASKED], False)]
+        assert rendering._run.cache_info().currsize == cached
+
+
+REFUSED = [
+    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "{% set _ = messages.append(1) %}",
+    "{% set ns = namespace() %}{% set ns['__class__'] = 1 %}",
+    "{{ dict.__class__ }}{{ dict.__call__.__globals__ }}",
+    "{% include 'x' %}",
+    "{{ raise_exception('No.') }}",
+    "{{ nobody.knows }}",
+    "{% if %}",
+    "{{ 1 // 0 }}",
+]
+PRIVATE = "{% set ns = namespace(_a=1) %}"  # which older releases of transformers allow
+
+
+@pytest.mark.slow
+def test_templates_that_transformers_refuses_are_refused():
+    for template in [*REFUSED, PRIVATE]:
+        words = tokenizer_with(template)
+        theirs = transformers_text(words, [ASKED], True)
+        assert isinstance(theirs, TemplateFailed) or template == PRIVATE
+        (found,) = render_template(words, [([ASKED], True)])
+        assert isinstance(found, TemplateFailed), template
+
+
+def refusal(template):
+    """Return the error for a template, and how much this process's memory grew."""
+    words = tokenizer_with(template)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(BadPrompt) as refused:
+        read_chat("tiny", words, [Turn("user", "Where is the cat?")])
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return str(refused.value), grown << 10
+
+
+LIMITS = {  # parts of the error for some of the templates
+    "nested loops": "did not finish within a second, so it was stopped.",
+    "a long text": "needs more than 512 MiB of memory",
+    "recursion": "calls itself endlessly",
+    "a long output": "writes 99,999,000 characters",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", chat_templates.HOSTILE)
+def test_hostile_template_raises_readable_error_that_names_the_limit(name):
+    since = monotonic()
+    said, grown = refusal(chat_templates.HOSTILE[name])
+    assert monotonic() - since < MOST_SECONDS
+    assert grown < MOST_MEMORY
+    assert said.startswith("The chat template of tiny ")
+    assert LIMITS.get(name, "") in said
+    assert said.endswith(".")
+    assert "\n" not in said
+    assert len(said) < 300
+
+
+@pytest.mark.slow
+def test_model_with_an_endless_template_still_loads():
+    words = tokenizer_with(chat_templates.HOSTILE["nested loops"])
+    assert turn_end(words) is None
+    assert tiny.target(words=words).eos == (0,)
+
+
+def test_rendering_process_that_does_not_respond_is_stopped(monkeypatch):
+    monkeypatch.setattr(rendering, "WALL_CLOCK", 0.01)
+    rendering._run.cache_clear()
+    with pytest.raises(TemplateStopped, match=r"ran for 0\.01 seconds, so it was stopped"):
+        render_template(tokenizer_with("{{ messages[0].content }}!"), [([ASKED], True)])

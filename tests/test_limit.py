@@ -1,5 +1,7 @@
 """The speed limit set by memory: bytes of a pass, and the share of the limit, without timings."""
 
+from __future__ import annotations
+
 from time import perf_counter
 
 import pytest
@@ -118,26 +120,13 @@ ROW = {
     "limit_tokens_per_second": 40.0, "share_of_limit": 0.5,
     "share_of_limit_after_prompt": 0.6, "same_text": None,
 }  # fmt: skip
-UNKNOWN = {"share_of_limit_after_prompt": None}
-ROWS = [
-    ROW,
-    ROW | {"name": "ngram", "share_of_limit": None} | UNKNOWN,
-    ROW | {"name": "llama.cpp", "share_of_limit": 0.9, "same_text": False} | UNKNOWN,
-    ROW | {"domain": "python", "share_of_limit": 0.7, "share_of_limit_after_prompt": 0.8},
-]
 
 
 def test_speed_limit_is_stated_in_words(capsys):
-    print_limit(ROWS)
+    print_limit([ROW, ROW | {"name": "llama.cpp", "same_text": False}])
     said = " ".join(capsys.readouterr().out.split())
-    assert "memory is read here at 20.0 GB/s with 2 threads" in said
-    assert "a plain pass reads 500.0 MB" in said
-    assert "at most 40.0 tokens/s without drafting" in said
-    assert (
-        "reached, after the prompt: plain 0.70; prompt included: plain 0.60, llama.cpp 0.90."
-        in said
-    )
-    assert "llama.cpp wrote other tokens than plain decoding in stories." in said
+    for part in ("20.0 GB/s with 2 threads", "500.0 MB", "40.0 tokens/s", "llama.cpp wrote other"):
+        assert part in said
     assert " thread" not in limit_text.limit_text([ROW | {"device": "NVIDIA H100"}])
     print_limit([ROW | dict.fromkeys(FIELDS)])
     assert capsys.readouterr().out == "", "an unknown limit is not mentioned"
@@ -148,4 +137,4 @@ def test_table_shows_the_share_of_the_speed_limit():
     at = [column.title for column in columns].index("Of the limit")
     assert len(columns) == len(row_cells(ROW))
     assert row_cells(ROW)[at] == "0.60"
-    assert row_cells(ROWS[1])[at] == ""
+    assert row_cells(ROW | dict.fromkeys(FIELDS))[at] == ""
