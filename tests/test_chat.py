@@ -24,20 +24,13 @@ from specviz.frames import Scene
 from specviz.frames.scene import flat
 from specviz.frames.tree import turns as blocks
 from specviz.models import chat as rendering
-from specviz.models.chat import (
-    TemplateFailed,
-    TemplateStopped,
-    read_chat,
-    render_template,
-    turn_end,
-)
+from specviz.models.chat import TemplateFailed, read_chat, render_template, turn_end
 from specviz.models.errors import BadPrompt
 from specviz.models.passes import CaptureSpec
 from specviz.models.prompt import encode_prompt
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.chat import Chat, Piece, Turn
 from specviz.trace.check import CheckFailed, check
-from specviz.trace.events import Header
 from specviz.trace.file import Trace, dumps
 from specviz.trace.metrics import token_ids
 from specviz.ui.compare.race.lines import ended
@@ -61,11 +54,11 @@ def messages(turns):
 
 
 def transformers_ids(tokenizer, turns):
-    """Return the token ids that transformers makes of these turns."""
-    ids = tokenizer.apply_chat_template(
-        messages(turns), add_generation_prompt=True, return_dict=False
+    return list(
+        tokenizer.apply_chat_template(
+            messages(turns), add_generation_prompt=True, return_dict=False
+        )
     )
-    return list(ids)
 
 
 def sentencepiece(template=LLAMA_2, **flags):
@@ -124,9 +117,7 @@ def test_typed_text_never_becomes_special_token():
     turns = [Turn("system", EVIL), Turn("user", EVIL), Turn("assistant", EVIL), Turn("user", EVIL)]
     ids, chat = pieces(tokenizer, turns)
     harmless, _ = pieces(tokenizer, [Turn(turn.role, "x") for turn in turns])
-    assert transformers_ids(tokenizer, turns).count(2) > ids.count(2), (
-        "else the test would show nothing"
-    )
+    assert transformers_ids(tokenizer, turns).count(2) > ids.count(2), "else this shows nothing"
     assert [ids.count(i) for i in range(3)] == [harmless.count(i) for i in range(3)]
     assert tokenizer.decode(ids, skip_special_tokens=False) == chat.text
     for piece, own in chat.tokens(ids):
@@ -163,10 +154,8 @@ def test_special_token_never_forms_across_template_and_typed_text():
     assert transformers_ids(tokenizer, turns).count(1) == 1, "else the test would show nothing"
     ids, chat = pieces(tokenizer, turns)
     assert (ids.count(1), ids.count(2)) == (0, 1)
-    assert authors_and_turns(chat)[:2] == [
-        (0, "template", "<|im_"),
-        (0, "typed", "start|> the cat"),
-    ]
+    expected = [(0, "template", "<|im_"), (0, "typed", "start|> the cat")]
+    assert authors_and_turns(chat)[:2] == expected
 
 
 def test_text_that_can_only_be_a_special_token_is_refused():
@@ -175,9 +164,7 @@ def test_text_that_can_only_be_a_special_token_is_refused():
     bare.add_special_tokens(["<s>"])
     words = PreTrainedTokenizerFast(tokenizer_object=bare, bos_token="<s>")
     words.chat_template = "{{ messages[0]['content'] }}"
-    with pytest.raises(
-        BadPrompt, match="contains '<s>', which this tokenizer cannot read as plain"
-    ):
+    with pytest.raises(BadPrompt, match="'<s>', which this tokenizer cannot read as plain"):
         pieces(words, [Turn("user", "the <s> cat")])
     with pytest.raises(BadPrompt, match="contains '<s>'"):
         tiny.target(words=words).encode("the <s> cat", 4)
@@ -256,7 +243,6 @@ def test_end_of_turn_token_is_an_end_token_of_the_target():
 
 @pytest.fixture(scope="module")
 def chatty():
-    """Return a target with a chat template."""
     return tiny.target(words=tiny.chat_tokenizer())
 
 
@@ -271,16 +257,6 @@ def test_prompt_is_sent_as_chat_if_possible_and_raw_on_request(chatty):
     assert asked.text == "the cat"
 
 
-def test_base_model_reports_missing_template():
-    for prompt, chosen in (
-        ("the cat", Settings(chat="chat")),
-        ("the cat", Settings(system="Be brief.")),
-        (USER, Settings()),
-    ):
-        with pytest.raises(BadPrompt, match="Tiny has no chat template: it only continues a text"):
-            encode_prompt(tiny.target(), prompt, chosen)
-
-
 @pytest.mark.parametrize(
     ("prompt", "settings", "says"),
     [
@@ -292,26 +268,26 @@ def test_base_model_reports_missing_template():
         (SYSTEM, {"system": "Be a cat."}, "system text of a conversation"),
         (USER, {"chat": "raw"}, "cannot be sent as raw text"),
         ("the cat " * 90, {}, "more than the 256 tokens that tiny can see"),
+        ("the cat", {"chat": "chat"}, "Tiny has no chat template: it only continues a text"),
+        ("the cat", {"system": "Be brief."}, "Tiny has no chat template"),
+        (USER, {}, "Tiny has no chat template"),
     ],
 )
 def test_invalid_conversation_raises_readable_error(chatty, prompt, settings, says):
     with pytest.raises(BadPrompt, match=says):
-        encode_prompt(chatty, prompt, Settings(**settings))
+        encode_prompt(tiny.target() if "Tiny" in says else chatty, prompt, Settings(**settings))
     with pytest.raises(BadSettings, match="Raw text has no system turn"):
         Settings(chat="raw", system="Be brief.")
 
 
 def run(target, prompt, **settings):
-    first, *events = engine.run(
-        target, tiny.draft(), prompt, Settings(max_new_tokens=12, **settings)
-    )
-    assert isinstance(first, Header)
-    return Trace(first, events)
+    chosen = Settings(max_new_tokens=12, **settings)
+    header, *events = engine.run(target, tiny.draft(), prompt, chosen)
+    return Trace(header, events)
 
 
 @pytest.fixture(scope="module")
 def trace(chatty):
-    """Return the trace of a conversation with several turns."""
     return run(chatty, LONG)
 
 
@@ -325,7 +301,13 @@ def test_trace_keeps_the_conversation(trace, chatty):
     check(again)
     assert token_ids(run(chatty, again.header.chat.turns)) == token_ids(trace), "must replay"
     check(run(chatty, "the cat", system="Be brief."))
-    check(run(chatty, "the cat", chat="raw"))
+    check(raw := run(chatty, "the cat", chat="raw"))
+    for forged, says in (
+        ({"chat": "chat"}, "the settings say chat"),
+        ({"chat": "auto", "system": "Be brief."}, "the settings have a system text"),
+    ):
+        with pytest.raises(CheckFailed, match=says):
+            check(changed(raw, lambda data, forged=forged: data["settings"].update(forged)))
 
 
 @pytest.mark.slow
@@ -363,12 +345,7 @@ def changed(trace, change):
     """Return the trace with a changed header."""
     data = json.loads(dumps(trace.header))
     change(data)
-    lines = [json.dumps(data), *list(trace.lines())[1:]]
-    return Trace.parse(lines)
-
-
-def typed_piece(data):
-    return next(p for p in data["chat"]["pieces"] if p["kind"] == "typed")
+    return Trace.parse([json.dumps(data), *list(trace.lines())[1:]])
 
 
 @pytest.mark.parametrize(
@@ -376,7 +353,8 @@ def typed_piece(data):
     [
         (lambda d: d["chat"]["pieces"][0].update(tokens=2), "are not all of the prompt's tokens"),
         (lambda d: d["chat"]["pieces"][0].update(turn=2), "not in the order of its turns"),
-        (lambda d: typed_piece(d).update(text="Be a fox."), "turn 1 is not the typed text"),
+        (lambda d: next(p for p in d["chat"]["pieces"] if p["kind"] == "typed").update(text="a"),
+         "turn 1 is not the typed text"),
         (lambda d: d["chat"]["turns"][0].update(text="Be a fox."), "turn 1 is not the typed text"),
         (lambda d: d.update(prompt="the cat"), "last turn is not the prompt"),
         (lambda d: d["settings"].update(chat="raw"), "the settings say raw text"),
@@ -385,19 +363,10 @@ def typed_piece(data):
         (lambda d: d["chat"]["pieces"][1].update(kind="special"), "is not one special token"),
         (lambda d: d["prompt_ids"].__setitem__(10, 1), "the typed text contains a special token"),
     ],
-)
+)  # fmt: skip
 def test_check_finds_changed_conversation(trace, change, says):
     with pytest.raises(CheckFailed, match=says.replace("|", r"\|")):
         check(changed(trace, change))
-
-
-@pytest.mark.slow
-def test_check_finds_missing_chat(chatty):
-    raw = run(chatty, "the cat", chat="raw")
-    with pytest.raises(CheckFailed, match="the settings say chat"):
-        check(changed(raw, lambda d: d["settings"].update(chat="chat")))
-    with pytest.raises(CheckFailed, match="the settings have a system text"):
-        check(changed(raw, lambda d: d["settings"].update(chat="auto", system="Be brief.")))
 
 
 def test_frame_contains_all_turns_and_the_whole_prompt(trace):
@@ -433,14 +402,8 @@ def test_trace_of_a_conversation_contains_the_request_that_repeats_it(trace, cha
 
 
 def test_request_without_prompt_raises_readable_error():
-    for prompt in (
-        7,
-        None,
-        [3],
-        [{"role": "user"}],
-        [{"role": "king", "text": "x"}],
-        [{"text": 3}],
-    ):
+    bad = [7, None, [3], [{"role": "user"}], [{"role": "king", "text": "x"}], [{"text": 3}]]
+    for prompt in bad:
         with pytest.raises(BadSettings, match=r"\.$"):
             RunRequest.from_json({"prompt": prompt})
 
@@ -493,7 +456,6 @@ def tokenizer_with(template):
 
 
 def transformers_text(words, talk, answer):
-    """Return transformers' rendering, or that it fails."""
     try:
         return words.apply_chat_template(talk, tokenize=False, add_generation_prompt=answer)
     except Exception as error:
@@ -547,16 +509,6 @@ def test_templates_that_transformers_refuses_are_refused():
         assert isinstance(found, TemplateFailed), template
 
 
-def refusal(template):
-    """Return the error for a template, and how much this process's memory grew."""
-    words = tokenizer_with(template)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(BadPrompt) as refused:
-        read_chat("tiny", words, [Turn("user", "Where is the cat?")])
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    return str(refused.value), grown << 10
-
-
 LIMITS = {  # parts of the error for some of the templates
     "nested loops": "did not finish within a second, so it was stopped.",
     "a long text": "needs more than 512 MiB of memory",
@@ -568,10 +520,14 @@ LIMITS = {  # parts of the error for some of the templates
 @pytest.mark.slow
 @pytest.mark.parametrize("name", chat_templates.HOSTILE)
 def test_hostile_template_raises_readable_error_that_names_the_limit(name):
-    since = monotonic()
-    said, grown = refusal(chat_templates.HOSTILE[name])
+    words, since = tokenizer_with(chat_templates.HOSTILE[name]), monotonic()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(BadPrompt) as refused:
+        read_chat("tiny", words, USER)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert monotonic() - since < MOST_SECONDS
-    assert grown < MOST_MEMORY
+    assert grown << 10 < MOST_MEMORY
+    said = str(refused.value)
     assert said.startswith("The chat template of tiny ")
     assert LIMITS.get(name, "") in said
     assert said.endswith(".")
@@ -589,5 +545,5 @@ def test_model_with_an_endless_template_still_loads():
 def test_rendering_process_that_does_not_respond_is_stopped(monkeypatch):
     monkeypatch.setattr(rendering, "WALL_CLOCK", 0.01)
     rendering._run.cache_clear()
-    with pytest.raises(TemplateStopped, match=r"ran for 0\.01 seconds, so it was stopped"):
+    with pytest.raises(rendering.TemplateStopped, match=r"ran for 0\.01 seconds, so"):
         render_template(tokenizer_with("{{ messages[0].content }}!"), [([ASKED], True)])

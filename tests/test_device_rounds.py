@@ -41,7 +41,6 @@ SAME_VERSIONS = SHIPPED["versions"] == counted.depends_on()
 
 
 def pinned(row):
-    """Return the counts that depend on no version; with the recorded versions, all counts."""
     return row if SAME_VERSIONS else {k: v for k, v in row.items() if k != "launches"}
 
 

@@ -41,7 +41,6 @@ GEMMA = {"num_hidden_layers": 7, "sliding_window_pattern": 6, "head_dim": 32}
 
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
-    """Empty the model cache, so that no test uses a model that another one loaded."""
     monkeypatch.setattr(loading, "MODELS", ModelCache())
 
 
@@ -137,25 +136,17 @@ def test_untied_and_tied_output_heads_are_distinguished(kind, tmp_path):
         assert found.config.model_type == "llama"
 
 
-def test_biases_are_read(tmp_path):
-    model = tiny_gguf.llama(attention_bias=True, mlp_bias=True, tie_word_embeddings=False)
+LLAMA3 = {  # whose scaling a file stores as a factor for every frequency
+    "rope_type": "llama3", "rope_theta": 5000.0, "factor": 8.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0, "original_max_position_embeddings": 32,
+}  # fmt: skip
+
+
+def test_biases_and_scaled_rotary_embeddings_are_read(tmp_path):
+    model = tiny_gguf.llama(attention_bias=True, mlp_bias=True, rope_parameters=LLAMA3)
     for name, weight in model.named_parameters():
         if name.endswith("bias"):
             weight.copy_(torch.linspace(-1, 1, len(weight)))
-    close(model, write(tmp_path / "a.gguf", model), 1e-4)
-
-
-def test_scaled_rotary_embeddings_are_read(tmp_path):
-    """Llama 3.1's scaling, which a file stores as a factor for every frequency."""
-    stretch = {
-        "rope_type": "llama3",
-        "rope_theta": 5000.0,
-        "factor": 8.0,
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 32,
-    }
-    model = tiny_gguf.llama(rope_parameters=stretch)
     plain = tiny_gguf.llama().model.rotary_emb.inv_freq
     bent, _ = ROPE_INIT_FUNCTIONS["llama3"](model.config, "cpu")
     factors = plain / bent
@@ -198,7 +189,6 @@ def test_gemma_3_values_and_their_defaults_are_read(change, tmp_path):
 
 
 def written(folder, facts=None, model=None):
-    """Return the target that is read from a file with these facts."""
     return read(write(folder / "a.gguf", model or tiny_gguf.llama(), facts=facts))
 
 

@@ -31,14 +31,12 @@ COMPLETIONS = "/v1/completions"
 
 
 def traced(target, name):
-    """Return the trace of a scenario's run with its baseline."""
     header, *events = engine.run(*load(target, SCENARIOS[name][0], "cpu"), TEXT, settings(name))
     return Trace(header, events)
 
 
 @cache
 def here(name):
-    """Return the trace of a scenario on the same weights in this process."""
     return traced("house", name)
 
 
@@ -171,6 +169,8 @@ def test_unreachable_server_raises_readable_error(capsys):
         name = f"vllm:http://127.0.0.1:{taken.getsockname()[1]}"
         assert main(["run", "--prompt", "a", "--target", name, "--drafter", "ngram"]) == 2
     assert "cannot be reached" in capsys.readouterr().err
+    with serving() as server, pytest.raises(ValueError, match="#FOLDER"):  # of its tokenizer
+        load_target(server.replace(str(HOUSE), "/nowhere"), "cpu")
 
 
 def test_slow_server_raises_readable_error(monkeypatch):
@@ -214,11 +214,6 @@ def test_served_target_refuses_top_k_beyond_what_the_server_lists():
                 next(run)
 
 
-def test_error_asks_for_the_missing_tokenizer_folder():
-    with serving() as server, pytest.raises(ValueError, match="#FOLDER"):
-        load_target(server.replace(str(HOUSE), "/nowhere"), "cpu")
-
-
 ADDRESSES = {
     "http://a": "http://a:80",
     "https://a/v1/": "https://a:443",
@@ -252,14 +247,12 @@ def hosted(monkeypatch):
 def test_server_of_the_host_is_a_target_for_all_users(hosted, capsys):
     assert RunRequest.from_json({"prompt": "a", "target": "server"}).target == "server"
     assert "server" in [each.name for each in drawer.targets()]
-    assert any("a vLLM server" in line for line in drawer.about_targets())
     assert token_ids(traced("server", "copied")) == token_ids(here("copied"))
     assert main(["models"]) == 0
-    (row,) = [line for line in capsys.readouterr().out.split("\n") if line.startswith("server ")]
-    assert "Computed by a vLLM server" in row
+    assert "\nserver " in capsys.readouterr().out
 
 
-def test_key_and_address_of_the_server_of_the_host_remain_secret(monkeypatch):
+def test_users_learn_neither_key_nor_address_of_the_server_of_the_host(monkeypatch):
     monkeypatch.setenv(http_client.KEY, "secret")
     named = http_client.HttpClient(Address.read("vllm:http://a", "the host's address"))
     assert named.headers()["Authorization"] == "Bearer secret"
@@ -270,11 +263,8 @@ def test_key_and_address_of_the_server_of_the_host_remain_secret(monkeypatch):
         load_target("server", "cpu")
     entry.entries.cache_clear()
     assert "127.0.0.1" not in str(refusal.value)
-
-
-def test_users_of_a_hosted_page_cannot_choose_a_server():
     wish = {"prompt": "a", "target": "vllm:http://169.254.169.254"}
-    with pytest.raises(BadSettings, match="No target is called"):
+    with pytest.raises(BadSettings, match="No target is called"):  # nor choose a server
         RunRequest.from_json(wish)
     assert RunRequest.from_json(wish, any_model=True).target == wish["target"]
 
@@ -293,7 +283,7 @@ def failing(after):
 WHOLE = 5  # passes of the scenario "copied"
 
 
-@pytest.mark.parametrize("after", [0, 1, 4, WHOLE])
+@pytest.mark.parametrize("after", [0, 1, WHOLE])
 def test_rounds_before_a_server_failure_are_written_to_the_trace(after, tmp_path, capsys):
     place, told = tmp_path / "run.jsonl", tmp_path / "run.json"
     options = ["--drafter", "ngram", "--temperature", "0", "--seed", "5", "--gamma", "4"]

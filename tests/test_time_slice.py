@@ -138,9 +138,14 @@ def test_jobs_are_not_interrupted_on_zerogpu(monkeypatch):
     assert "turns" not in task.limit_text(60)
 
 
-def test_rounds_are_sent_during_a_single_turn_on_zerogpu(monkeypatch):
-    monkeypatch.setattr(stream, "ZEROGPU", True)
+def test_rounds_are_sent_and_not_interrupted_during_a_single_turn_on_zerogpu(monkeypatch):
+    work = Task(lambda desk: iter(["a", "", Paced(""), "b"]), 1.0)
+    desk = JobContext(Machine(), "1", StopFlag())
+    assert list(performed(desk, work)) == ["a", "", "", "b"]
+    for module in (stream, task):
+        monkeypatch.setattr(module, "ZEROGPU", True)
     monkeypatch.setattr(stream, "PAUSE", 1000.0)
+    assert list(performed(desk, work)) == ["a", "b"]
     texts = paced(["run\n", "first\n", "second\n", "third\n", BaselineNext("end\n")])
 
     async def story():
@@ -148,14 +153,6 @@ def test_rounds_are_sent_during_a_single_turn_on_zerogpu(monkeypatch):
         return [len(output.lines) for text in texts if output.write(text) is None]
 
     assert asyncio.run(story()) == [0, 0, 3, 3, 5]
-
-
-def test_interruption_points_are_omitted_only_on_zerogpu(monkeypatch):
-    work = Task(lambda desk: iter(["a", "", Paced(""), "b"]), 1.0)
-    desk = JobContext(Machine(), "1", StopFlag())
-    assert list(performed(desk, work)) == ["a", "", "", "b"]
-    monkeypatch.setattr("specviz.ui.task.ZEROGPU", True)
-    assert list(performed(desk, work)) == ["a", "b"]
 
 
 def test_pacing_marks_the_output_and_never_sleeps():
@@ -322,12 +319,7 @@ def test_run_that_reaches_the_time_limit_says_so_and_keeps_its_rounds(runs, wish
 
 
 @pytest.mark.slow
-def test_job_ends_when_the_clock_reaches_the_limit_and_its_rounds_are_kept(job, runs, log):  # noqa: F811
-    runs.limit = 0.1
-    text = asyncio.run(job("long", 10_000))
-    assert "asked to end" in text
-    assert kinds(text.splitlines()[-1]) == ["overdue"]
-    assert 0 < len(log) < 1000
+def test_api_client_receives_the_rounds_finished_before_the_limit(runs, log):  # noqa: F811
     runs.limit = 0.5
     task = Task(lambda desk: counted(log, "long", 10_000, desk), 1.0)
     text = asyncio.run(runs.whole(task, "me"))
