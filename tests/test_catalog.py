@@ -56,7 +56,6 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def has_own_target(entry):
-    """Return whether a drafter was made for a target that does not ship."""
     return entry.made_for not in ("house", None)
 
 
@@ -123,8 +122,6 @@ def test_pickled_checkpoint_loads(tmp_path):
 
 
 class Bomb:
-    """An object whose unpickling calls a function."""
-
     def __init__(self, path):
         self.path = path
 
@@ -238,7 +235,14 @@ def test_fetch_errors_of_other_kinds_are_not_reported_as_full_disk(monkeypatch):
 
 
 def test_hub_model_needs_a_network_only_until_it_is_fetched(tmp_path, monkeypatch):
-    hub(tmp_path, monkeypatch)
+    real = huggingface_hub.snapshot_download
+
+    def offline(name, local_files_only=False, **options):
+        if not local_files_only:
+            raise ConnectionError("unreachable")
+        return real(name, local_files_only=True, cache_dir=tmp_path, **options)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
     with pytest.raises(NotAvailable, match=r"'some/model' is not on this machine.*unreachable$"):
         load_target("some/model")
     root = tmp_path / "models--some--model"
@@ -247,18 +251,6 @@ def test_hub_model_needs_a_network_only_until_it_is_fetched(tmp_path, monkeypatc
     (root / "refs" / "main").write_text("abc")
     target = load_target("some/model")
     assert target.card.name == load_drafter("some/model", target).card.name == "some/model"
-
-
-def hub(cache, monkeypatch):
-    """Set up a Hub cache in a folder, without a network."""
-    real = huggingface_hub.snapshot_download
-
-    def offline(name, local_files_only=False, **options):
-        if not local_files_only:
-            raise ConnectionError("unreachable")
-        return real(name, local_files_only=True, cache_dir=cache, **options)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
 
 
 @pytest.fixture
@@ -410,13 +402,11 @@ def test_shipped_model_is_available_during_another_load():
 
 
 def same_weights(model, other):
-    """Assert that two networks hold the same numbers."""
     for (name, a), (_, b) in zip(model.named_parameters(), other.named_parameters(), strict=True):
         assert torch.equal(a, b), name
 
 
 def edit(path, **changes):
-    """Change keys of a JSON file."""
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 

@@ -342,7 +342,6 @@ def test_race_encodes_a_conversation_like_a_run(chatty):
 
 
 def changed(trace, change):
-    """Return the trace with a changed header."""
     data = json.loads(dumps(trace.header))
     change(data)
     return Trace.parse([json.dumps(data), *list(trace.lines())[1:]])
@@ -517,8 +516,21 @@ LIMITS = {  # parts of the error for some of the templates
 }
 
 
+# Like "nested loops", these run until the limit of a second.
+ENDLESS = {
+    "slices", "recursion that branches", "lorem ipsum", "loops over lists", "loops over a text",
+    "a power", "a list of a list",
+}  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", chat_templates.HOSTILE)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.nightly) if name in ENDLESS else name
+        for name in chat_templates.HOSTILE
+    ],
+)
 def test_hostile_template_raises_readable_error_that_names_the_limit(name):
     words, since = tokenizer_with(chat_templates.HOSTILE[name]), monotonic()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -15,7 +15,7 @@ import counted
 import pytest
 import tiny
 import torch
-from pretend import DEVICE, Cuda, pretended
+from pretend import DEVICE, pretended
 
 from specviz.catalog import load
 from specviz.drafters.common import candidates as siblings
@@ -44,9 +44,21 @@ def pinned(row):
     return row if SAME_VERSIONS else {k: v for k, v in row.items() if k != "launches"}
 
 
+def halved(values):
+    """Return parameters of which every second one is in the nightly tier only."""
+    nightly = pytest.mark.nightly
+    return [pytest.param(*each, marks=nightly if n % 2 else ()) for n, each in enumerate(values)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("temperature", counted.TEMPERATURES)
-@pytest.mark.parametrize("drafter", counted.DRAFTERS)
+@pytest.mark.parametrize(
+    ("drafter", "temperature"),
+    halved(
+        (name, temperature)
+        for n, name in enumerate(counted.DRAFTERS)
+        for temperature in counted.TEMPERATURES[:: 1 - 2 * (n % 2)]
+    ),
+)
 def test_run_on_simulated_gpu_equals_cpu_run_with_the_recorded_reads(drafter, temperature):
     with counted.gpu() as device_log:
         row, told = counted.row(drafter, temperature, device_log)
@@ -134,29 +146,6 @@ def test_simulated_gpu_refuses_operands_on_two_devices_as_cuda_does(gpu):
     assert (here * torch.tensor(2.0)).tolist() == [6.0, 0.0, 2.0]  # scalars may be on the host
 
 
-@pytest.mark.parametrize(
-    ("ask", "reads", "uploads", "waits"),
-    [
-        (lambda x: x.sum().item(), 1, 0, 1),
-        (lambda x: bool((x > 0).all()), 1, 0, 1),
-        (lambda x: x.tolist(), 1, 0, 1),
-        (lambda x: x.cpu(), 1, 0, 1),
-        (lambda x: x[x > 0], 1, 0, 1),
-        (lambda x: x.nonzero(), 1, 0, 1),
-        (lambda x: x[[0, 1]], 0, 1, 1),
-        (lambda x: torch.tensor([1], device=x.device), 0, 1, 1),
-        (lambda x: torch.ones(1).to(x.device), 0, 1, 1),
-        (lambda x: torch.ones(1).to(x.device, non_blocking=True), 0, 1, 0),
-        (lambda x: torch.ones(1, device=x.device) + x.softmax(-1).topk(2).values[1:], 0, 0, 0),
-    ],
-)
-def test_simulated_gpu_counts_reads_uploads_and_waits(gpu, ask, reads, uploads, waits):
-    here = torch.ones(3, device="cuda")
-    gpu.counts.clear()
-    ask(here)
-    assert [gpu.counts[kind] for kind in ("reads", "uploads", "waits")] == [reads, uploads, waits]
-
-
 def test_batched_reads_synchronize_once(gpu):
     top = torch.tensor([[0.1, 0.3], [1e-300, -torch.inf]], dtype=torch.float64).to("cuda")
     few, ids = torch.rand(3).to("cuda"), torch.tensor([2**40 + 1, 0]).to("cuda")
@@ -202,12 +191,6 @@ def test_uploaded_mask_rows_are_aligned_for_attention(gpu, keys):
     )  # as ATen's `preprocess_mask` requires
     assert there.stride(-1) == 1
     assert there.tolist() == mask.tolist()
-
-
-def test_simulated_gpu_is_removed_afterwards():
-    with pretended():
-        assert torch.cuda.is_available()
-    assert not isinstance(torch.ones(1) + 1, Cuda)
 
 
 # Mistakes that leave a tensor on the host: the function, its source text, the wrong text, and a

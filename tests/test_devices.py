@@ -61,13 +61,6 @@ def test_missing_or_unknown_device_or_dtype_raises_readable_error(monkeypatch):
             devices.pick_dtype(CPU, name)
 
 
-def test_cpu_description_counts_usable_cores(monkeypatch):
-    monkeypatch.setattr(devices, "usable_cores", lambda: 1)
-    assert devices.describe_device(CPU) == "1 CPU core"
-    monkeypatch.setattr(devices, "usable_cores", lambda: 8)
-    assert devices.describe_device(CPU) == "8 CPU cores"
-
-
 def test_out_of_memory_is_distinguished_from_other_errors():
     with pytest.raises(RuntimeError) as caught:
         torch.empty(2**60, dtype=torch.uint8)
@@ -91,7 +84,6 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is n
 
 
 def record(pair, dtype, temperature, drafter=None):
-    """A run of the tiny pair on the GPU."""
     target, draft = load(str(pair[0]), drafter or str(pair[1]), "cuda", dtype)
     settings = Settings(Sampling(temperature), max_new_tokens=40)
     events = engine.run(target, draft, tiny.PROMPT, settings)

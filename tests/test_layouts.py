@@ -169,7 +169,7 @@ def test_guesses_and_scores_equal_those_of_the_published_forward_pass(layout, tm
     assert deepest == 3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_published_p_eagle_head_passes_every_contract_check(tmp_path):
     """Unlike the house head in test_contract, it has its own embeddings and three layers."""
     written("p-eagle of speculators", tmp_path / "head")

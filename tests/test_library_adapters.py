@@ -26,34 +26,21 @@ from specviz.models.errors import Stopped
 from specviz.models.files import FetchMonitor, _progress_bar
 
 
-def old(self, input_ids, position_ids=None, past_key_values=None, logits_to_keep=0):
-    """Imitate a forward of transformers before 5.24."""
-
-
 def new(self, input_ids, position_ids=None, cache=None, logits_to_keep=0):
     """Imitate a forward of transformers 5.24."""
 
 
-@functools.wraps(new)
-def renamed(*args, **kwargs):
-    """Imitate a forward whose decorator accepts the old name too."""
+FORWARDS = {  # and the name of its argument for the cache
+    "before 5.24": (lambda self, input_ids, past_key_values=None: None, "past_key_values"),
+    "5.24": (new, "cache"),
+    "accepts both": (functools.wraps(new)(lambda *args, **kwargs: None), "cache"),
+    "no cache": (lambda self, input_ids, position_ids=None: None, None),
+}
 
 
-def without(self, input_ids, position_ids=None):
-    """Imitate a forward without a cache."""
-
-
-def network(forward):
-    """Return a network with this forward."""
-    return type("Network", (nn.Module,), {"forward": forward})()
-
-
-@pytest.mark.parametrize(
-    ("forward", "name"),
-    [(old, "past_key_values"), (new, "cache"), (renamed, "cache"), (without, None)],
-)
+@pytest.mark.parametrize(("forward", "name"), FORWARDS.values(), ids=FORWARDS)
 def test_name_of_the_cache_argument_is_read_from_the_network(forward, name):
-    kept, made = DynamicCache(), network(forward)
+    kept, made = DynamicCache(), type("Network", (nn.Module,), {"forward": forward})()
     assert adapter.cache_name(made) == name
     assert adapter.with_cache(made, kept) == ({name: kept} if name else {}) | {"use_cache": True}
     assert adapter.with_cache(made, None) == {"use_cache": False}
@@ -131,8 +118,7 @@ def test_layers_run_one_by_one_equal_the_whole_model():
 def test_layers_that_return_tuples_are_supported():
     class Pair(nn.Module):
         def forward(self, hidden, attention_mask, position_embeddings, cache=None, use_cache=None):
-            """Return a tuple, as layers of older releases do."""
-            return hidden + 1, None
+            return hidden + 1, None  # as layers of older releases do
 
     rows = torch.zeros(1, 2, 3)
     assert torch.equal(adapter.run_layer(Pair(), rows, (rows, rows), rows), rows + 1)
@@ -173,7 +159,6 @@ def test_size_of_a_packed_weight_falls_back_to_its_shape(monkeypatch):
 
 @pytest.fixture
 def warned(caplog):
-    """Return what the adapters have logged in this test."""
     caches = (warn_once, hub.http_errors, hub.timeout_errors, hub.connection_errors)
     for cached in caches:
         cached.cache_clear()

@@ -57,7 +57,6 @@ def place(request, tmp_path):
 
 
 def stages_of(load):
-    """Return everything that a listener receives during a load."""
     heard = []
     with listening(heard.append):
         load()
@@ -145,8 +144,6 @@ def test_tensor_converted_in_chunks_equals_the_whole_tensor(monkeypatch, tmp_pat
 
 
 class Terminal(StringIO):
-    """A standard error that is a terminal."""
-
     def isatty(self):
         return True
 

@@ -47,7 +47,6 @@ def held(monkeypatch):
 
 
 def stages(text):
-    """Return the lines about the stages of a load."""
     return [line for line in told(text) if "stage" in line]
 
 

@@ -22,7 +22,6 @@ GREEDY = Settings(Sampling(temperature=0), gamma=3, max_new_tokens=12)
 
 
 def decoded(target, drafter, settings=GREEDY):
-    """Return a run at its end."""
     decoding = Decoding(target, drafter, target.encode(tiny.PROMPT, 12), settings)
     for _ in decoding.rounds():
         pass
@@ -96,8 +95,6 @@ def test_memory_of_a_cache_includes_its_spare_rows():
 
 
 class Slotted:
-    """An object that holds a tensor in a slot."""
-
     __slots__ = ("kept",)
 
     def __init__(self, kept):

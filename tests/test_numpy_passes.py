@@ -25,13 +25,10 @@ from specviz.drafters.common.features import FeatureReader, NumpyLayers, TorchLa
 from specviz.drafters.common.layers import Attention, Mlp, causal
 from specviz.drafters.eagle.head import Eagle3Config, EagleConfig, EagleHead
 from specviz.drafters.eagle.head3 import Eagle3Head
-from specviz.engine import loop
-from specviz.engine.loop import Decoding
 from specviz.models.network import TorchNetwork, network_of, prepare
 from specviz.models.numpy_llama import BLOCK, NumpyLlama
 from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix, States
 from specviz.models.target import Target
-from specviz.settings.settings import Sampling, Settings
 from specviz.verification.tree import DraftTree
 
 SHAPE = {
@@ -149,23 +146,6 @@ def test_early_exit_verification_continues_from_the_drafted_layers():
     for run in runs:
         run.keep([0, 1, 4])
     same_scores(*(run.score(TREE) for run in runs))
-
-
-@pytest.mark.parametrize("drafter", ["chain", "tree"])
-def test_greedy_text_equals_plain_decoding_and_transformers(drafter):
-    target, _ = both("Llama")
-    draft = tiny.draft()
-    prepare(draft.model)
-    siblings = [2, 2] if drafter == "tree" else []
-    settings = Settings(Sampling(0.0), max_new_tokens=40, gamma=3, siblings=siblings)
-    ids = target.encode(tiny.PROMPT, 40)
-    drafted = [t for p in Decoding(target, draft, ids, settings).rounds() for t in p.tokens]
-    plain = [step.token for step in loop.plain(target, ids, settings)]
-    prompt = torch.tensor([ids])
-    written = target.model.generate(
-        prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=40, do_sample=False
-    )[0, len(ids) :].tolist()
-    assert drafted == plain == written
 
 
 def test_runs_do_not_share_cached_rows():

@@ -45,8 +45,6 @@ def made(monkeypatch):
 
 
 class Asker:
-    """Requests runs from one server."""
-
     def __init__(self):
         self.runs, self.memory, self.streams = Worker(Machine("cpu")), Memory(), {}
 

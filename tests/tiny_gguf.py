@@ -74,7 +74,6 @@ def llama(**changes: Any) -> Any:
 
 
 def kind_of(model: Any) -> str:
-    """Return the architecture that the file names."""
     return MODEL_ARCH_NAMES[KINDS[model.config.model_type]]
 
 
