@@ -115,9 +115,11 @@ def private_name(node: ast.AST, aliases: dict[str, str]) -> str:
             name = name if function in REFLECTION else ""
         case _:
             return ""
+    if not re.match("_(?!_)", name):
+        return ""
     of = ast.unparse(owner)
     ours = of in ("self", "cls", "super()") or not part_of(aliases.get(of, "torch"))  # os._exit
-    return name if re.match("_(?!_)", name) and not ours else ""
+    return "" if ours else name
 
 
 @cache
@@ -187,21 +189,14 @@ def foreign_classes(sheet: str) -> set[str]:
     return {name for name in found if not re.match(r"sv(-|$)", name)} - PLOTLY - {"dark"}
 
 
-def test_only_one_style_sheet_refers_to_gradio_elements():
+def test_only_one_style_sheet_and_module_refer_to_gradio_elements():
+    assert foreign_classes(".sv-a .wrap { margin: .5em }") == {"wrap"}
+    assert not foreign_classes("/* .wrap */ .dark .sv-a:hover, .sv { margin: 1.5em }")
     sheets = set(HALF.rglob("*.css"))
     assert len(sheets) > 30
     found = {name_of(path): foreign_classes(path.read_text(encoding="utf-8")) for path in sheets}
     assert {name for name, classes in found.items() if classes} == {name_of(SHEET)}
-
-
-def test_only_one_javascript_module_refers_to_gradio_elements():
     for path in set(HALF.rglob("*.js")) - SCRIPTS:
         code = re.sub(r"^\s*(//|\*|/\*).*$", "", path.read_text(encoding="utf-8"), flags=re.M)
         strings = " ".join(re.findall(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`]*`", code))
         assert not DOM.search(strings), path
-
-
-def test_css_classes_of_gradio_are_detected():
-    """Check the test of the style sheets."""
-    assert foreign_classes(".sv-a .wrap { margin: .5em }") == {"wrap"}
-    assert not foreign_classes("/* .wrap */ .dark .sv-a:hover, .sv { margin: 1.5em }")

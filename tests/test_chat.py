@@ -548,14 +548,11 @@ def test_hostile_template_raises_readable_error_that_names_the_limit(name):
 
 
 @pytest.mark.slow
-def test_model_with_an_endless_template_still_loads():
+def test_model_with_an_endless_template_still_loads(monkeypatch):
     words = tokenizer_with(chat_templates.HOSTILE["nested loops"])
     assert turn_end(words) is None
     assert tiny.target(words=words).eos == (0,)
-
-
-def test_rendering_process_that_does_not_respond_is_stopped(monkeypatch):
-    monkeypatch.setattr(rendering, "WALL_CLOCK", 0.01)
+    monkeypatch.setattr(rendering, "WALL_CLOCK", 0.01)  # for a process that does not respond
     rendering._run.cache_clear()
-    with pytest.raises(rendering.TemplateStopped, match=r"ran for 0\.01 seconds, so"):
+    with pytest.raises(rendering.TemplateStopped, match=r"ran for 0\.01 seconds, so it was"):
         render_template(tokenizer_with("{{ messages[0].content }}!"), [([ASKED], True)])

@@ -22,7 +22,6 @@ from specviz.drafters.common import candidates as siblings
 from specviz.drafters.common.dynamic_tree import (
     DeviceTree,
     DynamicTree,
-    LevelMasks,
     read_top_tokens,
     replay,
 )
@@ -287,17 +286,3 @@ def test_nan_scores_raise_only_when_their_level_is_used():
         unseen(lone[0], 60, range(TOKENS), spoiled=2).tokens
         == seen(lone[0], 60, range(TOKENS)).tokens
     )
-
-
-def test_attention_mask_of_a_node_covers_the_text_and_its_own_path():
-    uploads = UploadBatch(torch.device("cpu"))
-    sight = LevelMasks(5, 2, 3, uploads)
-    for above in ([0, 0], [1, 0], [0, 0]):
-        where, sees = sight.under(torch.tensor(above))
-    assert where.tolist() == [7, 7]
-    assert sees[:, :5].all()
-    # parents of the last level: node 0 of the second, whose parent is node 1 of the first
-    assert sees[:, 5:].tolist() == [
-        [False, True, True, False, True, False],
-        [False, True, True, False, False, True],
-    ]

@@ -177,7 +177,9 @@ FACTS = {  # beside those that every file has
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change", [pytest.param(c, marks=pytest.mark.nightly) if c == "27b" else c for c in CHANGES]
+)
 def test_gemma_3_values_and_their_defaults_are_read(change, tmp_path):
     model = uneven(gemma3(**CHANGES[change]))
     close(model, write(tmp_path / "a.gguf", model, facts=FACTS.get(change)), 2e-3)

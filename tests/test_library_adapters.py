@@ -140,18 +140,15 @@ def test_bf16_support_is_read_from_whichever_function_torch_has(monkeypatch, cpu
     assert torch_adapter.has_bf16_instructions() is expected
 
 
-def test_module_whose_hooks_cannot_be_read_counts_as_hooked():
+def test_unreadable_hooks_and_sizes_of_packed_weights_have_a_fallback(monkeypatch):
     layer = nn.Linear(2, 2)
     assert not torch_adapter.has_hooks(layer)
     layer.register_forward_hook(lambda *_: None)
     assert torch_adapter.has_hooks(layer)
     assert torch_adapter.has_hooks(SimpleNamespace())
-
-
-def test_size_of_a_packed_weight_falls_back_to_its_shape(monkeypatch):
     monkeypatch.setattr(torch_adapter, "ONEDNN", SimpleNamespace())
     weight = torch.ones(3, 5)
-    assert torch_adapter.packed_block(weight) == (id(weight), 60)
+    assert torch_adapter.packed_block(weight) == (id(weight), 60), "its size follows its shape"
 
 
 # huggingface_hub and spaces.
@@ -179,10 +176,6 @@ def test_requests_to_the_hub_get_one_timeout(warned):
     own = client.build_request("GET", "http://localhost", timeout=3)
     hub._set_timeout(own)
     assert set(own.extensions["timeout"].values()) == {3}
-    assert warned() == []
-
-
-def test_error_classes_of_the_hub_client_are_found(warned):
     (error,), (late,), (gone,) = hub.http_errors(), hub.timeout_errors(), hub.connection_errors()
     assert issubclass(late, gone)
     assert issubclass(gone, error)
@@ -206,14 +199,7 @@ def test_missing_hub_session_logs_warnings_and_raises_no_error(monkeypatch, warn
     assert len(warned()) == 4
 
 
-def test_private_client_factory_of_the_hub_is_not_needed(monkeypatch, warned):
-    monkeypatch.delattr("huggingface_hub.utils._http.default_client_factory")
-    hub.limit_silence()
-    assert len(hub.http_errors()) == 1
-    assert warned() == []
-
-
-def test_only_progress_bars_that_count_bytes_report_progress():
+def test_only_progress_bars_that_count_bytes_report_progress(monkeypatch, warned):
     told = []
     kind = _progress_bar(FetchMonitor(report=lambda *both: told.append(both)))
     files, data = kind(total=2), kind(total=10, unit="B", disable=True)
@@ -221,18 +207,11 @@ def test_only_progress_bars_that_count_bytes_report_progress():
     data.update(4)
     data.update(6)
     assert told == [(4, 10), (10, 10)]
-    files.close()
-    data.close()
-
-
-def test_progress_bar_can_cancel_a_download():
-    bar = _progress_bar(FetchMonitor(stop=lambda: True))(total=1)
+    stopped = _progress_bar(FetchMonitor(stop=lambda: True))(total=1)
     with pytest.raises(Stopped):
-        bar.update()
-    bar.close()
-
-
-def test_without_tqdm_there_is_no_progress_bar(monkeypatch, warned):
+        stopped.update()
+    for bar in (files, data, stopped):
+        bar.close()
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     assert _progress_bar(FetchMonitor()) is None
     assert _progress_bar(None) is None
@@ -250,12 +229,17 @@ def anew():
     return made
 
 
-def test_zerogpu_is_off_outside_a_space_and_without_the_package(monkeypatch, warned):
+def test_zerogpu_is_off_outside_a_space_and_without_the_package(monkeypatch, warned, tmp_path):
     monkeypatch.setitem(sys.modules, "spaces", None)
     for found in (spaces, anew()):
         assert not found.ZEROGPU
         assert found.gpu_task(lambda: 1.0)(anew) is anew
     assert warned() == []
+    (tmp_path / "spaces.py").write_text("assert False, 'not here'")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "spaces")
+    assert not anew().ZEROGPU, "also if the package is broken"
+    assert len(warned()) == 1
 
 
 @pytest.mark.parametrize("value", ["true", "1", "false", None])
@@ -271,11 +255,3 @@ def test_environment_variable_decides_if_spaces_config_is_missing(monkeypatch, w
     assert made.ZEROGPU is (value in {"true", "1"})
     assert len(warned()) == 1
     assert (made.gpu_task(max)(anew) == (anew, max)) == made.ZEROGPU
-
-
-def test_broken_spaces_package_logs_one_warning(monkeypatch, warned, tmp_path):
-    (tmp_path / "spaces.py").write_text("assert False, 'not here'")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "spaces")
-    assert not anew().ZEROGPU
-    assert len(warned()) == 1

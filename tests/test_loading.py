@@ -79,10 +79,6 @@ def test_load_reports_its_stages_in_order_and_bytes_that_grow_to_the_total(place
     assert len(weights) > len({*tiny.llama().state_dict()}) / 2, "each weight is reported"
 
 
-def test_no_stage_is_reported_outside_a_load():
-    assert stages_of(lambda: (begin_stage(WEIGHTS, 4), advance(2))) == []
-
-
 def test_load_within_another_load_does_not_end_it():
     def load():
         with load_control.loading("outer"):
@@ -95,6 +91,7 @@ def test_load_within_another_load_does_not_end_it():
         ("inner", WEIGHTS), ("outer", WARM_UP),
     ]  # fmt: skip
     assert end is None
+    assert stages_of(lambda: (begin_stage(WEIGHTS, 4), advance(2))) == [], "outside a load"
 
 
 def test_estimated_time_left_follows_the_rate_so_far(monkeypatch):

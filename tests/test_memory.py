@@ -12,7 +12,6 @@ from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.engine.loop import Decoding
-from specviz.models.attention import SPARE_ROWS, PreallocatedLayer
 from specviz.models.memory import unique_bytes
 from specviz.models.products import DEFAULT_PLAN, Backend, Plan, Product, can_pack
 from specviz.settings.settings import Sampling, Settings
@@ -38,20 +37,17 @@ def buffer_bytes(*layers):
     return sum(half.nbytes for layer in layers for half in layer.buffer)
 
 
-def test_memory_of_a_draft_model_is_its_parameters_and_its_cache(tiny_target, tiny_draft):
+def test_memory_is_that_of_a_drafters_own_tensors_and_its_cache(tiny_target, tiny_draft):
     decoding = decoded(tiny_target, tiny_draft)
     layers = decoding.session.reader.cache.layers
     assert buffer_bytes(*layers) > sum(layer.keys.nbytes + layer.values.nbytes for layer in layers)
     assert decoding.held_bytes == weights(tiny_draft.model) + buffer_bytes(*layers)
-
-
-def test_memory_includes_tensors_of_a_drafter_that_its_session_does_not_hold(tiny_target):
-    drafter = NGram()
-    assert decoded(tiny_target, drafter).held_bytes == 0
-    drafter.table = torch.ones(10)
-    assert decoded(tiny_target, drafter).held_bytes == 40
     alone = decoded(tiny_target, Oracle(tiny_target))  # a draft model that is the target
     assert alone.held_bytes == buffer_bytes(*alone.session.reader.cache.layers) > 0
+    drafter = NGram()
+    assert decoded(tiny_target, drafter).held_bytes == 0
+    drafter.table = torch.ones(10)  # which its session does not hold
+    assert decoded(tiny_target, drafter).held_bytes == 40
 
 
 @pytest.mark.slow
@@ -86,12 +82,6 @@ def test_packed_weight_is_counted_with_its_packed_size():
     copy = unique_bytes([packed], excluding=[layer])
     assert copy == ONEDNN._nbytes(packed.packed) >= layer.weight.nbytes
     assert unique_bytes([packed], excluding=[packed]) == 0
-
-
-def test_memory_of_a_cache_includes_its_spare_rows():
-    layer = PreallocatedLayer()
-    layer.update(torch.ones(1, 2, 5, 3), torch.ones(1, 2, 5, 3))
-    assert unique_bytes([layer], excluding=[]) == 2 * 4 * (2 * (5 + SPARE_ROWS) * 3)
 
 
 class Slotted:

@@ -80,11 +80,8 @@ def test_repeated_request_is_served_from_the_cache_and_says_so(made, ask):
     assert run["again"].startswith("This exact run was made here less than a minute ago")
     assert "again" not in told(first)[1]
     assert told(second)[1:-1] == told(first)[2:-1]
-
-
-def test_request_after_a_cached_answer_is_measured_again(made, ask):
-    said = ["again" in ask(number=number) for number in range(1, 6)]
-    assert said == [False, True, False, True, False]
+    said = ["again" in ask(number=number) for number in range(3, 6)]
+    assert said == [False, True, False], "a request after a cached answer is measured again"
     assert len(made) == 3
     assert "again" in ask(visitor="another")
 

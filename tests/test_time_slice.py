@@ -87,12 +87,8 @@ def test_new_job_interrupts_a_long_running_job(job, log, sliced):
     said = [state["state"] for state in states(text)]
     assert said == ["queued", "resumed", "done"]
     assert states(text)[0]["place"] == 1
-
-
-def test_job_that_runs_alone_is_never_reported_as_waiting(job, log, monkeypatch):
-    monkeypatch.setattr(job_module, "SLICE", 0.0)
-    assert [state["state"] for state in states(asyncio.run(job("alone", 20)))] == ["done"]
-    assert log == ["alone"] * 20
+    alone = asyncio.run(job("alone", 20))
+    assert [state["state"] for state in states(alone)] == ["done"], "it never waits"
 
 
 class Silent:
@@ -124,16 +120,6 @@ def test_turn_ends_after_the_first_round_and_before_the_baseline(monkeypatch):
     assert late.phase is Phase.DRAFTING, "without early output it loses the priority of new jobs"
 
 
-def test_jobs_are_not_interrupted_on_zerogpu(monkeypatch):
-    for name in ("SLICE", "FIRST_TURN"):
-        monkeypatch.setattr(job_module, name, 0.0)
-    monkeypatch.setattr(stream, "PAUSE", -1.0)
-    for module in (job_module, task):
-        monkeypatch.setattr(module, "ZEROGPU", True)
-    assert steps("", "round", BaselineNext("end")).take_turn(lambda: True)
-    assert "turns" not in task.limit_text(60)
-
-
 def test_rounds_are_sent_and_not_interrupted_during_a_single_turn_on_zerogpu(monkeypatch):
     work = Task(lambda desk: iter(["a", "", Paced(""), "b"]), 1.0)
     desk = JobContext(Machine(), "1", StopFlag())
@@ -149,6 +135,12 @@ def test_rounds_are_sent_and_not_interrupted_during_a_single_turn_on_zerogpu(mon
         return [len(output.lines) for text in texts if output.write(text) is None]
 
     assert asyncio.run(story()) == [0, 0, 3, 3, 5]
+    for name in ("SLICE", "FIRST_TURN"):
+        monkeypatch.setattr(job_module, name, 0.0)
+    monkeypatch.setattr(stream, "PAUSE", -1.0)
+    monkeypatch.setattr(job_module, "ZEROGPU", True)
+    assert steps("", "round", BaselineNext("end")).take_turn(lambda: True)
+    assert "turns" not in task.limit_text(60)
 
 
 def test_job_stopped_between_turns_ends_at_once(job, runs, log, sliced):  # noqa: F811
@@ -213,43 +205,32 @@ def without_seconds(text):
     return [{k: v for k, v in line.items() if "seconds" not in k} for line in lines]
 
 
-async def beside_another(runs, request, step):  # noqa: F811
-    """Return the trace of a run that takes turns with a job, and the number of the job's steps.
-
-    The job computes until it is stopped, and calls `step` at each of its steps.
-    """
-    steps = []
+def test_time_between_turns_is_excluded_from_measurements(runs, wish, sliced, monkeypatch):  # noqa: F811
+    """Only another job moves the clock: by one hour at each of its steps."""
+    now, steps = [0.0], []
+    for module in (loop, decode):
+        monkeypatch.setattr(module, "perf_counter", lambda: now[0])
 
     def tell(desk):
         yield "begun\n"
         while not desk.unwanted():
-            steps.append(step())
+            steps.append(1)
+            now[0] += 3600.0
             yield ""
 
-    other = asyncio.create_task(runs.whole(Task(tell, 1.0), "other"))
-    while not steps:
-        await asyncio.sleep(0.001)
-    before = len(steps)
-    text = await runs.whole(recorded(request), "me")
-    between = len(steps) - before
-    runs.line.stop("other")
-    with pytest.raises(Exception, match="stopped"):
-        await other
-    return text, between
+    async def story():
+        other = asyncio.create_task(runs.whole(Task(tell, 1.0), "other"))
+        while not steps:
+            await asyncio.sleep(0.001)
+        before = len(steps)
+        text = await runs.whole(recorded(wish(max_new_tokens=24)), "me")
+        assert len(steps) >= before + 24, "it took turns between rounds and passes"
+        runs.line.stop("other")
+        with pytest.raises(Exception, match="stopped"):
+            await other
+        return text
 
-
-def test_time_between_turns_is_excluded_from_measurements(runs, wish, sliced, monkeypatch):  # noqa: F811
-    """Only the other job moves the clock: by one hour at each of its steps."""
-    now = [0.0]
-    for module in (loop, decode):
-        monkeypatch.setattr(module, "perf_counter", lambda: now[0])
-
-    def hour():
-        now[0] += 3600.0
-
-    text, between = asyncio.run(beside_another(runs, wish(max_new_tokens=24), hour))
-    assert between >= 24, "it took a turn between rounds and between passes of the baseline"
-    trace = Trace.parse(text.split("\n"))
+    trace = Trace.parse(asyncio.run(story()).split("\n"))
     assert trace.baseline is not None
     found = measured(trace)
     assert len(found) > 20
