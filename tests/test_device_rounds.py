@@ -43,21 +43,17 @@ def pinned(row):
     return row if SAME_VERSIONS else {k: v for k, v in row.items() if k != "launches"}
 
 
-def halved(values):
-    """Return parameters of which every second one is in the nightly tier only."""
-    nightly = pytest.mark.nightly
-    return [pytest.param(*each, marks=nightly if n % 2 else ()) for n, each in enumerate(values)]
+# Each drafter at one temperature, alternating; at the other one in the nightly tier.
+TIERS = [(), pytest.mark.nightly]
+CASES = [
+    pytest.param(name, counted.TEMPERATURES[(n + tier) % 2], marks=marks)
+    for n, name in enumerate(counted.DRAFTERS)
+    for tier, marks in enumerate(TIERS)
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("drafter", "temperature"),
-    halved(
-        (name, temperature)
-        for n, name in enumerate(counted.DRAFTERS)
-        for temperature in counted.TEMPERATURES[:: 1 - 2 * (n % 2)]
-    ),
-)
+@pytest.mark.parametrize(("drafter", "temperature"), CASES)
 def test_run_on_simulated_gpu_equals_cpu_run_with_the_recorded_reads(drafter, temperature):
     with counted.gpu() as device_log:
         row, told = counted.row(drafter, temperature, device_log)

@@ -44,12 +44,8 @@ def drafter(family, learnt):
 
 
 NIGHTLY = pytest.mark.nightly
-CASES = [
-    (WARM, True),
-    (NARROW, False),
-    *(pytest.param(*case, marks=NIGHTLY) for case in ((GREEDY, True), (WARM, False))),
-    pytest.param(LEARNING, True, marks=NIGHTLY),
-]
+MORE = [(GREEDY, True), (WARM, False), (LEARNING, True)]
+CASES = [(WARM, True), (NARROW, False), *(pytest.param(*each, marks=NIGHTLY) for each in MORE)]
 
 
 @pytest.mark.parametrize(("settings", "learnt"), CASES)

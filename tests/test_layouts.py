@@ -176,7 +176,7 @@ def test_shipped_heads_use_published_layouts():
         assert resolve_name(found.drafter).network is resolve_name(entry.drafter).network, entry
 
 
-def test_error_for_an_unknown_layout_lists_its_keys_and_tensors(tmp_path):
+def test_folders_of_unknown_or_other_layouts_are_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "own", "hidden_size": 24}))
     names = [f"trunk.{i}.weight" for i in range(8)]
     save_file({name: torch.ones(2) for name in names}, tmp_path / "model.safetensors")
@@ -187,16 +187,13 @@ def test_error_for_an_unknown_layout_lists_its_keys_and_tensors(tmp_path):
     assert said.endswith("trunk.5.weight and 2 more.")
     with pytest.raises(Unsuitable, match="neither a language model nor a head"):
         EagleHead.load(tmp_path, published.target())
-
-
-def test_folder_loads_only_as_the_drafter_family_of_its_layout(tmp_path):
-    model = tiny.llama()
-    folder = tiny.save(tiny.blurred(model), tmp_path / "small")
-    target = Target(model, tiny.tokenizer(), ModelCard("tiny", "causal-lm", 1, 1, None))
-    assert load_drafter(str(folder), target).name == "draft-model"
     written("medusa", tmp_path / "heads")
     with pytest.raises(Unsuitable, match=r"has the layout of Medusa .*, not of eagle\."):
-        EagleHead.load(tmp_path / "heads", target)
+        EagleHead.load(tmp_path / "heads", published.target())
+    twice = {"layers.0.norm.weight": torch.ones(2), "midlayer.norm.weight": torch.ones(2)}
+    written("eagle3 of speculators", tmp_path / "twice", more=twice)
+    with pytest.raises(Unsuitable, match="has a tensor twice"):
+        loaded(tmp_path / "twice")
 
 
 def other_target(**changes):
@@ -277,13 +274,6 @@ class Evil:
 def test_unsupported_variant_of_a_layout_is_refused(layout, changes, sentence, tmp_path):
     written(layout, tmp_path / "head", **changes)
     with pytest.raises(Unsuitable, match=sentence):
-        loaded(tmp_path / "head")
-
-
-def test_duplicate_tensor_names_are_refused(tmp_path):
-    twice = {"layers.0.norm.weight": torch.ones(2), "midlayer.norm.weight": torch.ones(2)}
-    written("eagle3 of speculators", tmp_path / "head", more=twice)
-    with pytest.raises(Unsuitable, match="has a tensor twice"):
         loaded(tmp_path / "head")
 
 

@@ -107,26 +107,19 @@ def test_importing_the_libraries_is_a_stage_and_can_be_stopped(monkeypatch):
     imported, heard = [], []
     monkeypatch.setattr(load_control, "import_module", imported.append)
     monkeypatch.setattr(load_control, "MODULES", ("absent_one", "absent_two"))
-    with (
-        pytest.raises(Stopped),
-        listening(heard.append),
-        stoppable(lambda: bool(imported)),
-    ):
+    with pytest.raises(Stopped), listening(heard.append), stoppable(lambda: bool(imported)):
         start_libraries()
     assert imported == ["absent_one"]
     assert gc.isenabled()
     assert (heard[0].title, heard[1:]) == (LIBRARIES, [None])
 
 
-@pytest.mark.parametrize("before", [True, False])
-def test_garbage_collector_setting_is_restored_after_a_pause(before):
-    try:
-        gc.enable() if before else gc.disable()
+def test_garbage_collector_setting_is_restored_after_a_pause():
+    for change, before in ((gc.disable, False), (gc.enable, True)):
+        change()
         with collection_paused():
             assert not gc.isenabled()
         assert gc.isenabled() == before
-    finally:
-        gc.enable()
 
 
 def test_tensor_converted_in_chunks_equals_the_whole_tensor(monkeypatch, tmp_path):
@@ -149,11 +142,7 @@ class Terminal(StringIO):
 def test_terminal_shows_the_stage_until_the_load_ends_and_a_file_nothing(kind, monkeypatch):
     monkeypatch.setattr(sys, "stderr", kind())
     monkeypatch.setenv("TERM", "xterm-256color")
-    with (
-        LoadProgress() as progress,
-        listening(progress.show),
-        load_control.loading("small[b]"),
-    ):
+    with LoadProgress() as progress, listening(progress.show), load_control.loading("small[b]"):
         begin_stage(WEIGHTS, 100_000_000)
         advance(61_000_000)
         begin_stage(WARM_UP)

@@ -211,14 +211,11 @@ def test_share_of_the_speed_limit_is_the_median_over_turns(tiny_target, monkeypa
         assert row.memory_bandwidth is row.limit_tokens_per_second is row.share_of_limit is None
 
 
-def test_only_methods_with_one_token_per_pass_have_a_share_of_the_limit(tiny_target, tiny_draft):
+def test_methods_with_one_token_per_pass_give_tokens_and_a_speed(tiny_target, tiny_draft):
     taking = [Entrant(tiny_draft, GREEDY), Entrant(NGram(), GREEDY)]
     ways = all_methods(tiny_target, taking, GREEDY)
-    assert [way.name for way in ways if way.one_by_one] == ["plain", GENERATE]
-
-
-def test_plain_decoding_returns_its_tokens_and_its_speed_after_the_prompt(tiny_target):
-    plain, generate, *_ = all_methods(tiny_target, [], GREEDY)
+    plain, generate = (way for way in ways if way.one_by_one)
+    assert (plain.name, generate.name) == ("plain", GENERATE)
     ids = torch.tensor([PROMPT.ids])
     made = tiny_target.model.generate(ids, do_sample=False, max_new_tokens=12, pad_token_id=0)
     assert list(plain.decode(PROMPT).text) == made[0, len(PROMPT.ids) :].tolist()

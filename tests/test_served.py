@@ -226,33 +226,35 @@ def test_server_address_is_parsed_and_an_invalid_one_refused():
 
 
 @pytest.fixture
-def hosted(monkeypatch):
-    """Simulate a page whose host has set a server."""
-    with serving() as server:
+def of_the_host(monkeypatch):
+    """Return a function that sets the server of the host."""
+
+    def choose(server):
         monkeypatch.setenv(entry.SERVER, server)
         entry.entries.cache_clear()
-        yield server
+
+    yield choose
     entry.entries.cache_clear()
 
 
-def test_server_of_the_host_is_a_target_for_all_users(hosted, capsys):
-    assert RunRequest.from_json({"prompt": "a", "target": "server"}).target == "server"
-    assert "server" in [each.name for each in drawer.targets()]
-    assert token_ids(traced("server", "copied")) == token_ids(here("copied"))
-    assert main(["models"]) == 0
-    assert "\nserver " in capsys.readouterr().out
+def test_server_of_the_host_is_a_target_for_all_users(of_the_host, capsys):
+    with serving() as server:
+        of_the_host(server)
+        assert RunRequest.from_json({"prompt": "a", "target": "server"}).target == "server"
+        assert "server" in [each.name for each in drawer.targets()]
+        assert token_ids(traced("server", "copied")) == token_ids(here("copied"))
+        assert main(["models"]) == 0
+        assert "\nserver " in capsys.readouterr().out
 
 
-def test_users_learn_neither_key_nor_address_of_the_server_of_the_host(monkeypatch):
+def test_users_learn_neither_key_nor_address_of_the_server_of_the_host(of_the_host, monkeypatch):
     monkeypatch.setenv(http_client.KEY, "secret")
     named = http_client.HttpClient(Address.read("vllm:http://a", "the host's address"))
     assert named.headers()["Authorization"] == "Bearer secret"
     assert "Authorization" not in http_client.HttpClient(Address.read("vllm:http://a")).headers()
-    monkeypatch.setenv(entry.SERVER, "vllm:http://127.0.0.1:9")
-    entry.entries.cache_clear()
+    of_the_host("vllm:http://127.0.0.1:9")
     with pytest.raises(ServerFault) as refusal:
         load_target("server", "cpu")
-    entry.entries.cache_clear()
     assert "127.0.0.1" not in str(refusal.value)
     wish = {"prompt": "a", "target": "vllm:http://169.254.169.254"}
     with pytest.raises(BadSettings, match="No target is called"):  # nor choose a server

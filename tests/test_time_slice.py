@@ -166,22 +166,19 @@ def test_resumed_job_uses_as_many_threads_as_before(monkeypatch):
     import torch
 
     monkeypatch.setattr(job_module, "SLICE", 0.0)
-    many, seen = torch.get_num_threads(), []
+    seen = []
 
     def work(_):
         for _ in range(4):
             seen.append(torch.get_num_threads())
             yield "round"
 
-    try:
-        torch.set_num_threads(2)
-        job = Job(Task(work, 1.0), Ticket("me"), Silent(), Machine(), 60.0)
-        for _ in range(3):
-            assert not job.take_turn(lambda: True)
-            torch.set_num_threads(1)
-        assert seen == [2, 2, 2]
-    finally:
-        torch.set_num_threads(many)
+    torch.set_num_threads(2)
+    job = Job(Task(work, 1.0), Ticket("me"), Silent(), Machine(), 60.0)
+    for _ in range(3):
+        assert not job.take_turn(lambda: True)
+        torch.set_num_threads(1)
+    assert seen == [2, 2, 2]
 
 
 def measured(trace):
