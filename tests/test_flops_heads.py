@@ -44,8 +44,8 @@ def drafter(family, learnt):
 
 
 NIGHTLY = pytest.mark.nightly
-MORE = [(GREEDY, True), (WARM, False), (LEARNING, True)]
-CASES = [(WARM, True), (NARROW, False), *(pytest.param(*each, marks=NIGHTLY) for each in MORE)]
+TRAINED = [pytest.param(each, True, marks=NIGHTLY) for each in (GREEDY, WARM, LEARNING)]
+CASES = [(WARM, False), (NARROW, False), *TRAINED]
 
 
 @pytest.mark.parametrize(("settings", "learnt"), CASES)

@@ -31,7 +31,10 @@ def new(self, input_ids, position_ids=None, cache=None, logits_to_keep=0):
 
 
 FORWARDS = {  # and the name of its argument for the cache
-    "before 5.24": (lambda self, input_ids, past_key_values=None: None, "past_key_values"),
+    "before 5.24": (
+        lambda self, input_ids, position_ids=None, past_key_values=None: None,
+        "past_key_values",
+    ),
     "5.24": (new, "cache"),
     "accepts both": (functools.wraps(new)(lambda *args, **kwargs: None), "cache"),
     "no cache": (lambda self, input_ids, position_ids=None: None, None),

@@ -118,7 +118,7 @@ def everybody():
 
 
 @pytest.mark.slow
-def test_random_weights_have_the_requested_precision_and_the_announced_size(everybody):
+def test_random_weights_have_the_requested_precision_and_the_announced_size(everybody, shapes):
     for module in everybody.modules:
         assert {weight.dtype for weight in module.parameters()} == {torch.bfloat16}
         assert all(bool(weight.isfinite().all()) for weight in module.parameters())
