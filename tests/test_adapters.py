@@ -131,6 +131,7 @@ def own_names() -> frozenset[str]:
     return frozenset(found | {"", "_asdict", "_fields", "_make", "_replace"})
 
 
+@pytest.mark.slow
 def test_undocumented_apis_are_used_in_adapters_only():
     found = {name_of(path): problems(path.read_text(encoding="utf-8")) for path in sources()}
     assert len(found) > 250

@@ -112,7 +112,6 @@ def test_sharded_checkpoint_loads_like_a_single_file(tmp_path):
 
 
 def pickled(folder, weights):
-    """Store pickled weights in place of the others."""
     torch.save(weights, folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
 
@@ -180,6 +179,7 @@ def test_drafter_with_shorter_context_is_refused(pair, tmp_path):
         load(str(pair[0]), str(folder))
 
 
+@pytest.mark.slow
 def test_drafter_for_other_weights_is_refused(tmp_path, tiny_target):
     for accepted in (None, "a" * 64, ("b" * 64, "a" * 64)):
         check_made_for("head", accepted, "house", "a" * 64)

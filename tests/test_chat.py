@@ -80,6 +80,7 @@ def pieces(tokenizer, turns):
     return read_chat("tiny", tokenizer, turns)
 
 
+@pytest.mark.slow
 def test_tokens_equal_those_of_apply_chat_template():
     for turns in (USER, SYSTEM, LONG):
         for tokenizer in (tiny.chat_tokenizer(), sentencepiece()):
@@ -459,6 +460,7 @@ def test_rendered_chat_template_equals_transformers(name):
         assert str(ours) == str(other)
 
 
+@pytest.mark.slow
 def test_special_tokens_are_variables_and_renderings_are_cached_unless_they_have_a_date():
     for template, cached in (
         ("{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ tools }}", 1),

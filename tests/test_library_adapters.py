@@ -1,4 +1,4 @@
-"""Assumptions about transformers and torch: detected by behaviour, each with a fallback."""
+"""Assumptions about transformers, torch, huggingface_hub and spaces: each has a fallback."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def new(self, input_ids, position_ids=None, cache=None, logits_to_keep=0):
 
 FORWARDS = {  # and the name of its argument for the cache
     "before 5.24": (
-        lambda self, input_ids, position_ids=None, past_key_values=None: None,
+        lambda self, ids, position_ids=None, past_key_values=None, logits_to_keep=0: None,
         "past_key_values",
     ),
     "5.24": (new, "cache"),

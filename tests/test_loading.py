@@ -50,7 +50,6 @@ def _own_shelf(monkeypatch):
 
 @pytest.fixture(params=["folder", "gguf"])
 def place(request, tmp_path):
-    """Save a model in each of the two layouts."""
     if request.param == "gguf":
         return tiny_gguf.write(tmp_path / "a.gguf", tiny_gguf.llama())
     return tiny.save(tiny.llama(), tmp_path / "model")
@@ -161,6 +160,7 @@ def times_asked(load):
     return next(asked)
 
 
+@pytest.mark.slow
 def test_stopped_load_ends_between_two_weights_and_leaves_nothing(place):
     often = times_asked(lambda: load_target(str(place), "cpu"))
     assert often > 2 * len(list(tiny.llama().parameters())), "asked at every weight"

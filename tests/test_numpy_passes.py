@@ -241,7 +241,6 @@ HEADS = {
 
 
 def heads(name, target):
-    """Return the unchanged head and an optimized copy."""
     kind, config, changes = HEADS[name]
     own = {} if kind is EagleHead else {"draft_vocab_size": 100, "tap_layers": TAPS}
     torch.manual_seed(4)

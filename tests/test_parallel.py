@@ -157,7 +157,6 @@ def test_first_process_alone_writes_and_each_process_has_its_own_gpu(second, mon
 
 
 def here(monkeypatch, cuda=0, mps=False):
-    """Pretend that this machine has these devices."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)

@@ -31,7 +31,6 @@ BLOCK = "Block verification judges chains, but this drafter proposes a tree"
 
 
 def unstarted_run(target, drafter, **chosen):
-    """Return a run under block verification that has not started."""
     settings = Settings(Sampling(0.8), rule="block", **{"gamma": 4, **chosen})
     return Decoding(target, drafter, target.encode(tiny.PROMPT, 64), settings)
 
@@ -48,6 +47,7 @@ def test_block_verification_refuses_a_drafter_that_branches(tiny_target, tiny_dr
             unstarted_run(tiny_target, drafter, **chosen)
 
 
+@pytest.mark.slow
 def test_block_verification_accepts_chains(tiny_target, tiny_draft):
     for drafter, chosen in (
         (Suffix(), {}),
@@ -62,6 +62,7 @@ def test_block_verification_accepts_chains(tiny_target, tiny_draft):
         assert decoding.ended
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "tree", "chain"),
     [
@@ -121,7 +122,6 @@ def trims(tiny_draft, kind=Trims):
 
 
 def cut_run(target, drafter, rule="auto", temperature=1.1):
-    """Return the trace of a run whose drafts are cut after sampling."""
     settings = Settings(Sampling(temperature), max_new_tokens=24, gamma=3, rule=rule)
     header, *events = run(target, drafter, tiny.PROMPT, settings, baseline=False)
     return Trace(header, events)
@@ -135,6 +135,7 @@ def test_rule_that_reads_q_refuses_a_draft_cut_after_sampling(tiny_target, tiny_
         cut_run(tiny_target, trims(tiny_draft, SilentTrims))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "temperature", "used", "lossless"),
     [
@@ -153,6 +154,7 @@ def test_rule_without_q_accepts_a_draft_cut_after_sampling(
     check(Trace.parse(trace.lines()))
 
 
+@pytest.mark.slow
 def test_check_detects_a_rule_or_a_drafter_that_does_not_fit_a_cut_draft(tiny_target, tiny_draft):
     """A trace whose drafts are declared as cut must use a rule without q; no other trace may."""
     whole = DraftModel(tiny_draft.model, replace(tiny_draft.card, family="another"))

@@ -288,7 +288,6 @@ def test_measurements_of_a_busy_machine_are_marked():
 
 
 def changed(data, path, value):
-    """Change one value in a file's data."""
     *way, last = path
     for key in way:
         data = data[key]

@@ -166,6 +166,7 @@ def test_fetch_reports_its_steps_and_a_readable_error(capsys):
         assert sentence in capsys.readouterr().err.strip().split("\n")[-1]
 
 
+@pytest.mark.slow
 def test_next_source_is_tried_if_the_hub_does_not_provide_the_model(monkeypatch, capsys):
     def refused(*_, **__):
         raise OSError("403 Forbidden")

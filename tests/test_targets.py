@@ -12,7 +12,6 @@ from specviz.ui.step import choices, drawer, form, player
 
 @pytest.fixture(params=[True, False], ids=["here", "not here"])
 def here(request, tmp_path, monkeypatch):
-    """Pretend that SmolLM2 is, or is not, on this machine."""
     monkeypatch.setattr(entry, "find_local", lambda _: tmp_path if request.param else None)
     return request.param
 

@@ -22,7 +22,6 @@ from specviz.ui.task import JobContext, Machine, StopFlag, Task, performed
 
 
 def counted(log, name, steps, desk):
-    """Return a job with this many steps; the first step is its first output."""
     for step in range(steps):
         if desk.unwanted():
             yield f"{name} asked to end\n"
@@ -73,6 +72,7 @@ def test_jobs_compute_in_turn_after_the_first_output_of_every_job(runs, job, log
     assert sum(one != other for one, other in itertools.pairwise(log)) >= 90
 
 
+@pytest.mark.slow
 def test_new_job_interrupts_a_long_running_job(job, log, sliced):
     async def story():
         long = asyncio.create_task(job("long", 200))
@@ -197,7 +197,6 @@ def measured(trace):
 
 
 def without_seconds(text):
-    """Return a trace's lines as objects, without measured values."""
     lines = [json.loads(line) for line in text.splitlines()]
     return [{k: v for k, v in line.items() if "seconds" not in k} for line in lines]
 
@@ -289,6 +288,7 @@ def test_api_client_receives_the_rounds_finished_before_the_limit(runs, log):  #
     assert text.endswith("asked to end\n")
 
 
+@pytest.mark.slow
 def test_time_of_other_jobs_does_not_count_towards_the_limit(job, runs, log, sliced, monkeypatch):  # noqa: F811
     """The clock advances one second per step: 20 seconds for each job, 300 in all."""
     monkeypatch.setattr(worker, "monotonic", lambda: float(len(log)))

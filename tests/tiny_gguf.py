@@ -124,7 +124,6 @@ def said_of_gemma3(config: Any) -> dict[str, Any]:
 
 
 def byte_level() -> dict[str, Any]:
-    """Return the metadata of the tokenizer that `words` makes."""
     text = json.loads(words().to_str())["model"]
     tokens = sorted(text["vocab"], key=text["vocab"].get)
     return {
@@ -172,7 +171,6 @@ def write(
 
 
 def add(file: GGUFWriter, key: str, value: Any) -> None:
-    """Write one metadata value; None is left out."""
     ways = {bool: file.add_bool, int: file.add_uint32, float: file.add_float32}
     ways[str] = file.add_string
     if value is not None:
