@@ -11,7 +11,6 @@ Two modes share the work. `DeviceMode` handles device arguments and attributes (
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -49,12 +48,10 @@ class DeviceLog:
     counts: launches (ops that start a kernel), reads (the host waits for a value), uploads (values
     of the host go to the device), waits (reads, and uploads without non_blocking), late
     (asynchronous copies to the host).
-    places: by kind and line of the package, how many of the latter three.
     """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self.places: Counter[tuple[str, str]] = Counter()
         self.late: list[tuple[Tensor, Tensor]] = []  # each copy in progress, and its source
 
     def note(self, kind: str, waits: bool = True) -> None:
@@ -63,7 +60,6 @@ class DeviceLog:
             self.arrive()
         self.counts[kind] += 1
         self.counts["waits"] += waits
-        self.places[kind, _line()] += 1
 
     def leave(self, tensor: Tensor) -> Tensor:
         """Start an asynchronous copy to the host, which holds garbage until the next wait."""
@@ -218,17 +214,6 @@ def _marked(out: Any) -> Any:
 def _memory(tensor: Tensor) -> int:
     """Return the address of a tensor's memory."""
     return tensor.untyped_storage().data_ptr()
-
-
-def _line() -> str:
-    """Return the innermost line of the package on the stack."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        _, found, within = frame.f_code.co_filename.rpartition("/specviz/")
-        if found:
-            return f"{within}:{frame.f_lineno}"
-        frame = frame.f_back
-    return "elsewhere"
 
 
 @contextmanager

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import resource
 from dataclasses import replace
+from time import monotonic
 
+import chat_templates
 import pytest
 import tiny
 from hypothesis import given, settings
@@ -20,14 +23,14 @@ from specviz.compare.summary import race_summary
 from specviz.frames import Scene
 from specviz.frames.scene import flat
 from specviz.frames.tree import turns as blocks
-from specviz.models.chat import read_chat, turn_end
+from specviz.models import chat as rendering
+from specviz.models.chat import TemplateFailed, read_chat, render_template, turn_end
 from specviz.models.errors import BadPrompt
 from specviz.models.passes import CaptureSpec
 from specviz.models.prompt import encode_prompt
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.chat import Chat, Piece, Turn
 from specviz.trace.check import CheckFailed, check
-from specviz.trace.events import Header
 from specviz.trace.file import Trace, dumps
 from specviz.trace.metrics import token_ids
 from specviz.ui.compare.race.lines import ended
@@ -51,11 +54,11 @@ def messages(turns):
 
 
 def transformers_ids(tokenizer, turns):
-    """Return the token ids that transformers makes of these turns."""
-    ids = tokenizer.apply_chat_template(
-        messages(turns), add_generation_prompt=True, return_dict=False
+    return list(
+        tokenizer.apply_chat_template(
+            messages(turns), add_generation_prompt=True, return_dict=False
+        )
     )
-    return list(ids)
 
 
 def sentencepiece(template=LLAMA_2, **flags):
@@ -77,20 +80,22 @@ def pieces(tokenizer, turns):
     return read_chat("tiny", tokenizer, turns)
 
 
-@pytest.mark.parametrize("turns", [USER, SYSTEM, LONG])
-def test_tokens_equal_those_of_apply_chat_template(turns):
-    for tokenizer in (tiny.chat_tokenizer(), sentencepiece()):
-        own = (
-            turns
-            if tokenizer.chat_template == tiny.CHAT_ML
-            else [t for t in turns if t.role != "system"]
-        )
-        ids, chat = pieces(tokenizer, own)
-        assert ids == transformers_ids(tokenizer, own)
-        assert chat.text == tokenizer.apply_chat_template(
-            messages(own), add_generation_prompt=True, tokenize=False
-        )
-        assert sum(piece.tokens for piece in chat.pieces) == len(ids)
+@pytest.mark.slow
+def test_tokens_equal_those_of_apply_chat_template():
+    for turns in (USER, SYSTEM, LONG):
+        for tokenizer in (tiny.chat_tokenizer(), sentencepiece()):
+            ours = tokenizer.chat_template == tiny.CHAT_ML
+            own = [turn for turn in turns if ours or turn.role != "system"]
+            ids, chat = pieces(tokenizer, own)
+            assert ids == transformers_ids(tokenizer, own)
+            assert chat.text == tokenizer.apply_chat_template(
+                messages(own), add_generation_prompt=True, tokenize=False
+            )
+            assert sum(piece.tokens for piece in chat.pieces) == len(ids)
+    for flags in ({"rstrip": True}, {"lstrip": True, "rstrip": True}):
+        tokenizer = sentencepiece(**flags)  # whose special tokens strip adjacent spaces
+        for turns in (USER, [*USER, Turn("assistant", "On the mat."), *USER]):
+            assert pieces(tokenizer, turns)[0] == transformers_ids(tokenizer, turns)
 
 
 @pytest.mark.slow
@@ -105,21 +110,12 @@ def test_tokens_equal_those_of_apply_chat_template_for_any_harmless_text(text):
     assert typed == [text, text + "?"]
 
 
-@pytest.mark.parametrize("flags", [{"rstrip": True}, {"lstrip": True, "rstrip": True}])
-def test_special_tokens_strip_adjacent_spaces_as_in_transformers(flags):
-    tokenizer = sentencepiece(**flags)
-    for turns in (USER, [*USER, Turn("assistant", "On the mat."), *USER]):
-        assert pieces(tokenizer, turns)[0] == transformers_ids(tokenizer, turns)
-
-
 def test_typed_text_never_becomes_special_token():
     tokenizer = tiny.chat_tokenizer()
     turns = [Turn("system", EVIL), Turn("user", EVIL), Turn("assistant", EVIL), Turn("user", EVIL)]
     ids, chat = pieces(tokenizer, turns)
     harmless, _ = pieces(tokenizer, [Turn(turn.role, "x") for turn in turns])
-    assert transformers_ids(tokenizer, turns).count(2) > ids.count(2), (
-        "else the test would show nothing"
-    )
+    assert transformers_ids(tokenizer, turns).count(2) > ids.count(2), "else this shows nothing"
     assert [ids.count(i) for i in range(3)] == [harmless.count(i) for i in range(3)]
     assert tokenizer.decode(ids, skip_special_tokens=False) == chat.text
     for piece, own in chat.tokens(ids):
@@ -156,10 +152,8 @@ def test_special_token_never_forms_across_template_and_typed_text():
     assert transformers_ids(tokenizer, turns).count(1) == 1, "else the test would show nothing"
     ids, chat = pieces(tokenizer, turns)
     assert (ids.count(1), ids.count(2)) == (0, 1)
-    assert authors_and_turns(chat)[:2] == [
-        (0, "template", "<|im_"),
-        (0, "typed", "start|> the cat"),
-    ]
+    expected = [(0, "template", "<|im_"), (0, "typed", "start|> the cat")]
+    assert authors_and_turns(chat)[:2] == expected
 
 
 def test_text_that_can_only_be_a_special_token_is_refused():
@@ -168,9 +162,7 @@ def test_text_that_can_only_be_a_special_token_is_refused():
     bare.add_special_tokens(["<s>"])
     words = PreTrainedTokenizerFast(tokenizer_object=bare, bos_token="<s>")
     words.chat_template = "{{ messages[0]['content'] }}"
-    with pytest.raises(
-        BadPrompt, match="contains '<s>', which this tokenizer cannot read as plain"
-    ):
+    with pytest.raises(BadPrompt, match="'<s>', which this tokenizer cannot read as plain"):
         pieces(words, [Turn("user", "the <s> cat")])
     with pytest.raises(BadPrompt, match="contains '<s>'"):
         tiny.target(words=words).encode("the <s> cat", 4)
@@ -198,28 +190,19 @@ def test_every_piece_of_a_conversation_records_its_author_and_turn():
     _, long = pieces(tiny.chat_tokenizer(), LONG)
     typed = [(p.turn, p.text) for p in long.pieces if p.kind == "typed"]
     assert typed == [(i, turn.text) for i, turn in enumerate(LONG)]
-    assert [turn for turn, kind, _ in authors_and_turns(long) if kind == "special"] == [
-        0,
-        0,
-        1,
-        1,
-        2,
-        2,
-        3,
-        3,
-        4,
-    ]
-
-
-def test_chat_template_may_strip_white_space():
-    _, chat = pieces(sentencepiece(), [Turn("user", "  the cat\n")])
+    special = [turn for turn, kind, _ in authors_and_turns(long) if kind == "special"]
+    assert special == [0, 0, 1, 1, 2, 2, 3, 3, 4]
+    _, chat = pieces(sentencepiece(), [Turn("user", "  the cat\n")])  # which strips white space
     assert ("typed", "the cat") in [(piece.kind, piece.text) for piece in chat.pieces]
 
 
 @pytest.mark.parametrize(
     ("template", "says"),
     [
-        ("{{ raise_exception('No system here.') }}", "this conversation: No system here\\.$"),
+        ("{{ raise_exception('No cats here.') }}", "this conversation: No cats here\\.$"),
+        ("{% if messages[0].role == 'system' %}{{ raise_exception('No system') }}{% endif %}",
+         "rejects this conversation: No system"),
+        ("{{ messages[-1]['content'] }}", "leaves out the text of the system"),
         ("{{ messages[0]['content'] | upper }}", "leaves out|changes the typed text"),
         ("{{ messages[0]['content'] | replace('cat', 'dog') }}", "changes the typed text"),
         ("{% if 'cat' in messages[0]['content'] %}x{% endif %}{{ messages[0]['content'] }}",
@@ -234,24 +217,10 @@ def test_chat_template_may_strip_white_space():
     ],
 )  # fmt: skip
 def test_unusable_template_raises_readable_error(template, says):
-    tokenizer = tiny.tokenizer_of(tiny.TEXT * 4, tiny.START, tiny.STOP)
-    tokenizer.chat_template = template
     with pytest.raises(BadPrompt, match=says) as refused:
-        pieces(tokenizer, USER)
+        pieces(tokenizer_with(template), SYSTEM if "system" in says else USER)
     assert str(refused.value).startswith("The chat template of tiny ")
     assert "\n" not in str(refused.value)
-
-
-def test_template_without_system_text_raises_readable_error():
-    with pytest.raises(BadPrompt, match="rejects this conversation: No system"):
-        pieces(
-            sentencepiece(
-                "{% if messages[0].role == 'system' %}{{ raise_exception('No system') }}{% endif %}"
-            ),
-            SYSTEM,
-        )
-    with pytest.raises(BadPrompt, match="leaves out the text of the system"):
-        pieces(sentencepiece("{{ messages[-1]['content'] }}"), SYSTEM)
 
 
 def test_end_of_turn_token_is_an_end_token_of_the_target():
@@ -265,7 +234,6 @@ def test_end_of_turn_token_is_an_end_token_of_the_target():
 
 @pytest.fixture(scope="module")
 def chatty():
-    """Return a target with a chat template."""
     return tiny.target(words=tiny.chat_tokenizer())
 
 
@@ -280,17 +248,6 @@ def test_prompt_is_sent_as_chat_if_possible_and_raw_on_request(chatty):
     assert asked.text == "the cat"
 
 
-@pytest.mark.parametrize("settings", [Settings(chat="chat"), Settings(system="Be brief.")])
-def test_base_model_reports_missing_template(settings):
-    for prompt in ("the cat", USER):
-        with pytest.raises(BadPrompt) as refused:
-            encode_prompt(
-                tiny.target(), prompt, replace(settings, system="") if prompt is USER else settings
-            )
-        expected = "Tiny has no chat template: it only continues a text."
-        assert str(refused.value) == expected
-
-
 @pytest.mark.parametrize(
     ("prompt", "settings", "says"),
     [
@@ -302,29 +259,26 @@ def test_base_model_reports_missing_template(settings):
         (SYSTEM, {"system": "Be a cat."}, "system text of a conversation"),
         (USER, {"chat": "raw"}, "cannot be sent as raw text"),
         ("the cat " * 90, {}, "more than the 256 tokens that tiny can see"),
+        ("the cat", {"chat": "chat"}, "Tiny has no chat template: it only continues a text"),
+        ("the cat", {"system": "Be brief."}, "Tiny has no chat template"),
+        (USER, {}, "Tiny has no chat template"),
     ],
 )
 def test_invalid_conversation_raises_readable_error(chatty, prompt, settings, says):
     with pytest.raises(BadPrompt, match=says):
-        encode_prompt(chatty, prompt, Settings(**settings))
-
-
-def test_system_text_is_rejected_for_raw_prompts():
+        encode_prompt(tiny.target() if "Tiny" in says else chatty, prompt, Settings(**settings))
     with pytest.raises(BadSettings, match="Raw text has no system turn"):
         Settings(chat="raw", system="Be brief.")
 
 
 def run(target, prompt, **settings):
-    first, *events = engine.run(
-        target, tiny.draft(), prompt, Settings(max_new_tokens=12, **settings)
-    )
-    assert isinstance(first, Header)
-    return Trace(first, events)
+    chosen = Settings(max_new_tokens=12, **settings)
+    header, *events = engine.run(target, tiny.draft(), prompt, chosen)
+    return Trace(header, events)
 
 
 @pytest.fixture(scope="module")
 def trace(chatty):
-    """Return the trace of a conversation with several turns."""
     return run(chatty, LONG)
 
 
@@ -338,7 +292,13 @@ def test_trace_keeps_the_conversation(trace, chatty):
     check(again)
     assert token_ids(run(chatty, again.header.chat.turns)) == token_ids(trace), "must replay"
     check(run(chatty, "the cat", system="Be brief."))
-    check(run(chatty, "the cat", chat="raw"))
+    check(raw := run(chatty, "the cat", chat="raw"))
+    for forged, says in (
+        ({"chat": "chat"}, "the settings say chat"),
+        ({"chat": "auto", "system": "Be brief."}, "the settings have a system text"),
+    ):
+        with pytest.raises(CheckFailed, match=says):
+            check(changed(raw, lambda data, forged=forged: data["settings"].update(forged)))
 
 
 @pytest.mark.slow
@@ -367,25 +327,15 @@ def test_race_encodes_a_conversation_like_a_run(chatty):
         check(results.with_baseline(name))
         assert json.loads(ended(name, results.with_baseline(name)))["chat"] is True
     assert race_summary(results)["texts"]["same"] is True
+    other = replace(lanes[1], settings=replace(lanes[1].settings, system=""))
     with pytest.raises(BadSettings, match="All lanes of a race must have the same system text"):
-        Race(
-            "x",
-            "tiny",
-            (lanes[0], replace(lanes[1], settings=Settings(Sampling(0), max_new_tokens=8))),
-            1,
-        )
+        Race("x", "tiny", (lanes[0], other), 1)
 
 
 def changed(trace, change):
-    """Return the trace with a changed header."""
     data = json.loads(dumps(trace.header))
     change(data)
-    lines = [json.dumps(data), *list(trace.lines())[1:]]
-    return Trace.parse(lines)
-
-
-def typed_piece(data):
-    return next(p for p in data["chat"]["pieces"] if p["kind"] == "typed")
+    return Trace.parse([json.dumps(data), *list(trace.lines())[1:]])
 
 
 @pytest.mark.parametrize(
@@ -393,7 +343,8 @@ def typed_piece(data):
     [
         (lambda d: d["chat"]["pieces"][0].update(tokens=2), "are not all of the prompt's tokens"),
         (lambda d: d["chat"]["pieces"][0].update(turn=2), "not in the order of its turns"),
-        (lambda d: typed_piece(d).update(text="Be a fox."), "turn 1 is not the typed text"),
+        (lambda d: next(p for p in d["chat"]["pieces"] if p["kind"] == "typed").update(text="a"),
+         "turn 1 is not the typed text"),
         (lambda d: d["chat"]["turns"][0].update(text="Be a fox."), "turn 1 is not the typed text"),
         (lambda d: d.update(prompt="the cat"), "last turn is not the prompt"),
         (lambda d: d["settings"].update(chat="raw"), "the settings say raw text"),
@@ -402,53 +353,30 @@ def typed_piece(data):
         (lambda d: d["chat"]["pieces"][1].update(kind="special"), "is not one special token"),
         (lambda d: d["prompt_ids"].__setitem__(10, 1), "the typed text contains a special token"),
     ],
-)
+)  # fmt: skip
 def test_check_finds_changed_conversation(trace, change, says):
     with pytest.raises(CheckFailed, match=says.replace("|", r"\|")):
         check(changed(trace, change))
 
 
-@pytest.mark.slow
-def test_check_finds_missing_chat(chatty):
-    raw = run(chatty, "the cat", chat="raw")
-    with pytest.raises(CheckFailed, match="the settings say chat"):
-        check(changed(raw, lambda d: d["settings"].update(chat="chat")))
-    with pytest.raises(CheckFailed, match="the settings have a system text"):
-        check(changed(raw, lambda d: d["settings"].update(chat="auto", system="Be brief.")))
-
-
 def test_frame_contains_all_turns_and_the_whole_prompt(trace):
     shown = blocks(trace.header.chat)
-    assert [block["role"] for block in shown] == [
-        "system",
-        "user",
-        "assistant",
-        "user",
-        "assistant",
-    ]
-    assert shown[1]["parts"] == [
-        {"is": "special", "t": "<|im_start|>"},
-        {"is": "template", "t": "user\n"},
-        {"is": "typed", "t": "Where is the cat?"},
-        {"is": "special", "t": "<|im_end|>"},
-        {"is": "template", "t": "\n"},
-    ]
+    roles = [block["role"] for block in shown]
+    assert roles == ["system", "user", "assistant", "user", "assistant"]
+    assert [(part["is"], part["t"]) for part in shown[1]["parts"]] == [
+        ("special", "<|im_start|>"), ("template", "user\n"), ("typed", "Where is the cat?"),
+        ("special", "<|im_end|>"), ("template", "\n"),
+    ]  # fmt: skip
     assert "".join(p["t"] for block in shown for p in block["parts"]) == trace.header.model_text
+    scene, text = Scene.of(trace, 0), trace.header.model_text
+    assert flat(scene.word(2)) == "<|im_end|>"
+    assert trace.header.special_tokens == {0, 1, 2}
+    assert [text[a:b] for a, b in scene.prompt_spans[:2]] == ["<|im_start|>", "s"]
+    assert scene.prompt_spans[-1][1] == len(text)
     _, chat = pieces(tiny.chat_tokenizer(), USER)
     assert [block["role"] for block in blocks(chat)] == ["template", "user", "assistant"]
     _, bare = pieces(sentencepiece(), USER)
     assert blocks(Chat(bare.turns, [Piece("special", "<s>", 1), *bare.pieces[1:]]))[0]["role"] == ""
-
-
-def test_special_tokens_are_not_shown_as_text(trace):
-    scene = Scene.of(trace, 0)
-    assert scene.word(2) == [{"s": "<|im_end|>"}]
-    assert flat(scene.word(2)) == "<|im_end|>"
-    assert trace.header.special_tokens == {0, 1, 2}
-    spans = scene.prompt_spans
-    text = trace.header.model_text
-    assert [text[a:b] for a, b in spans[:2]] == ["<|im_start|>", "s"]
-    assert spans[-1][1] == len(text)
 
 
 @pytest.mark.slow
@@ -461,31 +389,20 @@ def test_trace_of_a_conversation_contains_the_request_that_repeats_it(trace, cha
     assert one["settings"]["system"] == "Be brief."
     raw = run_facts(run(chatty, "the cat", chat="raw").header, "live")
     assert (raw["request"], raw["turns"]) == ("the cat", [])
+    bad = [7, None, [3], [{"role": "user"}], [{"role": "king", "text": "x"}], [{"text": 3}]]
+    for prompt in bad:
+        with pytest.raises(BadSettings, match=r"\.$"):
+            RunRequest.from_json({"prompt": prompt})
 
 
-@pytest.mark.parametrize(
-    "prompt", [7, None, [3], [{"role": "user"}], [{"role": "king", "text": "x"}], [{"text": 3}]]
-)
-def test_request_without_prompt_raises_readable_error(prompt):
-    with pytest.raises(BadSettings) as refused:
-        RunRequest.from_json({"prompt": prompt})
-    assert str(refused.value).endswith(".")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Save a target with a chat template."""
-    root = tmp_path_factory.mktemp("chat")
-    return tiny.save(tiny.llama(), root / "chatty", words=tiny.chat_tokenizer())
-
-
-def command(*options, prompt="the cat"):
-    short = ["--prompt", prompt, "--max-new-tokens", "6", "--drafter", "ngram"]
+def command(*options):
+    short = ["--prompt", "the cat", "--max-new-tokens", "6", "--drafter", "ngram"]
     return main(["run", *short, *options])
 
 
 @pytest.mark.slow
-def test_command_line_can_send_chat_raw_text_and_system_text(folder, tmp_path, capsys):
+def test_command_line_can_send_chat_raw_text_and_system_text(tmp_path, capsys):
+    folder = tiny.save(tiny.llama(), tmp_path / "chatty", words=tiny.chat_tokenizer())
     place = tmp_path / "run.jsonl"
     roles = []
     for options in ([], ["--chat"], ["--raw"], ["--system", "Be brief."]):
@@ -495,12 +412,136 @@ def test_command_line_can_send_chat_raw_text_and_system_text(folder, tmp_path, c
         roles.append([turn.role for turn in chat.turns] if chat else None)
     assert roles == [["user"], ["user"], None, ["system", "user"]]
     assert "<|im_start|>system\nYou are the cat.<|im_end|>" in capsys.readouterr().out
-
-
-def test_command_line_reports_that_the_shipped_target_has_no_chat_template(capsys):
-    assert command("--chat") == 2
-    said = "specviz: House has no chat template: it only continues a text.\n"
-    assert capsys.readouterr().err == said
+    assert command("--chat") == 2  # the shipped target has no chat template
+    assert "House has no chat template" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command("--chat", "--raw")
     assert "not allowed with" in capsys.readouterr().err
+
+
+# Rendering: the text of transformers, or an early error, within little memory.
+
+BRIEF = {"role": "system", "content": " Be brief. "}
+ASKED = {"role": "user", "content": "Where is\n\nthe <cat>? é 🦊 'x' \"y\" </think>"}
+THOUGHT = {"role": "assistant", "content": "<think>\nHm.\n</think>\n\nOn the mat."}
+TALKS = {
+    "a question": [ASKED],
+    "a system text": [BRIEF, ASKED],
+    "several turns": [ASKED, THOUGHT, ASKED],
+    "several turns and a system text": [BRIEF, ASKED, THOUGHT, ASKED, THOUGHT],
+    "an answer first": [THOUGHT, ASKED],
+    "an empty text": [{"role": "user", "content": ""}],
+}
+MOST_MEMORY = 50 << 20
+MOST_SECONDS = 20.0  # seconds of wall-clock time while other tests run; usually 1
+
+
+def tokenizer_with(template):
+    made = tiny.tokenizer_of(tiny.TEXT * 4, tiny.START, tiny.STOP)
+    made.chat_template = template
+    return made
+
+
+def transformers_text(words, talk, answer):
+    try:
+        return words.apply_chat_template(talk, tokenize=False, add_generation_prompt=answer)
+    except Exception as error:
+        return TemplateFailed(str(error))
+
+
+@pytest.mark.parametrize("name", chat_templates.KNOWN)
+def test_rendered_chat_template_equals_transformers(name):
+    words = tokenizer_with(chat_templates.KNOWN[name])
+    asked = [(talk, answer) for talk in TALKS.values() for answer in (True, False)]
+    theirs = [transformers_text(words, *each) for each in asked]
+    assert sum(isinstance(each, str) for each in theirs) >= 6, "else the test would show little"
+    for ours, other in zip(render_template(words, asked), theirs, strict=True):
+        assert type(ours) is type(other)
+        assert str(ours) == str(other)
+
+
+@pytest.mark.slow
+def test_special_tokens_are_variables_and_renderings_are_cached_unless_they_have_a_date():
+    for template, cached in (
+        ("{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ tools }}", 1),
+        ("{{ strftime_now('%Y-%m-%d') }}", 0),
+    ):
+        words = tokenizer_with(template)
+        rendering._run.cache_clear()
+        found = render_template(words, [([ASKED], False)])
+        assert found == [transformers_text(words, [ASKED], False)]
+        assert rendering._run.cache_info().currsize == cached
+
+
+REFUSED = [
+    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "{% set _ = messages.append(1) %}",
+    "{% set ns = namespace() %}{% set ns['__class__'] = 1 %}",
+    "{{ dict.__class__ }}{{ dict.__call__.__globals__ }}",
+    "{% include 'x' %}",
+    "{{ raise_exception('No.') }}",
+    "{{ nobody.knows }}",
+    "{% if %}",
+    "{{ 1 // 0 }}",
+]
+PRIVATE = "{% set ns = namespace(_a=1) %}"  # which older releases of transformers allow
+
+
+@pytest.mark.slow
+def test_templates_that_transformers_refuses_are_refused():
+    for template in [*REFUSED, PRIVATE]:
+        words = tokenizer_with(template)
+        theirs = transformers_text(words, [ASKED], True)
+        assert isinstance(theirs, TemplateFailed) or template == PRIVATE
+        (found,) = render_template(words, [([ASKED], True)])
+        assert isinstance(found, TemplateFailed), template
+
+
+LIMITS = {  # parts of the error for some of the templates
+    "nested loops": "did not finish within a second, so it was stopped.",
+    "a long text": "needs more than 512 MiB of memory",
+    "recursion": "calls itself endlessly",
+    "a long output": "writes 99,999,000 characters",
+}
+
+
+# Like "nested loops", these run until the limit of a second.
+ENDLESS = {
+    "slices", "recursion that branches", "lorem ipsum", "loops over lists", "loops over a text",
+    "a power", "a list of a list",
+}  # fmt: skip
+
+
+ENDING = [
+    pytest.param(name, marks=pytest.mark.nightly) if name in ENDLESS else name
+    for name in chat_templates.HOSTILE
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENDING)
+def test_hostile_template_raises_readable_error_that_names_the_limit(name):
+    words, since = tokenizer_with(chat_templates.HOSTILE[name]), monotonic()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(BadPrompt) as refused:
+        read_chat("tiny", words, USER)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert monotonic() - since < MOST_SECONDS
+    assert grown << 10 < MOST_MEMORY
+    said = str(refused.value)
+    assert said.startswith("The chat template of tiny ")
+    assert LIMITS.get(name, "") in said
+    assert said.endswith(".")
+    assert "\n" not in said
+    assert len(said) < 300
+
+
+@pytest.mark.slow
+def test_model_with_an_endless_template_still_loads(monkeypatch):
+    words = tokenizer_with(chat_templates.HOSTILE["nested loops"])
+    assert turn_end(words) is None
+    assert tiny.target(words=words).eos == (0,)
+    monkeypatch.setattr(rendering, "WALL_CLOCK", 0.01)  # for a process that does not respond
+    rendering._run.cache_clear()
+    with pytest.raises(rendering.TemplateStopped, match=r"ran for 0\.01 seconds, so it was"):
+        render_template(tokenizer_with("{{ messages[0].content }}!"), [([ASKED], True)])

@@ -1,25 +1,38 @@
-"""Every drafter family on the simulated GPU: no mixed devices, the run of the CPU, known counts.
+"""Runs on a simulated GPU: no mixed devices, the run of the CPU, known counts.
 
 The shipped counts are the reference, so a new synchronisation in a round fails here. After an
-intended change, `PYTHONPATH=. python tests/counted.py` writes them again.
+intended change, `PYTHONPATH=. python tests/counted.py` writes them again. The simulation obeys a
+GPU's rules: what CUDA refuses, and where the host waits.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
+import textwrap
 
 import counted
 import pytest
 import tiny
 import torch
+from pretend import DEVICE, pretended
 
 from specviz.catalog import load
+from specviz.drafters.common import candidates as siblings
+from specviz.drafters.common.dynamic_tree import (
+    DeviceTree,
+    DynamicTree,
+    read_top_tokens,
+    replay,
+)
 from specviz.drafters.contract.harness import rounds_of, run_trace, summarize
+from specviz.drafters.uniform import UniformSession
 from specviz.models.target import TargetRun
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.metrics import token_ids
-
-pytestmark = pytest.mark.slow
+from specviz.verification import distributions
+from specviz.verification.distributions import BadScores
+from specviz.verification.transfer import UploadBatch, to_host, to_host_async, upload_together
 
 SHIPPED = json.loads(counted.PLACE.read_text(encoding="utf-8"))
 ROWS = {(row["drafter"], row["temperature"]): row for row in SHIPPED["rows"]}
@@ -27,12 +40,20 @@ SAME_VERSIONS = SHIPPED["versions"] == counted.depends_on()
 
 
 def pinned(row):
-    """Return the counts that depend on no version; with the recorded versions, all counts."""
     return row if SAME_VERSIONS else {k: v for k, v in row.items() if k != "launches"}
 
 
-@pytest.mark.parametrize("temperature", counted.TEMPERATURES)
-@pytest.mark.parametrize("drafter", counted.DRAFTERS)
+# Each drafter at one temperature, alternating; at the other one in the nightly tier.
+TIERS = [(), pytest.mark.nightly]
+CASES = [
+    pytest.param(name, counted.TEMPERATURES[(n + tier) % 2], marks=marks)
+    for n, name in enumerate(counted.DRAFTERS)
+    for tier, marks in enumerate(TIERS)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("drafter", "temperature"), CASES)
 def test_run_on_simulated_gpu_equals_cpu_run_with_the_recorded_reads(drafter, temperature):
     with counted.gpu() as device_log:
         row, told = counted.row(drafter, temperature, device_log)
@@ -44,33 +65,30 @@ def test_run_on_simulated_gpu_equals_cpu_run_with_the_recorded_reads(drafter, te
     assert pinned(row) == pinned(ROWS[drafter, temperature])
 
 
-@pytest.mark.parametrize("temperature", counted.TEMPERATURES)
-def test_plain_decoding_makes_the_recorded_number_of_device_reads(temperature):
-    with counted.gpu() as device_log:
-        row = counted.plain_row(temperature, device_log)
-    assert pinned(row) == pinned(ROWS[counted.PLAIN, temperature])
-
-
-def test_recorded_device_counts_cover_every_drafter_and_temperature():
+@pytest.mark.slow
+def test_plain_decoding_makes_the_recorded_number_of_device_reads():
+    for temperature in counted.TEMPERATURES:
+        with counted.gpu() as device_log:
+            row = counted.plain_row(temperature, device_log)
+        assert pinned(row) == pinned(ROWS[counted.PLAIN, temperature])
     names = {counted.PLAIN, *counted.DRAFTERS}
     assert set(ROWS) == {(name, t) for name in names for t in counted.TEMPERATURES}
     assert all(row["rounds"] > 0 for row in ROWS.values())
 
 
-def test_weights_are_loaded_once_if_a_target_drafts_for_itself(pair):
+@pytest.mark.slow
+def test_weights_are_loaded_once_and_in_float32_only_if_small(pair):
+    big, small = map(str, pair)
     with counted.gpu():
-        target, drafter = load(str(pair[0]), str(pair[0]), "cuda", "float32")
+        target, drafter = load(big, big, "cuda", "float32")
         assert drafter.model is target.model
-        assert load(str(pair[0]), "ngram", "cuda:0", "float32")[0].model is target.model
-
-
-def test_small_models_default_to_float32_on_gpu_and_others_to_bfloat16(pair):
-    with counted.gpu():
+        assert load(big, "ngram", "cuda:0", "float32")[0].model is target.model
         assert load("house", "ngram", "cuda")[0].dtype is torch.float32
         assert load("house", "ngram", "cuda", "bfloat16")[0].dtype is torch.bfloat16
-        assert load(str(pair[0]), "ngram", "cuda")[0].dtype is torch.bfloat16
+        assert load(big, small, "cuda")[0].dtype is torch.bfloat16
 
 
+@pytest.mark.slow
 def test_gpu_warms_up_before_timing_without_changing_the_run(monkeypatch):
     prefill, prompts = TargetRun.prefill, []
     monkeypatch.setattr(
@@ -85,6 +103,7 @@ def test_gpu_warms_up_before_timing_without_changing_the_run(monkeypatch):
     assert token_ids(there) == token_ids(here)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["k-seq", "lenience", "typical", "relaxed", "thresholds"])
 def test_every_rule_gives_the_same_verdicts_on_device_and_cpu(pair, rule):
     def kept(device):
@@ -95,3 +114,168 @@ def test_every_rule_gives_the_same_verdicts_on_device_and_cpu(pair, rule):
     with counted.gpu():
         told = kept("cuda")
     assert told == kept("cpu")
+
+
+# The simulation itself, and transfers between host and device.
+
+
+@pytest.fixture
+def gpu():
+    with pretended() as device_log:
+        yield device_log
+
+
+def test_simulated_gpu_refuses_operands_on_two_devices_as_cuda_does(gpu):
+    here, host = torch.ones(3, device="cuda"), torch.ones(3)
+    assert here.device == (here * 2)[:1].device == host.to("cuda:0").device == DEVICE
+    assert here.cpu().device == host.device == torch.device("cpu")
+    for op in (torch.add, torch.matmul, torch.minimum):
+        with pytest.raises(RuntimeError, match="same device"):
+            op(here, host)
+    with pytest.raises(RuntimeError, match="same device"):
+        host[torch.tensor([0], device="cuda")]
+    with pytest.raises(TypeError, match="numpy"):
+        here.numpy()
+    here[1] = 0.0
+    here[[0]] = 3.0
+    assert (here * torch.tensor(2.0)).tolist() == [6.0, 0.0, 2.0]  # scalars may be on the host
+
+
+def test_batched_reads_synchronize_once_and_asynchronous_copies_never(gpu):
+    top = torch.tensor([[0.1, 0.3], [1e-300, -torch.inf]], dtype=torch.float64).to("cuda")
+    few, ids = torch.rand(3).to("cuda"), torch.tensor([2**40 + 1, 0]).to("cuda")
+    gpu.counts.clear()
+    found = to_host(top, few, ids)
+    assert gpu.counts["waits"] == 1
+    for one, other in zip(found, (top, few, ids), strict=True):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist()
+    reads = gpu.counts["reads"]
+    copy = to_host_async(few * 2)
+    assert gpu.counts["reads"] == reads
+    assert copy.isnan().all(), "an asynchronous copy must not be complete before a wait"
+    few.sum().item()
+    assert copy.tolist() == (few * 2).tolist()
+
+
+def test_batched_uploads_count_as_one_upload(gpu):
+    made = [
+        torch.tensor([[2**40 + 1, 0]]),
+        torch.tensor([[True], [False], [True]]),
+        torch.tensor([0.1, 1e-300], dtype=torch.float64),
+        torch.rand(3, 5, dtype=torch.bfloat16),
+    ]
+    gpu.counts.clear()
+    there = upload_together(DEVICE, *made)
+    assert (gpu.counts["uploads"], gpu.counts["waits"]) == (1, 0)
+    for one, other in zip(there, made, strict=True):
+        assert one.device == DEVICE
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("keys", [1, 7, 8, 9, 130])
+def test_uploaded_mask_rows_are_aligned_for_attention(gpu, keys):
+    mask = torch.rand(1, 1, 3, keys, dtype=torch.bfloat16)
+    _, there = upload_together(DEVICE, torch.tensor([[1, 2, 3]]), mask)
+    assert all(
+        step % 8 == 0 for step in there.stride()[:-1]
+    )  # as ATen's `preprocess_mask` requires
+    assert there.stride(-1) == 1
+    assert there.tolist() == mask.tolist()
+
+
+# Mistakes that leave a tensor on the host: the function, its source text, the wrong text, and a
+# drafter and a temperature whose run executes it.
+SLIPS = [
+    (TargetRun, "_pass", "self.target.device", "torch.device('cpu')", "ngram", 0.8),
+    (UploadBatch, "_upload", "self._device", "torch.device('cpu')", "eagle", 0.8),
+    (siblings, "_draw_ranks", "values.device", "torch.device('cpu')", "eagle", 0.8),
+    (distributions, "logits_to_probs", ", device=logits.device", "", "ngram", 0.0),
+    (UniformSession, "__init__", ", device=device", "", "uniform", 0.8),
+]
+
+
+def slipped(owner, name, old, new):
+    """Return the function with one change to its source."""
+    function = inspect.unwrap(getattr(owner, name))
+    source = textwrap.dedent(inspect.getsource(function))
+    assert source.count(old) >= 1
+    found = {}
+    exec(source.replace(old, new), function.__globals__, found)  # noqa: S102
+    return found[name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: f"{slip[0].__name__}.{slip[1]}")
+def test_simulated_gpu_detects_a_tensor_left_on_the_host(monkeypatch, slip):
+    owner, name, old, new, drafter, temperature = slip
+    changed = slipped(owner, name, old, new)
+    monkeypatch.setattr(owner, name, changed)
+    if owner is distributions:
+        monkeypatch.setattr("specviz.engine.loop.logits_to_probs", changed)
+    with counted.gpu() as device_log, pytest.raises(RuntimeError, match="same device"):
+        counted.row(drafter, temperature, device_log)
+
+
+# The nodes that the device selects for expansion equal those that `DynamicTree` selects.
+
+TOKENS, WIDTH, DEEPEST = 7, 3, 4
+
+
+def logits_after(path, seed):
+    """Return logits after a path: integers, so that scores tie, with some tokens forbidden."""
+    made = torch.Generator().manual_seed(hash((seed, *path)) % 2**31)
+    logits = torch.randint(0, 4, (TOKENS,), generator=made).float()
+    return logits.masked_fill(torch.rand(TOKENS, generator=made) < 0.2, -torch.inf)
+
+
+def seen(seed, budget, ends):
+    """Build a tree with a read after every level."""
+    growth, paths = DynamicTree([0]), {0: ()}
+    for level in growth.levels(DEEPEST, WIDTH, budget, ends):
+        first = len(growth.tokens)
+        growth.add_children(
+            level,
+            read_top_tokens(
+                torch.stack([logits_after(paths[n], seed) for n in level]), WIDTH, "it"
+            ),
+        )
+        for node in range(first, len(growth.tokens)):
+            paths[node] = (*paths[growth.parents[node]], growth.tokens[node])
+    return growth
+
+
+def unseen(seed, budget, ends, spoiled=None):
+    """Build the same tree with one read at the end. spoiled: a level whose scores are NaN."""
+    growth, picking, paths = DynamicTree([0]), DeviceTree(WIDTH, torch.tensor(ends)), [()]
+    for depth in range(DEEPEST):
+        if depth:
+            words, above = (each.tolist() for each in picking.pick())
+            paths = [(*paths[row], word) for word, row in zip(words, above, strict=True)]
+        logits = torch.stack([logits_after(path, seed) for path in paths])
+        picking.guess(logits * torch.nan if depth == spoiled else logits)
+    replay(growth, picking, growth.levels(DEEPEST, WIDTH, budget, ends), "it")
+    return growth
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", [(), (1,), (1, 2, 4), (0, 1, 2, 3, 5)])
+def test_device_tree_equals_host_tree(ends):
+    for seed in range(40):
+        for budget in (2, 5, 9, 60):
+            one, other = unseen(seed, budget, ends), seen(seed, budget, ends)
+            assert (one.tokens, one.parents) == (other.tokens, other.parents)
+            assert one.totals == other.totals
+
+
+def test_nan_scores_raise_only_when_their_level_is_used():
+    for spoiled in range(DEEPEST):
+        with pytest.raises(BadScores, match="it returned logits"):
+            unseen(3, 60, (), spoiled)
+    lone = [seed for seed in range(40) if len(seen(seed, 60, range(TOKENS)).tokens) <= WIDTH + 1]
+    assert lone, "all end at once"
+    assert (
+        unseen(lone[0], 60, range(TOKENS), spoiled=2).tokens
+        == seen(lone[0], 60, range(TOKENS)).tokens
+    )

@@ -43,7 +43,9 @@ def drafter(family, learnt):
     return dflash_made.drafter(None if learnt else dflash_made.random_head())
 
 
-CASES = [(GREEDY, True), (WARM, True), (WARM, False), (NARROW, False), (LEARNING, True)]
+NIGHTLY = pytest.mark.nightly
+TRAINED = [pytest.param(each, True, marks=NIGHTLY) for each in (GREEDY, WARM, LEARNING)]
+CASES = [(WARM, False), (NARROW, False), *TRAINED]
 
 
 @pytest.mark.parametrize(("settings", "learnt"), CASES)
@@ -71,7 +73,13 @@ FREE = {"ngram", "suffix", "lookahead", "uniform"}  # without a network of their
 LEVELS = replace(GREEDY, exit_layer=1, siblings=[3, 2], schedule="learning", max_new_tokens=11)
 
 
-@pytest.mark.parametrize("settings", [replace(LEVELS, sampling=Sampling(1.0), gamma=3), LEVELS])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        replace(LEVELS, sampling=Sampling(1.0), gamma=3),
+        pytest.param(LEVELS, marks=NIGHTLY),
+    ],
+)
 @pytest.mark.parametrize("family", MAKERS)
 def test_computed_flops_of_each_drafter_family_equal_the_torch_count(family, settings):
     target = target_of(family)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from itertools import pairwise
 from threading import Event
 
@@ -19,7 +18,6 @@ from specviz.models.load_control import loading as load_of
 from specviz.models.memory import ModelCache
 from specviz.ui import worker
 from specviz.ui.step.live import recorded, shown
-from specviz.ui.stream import load_facts
 from specviz.ui.task import Machine
 from specviz.ui.worker import Worker
 
@@ -49,7 +47,6 @@ def held(monkeypatch):
 
 
 def stages(text):
-    """Return the lines about the stages of a load."""
     return [line for line in told(text) if "stage" in line]
 
 
@@ -58,25 +55,19 @@ async def reached(event):
     assert await asyncio.to_thread(event.wait, 60)
 
 
-def counting(monkeypatch, look):
-    """Count the bytes of loads, and call `look` after each step."""
-    load = Machine.load
+def test_page_receives_the_stage_of_a_load_with_bytes_and_seconds(runs, wish, monkeypatch):  # noqa: F811
+    pause, load = Event(), Machine.load
 
     def slow(*args):
         with load_of("smollm2"):
             begin_stage(WEIGHTS, 4_000_000)
             for _ in range(4):
-                look()
+                pause.wait(0.15)
                 advance(1_000_000)
-            look()
+            pause.wait(0.15)
         return load(*args)
 
     monkeypatch.setattr(Machine, "load", slow)
-
-
-def test_page_receives_the_stage_of_a_load_with_bytes_and_seconds(runs, wish, monkeypatch):  # noqa: F811
-    pause = Event()
-    counting(monkeypatch, lambda: pause.wait(0.15))
     text = asyncio.run(heard(runs, wish()))[-1]
     own = [line for line in stages(text) if line.get("model") == "SmolLM2"]
     assert {(line["stage"], line["of"], line["id"]) for line in own} == {(WEIGHTS, 4_000_000, "1")}
@@ -86,11 +77,8 @@ def test_page_receives_the_stage_of_a_load_with_bytes_and_seconds(runs, wish, mo
     assert "spent" in own[0]
     assert all(line["left"] >= 0 for line in own[-2:])
     assert all(one != other for one, other in pairwise(own)), "no line says what was said before"
-
-
-def test_no_stage_is_sent_after_the_load_has_ended(runs, wish):  # noqa: F811
-    said = kinds(asyncio.run(heard(runs, wish()))[-1])
-    assert "loading" not in said[said.index("drafting") :]
+    said = kinds(text)
+    assert "loading" not in said[said.index("drafting") :], "no stage after the load has ended"
     assert said[-1] == "done"
 
 
@@ -138,42 +126,24 @@ def test_load_ends_when_stopped_or_abandoned_and_the_next_load_works(runs, wish,
     assert len(loading.MODELS.entries()) == 2
 
 
+async def overdue(there, go, begun):
+    """Return the result of a job that exceeds its time limit while it loads."""
+    job = asyncio.create_task(begun)
+    await until(lambda: there.is_set() or job.done())  # the limit may end it earlier
+    await asyncio.sleep(0.2)
+    go.set()
+    return await job
+
+
 def test_load_ends_at_the_time_limit(wish, held):  # noqa: F811
-    there, go = held
     limited = Worker(Machine("cpu"), limit=0.05)
-
-    async def story():
-        job = asyncio.create_task(heard(limited, wish()))
-        await until(lambda: there.is_set() or job.done())  # the limit may end it earlier
-        await asyncio.sleep(0.2)
-        go.set()
-        return (await job)[-1]
-
-    text = asyncio.run(story())
+    text = asyncio.run(overdue(*held, heard(limited, wish())))[-1]
     assert told(text)[-1] == {"kind": "state", "state": "overdue", "id": "1", "seconds": 0}
     assert "drafting" not in kinds(text)
     assert loading.MODELS.entries() == []
 
 
 def test_api_explains_a_load_that_exceeded_the_time_limit(wish, held):  # noqa: F811
-    there, go = held
     limited = Worker(Machine("cpu"), limit=0.05)
-
-    async def story():
-        job = asyncio.create_task(limited.whole(recorded(wish()), "client"))
-        await until(lambda: there.is_set() or job.done())  # the limit may end it earlier
-        await asyncio.sleep(0.2)
-        go.set()
-        await job
-
     with pytest.raises(gr.Error, match="ended before its first result: a job may compute for 0"):
-        asyncio.run(story())
-
-
-def test_stage_of_a_load_is_sent_as_plain_data():
-    from specviz.models.load_control import LIBRARIES, LoadStage
-
-    assert json.loads(json.dumps(load_facts(LoadStage(LIBRARIES)))) == {
-        "stage": LIBRARIES,
-        "spent": 0,
-    }
+        asyncio.run(overdue(*held, limited.whole(recorded(wish()), "client")))

@@ -1,9 +1,8 @@
-"""A target split over two processes: the same text as in one process, printed once."""
+"""Threads, devices, and a target split over two processes: the same text, printed once."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from itertools import count
@@ -13,12 +12,25 @@ import pytest
 import tiny
 import torch
 
+from specviz import engine
+from specviz.catalog import load
 from specviz.commands.cli import main
-from specviz.models import devices
+from specviz.models import devices, products, threads
+from specviz.models import target as target_module
 from specviz.models.devices import pick_device
 from specviz.models.errors import Unsuitable
 from specviz.models.passes import CaptureSpec, UnsupportedModel
+from specviz.settings.settings import Sampling, Settings
+from specviz.settings.threads import (
+    OPENBLAS_TIMEOUT,
+    SPIN_COUNT,
+    USER_VARIABLES,
+    original_environment,
+    shorten_busy_wait,
+)
+from specviz.trace.check import check
 from specviz.trace.file import Trace
+from specviz.trace.metrics import baseline_difference, token_ids
 
 CPU = torch.device("cpu")
 HERE = Path(__file__).resolve().parent
@@ -67,33 +79,36 @@ def test_two_processes_print_one_text_equal_to_that_of_a_single_process(pair, tm
     assert main(["check", str(trace)]) == 0
 
 
-def test_failing_command_disconnects_from_the_other_processes(second, monkeypatch, capsys):
+def test_command_that_cannot_be_split_is_refused_and_disconnects(second, monkeypatch, capsys):
     left = []
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: not left)
     monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: left.append(1))
-    assert main(["models"]) == 2
-    assert "Only `run` works under torchrun" in capsys.readouterr().err
-    assert left == [1]
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: False)
-    assert main(["models"]) == 2
-    assert left == [1]
+    served = ["run", "--prompt", "Hi", "--target", "vllm:http://127.0.0.1:9"]
+    for words, sentence in (
+        (["models"], "Only `run` works under torchrun"),
+        (["models"], "Only `run` works under torchrun"),
+        (served, "runs on a server"),
+    ):
+        assert main(words) == 2
+        assert sentence in capsys.readouterr().err
+        assert left == [1], "only once, while it is connected"
 
 
-def test_one_of_several_processes_exits_without_finalizing_python(second):
+def test_one_of_several_processes_exits_without_finalizing_python(second, monkeypatch):
     """A connection thread that outlives the interpreter would abort the process."""
-    late = "import atexit, sys; atexit.register(print, 'finalized')"
-    code = f"{late}; from specviz.models.devices import exit_process; exit_process(3)"
-    for processes, printed in (("2", ""), ("1", "finalized\n")):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "WORLD_SIZE": processes},
-            cwd=HERE.parent,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert (done.returncode, done.stdout) == (3, printed)
+
+    class Ended(BaseException):
+        """In place of the end of the process."""
+
+    def end(status):
+        raise Ended(status)
+
+    monkeypatch.setattr(devices.os, "_exit", end)
+    with pytest.raises(Ended, match="3"):
+        devices.exit_process(3)
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    with pytest.raises(SystemExit, match="3"):
+        devices.exit_process(3)
 
 
 def test_single_process_needs_no_communication():
@@ -103,15 +118,12 @@ def test_single_process_needs_no_communication():
     assert devices.sharding_options("it", tiny.llama().config) == {}
 
 
-def test_diverged_processes_raise_readable_error(others):
+def test_processes_stop_together_and_diverged_ones_raise_readable_error(others):
     others.append(hash(((1, 2), (0, 1))))
     devices.check_agreement(CPU, [1, 2], [0, 1])
     others.append(hash(((1, 3), (0, 1))))
     with pytest.raises(devices.ProcessesDiverged, match="no longer decode the same text"):
         devices.check_agreement(CPU, [1, 2], [0, 1])
-
-
-def test_stop_request_in_one_process_stops_all_processes(others):
     stop = devices.any_process(CPU, lambda: False)
     others.append(0)
     assert not stop()
@@ -119,24 +131,16 @@ def test_stop_request_in_one_process_stops_all_processes(others):
     assert stop()
 
 
-def test_missing_accelerate_package_is_reported(second, monkeypatch):
+def test_targets_and_drafters_that_cannot_be_split_are_refused(second, tiny_target, monkeypatch):
+    config = tiny.llama().config
+    config.num_key_value_heads = 3
+    with pytest.raises(Unsuitable, match="3 key-value heads, which cannot be divided evenly"):
+        devices.sharding_options("it", config)
+    with pytest.raises(UnsupportedModel, match="each of the 2 processes has only a part"):
+        tiny_target.start(CaptureSpec(keys_values=(1,)))
     monkeypatch.setattr(devices, "find_spec", lambda name: None)
     with pytest.raises(Unsuitable, match="pip install accelerate"):
         devices.sharding_options("it", tiny.llama().config)
-
-
-def test_attention_heads_that_cannot_be_divided_are_refused(second):
-    config = tiny.llama().config
-    config.num_key_value_heads = 3
-    with pytest.raises(
-        Unsuitable, match="3 key-value heads, which cannot be divided evenly among 2"
-    ):
-        devices.sharding_options("it", config)
-
-
-def test_drafter_that_reads_keys_and_values_is_refused(second, tiny_target):
-    with pytest.raises(UnsupportedModel, match="each of the 2 processes has only a part"):
-        tiny_target.start(CaptureSpec(keys_values=(1,)))
 
 
 def test_first_process_alone_writes_and_each_process_has_its_own_gpu(second, monkeypatch):
@@ -149,13 +153,178 @@ def test_first_process_alone_writes_and_each_process_has_its_own_gpu(second, mon
     assert pick_device("cuda:0") == torch.device("cuda", 0)
 
 
+# Devices and precisions: selection and refusals.
+
+
+def here(monkeypatch, cuda=0, mps=False):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+
+
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("cuda", "mps", "asked", "found"),
     [
-        (["models"], "Only `run` works under torchrun"),
-        (["run", "--prompt", "Hi", "--target", "vllm:http://127.0.0.1:9"], "runs on a server"),
+        (0, False, None, "cpu"), (0, True, None, "mps:0"), (2, False, None, "cuda:0"),
+        (2, True, "cpu", "cpu"), (2, True, "cuda:1", "cuda:1"), (2, True, "cuda", "cuda:0"),
+        (2, True, "mps", "mps:0"),
     ],
-)
-def test_runs_that_cannot_be_split_are_refused(words, sentence, second, capsys):
-    assert main(words) == 2
-    assert sentence in capsys.readouterr().err
+)  # fmt: skip
+def test_best_or_requested_device_is_selected(monkeypatch, cuda, mps, asked, found):
+    here(monkeypatch, cuda, mps)
+    assert str(devices.pick_device(asked) if asked else devices.pick_device()) == found
+
+
+def test_cudnn_attention_is_disabled_on_cuda(monkeypatch):
+    here(monkeypatch, cuda=1)
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    devices.pick_device("cpu")
+    assert torch.backends.cuda.cudnn_sdp_enabled()
+    devices.pick_device("cuda")
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
+
+
+def test_missing_or_unknown_device_or_dtype_raises_readable_error(monkeypatch):
+    for number, name, sentence in (
+        *((0, name, f"no device '{name}'; it has cpu") for name in ("cuda", "cuda:0", "mps")),
+        (1, "cuda:1", "cuda:1"),
+        *((1, name, "No device is called") for name in ("", "tpu", "meta", "cuda:x", "cuda:-1")),
+        (1, "CPU", "No device is called"),
+    ):
+        here(monkeypatch, cuda=number)
+        with pytest.raises(ValueError, match=sentence):
+            devices.pick_device(name)
+    for name in ("int8", "float64", "Tensor", ""):
+        with pytest.raises(ValueError, match="No dtype is called"):
+            devices.pick_dtype(CPU, name)
+
+
+def test_out_of_memory_is_distinguished_from_other_errors():
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(2**60, dtype=torch.uint8)
+    assert devices.ran_out_of_memory(caught.value)
+    assert devices.ran_out_of_memory(MemoryError())
+    assert devices.ran_out_of_memory(torch.OutOfMemoryError("CUDA"))
+    assert not devices.ran_out_of_memory(RuntimeError("shapes do not match"))
+    assert not devices.ran_out_of_memory(ValueError("out of memory"))
+
+
+def test_cpu_name_is_read_from_cpuinfo(tmp_path):
+    listed = tmp_path / "cpuinfo"
+    assert devices.cpu_name(listed)
+    listed.write_text("processor\t: 0\nmodel name\t: A  Fast One\nmodel name\t: A  Fast One\n")
+    assert devices.cpu_name(listed) == "A Fast One"
+
+
+# On a CUDA device.
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+@pytest.mark.parametrize("drafter", [None, "ngram"])
+@pytest.mark.parametrize("dtype", [None, "float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("temperature", [0, 0.8])
+def test_run_on_gpu_passes_check_and_greedy_text_is_plain(pair, dtype, temperature, drafter):
+    target, draft = load(str(pair[0]), drafter or str(pair[1]), "cuda", dtype)
+    assert target.device.type == "cuda"
+    assert drafter or target.model.dtype == draft.model.dtype
+    assert drafter or draft.model.device.type == "cuda"
+    settings = Settings(Sampling(temperature), max_new_tokens=40)
+    header, *events = engine.run(target, draft, tiny.PROMPT, settings)
+    trace = Trace(header, events)
+    check(Trace.parse(trace.lines()))
+    assert "cuda" in header.device
+    assert header.dtype in ((dtype,) if dtype else ("bfloat16", "float16"))
+    if temperature == 0 and dtype == "float32":
+        found = baseline_difference(trace)
+        assert found is None or found.near_tie
+        assert len(token_ids(trace)) == len(trace.baseline.token_ids)
+
+
+# Busy-waiting of computing threads: set before torch is imported, respecting the host.
+
+
+def test_busy_wait_is_shortened_unless_the_user_has_set_it():
+    environment = {"PATH": "/bin"}
+    shorten_busy_wait(environment)
+    own = {"GOMP_SPINCOUNT": SPIN_COUNT, "KMP_BLOCKTIME": "0", OPENBLAS_TIMEOUT: "4"}
+    assert environment == {"PATH": "/bin", **own}
+    assert original_environment(environment) == {"PATH": "/bin"}, "for started programs"
+    for name in USER_VARIABLES:
+        environment = {name: "a word of their own"}
+        shorten_busy_wait(environment)
+        assert environment == {name: "a word of their own", OPENBLAS_TIMEOUT: "4"}
+        assert original_environment(environment) == {name: "a word of their own"}
+
+
+def test_command_line_and_page_both_set_busy_wait_first(monkeypatch):
+    from specviz.commands import cli
+    from specviz.ui import page
+
+    class Called(Exception):
+        pass
+
+    def raise_called():
+        raise Called
+
+    for entry, call in ((cli, lambda: cli.main(["models"])), (page, lambda: page.launch(None))):
+        monkeypatch.setattr(entry, "shorten_busy_wait", raise_called)
+        with pytest.raises(Called):
+            call()
+
+
+@pytest.fixture
+def four(monkeypatch):
+    """Simulate a machine with four threads, and record the calls to torch."""
+    asked = [4]
+    monkeypatch.setattr(threads, "default_threads", lambda: 4)
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: asked[-1])
+    return asked
+
+
+def test_one_thread_is_used_if_it_is_clearly_faster(four, monkeypatch):
+    for one, all_, taken in ((0.1, 1.0, 1), (0.9, 1.0, 4), (1.0, 0.5, 4), (0.79, 1.0, 1)):
+        found = threads.choose_threads(lambda: one if four[-1] == 1 else all_)  # noqa: B023
+        assert found == taken, (one, all_)
+    slow = iter([9.0])  # a single slow measurement changes nothing
+    assert threads.choose_threads(lambda: next(slow, 1.0)) == 4
+    monkeypatch.setattr(threads, "default_threads", lambda: 1)
+    assert threads.choose_threads(lambda: pytest.fail("measured")) == torch.get_num_threads()
+
+
+def test_numpy_uses_as_many_threads_as_torch(monkeypatch):
+    """NumPy has no call for its number of threads, so its BLAS library is queried."""
+    before = [each["num_threads"] for each in threads._blas().info()]
+    assert before, "NumPy's BLAS was not found"
+    monkeypatch.setenv(OPENBLAS_TIMEOUT, "4")
+    try:
+        for many in (2, 1, 2):
+            monkeypatch.setattr(torch, "get_num_threads", lambda many=many: many)
+            threads.share_with_numpy()
+            assert {each["num_threads"] for each in threads._blas().info()} == {many}
+        threads.share_with_numpy(large=False)
+        assert {each["num_threads"] for each in threads._blas().info()} == {1}
+        threads.share_with_numpy()
+        monkeypatch.delenv(OPENBLAS_TIMEOUT)  # its threads would wait actively
+        threads.share_with_numpy()
+        assert {each["num_threads"] for each in threads._blas().info()} == {1}
+    finally:
+        threads._blas().limit(limits=before[0])
+
+
+def test_numpy_uses_the_chosen_number_of_threads(four, monkeypatch):
+    given = []
+    monkeypatch.setattr(threads, "share_with_numpy", lambda: given.append(four[-1]))
+    times = iter([1.0, 0.1] * threads.TURNS)
+    assert threads.choose_threads(lambda: next(times)) == 1
+    assert given == [1]
+
+
+@pytest.mark.parametrize(("bound", "large"), [(1, True), (1 << 40, False)])
+def test_numpy_uses_all_threads_for_a_large_target(bound, large, monkeypatch):
+    given = []
+    monkeypatch.setattr(target_module, "share_with_numpy", given.append)
+    monkeypatch.setattr(products, "CACHE_BYTES", bound)
+    tiny.target().start(CaptureSpec())
+    assert given == [large]

@@ -6,14 +6,9 @@ from dataclasses import replace
 
 import pytest
 import tiny
-from transformers import (
-    FalconConfig,
-    FalconForCausalLM,
-    Gemma4AssistantConfig,
-    Gemma4AssistantForCausalLM,
-)
+from transformers import Gemma4AssistantConfig, Gemma4AssistantForCausalLM
 
-from specviz import Turn, decode, load
+from specviz import Turn, decode
 from specviz.catalog import load_drafter, load_target
 from specviz.commands.cli import main
 from specviz.drafters.draft_model import DraftModel, DraftModelSession
@@ -36,47 +31,38 @@ BLOCK = "Block verification judges chains, but this drafter proposes a tree"
 
 
 def unstarted_run(target, drafter, **chosen):
-    """Return a run under block verification that has not started."""
     settings = Settings(Sampling(0.8), rule="block", **{"gamma": 4, **chosen})
     return Decoding(target, drafter, target.encode(tiny.PROMPT, 64), settings)
 
 
-@pytest.mark.parametrize(
-    ("drafter", "chosen"),
-    [
-        (Suffix, {"siblings": [2]}),
-        (Suffix, {"siblings": [1, 3]}),
-        (Lookahead, {}),
-        (Uniform, {"siblings": [3, 2]}),
-    ],
-)
-def test_block_verification_refuses_a_drafter_that_branches(tiny_target, drafter, chosen):
-    with pytest.raises(MismatchedRule, match=BLOCK):
-        unstarted_run(tiny_target, drafter(), **chosen)
+def test_block_verification_refuses_a_drafter_that_branches(tiny_target, tiny_draft):
+    for drafter, chosen in (
+        (Suffix(), {"siblings": [2]}),
+        (Suffix(), {"siblings": [1, 3]}),
+        (Lookahead(), {}),
+        (Uniform(), {"siblings": [3, 2]}),
+        (tiny_draft, {"siblings": [2]}),
+    ):
+        with pytest.raises(MismatchedRule, match=BLOCK):
+            unstarted_run(tiny_target, drafter, **chosen)
 
 
-@pytest.mark.parametrize(
-    ("drafter", "chosen"),
-    [
-        (Suffix, {}),
-        (Suffix, {"siblings": [1, 1, 1, 1, 3]}),
-        (NGram, {"siblings": [3]}),
-        (Lookahead, {"lookahead_guesses": 1}),
-        (Uniform, {}),
-    ],
-)
-def test_block_verification_accepts_chains(tiny_target, drafter, chosen):
-    decoding = unstarted_run(tiny_target, drafter(), **chosen)
-    assert len(list(decoding.rounds())) > 1
-    assert decoding.ended
+@pytest.mark.slow
+def test_block_verification_accepts_chains(tiny_target, tiny_draft):
+    for drafter, chosen in (
+        (Suffix(), {}),
+        (Suffix(), {"siblings": [1, 1, 1, 1, 3]}),
+        (NGram(), {"siblings": [3]}),
+        (Lookahead(), {"lookahead_guesses": 1}),
+        (Uniform(), {}),
+        (tiny_draft, {"siblings": [1]}),
+    ):
+        decoding = unstarted_run(tiny_target, drafter, **chosen)
+        assert len(list(decoding.rounds())) > 1
+        assert decoding.ended
 
 
-def test_block_verification_refuses_a_draft_model_that_branches(tiny_target, tiny_draft):
-    with pytest.raises(MismatchedRule, match=BLOCK):
-        unstarted_run(tiny_target, tiny_draft, siblings=[2])
-    assert unstarted_run(tiny_target, tiny_draft, siblings=[1]).session
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "tree", "chain"),
     [
@@ -136,18 +122,20 @@ def trims(tiny_draft, kind=Trims):
 
 
 def cut_run(target, drafter, rule="auto", temperature=1.1):
-    """Return the trace of a run whose drafts are cut after sampling."""
     settings = Settings(Sampling(temperature), max_new_tokens=24, gamma=3, rule=rule)
     header, *events = run(target, drafter, tiny.PROMPT, settings, baseline=False)
     return Trace(header, events)
 
 
-@pytest.mark.parametrize("rule", ["speculative", "accept-reject", "k-seq", "block", "traversal"])
-def test_rule_that_reads_q_refuses_a_draft_cut_after_sampling(tiny_target, tiny_draft, rule):
-    with pytest.raises(MismatchedRule, match="leaves some out, so the others are not samples of q"):
-        cut_run(tiny_target, trims(tiny_draft), rule)
+def test_rule_that_reads_q_refuses_a_draft_cut_after_sampling(tiny_target, tiny_draft):
+    for rule in ("speculative", "accept-reject", "k-seq", "block", "traversal"):
+        with pytest.raises(MismatchedRule, match="leaves some out, so the others are not samples"):
+            cut_run(tiny_target, trims(tiny_draft), rule)
+    with pytest.raises(BadProposal, match="announced drafts cut after-sampling but proposed one"):
+        cut_run(tiny_target, trims(tiny_draft, SilentTrims))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "temperature", "used", "lossless"),
     [
@@ -166,35 +154,22 @@ def test_rule_without_q_accepts_a_draft_cut_after_sampling(
     check(Trace.parse(trace.lines()))
 
 
-def test_check_detects_a_rule_that_does_not_fit_a_cut_draft(tiny_target, tiny_draft):
+@pytest.mark.slow
+def test_check_detects_a_rule_or_a_drafter_that_does_not_fit_a_cut_draft(tiny_target, tiny_draft):
     """A trace whose drafts are declared as cut must use a rule without q; no other trace may."""
     whole = DraftModel(tiny_draft.model, replace(tiny_draft.card, family="another"))
-    for drafter, marked, says in (
-        (trims(tiny_draft), None, "but 'speculative' fits"),
-        (whole, "after-sampling", "not samples of q"),
+    for drafter, rule, marked, says in (
+        (trims(tiny_draft), "auto", None, "but 'speculative' fits"),
+        (whole, "auto", "after-sampling", "not samples of q"),
+        (tiny_draft, "point-mass", "after-sampling", "draft-model is not cut by its own guesses"),
     ):
-        trace = cut_run(tiny_target, drafter)
+        trace = cut_run(tiny_target, drafter, rule)
         forged = [
             replace(event, cut=marked) if isinstance(event, Proposed) else event
             for event in trace.events
         ]
         with pytest.raises(CheckFailed, match=says):
             check(Trace(trace.header, forged))
-
-
-def test_check_detects_a_forged_cut_in_a_run_of_a_draft_model(tiny_target, tiny_draft):
-    trace = cut_run(tiny_target, tiny_draft, "point-mass")
-    forged = [
-        replace(event, cut="after-sampling") if isinstance(event, Proposed) else event
-        for event in trace.events
-    ]
-    with pytest.raises(CheckFailed, match="a draft of draft-model is not cut by its own guesses"):
-        check(Trace(trace.header, forged))
-
-
-def test_proposal_must_declare_the_same_cut_as_its_session(tiny_target, tiny_draft):
-    with pytest.raises(BadProposal, match="announced drafts cut after-sampling but proposed one"):
-        cut_run(tiny_target, trims(tiny_draft, SilentTrims))
 
 
 def test_command_line_refuses_an_impossible_run_before_the_first_round(capsys):
@@ -211,34 +186,14 @@ def test_incomplete_character_in_a_prompt_is_refused(tiny_target):
             next(decode(tiny_target, NGram(), prompt, Settings()))
 
 
-def test_network_with_alibi_is_refused_with_the_reason(tmp_path):
-    config = FalconConfig(
-        vocab_size=tiny.VOCABULARY,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        alibi=True,
-    )
-    tiny.save(FalconForCausalLM(config), tmp_path)
-    with pytest.raises(Unsuitable, match=r"biases attention by distance \(ALiBi\)"):
-        load(str(tmp_path), "ngram", "cpu")
-
-
 def test_assistant_of_gemma_is_refused_with_the_reason(tmp_path, tiny_target):
     text = {
-        "vocab_size": tiny.VOCABULARY,
-        "hidden_size": 32,
-        "intermediate_size": 32,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 1,
-        "head_dim": 16,
-        "global_head_dim": 16,
-        "num_hidden_layers": 2,
-        "num_kv_shared_layers": 2,
+        "vocab_size": tiny.VOCABULARY, "hidden_size": 32, "intermediate_size": 32,
+        "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 16, "global_head_dim": 16,
+        "num_hidden_layers": 2, "num_kv_shared_layers": 2,
         "layer_types": ["sliding_attention", "full_attention"],
-        "hidden_size_per_layer_input": 0,
-        "vocab_size_per_layer_input": 0,
-    }
+        "hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0,
+    }  # fmt: skip
     config = Gemma4AssistantConfig(text_config=text, backbone_hidden_size=32)
     Gemma4AssistantForCausalLM(config).save_pretrained(tmp_path)
     with pytest.raises(Unsuitable, match="attends to the keys and values of its target"):

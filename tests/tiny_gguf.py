@@ -1,7 +1,9 @@
 """Tiny models as GGUF files, with the tensor names and row order of llama.cpp's converter.
 
 Files are written by the `gguf` package and the converter's own formula for rows, not by code that
-the reader shares, so that a mistake in the reader is detected.
+the reader shares, so that a mistake in the reader is detected. The same holds for a SentencePiece
+vocabulary: `sentencepiece_ids` follows llama.cpp's `llm_tokenizer_spm`, symbol by symbol, while
+the package builds merges.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import json
 from copy import deepcopy
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,7 @@ from gguf import (
     get_tensor_name_map,
     quantize,
 )
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from torch import Tensor
 
 START, STOP = "<|im_start|>", "<|im_end|>"
@@ -71,7 +74,6 @@ def llama(**changes: Any) -> Any:
 
 
 def kind_of(model: Any) -> str:
-    """Return the architecture that the file names."""
     return MODEL_ARCH_NAMES[KINDS[model.config.model_type]]
 
 
@@ -86,34 +88,24 @@ def said(model: Any) -> dict[str, Any]:
         "attention.head_count": config.num_attention_heads,
         "attention.head_count_kv": config.num_key_value_heads,
         "attention.layer_norm_rms_epsilon": config.rms_norm_eps,
-        **OWN[config.model_type](config),
+        **own_facts(config),
     }
     return {f"{kind_of(model)}.{key}": value for key, value in own.items()} | byte_level()
 
 
-def said_of_llama(config: Any) -> dict[str, Any]:
-    """Return the metadata that only Llama and Mistral have."""
-    return {
-        "rope.freq_base": float(config.rope_parameters["rope_theta"]),
-        "rope.dimension_count": config.head_dim,
-        "vocab_size": config.vocab_size,
-    }
-
-
-def said_of_mistral(config: Any) -> dict[str, Any]:
-    """Return the sliding window, which is optional."""
-    return said_of_llama(config) | {"attention.sliding_window": config.sliding_window}
-
-
-def said_of_qwen2(config: Any) -> dict[str, Any]:
-    """Return the metadata that only Qwen2 has."""
-    return {"rope.freq_base": float(config.rope_parameters["rope_theta"])}
-
-
-def said_of_qwen3(config: Any) -> dict[str, Any]:
-    """Return the metadata that only Qwen3 has, such as its own head size."""
-    sizes = {"attention.key_length": config.head_dim, "attention.value_length": config.head_dim}
-    return said_of_qwen2(config) | sizes
+def own_facts(config: Any) -> dict[str, Any]:
+    """Return the metadata that only this kind of network has."""
+    kind = config.model_type
+    if kind == "gemma3_text":
+        return said_of_gemma3(config)
+    found = {"rope.freq_base": float(config.rope_parameters["rope_theta"])}
+    if kind in ("llama", "mistral"):
+        found |= {"rope.dimension_count": config.head_dim, "vocab_size": config.vocab_size}
+    if kind == "mistral":
+        found["attention.sliding_window"] = config.sliding_window
+    if kind == "qwen3":
+        found |= dict.fromkeys(("attention.key_length", "attention.value_length"), config.head_dim)
+    return found
 
 
 def said_of_gemma3(config: Any) -> dict[str, Any]:
@@ -131,17 +123,7 @@ def said_of_gemma3(config: Any) -> dict[str, Any]:
     }
 
 
-OWN = {
-    "llama": said_of_llama,
-    "mistral": said_of_mistral,
-    "qwen2": said_of_qwen2,
-    "qwen3": said_of_qwen3,
-    "gemma3_text": said_of_gemma3,
-}
-
-
 def byte_level() -> dict[str, Any]:
-    """Return the metadata of the tokenizer that `words` makes."""
     text = json.loads(words().to_str())["model"]
     tokens = sorted(text["vocab"], key=text["vocab"].get)
     return {
@@ -169,14 +151,10 @@ def write(
     leave: str = "",
     architecture: str | None = None,
 ) -> Path:
-    """Write a model.
+    """Write a model with matrices of this kind.
 
-    Args:
-        kind: The type of its matrices.
-        facts: Metadata that replaces the usual values; None omits a value.
-        more: Further tensors.
-        leave: The name of a tensor to omit.
-        architecture: The name of the architecture; by default the model's own.
+    facts: metadata that replaces the usual values; None omits one. more: further tensors. leave:
+    the name of a tensor to omit. architecture: its name in the file; by default the model's own.
     """
     file = GGUFWriter(path, architecture or kind_of(model))
     for key, value in (said(model) | (facts or {})).items():
@@ -193,19 +171,10 @@ def write(
 
 
 def add(file: GGUFWriter, key: str, value: Any) -> None:
-    """Write one metadata value."""
-    if value is None:
-        return
-    if isinstance(value, bool):
-        file.add_bool(key, value)
-    elif isinstance(value, int):
-        file.add_uint32(key, value)
-    elif isinstance(value, float):
-        file.add_float32(key, value)
-    elif isinstance(value, str):
-        file.add_string(key, value)
-    else:
-        file.add_array(key, value)
+    ways = {bool: file.add_bool, int: file.add_uint32, float: file.add_float32}
+    ways[str] = file.add_string
+    if value is not None:
+        ways.get(type(value), file.add_array)(key, value)
 
 
 def tensors(model: Any) -> dict[str, Tensor]:
@@ -243,3 +212,75 @@ def rounded(model: Any, kind: GGMLQuantizationType) -> Any:
         if weight.dim() > 1:
             weight.copy_(torch.from_numpy(dequantize(quantize(weight.numpy(), kind), kind)))
     return copy
+
+
+# A tiny SentencePiece vocabulary.
+
+SPECIAL = {"<unk>": 2, "<s>": 3, "</s>": 3}  # the kinds of tokens, by their number in `token_type`
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+NORMAL, BYTE, USER_DEFINED = 1, 6, 4
+SIZE = 420
+
+
+@cache
+def pieces() -> tuple[str, ...]:
+    """Return tokens of several letters, most probable first, then single letters.
+
+    Two of them together spell a control token, which typed text must never become.
+    """
+    made = Tokenizer(models.BPE())
+    made.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    room = SIZE - len(SPECIAL) - len(BYTES)
+    trainer = trainers.BpeTrainer(vocab_size=room, max_token_length=8, show_progress=False)
+    made.train_from_iterator([tiny.TEXT, "cats and dogs, " * 3], trainer)
+    known = made.get_vocab()
+    found = sorted(known, key=known.get)
+    return (*(t for t in found if len(t) > 1), "s>", *(t for t in found if len(t) == 1), "<", ">")
+
+
+def sentencepiece_facts(*added: str) -> dict[str, Any]:
+    """Return the metadata of the tokenizer. added: user-defined tokens that replace some bytes."""
+    bytes_ = BYTES[: len(BYTES) - len(added)]
+    first = len(SPECIAL) + len(BYTES)
+    known = [*SPECIAL, *bytes_, *added, *pieces()]
+    known += [f"[PAD{i}]" for i in range(len(known), SIZE)]
+    kinds = [*SPECIAL.values(), *[BYTE] * len(bytes_), *[USER_DEFINED] * len(added)]
+    kinds += [NORMAL] * len(pieces()) + [5] * (SIZE - first - len(pieces()))
+    return {
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.pre": "default",
+        "tokenizer.ggml.tokens": known,
+        "tokenizer.ggml.scores": [0.0] * first + [-float(i) for i in range(SIZE - first)],
+        "tokenizer.ggml.token_type": kinds,
+        "tokenizer.ggml.merges": None,
+        "tokenizer.ggml.add_bos_token": None,
+        "tokenizer.ggml.add_space_prefix": None,
+        "tokenizer.ggml.unknown_token_id": 0,
+    }
+
+
+def sentencepiece_ids(text: str, prefix: bool) -> list[int]:
+    """Tokenize a text: merge the best-scoring pair of neighbours first, the leftmost if equal."""
+    said = sentencepiece_facts()
+    tokens = {token: i for i, token in enumerate(said["tokenizer.ggml.tokens"])}
+    scores, kinds = said["tokenizer.ggml.scores"], said["tokenizer.ggml.token_type"]
+    symbols = list((" " if prefix and text else "") + text)
+    symbols = [symbol.replace(" ", "▁") for symbol in symbols]
+    while True:
+        pairs = [one + two for one, two in pairwise(symbols)]
+        ranks = [
+            (-scores[tokens[pair]], at)
+            for at, pair in enumerate(pairs)
+            if kinds[tokens.get(pair, 0)] == NORMAL
+        ]
+        if not ranks:
+            break
+        at = min(ranks)[1]
+        symbols[at : at + 2] = [pairs[at]]
+    found = []
+    for symbol in symbols:
+        spelled = [f"<0x{byte:02X}>" for byte in symbol.encode()]
+        found += [tokens[symbol]] if symbol in tokens else [tokens[byte] for byte in spelled]
+    return found
