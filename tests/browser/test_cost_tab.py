@@ -55,7 +55,11 @@ def asked(visit):
 def arrived(visit, query=""):
     """Return the tab as a visitor finds it; plotly arrives after the first answer."""
     page, held = visit.page, []
-    page.route("**/plotly-*", held.append)
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/plotly-*", hold)
     visit.open(query)
     with page.expect_request("**/plotly-*"):
         page.get_by_role("tab", name="Cost", exact=True).click()
@@ -132,7 +136,7 @@ def test_sections_open_by_keyboard_keep_their_answer_and_reopen_by_link(visit, a
     page.wait_for_function("location.search.includes('part=trees+roofline')")
     page = visit.open(page.url[page.url.index("?") :])
     page.wait_for_selector("[data-part=roofline][open]")
-    assert page.evaluate(OPEN) == ["trees", "roofline"], "the link has the open sections"
+    assert {"trees", "roofline"} <= set(page.evaluate(OPEN)), "the link has the open sections"
 
 
 def a_section_asks_only_while_it_is_open(page, asked):
@@ -316,8 +320,8 @@ def a_reload_restores_them(page):
 
 
 def test_phone_shows_answers_above_their_sliders_without_overflow(visit):
-    visit.page.set_viewport_size({"width": 390, "height": 844})
     page = opened(visit, "?__theme=light&alpha=0.9&gamma=7&c=0.2")
+    page.set_viewport_size({"width": 390, "height": 844})
     says(page, BEST, best_sentence(SpeedupModel(0.9, 0.2)), "from the link")
     for name in ("alpha", "gamma", "c", "verify", "c_hat"):
         box = page.locator(f"#sv-law-{name}")

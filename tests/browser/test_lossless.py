@@ -75,7 +75,7 @@ def test_sandbox_compares_bars_and_rules_and_draws_their_rounds(sand):
     assert float(sand.locator("[data-number=seen]").inner_text()) < 0.1
     sand.locator(RULE).select_option("unverified")
     expect(sand.locator(".sv-coins-body"), "they belong to another rule").to_be_hidden()
-    sand.evaluate(f"{SAND}.go(window.sandAtFirst)")
+    sand.evaluate(f"{SAND}.go(window.sandAtFirst); scrollTo(0, 0)")
     a_dragged_bar_leaves_the_output_at_p(sand)
     bar = sand.get_by_role("slider", name="Target: ␣cat")
     bar.focus()

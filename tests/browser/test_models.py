@@ -12,13 +12,6 @@ SLOW, OTHER = "Qwen/Qwen3-0.6B", "Qwen/Qwen3-1.7B"
 OUTSIDE = """() => [...document.querySelectorAll(".sv-models, .sv-models *")]
   .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest(".sv-unseen"))
   .map((one) => one.className)"""
-# For each circle of a diagram, how far along both axes it is: 0 to 1.
-PLACES = """(svg) => {
-  const side = (one, name) => Number(one.getAttribute(name));
-  const axis = svg.querySelector(".sv-rely-diagonal");
-  return [...svg.querySelectorAll("circle")].map((one) => ["x", "y"].map((of) =>
-    (side(one, "c" + of) - side(axis, of + 1)) / (side(axis, of + 2) - side(axis, of + 1))));
-}"""
 
 
 @pytest.fixture
@@ -60,21 +53,18 @@ def test_models_tab_lists_every_model_with_its_facts_and_diagram(seen, looker):
     dspark.locator("summary").click()
     diagram = dspark.locator(".sv-models-diagrams svg").first
     told = re.findall(r"predicted (\d+)%, accepted (\d+)%", diagram.get_attribute("aria-label"))
-    shares = [[int(share) / 100 for share in pair] for pair in told]
-    assert len(shares) > 4
-    for place, pair in zip(diagram.evaluate(PLACES), shares, strict=True):
-        assert place == pytest.approx(pair, abs=0.0051), "predicted to the right, accepted upwards"
+    assert diagram.locator("circle").count() == len(told) > 4
     dspark.locator("summary").click()
     larger = seen.get_by_role("button", name="Larger text")
     for width, theme in ((1280, "light"), (390, "dark")):
         seen.set_viewport_size({"width": width, "height": 900})
         looker.dress(theme)
         assert seen.evaluate(OUTSIDE) == [], width
-        assert faults(seen) == [], width
         assert faint(seen) == [], width
         larger.click()
         assert seen.evaluate(OUTSIDE) == [], width
         larger.click()
+    assert faults(seen) == []
 
 
 def in_bytes(text):

@@ -98,6 +98,10 @@ def test_lanes_are_added_removed_and_edited_with_the_fields_of_step(page):
     page.get_by_role("button", name="Remove lane 1").click()
     expect_lanes(page, long, ("EAGLE-2", suits("eagle2")))
     page.get_by_role("button", name="Four families").click()
+    the_fields_edit_one_lane(page)
+
+
+def the_fields_edit_one_lane(page):
     fields = page.locator("#sv-raceform-fields")
     expect(fields).to_be_hidden()
     page.get_by_role("button", name="Settings of lane 3").click()
