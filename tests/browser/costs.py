@@ -1,8 +1,8 @@
-"""The Cost tab, opened once for all tests of a file and reset after each."""
+"""The Cost tab, opened once for all tests of a file and reset after each; its visitor's actions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from visit import Looker, Visit
 
 from specviz.ui.cost.law import START
@@ -11,6 +11,7 @@ LAW = "window.specviz.law"
 ROOFLINE = "window.specviz.roofline"
 ANSWERED = f"{LAW}?.last && {LAW}.question.idle"
 SETTLED = f"{ANSWERED} && {ROOFLINE}?.question.idle && {ROOFLINE}.question.number"
+SLOWLY = 20_000  # milliseconds that an answer of the server may take
 UNFOLD = "document.querySelectorAll('.sv-fold').forEach((part) => { part.open = true; })"
 # The runs that the tab knows and the origin of α and γ, which no field restores.
 FORGET = """async (first) => {
@@ -48,3 +49,31 @@ def lent(looker: Looker) -> Iterator[Page]:
     looker.put_back()
     page.evaluate(FORGET, {name: START[name] for name in ("alpha", "gamma")})
     page.wait_for_function(SETTLED)
+
+
+def says(page: Page, selector: str, text: str, promise: str = "") -> None:
+    """Wait until the first such element contains this text; all kinds of space count as equal."""
+    expect(page.locator(selector).first, promise).to_contain_text(text, timeout=SLOWLY)
+
+
+def slide(page: Page, name: str, value: float) -> None:
+    """Set a slider of the formula as dragging would."""
+    page.locator(f"#sv-law-{name}").evaluate(
+        "(e, value) => { e.value = value; e.dispatchEvent(new Event('input')); }", str(value)
+    )
+
+
+def hand(page: Page, lane: dict) -> None:
+    """Send a lane of Compare to the tab."""
+    page.evaluate(
+        """(lane) => { (window.specviz.handed = window.specviz.handed || {})['sv-law'] = lane;
+           window.dispatchEvent(new CustomEvent('sv-handed', { detail: 'sv-law' })); }""",
+        lane,
+    )
+
+
+def done(page: Page, section: str, change: Callable[[], object]) -> None:
+    """Perform an action, and wait until the section's newest request is answered and shown."""
+    before = page.evaluate(f"{section}.question.number")
+    change()
+    page.wait_for_function(f"{section}.question.number > {before} && {section}.question.idle")

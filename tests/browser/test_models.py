@@ -1,4 +1,4 @@
-"""The Models tab in a browser."""
+"""The Models tab in a browser: its list, its filter, and a download from start to use."""
 
 import re
 
@@ -15,14 +15,8 @@ OUTSIDE = """() => [...document.querySelectorAll(".sv-models, .sv-models *")]
 
 
 @pytest.fixture
-def models(visit):
-    """The Models tab of a new visitor."""
-    return opened(visit)
-
-
-@pytest.fixture
 def seen(looker):
-    """The tab for tests that change only their own row."""
+    """The tab for tests that restore what they change."""
     looker.arrive(lambda: opened(looker))
     return looker.page
 
@@ -42,97 +36,35 @@ def group(page, title):
     return page.locator(".sv-models-group", has=page.get_by_role("heading", name=title))
 
 
-def test_models_tab_lists_every_model_in_its_group(seen):
+def test_models_tab_lists_every_model_with_its_facts_and_diagram(seen, looker):
     here = group(seen, "On this machine")
     assert here.locator("[data-model=house], [data-model=smollm2]").count() == 2
     assert group(seen, "Not supported").get_by_role("button").count() == 0
-    four = row(seen, "Qwen/Qwen3-4B").inner_text()
-    assert "8.05 GB" in four
-    links = row(seen, "Qwen/Qwen3-4B").get_by_role("link")
+    four = row(seen, "Qwen/Qwen3-4B")
+    assert "8.05 GB" in four.inner_text()
+    links = four.get_by_role("link")
     assert all(link.get_attribute("rel") == "noopener noreferrer" for link in links.all())
     assert links.nth(1).get_attribute("href").startswith("https://huggingface.co/Qwen/Qwen3-4B/")
-    assert "layout only, with a tiny checkpoint" in four
     assert "gated" in row(seen, "meta-llama/Llama-3.2-1B-Instruct").inner_text()
-    expect(seen.locator(".sv-models-loaded")).to_contain_text("House")
-    assert re.search(
-        r"House [\d.]+ MB \([\d.]+ MB in its file", seen.inner_text(".sv-models-loaded")
-    )
+    loaded = seen.locator(".sv-models-loaded")
+    expect(loaded).to_contain_text(re.compile(r"House [\d.]+ MB \([\d.]+ MB in its file"))
     assert "Drafters without weights: N-gram" in seen.inner_text(".sv-models-bare")
-
-
-def test_reliability_diagram_shows_every_interval_at_its_place(seen):
-    """Predicted from left to right, accepted upwards, and equal on the diagonal."""
     dspark = row(seen, "dspark")
     dspark.locator("summary").click()
-    first = dspark.locator(".sv-models-diagrams svg").first
-    said = re.findall(
-        r"predicted (\d+)%, accepted (\d+)% of (\d+)", first.get_attribute("aria-label")
-    )
-    circles = first.locator("circle").all()
-    assert len(circles) == len(said) > 4
-    start, end = (
-        [float(first.locator(".sv-rely-diagonal").get_attribute(name)) for name in ends]
-        for ends in (("x1", "y1"), ("x2", "y2"))
-    )
-    for circle, (predicted, accepted, _) in zip(circles, said, strict=True):
-        place = [float(circle.get_attribute(name)) for name in ("cx", "cy")]
-        for at, share in enumerate((predicted, accepted)):
-            part = (place[at] - start[at]) / (end[at] - start[at])
-            assert abs(part - int(share) / 100) <= 0.0051
+    diagram = dspark.locator(".sv-models-diagrams svg").first
+    told = re.findall(r"predicted (\d+)%, accepted (\d+)%", diagram.get_attribute("aria-label"))
+    assert diagram.locator("circle").count() == len(told) > 4
     dspark.locator("summary").click()
-
-
-def test_download_shows_progress_and_can_be_cancelled_by_keyboard(seen):
-    slow = row(seen, SLOW)
-    slow.get_by_role("button", name="Download").focus()
-    seen.keyboard.press("Enter")
-    expect(slow.locator(".sv-models-told")).to_contain_text("of 20.0 MB")
-    bar = slow.locator("progress")
-    assert 0 < bar.evaluate("(bar) => bar.value / bar.max") < 1
-    assert row(seen, OTHER).get_by_role("button", name="Download").is_disabled()
-    expect(slow.get_by_role("button", name="Cancel")).to_be_focused()
-    seen.keyboard.press("Enter")
-    expect(slow.locator(".sv-models-told")).to_have_text(
-        "Cancelled. The downloaded part is kept for the next attempt."
-    )
-    expect(slow.get_by_role("button", name="Download")).to_be_focused()
-    assert seen.inner_text(".sv-models-status").startswith("Cancelled.")
-    assert bar.is_hidden()
-    expect(row(seen, OTHER).get_by_role("button", name="Download")).to_be_enabled()
-
-
-def test_failed_download_shows_one_sentence_with_html_escaped(seen):
-    broken = row(seen, BROKEN)
-    broken.get_by_role("button", name="Download").click()
-    told = broken.locator(".sv-models-told.sv-models-failed")
-    expect(told).to_have_text(f"'{BROKEN}' could not be had: the cable <b>is</b> cut.")
-    expect(broken.get_by_role("button", name="Download")).to_be_enabled()
-    expect(told).to_be_visible()
-
-
-def test_models_tab_does_not_overflow_and_passes_axe(seen, looker):
     larger = seen.get_by_role("button", name="Larger text")
     for width, theme in ((1280, "light"), (390, "dark")):
         seen.set_viewport_size({"width": width, "height": 900})
         looker.dress(theme)
         assert seen.evaluate(OUTSIDE) == [], width
-        assert faults(seen) == [], width
         assert faint(seen) == [], width
         larger.click()
         assert seen.evaluate(OUTSIDE) == [], width
         larger.click()
-
-
-def test_downloaded_model_can_be_used_on_step_by_keyboard(models):
-    row(models, OTHER).get_by_role("button", name="Download").focus()
-    models.keyboard.press("Enter")
-    here = group(models, "On this machine").locator(f'[data-model="{OTHER}"]')
-    here.wait_for()
-    expect(here.get_by_role("button", name="Use on Step")).to_be_focused()
-    models.keyboard.press("Enter")
-    tab = models.get_by_role("tab", name="Step", exact=True)
-    expect(tab).to_have_attribute("aria-selected", "true")
-    expect(models.locator("#sv-target input")).to_have_value(OTHER)
+    assert faults(seen) == []
 
 
 def in_bytes(text):
@@ -141,41 +73,70 @@ def in_bytes(text):
     return float(found[1]) * {"MB": 1e6, "GB": 1e9}[found[2]] if found else 0
 
 
-def test_filter_hides_targets_too_large_for_the_memory(seen):
-    def targets():
-        rows = seen.locator(".sv-models-row", has_text="target").all()
-        kinds = [row.locator(".sv-models-kind").inner_text() for row in rows]
-        said = [row.locator("dt:text('memory') + dd").inner_text() for row in rows]
-        return [in_bytes(text) for kind, text in zip(kinds, said, strict=True) if kind == "target"]
-
-    box = seen.get_by_role("checkbox", name="Hide models that do not fit")
-    free, before = in_bytes(seen.locator(".sv-models-filter").inner_text()), targets()
-    box.check()
-    assert targets() == [needed for needed in before if needed <= free]
-    box.uncheck()
-    assert targets() == before
+def targets(page):
+    """Return the memory that each listed target needs, in bytes."""
+    rows = page.locator(".sv-models-row", has_text="target").all()
+    kinds = [row.locator(".sv-models-kind").inner_text() for row in rows]
+    said = [row.locator("dt:text('memory') + dd").inner_text() for row in rows]
+    return [in_bytes(text) for kind, text in zip(kinds, said, strict=True) if kind == "target"]
 
 
-def test_copied_link_opens_the_filtered_list(visit):
+def test_models_are_filtered_by_memory_downloaded_and_used_on_step(visit):
     page = opened(visit)
+    the_filter_hides_large_targets_and_is_in_the_link(page, visit.url)
+    step = page.get_by_role("tab", name="Step", exact=True)
+    step.click()
+    page.click("#sv-settings")
+    visit.choose("#sv-method input", "Medusa")
+    page.get_by_role("tab", name="Models").click()
+    row(page, "smollm2").get_by_role("button", name="Use on Step").click()
+    expect(page.locator("#sv-target input")).to_have_value("SmolLM2")
+    expect(page.locator("#sv-method input"), "it fits").to_have_value("EAGLE-3 for SmolLM2")
+    page.get_by_role("tab", name="Models").click()
+    a_download_can_be_cancelled(page)
+    broken = row(page, BROKEN)
+    broken.get_by_role("button", name="Download").click()
+    told = broken.locator(".sv-models-told.sv-models-failed")
+    expect(told).to_have_text(f"'{BROKEN}' could not be had: the cable <b>is</b> cut.")
+    expect(broken.get_by_role("button", name="Download")).to_be_enabled()
+    row(page, OTHER).get_by_role("button", name="Download").focus()
+    page.keyboard.press("Enter")
+    here = group(page, "On this machine").locator(f'[data-model="{OTHER}"]')
+    expect(here.get_by_role("button", name="Use on Step")).to_be_focused(timeout=60_000)
+    page.keyboard.press("Enter")
+    expect(step).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#sv-target input")).to_have_value(OTHER)
+
+
+def the_filter_hides_large_targets_and_is_in_the_link(page, url):
     box = page.get_by_role("checkbox", name="Hide models that do not fit")
+    free = in_bytes(page.locator(".sv-models-filter").inner_text())
+    before = targets(page)
     box.check()
+    assert targets(page) == [needed for needed in before if needed <= free]
     page.locator(".sv-copy").click()
     assert "models=fitting" in page.url
-    page.goto(f"{visit.url}?models=fitting")
+    page.goto(f"{url}?models=fitting")
     page.wait_for_selector(".sv-models-row")
     expect(box).to_be_checked()
     box.uncheck()
     page.wait_for_url(lambda url: "models=fitting" not in url)
+    assert targets(page) == before
 
 
-def test_choosing_a_target_for_step_also_selects_a_drafter_that_fits(models):
-    models.get_by_role("tab", name="Step").click()
-    models.click("#sv-settings")
-    models.click("#sv-method input")
-    models.get_by_role("option", name="Medusa", exact=True).click()
-    expect(models.locator("#sv-method input")).to_have_value("Medusa")
-    models.get_by_role("tab", name="Models").click()
-    row(models, "smollm2").get_by_role("button", name="Use on Step").click()
-    expect(models.locator("#sv-target input")).to_have_value("SmolLM2")
-    expect(models.locator("#sv-method input")).to_have_value("EAGLE-3 for SmolLM2")
+def a_download_can_be_cancelled(page):
+    slow, other = row(page, SLOW), row(page, OTHER).get_by_role("button", name="Download")
+    slow.get_by_role("button", name="Download").focus()
+    page.keyboard.press("Enter")
+    expect(slow.locator(".sv-models-told")).to_contain_text("of 20.0 MB")
+    bar = slow.locator("progress")
+    assert 0 < bar.evaluate("(bar) => bar.value / bar.max") < 1
+    assert other.is_disabled(), "one download at a time"
+    expect(slow.get_by_role("button", name="Cancel")).to_be_focused()
+    page.keyboard.press("Enter")
+    told = "Cancelled. The downloaded part is kept for the next attempt."
+    expect(slow.locator(".sv-models-told")).to_have_text(told)
+    expect(slow.get_by_role("button", name="Download")).to_be_focused()
+    assert page.inner_text(".sv-models-status").startswith("Cancelled.")
+    assert bar.is_hidden()
+    expect(other).to_be_enabled()

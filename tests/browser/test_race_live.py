@@ -1,4 +1,4 @@
-"""Live races in a browser: from a preset, rejected, stopped, recorded, lane by lane."""
+"""Live races in a browser: their form, from a preset, rejected, stopped, and as recorded."""
 
 from contextlib import suppress
 
@@ -13,6 +13,7 @@ from specviz.ui.compare.race.request import suits
 
 RACE = "window.specviz.races['sv-race']"
 PROMPT = "Once upon a time, a small fox"
+SETTINGS = "#sv-raceform-settings"
 
 
 @pytest.fixture
@@ -27,36 +28,19 @@ def compare(visit, query=""):
     page.get_by_role("tab", name="Compare", exact=True).click()
     page.wait_for_function(f"{RACE.replace('races', 'races?.')}?.whole")
     page.locator("#sv-raceform-drawer[data-lanes]").wait_for(state="attached")
-    page.click("#sv-raceform-settings button")
+    page.click(f"{SETTINGS} button")
     return page
 
 
 def fill_in(page, preset, tokens, seed=1):
     """Fill in a short race with the lanes of a preset."""
     page.get_by_role("button", name=preset).click()
-    expect(page.get_by_role("button", name=preset)).to_have_attribute("aria-pressed", "true")
+    is_pressed(page, preset, "true")
     page.locator("#sv-raceform-prompt textarea").fill(PROMPT)
     shared = page.locator("#sv-raceform-shared")
     shared.get_by_label("New tokens").first.fill(str(tokens))
     shared.get_by_label("Seed").fill(str(seed))
-    expect(page.locator("#sv-raceform-settings")).to_contain_text(f"{tokens} tokens · seed {seed}")
-
-
-def test_choosing_another_target_lists_only_drafters_that_fit_it(page, visit):
-    lane = "#sv-raceform-lane-1 .sv-raceform-model input"
-    assert "EAGLE-3" in visit.listed(lane)
-    turns = page.locator("#sv-raceform-chat")
-    expect(turns).to_contain_text("House has no chat template")
-    expect(turns.get_by_label("System text")).to_be_hidden()
-    visit.choose("#sv-raceform-target input", "SmolLM2")
-    expect(turns.get_by_label("System text")).to_be_visible()
-    expect(turns.get_by_label("Raw text")).to_be_visible()
-    expect(turns.locator(".sv-base p")).to_be_hidden()
-    expect(page.locator("#sv-raceform-settings")).to_contain_text("for SmolLM2 · ")
-    shown = visit.listed(lane)
-    expect(words(page, 2)).to_have_text("made for House: it cannot draft for SmolLM2")
-    assert {"N-gram", "Draft model"} <= shown
-    assert "EAGLE-3" not in shown
+    expect(page.locator(SETTINGS)).to_contain_text(f"{tokens} tokens · seed {seed}")
 
 
 def race(page):
@@ -71,6 +55,10 @@ def race(page):
 
 def wait_until_over(page):
     expect(page.locator("#sv-race-go")).to_be_visible(timeout=60_000)
+
+
+def is_pressed(page, preset, pressed):
+    expect(page.get_by_role("button", name=preset)).to_have_attribute("aria-pressed", pressed)
 
 
 def expect_lanes(page, *lanes):
@@ -92,50 +80,54 @@ def words(page, place):
     return page.locator(f"#sv-raceform-lane-{place} .sv-raceform-hint p")
 
 
-def labels(page, box):
-    """Return the labels of the visible fields in an element."""
-    shown = page.locator(f"{box} [data-testid=block-info]:visible").all_inner_texts()
-    return [label.strip() for label in shown if label.strip()]
+def choose_drafter(page, place, drafter):
+    page.get_by_role("combobox", name=f"Lane {place}").click()
+    page.get_by_role("option", name=drafter).click()
 
 
-def test_settings_of_a_lane_use_the_same_fields_as_step(page):
-    page.get_by_role("button", name="Four families").click()
-    expect(page.locator("#sv-raceform-fields")).to_be_hidden()
+def test_lanes_are_added_removed_and_edited_with_the_fields_of_step(page):
+    page.get_by_role("button", name="γ 2 against γ 8").click()
+    short, long = ("Draft model", "gamma=2"), ("Draft model", "gamma=8")
+    expect_lanes(page, short, long)
+    expect(page.get_by_role("button", name="Remove lane 1")).to_be_hidden()
+    page.click("#sv-raceform-add")
+    expect_lanes(page, short, long, ("N-gram", suits("ngram")))
+    choose_drafter(page, 3, "EAGLE-2")
+    expect_lanes(page, short, long, ("EAGLE-2", suits("eagle2")))
     expect(words(page, 3)).to_have_text("γ 5 · budget 10 (default)")
-    editor = page.get_by_role("button", name="Settings of lane 3")
-    expect(editor).to_have_attribute("aria-expanded", "false")
-    editor.click()
-    expect(editor).to_have_attribute("aria-expanded", "true")
-    fields = page.locator("#sv-raceform-fields")
-    expect(fields.get_by_role("heading")).to_have_text("Settings of lane 3: EAGLE-3")
-    assert labels(page, "#sv-raceform-fields") == [
-        find_spec(name).label for name in ("gamma", "schedule", "budget", "fan_out", "rule")
-    ]
-    fields.get_by_label("γ, guesses in a row").first.fill("7")
-    expect(words(page, 3)).to_have_text("γ 7 · budget 10")
-    expect(typed(page, 3)).to_have_value("gamma=7 budget=10 fan-out=2")
-    fields.get_by_role("radio", name="Learning: +2 or −1").check()
-    expect(typed(page, 3)).to_have_value("gamma=7 schedule=learning budget=10 fan-out=2")
-    expect(page.get_by_role("button", name="Four families")).to_have_attribute(
-        "aria-pressed", "false"
-    )
-    page.get_by_role("button", name="Settings of lane 4").click()
-    expect(fields.get_by_role("heading")).to_have_text("Settings of lane 4: Draft model")
-    expect(fields.get_by_label("γ, guesses in a row").first).to_have_value("5")
-    page.get_by_role("combobox", name="Lane 4").click()
-    page.get_by_role("option", name="Medusa").click()
-    expect(fields.get_by_role("heading")).to_have_text("Settings of lane 4: Medusa")
-    expect(fields.get_by_label("Tree as rank paths")).to_have_value(
-        "0; 1; 2; 0,0; 0,1; 1,0; 0,0,0; 0,0,0,0"
-    )
-    expect(typed(page, 3)).to_have_value("gamma=7 schedule=learning budget=10 fan-out=2")
+    page.get_by_role("button", name="Remove lane 1").click()
+    expect_lanes(page, long, ("EAGLE-2", suits("eagle2")))
     page.get_by_role("button", name="Four families").click()
+    the_fields_edit_one_lane(page)
+
+
+def the_fields_edit_one_lane(page):
+    fields = page.locator("#sv-raceform-fields")
     expect(fields).to_be_hidden()
+    page.get_by_role("button", name="Settings of lane 3").click()
+    heading = fields.get_by_role("heading")
+    expect(heading).to_have_text("Settings of lane 3: EAGLE-3")
+    for name in ("gamma", "schedule", "budget", "fan_out", "rule"):
+        label = fields.locator("[data-testid=block-info]:visible", has_text=find_spec(name).label)
+        expect(label.first).to_be_visible()
+    fields.get_by_label("γ, guesses in a row").first.fill("7")
+    fields.get_by_role("radio", name="Learning: +2 or −1").check()
+    own = "gamma=7 schedule=learning budget=10 fan-out=2"
+    expect(typed(page, 3)).to_have_value(own)
+    is_pressed(page, "Four families", "false")
+    page.get_by_role("button", name="Settings of lane 4").click()
+    expect(heading).to_have_text("Settings of lane 4: Draft model")
+    choose_drafter(page, 4, "Medusa")
+    expect(heading).to_have_text("Settings of lane 4: Medusa")
+    paths = "0; 1; 2; 0,0; 0,1; 1,0; 0,0,0; 0,0,0,0"
+    expect(fields.get_by_label("Tree as rank paths")).to_have_value(paths)
+    expect(typed(page, 3)).to_have_value(own)
+    page.get_by_role("button", name="Four families").click()
+    expect(fields, "a preset closes the fields").to_be_hidden()
     expect(typed(page, 3)).to_have_value(suits("eagle3"))
-    expect(words(page, 4)).to_have_text("γ 5 (default)")
 
 
-def test_preset_race_runs_and_an_invalid_lane_is_rejected(page):
+def test_preset_race_runs_and_can_be_rejected_or_stopped(page):
     fill_in(page, "γ 2 against γ 8", tokens=8)
     race(page)
     wait_until_over(page)
@@ -152,50 +144,48 @@ def test_preset_race_runs_and_an_invalid_lane_is_rejected(page):
     said = "Lane 2: Siblings at each depth must be whole numbers like 3, 2."
     page.get_by_role("alert").filter(has_text=said).wait_for()
     wait_until_over(page)
-    assert page.evaluate(f"{RACE}.race.prompt") == PROMPT, "what was shown stays"
-
-
-def test_stopped_live_race_keeps_its_finished_lanes(page):
+    assert page.evaluate(f"{RACE}.race.id") == run["id"], "what was shown stays"
     fill_in(page, "γ 2 against γ 8", tokens=40, seed=SLOW)
     race(page)
-    page.wait_for_function(
-        f"{RACE}.race.source === 'live' && {RACE}.race.prompt === '{PROMPT}'"
-        f" && {RACE}.whole?.lanes.length"
-    )
+    page.wait_for_function(f"{RACE}.race.id !== '{run['id']}' && {RACE}.whole?.lanes.length")
     page.click("#sv-race-stop")
     wait_until_over(page)
     expect(page.get_by_role("alert").filter(has_text="Stopped.")).to_be_visible()
     whole = page.evaluate(f"{RACE}.whole")
     assert whole["texts"]["same"] is None or len(whole["lanes"]) < 3
-    assert whole["lanes"]
+    assert whole["lanes"], "finished lanes are kept"
 
 
-def test_added_lanes_have_default_settings(page):
-    page.get_by_role("button", name="γ 2 against γ 8").click()
-    short, long = ("Draft model", "gamma=2"), ("Draft model", "gamma=8")
-    expect_lanes(page, short, long)
-    expect(page.get_by_role("button", name="Remove lane 1")).to_be_hidden()
-    page.click("#sv-raceform-add")
-    expect_lanes(page, short, long, ("N-gram", suits("ngram")))
-    expect(page.locator("#sv-raceform-settings")).to_contain_text("3 drafters for House")
-    page.get_by_role("combobox", name="Lane 3").click()
-    page.get_by_role("option", name="EAGLE-2").click()
-    expect_lanes(page, short, long, ("EAGLE-2", suits("eagle2")))
-    expect(words(page, 3)).to_have_text("γ 5 · budget 10 (default)")
-    page.get_by_role("button", name="Remove lane 1").click()
-    expect_lanes(page, long, ("EAGLE-2", suits("eagle2")))
-
-
-def test_race_form_takes_the_settings_of_the_chosen_race(visit):
+def test_recorded_race_is_shown_as_finished_and_fills_in_the_form(visit):
     page = compare(visit, "?race=2-repeat")
     expect(page.locator("#sv-raceform-recorded input")).to_have_value(title("2-repeat"))
     assert page.evaluate(f"{RACE}.race.id") == "2-repeat"
+    assert page.locator(".sv-race .sv-badge").inner_text() == "recorded"
+    shown = page.evaluate(f"{RACE}.tokens")
+    assert len(shown) >= 3
+    assert len(set(shown.values())) == 1, "lanes of one length at temperature 0"
+    assert not page.evaluate(f"{RACE}.playing")
+    headline = page.locator(".sv-race-headline")
+    expect(headline).to_have_text(page.evaluate(f"{RACE}.whole.headline"))
     expect(typed(page, 4)).to_have_value("gamma=8")
-    page.locator("#sv-raceform-recorded input").click()
-    page.get_by_role("option", name=title("1-story")).click()
+    visit.choose("#sv-raceform-recorded input", title("1-story"))
     page.wait_for_function(f"{RACE}.race.id === '1-story'")
-    pressed = page.get_by_role("button", name="Four families")
-    expect(pressed).to_have_attribute("aria-pressed", "true")
+    is_pressed(page, "Four families", "true")
     expect(typed(page, 2)).to_have_value(suits("medusa"))
     prompt = page.locator("#sv-raceform-prompt textarea")
     expect(prompt).to_have_value(page.evaluate(f"{RACE}.race.prompt"))
+    another_target_lists_only_drafters_that_fit_it(page, visit)
+
+
+def another_target_lists_only_drafters_that_fit_it(page, visit):
+    lane = "#sv-raceform-lane-1 .sv-raceform-model input"
+    assert "EAGLE-3" in visit.listed(lane)
+    system = page.locator("#sv-raceform-chat").get_by_label("System text")
+    expect(system, "House has no chat template").to_be_hidden()
+    visit.choose("#sv-raceform-target input", "SmolLM2")
+    expect(system).to_be_visible()
+    expect(page.locator(SETTINGS)).to_contain_text("for SmolLM2 · ")
+    shown = visit.listed(lane)
+    expect(words(page, 2)).to_have_text("made for House: it cannot draft for SmolLM2")
+    assert {"N-gram", "Draft model"} <= shown
+    assert "EAGLE-3" not in shown

@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
-import sys
-from pathlib import Path
+import signal
 
+import app_server
 import pytest
-from app_server import wait_for
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = app_server.ROOT
 LAST = "from specviz.ui.trees import grow, judging, ranking\n"
 IMPORT = "from specviz.ui import sample\n"
 ROW = '    "Sample": (sample,),\n'
 
 
 @pytest.fixture
-def address(tmp_path):
+def address(tmp_path, monkeypatch):
     """A running copy of the app with the sample tab's folder, import and row."""
     package = tmp_path / "specviz"
     shutil.copytree(ROOT / "specviz", package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests/sample_tab/ui", package / "ui", dirs_exist_ok=True)
+    shutil.copy(ROOT / "app.py", tmp_path)
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     tabs = package / "ui" / "tabs.py"
     text = tabs.read_text().replace(LAST, LAST + IMPORT)
     tabs.write_text(text.replace('    "Cost": (', f'{ROW}    "Cost": ('))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "specviz", "serve", "--port", str(port)]
-    log = (tmp_path / "server.log").open("w")
-    here = dict(os.environ, PYTHONPATH=str(tmp_path))
-    with log, subprocess.Popen(command, cwd=tmp_path, env=here, stdout=log, stderr=log) as server:
-        try:
-            wait_for(f"http://127.0.0.1:{port}/")
-            yield f"http://127.0.0.1:{port}/"
-        finally:
-            server.terminate()
+    monkeypatch.setattr(app_server, "ROOT", tmp_path)
+    server = app_server.Server(tmp_path)
+    yield server.address
+    server.end(signal.SIGTERM)
 
 
 def test_adding_one_folder_and_one_row_adds_a_working_tab(address, browser):

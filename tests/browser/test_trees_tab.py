@@ -1,4 +1,4 @@
-"""The Trees tab in a browser: recorded growth, steps, and links between the views."""
+"""The Trees tab in a browser: recorded growth, steps, links, and drafting on a visitor's text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from playwright.sync_api import expect
 from test_access import faint, faults
 
 GROW = "window.specviz.grow"
-
-
+NODE = ".sv-grow-view .sv-twig-node"
+WORD, SOURCE, NOTICE = ".sv-grow-kindword", ".sv-grow-source", ".sv-grow-notice"
 IDLE = " && ".join(
     f"window.specviz.{part}.question.idle" for part in ("grow", "ranking", "judging")
 )
+LINK = "window.dispatchEvent(new CustomEvent('sv-link', { detail: { without: [] } }))"
 # The last step of the whole tree with nothing selected, and every section requested again.
 AGAIN = """() => {
   const find = (selector) => document.querySelector(selector);
@@ -40,67 +41,68 @@ def opened(visit):
     page = visit.page
     page.goto(visit.url)
     page.get_by_role("tab", name="Trees").click()
-    page.wait_for_selector(".sv-grow-view .sv-twig-node")
+    page.wait_for_selector(NODE)
     page.wait_for_selector(".sv-rank-ways tbody tr")
     page.wait_for_selector(".sv-judge-card")
-    expect(page.locator(".sv-grow-kindword")).to_have_text("Start")
+    expect(page.locator(WORD)).to_have_text("Start")
     page.get_by_role("button", name="Last step").click()
-    expect(page.locator(".sv-grow-kindword")).to_have_text("Verify")
+    expect(page.locator(WORD)).to_have_text("Verify")
+    return page
 
 
 def settled(page):
     page.wait_for_function(f"{GROW}.question.idle")
 
 
-def test_recorded_tree_is_shown_at_once_and_grows_step_by_step(trees):
-    expect(trees.locator(".sv-grow-source")).to_contain_text("recorded")
+def test_trees_grow_step_by_step_and_are_selected_saved_and_typed(trees):
+    expect(trees.locator(SOURCE)).to_contain_text("recorded")
     trees.get_by_role("button", name="First step").click()
-    expect(trees.locator(".sv-grow-kindword")).to_have_text("Start")
-    expect(trees.locator(".sv-grow-later")).to_be_visible()
-    expect(trees.get_by_role("button", name="Next: expand")).to_be_enabled()
-    expect(trees.locator(".sv-grow-lengths tr").last).to_contain_text("?")
-    assert trees.locator(".sv-grow-view .sv-twig-node").count() == 1
-    trees.locator("[data-move=next]").click()
+    expect(trees.locator(WORD)).to_have_text("Start")
+    expect(trees.locator(".sv-grow-lengths tr").last, "not known yet").to_contain_text("?")
+    assert trees.locator(NODE).count() == 1
+    trees.get_by_role("button", name="Next: expand").click()
     assert trees.locator(".sv-grow-view .sv-twig-is-fresh").count() == 3
     for _ in range(40):
-        if trees.locator(".sv-grow-kindword").inner_text() == "Rerank":
+        if trees.locator(WORD).inner_text() == "Rerank":
             break
         trees.locator("[data-move=next]").click()
     assert trees.locator(".sv-grow-view .sv-twig-is-kept").count() == 10
-    expect(trees.locator(".sv-grow-matrix")).to_be_visible()
+    assert trees.locator(".sv-grow-matrix").is_visible()
+    a_selected_node_is_shown_in_every_view(trees)
+    trees.locator("#sv-grow-preset").select_option("1")
+    settled(trees)
+    nodes = trees.evaluate(f"{GROW}.view.answer.nodes.length")
+    assert nodes > 300
+    assert trees.locator(NODE).count() < 100, "as many as are in view"
+    with trees.expect_download() as download:
+        trees.get_by_role("button", name="Save draft tree as SVG").click()
+    assert download.value.path().read_text().count("data-node") == nodes, "the whole tree"
+    a_typed_shape_is_drawn_and_copied(trees)
 
 
-def test_selected_node_is_highlighted_in_tree_mask_text_and_numbers(trees):
-    trees.mouse.move(0, 0)  # where another test left it, the pointer may be on a guess
-    trees.evaluate(f"{GROW}.view.picked = -1")
-    trees.locator(".sv-grow-view .sv-twig-node").first.focus()
+def a_selected_node_is_shown_in_every_view(trees):
+    trees.get_by_role("button", name="Last step").click()
+    trees.mouse.move(0, 0)
+    trees.locator(NODE).first.focus()
     for key in ("ArrowRight", "ArrowRight"):
         trees.keyboard.press(key)
     assert trees.locator(".sv-grow-text .sv-grow-chip").count() == 2
-    assert trees.locator(".sv-grow-view .sv-twig-node.sv-twig-on").count() == 3
-    assert trees.locator(".sv-grow-cross").get_attribute("d")
+    assert trees.locator(f"{NODE}.sv-twig-on").count() == 3, "the path to it"
+    assert trees.locator(".sv-grow-cross").get_attribute("d"), "its row and column of the mask"
     expect(trees.locator(".sv-grow-one")).to_contain_text("rank among candidates")
     box = trees.locator(".sv-grow-matrix").bounding_box()
     trees.mouse.move(box["x"] + 40, box["y"] + 25)
-    assert trees.evaluate(f"{GROW}.view.picked") == 0
+    assert trees.evaluate(f"{GROW}.view.picked") == 0, "the mask selects a node, too"
 
 
-def test_controls_grow_another_tree_and_invalid_values_show_an_error(trees):
-    trees.locator("#sv-grow-preset").select_option("1")
-    settled(trees)
-    assert trees.evaluate(f"{GROW}.view.answer.nodes.length") > 300
-    assert trees.locator(".sv-grow-view .sv-twig-node").count() < 100, "as many as are in view"
+def a_typed_shape_is_drawn_and_copied(trees):
     trees.get_by_role("button", name="Tree only").click()
-    expect(trees.locator(".sv-grow-view .sv-twig-node")).to_have_count(60)
-    expect(trees.locator("[data-dial=budget] small")).to_contain_text("num_draft_tokens 60")
-    trees.locator("#sv-grow-budget").fill("9")
-    settled(trees)
-    assert len(trees.evaluate(f"{GROW}.view.answer.kept")) == 10
+    expect(trees.locator(NODE)).to_have_count(60)
     trees.locator("#sv-grow-kind").select_option("own")
     trees.locator("#sv-grow-own").fill("[-1, 2, 1]")
-    expect(trees.locator(".sv-grow-notice")).to_contain_text("form a cycle")
+    expect(trees.locator(NOTICE)).to_contain_text("form a cycle")
     trees.locator("#sv-grow-own").fill("[-1, 0, 0]")
-    expect(trees.locator(".sv-grow-notice")).to_be_hidden()
+    expect(trees.locator(NOTICE)).to_be_hidden()
     trees.get_by_text("The same tree in the formats of SGLang").click()
     expect(trees.locator(".sv-grow-lists")).to_contain_text("[1,-1,-1]")
     trees.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -109,122 +111,88 @@ def test_controls_grow_another_tree_and_invalid_values_show_an_error(trees):
     assert trees.evaluate("navigator.clipboard.readText()") == "[1,-1,-1]"
 
 
-def test_saved_picture_contains_the_whole_tree(trees):
-    trees.locator("#sv-grow-preset").select_option("1")
-    settled(trees)
-    with trees.expect_download() as download:
-        trees.get_by_role("button", name="Save draft tree as SVG").click()
-    nodes = trees.evaluate(f"{GROW}.view.answer.nodes.length")
-    assert download.value.path().read_text().count("data-node") == nodes
-
-
-def test_tree_is_on_the_first_screen(visit):
-    page = visit.page
-    for width, height, larger in ((1280, 800, False), (390, 844, False), (1024, 768, True)):
-        page.set_viewport_size({"width": width, "height": height})
-        page.add_init_script(f"sessionStorage.setItem('sv-large', '{str(larger).lower()}')")
-        page.goto(visit.url + "?tab=trees")
-        page.locator(".sv-grow-view .sv-twig-node").wait_for()
-        for _ in range(3):
-            page.locator("[data-move=next]").click()
-        for name in (".sv-grow-view .sv-twig-node >> nth=1", "[data-move=next]", ".sv-grow-said"):
-            box = page.locator(name).bounding_box()
-            assert 0 <= box["y"] < box["y"] + box["height"] <= height, (width, name)
-
-
-def test_link_opens_the_tree_at_its_step(visit):
-    page = visit.page
-    page.goto(visit.url + "?tab=trees")
-    page.locator(".sv-grow-view .sv-twig-node").wait_for()
-    for _ in range(5):
-        page.locator("[data-move=next]").click()
-    page.evaluate("window.dispatchEvent(new CustomEvent('sv-link', { detail: { without: [] } }))")
-    page.goto(page.url)
-    page.locator(".sv-grow-view .sv-twig-node >> nth=1").wait_for()
-    expect(page.locator(".sv-grow-count")).to_contain_text("step 6 of")
-
-
-def test_link_restores_a_custom_shape_and_fills_in_a_custom_text(visit):
-    opened(visit)
-    page = visit.page
+def test_links_restore_the_step_the_shape_and_the_typed_text(visit):
+    page = opened(visit)
     place = page.evaluate(f"{GROW}.state.place")
-    text = json.dumps(["<b>Once</b>", "medusa", "7"])
-    own = {"tree": f"{place},own,4,3,10,1,warm", "tree-shape": "[-1, 0, 0]", "tree-text": text}
-    page.goto(f"{visit.url}?{urlencode(own)}")
-    page.get_by_role("tab", name="Trees").click()
-    page.wait_for_selector(".sv-grow-view .sv-twig-node")
-    assert page.evaluate(f"{GROW}.view.answer.nodes.map(({{ parent }}) => parent)") == [-1, 0, 0]
-    values = [page.input_value(f"#sv-grow-{name}") for name in ("own", "prompt", "drafter", "skip")]
-    assert values == ["[-1, 0, 0]", "<b>Once</b>", "medusa", "7"]
-    page.evaluate("window.dispatchEvent(new CustomEvent('sv-link', { detail: { without: [] } }))")
-    assert parse_qs(urlsplit(page.url).query)["tree-shape"] == ["[-1, 0, 0]"]
-
-
-def test_copied_link_keeps_a_text_that_was_typed_but_not_drafted(visit):
-    opened(visit)
-    page = visit.page
     page.locator(".sv-grow-live summary").click()
     page.locator("#sv-grow-prompt").fill("My own text")
     link = page.locator(".sv-copy")
     link.click()
     expect(link).to_contain_text("It fills in your text")
-    assert page.evaluate("document.querySelector('.sv-copy').matches('.sv-said-so')")
     page.goto(page.url)
     expect(page.locator("#sv-grow-prompt")).to_have_value("My own text")
+    text = json.dumps(["<b>Once</b>", "medusa", "7"])
+    own = {"tree": f"{place},own,4,3,10,1,warm", "tree-shape": "[-1, 0, 0]", "tree-text": text}
+    page.goto(f"{visit.url}?{urlencode(own)}")
+    page.get_by_role("tab", name="Trees").click()
+    page.wait_for_selector(NODE)
+    assert page.evaluate(f"{GROW}.view.answer.nodes.map(({{ parent }}) => parent)") == [-1, 0, 0]
+    values = [page.input_value(f"#sv-grow-{name}") for name in ("own", "prompt", "drafter", "skip")]
+    assert values == ["[-1, 0, 0]", "<b>Once</b>", "medusa", "7"]
+    page.evaluate(LINK)
+    assert parse_qs(urlsplit(page.url).query)["tree-shape"] == ["[-1, 0, 0]"]
+    page.goto(visit.url + "?tab=trees")
+    page.locator(NODE).wait_for()
+    for _ in range(3):
+        page.locator("[data-move=next]").click()
+    page.evaluate(LINK)
+    page.goto(page.url)
+    page.locator(f"{NODE} >> nth=1").wait_for()
+    expect(page.locator(".sv-grow-count")).to_contain_text("step 4 of")
+    the_tree_is_on_the_first_screen(page)
 
 
-def test_ranking_lab_marks_rounding_changes_and_compares_two_rules(trees):
+def the_tree_is_on_the_first_screen(page):
+    """Look at windows of several sizes, the last one with larger text."""
+    for width, height in ((1280, 800), (390, 844), (1024, 768)):
+        page.set_viewport_size({"width": width, "height": height})
+        if width == 1024:
+            page.get_by_role("button", name="Larger text").click()
+        page.evaluate("scrollTo(0, 0)")
+        for name in (f"{NODE} >> nth=1", "[data-move=next]", ".sv-grow-said"):
+            box = page.locator(name).bounding_box()
+            assert 0 <= box["y"] < box["y"] + box["height"] <= height, (width, name)
+
+
+def test_labs_compare_rules_on_examples_and_on_a_live_draft(trees):
     trees.locator("#sv-rank-place").select_option("example:other-tree")
     expect(trees.locator(".sv-rank-says")).to_contain_text("0.0812")
-    expect(trees.locator(".sv-rank-view .sv-twig-is-gained")).to_have_count(1)
+    gained = trees.locator(".sv-rank-view .sv-twig-is-gained")
+    expect(gained, "rounding changed the tree").to_have_count(1)
     trees.get_by_role("button", name="product, float32").click()
-    expect(trees.locator(".sv-rank-view .sv-twig-is-gained")).to_have_count(0)
-    expect(trees.locator(".sv-rank-verdict")).to_contain_text("In float32")
+    expect(gained).to_have_count(0)
     expect(trees.locator(".sv-judge-card")).to_have_count(2)
     trees.get_by_role("button", name="Average over").click()
     expect(trees.locator(".sv-judge-mean")).to_contain_text("traversal", timeout=30_000)
-
-
-def test_drafting_runs_live_on_an_entered_text(trees):
     trees.get_by_text("Use your own text, live").click()
     trees.get_by_label("Prompt").last.fill("")
     trees.get_by_role("button", name="Draft here, live").click()
-    expect(trees.locator(".sv-grow-notice")).to_contain_text("Enter a prompt")
+    expect(trees.locator(NOTICE)).to_contain_text("Enter a prompt")
     trees.locator("#sv-grow-prompt").fill("Once upon a time")
     trees.locator("#sv-grow-drafter").select_option("medusa")
     ink = "getComputedStyle(document.querySelector('#sv-recorded input')).color"
     before = trees.evaluate(ink)
     trees.get_by_role("button", name="Draft here, live").click()
-    expect(trees.locator(".sv-grow-source")).to_contain_text("live", timeout=60_000)
+    expect(trees.locator(SOURCE)).to_contain_text("live", timeout=60_000)
     assert trees.evaluate(ink) == before, "Step still shows the recorded run that its list names"
     settled(trees)
-    expect(trees.locator(".sv-grow-source")).to_contain_text("Medusa")
+    expect(trees.locator(SOURCE)).to_contain_text("Medusa")
     place = trees.evaluate(f"{GROW}.state.place")
-    trees.locator("#sv-judge-place").select_option(place)
-    trees.locator("#sv-rank-place").select_option(place)
-    trees.wait_for_function(
-        "window.specviz.ranking.question.idle && window.specviz.judging.question.idle"
-    )
-    expect(trees.locator(".sv-judge-notice, .sv-rank-notice").first).to_be_hidden()
-    expect(trees.locator(".sv-judge-notice")).to_be_hidden()
+    for lab in ("judge", "rank"):
+        trees.locator(f"#sv-{lab}-place").select_option(place)
+    trees.wait_for_function(IDLE)
+    for notice in trees.locator(".sv-judge-notice, .sv-rank-notice").all():
+        expect(notice).to_be_hidden()
 
 
-def test_trees_tab_passes_axe(trees):
+def test_trees_tab_passes_axe_and_contrast_checks(looker, trees):
+    trees.mouse.move(0, 0)
     assert faults(trees) == []  # none of it changes with the theme
-    readable_and_within(trees)
-
-
-def test_trees_tab_passes_axe_in_dark_mode(looker, trees):
-    """The figure, which is drawn again, is checked as well."""
-    looker.dress("dark")
-    readable_and_within(trees)
+    for theme in ("light", "dark"):
+        looker.dress(theme)
+        assert faint(trees) == [], theme
     looker.dress("light")
-
-
-def readable_and_within(page):
-    """Assert enough contrast for every text, and no overflow on a phone."""
-    assert faint(page) == []
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.locator("[data-move=next]").click()
-    expect(page.locator(".sv-grow-kindword")).to_have_text("Start")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    trees.set_viewport_size({"width": 390, "height": 844})
+    trees.locator("[data-move=next]").click()
+    expect(trees.locator(WORD)).to_have_text("Start")
+    assert trees.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,208 @@
+"""Sections of the Cost tab: roofline, adaptive verification, measured costs, published numbers."""
+
+import pytest
+from costs import ROOFLINE, SETTLED, done, lent, opened, says
+from made_costs import made
+from test_access import faint, faults
+
+from specviz.cost import sources
+from specviz.cost.measured_costs import shipped_paths
+from specviz.cost.roofline import predict
+from specviz.cost.sources import boards, published_numbers
+from specviz.ui.cost.roofline.question import Ask
+
+ADAPTIVE = "window.specviz.adaptive"
+SHAPES = "window.specviz.shapes"
+SWEEP = "window.specviz.sweeps['sv-sweep']"
+SAY = ".sv-roofline-say"
+HOSTILE = "<img src=x onerror=window.hacked=1>"
+CHECKED = """() => [...document.querySelectorAll(".sv-adaptive-table tbody tr")].map((row) =>
+  row.querySelectorAll(".sv-adaptive-yes, .sv-adaptive-part").length)"""
+SPEEDS = """() => [...document.querySelectorAll(".sv-shapes-drafters tbody tr")]
+  .map((row) => row.lastElementChild.textContent)"""
+
+
+@pytest.fixture
+def cost(looker):
+    """The tab in its initial state, with all sections open and their figures drawn."""
+    for page in lent(looker):
+        page.wait_for_selector(".sv-roofline-plot .main-svg >> nth=2", state="attached")
+        page.wait_for_selector(".sv-adaptive-plot .main-svg", state="attached")
+        page.wait_for_selector(".sv-headline-table tr")
+        yield page
+
+
+def ask(page, **values):
+    done(page, ROOFLINE, lambda: page.evaluate(f"(values) => {ROOFLINE}.ask(values)", values))
+
+
+def press(page, name):
+    """Press a button of the roofline, and wait for its answer."""
+    done(page, ROOFLINE, page.get_by_role("button", name=name).click)
+
+
+def test_roofline_shows_the_newest_prediction_and_names_invalid_values(cost):
+    page, part = cost, cost.locator("#sv-roofline")
+    batch = part.get_by_label("Batch size", exact=True)
+    drafter = part.get_by_label("Drafter")
+    press(page, "8B on an H100, batch size 512")
+    assert batch.input_value() == "512"
+    done(page, ROOFLINE, lambda: drafter.select_option("llama-3.2-1b"))
+    asked = Ask.from_data(page.evaluate(f"{ROOFLINE}.request()"))
+    gain = predict(asked.serving, asked.guessing, 512).speedup
+    says(page, SAY, f"{gain:.2f} ×", "the formula's number")
+    says(page, SAY, "simulated")
+    press(page, "House on a laptop, batch size 1")
+    says(page, SAY, "a laptop CPU")
+    assert drafter.locator("option").count() == 3, "those that fit this target"
+    part.get_by_label("Batch size: sequences per pass").focus()
+    done(page, ROOFLINE, lambda: [page.keyboard.press("ArrowRight") for _ in range(12)])
+    assert int(batch.input_value()) > 1
+    says(page, SAY, f"at batch size {batch.input_value()},", "the newest answer is shown")
+    box = part.get_by_label("Children per node, level by level")
+    before = page.inner_text(SAY)
+    done(page, ROOFLINE, lambda: box.fill(HOSTILE))
+    says(page, ".sv-roofline-wrong", "Siblings at each depth must be")
+    assert page.inner_text(SAY) == before, "the last answer stays"
+    done(page, ROOFLINE, lambda: box.fill(""))
+    assert page.locator(".sv-roofline-wrong").is_hidden()
+    ask(page, batch=64, model="llama-3.1-70b", hardware="h100-sxm", dtype="bf16")
+    says(page, ".sv-roofline-alert", "This does not fit")
+    assert page.evaluate("window.hacked") is None
+
+
+def test_predictions_lead_to_published_numbers_which_can_be_filtered_and_sorted(cost):
+    published_numbers_are_filtered_sorted_and_linked(cost)
+    page, part = cost, cost.locator("#sv-roofline")
+    assert page.inner_text(".sv-roofline-bound") == "2.07 ×"
+    assert page.inner_text(".sv-roofline-reported") == "1.38 ×"
+    page.select_option(".sv-headline-family", "Medusa")
+    page.get_by_role("link", name="See its row").click()
+    row = page.locator(".sv-headline-here")
+    assert "1.38 ×" in row.inner_text(), "the row is found although it was filtered out"
+    assert row.evaluate("(row) => row === document.activeElement")
+    done(page, ROOFLINE, lambda: part.get_by_label("% of peak arithmetic").fill("40"))
+    says(page, ".sv-roofline-called", "γ = 4, 70% bandwidth, 40% arithmetic")
+    assert float(page.inner_text(".sv-roofline-bound").split()[0]) < 2.07
+    ask(page, hardware="a100-sxm", dtype="bf16", batch=1, drafter="n-gram")
+    page.get_by_role("link", name="See its row").click()
+    assert "PLD" in page.inner_text(".sv-headline-here")
+    assert "A100" in page.inner_text(".sv-headline-about"), "a row of a leaderboard"
+    page.locator(".sv-roofline-sources summary").click()
+    links = page.locator(".sv-roofline a[target]").evaluate_all(
+        "all => all.map((a) => [a.href, a.rel])"
+    )
+    kinds = (sources.machines(), sources.models(), sources.efficiencies())
+    every = [preset for kind in kinds for preset in kind.values()]
+    urls = {one.url for preset in every for one in preset.sources if "://" in one.url}
+    assert set(map(tuple, links)) == {(url, "noopener") for url in urls}
+
+
+def test_load_and_budget_change_the_number_of_checked_guesses(cost):
+    page = cost
+    page.wait_for_function(f"{ADAPTIVE}.question.idle")
+    first = page.evaluate(CHECKED)
+    assert len(first) == 5
+    page.locator("[name=slots]").focus()
+    page.keyboard.press("Home")
+    page.wait_for_function(f"{ADAPTIVE}.last.slots === 0 && {ADAPTIVE}.question.idle")
+    assert page.evaluate(CHECKED) == [0] * 5, "without a budget nothing is checked"
+    says(page, ".sv-adaptive-answer", "plain decoding is fastest")
+    done(page, ADAPTIVE, page.get_by_role("button", name="Best budget").click)
+    assert page.evaluate(CHECKED) == first
+    page.locator("[name=requests]").focus()
+    page.keyboard.press("Home")
+    page.wait_for_function(f"{ADAPTIVE}.question.idle && {ADAPTIVE}.last.rows[0].requests === 1")
+    says(page, ".sv-adaptive-answer", "With 5 requests,")
+    assert sum(page.evaluate(CHECKED)) > sum(first), "with few requests checking is free"
+
+
+def published_numbers_are_filtered_sorted_and_linked(cost):
+    table = cost.locator(".sv-headline-table tbody")
+    links = table.locator("tr").evaluate_all(
+        "all => all.map((row) => row.querySelector('a')).map((a) => [a.href, a.rel, a.target])"
+    )
+    assert sorted(links) == sorted(
+        [each.source.url, "noopener noreferrer", "_blank"] for each in published_numbers()
+    )
+    text = cost.inner_text(".sv-headline-table")
+    for words in ("not in the abstract", "not in the quotation", "second-hand: quoted by others"):
+        assert words in text, "it says which source lacks a fact"
+    cost.select_option(".sv-headline-family", "EAGLE")
+    assert set(table.locator("th b").all_inner_texts()) == {"EAGLE"}
+    cost.select_option(".sv-headline-family", "")
+    cost.select_option(".sv-headline-sort", "low")
+    numbers = table.locator(".sv-headline-number b").all_inner_texts()
+    assert numbers[:2] == ["1.8 × slower", "1.4 × slower"], "slowdowns come first"
+    assert numbers[-1].endswith("%")
+    ours = cost.locator(".sv-headline-ours")
+    assert ours.is_hidden(), "our own numbers only on request"
+    cost.click(".sv-headline-toggle")
+    assert "House models, measured on 2 CPU cores" in ours.locator("thead").inner_text()
+    cost.click(".sv-headline-toggle")
+    assert ours.is_hidden()
+    for at, board in enumerate(boards()):
+        cost.select_option(".sv-headline-device", str(at))
+        names = cost.locator(".sv-headline-board tbody th b").all_inner_texts()
+        assert sorted(names) == sorted(row.method for row in board.rows)
+        assert board.model in cost.inner_text(".sv-headline-about")
+
+
+def test_measured_costs_are_recorded_measured_here_or_from_a_file(visit, tmp_path):
+    page = opened(visit)
+    page.wait_for_selector(".sv-sweep-plot .main-svg", state="attached")
+    page.wait_for_selector(".sv-shapes-plot .main-svg", state="attached")
+    a_sweep_is_recorded_until_one_is_measured(page)
+    assert page.locator("[name=file] option").count() == len(shipped_paths())
+    page.locator("#sv-shapes-alpha").focus()
+    page.keyboard.press("End")
+    says(page, ".sv-terms-said", "α = 1.00 (your own values)", "the tab has one α")
+    page.wait_for_function(f"{SETTLED} && {SHAPES}.question.idle")
+    a_file_is_shown_as_text(page, tmp_path / "mine.json")
+    page.evaluate(f"text => {SHAPES}.bring('pasted', text)", made().to_text())
+    says(page, ".sv-shapes-where", "A machine", "a pasted file")
+    page.wait_for_selector(".sv-shapes-wrong", state="hidden")
+
+
+def a_sweep_is_recorded_until_one_is_measured(page):
+    assert page.inner_text(".sv-sweep-badge") == "recorded"
+    rows = page.evaluate(f"{SWEEP}.sweep.rows.length")
+    assert page.locator(".sv-sweep-plot .scatterlayer .point").count() == rows > 10
+    assert page.inner_text(".sv-sweep-keys").count("simulated") == 2
+    page.click(".sv-sweep-go")
+    says(page, ".sv-sweep-done", "of")
+    page.click(".sv-sweep-stop")
+    page.wait_for_selector(".sv-sweep-go", state="visible")
+    says(page, ".sv-sweep-notice", "Stopped. Finished measurements are kept.")
+    assert page.inner_text(".sv-sweep-badge") == "measured on this machine"
+    assert page.evaluate(f"[{SWEEP}.sweep.source, !{SWEEP}.sweep.complete]") == ["live", True]
+
+
+def a_file_is_shown_as_text(page, mine):
+    """Show texts of a file without HTML; an invalid file leaves the page unchanged."""
+    mine.write_text(made(machine=HOSTILE).to_text(), encoding="utf-8")
+    page.set_input_files(".sv-shapes-file", mine)
+    page.wait_for_function(f"({SPEEDS})().length === 2")
+    assert page.evaluate(SPEEDS) == ["2.50 ×", "0.75 ×"]  # 5 tokens for 2 passes, 3 for 4
+    assert HOSTILE in page.inner_text(".sv-shapes-where")
+    assert not page.evaluate("window.hacked")
+    mine.write_text("{}", encoding="utf-8")
+    page.set_input_files(".sv-shapes-file", mine)
+    says(page, ".sv-shapes-wrong", "not a file of measured costs")
+    assert page.evaluate(SPEEDS) == ["2.50 ×", "0.75 ×"]
+
+
+def test_cost_tab_does_not_overflow_and_passes_axe(cost, looker):
+    cost.click(".sv-headline-toggle")
+    for table in (".sv-sweep-numbers", ".sv-shapes-numbers"):
+        cost.click(f"{table} summary")
+    cost.select_option(".sv-terms-from", "eagle3")
+    for width, theme in ((1280, "light"), (390, "dark")):
+        cost.set_viewport_size({"width": width, "height": 900})
+        looker.dress(theme)
+        assert cost.evaluate("document.documentElement.scrollWidth") <= width
+        assert faint(cost) == [], theme
+    assert faults(cost) == []
+    cost.wait_for_function("document.querySelector('[data-figure=pass] svg').clientWidth < 390")
+    looker.dress("light")
+    cost.click(".sv-headline-toggle")
