@@ -53,10 +53,23 @@ def assert_one_sentence(capsys, status, pattern):
     assert re.search(pattern, said.err), said.err
 
 
+def emitted(path):
+    """Return the new tokens of a trace file."""
+    events = Trace.read(path).events
+    return [token for e in events if isinstance(e, Committed) for token in e.tokens]
+
+
 @pytest.mark.slow
-def test_run_prints_the_documented_json(models, capsys):
-    assert run(models, "--json", "-", "--temperature", "0") == 0
-    data = json.loads(capsys.readouterr().out)
+def test_run_prints_a_summary_and_writes_the_documented_json_and_trace(models, tmp_path, capsys):
+    out, trace = tmp_path / "run.json", tmp_path / "run.jsonl"
+    assert run(models, "--json", str(out), "--trace", str(trace), "--temperature", "0") == 0
+    said = capsys.readouterr().out
+    assert said.startswith(tiny.PROMPT)
+    assert "the text equals that of plain decoding, token for token" in said
+    header = json.loads(trace.read_text().split("\n")[0])
+    assert (header["format"], header["version"]) == ("specviz-trace", 1)
+    data = json.loads(out.read_text())
+    assert data["token_ids"] == emitted(trace)
     assert list(data) == ["text", "prompt_ids", "token_ids", "rounds", "summary"]
     assert data["prompt_ids"] == tiny.tokenizer()(tiny.PROMPT).input_ids
     assert data["token_ids"] == [t for played in data["rounds"] for t in played["emitted"]]
@@ -66,6 +79,8 @@ def test_run_prints_the_documented_json(models, capsys):
         "alpha", "draft_seconds", "verify_seconds", "total_seconds", "baseline_seconds", "speedup",
     }  # fmt: skip
     assert data["summary"]["tokens"] == len(data["token_ids"]) <= 12
+    assert run(models, "--json", "-", "--temperature", "0") == 0
+    assert json.loads(capsys.readouterr().out)["token_ids"] == data["token_ids"]
 
 
 def test_run_writes_counts_in_the_format_of_vllm(models, tmp_path, capsys):
@@ -84,20 +99,6 @@ def test_run_writes_counts_in_the_format_of_vllm(models, tmp_path, capsys):
     assert counts["acceptance_histogram"] == [accepted.count(length) for length in range(4)]
     assert counts["mean_acceptance_length"] == 1 + sum(accepted) / len(accepted)
     assert counts["draft_acceptance_rate"] == sum(accepted) / sum(drafted)
-
-
-@pytest.mark.slow
-def test_run_writes_json_and_trace_files_and_prints_a_summary(models, tmp_path, capsys):
-    out, trace = tmp_path / "run.json", tmp_path / "run.jsonl"
-    assert run(models, "--json", str(out), "--trace", str(trace), "--temperature", "0") == 0
-    said = capsys.readouterr().out
-    assert said.startswith(tiny.PROMPT)
-    assert "the text equals that of plain decoding, token for token" in said
-    header = json.loads(trace.read_text().split("\n")[0])
-    assert (header["format"], header["version"]) == ("specviz-trace", 1)
-    whole = json.loads(out.read_text())
-    tokens = [e.tokens for e in Trace.read(trace).events if isinstance(e, Committed)]
-    assert whole["token_ids"] == [t for part in tokens for t in part]
 
 
 @pytest.mark.slow
@@ -131,7 +132,7 @@ def test_equal_seeds_give_equal_runs(models, tmp_path):
     paths = [tmp_path / name for name in ("a", "b", "c")]
     for path, seed in zip(paths, "778", strict=True):
         assert run(models, "--seed", seed, "--trace", str(path), tokens=30) == 0
-    a, b, c = ([e.tokens for e in Trace.read(p).events if isinstance(e, Committed)] for p in paths)
+    a, b, c = map(emitted, paths)
     assert a == b != c
 
 
@@ -153,15 +154,17 @@ def test_nan_scores_are_an_error_of_one_sentence(tmp_path, capsys):
     assert_one_sentence(capsys, run(["--target", str(broken), "--drafter", "ngram"]), "not numbers")
 
 
-@pytest.mark.slow
-def test_out_of_memory_is_an_error_of_one_sentence(models, capsys, monkeypatch):
-    monkeypatch.setattr(engine, "run", raising(torch.OutOfMemoryError("CUDA out of memory")))
-    assert_one_sentence(capsys, run(models), "ran out of memory")
-
-
-def test_multiline_error_message_is_printed_on_one_line(models, capsys, monkeypatch):
-    monkeypatch.setattr(engine, "run", raising(ValueError("a\n  b\x1b[1m\nc")))
-    assert_one_sentence(capsys, run(models), "specviz: a b\ufffd.1m c$")
+@pytest.mark.parametrize(
+    ("error", "pattern"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory"), "ran out of memory"),
+        (ValueError("a\n  b\x1b[1m\nc"), "specviz: a b\ufffd.1m c$"),
+    ],
+    ids=["out of memory", "several lines"],
+)
+def test_error_of_a_run_is_printed_on_one_line(models, capsys, monkeypatch, error, pattern):
+    monkeypatch.setattr(engine, "run", raising(error))
+    assert_one_sentence(capsys, run(models), pattern)
 
 
 def test_an_unexpected_exception_is_not_caught(models, monkeypatch):
@@ -179,13 +182,11 @@ def raising(error):
     return fail
 
 
-@pytest.mark.parametrize("option", ["--trace", "--json"])
-def test_output_paths_are_checked_before_the_run(option, models, tmp_path, capsys, monkeypatch):
+def test_output_paths_are_checked_before_the_run(models, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(engine, "run", raising(AssertionError("the run has begun")))
-    assert_one_sentence(
-        capsys, run(models, option, str(tmp_path / "no" / "file")), "cannot be written"
-    )
-    assert_one_sentence(capsys, run(models, option, str(tmp_path)), "cannot be written")
+    for option in ("--trace", "--json"):
+        for path in (tmp_path / "no" / "file", tmp_path):
+            assert_one_sentence(capsys, run(models, option, str(path)), "cannot be written")
 
 
 def test_failed_run_leaves_existing_files_unchanged(models, tmp_path):
@@ -196,16 +197,21 @@ def test_failed_run_leaves_existing_files_unchanged(models, tmp_path):
     assert not new.exists()
 
 
-def test_an_interrupted_run_writes_its_finished_rounds(models, tmp_path, monkeypatch, capsys):
+def interrupt_after(monkeypatch, is_last):
+    """Press Ctrl-C in the next run after the first event for which `is_last` is true."""
     whole = engine.run
 
     def interrupted(*args, **options):
         for event in whole(*args, **options):
             yield event
-            if isinstance(event, Committed) and event.round == 2:
+            if is_last(event):
                 signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(engine, "run", interrupted)
+
+
+def test_an_interrupted_run_writes_its_finished_rounds(models, tmp_path, monkeypatch, capsys):
+    interrupt_after(monkeypatch, lambda e: isinstance(e, Committed) and e.round == 2)
     path = tmp_path / "run.jsonl"
     before = signal.getsignal(signal.SIGINT)
     assert run(models, "--trace", str(path), tokens=60) == 130
@@ -220,15 +226,7 @@ def test_an_interrupted_run_writes_its_finished_rounds(models, tmp_path, monkeyp
 
 @pytest.mark.slow
 def test_interrupting_the_baseline_keeps_the_complete_run(models, tmp_path, monkeypatch):
-    whole = engine.run
-
-    def interrupted(*args, **options):
-        for event in whole(*args, **options):
-            yield event
-            if isinstance(event, Finished):
-                signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(engine, "run", interrupted)
+    interrupt_after(monkeypatch, lambda event: isinstance(event, Finished))
     path = tmp_path / "run.jsonl"
     assert run(models, "--trace", str(path)) == 130
     assert Trace.read(path).finished.reason == "limit"
@@ -246,12 +244,6 @@ def test_a_second_ctrl_c_exits_at_once(models, monkeypatch, capsys):
     assert capsys.readouterr().err == "specviz: Stopped.\n"
 
 
-@pytest.mark.slow
-def test_check_accepts_a_trace_written_by_run(trace, capsys):
-    assert main(["check", str(trace)]) == 0
-    assert re.search(r"\d+ rounds and \d+ decisions agree", capsys.readouterr().out)
-
-
 def test_check_reports_a_changed_threshold_and_exits_with_1(trace, tmp_path, capsys):
     lines = trace.read_text().split("\n")
     at = next(i for i, line in enumerate(lines) if '"event":"judged"' in line)
@@ -267,27 +259,24 @@ def test_check_reports_a_changed_threshold_and_exits_with_1(trace, tmp_path, cap
     assert "0.123456" in said.err
 
 
-@pytest.mark.parametrize(
-    ("damage", "pattern"),
-    [
-        (lambda lines: [], "Line 1: The file is empty"),
-        (lambda lines: lines[1:], "Line 1"),
-        (
-            lambda lines: [*lines[:3], lines[3][:40], *lines[4:]],
-            "Line 4: This is not complete JSON",
-        ),
-        (lambda lines: [*lines[:2], "[]", *lines[2:]], "Line 3"),
-        (lambda lines: [lines[0], *lines], "Line 2: This is a second header"),
-    ],
-)
-def test_check_reports_the_line_number_of_a_damaged_line(trace, tmp_path, capsys, damage, pattern):
-    broken = tmp_path / "broken.jsonl"
-    broken.write_text("\n".join(damage(trace.read_text().split("\n"))))
-    assert main(["check", str(broken)]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("specviz: ")
-    assert said.count("\n") == 1
-    assert pattern in said
+DAMAGES = [
+    (lambda lines: [], "Line 1: The file is empty"),
+    (lambda lines: lines[1:], "Line 1"),
+    (lambda lines: [*lines[:3], lines[3][:40], *lines[4:]], "Line 4: This is not complete JSON"),
+    (lambda lines: [*lines[:2], "[]", *lines[2:]], "Line 3"),
+    (lambda lines: [lines[0], *lines], "Line 2: This is a second header"),
+]
+
+
+def test_check_reports_the_line_number_of_a_damaged_line(trace, tmp_path, capsys):
+    broken, lines = tmp_path / "broken.jsonl", trace.read_text().split("\n")
+    for damage, pattern in DAMAGES:
+        broken.write_text("\n".join(damage(lines)))
+        assert main(["check", str(broken)]) == 1, pattern
+        said = capsys.readouterr().err
+        assert said.startswith("specviz: ")
+        assert said.count("\n") == 1
+        assert pattern in said
 
 
 @pytest.mark.slow
@@ -319,31 +308,22 @@ def test_models_command_lists_the_documented_fields(capsys):
     assert re.search("^ngram +any ", capsys.readouterr().out, re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", [*COMMANDS])
-def test_every_command_prints_its_help(command, capsys):
-    with pytest.raises(SystemExit) as exit:
-        main([command, "--help"])
-    assert exit.value.code == 0
-    assert f"specviz {command}" in capsys.readouterr().out
+def test_every_command_prints_its_help(capsys):
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as exit:
+            main([command, "--help"])
+        assert exit.value.code == 0
+        assert f"specviz {command}" in capsys.readouterr().out
 
 
 @pytest.mark.slow
-def test_python_m_specviz_runs_commands(trace):
+def test_python_m_specviz_accepts_a_trace_written_by_run(trace):
     command = [sys.executable, "-m", "specviz", "check", str(trace)]
     root = Path(__file__).resolve().parent.parent
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "agree" in done.stdout
+    assert re.search(r"\d+ rounds and \d+ decisions agree", done.stdout)
 
 
 def test_printed_text_has_control_characters_replaced():
     assert printable("a\x1b[2Jb\n\tc\x00é") == "a\ufffd[2Jb\n\tc\ufffdé"
-
-
-@pytest.mark.slow
-def test_a_prompt_that_is_not_utf_8_is_an_error_of_one_sentence():
-    words = [sys.executable, "-m", "specviz", "run", "--prompt", b"caf\xe9"]
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert ended.returncode == 2
-    assert "the prompt is not UTF-8" in ended.stderr
-    assert "Traceback" not in ended.stderr

@@ -100,54 +100,37 @@ def lane_sentence(trace, **others):
 KEPT = (2, 2, 1, 1)  # 11 tokens in 5 passes: 2.20 a round; 6 kept: 1.20 a round; 16 guesses: 3.2
 
 
-def test_sentence_of_a_fast_lane_gives_its_speedup_and_costs():
-    assert lane_sentence(drafted_run(KEPT)) == (
-        "Faster here, 1.57 × plain decoding: a round adds 2.20 tokens in the time of 1.40 plain "
-        "tokens: 0.20 for drafting 3.2 guesses, 1.00 for checking them, 0.20 for reading the "
-        "prompt."
-    )
+# By name: a lane's rounds, plain decoding's tokens, the sentence's phrase, and all its decimals.
+SPEEDS = {
+    "fast": ({}, 11, "Faster here", [1.57, 2.20, 1.40, 0.20, 3.2, 1.00, 0.20]),
+    "no gain": (
+        {"draft": 0.5, "target": 2.0}, 11, "No gain here", [1.0, 2.2, 2.2, 0.4, 3.2, 1.6, 0.2],
+    ),
+    "expensive drafting": (
+        {"draft": 2.5}, 11, "plain decoding: drafting 3.2 guesses takes as long as 2.00",
+        [0.69, 3.2, 2.00, 1.00, 0.20, 1.20, 2.20, 3.20],
+    ),
+    "expensive checking": (
+        {"target": 3.0}, 11, "plain decoding: checking 3.2 guesses takes as long as 2.40",
+        [0.79, 3.2, 2.40, 0.20, 0.20, 1.20, 2.20, 2.80],
+    ),
+    "nothing accepted": (
+        {"kept": (0, 0, 0, 0), "draft": 0.5}, 5, "No guess is accepted.",
+        [0.62, 3.2, 0.40, 1.00, 0.20, 1.00, 1.60],
+    ),
+    "nothing to guess": (
+        {"kept": (0, 0, 0, 0), "guesses": 0, "draft": 0.0}, 5,
+        "the drafter found nothing to guess in 5 rounds", [0.83, 1.00, 1.20],
+    ),
+}  # fmt: skip
 
 
-def test_sentence_names_expensive_drafting():
-    assert lane_sentence(drafted_run(KEPT, draft=2.5)) == (
-        "Slower here, 0.69 × plain decoding: drafting 3.2 guesses takes as long as 2.00 plain "
-        "tokens, and checking them as long as 1.00; a round's share of reading the prompt is 0.20. "
-        "Only 1.20 guesses per round are accepted. So a round adds 2.20 tokens in the time of 3.20 "
-        "plain tokens."
-    )
-
-
-def test_sentence_names_expensive_checking():
-    assert lane_sentence(drafted_run(KEPT, target=3.0)) == (
-        "Slower here, 0.79 × plain decoding: checking 3.2 guesses takes as long as 2.40 plain "
-        "tokens, and drafting them as long as 0.20; a round's share of reading the prompt is 0.20. "
-        "Only 1.20 guesses per round are accepted. So a round adds 2.20 tokens in the time of 2.80 "
-        "plain tokens."
-    )
-
-
-def test_sentence_of_a_lane_without_gain_says_so():
-    assert lane_sentence(drafted_run(KEPT, draft=0.5, target=2.0)) == (
-        "No gain here, 1.00 × plain decoding: a round adds 2.20 tokens in the time of 2.20 plain "
-        "tokens: 0.40 for drafting 3.2 guesses, 1.60 for checking them, 0.20 for reading the "
-        "prompt."
-    )
-
-
-def test_sentence_says_if_no_guess_was_accepted():
-    assert lane_sentence(drafted_run((0, 0, 0, 0), draft=0.5), plain=plain_run(range(5))) == (
-        "Slower here, 0.62 × plain decoding: drafting 3.2 guesses takes as long as 0.40 plain "
-        "tokens, and checking them as long as 1.00; a round's share of reading the prompt is 0.20. "
-        "No guess is accepted. So a round adds 1.00 tokens in the time of 1.60 plain tokens."
-    )
-
-
-def test_sentence_says_if_the_drafter_found_nothing_to_guess():
-    trace = drafted_run((0, 0, 0, 0), guesses=0, draft=0.0)
-    assert lane_sentence(trace, plain=plain_run(range(5))) == (
-        "Slower here, 0.83 × plain decoding: the drafter found nothing to guess in 5 rounds, so a "
-        "round adds 1.00 tokens in the time of 1.20 plain tokens."
-    )
+@pytest.mark.parametrize(("rounds", "tokens", "phrase", "decimals"), SPEEDS.values(), ids=SPEEDS)
+def test_sentence_of_a_lane_gives_its_speedup_and_costs(rounds, tokens, phrase, decimals):
+    text = lane_sentence(drafted_run(**{"kept": KEPT} | rounds), plain=plain_run(range(tokens)))
+    assert phrase in text
+    assert text.startswith("Slower here") is (decimals[0] < 0.95)
+    assert [float(each) for each in re.findall(r"\d+\.\d+", text)] == decimals
 
 
 def test_sentence_mentions_that_guesses_are_rare():
@@ -187,32 +170,20 @@ def test_sentence_of_a_slow_lane_lists_all_costs(draft, target):
 
 def test_speed_is_not_compared_if_a_lane_or_plain_decoding_was_stopped():
     half = plain_run(range(6), reason="stopped")
-    assert lane_sentence(drafted_run(KEPT), plain=half).startswith("Plain decoding did not finish")
-    assert lane_sentence(drafted_run(KEPT, reason="stopped")) == (
-        "Stopped after 11 tokens, so its speed is not compared."
-    )
-    assert "no baseline" in plain_text(
-        speed_sentence(lanes({"it": drafted_run(KEPT), PLAIN: half})[PLAIN])
-    )
-    assert "a “plain token”, is the unit of cost" in plain_text(
-        speed_sentence(lanes({"it": drafted_run(KEPT)})[PLAIN])
-    )
+    assert "did not finish" in lane_sentence(drafted_run(KEPT), plain=half)
+    assert "not compared" in lane_sentence(drafted_run(KEPT, reason="stopped"))
+    plain = lanes({"it": drafted_run(KEPT), PLAIN: half})[PLAIN]
+    assert "no baseline" in plain_text(speed_sentence(plain))
 
 
 def test_headline_names_the_fastest_and_the_slower_lanes():
     fast, slow = drafted_run(KEPT), drafted_run(KEPT, draft=2.5)
-    assert headline([*lanes({"a": fast, "b": slow}).values()]) == (
-        "a is the fastest here, 1.57 times as fast as plain decoding; "
-        "b is slower than plain decoding."
-    )
-    several = {"a": fast, "b": slow, "c": slow}
-    assert headline([*lanes(several).values()]).endswith(
-        "; b and c are slower than plain decoding."
-    )
+    several = headline([*lanes({"a": fast, "b": slow, "c": slow}).values()])
+    assert several.startswith("a is the fastest here, 1.57 times")
+    assert several.endswith("; b and c are slower than plain decoding.")
     assert headline([*lanes({"a": fast}).values()]).endswith("times as fast as plain decoding.")
-    assert headline([*lanes({"b": slow}).values()]) == (
-        "No lane is faster than plain decoding here; b comes closest, with a speed-up of 0.69."
-    )
+    none = headline([*lanes({"b": slow}).values()])
+    assert none.endswith("; b comes closest, with a speed-up of 0.69.")
     assert headline([]).startswith("Nothing to compare")
 
 
@@ -230,7 +201,7 @@ def compared(trace, plain=None, **options):
 def test_texts_are_identical_if_all_token_ids_are_equal():
     found, one, every = compared(drafted_run(KEPT))
     assert (found.verdict, found.tokens, found.position) == ("same", 11, None)
-    assert one == "Identical to plain decoding’s text: 11 of 11 token ids."
+    assert "11 of 11 token ids" in one
     assert every["same"] is True
     assert every["sentence"].startswith("All 2 texts are identical: 11 of 11 token ids")
 
@@ -242,26 +213,16 @@ def test_near_tie_is_reported_with_position_and_margin():
     margins = [9.0] * 5 + [0.0004] + [9.0] * 5
     found, one, every = compared(drafted_run(KEPT), plain_run(OTHER, margins))
     assert (found.verdict, found.position, found.margin) == ("near-tie", 5, 0.0004)
-    assert one == (
-        "Differs from plain decoding, starting at new token 6, where the target’s two highest "
-        "logits are 0.0004 apart: a near-tie, decided by rounding."
-    )
-    assert every == {
-        "same": False,
-        "sentence": f"1 of 1 text differs from plain decoding’s. it: {one}",
-    }
+    assert "new token 6, where the target’s two highest logits are 0.0004 apart" in one
+    assert every["same"] is False
+    assert every["sentence"].endswith(f"it: {one}")
 
 
-def test_difference_without_near_tie_is_an_error():
-    found, one, _ = compared(drafted_run(KEPT, dtype="float32"), plain_run(OTHER))
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_difference_without_near_tie_is_an_error(dtype):
+    found, one, _ = compared(drafted_run(KEPT, dtype=dtype), plain_run(OTHER))
     assert (found.verdict, found.position, found.margin) == ("fault", 5, 9.0)
-    assert one.endswith(
-        "logits are 9 apart: more than float32 rounding explains, so this is an error."
-    )
-    _, coarse, _ = compared(drafted_run(KEPT, dtype="bfloat16"), plain_run(OTHER))
-    assert coarse.endswith(
-        "logits are 9 apart: more than bfloat16 rounding explains, so this is an error."
-    )
+    assert one.endswith(f"9 apart: more than {dtype} rounding explains, so this is an error.")
 
 
 def test_one_rounding_step_of_bfloat16_is_a_near_tie_only_in_bfloat16():
@@ -303,16 +264,9 @@ WARM = {"settings": HEADER.settings | {"sampling": {"temperature": 0.8, "top_k":
 def test_different_sampled_texts_are_not_an_error():
     found, one, every = compared(drafted_run(KEPT, **WARM), plain_run(OTHER, None))
     assert (found.verdict, found.position, found.margin) == ("sampled", 5, None)
-    assert one == (
-        "Differs from plain decoding, starting at new token 6: another sample of the same "
-        "distribution."
-    )
-    assert every["sentence"] == (
-        "1 of 1 text differs from plain decoding’s. Sampled texts may differ: the lanes use their "
-        "random numbers for different decisions, so they sample different tokens. The distribution "
-        "is the same: every rule here is lossless, so each text is as likely as with plain "
-        "decoding."
-    )
+    assert "starting at new token 6: another sample" in one
+    assert every["sentence"].startswith("1 of 1 text differs from plain decoding’s.")
+    assert "The distribution is the same: every rule here is lossless" in every["sentence"]
     _, _, every = compared(drafted_run(KEPT, **WARM), plain_run(range(11), None))
     assert every["same"] is True
     assert every["sentence"].startswith("All 2 texts happen to be identical. Sampled texts may")
@@ -352,17 +306,10 @@ def test_timing_spread_compares_only_passes_of_equal_size():
             for e in trace.events]  # fmt: skip
     rough = Trace(trace.header, slow)
     assert run_spread(rough) == 2  # 1.25 thrice and 6.25 are 10; four of 1.25 are 5
-    text = caution([*lanes({"it": rough}).values()])
-    assert "it: " in text
-    assert "up to 2.0 ×" in text
-
-
-def test_timing_spread_is_not_affected_by_larger_passes():
+    assert re.search("it: .*up to 2.0 ×", caution([*lanes({"it": rough}).values()]))
     wide = drafted_run((2,), guesses=40, target=8.0).events
-    trace = drafted_run(KEPT)
     both = [*trace.events, *(replace(e, round=9) for e in wide if getattr(e, "round", 0) == 1)]
-    mixed = Trace(trace.header, both)
-    assert run_spread(mixed) == 1
+    assert run_spread(Trace(trace.header, both)) == 1, "a larger pass"
 
 
 def alike(tokens):
@@ -405,15 +352,12 @@ def test_verification_faster_than_a_plain_pass_is_reported_as_noise():
 
 def test_noise_check_adds_drafting_time_for_drafters_without_weights():
     """Early exit drafts with the target's own layers, so drafting is part of the check."""
-    own, exits = (replace(HEADER.drafter, parameters=size) for size in (7, 0))
-    trace = drafted_run((2,) * 8, draft=0.5, target=0.6, drafter=own)
-    assert "a checking pass took 0.60" in explain_noise(trace, alike(25).baseline)
-    assert (
-        explain_noise(
-            drafted_run((2,) * 8, draft=0.5, target=0.6, drafter=exits), alike(25).baseline
-        )
-        is None
-    )
+    for parameters, noisy in ((7, True), (0, False)):
+        drafter = replace(HEADER.drafter, parameters=parameters)
+        trace = drafted_run((2,) * 8, draft=0.5, target=0.6, drafter=drafter)
+        why = explain_noise(trace, alike(25).baseline)
+        assert (why is not None) is noisy
+        assert "a checking pass took 0.60" in (why or "") or not noisy
 
 
 @pytest.mark.parametrize("where", ["lane", "plain"])
@@ -436,14 +380,13 @@ def test_uneven_pass_times_are_reported_as_noise(where):
     assert VERDICT in found[3]
 
 
-def test_headline_names_noisy_lanes_without_ranking_them():
+def test_warning_and_headline_name_noisy_lanes_without_ranking_them():
     rough = drafted_run((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
     found = [*lanes({"a": drafted_run(KEPT), "b": rough}).values()]
-    assert headline(found) == (
-        "Ranked by tokens per target pass (counted exactly): a 2.20, b 1.00. "
-        "a is the fastest here, 1.57 times as fast as plain decoding. "
-        "Not compared: b."
-    )
+    said = headline(found)
+    assert "tokens per target pass (counted exactly): a 2.20, b 1.00. a is the fastest" in said
+    assert said.endswith("Not compared: b.")
+    assert caution(found) == f"{VERDICT} when this machine is idle. b: {found[1].noise}."
 
 
 def test_rounded_parts_add_up_to_the_rounded_sum():
@@ -495,34 +438,23 @@ def test_contradictory_runs_are_reported_as_noise():
     found = in_turns([7.0, 6.0, 12.0])
     why = "the speed-up was 0.92 in one run and 1.83 in another"
     assert speed_sentence(found[0]) == say("compare", "lane_noisy")
-    assert headline(found) == (
-        "Ranked by tokens per target pass (counted exactly): it 2.20. "
-        "No measured speed is plausible."
-    )
+    assert headline(found).endswith("it 2.20. No measured speed is plausible.")
     assert caution(found) == f"{VERDICT} when this machine is idle. it: {why}."
     assert in_turns([7.0, 6.0, 10.4])[0].noise is None, "no gain is not slower"
 
 
 def test_runs_of_very_different_duration_cause_a_warning():
     assert caution(in_turns([7.0, 7.5, 8.0])) == ""
-    assert caution(in_turns([7.0, 5.0, 8.0])) == (
-        "These speeds are rough; measure again when this machine is idle. it: one run took "
-        "5.00 s, another 8.00 s."
-    )
+    assert caution(in_turns([7.0, 5.0, 8.0])).endswith("it: one run took 5.00 s, another 8.00 s.")
 
 
-def test_noise_warning_names_the_lane_and_the_reason():
-    rough = drafted_run((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
-    found = [*lanes({"a": drafted_run(KEPT), "b": rough}).values()]
-    assert caution(found) == f"{VERDICT} when this machine is idle. b: {found[1].noise}."
-
-
-@pytest.mark.parametrize("path", [*RUNS, *RACES], ids=lambda path: path.stem)
-def test_recorded_runs_and_races_are_not_noisy(path):
-    trace = Trace.read(path)
-    assert run_spread(trace) is None or run_spread(trace) < MAX_SPREAD
-    if trace.rounds and trace.baseline:
-        assert explain_noise(trace, trace.baseline) is None
+def test_recorded_runs_and_races_are_not_noisy():
+    assert len(RUNS + RACES) > 30
+    for path in [*RUNS, *RACES]:
+        trace = Trace.read(path)
+        assert run_spread(trace) is None or run_spread(trace) < MAX_SPREAD, path.name
+        if trace.rounds and trace.baseline:
+            assert explain_noise(trace, trace.baseline) is None, path.name
 
 
 def test_each_number_in_a_sentence_is_marked_with_the_quantity_it_states():
@@ -538,9 +470,8 @@ def test_each_number_in_a_sentence_is_marked_with_the_quantity_it_states():
 
 def test_size_of_a_drafter_excludes_files_of_the_target():
     own = replace(HEADER.drafter, bytes=70, hash="a")
-    assert lanes({"it": drafted_run(KEPT, drafter=own)})["it"].bytes == 70
-    nameless = replace(own, hash=None)  # as a model in memory, which has no files
-    assert lanes({"it": drafted_run(KEPT, drafter=nameless)})["it"].bytes == 70
+    for drafter in (own, replace(own, hash=None)):  # as a model in memory, which has no files
+        assert lanes({"it": drafted_run(KEPT, drafter=drafter)})["it"].bytes == 70
     trace = drafted_run(KEPT)
     itself = replace(trace.header, drafter=own, target=replace(HEADER.target, hash="a"))
     assert lanes({"it": Trace(itself, trace.events)})["it"].bytes == 0
@@ -555,11 +486,9 @@ def test_memory_of_a_drafter_comes_from_the_trace_or_is_unknown():
     assert Trace.parse(known.lines()).finished.held_bytes == 33_000
 
 
-@pytest.mark.parametrize(
-    ("number", "shown"),
-    [(0, "none"), (7, "7 B"), (999, "999 B"), (1000, "1.0 kB"), (9_949, "9.9 kB"),
-     (9_950, "10 kB"), (33_000, "33 kB"), (999_600, "1.0 MB"), (7_649_280, "7.6 MB"),
-     (5e15, "5000 TB")],
-)  # fmt: skip
-def test_bytes_are_formatted_with_units(number, shown):
-    assert format_bytes(number) == shown
+SHOWN = {0: "none", 7: "7 B", 999: "999 B", 1000: "1.0 kB", 9_949: "9.9 kB", 9_950: "10 kB",
+         33_000: "33 kB", 999_600: "1.0 MB", 7_649_280: "7.6 MB", 5e15: "5000 TB"}  # fmt: skip
+
+
+def test_bytes_are_formatted_with_units():
+    assert {number: format_bytes(number) for number in SHOWN} == SHOWN
