@@ -53,27 +53,19 @@ def raced(tiny_target):
 
 @pytest.mark.slow
 def test_saved_race_has_the_same_traces_and_numbers(raced, tmp_path):
-    write(tmp_path, raced)
-    again = read(tmp_path)
+    folder = tmp_path / "race"
+    folder.mkdir()
+    (folder / "9-old.jsonl").write_text("of an older race")
+    write(folder, raced)
+    again = read(folder)
     assert again == raced
     assert list(again.traces) == list(raced.order)
     assert race_summary(again) == race_summary(raced)
     assert all(lane["flops_per_token"] > 0 for lane in race_summary(again)["lanes"])
-
-
-def test_files_of_a_saved_race_stay_in_its_folder_whatever_the_lane_names(raced, tmp_path):
-    write(tmp_path / "race", raced)
-    assert [path.name for path in tmp_path.iterdir()] == ["race"]
-    files = sorted(path.name for path in (tmp_path / "race").iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["race"], "whatever the lanes' names"
     names = {"plain": "plain", "../n-gram": "n-gram", "Draft ‹model›": "draft-model"}
     made = [f"{at}-{names[name]}.jsonl" for at, name in enumerate(raced.order, start=1)]
-    assert files == sorted([*made, FILE])
-
-
-def test_saving_a_race_removes_older_traces(raced, tmp_path):
-    (tmp_path / "9-old.jsonl").write_text("old")
-    write(tmp_path, raced)
-    assert not (tmp_path / "9-old.jsonl").exists()
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*made, FILE])
 
 
 def test_saved_race_that_was_stopped_keeps_every_lane_that_started(tiny_target, tmp_path):
@@ -95,35 +87,27 @@ def test_race_that_has_not_started_cannot_be_saved(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-def changed(folder, **changes):
-    """Change fields of `race.json`."""
-    data = json.loads((folder / FILE).read_text())
-    (folder / FILE).write_text(json.dumps(data | changes))
+DAMAGES = [
+    ({"version": 2}, "is not a specviz-race file of version 1"),
+    ({"order_seed": "one"}, "order_seed cannot be 'one'"),
+    ({"lanes": []}, "2 to 4 lanes"),
+    ({"order": ["plain"]}, "and their order do not match"),
+    ({"traces": {}}, "and their order do not match"),
+    ({"traces": {FIRST: "../1-plain.jsonl"}}, "a trace file is outside the folder"),
+    ({"traces": {"someone": "1-plain.jsonl"}}, "and their order do not match"),
+    ({"traces": {FIRST: "none.jsonl"}}, r"cannot be read: No such file or directory\.$"),
+]
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"version": 2}, "is not a specviz-race file of version 1"),
-        ({"order_seed": "one"}, "order_seed cannot be 'one'"),
-        ({"lanes": []}, "2 to 4 lanes"),
-        ({"order": ["plain"]}, "and their order do not match"),
-        ({"traces": {}}, "and their order do not match"),
-        ({"traces": {FIRST: "../1-plain.jsonl"}}, "a trace file is outside the folder"),
-        ({"traces": {"someone": "1-plain.jsonl"}}, "and their order do not match"),
-        ({"traces": {FIRST: "none.jsonl"}}, r"cannot be read: No such file or directory\.$"),
-    ],
-)
-def test_damaged_race_folder_is_reported_in_one_sentence(raced, tmp_path, changes, sentence):
-    write(tmp_path, raced)
-    changed(tmp_path, **changes)
-    with pytest.raises(SavedError, match=sentence):
-        read(tmp_path)
-
-
-def test_folder_without_a_race_is_reported_in_one_sentence(tmp_path):
+def test_damaged_race_folder_is_reported_in_one_sentence(raced, tmp_path):
     with pytest.raises(SavedError, match=r"cannot be read: No such"):
         read(tmp_path)
+    write(tmp_path, raced)
+    whole = json.loads((tmp_path / FILE).read_text())
+    for changes, sentence in DAMAGES:
+        (tmp_path / FILE).write_text(json.dumps(whole | changes))
+        with pytest.raises(SavedError, match=sentence):
+            read(tmp_path)
     (tmp_path / FILE).write_text("{")
     with pytest.raises(SavedError, match=r"cannot be read: Expecting"):
         read(tmp_path)
@@ -162,34 +146,28 @@ def routes(raced, tmp_path, monkeypatch):
         known.cache_clear()
 
 
-def test_recorded_race_is_cached_by_the_browser(routes):
+def test_recorded_race_is_listed_on_the_page_and_cached_by_the_browser(routes):
     first = routes.get(f"{server.PREFIX}/races/1-a-race")
     assert first.status_code == 200
     assert first.headers["content-encoding"] == "gzip"
     assert json.loads(first.text.splitlines()[-1])["kind"] == "summary"
     again = {"If-None-Match": first.headers["etag"]}
     assert routes.get(f"{server.PREFIX}/races/1-a-race", headers=again).status_code == 304
-
-
-@pytest.mark.parametrize("name", ["none", "2-no-race", "..%2f1-a-race", "1-a-race%2frace.json"])
-def test_only_files_of_recorded_races_are_served(routes, name):
-    assert routes.get(f"{server.PREFIX}/races/{name}").status_code == 404
-
-
-def test_damaged_recorded_race_is_reported_in_one_sentence(routes, tmp_path):
-    (tmp_path / "1-a-race" / FILE).write_text("{}")
-    answer = routes.get(f"{server.PREFIX}/races/1-a-race")
-    assert answer.status_code == 422
-    assert "The race '1-a-race' cannot be read: missing" in answer.text
-    assert str(tmp_path) not in answer.text
-
-
-def test_page_config_lists_recorded_races(routes):
     found = recorded.config()
     assert found["served"] is True
     assert routes.get(f"/{found['replay']}").text == RACE_FILE.shell
     assert found["races"] == "gradio_api/sv/races/"
     assert found["recorded"] == ["1-a-race"]
+
+
+def test_only_files_of_recorded_races_are_served(routes, tmp_path):
+    for name in ("none", "2-no-race", "..%2f1-a-race", "1-a-race%2frace.json"):
+        assert routes.get(f"{server.PREFIX}/races/{name}").status_code == 404, name
+    (tmp_path / "1-a-race" / FILE).write_text("{}")
+    answer = routes.get(f"{server.PREFIX}/races/1-a-race")
+    assert answer.status_code == 422
+    assert "The race '1-a-race' cannot be read: missing" in answer.text
+    assert str(tmp_path) not in answer.text
 
 
 # What ships
@@ -200,20 +178,6 @@ def test_every_recorded_race_has_a_recipe_and_a_unique_title():
     titles = [recorded.title(name) for name in recorded.names()]
     assert len(set(titles)) == len(titles)
     assert max(map(len, titles)) <= 27
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", recorded.names())
-def test_lanes_with_a_small_speedup_are_shown_with_two_decimals(name):
-    """The costs of a fast lane need a third one, or they would not divide to its speed-up."""
-    for lane in race_summary(read(FOLDER / name))["lanes"]:
-        parts = [part for part in lane["sentence_parts"] if isinstance(part, dict)]
-        digits = {len(part["n"].partition(".")[2]) for part in parts if "n" in part}
-        assert digits <= {lane["decimals"]}
-        assert lane["decimals"] <= (2 if (lane["speedup"] or 0) < 1.5 else 3)
-
-
-def test_recorded_races_are_small():
     assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 3e6
 
 
@@ -243,6 +207,11 @@ def test_recorded_race_passes_check_and_matches_its_recipe(recipe: RaceRecipe):
             assert trace.header.target.hash == hashes["house"], "recorded by older weights"
         if name != PLAIN:
             assert trace.header.drafter.hash == hashes.get(drafters[name]), "by older weights"
+    for lane in race_summary(results)["lanes"]:
+        parts = [part for part in lane["sentence_parts"] if isinstance(part, dict)]
+        digits = {len(part["n"].partition(".")[2]) for part in parts if "n" in part}
+        assert digits <= {lane["decimals"]}
+        assert lane["decimals"] <= (2 if (lane["speedup"] or 0) < 1.5 else 3), "fast: costs divide"
 
 
 # The command
@@ -269,11 +238,8 @@ def test_record_command_records_races_from_recipes(small_recipe, tmp_path, capsy
     assert [path.name for path in tmp_path.iterdir()] == ["1-tiny"]
 
 
-def test_record_command_reports_an_unknown_recipe_in_one_sentence(small_recipe, capsys):
+def test_unknown_or_invalid_recipe_is_reported_in_one_sentence(small_recipe, capsys):
     assert main(["record", "--only", "no such recipe"]) != 0
     assert "'no such recipe'" in capsys.readouterr().err
-
-
-def test_invalid_recipe_of_a_race_is_rejected(small_recipe):
     with pytest.raises(BadSettings, match="2 to 4 lanes"):
         _ = replace(small_recipe, lanes={}).race

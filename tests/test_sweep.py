@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -45,7 +46,7 @@ def made(seconds=None, spread=0.0, **changes):
 
 
 @pytest.mark.slow
-def test_sweep_measures_every_size_as_often_as_planned(swept):
+def test_sweep_measures_every_size_as_often_as_planned_and_round_trips(swept, tmp_path):
     sweep, steps = swept
     assert [point.tokens for point in sweep.points] == list(SIZES)
     assert {len(point.seconds) for point in sweep.points} == {MIN_ROUNDS} == {sweep.rounds}
@@ -57,6 +58,10 @@ def test_sweep_measures_every_size_as_often_as_planned(swept):
     assert [(s.done, s.of) for s in steps[turns:]] == [
         (n + 1, turns * MIN_ROUNDS) for n in range(turns * MIN_ROUNDS)
     ]
+    sweep.write(tmp_path / "sweep.json")
+    assert Sweep.read(tmp_path / "sweep.json") == sweep
+    again = json.loads((tmp_path / "sweep.json").read_text())
+    assert not {"date", "time", "host"} & set(again)
 
 
 def test_measurement_order_is_shuffled_each_round_and_depends_on_the_seed():
@@ -71,16 +76,15 @@ def test_measurement_order_is_shuffled_each_round_and_depends_on_the_seed():
 @pytest.mark.slow
 def test_sizes_are_timed_in_the_shuffled_order(tiny_target, monkeypatch):
     sweeping, met = SweepRun(tiny_target, SweepPlan(seed=3, budget=0.0)), []
-    real = sweeping._seconds
-    monkeypatch.setattr(sweeping, "_seconds", lambda turn: met.append(turn) or real(turn))
+    monkeypatch.setattr(sweeping, "_seconds", lambda turn: met.append(turn) or 0.001)
     list(sweeping.steps())
     plan = sweeping.plan
     assert met == [turn for number in range(MIN_ROUNDS + 1) for turn in plan.order(number)]
 
 
-@pytest.mark.parametrize(("seconds", "rounds"), [(10.0, MIN_ROUNDS), (0.5, 8), (0.001, MAX_ROUNDS)])
-def test_time_budget_determines_the_number_of_rounds(seconds, rounds):
-    assert SweepPlan(budget=4.0).rounds(seconds) == rounds
+def test_time_budget_determines_the_number_of_rounds():
+    plan = SweepPlan(budget=4.0)
+    assert [plan.rounds(seconds) for seconds in (10.0, 0.5, 0.001)] == [MIN_ROUNDS, 8, MAX_ROUNDS]
 
 
 @pytest.mark.slow
@@ -118,22 +122,11 @@ def test_measuring_a_pass_leaves_the_cache_unchanged(tiny_target):
     assert all(a.shape == b.shape and (a == b).all() for a, b in zip(before, after, strict=True))
 
 
-def test_target_with_short_context_raises_readable_error():
+def test_target_without_room_or_of_another_architecture_raises_readable_error():
     with pytest.raises(ValueError, match="can see 150 tokens, and a sweep needs 192"):
         SweepRun(tiny.target(tiny.llama(max_position_embeddings=150)))
-
-
-def test_model_of_another_architecture_raises_readable_error():
     with pytest.raises(ValueError, match="config lacks"):
         SweepRun(tiny.target(tiny.gpt2()))
-
-
-def test_sweep_round_trips_through_its_file(swept, tmp_path):
-    sweep, _ = swept
-    sweep.write(tmp_path / "sweep.json")
-    assert Sweep.read(tmp_path / "sweep.json") == sweep
-    again = json.loads((tmp_path / "sweep.json").read_text())
-    assert not {"date", "time", "host"} & set(again)
 
 
 BROKEN = [
@@ -166,9 +159,6 @@ def test_damaged_sweep_file_raises_readable_error(change, said, tmp_path):
         Sweep.read(path)
     assert str(refused.value).endswith(".")
     assert "\n" not in str(refused.value)
-
-
-def test_missing_or_binary_sweep_file_raises_readable_error(tmp_path):
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     for name in ("bytes", "nothing"):
         with pytest.raises(SweepError, match="cannot be read"):
@@ -189,25 +179,19 @@ def test_predicted_pass_times_equal_the_roofline_at_the_measured_peaks():
 
 def test_sentences_of_a_sweep_agree_with_its_numbers():
     sweep = made({1: 10.0, 5: 12.0, 17: 17.0, 64: 40.0})
-    assert sweep_text.summarize(sweep) == (
-        "On this machine, a pass over 5 tokens takes as long as 1.20 plain passes, "
-        "one over 17 tokens as 1.70."
-    )
+    told = sweep_text.summarize(sweep)
+    assert re.findall(r"\d+\.?\d*", told) == ["5", "1.20", "17", "1.70"]
     assert sweep_text.summarize(sweep, here=False).startswith("On 2 CPU cores, a pass")
-    assert (
-        "a draft of 4 tokens must therefore yield more than 1.20 tokens"
-        in sweep_text.required_tokens(sweep)
-    )
-    assert "a tree of 16 more than 1.70" in sweep_text.required_tokens(sweep)
+    needed = sweep_text.required_tokens(sweep)
+    assert re.findall(r"\d+\.?\d*", needed) == ["4", "1.20", "16", "1.70"]
+    assert "Verification is free" in sweep_text.required_tokens(made({1: 10.0, 5: 9.9, 17: 10.0}))
     line = 1000 * sweep.predicted(1).seconds
-    assert (
-        f"takes 10.0 ms; the roofline predicts {line:.2f} ms (simulated)"
-        in sweep_text.overhead_sentence(sweep)
-    )
-    assert (
-        f"The other {10.0 - line:.2f} ms are overhead, most of the pass"
-        in sweep_text.overhead_sentence(sweep)
-    )
+    overhead = sweep_text.overhead_sentence(sweep)
+    assert f"takes 10.0 ms; the roofline predicts {line:.2f} ms (simulated)" in overhead
+    assert f"The other {10.0 - line:.2f} ms are overhead, most of the pass" in overhead
+    growths = {60.0: "below the peak", 24.0: "per pass", 17.0: "overlaps", 9.0: "hidden"}
+    for large, said in growths.items():
+        assert said in sweep_text.overhead_growth_sentence(made({1: 10.0, 64: large}))
 
 
 def test_bandwidth_share_is_bytes_over_bandwidth_over_pass_time():
@@ -216,65 +200,34 @@ def test_bandwidth_share_is_bytes_over_bandwidth_over_pass_time():
     read = SHAPE.weight_bytes("fp32") + 129 * SHAPE.cache_bytes("fp32")
     share = read / 2e10 / 0.010
     assert sweep.share_of_memory_speed == pytest.approx(share)
-    assert sweep_text.memory_sentence(sweep).startswith(
-        f"On this machine (measured just now), a plain pass reaches {share:.2f} of the memory "
-    )
+    assert f"a plain pass reaches {share:.2f} of the memory" in sweep_text.memory_sentence(sweep)
     recorded = sweep_text.sweep_facts(sweep, here=False)["memory"]
     assert recorded.startswith("On 2 CPU cores (Some Chip, recorded), a plain pass reaches")
-
-
-@pytest.mark.parametrize("changes", [{"bandwidth": []}, {"points": [PassSamples(5, [0.1])]}])
-def test_bandwidth_share_is_omitted_if_bandwidth_was_not_measured(changes):
-    assert made(**changes).share_of_memory_speed is None
-    assert sweep_text.memory_sentence(made(**changes)) == ""
-
-
-@pytest.mark.parametrize(
-    ("large", "said"),
-    [(60.0, "below the peak"), (24.0, "per pass"), (17.0, "overlaps"), (9.0, "hidden")],
-)
-def test_growth_of_the_overhead_up_to_the_largest_pass_is_described(large, said):
-    sweep = made({1: 10.0, 64: large})
-    assert said in sweep_text.overhead_growth_sentence(sweep)
-
-
-def test_sentence_says_if_verification_is_free():
-    assert "Verification is free" in sweep_text.required_tokens(made({1: 10.0, 5: 9.9, 17: 10.0}))
+    for changes in ({"bandwidth": []}, {"points": [PassSamples(5, [0.1])]}):
+        assert made(**changes).share_of_memory_speed is None
+        assert sweep_text.memory_sentence(made(**changes)) == ""
 
 
 def test_headline_says_if_times_are_too_noisy():
-    restless = sweep_text.sweep_facts(made(spread=0.9))
-    assert restless["restless"]
-    assert restless["answer"].startswith("The machine was too busy to measure")
-    assert (
-        "Not reliable, but this was the result: On this machine, a pass over 5 tokens"
-        in restless["caution"]
-    )
-    assert not restless["must"]
-    assert not restless["memory"]
-    assert not restless["gap"]
-    assert not restless["grows"]
+    noisy = sweep_text.sweep_facts(made(spread=0.9))
+    assert noisy["restless"]
+    assert noisy["answer"].startswith("The machine was too busy to measure")
+    assert "On this machine, a pass over 5 tokens" in noisy["caution"]
+    assert not any(noisy[name] for name in ("must", "memory", "gap", "grows"))
     quiet = sweep_text.sweep_facts(made(spread=0.05))
-    assert not quiet["restless"]
     assert quiet["answer"].startswith("On this machine, a pass")
+    assert not quiet["restless"]
     assert not quiet["caution"]
-    assert quiet["must"]
-    assert quiet["gap"]
+    assert all(quiet[name] for name in ("must", "gap"))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"points": []},
-        {"flops": []},
-        {"points": [PassSamples(5, [0.1])]},
-        {"points": [PassSamples(1, [0.1])]},
-    ],
-)
-def test_figure_of_a_sweep_can_be_drawn_from_few_measurements(changes):
-    told = picture(made(**changes), "live")
-    assert told["answer"]
-    json.dumps(told, allow_nan=False)
+def test_figure_of_a_sweep_can_be_drawn_from_few_measurements():
+    few = [[], [PassSamples(5, [0.1])], [PassSamples(1, [0.1])]]
+    for changes in ({"flops": []}, *({"points": points} for points in few)):
+        told = picture(made(**changes), "live")
+        assert told["answer"]
+        json.dumps(told, allow_nan=False)
+    assert sweep.recorded()["source"] == "recorded"
 
 
 def test_figure_draws_measured_values_as_markers_and_simulated_ones_dashed():
@@ -287,16 +240,12 @@ def test_figure_draws_measured_values_as_markers_and_simulated_ones_dashed():
         assert data[name]["y"][-1] == pytest.approx(1000 * sweep.predicted(64, over).seconds)
 
 
-def told_lines(text):
-    return [json.loads(line) for line in text.splitlines()]
-
-
 async def heard(runs, stop_at=None):
     text = ""
     async for text in texts_of(runs, LIVE, "me", 1.0):
         if stop_at is not None and text.count('"progress"') >= stop_at:
             runs.line.stop("me")
-    return told_lines(text)
+    return [json.loads(line) for line in text.splitlines()]
 
 
 @pytest.fixture
@@ -336,10 +285,6 @@ def test_rejected_sweep_is_reported_in_one_sentence(runs, monkeypatch):
     said = asyncio.run(heard(runs))
     assert said[-1]["kind"] == "error"
     assert "config lacks" in said[-1]["sentence"]
-
-
-def test_shipped_sweep_can_be_read():
-    assert sweep.recorded()["source"] == "recorded"
 
 
 @pytest.mark.slow
