@@ -87,24 +87,17 @@ HOSTS = [
 ]
 
 
-@pytest.mark.parametrize(("access", "host", "status"), HOSTS)
-def test_only_requests_to_known_hosts_are_answered(access, host, status):
-    answered = client(access).get("/config", headers={"Host": host})
-    assert answered.status_code == status
-    if status == 421:
-        assert "--allowed-host NAME" in answered.text
-        assert "SPECVIZ_ALLOWED_HOSTS" in answered.text
-        assert answered.text.count("\n") == 0
-
-
-def test_every_host_header_of_a_request_is_checked():
+def test_only_requests_to_known_hosts_are_answered():
+    for access, host, status in HOSTS:
+        answered = client(access).get("/config", headers={"Host": host})
+        assert answered.status_code == status, host
+        if status == 421:
+            assert "--allowed-host NAME" in answered.text
+            assert "SPECVIZ_ALLOWED_HOSTS" in answered.text
+            assert answered.text.count("\n") == 0
     headers = [("Host", "localhost"), ("Host", "evil.example")]
-    assert client(LAPTOP).get("/", headers=headers).status_code == 421
-
-
-def test_error_message_quotes_only_the_beginning_of_a_long_host_header():
-    answered = client(LAPTOP).get("/", headers={"Host": "x" * 5000})
-    assert len(answered.text) < 300
+    assert client(LAPTOP).get("/", headers=headers).status_code == 421, "every header counts"
+    assert len(client(LAPTOP).get("/", headers={"Host": "x" * 5000}).text) < 300
 
 
 ORIGINS = [
@@ -129,35 +122,31 @@ ORIGINS = [
 ]
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-@pytest.mark.parametrize(("access", "host", "origin", "status"), ORIGINS)
-def test_only_pages_of_known_origins_may_send_requests(access, host, origin, status, method):
-    headers = {"Host": host, "Origin": origin, "Access-Control-Request-Method": "POST"}
-    answered = client(access).request(method, "/config", headers=headers)
-    assert answered.status_code == status
-    assert "access-control-allow-origin" not in answered.headers
-    if status == 403:
-        assert "--allowed-host NAME" in answered.text
+def test_only_pages_of_known_origins_may_send_requests():
+    for access, host, origin, status in ORIGINS:
+        headers = {"Host": host, "Origin": origin, "Access-Control-Request-Method": "POST"}
+        for method in ("GET", "POST", "OPTIONS"):
+            answered = client(access).request(method, "/config", headers=headers)
+            assert answered.status_code == status, (host, origin, method)
+            assert "access-control-allow-origin" not in answered.headers
+            assert status == 200 or "--allowed-host NAME" in answered.text
+    assert client(LAPTOP).post("/gradio_api/queue/join", json={}).status_code == 200, "no origin"
 
 
-def test_requests_without_an_origin_header_are_answered():
-    assert client(LAPTOP).post("/gradio_api/queue/join", json={}).status_code == 200
+FORWARDED = [
+    ("course.example.edu", "https://course.example.edu", 200),
+    ("course.example.edu, inner", "https://course.example.edu", 200),
+    ("inner, course.example.edu", "https://course.example.edu", 403),
+    ("course.example.edu", "https://evil.example", 403),
+]
 
 
-@pytest.mark.parametrize(
-    ("forwarded", "origin", "status"),
-    [
-        ("course.example.edu", "https://course.example.edu", 200),
-        ("course.example.edu, inner", "https://course.example.edu", 200),
-        ("inner, course.example.edu", "https://course.example.edu", 403),
-        ("course.example.edu", "https://evil.example", 403),
-    ],
-)
-def test_host_forwarded_by_a_proxy_is_accepted_as_own_host(forwarded, origin, status):
-    headers = {"Host": "127.0.0.1:7860", "X-Forwarded-Host": forwarded, "Origin": origin}
-    assert client(LAPTOP).post("/", headers=headers).status_code == status
-    rebound = headers | {"Host": "evil.example"}
-    assert client(LAPTOP).post("/", headers=rebound).status_code == 421
+def test_host_forwarded_by_a_proxy_is_accepted_as_own_host():
+    for forwarded, origin, status in FORWARDED:
+        headers = {"Host": "127.0.0.1:7860", "X-Forwarded-Host": forwarded, "Origin": origin}
+        assert client(LAPTOP).post("/", headers=headers).status_code == status, forwarded
+        rebound = headers | {"Host": "evil.example"}
+        assert client(LAPTOP).post("/", headers=rebound).status_code == 421
 
 
 def test_root_path_with_a_full_url_adds_its_host_to_the_known_hosts():
@@ -186,10 +175,10 @@ FRAMES = [
 ]
 
 
-@pytest.mark.parametrize(("access", "frames"), FRAMES)
-def test_only_known_sites_may_embed_the_page(access, frames):
-    policy = client(access).get("/").headers["content-security-policy"]
-    assert policy.endswith(f"; frame-ancestors {frames}")
+def test_only_known_sites_may_embed_the_page():
+    for access, frames in FRAMES:
+        policy = client(access).get("/").headers["content-security-policy"]
+        assert policy.endswith(f"; frame-ancestors {frames}")
 
 
 # The options.
@@ -204,19 +193,19 @@ def test_command_line_options_set_allowed_hosts_and_embedding_sites():
     assert page_options(build_parser("serve").parse_args(["serve"])).allowed_host == ()
 
 
-@pytest.mark.parametrize("text", ["http://a.edu", "a.edu:80", "a.edu/x", "*", "", "a b", "-", "é"])
-def test_invalid_host_name_is_refused(text, capsys):
-    with pytest.raises(ValueError, match=r"An allowed host must be a name such as .*\.$"):
-        host_name(text)
-    with pytest.raises(SystemExit) as ended:
-        main(["serve", "--allowed-host", text])
-    assert ended.value.code == 2
-    assert "without a port, not" in capsys.readouterr().err
+def test_invalid_host_name_is_refused(capsys):
+    for text in ("http://a.edu", "a.edu:80", "a.edu/x", "*", "", "a b", "-", "é"):
+        with pytest.raises(ValueError, match=r"An allowed host must be a name such as .*\.$"):
+            host_name(text)
+        with pytest.raises(SystemExit) as ended:
+            main(["serve", "--allowed-host", text])
+        assert ended.value.code == 2
+        assert "without a port, not" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", ["a.edu", "https://", "https://a.edu/x", "https://a; x", "'none'"])
-def test_invalid_site_is_refused(text):
-    with pytest.raises(ValueError, match=r"A site must be an address such as .*\.$"):
-        site(text)
-    with pytest.raises(ValueError, match="A site must be"):
-        Access.of(environment={"SPECVIZ_EMBED_IN": text})
+def test_invalid_site_is_refused():
+    for text in ("a.edu", "https://", "https://a.edu/x", "https://a; x", "'none'"):
+        with pytest.raises(ValueError, match=r"A site must be an address such as .*\.$"):
+            site(text)
+        with pytest.raises(ValueError, match="A site must be"):
+            Access.of(environment={"SPECVIZ_EMBED_IN": text})

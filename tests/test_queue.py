@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from event_loop import in_event_loop
 
 from specviz.ui.queue import FEWEST, PASSED_OVER, PER_VISITOR, Phase, Queue, QueueFull, Ticket
 
@@ -36,55 +37,41 @@ class Waiting:
         await settle()
 
 
-def test_jobs_run_in_order_and_report_each_queue_position():
-    async def story():
-        waiting = Waiting("abc")
-        await settle()
-        assert waiting.seen == {"a": ["turn"], "b": [1], "c": [2]}
-        await waiting.leave("a")
-        assert waiting.seen == {"a": ["turn"], "b": [1, "turn"], "c": [2, 1]}
-        await waiting.leave("b")
-        assert waiting.seen["c"] == [2, 1, "turn"]
-        await waiting.leave("c")
-        assert len(waiting.line) == 0
-
-    asyncio.run(story())
+@in_event_loop
+async def test_jobs_run_in_order_and_report_each_queue_position():
+    waiting = Waiting("abc")
+    await settle()
+    assert waiting.seen == {"a": ["turn"], "b": [1], "c": [2]}
+    await waiting.leave("a")
+    assert waiting.seen == {"a": ["turn"], "b": [1, "turn"], "c": [2, 1]}
+    await waiting.leave("b")
+    assert waiting.seen["c"] == [2, 1, "turn"]
+    await waiting.leave("c")
+    assert len(waiting.line) == 0
 
 
-def test_waiting_job_that_is_stopped_leaves_at_once_and_later_jobs_move_up():
-    async def story():
-        waiting = Waiting("abc")
-        await settle()
-        waiting.line.stop("b")
-        await settle()
-        assert waiting.seen["b"] == [1, "stopped"]
-        await waiting.leave("b")
-        assert waiting.seen["c"] == [2, 1]
-        assert waiting.seen["a"] == ["turn"], "nobody else was stopped"
-
-    asyncio.run(story())
+@in_event_loop
+async def test_waiting_job_that_is_stopped_leaves_at_once_and_later_jobs_move_up():
+    waiting = Waiting("abc")
+    await settle()
+    waiting.line.stop("b")
+    await settle()
+    assert waiting.seen["b"] == [1, "stopped"]
+    await waiting.leave("b")
+    assert waiting.seen["c"] == [2, 1]
+    assert waiting.seen["a"] == ["turn"], "nobody else was stopped"
 
 
-def test_only_the_newest_queue_position_is_reported():
-    async def story():
-        line = Queue()
-        first, _, third = (line.join(name) for name in "abc")
-        line.leave(first)
-        seen = []
-        task = asyncio.create_task(follow(line, third, seen))
-        await settle()
-        assert seen == [1]
-        task.cancel()
-
-    asyncio.run(story())
-
-
-def test_all_runs_of_a_visitor_end_when_the_visitor_leaves():
+@in_event_loop
+async def test_only_the_newest_queue_position_is_reported():
     line = Queue()
-    mine = [line.join("me"), line.join("me")]
-    others = [line.join("you"), line.join("metoo")]
-    line.stop("me")
-    assert [ticket.stopped for ticket in (*mine, *others)] == [True, True, False, False]
+    first, _, third = (line.join(name) for name in "abc")
+    line.leave(first)
+    seen = []
+    task = asyncio.create_task(follow(line, third, seen))
+    await settle()
+    assert seen == [1]
+    task.cancel()
 
 
 def test_full_queue_rejects_new_jobs_with_a_message():
@@ -95,24 +82,19 @@ def test_full_queue_rejects_new_jobs_with_a_message():
     assert len(line) == 2
 
 
-def test_all_jobs_end_when_the_server_stops():
+def test_jobs_end_alone_with_their_visitor_or_with_the_server():
     line = Queue()
-    tickets = [line.join(name) for name in "ab"]
+    mine = [line.join("me"), line.join("me")]
+    others = [line.join("you"), line.join("metoo")]
+    mine[1].stop()
+    assert (mine[0].stop_flag(), mine[1].stop_flag()) == (False, True)
+    line.stop("me")
+    assert [ticket.stopped for ticket in (*mine, *others)] == [True, True, False, False]
+    assert [ticket.stop_flag() for ticket in (*mine, *others)] == [True, True, False, False]
+    later = line.join("me")
+    assert not later.stop_flag()
     line.close()
-    assert all(ticket.stopped for ticket in tickets)
-
-
-def test_stopping_a_job_stops_no_other_job():
-    line = Queue()
-    first, second = line.join("a"), line.join("b")
-    second.stop()
-    assert (first.stop_flag(), second.stop_flag()) == (False, True)
-    line.stop("a")
-    assert first.stop_flag()
-    third = line.join("c")
-    assert not third.stop_flag()
-    line.close()
-    assert third.stop_flag()
+    assert all(ticket.stopped and ticket.stop_flag() for ticket in (later, *others))
 
 
 def test_reused_stop_flag_is_cleared(monkeypatch):
@@ -152,14 +134,10 @@ def test_new_job_gets_its_first_round_before_other_jobs_continue():
 def test_started_jobs_take_turns_by_visitor():
     queue = Queue()
     begun(queue, "a", "a", "b", "c")
-    served = turns(queue, 12)
-    assert served == ["a", "b", "c"] * 4
-
-
-def test_second_job_of_a_visitor_waits_behind_visitors_who_came_earlier():
-    queue = Queue()
-    queue.join("a"), queue.join("a"), queue.join("b"), queue.join("c")
-    assert turns(queue, 4, Phase.DRAFTING) == ["a", "b", "c", "a"]
+    assert turns(queue, 12) == ["a", "b", "c"] * 4
+    new = Queue()
+    new.join("a"), new.join("a"), new.join("b"), new.join("c")
+    assert turns(new, 4, Phase.DRAFTING) == ["a", "b", "c", "a"]
 
 
 def test_baseline_yields_to_jobs_still_drafting_but_never_starves():
@@ -194,27 +172,15 @@ def test_endless_new_jobs_do_not_starve_started_jobs():
 def test_number_of_jobs_per_visitor_is_limited_with_a_message():
     queue = Queue()
     mine = [queue.join("me") for _ in range(PER_VISITOR)]
-    with pytest.raises(QueueFull, match=r"^You already have 2 runs waiting or running\. Stop"):
-        queue.join("me")
+    for _ in range(2000):
+        with pytest.raises(QueueFull, match=r"^You already have 2 runs waiting or running\. Stop"):
+            queue.join("me")
     queue.join("metoo"), queue.join("you")
+    assert turns(queue, 3, Phase.DRAFTING) == ["me", "metoo", "you"]
     mine[1].stop()
     queue.join("me"), "one that is about to end does not count"
     with pytest.raises(QueueFull):
         queue.join("me")
-
-
-def test_two_thousand_jobs_of_one_visitor_do_not_block_others():
-    queue, refused = Queue(), 0
-    for _ in range(2000):
-        try:
-            queue.join("greedy")
-        except QueueFull:
-            refused += 1
-    assert refused == 2000 - PER_VISITOR
-    assert turns(queue, 1, Phase.DRAFTING) == ["greedy"]
-    queue.join("another")
-    queue.give_way(queue._running, Phase.DRAFTING)
-    assert queue._running.visitor == "another"
 
 
 def test_wait_is_estimated_once_enough_turns_were_measured():
@@ -234,26 +200,24 @@ def test_wait_is_estimated_once_enough_turns_were_measured():
     assert queue.position(queue.join("e")).seconds is not None
 
 
-def test_wait_between_turns_is_reported_at_once_and_then_rarely(monkeypatch):
-    async def story():
-        queue = Queue()
-        first, second = begun(queue, "a", "b")
-        seen = []
-        task = asyncio.create_task(follow(queue, second, seen))
-        await settle()
-        assert seen == [1]
-        queue.join("c")
-        await settle()
-        assert seen == [1], "REPEAT seconds have not passed"
-        monkeypatch.setattr("specviz.ui.queue.REPEAT", 0.0)
-        queue.give_way(first, Phase.DRAFTING)
-        await settle()
-        assert seen[-1] == 2
-        second.stop()
-        await asyncio.wait_for(task, 5)
-        assert seen[-1] == "stopped", "it ends without waiting for a turn"
-
-    asyncio.run(story())
+@in_event_loop
+async def test_wait_between_turns_is_reported_at_once_and_then_rarely(monkeypatch):
+    queue = Queue()
+    first, second = begun(queue, "a", "b")
+    seen = []
+    task = asyncio.create_task(follow(queue, second, seen))
+    await settle()
+    assert seen == [1]
+    queue.join("c")
+    await settle()
+    assert seen == [1], "REPEAT seconds have not passed"
+    monkeypatch.setattr("specviz.ui.queue.REPEAT", 0.0)
+    queue.give_way(first, Phase.DRAFTING)
+    await settle()
+    assert seen[-1] == 2
+    second.stop()
+    await asyncio.wait_for(task, 5)
+    assert seen[-1] == "stopped", "it ends without waiting for a turn"
 
 
 def test_paused_job_gets_no_turn_and_does_not_block_other_jobs():
