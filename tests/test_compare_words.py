@@ -146,26 +146,25 @@ def test_sentence_mentions_that_guesses_are_rare():
     assert "It found" not in lane_sentence(trace)
 
 
-@pytest.mark.parametrize("draft", [0.006, 0.123, 0.256, 0.2571])
-@pytest.mark.parametrize("target", [0.987, 1.257, 1.3333, 2.3])
-def test_displayed_costs_add_up_and_tokens_over_cost_equal_the_speedup(draft, target):
-    """Check the rounded numbers of the sentence, not the exact ones."""
-    text = lane_sentence(drafted_run(KEPT, draft=draft, target=target, prompt=0.777))
-    numbers = map(float, re.findall(r"\d+\.\d+", text))
-    ratio, brings, price, drafting, _, checking, reading = numbers
-    assert f"{drafting + checking + reading:.4f}" == f"{price:.4f}"
-    assert f"{brings / price:.2f}" == f"{ratio:.2f}"
+def counts(parts):
+    """Return the numbers of a sentence that belong to no part of the cost, in order."""
+    return [float(p["n"]) for p in parts if isinstance(p, dict) and p["as"] == "k"]
 
 
-@pytest.mark.parametrize("draft", [0.006, 2.5, 2.5714])
-@pytest.mark.parametrize("target", [3.0, 3.3333])
-def test_sentence_of_a_slow_lane_lists_all_costs(draft, target):
-    text = lane_sentence(drafted_run(KEPT, draft=draft, target=target, prompt=0.777))
-    ratio, guesses, *paid, kept, brings, price = map(float, re.findall(r"\d+\.\d+", text))
-    assert (ratio < 0.95, len(paid), guesses) == (True, 3, 3.2)
-    assert f"{sum(paid):.4f}" == f"{price:.4f}"
-    assert f"Only {kept:.2f}" in text
-    assert brings == pytest.approx(kept + 1), "guesses kept a round, not a share of them"
+def test_displayed_costs_add_up_and_tokens_over_cost_equal_the_speedup():
+    """Check the rounded numbers of the sentence, each marked with the quantity it states."""
+    for draft in (0.006, 0.123, 0.256, 0.2571, 2.5, 2.5714):
+        for target in (0.987, 1.25, 1.257, 1.3333, 2.3, 3.0, 3.3333):
+            trace = drafted_run(KEPT, draft=draft, target=target, prompt=0.777)
+            bold, *parts = speed_sentence(lanes({"it": trace})["it"])
+            ratio = re.search(r"here, (\d\.\d\d) × plain decoding:", bold["b"])[1]
+            shown = {part["as"]: float(part["n"]) for part in parts if isinstance(part, dict)}
+            assert shown.keys() == {"k", "q", "p", "prefill"}
+            *accepted, tokens, cost = counts(parts)
+            assert [tokens - 1] == pytest.approx(accepted or [tokens - 1]), "a round, not a share"
+            assert bool(accepted) is bold["b"].startswith("Slower")
+            assert f"{shown['q'] + shown['p'] + shown['prefill']:.4f}" == f"{cost:.4f}"
+            assert f"{tokens / cost:.2f}" == ratio
 
 
 def test_speed_is_not_compared_if_a_lane_or_plain_decoding_was_stopped():
@@ -190,109 +189,60 @@ def test_headline_names_the_fastest_and_the_slower_lanes():
 # Equal or not
 
 
-def compared(trace, plain=None, **options):
-    """Return the comparison of a lane's text, its sentence, and the sentence on all texts."""
-    found = lanes({"it": trace, PLAIN: plain or plain_run(range(11))}, **options)
-    same, every = texts_sentence([*found.values()])
-    told = {"same": same, "sentence": plain_text(every)}
-    return found["it"].equality, equality_sentence(found["it"]), told
-
-
-def test_texts_are_identical_if_all_token_ids_are_equal():
-    found, one, every = compared(drafted_run(KEPT))
-    assert (found.verdict, found.tokens, found.position) == ("same", 11, None)
-    assert "11 of 11 token ids" in one
-    assert every["same"] is True
-    assert every["sentence"].startswith("All 2 texts are identical: 11 of 11 token ids")
-
-
 OTHER = [0, 1, 2, 3, 4, 77, 6, 7, 8, 9, 10]
-
-
-def test_near_tie_is_reported_with_position_and_margin():
-    margins = [9.0] * 5 + [0.0004] + [9.0] * 5
-    found, one, every = compared(drafted_run(KEPT), plain_run(OTHER, margins))
-    assert (found.verdict, found.position, found.margin) == ("near-tie", 5, 0.0004)
-    assert "new token 6, where the target’s two highest logits are 0.0004 apart" in one
-    assert every["same"] is False
-    assert every["sentence"].endswith(f"it: {one}")
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_difference_without_near_tie_is_an_error(dtype):
-    found, one, _ = compared(drafted_run(KEPT, dtype=dtype), plain_run(OTHER))
-    assert (found.verdict, found.position, found.margin) == ("fault", 5, 9.0)
-    assert one.endswith(f"9 apart: more than {dtype} rounding explains, so this is an error.")
-
-
-def test_one_rounding_step_of_bfloat16_is_a_near_tie_only_in_bfloat16():
-    """In bfloat16 logits between 8 and 16 lie 0.0625 apart."""
-    margins = [9.0] * 5 + [0.0625] + [9.0] * 5
-    verdicts = {
-        kind: compared(drafted_run(KEPT, dtype=kind), plain_run(OTHER, margins))[0].verdict
-        for kind in ("float32", "bfloat16", "float16")
-    }
-    assert verdicts == {"float32": "fault", "bfloat16": "near-tie", "float16": "fault"}
-
-
-@pytest.mark.parametrize("plain", [range(9), range(13)])
-def test_texts_of_different_length_are_an_error_whatever_the_margin(plain):
-    """metrics.difference gives a longer text a margin of 0, which is no near-tie."""
-    found, one, every = compared(drafted_run(KEPT), plain_run(plain, 0.0))
-    assert (found.verdict, found.position) == ("length", min(len(plain), 11))
-    assert one.startswith(f"The two texts agree for {found.position} tokens. Then one ends and ")
-    assert every["same"] is False
-
-
-def test_text_changed_by_a_lossy_rule_is_not_an_error():
-    lossy = {"rule": "typical", "lossless": False}
-    found, one, _ = compared(drafted_run(KEPT, **lossy), plain_run(OTHER))
-    assert (found.verdict, found.position) == ("lossy", 5)
-    assert "the rule 'typical' does not promise the same text" in one
-    found, _, every = compared(drafted_run(KEPT, **WARM, **lossy), plain_run(OTHER, None))
-    assert (found.verdict, found.margin) == ("lossy", None)
-    assert (
-        "it samples from a different distribution: its rule, 'typical', is not lossless"
-        in every["sentence"]
-    )
-    assert "The distribution is the same" not in every["sentence"]
-
-
 WARM = {"settings": HEADER.settings | {"sampling": {"temperature": 0.8, "top_k": 0, "top_p": 1.0}}}
+LOSSY = {"rule": "typical", "lossless": False}
 
 
-def test_different_sampled_texts_are_not_an_error():
-    found, one, every = compared(drafted_run(KEPT, **WARM), plain_run(OTHER, None))
-    assert (found.verdict, found.position, found.margin) == ("sampled", 5, None)
-    assert "starting at new token 6: another sample" in one
-    assert every["sentence"].startswith("1 of 1 text differs from plain decoding’s.")
-    assert "The distribution is the same: every rule here is lossless" in every["sentence"]
-    _, _, every = compared(drafted_run(KEPT, **WARM), plain_run(range(11), None))
-    assert every["same"] is True
-    assert every["sentence"].startswith("All 2 texts happen to be identical. Sampled texts may")
+def apart(margin):
+    """Return plain decoding whose token 6 differs, with this margin between its best two."""
+    return plain_run(OTHER, [9.0] * 5 + [margin] + [9.0] * 5)
 
 
-@pytest.mark.parametrize(
-    ("trace", "plain", "verdict"),
-    [
-        (drafted_run(KEPT, reason="stopped"), plain_run(range(11)), "stopped"),
-        (drafted_run(KEPT), plain_run(range(5), reason="stopped"), "unknown"),
-    ],
-)
-def test_texts_of_stopped_lanes_are_not_compared(trace, plain, verdict):
-    found, one, every = compared(trace, plain)
-    assert (found.verdict, found.position) == (verdict, None)
-    assert one.startswith("Not compared")
-    assert every == {"same": None, "sentence": "Not compared: a lane did not finish."}
+STOPPED = plain_run(range(5), reason="stopped")
+# The lane's header, plain decoding; verdict, position and margin; a phrase about the lane's text,
+# and one about all texts.
+TEXTS = [
+    ({}, plain_run(range(11)), "same", None, None, "11 of 11 token ids", "All 2 texts are identic"),
+    ({}, apart(0.0004), "near-tie", 5, 0.0004, "new token 6, where the target", "1 of 1 text"),
+    ({}, apart(0.0004), "near-tie", 5, 0.0004, "two highest logits are 0.0004 apart", "it: Differ"),
+    ({}, plain_run(OTHER), "fault", 5, 9.0, "9 apart: more than float32 rounding", "1 of 1 text"),
+    ({"dtype": "bfloat16"}, plain_run(OTHER), "fault", 5, 9.0, "more than bfloat16", "1 of 1"),
+    # In bfloat16 logits between 8 and 16 lie 0.0625 apart.
+    ({}, apart(0.0625), "fault", 5, 0.0625, "is an error", "1 of 1 text"),
+    ({"dtype": "float16"}, apart(0.0625), "fault", 5, 0.0625, "is an error", "1 of 1 text"),
+    ({"dtype": "bfloat16"}, apart(0.0625), "near-tie", 5, 0.0625, "near-tie", "1 of 1 text"),
+    # A longer text has a margin of 0, which is no near-tie.
+    ({}, plain_run(range(9), 0.0), "length", 9, 0.0, "texts agree for 9 tokens", "1 of 1 text"),
+    ({}, plain_run(range(13), 0.0), "length", 11, 0.0, "texts agree for 11 tokens", "1 of 1 text"),
+    (LOSSY, plain_run(OTHER), "lossy", 5, 9.0, "'typical' does not promise", "1 of 1 text"),
+    (WARM | LOSSY, plain_run(OTHER, None), "lossy", 5, None, "'typical'", "different distribution"),
+    (
+        WARM,
+        plain_run(OTHER, None),
+        "sampled",
+        5,
+        None,
+        "token 6: another",
+        "distribution is the sa",
+    ),
+    (WARM, plain_run(range(11), None), "same", None, None, "11 of 11", "texts happen to be ident"),
+    ({"reason": "stopped"}, plain_run(range(11)), "stopped", None, None, "Not comp", "Not compar"),
+    ({}, STOPPED, "unknown", None, None, "Not compared", "Not compared: a lane did not finish."),
+]
 
 
-def test_texts_are_not_compared_if_plain_decoding_did_not_run():
-    found = race({"a": drafted_run(KEPT), "b": drafted_run(KEPT)})
-    del found.traces[PLAIN]
-    whole = race_summary(found)
-    assert [lane["name"] for lane in whole["lanes"]] == ["a", "b"]
-    assert whole["texts"]["same"] is None
-    assert {lane["equality"]["verdict"] for lane in whole["lanes"]} == {"unknown"}
+@pytest.mark.parametrize(("head", "plain", "verdict", "position", "margin", "one", "every"), TEXTS)
+def test_texts_are_compared_by_token_ids(head, plain, verdict, position, margin, one, every):
+    found = lanes({"it": drafted_run(KEPT, **{"dtype": "float32"} | head), PLAIN: plain})
+    equality = found["it"].equality
+    assert (equality.verdict, equality.position) == (verdict, position)
+    assert equality.margin == margin
+    assert one in equality_sentence(found["it"])
+    same, parts = texts_sentence([*found.values()])
+    assert same is {"same": True, "stopped": None, "unknown": None}.get(verdict, False)
+    assert every in plain_text(parts)
+    assert verdict != "lossy" or "The distribution is the same" not in plain_text(parts)
 
 
 # How evenly
@@ -312,11 +262,6 @@ def test_timing_spread_compares_only_passes_of_equal_size():
     assert run_spread(Trace(trace.header, both)) == 1, "a larger pass"
 
 
-def alike(tokens):
-    """Return plain decoding of this many tokens, one second each."""
-    return plain_run(range(tokens))
-
-
 def verdicts(trace, plain):
     """Return what Compare's sentence, headline and table, and Step say about a lane's speed."""
     found = race({"it": trace, PLAIN: plain})
@@ -332,37 +277,32 @@ def verdicts(trace, plain):
 
 def test_speedup_without_a_saved_pass_is_reported_as_noise():
     """Each of 40 passes for 40 tokens takes half as long as a plain pass: this is noise."""
-    trace = drafted_run((0,) * 39, draft=0.001, target=0.5, prompt=0.5)
-    one, first, line, step = verdicts(trace, alike(40))
-    assert one.endswith(f" it: {explain_noise(trace, alike(40).baseline)}.")
+    trace, plain = drafted_run((0,) * 39, draft=0.001, target=0.5, prompt=0.5), plain_run(range(40))
+    one, first, line, step = verdicts(trace, plain)
+    assert one.endswith(f" it: {explain_noise(trace, plain.baseline)}.")
     assert "a speed-up of 2.00" in one
-    assert first.endswith("No measured speed is plausible.")
     assert "exactly): it 1.00. " in first
     assert line == ""
     assert step.endswith(f"s. {VERDICT}")
 
 
 def test_verification_faster_than_a_plain_pass_is_reported_as_noise():
+    plain = plain_run(range(25))
     for target, rough in ((0.94, True), (0.96, False)):
-        found = verdicts(drafted_run((2,) * 8, draft=0.0, target=target), alike(25))
+        found = verdicts(drafted_run((2,) * 8, draft=0.0, target=target), plain)
         assert all((VERDICT in text) is rough for text in (found[0], found[3]))
         assert bool(found[2]) is not rough
         assert ("a checking pass took 0.94 plain passes" in found[0]) is rough
-
-
-def test_noise_check_adds_drafting_time_for_drafters_without_weights():
-    """Early exit drafts with the target's own layers, so drafting is part of the check."""
-    for parameters, noisy in ((7, True), (0, False)):
+    # Early exit drafts with the target's own layers, so its drafting is part of the check.
+    for parameters, why in ((7, "a checking pass took 0.60"), (0, "None")):
         drafter = replace(HEADER.drafter, parameters=parameters)
         trace = drafted_run((2,) * 8, draft=0.5, target=0.6, drafter=drafter)
-        why = explain_noise(trace, alike(25).baseline)
-        assert (why is not None) is noisy
-        assert "a checking pass took 0.60" in (why or "") or not noisy
+        assert why in str(explain_noise(trace, plain.baseline))
 
 
 @pytest.mark.parametrize("where", ["lane", "plain"])
 def test_uneven_pass_times_are_reported_as_noise(where):
-    trace, plain = drafted_run((2,) * 8, target=1.25), alike(25)
+    trace, plain = drafted_run((2,) * 8, target=1.25), plain_run(range(25))
     assert explain_noise(trace, plain.baseline) is None
     if where == "lane":  # every third pass doubles: many slow passes, which the median hides
         events = [
@@ -424,26 +364,18 @@ def test_repeated_runs_give_a_range_of_speedups():
     assert alone.speedups == (pytest.approx(11 / 8), pytest.approx(2))
     assert three.speedups == (pytest.approx(12 / 8), pytest.approx(2)), "each beside its own turn"
     assert in_turns([7.0], [11.0, 10.0, 14.0])[0].speedups == (10 / 7, 2)
-    assert lane_cells(race_lane([7.0, 5.5, 8.0]))[1] == "1.57 (1.38 to 2.00)"
-
-
-def race_lane(mine):
-    """Return the JSON of the lane of such a race."""
     found = race({"it": drafted_run(KEPT)})
-    found.seconds |= {"it": mine, PLAIN: [11.0]}
-    return next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
+    found.seconds |= {"it": [7.0, 5.5, 8.0], PLAIN: [11.0]}
+    assert lane_cells(race_summary(found)["lanes"][0])[1] == "1.57 (1.38 to 2.00)"
 
 
-def test_contradictory_runs_are_reported_as_noise():
+def test_contradictory_or_very_different_runs_cause_a_warning():
     found = in_turns([7.0, 6.0, 12.0])
     why = "the speed-up was 0.92 in one run and 1.83 in another"
     assert speed_sentence(found[0]) == say("compare", "lane_noisy")
     assert headline(found).endswith("it 2.20. No measured speed is plausible.")
     assert caution(found) == f"{VERDICT} when this machine is idle. it: {why}."
     assert in_turns([7.0, 6.0, 10.4])[0].noise is None, "no gain is not slower"
-
-
-def test_runs_of_very_different_duration_cause_a_warning():
     assert caution(in_turns([7.0, 7.5, 8.0])) == ""
     assert caution(in_turns([7.0, 5.0, 8.0])).endswith("it: one run took 5.00 s, another 8.00 s.")
 
@@ -455,17 +387,6 @@ def test_recorded_runs_and_races_are_not_noisy():
         assert run_spread(trace) is None or run_spread(trace) < MAX_SPREAD, path.name
         if trace.rounds and trace.baseline:
             assert explain_noise(trace, trace.baseline) is None, path.name
-
-
-def test_each_number_in_a_sentence_is_marked_with_the_quantity_it_states():
-    """This holds even for equal numbers. The bold opening states the verdict."""
-    lane = lanes({"it": drafted_run(KEPT, draft=1.25 / 4, target=1.25, prompt=1.25)})["it"]
-    parts = speed_sentence(lane)
-    owned = [(part["n"], part["as"]) for part in parts if "n" in part and isinstance(part, dict)]
-    assert parts[0] == {"b": "Faster here, 1.47 × plain decoding:"}
-    assert owned == [
-        ("2.20", "k"), ("1.50", "k"), ("0.25", "q"), ("1.00", "p"), ("0.25", "prefill"),
-    ]  # fmt: skip
 
 
 def test_size_of_a_drafter_excludes_files_of_the_target():

@@ -95,24 +95,20 @@ def held(monkeypatch):
 
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 def test_live_run_streams_one_round_at_a_time_and_only_appends(runs, wish, candidates):
-    seen = texts(runs, wish(candidates=candidates))
+    wanted = wish(candidates=candidates, coins={"1 judge 1": 0.25})
+    seen = texts(runs, wanted)
     assert all(b.startswith(a) and b != a for a, b in itertools.pairwise(seen))
-    said = kinds(seen[-1])
+    said, lines = kinds(seen[-1]), told(seen[-1])
     loaded = said.index("drafting")
     assert set(said[:loaded]) == {"loading"}, "a slow load is reported more than once"
     assert said[loaded : loaded + 2] == ["drafting", "run"]
     assert said[-3:] == ["finished", "baseline", "done"]
     assert set(said[loaded + 2 : -3]) == {"round"}
     assert len(seen) == len(said) - 2, "the first round comes with the two lines before it"
-    assert {line["id"] for line in told(seen[-1]) if "id" in line} == {"1"}
-
-
-def test_first_line_of_a_run_contains_the_request_that_repeats_it(runs, wish):
-    wanted = wish(coins={"1 judge 1": 0.25})
-    run = told(texts(runs, wanted)[-1])[2]
+    assert {line["id"] for line in lines if "id" in line} == {"1"}
+    run, layers = lines[loaded + 1], 2  # of the tiny target
     assert (run["source"], run["prompt"]) == ("live", PROMPT)
     assert run["names"] == [wanted.target, wanted.drafter]
-    layers = 2  # of the tiny target
     assert Settings.from_json(run["settings"]) == wanted.settings.at_depth(layers)
 
 
@@ -230,20 +226,19 @@ def loaded_places():
     return {place for (place, *_), _ in MODELS.entries()}
 
 
-@pytest.mark.parametrize("when", ["loading", "drafting"])
+@pytest.mark.parametrize(("when", "gone"), [("loading", "big"), ("drafting", "small")])
 def test_out_of_memory_unloads_the_newest_model_and_says_what_fits(
-    runs, wish, pair, monkeypatch, when
+    runs, wish, pair, monkeypatch, when, gone
 ):
     """If it happens during a run, finished rounds are kept; in both cases the next run works."""
     whole = engine.run_stepwise
-    short = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB")
 
     def breaking(*args, **kwargs):
         yield from itertools.islice(whole(*args, **kwargs), 12)
-        raise short
+        too_large()
 
     def too_large(*_args, **_options):
-        raise short
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB")
 
     assert kinds(texts(runs, wish())[-1])[-1] == "done"
     assert str(pair[0].resolve()) in loaded_places()
@@ -257,7 +252,6 @@ def test_out_of_memory_unloads_the_newest_model_and_says_what_fits(
     assert ("round" in kinds(shown)) == (when == "drafting")
     said = told(shown)[-1]["sentence"]
     assert ("'small' does not fit in the memory" in said) == (when == "loading")
-    gone = {"drafting": "small", "loading": "big"}[when]
     assert f"{gone} was unloaded. About " in said
     assert "that fits is House." in said or "SmolLM2" in said
     assert {str(p.resolve()) for p in pair} - loaded_places()
@@ -265,29 +259,18 @@ def test_out_of_memory_unloads_the_newest_model_and_says_what_fits(
 
 
 @in_event_loop
-async def test_waiting_runs_report_their_queue_position(runs, wish, held):
-    tasks = [asyncio.create_task(heard(runs, wish(), name, 1)) for name in "abc"]
+async def test_waiting_runs_report_their_position_and_leave_at_once(runs, wish, held):
+    running, stopped, last = (asyncio.create_task(heard(runs, wish(), n, 1)) for n in "abc")
     await until(lambda: len(runs.line) == 3)
-    held.set()
-    first, second, third = [(await task)[-1] for task in tasks]
-    assert kinds(first)[0] == "loading"
-    places = [[x["place"] for x in told(text) if "place" in x] for text in (second, third)]
-    assert (places[0][0], places[1][:2]) == (1, [2, 1])
-    assert kinds(third)[-1] == "done"
-
-
-@in_event_loop
-async def test_waiting_run_that_is_stopped_leaves_the_queue_at_once(runs, wish, held):
-    running = asyncio.create_task(heard(runs, wish(), "a", 1))
-    waiting = asyncio.create_task(heard(runs, wish(), "b", 1))
-    await until(lambda: len(runs.line) == 2)
     runs.line.stop("b")
-    seen = await asyncio.wait_for(waiting, 60)
-    assert kinds(seen[-1]) == ["queued", "stopped"]
+    assert kinds((await asyncio.wait_for(stopped, 60))[-1]) == ["queued", "stopped"]
     assert not running.done()
-    assert len(runs.line) == 1
+    assert len(runs.line) == 2
     held.set()
-    await running
+    assert kinds((await running)[-1])[0] == "loading"
+    lines = told((await last)[-1])
+    assert [line["place"] for line in lines if "place" in line][:2] == [2, 1]
+    assert lines[-1]["state"] == "done"
 
 
 @in_event_loop
@@ -305,18 +288,14 @@ async def test_stopped_run_ends_after_its_round_and_reports_the_stop(runs, wish)
 
 @in_event_loop
 async def test_run_of_a_visitor_who_left_ends_before_the_next_run_starts(runs, wish, monkeypatch):
-    whole, computing, most, ends = engine.run_stepwise, [], [], []
+    whole, log = engine.run_stepwise, []
 
     def watched(*args, **kwargs):
-        computing.append(1)
-        most.append(len(computing))
-        try:
-            for event in whole(*args, **kwargs):
-                yield event
-                if getattr(event, "event", "") == "finished":
-                    ends.append(event.reason)
-        finally:
-            computing.pop()
+        log.append("start")
+        for event in whole(*args, **kwargs):
+            yield event
+            if getattr(event, "event", "") == "finished":
+                log.append(event.reason)
 
     monkeypatch.setattr(engine, "run_stepwise", watched)
     async with aclosing(texts_of(runs, shown(wish(max_new_tokens=200)), "a", 1)) as leaving:
@@ -324,8 +303,7 @@ async def test_run_of_a_visitor_who_left_ends_before_the_next_run_starts(runs, w
             if "round" in kinds(text):
                 break
     assert kinds((await heard(runs, wish(), "b", 1))[-1])[-1] == "done"
-    assert most == [1, 1]
-    assert ends == ["stopped", "limit"]
+    assert log == ["start", "stopped", "start", "limit"]
     assert len(runs.line) == 0
 
 
@@ -386,14 +364,13 @@ def test_all_computation_runs_in_one_thread(runs, wish, monkeypatch):
         seen.append(threading.current_thread().name)
         yield desk.says("noted")
 
-    async def job(number):
-        task = Task(noted, 1.0)
-        return [text async for text in texts_of(runs, task, f"visitor{number}", number)]
-
     async def all_of_them():
-        await asyncio.gather(
-            *map(job, range(3)), heard(runs, wish()), runs.whole(recorded(wish()), "client")
-        )
+        notes = (texts_of(runs, Task(noted, 1.0), f"visitor{n}", n) for n in range(3))
+        job = heard(runs, wish())
+        await asyncio.gather(*map(_last, notes), job, runs.whole(recorded(wish()), "client"))
+
+    async def _last(outputs):
+        return [text async for text in outputs][-1]
 
     monkeypatch.setattr(Machine, "load", watched)
     monkeypatch.setattr("specviz.ui.worker.HOUSE", "nobody's")
@@ -416,35 +393,27 @@ async def test_waiting_jobs_do_not_occupy_threads(runs, wish, held):
     await asyncio.gather(*tasks)
 
 
-def test_at_most_five_function_calls_lead_from_the_event_to_the_engine(runs, wish, monkeypatch):
+@in_event_loop
+async def test_at_most_five_function_calls_lead_from_the_event_to_the_engine(
+    runs, wish, monkeypatch
+):
     """Count the project's own functions, on the event loop and then in the computing thread."""
     calls, whole, take_turns = [], engine.run_stepwise, runs._take_turns
 
-    def ours(function):
-        frames = inspect.stack()[::-1]
-        names = [each.function for each in frames if "/specviz/" in each.filename]
-        calls.extend(name for name in names if name not in calls)
-        return function
+    def noting(function):
+        def called(*args, **kwargs):
+            frames = inspect.stack()[::-1]
+            names = [each.function for each in frames if "/specviz/" in each.filename]
+            calls.extend(name for name in names if name not in calls)
+            return function(*args, **kwargs)
 
-    async def noted(job):
-        await ours(take_turns)(job)
+        return called
 
-    def start_turns(job):
-        return ours(noted)(job)
-
-    def run_stepwise(*args, **kwargs):
-        return ours(whole)(*args, **kwargs)
-
-    monkeypatch.setattr(engine, "run_stepwise", run_stepwise)
-    monkeypatch.setattr(runs, "_take_turns", start_turns)
-
-    async def story():
-        jobs = Jobs()
-        handler = starting(jobs, runs, lambda stream: shown(wish()))
-        await handler(json.dumps(["a" * 32, 1]))
-        stream = jobs._streams["a" * 32, 1]
-        return [line async for batch in stream.read() for line in batch]
-
-    assert '"done"' in asyncio.run(story())[-1]
+    monkeypatch.setattr(engine, "run_stepwise", noting(whole))
+    monkeypatch.setattr(runs, "_take_turns", noting(take_turns))
+    jobs = Jobs()
+    await starting(jobs, runs, lambda stream: shown(wish()))(json.dumps(["a" * 32, 1]))
+    read = jobs._streams["a" * 32, 1].read()
+    assert '"done"' in [line async for batch in read for line in batch][-1]
     assert calls == ["start_job", "start", "take_turn", "performed", "stream_run"]
     assert take_turns.__name__ == "_take_turns", "the fifth call, before take_turn"
