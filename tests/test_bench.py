@@ -113,8 +113,8 @@ def test_config_of_the_assistant_model_is_restored(tiny_target, prompt):
     small.generate = lambda **options: seen.append(config.to_dict()) or whole(**options)
     reference.assisted(tiny_target, prompt.ids, replace(GREEDY, confidence=0.25), small)
     assert config.to_dict() == before
-    assert seen[0]["num_assistant_tokens"] == 3
-    assert seen[0]["num_assistant_tokens_schedule"] == "constant"
+    name = "num_assistant_tokens"
+    assert (seen[0][name], seen[0][f"{name}_schedule"]) == (3, "constant")
     assert seen[0]["assistant_confidence_threshold"] == 0.25
 
 
@@ -139,8 +139,7 @@ def test_speedup_is_the_median_of_the_ratios_within_each_turn(tiny_target, promp
     monkeypatch.setattr("specviz.bench.measure._timed", timed)
     ways = [Method(name, lambda _: Outcome(4, 4), GREEDY, "plain") for name in ("plain", "fast")]
     plain, fast = measure(tiny_target, ways, {"a": [prompt]}, repeats=3)
-    assert (plain.ratio_to_plain, fast.ratio_to_plain) == (1, 2)
-    assert fast.ratio_to_transformers == 2
+    assert (plain.ratio_to_plain, fast.ratio_to_plain, fast.ratio_to_transformers) == (1, 2, 2)
     assert (plain.tokens_per_second, fast.tokens_per_second) == (1, 1)
 
 
@@ -201,9 +200,8 @@ def test_compare_bench_and_model_card_count_acceptances_by_depth_alike(tiny_targ
     first = found.depths[0]
     assert first.judged > first.positions > first.accepted > 0
     assert found.kept_by_depth[0] == first.accepted / first.positions
-    compare = count_by_depth(trace)
-    kept = [depth.kept / depth.positions if depth.positions else None for depth in compare]
-    assert found.kept_by_depth == kept
+    counted = [(depth.judged, depth.positions, depth.kept) for depth in count_by_depth(trace)]
+    assert counted == [(depth.judged, depth.positions, depth.accepted) for depth in found.depths]
     assert "positions" in GLOSSARY["kept by depth"]
     for term in ("kept by depth", "plain pass", "extra files"):
         assert GLOSSARY[term][1:] in DEFINITIONS
@@ -379,14 +377,13 @@ def test_bench_uses_the_default_settings_of_each_drafter(capsys, monkeypatch, ti
         taken.append({name: settings(name).gamma for name in names})
         return [Entrant(NGram(), settings("ngram"))], {}
 
-    usual = {e.name: e.usual.get("gamma", Settings().gamma) for e in entries()}
     monkeypatch.setattr(entrants, "load_entrants", spied)
     monkeypatch.setattr(entrants, "prompts", lambda: {"a": ["The"]})
     monkeypatch.setattr(loading, "load_target", lambda *_: tiny_target)
-    few = ["bench", "--repeats", "1", "--max-new-tokens", "2"]
     for told in ([], ["--gamma", "3"]):
-        assert main([*few, *told]) == 0
-    assert taken[0] == {name: usual[name] for name in taken[0]}
+        assert main(["bench", "--repeats", "1", "--max-new-tokens", "2", *told]) == 0
+    usual = {e.name: e.usual.get("gamma", Settings().gamma) for e in entries()}
+    assert taken[0].items() <= usual.items()
     assert len({*taken[0].values()}) > 1
     assert {*taken[1].values()} == {3}
 

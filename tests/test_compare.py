@@ -39,7 +39,7 @@ from specviz.engine.decode import WARM_UP_ROUNDS
 from specviz.models.passes import causal_lm_weights
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
-from specviz.trace.events import Committed, Proposed
+from specviz.trace.events import Proposed
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary, token_ids
 
@@ -106,23 +106,23 @@ def one(name="a", **changes):
     return Lane(name, "ngram", replace(GREEDY, **changes))
 
 
-@pytest.mark.parametrize(
-    ("lanes", "sentence"),
-    [
-        ([one()], "2 to 4 lanes besides plain decoding, not 1"),
-        ([one(name) for name in "abcde"], "2 to 4 lanes besides plain decoding, not 5"),
-        ([one(), one()], "Two lanes are called 'a'"),
-        ([one(), one(PLAIN)], "Two lanes are called 'plain'"),
-        ([one(), one("")], "1 to 120 characters"),
-        ([one(), one("b", seed=2)], "the same seed; those of 'a' and 'b' differ"),
-        ([one(), one("b", max_new_tokens=8)], "the same number of new tokens"),
-        ([one(), one("b", sampling=Sampling(0.5))], "the same temperature"),
-        ([one(), one("b", coins={"1 judge 1": 0.5})], "the same coins"),
-    ],
-)
-def test_race_whose_lanes_are_not_comparable_is_rejected(lanes, sentence):
-    with pytest.raises(BadSettings, match=sentence):
-        Race("Once", "tiny", tuple(lanes), 1)
+WRONG = [
+    ([one()], "2 to 4 lanes besides plain decoding, not 1"),
+    ([one(name) for name in "abcde"], "2 to 4 lanes besides plain decoding, not 5"),
+    ([one(), one()], "Two lanes are called 'a'"),
+    ([one(), one(PLAIN)], "Two lanes are called 'plain'"),
+    ([one(), one("")], "1 to 120 characters"),
+    ([one(), one("b", seed=2)], "the same seed; those of 'a' and 'b' differ"),
+    ([one(), one("b", max_new_tokens=8)], "the same number of new tokens"),
+    ([one(), one("b", sampling=Sampling(0.5))], "the same temperature"),
+    ([one(), one("b", coins={"1 judge 1": 0.5})], "the same coins"),
+]
+
+
+def test_race_whose_lanes_are_not_comparable_is_rejected():
+    for lanes, sentence in WRONG:
+        with pytest.raises(BadSettings, match=sentence):
+            Race("Once", "tiny", tuple(lanes), 1)
 
 
 def test_lanes_may_differ_in_rule_and_shape_of_the_draft_but_not_in_name():
@@ -356,33 +356,11 @@ def test_numbers_of_a_lane_equal_those_of_its_trace(greedy):
 def test_plain_decoding_has_speedup_1(greedy):
     lane = report(greedy[1], PLAIN)
     assert (lane.brings, lane.passes, lane.tokens) == (1, 24, 24)
-    assert lane.speedup == pytest.approx(1)
-    assert lane.costs.total == pytest.approx(1)
+    assert (lane.speedup, lane.costs.total) == (pytest.approx(1), pytest.approx(1))
     assert (lane.guesses, lane.kept, lane.alpha, lane.depths) == (None, None, None, [])
     assert lane.token_ids == greedy[1].plain.token_ids
-    assert lane.text == report(greedy[1], "chain").text
     head = greedy[1].traces[PLAIN].header
     assert (head.drafter.name, head.drafter.parameters, head.rule) == (PLAIN, 0, "greedy")
-
-
-def test_guesses_positions_and_acceptances_are_counted_by_depth(sampled):
-    _, results = sampled
-    lane, rounds = report(results, "tree"), results.traces["tree"].rounds
-    found = {}
-    for played in rounds[1:]:
-        guesses = played.proposed.guesses
-        for event in played.judged:
-            depth, node = 0, event.node
-            while node:
-                depth, node = depth + 1, guesses[node - 1].parent
-            found.setdefault(depth, []).append((guesses[event.node - 1].parent, event.accepted))
-    assert len(lane.depths) == max(found)
-    for depth, one in enumerate(lane.depths, 1):
-        assert one.judged == len(found[depth])
-        assert one.kept == sum(accepted for _, accepted in found[depth])
-    assert lane.depths[0].judged > lane.depths[0].positions == lane.drafting
-    kept = sum(len(e.tokens) for e in results.traces["tree"].events if isinstance(e, Committed))
-    assert sum(one.kept for one in lane.depths) == kept - len(rounds)
 
 
 def test_lanes_write_one_text_at_temperature_0_and_other_samples_above_it(greedy, sampled):

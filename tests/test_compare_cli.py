@@ -42,10 +42,38 @@ def lanes(pair):
     return ["--drafters", f"{pair[1]},ngram", "--lane", f"{pair[1]} gamma=2 siblings=3,2"]
 
 
-def test_compare_prints_the_documented_json(pair, lanes, capsys):
-    assert compare(pair, *lanes, "--temperature", "0", "--json", "-", "--order-seed", "5") == 0
-    said = capsys.readouterr()
-    data = json.loads(said.out)
+def test_compare_prints_a_table_and_writes_the_documented_json_and_traces(
+    pair, lanes, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(command.secrets, "randbits", lambda _: 11)
+    out, folder = tmp_path / "race.json", tmp_path / "traces"
+    options = ["--temperature", "0", "--json", str(out), "--traces", str(folder)]
+    assert compare(pair, *lanes, *options) == 0
+    said, data = capsys.readouterr(), json.loads(out.read_text())
+    assert_documented(data)
+    assert said.out.startswith(printable(tiny.PROMPT + data["lanes"][0]["text"]))
+    for text in [data["headline"], data["texts"]["sentence"]]:
+        assert text in said.out
+    for lane in data["lanes"]:
+        assert_lane_is_printed(lane, said.out)
+    assert f"--order-seed 11): {', '.join(data['order'])}" in said.err, "a random seed"
+    assert [f"{i} of 4: {name}" for i, name in enumerate(data["order"], 1)] == [
+        line for line in said.err.split("\n") if " of 4: " in line and ", run " not in line
+    ]
+    files = sorted(folder.glob("*.jsonl"))
+    assert [file.name[0] for file in files] == list("1234")
+    by_name = dict(zip(data["order"], files, strict=True))
+    for lane in data["lanes"]:
+        trace = Trace.read(by_name[lane["name"]])
+        assert trace.baseline is not None
+        assert main(["check", str(by_name[lane["name"]])]) == 0
+        if lane["name"] != "plain":
+            assert token_ids(trace) == lane["token_ids"]
+    assert json.loads(json.dumps(race_summary(storage.read(folder)))) == data
+
+
+def assert_documented(data):
+    """Assert that the JSON of the race has the documented fields, and that they agree."""
     assert list(data) == [
         "prompt", "chat", "prompt_tokens", "target", "machine", "device", "dtype", "threads",
         "sampling", "seed", "max_new_tokens", "order_seed", "order", "complete", "headline",
@@ -54,12 +82,10 @@ def test_compare_prints_the_documented_json(pair, lanes, capsys):
     names = ["small", "ngram", "small gamma=2 siblings=3,2", "plain"]
     assert [lane["name"] for lane in data["lanes"]] == names
     assert sorted(data["order"]) == sorted(names)
-    assert (data["complete"], data["order_seed"]) == (True, 5)
-    assert data["texts"]["same"] is True
+    assert (data["complete"], data["order_seed"], data["texts"]["same"]) == (True, 11, True)
     titles = [(lane["title"], lane["said"]) for lane in data["lanes"]]
     assert titles[1][0] == "N-gram"
-    assert titles[2][1] == "tree 3·2 · γ 2"
-    assert titles[3] == ("Plain decoding", "the baseline")
+    assert titles[2:] == [("small", "tree 3·2 · γ 2"), ("Plain decoding", "the baseline")]
     assert [lane["settings"]["siblings"] for lane in data["lanes"]] == [[], [], [3, 2], []]
     for lane in data["lanes"]:
         assert lane.keys() >= {
@@ -73,34 +99,6 @@ def test_compare_prints_the_documented_json(pair, lanes, capsys):
         assert lane["flops_per_token"] > 0
         assert (lane["held_bytes"] > 0) is lane["name"].startswith("small")
         assert lane["token_ids"] == data["lanes"][0]["token_ids"]
-    assert f"--order-seed 5): {', '.join(data['order'])}" in said.err
-    assert [f"{i} of 4: {name}" for i, name in enumerate(data["order"], 1)] == [
-        line for line in said.err.split("\n") if " of 4: " in line and ", run " not in line
-    ]
-
-
-def test_compare_prints_a_table_and_writes_traces(pair, lanes, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(command.secrets, "randbits", lambda _: 11)
-    out, folder = tmp_path / "race.json", tmp_path / "traces"
-    options = ["--temperature", "0", "--json", str(out), "--traces", str(folder)]
-    assert compare(pair, *lanes, *options) == 0
-    said, data = capsys.readouterr().out, json.loads(out.read_text())
-    assert data["order_seed"] == 11, "a random seed"
-    assert said.startswith(printable(tiny.PROMPT + data["lanes"][0]["text"]))
-    for text in [data["headline"], data["texts"]["sentence"]]:
-        assert text in said
-    for lane in data["lanes"]:
-        assert_lane_is_printed(lane, said)
-    files = sorted(folder.glob("*.jsonl"))
-    assert [file.name[0] for file in files] == list("1234")
-    by_name = dict(zip(data["order"], files, strict=True))
-    for lane in data["lanes"]:
-        trace = Trace.read(by_name[lane["name"]])
-        assert trace.baseline is not None
-        assert main(["check", str(by_name[lane["name"]])]) == 0
-        if lane["name"] != "plain":
-            assert token_ids(trace) == lane["token_ids"]
-    assert json.loads(json.dumps(race_summary(storage.read(folder)))) == data
 
 
 def assert_lane_is_printed(lane, said):
@@ -155,11 +153,14 @@ for first in ("specviz", "specviz.compare.race", "specviz.compare"):
 
 
 def test_compare_prints_all_differing_texts_with_the_reason(pair, lanes, capsys):
-    assert compare(pair, *lanes, "--temperature", "1.2", prompt=f"\x1b[2J{tiny.PROMPT}") == 0
+    options = [*lanes, "--temperature", "1.2"]
+    assert compare(pair, *options, prompt=f"\x1b[2J{tiny.PROMPT}") == 0
     said = capsys.readouterr().out
     assert said.count(tiny.PROMPT) == 4
     assert said.count("another sample of the same distribution") == 3
     assert "\x1b" not in said, "a control character of the prompt"
+    assert compare(pair, *options, "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out)["texts"]["same"] is False
 
 
 def lane(text, *options):

@@ -16,8 +16,6 @@ from pathlib import Path
 import pytest
 import tiny
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from test_bad_input import refused
 
 from specviz import __version__, engine
@@ -487,45 +485,6 @@ def test_check_reports_a_changed_threshold_and_exits_with_1(trace, tmp_path, cap
     place = f"Round {event['round']}, node {event['node']}"
     assert place in said.err
     assert "0.123456" in said.err
-
-
-DAMAGES = [
-    (lambda lines: [], "Line 1: The file is empty"),
-    (lambda lines: lines[1:], "Line 1"),
-    (lambda lines: [*lines[:3], lines[3][:40], *lines[4:]], "Line 4: This is not complete JSON"),
-    (lambda lines: [*lines[:2], "[]", *lines[2:]], "Line 3"),
-    (lambda lines: [lines[0], *lines], "Line 2: This is a second header"),
-]
-
-
-def test_check_reports_the_line_number_of_a_damaged_line(trace, tmp_path, capsys):
-    broken, lines = tmp_path / "broken.jsonl", trace.read_text().split("\n")
-    for damage, pattern in DAMAGES:
-        broken.write_text("\n".join(damage(lines)))
-        assert main(["check", str(broken)]) == 1, pattern
-        said = capsys.readouterr().err
-        assert said.startswith("specviz: ")
-        assert said.count("\n") == 1
-        assert pattern in said
-
-
-@pytest.mark.slow
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(data=st.data())
-def test_check_never_raises_on_a_damaged_trace(trace, tmp_path, data):
-    """Change, remove or repeat one line; `check` returns 0 or 1."""
-    lines = trace.read_text().split("\n")[:-1]
-    at = data.draw(st.integers(0, len(lines) - 1))
-    event = json.loads(lines[at])
-    key = data.draw(st.sampled_from(sorted(event)))
-    junk = st.sampled_from([None, -1, 0, 2, 1e9, "x", [], {}, [None], [[]], [1, 2], {"p": 2}, True])
-    event[key] = data.draw(junk)
-    lines[at : at + 1] = data.draw(st.sampled_from([[json.dumps(event)], [], [lines[at]] * 2]))
-    damaged = tmp_path / "damaged.jsonl"
-    damaged.write_text("\n".join(lines))
-    assert main(["check", str(damaged)]) in (0, 1)
 
 
 def test_models_command_lists_the_documented_fields(capsys):

@@ -47,40 +47,20 @@ class Waiting:
 
 
 @in_event_loop
-async def test_jobs_run_in_order_and_report_each_queue_position():
-    waiting = Waiting("abc")
+async def test_jobs_run_in_order_and_move_up_when_others_end_or_are_stopped():
+    waiting = Waiting("abcd")
     await settle()
-    assert waiting.seen == {"a": ["turn"], "b": [1], "c": [2]}
-    await waiting.leave("a")
-    assert waiting.seen == {"a": ["turn"], "b": [1, "turn"], "c": [2, 1]}
-    await waiting.leave("b")
-    assert waiting.seen["c"] == [2, 1, "turn"]
-    await waiting.leave("c")
-    assert len(waiting.line) == 0
-
-
-@in_event_loop
-async def test_waiting_job_that_is_stopped_leaves_at_once_and_later_jobs_move_up():
-    waiting = Waiting("abc")
-    await settle()
+    assert waiting.seen == {"a": ["turn"], "b": [1], "c": [2], "d": [3]}
     waiting.line.stop("b")
     await settle()
     assert waiting.seen["b"] == [1, "stopped"]
     await waiting.leave("b")
-    assert waiting.seen["c"] == [2, 1]
-    assert waiting.seen["a"] == ["turn"], "nobody else was stopped"
-
-
-@in_event_loop
-async def test_only_the_newest_queue_position_is_reported():
-    line = Queue()
-    first, _, third = (line.join(name) for name in "abc")
-    line.leave(first)
-    seen = []
-    task = asyncio.create_task(follow(line, third, seen))
-    await settle()
-    assert seen == [1]
-    task.cancel()
+    assert waiting.seen == {"a": ["turn"], "b": [1, "stopped"], "c": [2, 1], "d": [3, 2]}
+    await waiting.leave("a")
+    await waiting.leave("c")
+    assert waiting.seen == waiting.seen | {"c": [2, 1, "turn"], "d": [3, 2, 1, "turn"]}
+    await waiting.leave("d")
+    assert len(waiting.line) == 0
 
 
 def test_full_queue_rejects_new_jobs_with_a_message():

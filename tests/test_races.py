@@ -11,7 +11,6 @@ import tiny
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from specviz.catalog import entries
 from specviz.catalog.entry import entries, find, with_defaults
 from specviz.commands.cli import main
 from specviz.compare import storage as shipped
