@@ -86,11 +86,13 @@ def top(names):
     return names | {name.split(".")[0] for name in names}
 
 
+@pytest.mark.slow
 def test_code_that_shows_a_trace_does_not_import_torch():
     for module in PLAYS_WITHOUT_MODELS:
         assert not top(reach(f"specviz.{module}")) & MODELS, module
 
 
+@pytest.mark.slow
 def test_engine_and_training_do_not_import_ui():
     for module in KNOWS_NO_SCREEN:
         assert not top(reach(f"specviz.{module}", lazy=True)) & SCREEN, module
@@ -127,6 +129,7 @@ def test_every_package_belongs_to_a_layer_and_their_number_is_limited():
     assert len(loose) <= 5
 
 
+@pytest.mark.slow
 def test_no_import_goes_to_a_higher_layer():
     for here in modules():
         for there in imports(here, True) & modules().keys():

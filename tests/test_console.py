@@ -173,7 +173,7 @@ def test_a_table_in_a_pipe_is_plain_with_one_line_per_row(capsys):
     assert capsys.readouterr().out == (
         f"Name    Number  About\na          1.5  {ABOUT.strip()}\n"
         "longer   22.25  [red]x[/red] :smile:\n"
-        "Name     Number  About\na\ufffd[2Jb       1  two lines\n"
+        "Name    Number  About\na\ufffd[2Jb       1  two lines\n"
     )
 
 
