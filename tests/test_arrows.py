@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 # The layers, lowest first: a folder or top-level module of the package imports only from layers
 # listed before its own. `frames` and `figures` import from `trace` alone.
@@ -86,13 +88,11 @@ def top(names):
     return names | {name.split(".")[0] for name in names}
 
 
-@pytest.mark.slow
 def test_code_that_shows_a_trace_does_not_import_torch():
     for module in PLAYS_WITHOUT_MODELS:
         assert not top(reach(f"specviz.{module}")) & MODELS, module
 
 
-@pytest.mark.slow
 def test_engine_and_training_do_not_import_ui():
     for module in KNOWS_NO_SCREEN:
         assert not top(reach(f"specviz.{module}", lazy=True)) & SCREEN, module
@@ -129,7 +129,6 @@ def test_every_package_belongs_to_a_layer_and_their_number_is_limited():
     assert len(loose) <= 5
 
 
-@pytest.mark.slow
 def test_no_import_goes_to_a_higher_layer():
     for here in modules():
         for there in imports(here, True) & modules().keys():
@@ -170,7 +169,6 @@ def js_imports():
     return found
 
 
-@pytest.mark.slow
 def test_browser_section_imports_only_its_own_and_shared_modules_without_cycles():
     """Sections get the names of the vendored library through `view.js`."""
     shared, found = HALF / "shared", js_imports()
@@ -196,7 +194,6 @@ for words in (None, [], ["check", "no file"], ["models"]):
 """
 
 
-@pytest.mark.slow
 def test_playing_a_trace_in_a_new_process_imports_neither_torch_nor_ui():
     """Confirm in a new process what the other tests read from the source."""
     command = [sys.executable, "-c", IN_A_NEW_PROCESS]

@@ -277,13 +277,6 @@ def test_failed_early_exit_restores_all_layers(monkeypatch):
     assert model.generation_config.to_dict() == before
 
 
-def test_error_of_transformers_explains_missing_mtp_weights():
-    target = tiny.target(tiny.llama(seed=6))
-    assert "Could not find `num_mtp_layers`" in reference.explain_no_mtp(target)
-    target.model.config.num_mtp_layers = 1  # the network still has no such weights
-    assert "does not seem to register any known MTP" in reference.explain_no_mtp(target)
-
-
 @pytest.mark.slow
 def test_bench_command_prints_rows_and_what_it_left_out(pair, capsys, monkeypatch):
     texts = {"stories": ["The cat sat", "The dog"]}

@@ -324,6 +324,7 @@ def test_stopping_a_repeated_lane_keeps_its_complete_runs(tiny_target, drafters,
 # Numbers
 
 
+@pytest.mark.slow
 def test_numbers_of_a_lane_equal_those_of_its_trace(greedy):
     _, results = greedy
     plain = results.plain
@@ -353,6 +354,7 @@ def test_numbers_of_a_lane_equal_those_of_its_trace(greedy):
         assert lane.tokens_per_second == pytest.approx(24 / lane.seconds)
 
 
+@pytest.mark.slow
 def test_plain_decoding_has_speedup_1(greedy):
     lane = report(greedy[1], PLAIN)
     assert (lane.brings, lane.passes, lane.tokens) == (1, 24, 24)
@@ -363,6 +365,7 @@ def test_plain_decoding_has_speedup_1(greedy):
     assert (head.drafter.name, head.drafter.parameters, head.rule) == (PLAIN, 0, "greedy")
 
 
+@pytest.mark.slow
 def test_lanes_write_one_text_at_temperature_0_and_other_samples_above_it(greedy, sampled):
     for lane in reports(greedy[1]):
         assert (lane.equality.verdict, lane.equality.tokens) == ("same", 24)

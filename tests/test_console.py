@@ -139,7 +139,6 @@ MISSPELLED = {
     "server - --hardware h100": "Did you mean 'h100-sxm'?",
     "fetch smolm2": "Did you mean 'smollm2'?",
     "run --prompt a --target hosue": "Did you mean 'house'?",
-    "run --prompt a --drafter eagel": "Did you mean 'eagle'?",
 }
 
 
@@ -148,7 +147,7 @@ def test_a_misspelled_name_is_rejected_with_a_suggestion(words, phrase, capsys):
     refused(capsys, words.split(), phrase)
 
 
-def test_an_unfamiliar_name_gets_no_suggestion():
+def test_an_unfamiliar_name_gets_no_suggestion(tiny_target):
     assert did_you_mean("xyzzy", ["eagle", "medusa"]) == ""
     assert did_you_mean("EAGLE2", ["eagle", "eagle2"]) == " Did you mean 'eagle2'?"
     for name in ("xyzzy", "eagle4"):  # like the name of a drafter, but of no target
@@ -156,6 +155,8 @@ def test_an_unfamiliar_name_gets_no_suggestion():
             load_target(name)
         assert "Did you mean" not in str(found.value)
         assert str(found.value).startswith(f"No model is called '{name}'. Use a name that `python")
+    with pytest.raises(NotAvailable, match="Did you mean 'eagle'"):
+        load_drafter("eagel", tiny_target)
 
 
 def test_folder_with_a_name_similar_to_a_drafter_is_loaded(pair, tmp_path, monkeypatch):

@@ -72,14 +72,8 @@ def address(scheduler, tmp_path_factory):
     }
     command = [sys.executable, "tests/zero/serve.py", port]
     with (home / "log").open("w") as log:
-        server = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=os.environ | space,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+        where = {"cwd": ROOT, "env": os.environ | space, "stdout": log, "stderr": log}
+        server = subprocess.Popen(command, start_new_session=True, **where)
         try:
             place = f"http://127.0.0.1:{port}/"
             wait_for(place)
