@@ -22,9 +22,7 @@ from pathlib import Path
 import generate_docs
 import pytest
 
-import specviz
 from specviz.commands.cli import build_parser, main
-from specviz.drafters.ngram import NGram
 from specviz.trace.rule_specs import RULE_SPECS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -187,16 +185,20 @@ def code_to_run(page):
     return [text for text, where in found.items() if where == page]
 
 
+def pages_with_code():
+    """Return the pages with code to run; the contract takes ten seconds, so it is nightly."""
+    for page in filter(code_to_run, markdown_pages()):
+        contract = any("check_drafter" in text for text in code_to_run(page))
+        yield pytest.param(page, id=name_of(page), marks=pytest.mark.nightly if contract else ())
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", list(filter(code_to_run, markdown_pages())), ids=name_of)
-def test_python_code_of_a_docs_page_runs(page, tmp_path, monkeypatch, capsys, tiny_target):
+@pytest.mark.parametrize("page", pages_with_code())
+def test_python_code_of_a_docs_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for text in code_to_run(page):
-        with monkeypatch.context() as patch:
-            if "check_drafter" in text:  # which takes ten seconds with House
-                patch.setattr(specviz, "load", lambda *_: (tiny_target, NGram()))
-            (tmp_path / "example.py").write_text(text, encoding="utf-8")
-            runpy.run_path("example.py")
+        (tmp_path / "example.py").write_text(text, encoding="utf-8")
+        runpy.run_path("example.py")
 
 
 def slug(heading):
