@@ -193,7 +193,7 @@ def pages_with_code():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", pages_with_code())
+@pytest.mark.parametrize("page", list(pages_with_code()))
 def test_python_code_of_a_docs_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for text in code_to_run(page):
