@@ -9,66 +9,26 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 # The layers, lowest first: a folder or top-level module of the package imports only from layers
 # listed before its own. `frames` and `figures` import from `trace` alone.
-FLOORS = (
-    "texts",
-    "glossary",
-    "shipped",
-    "adapters",
-    "settings",
-    "trace",
-    "frames",
-    "figures",
-    "verification",
-    "models",
-    "engine",
-    "drafters",
-    "catalog",
-    "cost",
-    "trees",
-    "bench",
-    "compare",
-    "training",
-    "ui",
-    "commands",
-)
+FLOORS = [
+    "texts", "glossary", "shipped", "adapters", "settings", "trace", "frames", "figures",
+    "verification", "models", "engine", "drafters", "catalog", "cost", "trees", "bench", "compare",
+    "training", "ui", "commands",
+]  # fmt: skip
 MOST_ROOMS = 24
-PLAYS_WITHOUT_MODELS = (
-    "specviz.settings",
-    "specviz.trace",
-    "specviz.frames",
-    "specviz.shipped",
-    "specviz.cost",
-    "specviz.trees.recorded_position",
-    "specviz.trees.shapes",
-    "specviz.trees.rounding",
-    "specviz.compare.summary",
-    "specviz.compare.domains.heatmap",
-    "specviz.commands.cli",
-    "specviz.commands.run",
-    "specviz.commands.compare",
-    "specviz.commands.check",
-    "specviz.commands.models",
-    "specviz.commands.fetch",
-    "specviz.commands.bench",
-    "specviz.commands.record",
-    "specviz.commands.sweep",
-    "specviz.commands.shapes",
-    "specviz.commands.trees",
-    "specviz.commands.server",
-)
-KNOWS_NO_SCREEN = (
-    "specviz.engine",
-    "specviz.models",
-    "specviz.drafters",
-    "specviz.verification",
-    "specviz.catalog",
-    "specviz.bench",
-    "specviz.compare",
-    "specviz.training",
-)
+PLAYS_WITHOUT_MODELS = [
+    "settings", "trace", "frames", "shipped", "cost", "trees.recorded_position", "trees.shapes",
+    "trees.rounding", "compare.summary", "compare.domains.heatmap", "commands.cli", "commands.run",
+    "commands.compare", "commands.check", "commands.models", "commands.fetch", "commands.bench",
+    "commands.record", "commands.sweep", "commands.shapes", "commands.trees", "commands.server",
+]  # fmt: skip
+KNOWS_NO_SCREEN = [
+    "engine", "models", "drafters", "verification", "catalog", "bench", "compare", "training",
+]  # fmt: skip
 SERVES = "specviz.commands.serve"  # the only command that serves the page
 EXPORTS = "specviz.commands.export"  # writes a part of the page to a file
 MODELS = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
@@ -128,60 +88,37 @@ def top(names):
     return names | {name.split(".")[0] for name in names}
 
 
-@pytest.mark.parametrize("module", PLAYS_WITHOUT_MODELS)
-def test_code_that_shows_a_trace_does_not_import_torch(module):
-    assert not top(reach(module)) & MODELS
+def test_code_that_shows_a_trace_does_not_import_torch():
+    for module in PLAYS_WITHOUT_MODELS:
+        assert not top(reach(f"specviz.{module}")) & MODELS, module
 
 
-@pytest.mark.parametrize("module", KNOWS_NO_SCREEN)
-def test_engine_and_training_do_not_import_ui(module):
-    assert not top(reach(module, lazy=True)) & SCREEN
+def test_engine_and_training_do_not_import_ui():
+    for module in KNOWS_NO_SCREEN:
+        assert not top(reach(f"specviz.{module}", lazy=True)) & SCREEN, module
 
 
-def commands():
-    """Return the modules of all commands except `serve` and `export`."""
-    own = {name for name in modules() if name.startswith("specviz.commands.")}
-    return sorted(own - {SERVES, EXPORTS})
-
-
-def test_only_the_commands_serve_and_export_import_the_page():
-    assert not [name for name in commands() if top(reach(name, lazy=True)) & SCREEN]
+def test_only_the_commands_serve_and_export_import_the_page_and_only_when_they_run():
+    commands = {name for name in modules() if name.startswith("specviz.commands.")}
+    for name in commands - {SERVES, EXPORTS}:
+        assert not top(reach(name, lazy=True)) & SCREEN, name
     assert "specviz.ui.page" in imports(SERVES, lazy=True)
-
-
-def test_serve_command_imports_the_page_only_when_it_runs():
     assert not top(reach(SERVES)) & (MODELS | {"gradio", "plotly", "networkx", "specviz.figures"})
-
-
-def test_export_command_imports_the_player_when_it_runs_and_never_a_model():
     assert not top(reach(EXPORTS)) & (MODELS | SCREEN)
     assert "specviz.ui.step.replay" in imports(EXPORTS, lazy=True)
     assert "torch" not in top(reach("specviz.ui.step.replay"))
 
 
-@pytest.mark.parametrize("module", ["specviz.frames", "specviz.figures"])
-def test_figures_do_not_import_engine(module):
-    found = top(reach(module, lazy=True))
-    assert not found & (MODELS | {"specviz.engine", "specviz.ui", "gradio"})
-
-
-def test_frames_do_not_import_plotly():
+def test_figures_do_not_import_engine():
+    for module in ("specviz.frames", "specviz.figures"):
+        found = top(reach(module, lazy=True))
+        assert not found & (MODELS | {"specviz.engine", "specviz.ui", "gradio"}), module
     assert not top(reach("specviz.frames", lazy=True)) & SCREEN
 
 
 def room(module):
     """Return the folder or top-level module of the package that a module belongs to."""
     return module.split(".")[1] if "." in module else ""
-
-
-def arrows(room_of=room):
-    """Return every import between layers as (importing layer, imported layer, modules)."""
-    return {
-        (room_of(here), room_of(there), f"{here} -> {there}")
-        for here in modules()
-        for there in imports(here, True) & modules().keys()
-        if room_of(here) != room_of(there)
-    }
 
 
 def test_every_package_belongs_to_a_layer_and_their_number_is_limited():
@@ -192,10 +129,12 @@ def test_every_package_belongs_to_a_layer_and_their_number_is_limited():
     assert len(loose) <= 5
 
 
-@pytest.mark.parametrize("floor", FLOORS)
-def test_no_import_goes_to_a_higher_layer(floor):
-    above = FLOORS[FLOORS.index(floor) :]
-    assert not sorted(arrow for here, there, arrow in arrows() if here == floor and there in above)
+def test_no_import_goes_to_a_higher_layer():
+    for here in modules():
+        for there in imports(here, True) & modules().keys():
+            rooms = room(here), room(there)
+            if {*rooms} <= {*FLOORS} and rooms[0] != rooms[1]:
+                assert FLOORS.index(rooms[0]) > FLOORS.index(rooms[1]), f"{here} -> {there}"
 
 
 def circles(graph):
@@ -206,15 +145,10 @@ def circles(graph):
 
 
 def test_no_modules_import_each_other_in_a_cycle():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"e"}, "e": set()}
+    assert circles(graph) == ["a", "b", "c"], "a cycle is found"
     graph = {name: imports(name, True) & modules().keys() - {name} for name in modules()}
     assert not circles(graph)
-
-
-def test_import_cycle_is_detected():
-    """Check the test itself."""
-    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"e"}, "e": set()}
-    assert circles(graph) == ["a", "b", "c"]
-    assert not circles({"d": {"e"}, "e": set()})
 
 
 HALF = ROOT / "specviz" / "ui"
@@ -235,68 +169,34 @@ def js_imports():
     return found
 
 
-@pytest.mark.slow
-def test_no_browser_modules_import_each_other_in_a_cycle():
-    assert not circles(js_imports())
-
-
-@pytest.mark.slow
-def test_browser_section_imports_only_its_own_and_shared_modules():
+def test_browser_section_imports_only_its_own_and_shared_modules_without_cycles():
     """Sections get the names of the vendored library through `view.js`."""
-    shared = HALF / "shared"
-    for path, imported in js_imports().items():
+    shared, found = HALF / "shared", js_imports()
+    for path, imported in found.items():
         tab = path.parent.parent / "shared"  # shared by the sections of one tab
         allowed = {path.parent, shared, tab}
         if path == shared / "view.js":
             allowed.add(HALF / "vendor")
         assert {each.parent for each in imported} <= allowed, path
+    assert not circles(found)
 
 
-def test_import_pattern_matches_every_javascript_import_and_nothing_else():
-    """Check the test itself."""
-    text = """// import { no } from "./comment.js";
-import { one } from "./one.js";
-import {
-  two,
-} from "../shared/two.js";
-import "./three.js";
-export { four } from "./four.js";
-const text = 'import "./no.js"';
-/** @import { Five } from "./five.js" */
+# One process answers for the imports alone and after each command.
+IN_A_NEW_PROCESS = f"""
+import contextlib, io, sys
+import {", ".join(f"specviz.{name}" for name in [*PLAYS_WITHOUT_MODELS, "catalog"])}
+for words in (None, [], ["check", "no file"], ["models"]):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        words is None or specviz.commands.cli.main(words)
+    libraries = {MODELS | SCREEN!r} | (set() if words else {{"rich", "tqdm", "huggingface_hub"}})
+    print(words, sorted(libraries & set(sys.modules)))
 """
-    assert JS_IMPORT.findall(text) == ["./one.js", "../shared/two.js", "./three.js", "./four.js"]
 
 
-CALLS = (
-    "specviz.commands.cli.main(['models'])",
-    "specviz.commands.cli.main([])",
-    "specviz.commands.cli.main(['check', 'no file'])",
-)
-LISTED = ", ".join([*PLAYS_WITHOUT_MODELS, "specviz.catalog"])
-COMMAND = (
-    "import contextlib, io, specviz.commands.cli\n"
-    "said = io.StringIO()\n"
-    "with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):\n    "
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "code", [f"import {LISTED}", *(f"{COMMAND}{call}" for call in CALLS)], ids=["all", *CALLS]
-)
-def test_playing_a_trace_in_a_new_process_imports_neither_torch_nor_ui(code):
+def test_playing_a_trace_in_a_new_process_imports_neither_torch_nor_ui():
     """Confirm in a new process what the other tests read from the source."""
-    code = f"{code}\nimport sys; print(sorted({MODELS | SCREEN!r} & set(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert (done.stdout.strip(), done.stderr) == ("[]", "")
-
-
-@pytest.mark.slow
-def test_import_search_detects_an_indirect_import_of_torch():
-    """Check the test itself: imports over several steps, and inside functions."""
-    assert "torch" in top(reach("specviz.catalog.loading"))
-    assert "specviz.verification.tree" in reach("specviz.engine")
-    assert "torch" not in top(reach("specviz.commands.run"))
-    assert "torch" in top(reach("specviz.commands.run", lazy=True))
+    command = [sys.executable, "-c", IN_A_NEW_PROCESS]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout == "None []\n[] []\n['check', 'no file'] []\n['models'] []\n"

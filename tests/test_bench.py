@@ -1,11 +1,14 @@
-"""The benchmark: its rows, and equal work of all methods. Timings are not tested."""
+"""The benchmark and the machine sweep: rows, equal work of all methods, measurements and figure."""
 
+import asyncio
 import json
+import re
 import signal
 from dataclasses import replace
 
 import pytest
 import tiny
+from reader import texts as texts_of
 
 from specviz import engine
 from specviz.adapters import llamacpp
@@ -14,30 +17,31 @@ from specviz.bench import reference
 from specviz.bench.measure import TimedCall, measure, take_turns
 from specviz.bench.methods import Entrant, Method, Outcome, Prompt, all_methods
 from specviz.bench.outcomes import DepthTally, sum_tallies, tally_rounds
+from specviz.bench.sweep import MAX_ROUNDS, MIN_ROUNDS, PRODUCT, READ, SweepPlan, SweepRun
 from specviz.catalog import NotAvailable, entries, load_target, loading
 from specviz.commands import progress
 from specviz.commands.cli import main
 from specviz.compare.report import count_by_depth
+from specviz.cost import sweep_text
+from specviz.cost.figures.measured import sweep_figure
+from specviz.cost.roofline import Hardware, ModelShape, Serving, pass_time
+from specviz.cost.sweep import SIZES, PassSamples, Sweep, SweepError
 from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.glossary import GLOSSARY
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import prompts
 from specviz.trace.file import Trace
-from specviz.trace.metrics import near_tie, summary
+from specviz.trace.metrics import near_tie, summary, token_ids
 from specviz.training.card.measured import DEFINITIONS
+from specviz.ui.cost import sweep
+from specviz.ui.cost.sweep import LIVE, picture
+from specviz.ui.task import Machine
+from specviz.ui.worker import Worker
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=16, gamma=3)
-NAMES = [
-    "plain",
-    "tiny-draft",
-    "tiny-draft, traced",
-    "ngram",
-    "ngram, traced",
-    "transformers generate",
-    "transformers assisted generation",
-    "transformers prompt lookup",
-]
+NAMES = ["plain", "tiny-draft", "tiny-draft, traced", "ngram", "ngram, traced"]
+NAMES += [f"transformers {way}" for way in ("generate", "assisted generation", "prompt lookup")]
 
 
 @pytest.fixture(autouse=True)
@@ -81,15 +85,9 @@ def test_benchmark_has_a_row_for_every_method_and_domain(tiny_target, tiny_draft
 @pytest.mark.slow
 @pytest.mark.parametrize("law", [Sampling(temperature=0), Sampling(0.7, top_k=20, top_p=0.9)])
 def test_assisted_generation_needs_an_assistant_model(tiny_target, prompt, law):
-    settings = Settings(law, max_new_tokens=8)
-    ways = ways_of(tiny_target, [NGram()], settings)
-    assert [way.name for way in ways] == [
-        "plain",
-        "ngram",
-        "ngram, traced",
-        "transformers generate",
-        "transformers prompt lookup",
-    ]
+    ways = ways_of(tiny_target, [NGram()], Settings(law, max_new_tokens=8))
+    needed = [name for name in NAMES if "draft" not in name and "assisted" not in name]
+    assert [way.name for way in ways] == needed
     for way in ways:
         assert 1 <= way.decode(prompt).tokens <= 8
 
@@ -115,8 +113,8 @@ def test_config_of_the_assistant_model_is_restored(tiny_target, prompt):
     small.generate = lambda **options: seen.append(config.to_dict()) or whole(**options)
     reference.assisted(tiny_target, prompt.ids, replace(GREEDY, confidence=0.25), small)
     assert config.to_dict() == before
-    assert seen[0]["num_assistant_tokens"] == 3
-    assert seen[0]["num_assistant_tokens_schedule"] == "constant"
+    name = "num_assistant_tokens"
+    assert (seen[0][name], seen[0][f"{name}_schedule"]) == (3, "constant")
     assert seen[0]["assistant_confidence_threshold"] == 0.25
 
 
@@ -141,8 +139,7 @@ def test_speedup_is_the_median_of_the_ratios_within_each_turn(tiny_target, promp
     monkeypatch.setattr("specviz.bench.measure._timed", timed)
     ways = [Method(name, lambda _: Outcome(4, 4), GREEDY, "plain") for name in ("plain", "fast")]
     plain, fast = measure(tiny_target, ways, {"a": [prompt]}, repeats=3)
-    assert (plain.ratio_to_plain, fast.ratio_to_plain) == (1, 2)
-    assert fast.ratio_to_transformers == 2
+    assert (plain.ratio_to_plain, fast.ratio_to_plain, fast.ratio_to_transformers) == (1, 2, 2)
     assert (plain.tokens_per_second, fast.tokens_per_second) == (1, 1)
 
 
@@ -160,13 +157,20 @@ def test_costs_are_given_in_units_of_a_plain_pass(tiny_target, prompt):
 TREE = Settings(Sampling(0.9), max_new_tokens=32, gamma=3, siblings=[3, 2])
 
 
+def both_ways(target, drafter, settings):
+    """Return the rounds of a run without a trace, and the trace of the same run."""
+    ids = target.encode(tiny.PROMPT, settings.max_new_tokens)
+    header, *events = engine.run(target, drafter, tiny.PROMPT, settings, baseline=False)
+    return list(engine.rounds(target, drafter, ids, settings)), Trace(header, events)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, TREE, replace(TREE, candidates="greedy")])
 def test_acceptance_statistics_equal_those_computed_from_a_trace(tiny_target, tiny_draft, settings):
-    ids = tiny_target.encode(tiny.PROMPT, settings.max_new_tokens)
-    found = tally_rounds(list(engine.rounds(tiny_target, tiny_draft, ids, settings)))
-    header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, settings, baseline=False)
-    said = summary(trace := Trace(header, events))
+    """The tokens too: only then do the rows with and without a trace show its cost."""
+    rounds, trace = both_ways(tiny_target, tiny_draft, settings)
+    found, said = tally_rounds(rounds), summary(trace)
+    assert [t for each in rounds for t in each.tokens] == token_ids(trace)
     assert found.alpha == pytest.approx(said["alpha"])
     assert found.accepted_length == pytest.approx(said["accepted_length"])
     assert found.rounds == said["target_passes"]
@@ -179,14 +183,12 @@ def test_acceptance_statistics_equal_those_computed_from_a_trace(tiny_target, ti
 
 
 @pytest.mark.slow
-def test_tally_counts_judged_guesses_positions_and_acceptances_by_depth(tiny_target):
+def test_compare_bench_and_model_card_count_acceptances_by_depth_alike(tiny_target):
     """Compare with the events: siblings share a position, and a guess has the depth of its path."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))  # often wrong
-    ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
-    found = tally_rounds(list(engine.rounds(tiny_target, tiny_draft, ids, TREE)))
-    header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, TREE, baseline=False)
-    expected = {}
-    for played in Trace(header, events).rounds[1:]:
+    rounds, trace = both_ways(tiny_target, tiny_draft, TREE)
+    found, expected = tally_rounds(rounds), {}
+    for played in trace.rounds[1:]:
         parents = [-1, *(guess.parent for guess in played.proposed.guesses)]
         for event in played.judged:
             depth, node = 0, event.node
@@ -198,46 +200,27 @@ def test_tally_counts_judged_guesses_positions_and_acceptances_by_depth(tiny_tar
     first = found.depths[0]
     assert first.judged > first.positions > first.accepted > 0
     assert found.kept_by_depth[0] == first.accepted / first.positions
-
-
-@pytest.mark.slow
-def test_compare_bench_and_model_card_agree_on_acceptance_by_depth(tiny_target):
-    """Count by position; with siblings, counting by guess would give another number."""
-    tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))
-    ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
-    bench = tally_rounds(list(engine.rounds(tiny_target, tiny_draft, ids, TREE))).kept_by_depth
-    header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, TREE, baseline=False)
-    compare = count_by_depth(Trace(header, events))
-    assert bench == [depth.kept / depth.positions if depth.positions else None for depth in compare]
-    assert compare[0].judged > compare[0].positions
-    words = GLOSSARY["kept by depth"]
-    assert "positions" in words
-    assert words[1:] in DEFINITIONS
-    assert GLOSSARY["plain pass"][1:] in DEFINITIONS
-    assert GLOSSARY["extra files"][1:] in DEFINITIONS
+    counted = [(depth.judged, depth.positions, depth.kept) for depth in count_by_depth(trace)]
+    assert counted == [(depth.judged, depth.positions, depth.accepted) for depth in found.depths]
+    assert "positions" in GLOSSARY["kept by depth"]
+    for term in ("kept by depth", "plain pass", "extra files"):
+        assert GLOSSARY[term][1:] in DEFINITIONS
 
 
 def test_transformers_methods_use_the_settings_of_the_matching_drafter(tiny_target, tiny_draft):
-    wide, narrow = replace(GREEDY, gamma=4), replace(GREEDY, gamma=2)
     taking = [
-        Entrant(tiny_draft, wide),
-        Entrant(NGram(), narrow),
+        Entrant(tiny_draft, replace(GREEDY, gamma=4)),
+        Entrant(NGram(), replace(GREEDY, gamma=2)),
         Entrant(LayerSkip(tiny_target), replace(GREEDY, exit_layer=1, gamma=6)),
     ]
-    gamma = {way.name: way.settings.gamma for way in all_methods(tiny_target, taking, GREEDY)}
-    assert gamma == {
-        "plain": 3,
-        "tiny-draft": 4,
-        "tiny-draft, traced": 4,
-        "ngram": 2,
-        "ngram, traced": 2,
-        "layerskip": 6,
-        "layerskip, traced": 6,
-        "transformers generate": 3,
-        "transformers assisted generation": 4,
-        "transformers early exit": 6,
-        "transformers prompt lookup": 2,
-    }
+    found = {}  # values of γ, with and without a trace
+    for way in all_methods(tiny_target, taking, GREEDY):
+        found.setdefault(way.name.removesuffix(", traced"), set()).add(way.settings.gamma)
+    assert found == {
+        "plain": {3}, "tiny-draft": {4}, "ngram": {2}, "layerskip": {6},
+        "transformers generate": {3}, "transformers assisted generation": {4},
+        "transformers early exit": {6}, "transformers prompt lookup": {2},
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -265,18 +248,16 @@ def test_transformers_early_exit_gives_the_same_greedy_text(deep_target):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("domain", ["stories", "python"])
-def test_transformers_early_exit_gives_the_same_text_on_the_bundled_target(domain):
+def test_transformers_early_exit_gives_the_same_text_on_the_bundled_target():
     """Use the target trained with early exits; a difference would have to be a near-tie."""
     target, settings = load_target("house", "cpu"), replace(GREEDY, max_new_tokens=24, exit_layer=6)
-    ids = target.encode(prompts()[domain][0], 24)
+    ids = target.encode(prompts()["stories"][0], 24)
     rounds = engine.rounds(target, LayerSkip(target), ids, settings)
     ours = [token for each in rounds for token in each.tokens]
     theirs = reference.new_tokens(target, ids, settings, assistant_early_exit=6)
     margins = [step.margin for step in engine.plain(target, ids, settings)]
-    apart = next(
-        (i for i, pair in enumerate(zip(ours, theirs, strict=False)) if len({*pair}) > 1), None
-    )
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    apart = next((i for i, (our, their) in pairs if our != their), None)
     assert len(ours) == len(theirs) or apart is not None
     assert apart is None or near_tie(margins[apart], "float32")
 
@@ -296,31 +277,16 @@ def test_failed_early_exit_restores_all_layers(monkeypatch):
     assert model.generation_config.to_dict() == before
 
 
-def test_error_of_transformers_explains_missing_mtp_weights():
-    target = tiny.target(tiny.llama(seed=6))
-    assert "Could not find `num_mtp_layers`" in reference.explain_no_mtp(target)
-    target.model.config.num_mtp_layers = 1  # the network still has no such weights
-    assert "does not seem to register any known MTP" in reference.explain_no_mtp(target)
-
-
 @pytest.mark.slow
-def test_unsupported_transformers_method_is_reported(pair, capsys, monkeypatch):
-    monkeypatch.setattr(entrants, "prompts", lambda: {"stories": ["The cat sat"]})
-    options = ["--repeats", "1", "--max-new-tokens", "4", "--json", "-"]
-    assert main(["bench", "--target", str(pair[0]), "--drafter", str(pair[1]), *options]) == 0
-    said = capsys.readouterr()
-    assert "transformers MTP is left out: Could not find `num_mtp_layers`" in said.err
-    assert not [row for row in json.loads(said.out) if "MTP" in row["name"]]
-
-
-@pytest.mark.slow
-def test_bench_command_prints_rows(pair, capsys, monkeypatch):
+def test_bench_command_prints_rows_and_what_it_left_out(pair, capsys, monkeypatch):
     texts = {"stories": ["The cat sat", "The dog"]}
     monkeypatch.setattr(entrants, "prompts", lambda: texts)
     options = ["--prompts", "1", "--repeats", "1", "--max-new-tokens", "4", "--json", "-"]
     options += ["--gamma", "2"]
     assert main(["bench", "--target", str(pair[0]), "--drafter", str(pair[1]), *options]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    assert "transformers MTP is left out: Could not find `num_mtp_layers`" in said.err
+    rows = json.loads(said.out)
     names = [n.replace("tiny-draft", "small") for n in NAMES if not n.startswith("ngram")]
     assert [row["name"] for row in rows] == names
     assert rows[0].keys() >= {
@@ -356,15 +322,15 @@ def interrupted(pair, monkeypatch, after, *options):
     )
 
 
-@pytest.mark.parametrize(
-    ("after", "rows"),
-    [
-        (1, []),  # while it warms up
-        (3, []),  # in the first turn: no ratio within a turn yet
-        (5, [("stories", 1, True)]),  # in the second turn
-        (8, [("stories", 2, False), ("python", 1, True)]),
-    ],
-)
+STOPS = {  # by the number of the last call: domain, runs, and whether they are too few
+    1: [],  # while it warms up
+    3: [],  # in the first turn: no ratio within a turn yet
+    5: [("stories", 1, True)],  # in the second turn
+    8: [("stories", 2, False), ("python", 1, True)],
+}
+
+
+@pytest.mark.parametrize(("after", "rows"), STOPS.items())
 def test_stopped_bench_prints_finished_rows(pair, monkeypatch, capsys, after, rows):
     assert interrupted(pair, monkeypatch, after, "--json", "-") == 130
     said = capsys.readouterr()
@@ -373,15 +339,12 @@ def test_stopped_bench_prints_finished_rows(pair, monkeypatch, capsys, after, ro
     assert "Stopped: rows marked partial have fewer turns" in said.err
 
 
-def test_incomplete_row_is_marked_partial(pair, monkeypatch, capsys):
+def test_table_marks_partial_rows_and_progress_has_the_time_left(pair, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     assert interrupted(pair, monkeypatch, 8) == 130
     header, *lines = capsys.readouterr().out.splitlines()
     assert header.split()[:3] == ["Domain", "Method", "Tokens/s"]
     assert [line.endswith("  partial") for line in lines] == [False, False, True, True]
-
-
-def test_bench_reports_progress_and_time_left(pair, monkeypatch, capsys):
-    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     assert interrupted(pair, monkeypatch, 99) == 0
     said = capsys.readouterr().err
     assert "1 of 10 calls, 10%, about 0 s left\n" in said
@@ -407,14 +370,13 @@ def test_bench_uses_the_default_settings_of_each_drafter(capsys, monkeypatch, ti
         taken.append({name: settings(name).gamma for name in names})
         return [Entrant(NGram(), settings("ngram"))], {}
 
-    usual = {e.name: e.usual.get("gamma", Settings().gamma) for e in entries()}
     monkeypatch.setattr(entrants, "load_entrants", spied)
     monkeypatch.setattr(entrants, "prompts", lambda: {"a": ["The"]})
     monkeypatch.setattr(loading, "load_target", lambda *_: tiny_target)
-    few = ["bench", "--repeats", "1", "--max-new-tokens", "2"]
     for told in ([], ["--gamma", "3"]):
-        assert main([*few, *told]) == 0
-    assert taken[0] == {name: usual[name] for name in taken[0]}
+        assert main(["bench", "--repeats", "1", "--max-new-tokens", "2", *told]) == 0
+    usual = {e.name: e.usual.get("gamma", Settings().gamma) for e in entries()}
+    assert taken[0].items() <= usual.items()
     assert len({*taken[0].values()}) > 1
     assert {*taken[1].values()} == {3}
 
@@ -433,12 +395,275 @@ def test_missing_weights_are_reported_or_an_error_if_required(tiny_target, monke
         entrants.load_entrants(tiny_target, ["eagle"], lambda _: GREEDY, must=True)
 
 
+# The machine sweep
+
+
+SHAPE = ModelShape(12, 256, 4, 4, 64, 704, 4096, tied=True, qk_norm=False)
+
+
+@pytest.fixture(scope="module")
+def swept(tiny_target):
+    """A whole sweep of the tiny target, and its steps."""
+    sweeping = SweepRun(tiny_target, SweepPlan(budget=0.0))
+    steps = list(sweeping.steps())
+    return sweeping.sweep(), steps
+
+
+def made(seconds=None, spread=0.0, **changes):
+    """A sweep with given medians in ms by tokens."""
+    given = seconds or {n: 5.0 + 0.1 * n for n in SIZES}
+    points = [
+        PassSamples(n, [ms / 1000 * f for f in (1 - spread, 1, 1 + spread)])
+        for n, ms in given.items()
+    ]
+    usual = Sweep(
+        "house", SHAPE, "2 CPU cores", "", "float32", 2, {"torch": "2"}, 128, 1, 3,
+        [1e11], [2e10], points,
+    )  # fmt: skip
+    return replace(usual, **changes)
+
+
 @pytest.mark.slow
-def test_recorded_and_unrecorded_runs_give_the_same_tokens(tiny_target, tiny_draft):
-    """The two rows that show the cost of tracing are comparable only then."""
-    settings = Settings(Sampling(0.8), max_new_tokens=24)
-    ids = tiny_target.encode(tiny.PROMPT, 24)
-    bare = [t for r in engine.rounds(tiny_target, tiny_draft, ids, settings) for t in r.tokens]
-    events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, settings, baseline=False)
-    traced = [t for event in events if event.event == "committed" for t in event.tokens]
-    assert traced == bare
+def test_sweep_measures_every_size_as_often_as_planned_and_round_trips(swept, tmp_path):
+    sweep, steps = swept
+    assert [point.tokens for point in sweep.points] == list(SIZES)
+    assert {len(point.seconds) for point in sweep.points} == {MIN_ROUNDS} == {sweep.rounds}
+    assert len(sweep.flops) == len(sweep.bandwidth) == MIN_ROUNDS
+    assert sweep.complete
+    warming = [step for step in steps if step.of is None]
+    turns = len(SIZES) + 2
+    assert len(warming) == turns
+    assert [(s.done, s.of) for s in steps[turns:]] == [
+        (n + 1, turns * MIN_ROUNDS) for n in range(turns * MIN_ROUNDS)
+    ]
+    sweep.write(tmp_path / "sweep.json")
+    assert Sweep.read(tmp_path / "sweep.json") == sweep
+    again = json.loads((tmp_path / "sweep.json").read_text())
+    assert not {"date", "time", "host"} & set(again)
+
+
+def test_measurement_order_is_shuffled_each_round_and_depends_on_the_seed():
+    orders = [SweepPlan(seed=7).order(number) for number in range(4)]
+    assert orders == [SweepPlan(seed=7).order(number) for number in range(4)]
+    assert all(set(order) == {*SIZES, PRODUCT, READ} for order in orders)
+    assert len({tuple(order) for order in orders}) == 4
+    assert orders != [SweepPlan(seed=8).order(number) for number in range(4)]
+    assert all([turn for turn in order if turn in SIZES] != list(SIZES) for order in orders)
+
+
+@pytest.mark.slow
+def test_sizes_are_timed_in_the_shuffled_order(tiny_target, monkeypatch):
+    sweeping, met = SweepRun(tiny_target, SweepPlan(seed=3, budget=0.0)), []
+    monkeypatch.setattr(sweeping, "_seconds", lambda turn: met.append(turn) or 0.001)
+    list(sweeping.steps())
+    plan = sweeping.plan
+    assert met == [turn for number in range(MIN_ROUNDS + 1) for turn in plan.order(number)]
+
+
+def test_time_budget_determines_the_number_of_rounds():
+    plan = SweepPlan(budget=4.0)
+    assert [plan.rounds(seconds) for seconds in (10.0, 0.5, 0.001)] == [MIN_ROUNDS, 8, MAX_ROUNDS]
+
+
+@pytest.mark.slow
+def test_sweep_on_a_slow_machine_stops_after_the_round_that_exceeds_its_time(tiny_target):
+    sweeping = SweepRun(tiny_target, SweepPlan(longest=0.0))
+    list(sweeping.steps())
+    sweep = sweeping.sweep()
+    assert {len(point.seconds) for point in sweep.points} == {1}
+    assert sweep.complete
+
+
+def test_stopped_sweep_keeps_finished_measurements(tiny_target):
+    sweeping = SweepRun(tiny_target, SweepPlan(budget=0.0))
+    seen = []
+    for step in sweeping.steps(lambda: len(seen) == len(SIZES) + 2 + 6):
+        seen.append(step)
+    sweep = sweeping.sweep()
+    order = sweeping.plan.order(1)[:6]
+    assert {point.tokens for point in sweep.points} == {n for n in order if n in SIZES}
+    assert not sweep.complete
+    quiet = [PassSamples(point.tokens, [0.1]) for point in sweep.points]
+    assert "stopped" in sweep_text.caution(replace(sweep, points=quiet))
+    assert Sweep.from_text(sweep.to_text()) == sweep
+    picture(sweep, "live")
+
+
+def test_measuring_a_pass_leaves_the_cache_unchanged(tiny_target):
+    from specviz.bench.sweep import PassTimer
+
+    passes = PassTimer(tiny_target, 16, 8)
+    before = [layer.keys.clone() for layer in passes.run.cache.layers]
+    for tokens in (8, 1, 3):
+        assert passes.seconds(tokens) > 0.0
+    after = [layer.keys for layer in passes.run.cache.layers]
+    assert all(a.shape == b.shape and (a == b).all() for a, b in zip(before, after, strict=True))
+
+
+def test_target_without_room_or_of_another_architecture_raises_readable_error():
+    with pytest.raises(ValueError, match="can see 150 tokens, and a sweep needs 192"):
+        SweepRun(tiny.target(tiny.llama(max_position_embeddings=150)))
+    with pytest.raises(ValueError, match="config lacks"):
+        SweepRun(tiny.target(tiny.gpt2()))
+
+
+BROKEN = [
+    ("", "not valid JSON"),
+    ("[" * 100_000, "not valid JSON"),
+    ("[]", "not a sweep"),
+    ('{"format": "specviz-trace", "version": 1}', "not a sweep"),
+    ('{"format": "specviz-sweep", "version": 2}', "not a sweep"),
+    ('{"format": "specviz-sweep", "version": 1}', "missing"),
+    ({"points": "many"}, "points"),
+    ({"points": [{"tokens": 1, "seconds": []}]}, "need a measurement"),
+    ({"points": [{"tokens": 1, "seconds": [-1.0]}]}, "greater than 0"),
+    ({"points": [{"tokens": 0, "seconds": [1.0]}]}, "greater than 0"),
+    ({"points": [{"tokens": 2, "seconds": [1.0]}, {"tokens": 1, "seconds": [1.0]}]}, "increasing"),
+    ({"flops": [float("nan")]}, "greater than 0"),
+    ({"bandwidth": [float("inf")]}, "greater than 0"),
+    ({"dtype": "int4"}, "int4"),
+    ({"threads": "two"}, "threads"),
+    ({"shape": {}}, "missing"),
+    ({"<b>": 1}, "unknown"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "said"), BROKEN)
+def test_damaged_sweep_file_raises_readable_error(change, said, tmp_path):
+    path = tmp_path / "sweep.json"
+    text = change if isinstance(change, str) else json.dumps(json.loads(made().to_text()) | change)
+    path.write_text(text)
+    with pytest.raises(SweepError, match=said) as refused:
+        Sweep.read(path)
+    assert str(refused.value).endswith(".")
+    assert "\n" not in str(refused.value)
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    for name in ("bytes", "nothing"):
+        with pytest.raises(SweepError, match="cannot be read"):
+            Sweep.read(tmp_path / name)
+
+
+def test_predicted_pass_times_equal_the_roofline_at_the_measured_peaks():
+    sweep = made(flops=[5e10, 1e11], bandwidth=[2e10, 1e10])
+    here = Hardware("here", {"fp32": 1e11}, 2e10, 1e9)
+    for tokens in SIZES:
+        wanted = pass_time(Serving(SHAPE, here, "fp32", 128), 1, tokens)
+        assert sweep.predicted(tokens) == wanted
+    line = sweep.predicted(1)
+    assert line.origin == "simulated"
+    assert sweep.overhead == pytest.approx(0.0051 - line.seconds)
+    assert sweep.predicted(1, sweep.overhead).seconds == pytest.approx(sweep.plain)
+
+
+def test_sentences_of_a_sweep_agree_with_its_numbers():
+    sweep = made({1: 10.0, 5: 12.0, 17: 17.0, 64: 40.0})
+    told = sweep_text.summarize(sweep)
+    assert re.findall(r"\d+\.?\d*", told) == ["5", "1.20", "17", "1.70"]
+    assert sweep_text.summarize(sweep, here=False).startswith("On 2 CPU cores, a pass")
+    needed = sweep_text.required_tokens(sweep)
+    assert re.findall(r"\d+\.?\d*", needed) == ["4", "1.20", "16", "1.70"]
+    assert "Verification is free" in sweep_text.required_tokens(made({1: 10.0, 5: 9.9, 17: 10.0}))
+    line = 1000 * sweep.predicted(1).seconds
+    overhead = sweep_text.overhead_sentence(sweep)
+    assert f"takes 10.0 ms; the roofline predicts {line:.2f} ms (simulated)" in overhead
+    assert f"The other {10.0 - line:.2f} ms are overhead, most of the pass" in overhead
+    growths = {60.0: "below the peak", 24.0: "per pass", 17.0: "overlaps", 9.0: "hidden"}
+    for large, said in growths.items():
+        assert said in sweep_text.overhead_growth_sentence(made({1: 10.0, 64: large}))
+
+
+def test_bandwidth_share_is_bytes_over_bandwidth_over_pass_time():
+    """2e10 bytes a second: the peak; 10 ms a pass; weights, and 128 tokens of context and one."""
+    sweep = made({1: 10.0, 5: 12.0}, bandwidth=[1e10, 2e10], processor="Some Chip")
+    read = SHAPE.weight_bytes("fp32") + 129 * SHAPE.cache_bytes("fp32")
+    share = read / 2e10 / 0.010
+    assert sweep.share_of_memory_speed == pytest.approx(share)
+    assert f"a plain pass reaches {share:.2f} of the memory" in sweep_text.memory_sentence(sweep)
+    recorded = sweep_text.sweep_facts(sweep, here=False)["memory"]
+    assert recorded.startswith("On 2 CPU cores (Some Chip, recorded), a plain pass reaches")
+    for changes in ({"bandwidth": []}, {"points": [PassSamples(5, [0.1])]}):
+        assert made(**changes).share_of_memory_speed is None
+        assert sweep_text.memory_sentence(made(**changes)) == ""
+
+
+def test_headline_says_if_times_are_too_noisy():
+    noisy = sweep_text.sweep_facts(made(spread=0.9))
+    assert noisy["restless"]
+    assert noisy["answer"].startswith("The machine was too busy to measure")
+    assert "On this machine, a pass over 5 tokens" in noisy["caution"]
+    assert not any(noisy[name] for name in ("must", "memory", "gap", "grows"))
+    quiet = sweep_text.sweep_facts(made(spread=0.05))
+    assert quiet["answer"].startswith("On this machine, a pass")
+    assert not quiet["restless"]
+    assert not quiet["caution"]
+    assert all(quiet[name] for name in ("must", "gap"))
+
+
+def test_figure_of_a_sweep_can_be_drawn_from_few_measurements():
+    few = [[], [PassSamples(5, [0.1])], [PassSamples(1, [0.1])]]
+    for changes in ({"flops": []}, *({"points": points} for points in few)):
+        told = picture(made(**changes), "live")
+        assert told["answer"]
+        json.dumps(told, allow_nan=False)
+    assert sweep.recorded()["source"] == "recorded"
+
+
+def test_figure_draws_measured_values_as_markers_and_simulated_ones_dashed():
+    sweep = made()
+    data = sweep_figure(sweep)["data"]
+    assert data["30-measured"]["mode"] == "markers"
+    assert data["30-measured"]["y"] == pytest.approx([5.0 + 0.1 * n for n in SIZES])
+    for name, over in (("10-roofline", 0.0), ("11-overhead", sweep.overhead)):
+        assert data[name]["line"]["dash"] != "solid"
+        assert data[name]["y"][-1] == pytest.approx(1000 * sweep.predicted(64, over).seconds)
+
+
+async def heard(runs, stop_at=None):
+    text = ""
+    async for text in texts_of(runs, LIVE, "me", 1.0):
+        if stop_at is not None and text.count('"progress"') >= stop_at:
+            runs.line.stop("me")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def runs(tiny_target, monkeypatch):
+    """Runs whose house target is the tiny one, and which send every line at once."""
+    monkeypatch.setattr("specviz.ui.stream.PAUSE", -1.0)
+    monkeypatch.setattr("specviz.ui.stream.DRAWING", 0.0)
+    monkeypatch.setattr(Machine, "load", lambda *_: (tiny_target, []))
+    monkeypatch.setattr(sweep, "OFTEN", -1.0)
+    monkeypatch.setattr("specviz.bench.sweep.MAX_ROUNDS", MIN_ROUNDS)
+    return Worker(Machine("cpu"))
+
+
+@pytest.mark.slow
+def test_page_receives_progress_and_the_finished_or_stopped_sweep(runs):
+    said = asyncio.run(heard(runs))
+    kinds = [each.get("state", each["kind"]) for each in said]
+    assert kinds[:2] == ["loading", "measuring"]
+    assert kinds[-2:] == ["sweep", "done"]
+    assert [row["tokens"] for row in said[-2]["rows"]] == list(SIZES)
+    assert {each["id"] for each in said} == {"1"}
+    assert len(runs.line) == 0
+    *said, measured, last = asyncio.run(heard(runs, stop_at=len(SIZES) + 2 + 20))
+    assert (measured["kind"], last["state"]) == ("sweep", "stopped")
+    assert measured["rows"]
+    progress = [each for each in said if each["kind"] == "progress"]
+    assert progress[-1]["done"] < progress[-1]["of"]
+
+
+def test_rejected_sweep_is_reported_in_one_sentence(runs, monkeypatch):
+    monkeypatch.setattr(Machine, "load", lambda *_: (tiny.target(tiny.gpt2()), []))
+    said = asyncio.run(heard(runs))
+    assert said[-1]["kind"] == "error"
+    assert "config lacks" in said[-1]["sentence"]
+
+
+@pytest.mark.slow
+def test_sweep_command_writes_a_file_that_the_page_reads(pair, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("specviz.bench.sweep.MAX_ROUNDS", MIN_ROUNDS)
+    path = tmp_path / "sweep.json"
+    assert main(["sweep", "--target", str(pair[0]), "--device", "cpu", "--json", str(path)]) == 0
+    assert Sweep.read(path).complete
+    assert "Plain passes" in capsys.readouterr().out

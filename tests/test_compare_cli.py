@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import re
 import signal
-import subprocess
 import sys
 from dataclasses import replace
 
 import pytest
 import tiny
-from test_cli import assert_one_sentence, raising
+from test_console import assert_one_sentence, raising
 
 import specviz
-from specviz import engine
-from specviz.catalog import find
+from specviz.catalog import find, loading
 from specviz.commands import compare as command
 from specviz.commands.cli import main
 from specviz.commands.output import printable
-from specviz.compare import storage
+from specviz.compare import run, storage
 from specviz.compare.race import LaneProgress, Results
 from specviz.compare.summary import race_summary
 from specviz.frames.numbers import format_bytes
@@ -43,10 +42,38 @@ def lanes(pair):
     return ["--drafters", f"{pair[1]},ngram", "--lane", f"{pair[1]} gamma=2 siblings=3,2"]
 
 
-def test_compare_prints_the_documented_json(pair, lanes, capsys):
-    assert compare(pair, *lanes, "--temperature", "0", "--json", "-", "--order-seed", "5") == 0
-    said = capsys.readouterr()
-    data = json.loads(said.out)
+def test_compare_prints_a_table_and_writes_the_documented_json_and_traces(
+    pair, lanes, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(command.secrets, "randbits", lambda _: 11)
+    out, folder = tmp_path / "race.json", tmp_path / "traces"
+    options = ["--temperature", "0", "--json", str(out), "--traces", str(folder)]
+    assert compare(pair, *lanes, *options) == 0
+    said, data = capsys.readouterr(), json.loads(out.read_text())
+    assert_documented(data)
+    assert said.out.startswith(printable(tiny.PROMPT + data["lanes"][0]["text"]))
+    for text in [data["headline"], data["texts"]["sentence"]]:
+        assert text in said.out
+    for lane in data["lanes"]:
+        assert_lane_is_printed(lane, said.out)
+    assert f"--order-seed 11): {', '.join(data['order'])}" in said.err, "a random seed"
+    assert [f"{i} of 4: {name}" for i, name in enumerate(data["order"], 1)] == [
+        line for line in said.err.split("\n") if " of 4: " in line and ", run " not in line
+    ]
+    files = sorted(folder.glob("*.jsonl"))
+    assert [file.name[0] for file in files] == list("1234")
+    by_name = dict(zip(data["order"], files, strict=True))
+    for lane in data["lanes"]:
+        trace = Trace.read(by_name[lane["name"]])
+        assert trace.baseline is not None
+        assert main(["check", str(by_name[lane["name"]])]) == 0
+        if lane["name"] != "plain":
+            assert token_ids(trace) == lane["token_ids"]
+    assert json.loads(json.dumps(race_summary(storage.read(folder)))) == data
+
+
+def assert_documented(data):
+    """Assert that the JSON of the race has the documented fields, and that they agree."""
     assert list(data) == [
         "prompt", "chat", "prompt_tokens", "target", "machine", "device", "dtype", "threads",
         "sampling", "seed", "max_new_tokens", "order_seed", "order", "complete", "headline",
@@ -55,12 +82,10 @@ def test_compare_prints_the_documented_json(pair, lanes, capsys):
     names = ["small", "ngram", "small gamma=2 siblings=3,2", "plain"]
     assert [lane["name"] for lane in data["lanes"]] == names
     assert sorted(data["order"]) == sorted(names)
-    assert (data["complete"], data["order_seed"]) == (True, 5)
-    assert data["texts"]["same"] is True
+    assert (data["complete"], data["order_seed"], data["texts"]["same"]) == (True, 11, True)
     titles = [(lane["title"], lane["said"]) for lane in data["lanes"]]
     assert titles[1][0] == "N-gram"
-    assert titles[2][1] == "tree 3·2 · γ 2"
-    assert titles[3] == ("Plain decoding", "the baseline")
+    assert titles[2:] == [("small", "tree 3·2 · γ 2"), ("Plain decoding", "the baseline")]
     assert [lane["settings"]["siblings"] for lane in data["lanes"]] == [[], [], [3, 2], []]
     for lane in data["lanes"]:
         assert lane.keys() >= {
@@ -74,49 +99,18 @@ def test_compare_prints_the_documented_json(pair, lanes, capsys):
         assert lane["flops_per_token"] > 0
         assert (lane["held_bytes"] > 0) is lane["name"].startswith("small")
         assert lane["token_ids"] == data["lanes"][0]["token_ids"]
-    assert f"--order-seed 5): {', '.join(data['order'])}" in said.err
-    assert [f"{i} of 4: {name}" for i, name in enumerate(data["order"], 1)] == [
-        line for line in said.err.split("\n") if " of 4: " in line and ", run " not in line
-    ]
 
 
-def test_compare_shuffles_the_lanes_each_time_and_prints_the_seed(
-    pair, lanes, tmp_path, monkeypatch
-):
-    seeds = iter([11, 12])
-    monkeypatch.setattr(command.secrets, "randbits", lambda _: next(seeds))
-    places = [tmp_path / "a.json", tmp_path / "b.json"]
-    for place in places:
-        assert compare(pair, *lanes, "--json", str(place)) == 0
-    assert [json.loads(place.read_text())["order_seed"] for place in places] == [11, 12]
-
-
-def test_compare_prints_a_table_and_writes_traces(pair, lanes, tmp_path, capsys):
-    out, folder = tmp_path / "race.json", tmp_path / "traces"
-    options = ["--temperature", "0", "--json", str(out), "--traces", str(folder)]
-    assert compare(pair, *lanes, *options) == 0
-    said, data = capsys.readouterr().out, json.loads(out.read_text())
-    assert said.startswith(printable(tiny.PROMPT + data["lanes"][0]["text"]))
-    for text in [data["headline"], data["texts"]["sentence"]]:
-        assert text in said
-    for lane in data["lanes"]:
-        assert lane["sentence"] in said
-        apart = lane["speedups"] and " ({:.2f} to {:.2f})".format(*lane["speedups"])
-        ratio = "" if lane["noise"] else f"{lane['speedup']:.2f}{apart or ''}"
-        (line,) = [each for each in table(said) if each[0] == lane["name"]]
-        numbers = [*filter(None, [ratio]), "12", f"{lane['seconds']:.2f}"]
-        assert line[1 : 1 + len(numbers)] == numbers
-        assert line[-2:] == [format_bytes(lane["bytes"]), format_bytes(lane["held_bytes"])]
-    files = sorted(folder.glob("*.jsonl"))
-    assert [file.name[0] for file in files] == list("1234")
-    by_name = dict(zip(data["order"], files, strict=True))
-    for lane in data["lanes"]:
-        trace = Trace.read(by_name[lane["name"]])
-        assert trace.baseline is not None
-        assert main(["check", str(by_name[lane["name"]])]) == 0
-        if lane["name"] != "plain":
-            assert token_ids(trace) == lane["token_ids"]
-    assert json.loads(json.dumps(race_summary(storage.read(folder)))) == data
+def assert_lane_is_printed(lane, said):
+    """Assert that a lane's sentence is printed, and its row of the table."""
+    assert lane["sentence"] in said
+    apart = lane["speedups"] and " ({:.2f} to {:.2f})".format(*lane["speedups"])
+    ratio = "" if lane["noise"] else f"{lane['speedup']:.2f}{apart or ''}"
+    table = [re.split(" {2,}", line.strip()) for line in said.split("\n") if "  " in line]
+    (line,) = [cells for cells in table if cells[0] == lane["name"]]
+    numbers = [*filter(None, [ratio]), "12", f"{lane['seconds']:.2f}"]
+    assert line[1 : 1 + len(numbers)] == numbers
+    assert line[-2:] == [format_bytes(lane["bytes"]), format_bytes(lane["held_bytes"])]
 
 
 def test_compare_can_be_called_from_python(pair):
@@ -139,32 +133,34 @@ def test_compare_can_be_called_from_python(pair):
             specviz.compare(tiny.PROMPT, lanes, str(pair[0]), **wrong)
 
 
-@pytest.mark.parametrize("first", ["", "import specviz.compare.race", "import specviz.compare"])
-def test_package_can_be_called_however_it_was_imported(first):
-    script = f"""
-import sys, specviz
-{first}
-from specviz.compare.race import Race
-assert callable(specviz.compare) and "torch" not in sys.modules
-try:
-    specviz.compare("a", ["ngram"], order_seed=1)
-except ValueError as problem:
-    print(problem)
-"""
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert ran.stdout == "A race has 2 to 4 lanes besides plain decoding, not 1.\n"
+@pytest.mark.parametrize("first", ["specviz", "specviz.compare.race", "specviz.compare"])
+def test_package_can_be_called_however_it_was_imported(first, monkeypatch):
+    for name in own_modules():
+        monkeypatch.delitem(sys.modules, name)
+    try:
+        importlib.import_module(first)
+        importlib.import_module("specviz.compare.race")
+        with pytest.raises(ValueError, match="A race has 2 to 4 lanes besides plain decoding, not"):
+            sys.modules["specviz"].compare("a", ["ngram"], order_seed=1)
+    finally:
+        for name in own_modules():
+            del sys.modules[name]  # monkeypatch restores the modules of before
 
 
-def table(said):
-    """Return the cells of each line of the table that are not empty."""
-    return [re.split(" {2,}", line.strip()) for line in said.split("\n") if "  " in line]
+def own_modules():
+    """Return the names of all imported modules of the package."""
+    return [name for name in sys.modules if name.split(".")[0] == "specviz"]
 
 
 def test_compare_prints_all_differing_texts_with_the_reason(pair, lanes, capsys):
-    assert compare(pair, *lanes, "--temperature", "1.2") == 0
+    options = [*lanes, "--temperature", "1.2"]
+    assert compare(pair, *options, prompt=f"\x1b[2J{tiny.PROMPT}") == 0
     said = capsys.readouterr().out
     assert said.count(tiny.PROMPT) == 4
     assert said.count("another sample of the same distribution") == 3
+    assert "\x1b" not in said, "a control character of the prompt"
+    assert compare(pair, *options, "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out)["texts"]["same"] is False
 
 
 def lane(text, *options):
@@ -194,63 +190,57 @@ def test_lane_accepts_both_option_names_and_setting_names():
     assert lane("'a folder/b' gamma=2").drafter == "a folder/b"
 
 
-@pytest.mark.parametrize(
-    ("options", "pattern"),
-    [
-        (["--drafters", "ngram"], "A race has 2 to 4 lanes besides plain decoding, not 1"),
-        (["--drafters", "ngram,ngram,ngram,ngram,ngram"], "not 5"),
-        ([], "not 0"),
-        (["--drafters", "ngram,nobody"], "No model is called 'nobody'"),
-        (["--drafters", "ngram,suffix", "--gamma", "0"], "specviz: γ must be"),
-        (["--drafters", "ngram,suffix", "--gamma", "x"], "γ must be a number, not 'x'"),
-        (["--drafters", "ngram,suffix", "--rule", "hope"], "There is no rule 'hope'"),
-        (["--drafters", "ngram,suffix", "--top-k", "999"], "Top-k 999 is larger"),
-        (["--drafters", "ngram,suffix", "--prompt", " "], "prompt is empty"),
-        (["--drafters", "ngram,suffix", "--order-seed", str(2**63)], "order must fit in 64 bits"),
-        (["--drafters", "ngram", "--lane", ""], "A lane is a drafter and its settings, such as"),
-        (["--drafters", "ngram", "--lane", "suffix gamma"], "'gamma' is not a setting; write it"),
-        (["--drafters", "ngram", "--lane", "suffix =3"], "'=3' is not a setting; write it"),
-        (["--drafters", "ngram", "--lane", "suffix colour=red"], "no setting called colour"),
-        (["--drafters", "ngram", "--lane", "suffix gam=3"], "no setting called gam"),
-        (
-            ["--drafters", "ngram", "--lane", "suffix gamma=x"],
-            "gamma=x': γ must be a number, not 'x'",
-        ),
-        (["--drafters", "ngram", "--lane", "suffix gamma=0"], "Lane 'suffix gamma=0': γ must be"),
-        (["--drafters", "ngram", "--lane", "suffix 'gamma=3"], "No closing quotation"),
-        (
-            ["--drafters", "ngram", "--lane", "suffix seed=2"],
-            "All lanes of a race must have the same",
-        ),
-        (["--drafters", "ngram", "--lane", "suffix rule=speculative"], "Lane 'suffix rule=specu"),
-        (["--drafters", "ngram,suffix", "--json", "no/such/place"], "cannot be written"),
-        (
-            ["--drafters", "ngram,suffix", "--traces", "no/such/place"],
-            "cannot be a folder for traces",
-        ),
-    ],
-)
+WRONG_OPTIONS = [  # after `--drafters ngram,suffix`, unless others are given
+    (["--drafters", "ngram"], "A race has 2 to 4 lanes besides plain decoding, not 1"),
+    (["--drafters", "ngram,ngram,ngram,ngram,ngram"], "not 5"),
+    (["--drafters", ""], "not 0"),
+    (["--drafters", "ngram,nobody"], "No model is called 'nobody'"),
+    (["--gamma", "0"], "specviz: γ must be"),
+    (["--gamma", "x"], "γ must be a number, not 'x'"),
+    (["--rule", "hope"], "There is no rule 'hope'"),
+    (["--top-k", "999"], "Top-k 999 is larger"),
+    (["--prompt", " "], "prompt is empty"),
+    (["--order-seed", str(2**63)], "order must fit in 64 bits"),
+    (["--json", "no/such/place"], "cannot be written"),
+    (["--traces", "no/such/place"], "cannot be a folder for traces"),
+]
+WRONG_LANES = {  # after `--drafters ngram --lane`
+    "": "A lane is a drafter and its settings, such as",
+    "suffix gamma": "'gamma' is not a setting; write it",
+    "suffix =3": "'=3' is not a setting; write it",
+    "suffix colour=red": "no setting called colour",
+    "suffix gam=3": "no setting called gam",
+    "suffix gamma=x": "gamma=x': γ must be a number, not 'x'",
+    "suffix gamma=0": "Lane 'suffix gamma=0': γ must be",
+    "suffix 'gamma=3": "No closing quotation",
+    "suffix seed=2": "All lanes of a race must have the same",
+    "suffix rule=speculative": "Lane 'suffix rule=specu",
+}
+WRONG = WRONG_OPTIONS + [
+    (["--drafters", "ngram", "--lane", text], pattern) for text, pattern in WRONG_LANES.items()
+]
+
+
+@pytest.mark.parametrize(("options", "pattern"), WRONG)
 def test_invalid_input_prints_one_sentence_and_exits_with_2(pair, capsys, options, pattern):
     try:
-        status = compare(pair, *options)
+        status = compare(pair, "--drafters", "ngram,suffix", *options)
     except SystemExit as exit:
         status = exit.code
     assert_one_sentence(capsys, status, pattern)
 
 
 def test_compare_checks_settings_before_it_loads_a_model(pair, capsys, monkeypatch):
-    from specviz.catalog import loading
-
     monkeypatch.setattr(loading, "load_target", raising(AssertionError("a model was read")))
-    assert_one_sentence(capsys, compare(pair, "--drafters", "ngram"), "2 to 4 lanes")
-    assert_one_sentence(capsys, compare(pair, "--drafters", "a,b", "--top-p", "0"), "Top-p must be")
-    assert_one_sentence(
-        capsys, compare(pair, "--drafters", "a,b", "--json", "no/place"), "cannot be written"
-    )
+    for options, pattern in (
+        (["ngram"], "2 to 4 lanes"),
+        (["a,b", "--top-p", "0"], "Top-p must be"),
+        (["a,b", "--json", "no/place"], "cannot be written"),
+    ):
+        assert_one_sentence(capsys, compare(pair, "--drafters", *options), pattern)
 
 
 def test_an_interrupted_race_writes_its_finished_lanes(pair, lanes, tmp_path, monkeypatch):
-    from specviz.compare import run
 
     whole, passes = run.run, []
 
@@ -277,19 +267,3 @@ def test_an_interrupted_race_writes_its_finished_lanes(pair, lanes, tmp_path, mo
     assert list(storage.read(folder).traces) == data["order"][: len(came)]
     for file in files:
         assert main(["check", str(file)]) == 0
-
-
-def test_a_second_ctrl_c_exits_at_once(pair, lanes, monkeypatch, capsys):
-    def deaf(*_args, **_options):
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-        yield
-
-    monkeypatch.setattr(engine, "plain", deaf)
-    assert compare(pair, *lanes) == 130
-    assert capsys.readouterr().err.endswith("specviz: Stopped.\n")
-
-
-def test_compare_does_not_print_control_characters_of_generated_text(pair, lanes, capsys):
-    assert compare(pair, *lanes, prompt="\x1b[2Jcat") == 0
-    assert "\x1b" not in capsys.readouterr().out

@@ -100,54 +100,37 @@ def lane_sentence(trace, **others):
 KEPT = (2, 2, 1, 1)  # 11 tokens in 5 passes: 2.20 a round; 6 kept: 1.20 a round; 16 guesses: 3.2
 
 
-def test_sentence_of_a_fast_lane_gives_its_speedup_and_costs():
-    assert lane_sentence(drafted_run(KEPT)) == (
-        "Faster here, 1.57 × plain decoding: a round adds 2.20 tokens in the time of 1.40 plain "
-        "tokens: 0.20 for drafting 3.2 guesses, 1.00 for checking them, 0.20 for reading the "
-        "prompt."
-    )
+# By name: a lane's rounds, plain decoding's tokens, the sentence's phrase, and all its decimals.
+SPEEDS = {
+    "fast": ({}, 11, "Faster here", [1.57, 2.20, 1.40, 0.20, 3.2, 1.00, 0.20]),
+    "no gain": (
+        {"draft": 0.5, "target": 2.0}, 11, "No gain here", [1.0, 2.2, 2.2, 0.4, 3.2, 1.6, 0.2],
+    ),
+    "expensive drafting": (
+        {"draft": 2.5}, 11, "plain decoding: drafting 3.2 guesses takes as long as 2.00",
+        [0.69, 3.2, 2.00, 1.00, 0.20, 1.20, 2.20, 3.20],
+    ),
+    "expensive checking": (
+        {"target": 3.0}, 11, "plain decoding: checking 3.2 guesses takes as long as 2.40",
+        [0.79, 3.2, 2.40, 0.20, 0.20, 1.20, 2.20, 2.80],
+    ),
+    "nothing accepted": (
+        {"kept": (0, 0, 0, 0), "draft": 0.5}, 5, "No guess is accepted.",
+        [0.62, 3.2, 0.40, 1.00, 0.20, 1.00, 1.60],
+    ),
+    "nothing to guess": (
+        {"kept": (0, 0, 0, 0), "guesses": 0, "draft": 0.0}, 5,
+        "the drafter found nothing to guess in 5 rounds", [0.83, 1.00, 1.20],
+    ),
+}  # fmt: skip
 
 
-def test_sentence_names_expensive_drafting():
-    assert lane_sentence(drafted_run(KEPT, draft=2.5)) == (
-        "Slower here, 0.69 × plain decoding: drafting 3.2 guesses takes as long as 2.00 plain "
-        "tokens, and checking them as long as 1.00; a round's share of reading the prompt is 0.20. "
-        "Only 1.20 guesses per round are accepted. So a round adds 2.20 tokens in the time of 3.20 "
-        "plain tokens."
-    )
-
-
-def test_sentence_names_expensive_checking():
-    assert lane_sentence(drafted_run(KEPT, target=3.0)) == (
-        "Slower here, 0.79 × plain decoding: checking 3.2 guesses takes as long as 2.40 plain "
-        "tokens, and drafting them as long as 0.20; a round's share of reading the prompt is 0.20. "
-        "Only 1.20 guesses per round are accepted. So a round adds 2.20 tokens in the time of 2.80 "
-        "plain tokens."
-    )
-
-
-def test_sentence_of_a_lane_without_gain_says_so():
-    assert lane_sentence(drafted_run(KEPT, draft=0.5, target=2.0)) == (
-        "No gain here, 1.00 × plain decoding: a round adds 2.20 tokens in the time of 2.20 plain "
-        "tokens: 0.40 for drafting 3.2 guesses, 1.60 for checking them, 0.20 for reading the "
-        "prompt."
-    )
-
-
-def test_sentence_says_if_no_guess_was_accepted():
-    assert lane_sentence(drafted_run((0, 0, 0, 0), draft=0.5), plain=plain_run(range(5))) == (
-        "Slower here, 0.62 × plain decoding: drafting 3.2 guesses takes as long as 0.40 plain "
-        "tokens, and checking them as long as 1.00; a round's share of reading the prompt is 0.20. "
-        "No guess is accepted. So a round adds 1.00 tokens in the time of 1.60 plain tokens."
-    )
-
-
-def test_sentence_says_if_the_drafter_found_nothing_to_guess():
-    trace = drafted_run((0, 0, 0, 0), guesses=0, draft=0.0)
-    assert lane_sentence(trace, plain=plain_run(range(5))) == (
-        "Slower here, 0.83 × plain decoding: the drafter found nothing to guess in 5 rounds, so a "
-        "round adds 1.00 tokens in the time of 1.20 plain tokens."
-    )
+@pytest.mark.parametrize(("rounds", "tokens", "phrase", "decimals"), SPEEDS.values(), ids=SPEEDS)
+def test_sentence_of_a_lane_gives_its_speedup_and_costs(rounds, tokens, phrase, decimals):
+    text = lane_sentence(drafted_run(**{"kept": KEPT} | rounds), plain=plain_run(range(tokens)))
+    assert phrase in text
+    assert text.startswith("Slower here") is (decimals[0] < 0.95)
+    assert [float(each) for each in re.findall(r"\d+\.\d+", text)] == decimals
 
 
 def test_sentence_mentions_that_guesses_are_rare():
@@ -163,182 +146,103 @@ def test_sentence_mentions_that_guesses_are_rare():
     assert "It found" not in lane_sentence(trace)
 
 
-@pytest.mark.parametrize("draft", [0.006, 0.123, 0.256, 0.2571])
-@pytest.mark.parametrize("target", [0.987, 1.257, 1.3333, 2.3])
-def test_displayed_costs_add_up_and_tokens_over_cost_equal_the_speedup(draft, target):
-    """Check the rounded numbers of the sentence, not the exact ones."""
-    text = lane_sentence(drafted_run(KEPT, draft=draft, target=target, prompt=0.777))
-    numbers = map(float, re.findall(r"\d+\.\d+", text))
-    ratio, brings, price, drafting, _, checking, reading = numbers
-    assert f"{drafting + checking + reading:.4f}" == f"{price:.4f}"
-    assert f"{brings / price:.2f}" == f"{ratio:.2f}"
+def counts(parts):
+    """Return the numbers of a sentence that belong to no part of the cost, in order."""
+    return [float(p["n"]) for p in parts if isinstance(p, dict) and p["as"] == "k"]
 
 
-@pytest.mark.parametrize("draft", [0.006, 2.5, 2.5714])
-@pytest.mark.parametrize("target", [3.0, 3.3333])
-def test_sentence_of_a_slow_lane_lists_all_costs(draft, target):
-    text = lane_sentence(drafted_run(KEPT, draft=draft, target=target, prompt=0.777))
-    ratio, guesses, *paid, kept, brings, price = map(float, re.findall(r"\d+\.\d+", text))
-    assert (ratio < 0.95, len(paid), guesses) == (True, 3, 3.2)
-    assert f"{sum(paid):.4f}" == f"{price:.4f}"
-    assert f"Only {kept:.2f}" in text
-    assert brings == pytest.approx(kept + 1), "guesses kept a round, not a share of them"
+def test_displayed_costs_add_up_and_tokens_over_cost_equal_the_speedup():
+    """Check the rounded numbers of the sentence, each marked with the quantity it states."""
+    for draft in (0.006, 0.123, 0.256, 0.2571, 2.5, 2.5714):
+        for target in (0.987, 1.25, 1.257, 1.3333, 2.3, 3.0, 3.3333):
+            trace = drafted_run(KEPT, draft=draft, target=target, prompt=0.777)
+            bold, *parts = speed_sentence(lanes({"it": trace})["it"])
+            ratio = re.search(r"here, (\d\.\d\d) × plain decoding:", bold["b"])[1]
+            shown = {part["as"]: float(part["n"]) for part in parts if isinstance(part, dict)}
+            assert shown.keys() == {"k", "q", "p", "prefill"}
+            *accepted, tokens, cost = counts(parts)
+            assert [tokens - 1] == pytest.approx(accepted or [tokens - 1]), "a round, not a share"
+            assert bool(accepted) is bold["b"].startswith("Slower")
+            assert f"{shown['q'] + shown['p'] + shown['prefill']:.4f}" == f"{cost:.4f}"
+            assert f"{tokens / cost:.2f}" == ratio
 
 
 def test_speed_is_not_compared_if_a_lane_or_plain_decoding_was_stopped():
     half = plain_run(range(6), reason="stopped")
-    assert lane_sentence(drafted_run(KEPT), plain=half).startswith("Plain decoding did not finish")
-    assert lane_sentence(drafted_run(KEPT, reason="stopped")) == (
-        "Stopped after 11 tokens, so its speed is not compared."
-    )
-    assert "no baseline" in plain_text(
-        speed_sentence(lanes({"it": drafted_run(KEPT), PLAIN: half})[PLAIN])
-    )
-    assert "a “plain token”, is the unit of cost" in plain_text(
-        speed_sentence(lanes({"it": drafted_run(KEPT)})[PLAIN])
-    )
+    assert "did not finish" in lane_sentence(drafted_run(KEPT), plain=half)
+    assert "not compared" in lane_sentence(drafted_run(KEPT, reason="stopped"))
+    plain = lanes({"it": drafted_run(KEPT), PLAIN: half})[PLAIN]
+    assert "no baseline" in plain_text(speed_sentence(plain))
 
 
 def test_headline_names_the_fastest_and_the_slower_lanes():
     fast, slow = drafted_run(KEPT), drafted_run(KEPT, draft=2.5)
-    assert headline([*lanes({"a": fast, "b": slow}).values()]) == (
-        "a is the fastest here, 1.57 times as fast as plain decoding; "
-        "b is slower than plain decoding."
-    )
-    several = {"a": fast, "b": slow, "c": slow}
-    assert headline([*lanes(several).values()]).endswith(
-        "; b and c are slower than plain decoding."
-    )
+    several = headline([*lanes({"a": fast, "b": slow, "c": slow}).values()])
+    assert several.startswith("a is the fastest here, 1.57 times")
+    assert several.endswith("; b and c are slower than plain decoding.")
     assert headline([*lanes({"a": fast}).values()]).endswith("times as fast as plain decoding.")
-    assert headline([*lanes({"b": slow}).values()]) == (
-        "No lane is faster than plain decoding here; b comes closest, with a speed-up of 0.69."
-    )
+    none = headline([*lanes({"b": slow}).values()])
+    assert none.endswith("; b comes closest, with a speed-up of 0.69.")
     assert headline([]).startswith("Nothing to compare")
 
 
 # Equal or not
 
 
-def compared(trace, plain=None, **options):
-    """Return the comparison of a lane's text, its sentence, and the sentence on all texts."""
-    found = lanes({"it": trace, PLAIN: plain or plain_run(range(11))}, **options)
-    same, every = texts_sentence([*found.values()])
-    told = {"same": same, "sentence": plain_text(every)}
-    return found["it"].equality, equality_sentence(found["it"]), told
-
-
-def test_texts_are_identical_if_all_token_ids_are_equal():
-    found, one, every = compared(drafted_run(KEPT))
-    assert (found.verdict, found.tokens, found.position) == ("same", 11, None)
-    assert one == "Identical to plain decoding’s text: 11 of 11 token ids."
-    assert every["same"] is True
-    assert every["sentence"].startswith("All 2 texts are identical: 11 of 11 token ids")
-
-
 OTHER = [0, 1, 2, 3, 4, 77, 6, 7, 8, 9, 10]
-
-
-def test_near_tie_is_reported_with_position_and_margin():
-    margins = [9.0] * 5 + [0.0004] + [9.0] * 5
-    found, one, every = compared(drafted_run(KEPT), plain_run(OTHER, margins))
-    assert (found.verdict, found.position, found.margin) == ("near-tie", 5, 0.0004)
-    assert one == (
-        "Differs from plain decoding, starting at new token 6, where the target’s two highest "
-        "logits are 0.0004 apart: a near-tie, decided by rounding."
-    )
-    assert every == {
-        "same": False,
-        "sentence": f"1 of 1 text differs from plain decoding’s. it: {one}",
-    }
-
-
-def test_difference_without_near_tie_is_an_error():
-    found, one, _ = compared(drafted_run(KEPT, dtype="float32"), plain_run(OTHER))
-    assert (found.verdict, found.position, found.margin) == ("fault", 5, 9.0)
-    assert one.endswith(
-        "logits are 9 apart: more than float32 rounding explains, so this is an error."
-    )
-    _, coarse, _ = compared(drafted_run(KEPT, dtype="bfloat16"), plain_run(OTHER))
-    assert coarse.endswith(
-        "logits are 9 apart: more than bfloat16 rounding explains, so this is an error."
-    )
-
-
-def test_one_rounding_step_of_bfloat16_is_a_near_tie_only_in_bfloat16():
-    """In bfloat16 logits between 8 and 16 lie 0.0625 apart."""
-    margins = [9.0] * 5 + [0.0625] + [9.0] * 5
-    verdicts = {
-        kind: compared(drafted_run(KEPT, dtype=kind), plain_run(OTHER, margins))[0].verdict
-        for kind in ("float32", "bfloat16", "float16")
-    }
-    assert verdicts == {"float32": "fault", "bfloat16": "near-tie", "float16": "fault"}
-
-
-@pytest.mark.parametrize("plain", [range(9), range(13)])
-def test_texts_of_different_length_are_an_error_whatever_the_margin(plain):
-    """metrics.difference gives a longer text a margin of 0, which is no near-tie."""
-    found, one, every = compared(drafted_run(KEPT), plain_run(plain, 0.0))
-    assert (found.verdict, found.position) == ("length", min(len(plain), 11))
-    assert one.startswith(f"The two texts agree for {found.position} tokens. Then one ends and ")
-    assert every["same"] is False
-
-
-def test_text_changed_by_a_lossy_rule_is_not_an_error():
-    lossy = {"rule": "typical", "lossless": False}
-    found, one, _ = compared(drafted_run(KEPT, **lossy), plain_run(OTHER))
-    assert (found.verdict, found.position) == ("lossy", 5)
-    assert "the rule 'typical' does not promise the same text" in one
-    found, _, every = compared(drafted_run(KEPT, **WARM, **lossy), plain_run(OTHER, None))
-    assert (found.verdict, found.margin) == ("lossy", None)
-    assert (
-        "it samples from a different distribution: its rule, 'typical', is not lossless"
-        in every["sentence"]
-    )
-    assert "The distribution is the same" not in every["sentence"]
-
-
 WARM = {"settings": HEADER.settings | {"sampling": {"temperature": 0.8, "top_k": 0, "top_p": 1.0}}}
+LOSSY = {"rule": "typical", "lossless": False}
 
 
-def test_different_sampled_texts_are_not_an_error():
-    found, one, every = compared(drafted_run(KEPT, **WARM), plain_run(OTHER, None))
-    assert (found.verdict, found.position, found.margin) == ("sampled", 5, None)
-    assert one == (
-        "Differs from plain decoding, starting at new token 6: another sample of the same "
-        "distribution."
-    )
-    assert every["sentence"] == (
-        "1 of 1 text differs from plain decoding’s. Sampled texts may differ: the lanes use their "
-        "random numbers for different decisions, so they sample different tokens. The distribution "
-        "is the same: every rule here is lossless, so each text is as likely as with plain "
-        "decoding."
-    )
-    _, _, every = compared(drafted_run(KEPT, **WARM), plain_run(range(11), None))
-    assert every["same"] is True
-    assert every["sentence"].startswith("All 2 texts happen to be identical. Sampled texts may")
+def apart(margin):
+    """Return plain decoding whose token 6 differs, with this margin between its best two."""
+    return plain_run(OTHER, [9.0] * 5 + [margin] + [9.0] * 5)
 
 
-@pytest.mark.parametrize(
-    ("trace", "plain", "verdict"),
-    [
-        (drafted_run(KEPT, reason="stopped"), plain_run(range(11)), "stopped"),
-        (drafted_run(KEPT), plain_run(range(5), reason="stopped"), "unknown"),
-    ],
-)
-def test_texts_of_stopped_lanes_are_not_compared(trace, plain, verdict):
-    found, one, every = compared(trace, plain)
-    assert (found.verdict, found.position) == (verdict, None)
-    assert one.startswith("Not compared")
-    assert every == {"same": None, "sentence": "Not compared: a lane did not finish."}
+STOPPED = plain_run(range(5), reason="stopped")
+# The lane's header, plain decoding; verdict, position and margin; a phrase about the lane's text,
+# and one about all texts.
+TEXTS = [
+    ({}, plain_run(range(11)), "same", None, None, "11 of 11 token ids", "2 texts are identical"),
+    ({}, apart(0.0004), "near-tie", 5, 0.0004, "new token 6, where the target", "1 of 1 text"),
+    ({}, apart(0.0004), "near-tie", 5, 0.0004, "two highest logits are 0.0004 apart", "it: "),
+    ({}, plain_run(OTHER), "fault", 5, 9.0, "9 apart: more than float32 rounding", "1 of 1 text"),
+    ({"dtype": "bfloat16"}, plain_run(OTHER), "fault", 5, 9.0, "more than bfloat16", "1 of 1"),
+    # In bfloat16 logits between 8 and 16 lie 0.0625 apart.
+    ({}, apart(0.0625), "fault", 5, 0.0625, "is an error", "1 of 1 text"),
+    ({"dtype": "float16"}, apart(0.0625), "fault", 5, 0.0625, "is an error", "1 of 1 text"),
+    ({"dtype": "bfloat16"}, apart(0.0625), "near-tie", 5, 0.0625, "near-tie", "1 of 1 text"),
+    # A longer text has a margin of 0, which is no near-tie.
+    ({}, plain_run(range(9), 0.0), "length", 9, None, "texts agree for 9 tokens", "1 of 1 text"),
+    ({}, plain_run(range(13), 0.0), "length", 11, None, "texts agree for 11 tokens", "1 of 1 text"),
+    (LOSSY, plain_run(OTHER), "lossy", 5, 9.0, "'typical' does not promise", "1 of 1 text"),
+    (WARM | LOSSY, plain_run(OTHER, None), "lossy", 5, None, "'typical'", "different distribution"),
+    (
+        WARM,
+        plain_run(OTHER, None),
+        "sampled",
+        5,
+        None,
+        "another sample",
+        "same: every rule here is",
+    ),
+    (WARM, plain_run(range(11), None), "same", None, None, "11 of 11", "happen to be identical"),
+    ({"reason": "stopped"}, plain_run(range(11)), "stopped", None, None, "Not compared", "did not"),
+    ({}, STOPPED, "unknown", None, None, "Not compared", "Not compared: a lane did not finish."),
+]
 
 
-def test_texts_are_not_compared_if_plain_decoding_did_not_run():
-    found = race({"a": drafted_run(KEPT), "b": drafted_run(KEPT)})
-    del found.traces[PLAIN]
-    whole = race_summary(found)
-    assert [lane["name"] for lane in whole["lanes"]] == ["a", "b"]
-    assert whole["texts"]["same"] is None
-    assert {lane["equality"]["verdict"] for lane in whole["lanes"]} == {"unknown"}
+@pytest.mark.parametrize(("head", "plain", "verdict", "position", "margin", "one", "every"), TEXTS)
+def test_texts_are_compared_by_token_ids(head, plain, verdict, position, margin, one, every):
+    found = lanes({"it": drafted_run(KEPT, **{"dtype": "float32"} | head), PLAIN: plain})
+    equality = found["it"].equality
+    assert (equality.verdict, equality.position) == (verdict, position)
+    assert equality.margin == margin
+    assert one in equality_sentence(found["it"])
+    same, parts = texts_sentence([*found.values()])
+    assert same is {"same": True, "stopped": None, "unknown": None}.get(verdict, False)
+    assert every in plain_text(parts)
+    assert verdict != "lossy" or "The distribution is the same" not in plain_text(parts)
 
 
 # How evenly
@@ -352,22 +256,10 @@ def test_timing_spread_compares_only_passes_of_equal_size():
             for e in trace.events]  # fmt: skip
     rough = Trace(trace.header, slow)
     assert run_spread(rough) == 2  # 1.25 thrice and 6.25 are 10; four of 1.25 are 5
-    text = caution([*lanes({"it": rough}).values()])
-    assert "it: " in text
-    assert "up to 2.0 ×" in text
-
-
-def test_timing_spread_is_not_affected_by_larger_passes():
+    assert re.search("it: .*up to 2.0 ×", caution([*lanes({"it": rough}).values()]))
     wide = drafted_run((2,), guesses=40, target=8.0).events
-    trace = drafted_run(KEPT)
     both = [*trace.events, *(replace(e, round=9) for e in wide if getattr(e, "round", 0) == 1)]
-    mixed = Trace(trace.header, both)
-    assert run_spread(mixed) == 1
-
-
-def alike(tokens):
-    """Return plain decoding of this many tokens, one second each."""
-    return plain_run(range(tokens))
+    assert run_spread(Trace(trace.header, both)) == 1, "a larger pass"
 
 
 def verdicts(trace, plain):
@@ -385,40 +277,32 @@ def verdicts(trace, plain):
 
 def test_speedup_without_a_saved_pass_is_reported_as_noise():
     """Each of 40 passes for 40 tokens takes half as long as a plain pass: this is noise."""
-    trace = drafted_run((0,) * 39, draft=0.001, target=0.5, prompt=0.5)
-    one, first, line, step = verdicts(trace, alike(40))
-    assert one.endswith(f" it: {explain_noise(trace, alike(40).baseline)}.")
+    trace, plain = drafted_run((0,) * 39, draft=0.001, target=0.5, prompt=0.5), plain_run(range(40))
+    one, first, line, step = verdicts(trace, plain)
+    assert one.endswith(f" it: {explain_noise(trace, plain.baseline)}.")
     assert "a speed-up of 2.00" in one
-    assert first.endswith("No measured speed is plausible.")
     assert "exactly): it 1.00. " in first
     assert line == ""
     assert step.endswith(f"s. {VERDICT}")
 
 
 def test_verification_faster_than_a_plain_pass_is_reported_as_noise():
+    plain = plain_run(range(25))
     for target, rough in ((0.94, True), (0.96, False)):
-        found = verdicts(drafted_run((2,) * 8, draft=0.0, target=target), alike(25))
+        found = verdicts(drafted_run((2,) * 8, draft=0.0, target=target), plain)
         assert all((VERDICT in text) is rough for text in (found[0], found[3]))
         assert bool(found[2]) is not rough
         assert ("a checking pass took 0.94 plain passes" in found[0]) is rough
-
-
-def test_noise_check_adds_drafting_time_for_drafters_without_weights():
-    """Early exit drafts with the target's own layers, so drafting is part of the check."""
-    own, exits = (replace(HEADER.drafter, parameters=size) for size in (7, 0))
-    trace = drafted_run((2,) * 8, draft=0.5, target=0.6, drafter=own)
-    assert "a checking pass took 0.60" in explain_noise(trace, alike(25).baseline)
-    assert (
-        explain_noise(
-            drafted_run((2,) * 8, draft=0.5, target=0.6, drafter=exits), alike(25).baseline
-        )
-        is None
-    )
+    # Early exit drafts with the target's own layers, so its drafting is part of the check.
+    for parameters, why in ((7, "a checking pass took 0.60"), (0, "None")):
+        drafter = replace(HEADER.drafter, parameters=parameters)
+        trace = drafted_run((2,) * 8, draft=0.5, target=0.6, drafter=drafter)
+        assert why in str(explain_noise(trace, plain.baseline))
 
 
 @pytest.mark.parametrize("where", ["lane", "plain"])
 def test_uneven_pass_times_are_reported_as_noise(where):
-    trace, plain = drafted_run((2,) * 8, target=1.25), alike(25)
+    trace, plain = drafted_run((2,) * 8, target=1.25), plain_run(range(25))
     assert explain_noise(trace, plain.baseline) is None
     if where == "lane":  # every third pass doubles: many slow passes, which the median hides
         events = [
@@ -436,14 +320,13 @@ def test_uneven_pass_times_are_reported_as_noise(where):
     assert VERDICT in found[3]
 
 
-def test_headline_names_noisy_lanes_without_ranking_them():
+def test_warning_and_headline_name_noisy_lanes_without_ranking_them():
     rough = drafted_run((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
     found = [*lanes({"a": drafted_run(KEPT), "b": rough}).values()]
-    assert headline(found) == (
-        "Ranked by tokens per target pass (counted exactly): a 2.20, b 1.00. "
-        "a is the fastest here, 1.57 times as fast as plain decoding. "
-        "Not compared: b."
-    )
+    said = headline(found)
+    assert "tokens per target pass (counted exactly): a 2.20, b 1.00. a is the fastest" in said
+    assert said.endswith("Not compared: b.")
+    assert caution(found) == f"{VERDICT} when this machine is idle. b: {found[1].noise}."
 
 
 def test_rounded_parts_add_up_to_the_rounded_sum():
@@ -481,66 +364,36 @@ def test_repeated_runs_give_a_range_of_speedups():
     assert alone.speedups == (pytest.approx(11 / 8), pytest.approx(2))
     assert three.speedups == (pytest.approx(12 / 8), pytest.approx(2)), "each beside its own turn"
     assert in_turns([7.0], [11.0, 10.0, 14.0])[0].speedups == (10 / 7, 2)
-    assert lane_cells(race_lane([7.0, 5.5, 8.0]))[1] == "1.57 (1.38 to 2.00)"
-
-
-def race_lane(mine):
-    """Return the JSON of the lane of such a race."""
     found = race({"it": drafted_run(KEPT)})
-    found.seconds |= {"it": mine, PLAIN: [11.0]}
-    return next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
+    found.seconds |= {"it": [7.0, 5.5, 8.0], PLAIN: [11.0]}
+    assert lane_cells(race_summary(found)["lanes"][0])[1] == "1.57 (1.38 to 2.00)"
 
 
-def test_contradictory_runs_are_reported_as_noise():
+def test_contradictory_or_very_different_runs_cause_a_warning():
     found = in_turns([7.0, 6.0, 12.0])
     why = "the speed-up was 0.92 in one run and 1.83 in another"
     assert speed_sentence(found[0]) == say("compare", "lane_noisy")
-    assert headline(found) == (
-        "Ranked by tokens per target pass (counted exactly): it 2.20. "
-        "No measured speed is plausible."
-    )
+    assert headline(found).endswith("it 2.20. No measured speed is plausible.")
     assert caution(found) == f"{VERDICT} when this machine is idle. it: {why}."
     assert in_turns([7.0, 6.0, 10.4])[0].noise is None, "no gain is not slower"
-
-
-def test_runs_of_very_different_duration_cause_a_warning():
     assert caution(in_turns([7.0, 7.5, 8.0])) == ""
-    assert caution(in_turns([7.0, 5.0, 8.0])) == (
-        "These speeds are rough; measure again when this machine is idle. it: one run took "
-        "5.00 s, another 8.00 s."
-    )
+    assert caution(in_turns([7.0, 5.0, 8.0])).endswith("it: one run took 5.00 s, another 8.00 s.")
 
 
-def test_noise_warning_names_the_lane_and_the_reason():
-    rough = drafted_run((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
-    found = [*lanes({"a": drafted_run(KEPT), "b": rough}).values()]
-    assert caution(found) == f"{VERDICT} when this machine is idle. b: {found[1].noise}."
-
-
-@pytest.mark.parametrize("path", [*RUNS, *RACES], ids=lambda path: path.stem)
-def test_recorded_runs_and_races_are_not_noisy(path):
-    trace = Trace.read(path)
-    assert run_spread(trace) is None or run_spread(trace) < MAX_SPREAD
-    if trace.rounds and trace.baseline:
-        assert explain_noise(trace, trace.baseline) is None
-
-
-def test_each_number_in_a_sentence_is_marked_with_the_quantity_it_states():
-    """This holds even for equal numbers. The bold opening states the verdict."""
-    lane = lanes({"it": drafted_run(KEPT, draft=1.25 / 4, target=1.25, prompt=1.25)})["it"]
-    parts = speed_sentence(lane)
-    owned = [(part["n"], part["as"]) for part in parts if "n" in part and isinstance(part, dict)]
-    assert parts[0] == {"b": "Faster here, 1.47 × plain decoding:"}
-    assert owned == [
-        ("2.20", "k"), ("1.50", "k"), ("0.25", "q"), ("1.00", "p"), ("0.25", "prefill"),
-    ]  # fmt: skip
+@pytest.mark.slow
+def test_recorded_runs_and_races_are_not_noisy():
+    assert len(RUNS + RACES) > 30
+    for path in [*RUNS, *RACES]:
+        trace = Trace.read(path)
+        assert run_spread(trace) is None or run_spread(trace) < MAX_SPREAD, path.name
+        if trace.rounds and trace.baseline:
+            assert explain_noise(trace, trace.baseline) is None, path.name
 
 
 def test_size_of_a_drafter_excludes_files_of_the_target():
     own = replace(HEADER.drafter, bytes=70, hash="a")
-    assert lanes({"it": drafted_run(KEPT, drafter=own)})["it"].bytes == 70
-    nameless = replace(own, hash=None)  # as a model in memory, which has no files
-    assert lanes({"it": drafted_run(KEPT, drafter=nameless)})["it"].bytes == 70
+    for drafter in (own, replace(own, hash=None)):  # as a model in memory, which has no files
+        assert lanes({"it": drafted_run(KEPT, drafter=drafter)})["it"].bytes == 70
     trace = drafted_run(KEPT)
     itself = replace(trace.header, drafter=own, target=replace(HEADER.target, hash="a"))
     assert lanes({"it": Trace(itself, trace.events)})["it"].bytes == 0
@@ -555,11 +408,9 @@ def test_memory_of_a_drafter_comes_from_the_trace_or_is_unknown():
     assert Trace.parse(known.lines()).finished.held_bytes == 33_000
 
 
-@pytest.mark.parametrize(
-    ("number", "shown"),
-    [(0, "none"), (7, "7 B"), (999, "999 B"), (1000, "1.0 kB"), (9_949, "9.9 kB"),
-     (9_950, "10 kB"), (33_000, "33 kB"), (999_600, "1.0 MB"), (7_649_280, "7.6 MB"),
-     (5e15, "5000 TB")],
-)  # fmt: skip
-def test_bytes_are_formatted_with_units(number, shown):
-    assert format_bytes(number) == shown
+SHOWN = {0: "none", 7: "7 B", 999: "999 B", 1000: "1.0 kB", 9_949: "9.9 kB", 9_950: "10 kB",
+         33_000: "33 kB", 999_600: "1.0 MB", 7_649_280: "7.6 MB", 5e15: "5000 TB"}  # fmt: skip
+
+
+def test_bytes_are_formatted_with_units():
+    assert {number: format_bytes(number) for number in SHOWN} == SHOWN

@@ -1,10 +1,12 @@
-"""The command line on a terminal and in a pipe: help, suggestions, tables, colour, progress."""
+"""The command line: output, files and errors; help, tables, colour and progress on a terminal."""
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -13,15 +15,21 @@ from pathlib import Path
 
 import pytest
 import tiny
+import torch
 from test_bad_input import refused
 
-from specviz import __version__
+from specviz import __version__, engine
 from specviz.catalog import NotAvailable, load_drafter, load_target
 from specviz.commands import progress
 from specviz.commands.cli import COMMANDS, GROUPS, build_parser, main
-from specviz.commands.output import Column, print_table
+from specviz.commands.output import Column, print_table, printable
 from specviz.commands.progress import CallProgress, DownloadProgress
+from specviz.models.errors import MismatchedVocabulary
 from specviz.settings.settings import did_you_mean
+from specviz.trace import metrics
+from specviz.trace.events import Committed, Finished
+from specviz.trace.file import Trace
+from specviz.verification.distributions import BadScores
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "specviz"]
@@ -29,16 +37,20 @@ WIDE = [Column("Name"), Column("Number", right=True), Column("About", wrap=True)
 ABOUT = "a sentence that is much longer than eighty columns " * 4
 
 
-def piped(*words, **environment):
-    """Return the result of a command whose output goes to a pipe."""
-    return subprocess.run(
-        [*PROGRAM, *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | environment,
-    )
+def printed(capsys, *words):
+    """Return what a command prints to a pipe."""
+    try:
+        status = main(list(words))
+    except SystemExit as ended:
+        status = ended.code
+    said = capsys.readouterr()
+    assert (status, said.err) == (0, "")
+    return said.out
+
+
+def without_style(text):
+    """Return a text without the escape codes of colours and bold type."""
+    return re.sub(r"\x1b\[[\d;]*m", "", text)
 
 
 def on_terminal(*command, columns=100, **environment):
@@ -69,26 +81,14 @@ def _read(leader):
 # The help
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
-def test_help_exits_with_0(words, capsys):
-    try:
-        status = main(words)
-    except SystemExit as ended:
-        status = ended.code
-    said = capsys.readouterr()
-    assert (status, said.err) == (0, "")
-    assert said.out.startswith("usage: specviz COMMAND [OPTIONS]\n")
-
-
-def test_version_option_prints_the_version_of_the_package(capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["--version"])
-    assert (ended.value.code, capsys.readouterr().out) == (0, f"specviz {__version__}\n")
+def test_help_is_printed_without_a_command_and_with_the_option(capsys):
+    for words in ([], ["--help"], ["-h"]):
+        assert printed(capsys, *words).startswith("usage: specviz COMMAND [OPTIONS]\n")
+    assert printed(capsys, "--version") == f"specviz {__version__}\n"
 
 
 def test_help_lists_every_command_once_under_its_heading(capsys):
-    main([])
-    said = capsys.readouterr().out
+    said = printed(capsys)
     for heading, commands in GROUPS.items():
         below = said.split(f"\n{heading}:\n")[1].split("\n\n")[0]
         names = re.findall(r"^  (\S+)  ", below, re.MULTILINE)
@@ -99,12 +99,7 @@ def test_help_lists_every_command_once_under_its_heading(capsys):
 
 @pytest.mark.parametrize("command", ["run", "compare", "bench"])
 def test_help_lists_common_options_and_help_all_lists_every_option(command, capsys):
-    texts = []
-    for word in ("--help", "--help-all"):
-        with pytest.raises(SystemExit) as ended:
-            main([command, word])
-        assert ended.value.code == 0
-        texts.append(capsys.readouterr().out)
+    texts = [printed(capsys, command, word) for word in ("--help", "--help-all")]
     shown = re.compile(r"^  (?:-h, )?(--[\w-]+)", re.MULTILINE)
     short, whole = (set(shown.findall(text)) for text in texts)
     parser = build_parser(command)._subparsers._group_actions[0].choices[command]
@@ -114,22 +109,14 @@ def test_help_lists_common_options_and_help_all_lists_every_option(command, caps
     assert len(short) <= 14
     assert {"--help-all", "--temperature", "--json", "--target"} <= short
     assert f"`specviz {command} --help-all` lists all options" in texts[0]
-    for heading in ("sampling", "draft tree", "verification", "where it runs", "output"):
-        assert f"\n{heading}:\n" in texts[1]
     assert f"show all {len(every)} options" in texts[0]
 
 
-@pytest.mark.slow
-def test_options_missing_from_the_short_help_are_accepted(pair):
-    options = ["--target", str(pair[0]), "--drafter", "ngram", "--max-new-tokens", "4"]
-    assert main(["run", *options, "--prompt", tiny.PROMPT, "--ngram-min", "2", "--top-k", "3"]) == 0
-
-
-@pytest.mark.slow
-def test_app_py_accepts_the_options_of_serve():
-    command = [sys.executable, "app.py", "--help"]
-    app = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    texts = [app.stdout, piped("serve", "--help").stdout]
+def test_app_py_accepts_the_options_of_serve(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["app.py", "--help"])
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_path(str(ROOT / "app.py"), run_name="__main__")
+    texts = [capsys.readouterr().out, printed(capsys, "serve", "--help")]
     assert texts[0].startswith("usage: python app.py [OPTIONS]")
     assert texts[1].startswith("usage: specviz serve [OPTIONS]")
     assert texts[0].split("\n")[1:] == texts[1].split("\n")[1:]
@@ -137,56 +124,39 @@ def test_app_py_accepts_the_options_of_serve():
         assert f"  --{option}" in texts[0]
 
 
-@pytest.mark.slow
-def test_help_imports_no_heavy_library():
-    code = (
-        "import sys; from specviz.commands.cli import main; main([])\n"
-        "heavy = {'torch', 'transformers', 'gradio', 'numpy', 'rich', 'tqdm', 'huggingface_hub'}\n"
-        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stderr == "[]\n"
-
-
 # Suggestions
 
 
-@pytest.mark.parametrize(
-    ("words", "phrase"),
-    [
-        (["rnu"], "No command is called 'rnu'. Did you mean 'run'?"),
-        (["Models"], "Did you mean 'models'?"),
-        (["run", "--promt", "a"], "unrecognized arguments: --promt. Did you mean '--prompt'?"),
-        (["run", "--prompt", "a", "--gama=3"], "Did you mean '--gamma'?"),
-        (["trees", "rank"], "No part is called 'rank'. Did you mean 'ranks'?"),
-        (["train", "haeds"], "No stage is called 'haeds'. Did you mean 'heads'?"),
-        (["train", "heads", "--names", "eagel"], "Did you mean 'eagle'?"),
-        (["shapes", "qwen3-4"], "Did you mean 'qwen3-4b'?"),
-        (["server", "-", "--hardware", "h100"], "Did you mean 'h100-sxm'?"),
-        (["fetch", "smolm2"], "Did you mean 'smollm2'?"),
-        (["run", "--prompt", "a", "--target", "hosue"], "Did you mean 'house'?"),
-        (["run", "--prompt", "a", "--drafter", "eagel"], "Did you mean 'eagle'?"),
-    ],
-)
+MISSPELLED = {
+    "rnu": "No command is called 'rnu'. Did you mean 'run'?",
+    "Models": "Did you mean 'models'?",
+    "run --promt a": "unrecognized arguments: --promt. Did you mean '--prompt'?",
+    "run --prompt a --gama=3": "Did you mean '--gamma'?",
+    "trees rank": "No part is called 'rank'. Did you mean 'ranks'?",
+    "train haeds": "No stage is called 'haeds'. Did you mean 'heads'?",
+    "train heads --names eagel": "Did you mean 'eagle'?",
+    "shapes qwen3-4": "Did you mean 'qwen3-4b'?",
+    "server - --hardware h100": "Did you mean 'h100-sxm'?",
+    "fetch smolm2": "Did you mean 'smollm2'?",
+    "run --prompt a --target hosue": "Did you mean 'house'?",
+}
+
+
+@pytest.mark.parametrize(("words", "phrase"), MISSPELLED.items())
 def test_a_misspelled_name_is_rejected_with_a_suggestion(words, phrase, capsys):
-    refused(capsys, words, phrase)
+    refused(capsys, words.split(), phrase)
 
 
-def test_an_unfamiliar_name_gets_no_suggestion():
+def test_an_unfamiliar_name_gets_no_suggestion(tiny_target):
     assert did_you_mean("xyzzy", ["eagle", "medusa"]) == ""
     assert did_you_mean("EAGLE2", ["eagle", "eagle2"]) == " Did you mean 'eagle2'?"
-    with pytest.raises(NotAvailable) as found:
-        load_target("xyzzy")
-    assert "Did you mean" not in str(found.value)
-    assert str(found.value).startswith("No model is called 'xyzzy'. Use a name that `python -m")
-
-
-def test_misspelled_target_name_suggests_no_drafter():
-    with pytest.raises(NotAvailable) as found:
-        load_target("eagle4")
-    assert "Did you mean" not in str(found.value)
+    for name in ("xyzzy", "eagle4"):  # like the name of a drafter, but of no target
+        with pytest.raises(NotAvailable) as found:
+            load_target(name)
+        assert "Did you mean" not in str(found.value)
+        assert str(found.value).startswith(f"No model is called '{name}'. Use a name that `python")
+    with pytest.raises(NotAvailable, match="Did you mean 'eagle'"):
+        load_drafter("eagel", tiny_target)
 
 
 def test_folder_with_a_name_similar_to_a_drafter_is_loaded(pair, tmp_path, monkeypatch):
@@ -200,34 +170,31 @@ def test_folder_with_a_name_similar_to_a_drafter_is_loaded(pair, tmp_path, monke
 
 def test_a_table_in_a_pipe_is_plain_with_one_line_per_row(capsys):
     print_table(WIDE, [["a", "1.5", ABOUT], ["longer", "22.25", "[red]x[/red] :smile:"]])
+    print_table(WIDE, [["a\x1b[2Jb", "1", "two\nlines"]])
     assert capsys.readouterr().out == (
         f"Name    Number  About\na          1.5  {ABOUT.strip()}\n"
         "longer   22.25  [red]x[/red] :smile:\n"
+        "Name    Number  About\na\ufffd[2Jb       1  two lines\n"
     )
 
 
-def test_a_table_cell_cannot_contain_control_characters_or_line_breaks(capsys):
-    print_table(WIDE, [["a\x1b[2Jb", "1", "two\nlines"]])
-    assert capsys.readouterr().out.split("\n")[1] == "a\ufffd[2Jb       1  two lines"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1"}, {"COLUMNS": "40"}])
-def test_models_command_in_a_pipe_prints_plain_complete_text(environment):
-    done = piped("models", **environment)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "\x1b" not in done.stdout
-    assert "…" not in done.stdout
-    (row,) = [line for line in done.stdout.split("\n") if line.startswith("lookahead ")]
+def test_models_command_in_a_pipe_prints_plain_complete_text(capsys, monkeypatch):
+    plain = printed(capsys, "models")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    assert printed(capsys, "models") == plain
+    assert "\x1b" not in plain
+    assert "…" not in plain
+    (row,) = [line for line in plain.split("\n") if line.startswith("lookahead ")]
     assert row.endswith("fills a pool of n-grams. Fits any target.")
-    assert not [line for line in done.stdout.split("\n") if line.endswith(" ")]
+    assert not [line for line in plain.split("\n") if line.endswith(" ")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("columns", [60, 100, 200])
+@pytest.mark.parametrize("columns", [60, 200])
 def test_models_command_on_a_terminal_fits_the_width_without_omissions(columns):
     said = on_terminal(*PROGRAM, "models", columns=columns)
-    plain = re.sub(r"\x1b\[[\d;]*m", "", said)
+    plain = without_style(said)
     assert "\x1b[1m" in said
     assert max(map(len, plain.split("\n"))) <= columns
     assert "…" not in plain
@@ -237,40 +204,43 @@ def test_models_command_on_a_terminal_fits_the_width_without_omissions(columns):
 
 @pytest.mark.slow
 def test_no_color_turns_off_all_styles():
-    assert "\x1b[" not in on_terminal(*PROGRAM, "models", NO_COLOR="1")
-    assert "\x1b[" not in on_terminal(*PROGRAM, "run", "--help", NO_COLOR="1")
+    code = "from specviz.commands.cli import main; main(['models']); main(['run', '--help'])"
+    assert "\x1b[" not in on_terminal(sys.executable, "-c", code, NO_COLOR="1")
 
 
 @pytest.mark.slow
-def test_help_on_a_terminal_is_coloured_but_has_the_same_text():
+def test_help_on_a_terminal_is_coloured_but_has_the_same_text(capsys, monkeypatch):
     said = on_terminal(*PROGRAM, "run", "--help", columns=80)
     assert "\x1b[36m--prompt\x1b[0m" in said
-    assert re.sub(r"\x1b\[[\d;]*m", "", said) == piped("run", "--help", COLUMNS="80").stdout
+    monkeypatch.setenv("COLUMNS", "80")
+    assert without_style(said) == printed(capsys, "run", "--help")
+
+
+TERMINAL = """
+from specviz.commands.output import *
+from specviz.commands.progress import *
+say('[red]x[/red] :smile:')
+print_table([Column('[b]A[/b]')], [['[red]y[/red]']])
+with CallProgress(2) as progress:
+    progress.advance()
+    progress.say('a sentence')
+    progress.advance()
+with DownloadProgress() as progress:
+    progress.update(0, 0)
+    progress.update(30_000_000, 100_000_000)
+    progress.update(100_000_000, 100_000_000)
+print('after')
+"""
 
 
 @pytest.mark.slow
-def test_prompt_is_not_interpreted_as_terminal_markup(pair, capsys):
-    prompt = "[red]x[/red] :smile: [/]"
-    options = ["--target", str(pair[0]), "--max-new-tokens", "4", "--temperature", "0"]
-    assert main(["run", *options, "--drafter", "ngram", "--prompt", prompt]) == 0
-    assert capsys.readouterr().out.startswith(prompt)
-    assert main(["compare", *options, "--drafters", "ngram,suffix", "--prompt", prompt]) == 0
-    assert capsys.readouterr().out.startswith(prompt)
-
-
-@pytest.mark.slow
-def test_generated_text_is_not_interpreted_as_terminal_markup():
-    code = (
-        "from specviz.commands.output import *\n"
-        "say('[red]x[/red] :smile:'); print_table([Column('[b]A[/b]')], [['[red]y[/red]']])"
-    )
-    said = on_terminal(sys.executable, "-c", code)
-    plain = re.sub(r"\x1b\[[\d;]*m", "", said)
-    assert [line.rstrip() for line in plain.split("\n")[:3]] == [
-        "[red]x[/red] :smile:",
-        "[b]A[/b]",
-        "[red]y[/red]",
-    ]
+def test_terminal_shows_text_without_markup_and_progress_below_it():
+    said = on_terminal(sys.executable, "-c", TERMINAL)
+    lines = [line.rstrip() for line in without_style(said).split("\n")]
+    assert lines[:3] == ["[red]x[/red] :smile:", "[b]A[/b]", "[red]y[/red]"]
+    for shown in ("1/2", "2/2", "a sentence\n", "100.0/100.0 MB"):
+        assert shown in said
+    assert said.endswith("after\n")
 
 
 # Progress
@@ -286,40 +256,7 @@ def test_progress_written_to_a_file_is_one_line_every_half_minute(monkeypatch, c
     assert 2 <= len(lines) < 9
     assert re.fullmatch(r"\d of 9 calls, \d+%, about \d+ s left", lines[0])
     assert lines[-1] == "9 of 9 calls, 100%"
-
-
-@pytest.mark.slow
-def test_lines_are_printed_above_the_progress_bar():
-    code = (
-        "from specviz.commands.progress import *\n"
-        "with CallProgress(2) as progress:\n"
-        "    progress.advance()\n"
-        "    progress.say('a sentence')\n"
-        "    progress.advance()\n"
-        "print('after')"
-    )
-    said = on_terminal(sys.executable, "-c", code)
-    assert "1/2" in said
-    assert "2/2" in said
-    assert "a sentence\n" in said
-    assert said.endswith("after\n")
-
-
-@pytest.mark.slow
-def test_progress_bar_of_a_download_shows_bytes():
-    code = (
-        "from specviz.commands.progress import *\n"
-        "with DownloadProgress() as progress:\n"
-        "    progress.update(0, 0)\n"
-        "    progress.update(30_000_000, 100_000_000)\n"
-        "    progress.update(100_000_000, 100_000_000)"
-    )
-    said = on_terminal(sys.executable, "-c", code)
-    assert "100.0/100.0 MB" in said
-
-
-def test_download_of_unknown_size_prints_no_progress_line(capsys):
-    DownloadProgress().update(5, 0)
+    DownloadProgress().update(5, 0)  # of unknown size
     assert capsys.readouterr().err == ""
 
 
@@ -341,3 +278,240 @@ def test_signal_stops_serve_with_one_sentence_even_inside_a_library(number, stat
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (status, "specviz: Stopped.\n")
+
+
+# Runs, traces and their errors
+
+
+@pytest.fixture
+def models(pair):
+    """Return the options that name the tiny target and drafter."""
+    return ["--target", str(pair[0]), "--drafter", str(pair[1])]
+
+
+def run(models, *options, prompt=tiny.PROMPT, tokens=12):
+    """Return the exit status of a short run."""
+    return main(["run", *models, "--prompt", prompt, "--max-new-tokens", str(tokens), *options])
+
+
+@pytest.fixture(scope="module")
+def trace(pair, tmp_path_factory):
+    """Return a trace file of the tiny target and drafter."""
+    path = tmp_path_factory.mktemp("trace") / "run.jsonl"
+    names = ["--target", str(pair[0]), "--drafter", str(pair[1])]
+    assert run(names, "--trace", str(path), "--gamma", "3") == 0
+    return path
+
+
+def assert_one_sentence(capsys, status, pattern):
+    """Assert status 2, nothing on standard output and one line on standard error."""
+    said = capsys.readouterr()
+    assert status == 2
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert re.search(pattern, said.err), said.err
+
+
+def emitted(path):
+    """Return the new tokens of a trace file."""
+    events = Trace.read(path).events
+    return [token for e in events if isinstance(e, Committed) for token in e.tokens]
+
+
+@pytest.mark.slow
+def test_run_prints_a_summary_and_writes_the_documented_json_and_trace(models, tmp_path, capsys):
+    out, trace = tmp_path / "run.json", tmp_path / "run.jsonl"
+    assert run(models, "--json", str(out), "--trace", str(trace), "--temperature", "0") == 0
+    said = capsys.readouterr().out
+    assert said.startswith(tiny.PROMPT)
+    assert "the text equals that of plain decoding, token for token" in said
+    header = json.loads(trace.read_text().split("\n")[0])
+    assert (header["format"], header["version"]) == ("specviz-trace", 1)
+    data = json.loads(out.read_text())
+    assert data["token_ids"] == emitted(trace)
+    assert list(data) == ["text", "prompt_ids", "token_ids", "rounds", "summary"]
+    assert data["prompt_ids"] == tiny.tokenizer()(tiny.PROMPT).input_ids
+    assert data["token_ids"] == [t for played in data["rounds"] for t in played["emitted"]]
+    assert data["rounds"][0] == {"drafted": [], "accepted": [], "emitted": data["token_ids"][:1]}
+    assert data["summary"].keys() == {
+        "tokens", "target_passes", "tokens_per_pass", "accepted_length", "acceptance_rate",
+        "alpha", "draft_seconds", "verify_seconds", "total_seconds", "baseline_seconds", "speedup",
+    }  # fmt: skip
+    assert data["summary"]["tokens"] == len(data["token_ids"]) <= 12
+    assert run(models, "--json", "-", "--temperature", "0") == 0
+    assert json.loads(capsys.readouterr().out)["token_ids"] == data["token_ids"]
+
+
+def test_run_writes_counts_in_the_format_of_vllm(models, tmp_path, capsys):
+    path = tmp_path / "run.jsonl"
+    options = ["--trace", str(path), "--gamma", "3", "--siblings", "2,1", "--metrics", "-"]
+    assert run(models, *options) == 0
+    counts = json.loads(capsys.readouterr().out)["metrics"]["speculative_decoding"]
+    accepted, drafted = counts["per_step_accepted"], counts["per_step_drafted"]
+    whole = metrics.report(Trace.read(path))["rounds"]
+    assert accepted == [len(played["accepted"]) for played in whole if played["drafted"]]
+    assert drafted == [len(played["drafted"]) for played in whole if played["drafted"]]
+    assert len(accepted) == counts["num_spec_steps"] > 1
+    assert counts["num_accepted_draft_tokens"] == sum(accepted)
+    assert counts["num_draft_tokens"] == sum(drafted)
+    assert counts["num_spec_tokens"] == 3
+    assert counts["acceptance_histogram"] == [accepted.count(length) for length in range(4)]
+    assert counts["mean_acceptance_length"] == 1 + sum(accepted) / len(accepted)
+    assert counts["draft_acceptance_rate"] == sum(accepted) / sum(drafted)
+
+
+@pytest.mark.slow
+def test_trace_contains_the_value_of_every_option_of_run(models, tmp_path):
+    path = tmp_path / "run.jsonl"
+    sampling = {"temperature": 0.5, "top_k": 7, "top_p": 0.9}
+    settings = {
+        "seed": -3, "gamma": 4, "siblings": [3, 2], "schedule": "learning", "candidates": "greedy",
+        "ngram_min": 2, "ngram_max": 4, "rule": "point-mass",
+    }  # fmt: skip
+    words = ["--dtype", "float32", "--device", "cpu", "--trace", str(path)]
+    for name, value in (sampling | settings | {"siblings": "3, 2"}).items():
+        words += [f"--{name.replace('_', '-')}", str(value)]
+    assert run(models, *words) == 0
+    found = Trace.read(path).header.settings
+    assert found == found | settings | {"sampling": sampling, "max_new_tokens": 12}
+
+
+@pytest.mark.slow
+def test_equal_seeds_give_equal_runs(models, tmp_path):
+    paths = [tmp_path / name for name in ("a", "b", "c")]
+    for path, seed in zip(paths, "778", strict=True):
+        assert run(models, "--seed", seed, "--trace", str(path), tokens=30) == 0
+    a, b, c = map(emitted, paths)
+    assert a == b != c
+
+
+@pytest.mark.parametrize(
+    ("error", "pattern"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory"), "ran out of memory"),
+        (BadScores("The logits\nare not numbers"), "specviz: The logits are not numbers$"),
+        (MismatchedVocabulary("No token in common"), "specviz: No token in common$"),
+        (ValueError("a\n  b\x1b[1m\nc"), "specviz: a b\ufffd.1m c$"),
+    ],
+)
+def test_error_of_a_run_is_printed_on_one_line(models, capsys, monkeypatch, error, pattern):
+    monkeypatch.setattr(engine, "run", raising(error))
+    assert_one_sentence(capsys, run(models), pattern)
+    monkeypatch.setattr(engine, "run", raising(RuntimeError("shapes do not match")))
+    with pytest.raises(RuntimeError, match="shapes"):  # an unexpected exception is not caught
+        run(models)
+
+
+def raising(error):
+    """Return a function that raises the error."""
+
+    def fail(*_args, **_options):
+        raise error
+
+    return fail
+
+
+def test_output_paths_are_checked_before_the_run(models, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(engine, "run", raising(AssertionError("the run has begun")))
+    for option in ("--trace", "--json"):
+        for path in (tmp_path / "no" / "file", tmp_path):
+            assert_one_sentence(capsys, run(models, option, str(path)), "cannot be written")
+
+
+def test_failed_run_leaves_existing_files_unchanged(models, tmp_path):
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_text("precious")
+    assert run(models, "--prompt", " ", "--trace", str(old), "--json", str(new)) == 2
+    assert old.read_text() == "precious"
+    assert not new.exists()
+
+
+def interrupt_after(monkeypatch, is_last):
+    """Press Ctrl-C in the next run after the first event for which `is_last` is true."""
+    whole = engine.run
+
+    def interrupted(*args, **options):
+        for event in whole(*args, **options):
+            yield event
+            if is_last(event):
+                signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(engine, "run", interrupted)
+
+
+def test_an_interrupted_run_writes_its_finished_rounds(models, tmp_path, monkeypatch, capsys):
+    interrupt_after(monkeypatch, lambda e: isinstance(e, Committed) and e.round == 2)
+    path = tmp_path / "run.jsonl"
+    before = signal.getsignal(signal.SIGINT)
+    assert run(models, "--trace", str(path), tokens=60) == 130
+    assert signal.getsignal(signal.SIGINT) is before
+    trace = Trace.read(path)
+    assert trace.finished.reason == "stopped"
+    assert [played.number for played in trace.rounds] == [0, 1, 2]
+    assert trace.baseline is None
+    assert main(["check", str(path)]) == 0
+    assert "agree" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_interrupting_the_baseline_keeps_the_complete_run(models, tmp_path, monkeypatch):
+    interrupt_after(monkeypatch, lambda event: isinstance(event, Finished))
+    path = tmp_path / "run.jsonl"
+    assert run(models, "--trace", str(path)) == 130
+    assert Trace.read(path).finished.reason == "limit"
+    assert main(["check", str(path)]) == 0
+
+
+def test_a_second_ctrl_c_exits_at_once(models, monkeypatch, capsys):
+    def deaf(*_args, **_options):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        yield
+
+    monkeypatch.setattr(engine, "run", deaf)
+    assert run(models) == 130
+    assert capsys.readouterr().err == "specviz: Stopped.\n"
+
+
+def test_check_reports_a_changed_threshold_and_exits_with_1(trace, tmp_path, capsys):
+    lines = trace.read_text().split("\n")
+    at = next(i for i, line in enumerate(lines) if '"event":"judged"' in line)
+    event = json.loads(lines[at])
+    event["threshold"] = 0.123456
+    wrong = tmp_path / "wrong.jsonl"
+    wrong.write_text("\n".join([*lines[:at], json.dumps(event), *lines[at + 1 :]]))
+    assert main(["check", str(wrong)]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    place = f"Round {event['round']}, node {event['node']}"
+    assert place in said.err
+    assert "0.123456" in said.err
+
+
+def test_models_command_lists_the_documented_fields(capsys):
+    assert main(["models", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {"house", "draft-model", "ngram"} <= {row["name"] for row in rows}
+    wanted = {"name", "kind", "family", "layout", "licence", "bytes", "on_this_machine"}
+    assert all(wanted <= row.keys() for row in rows)
+
+
+def test_every_command_prints_its_help(capsys):
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as exit:
+            main([command, "--help"])
+        assert exit.value.code == 0
+        assert f"specviz {command}" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_python_m_specviz_accepts_a_trace_written_by_run(trace):
+    command = [sys.executable, "-m", "specviz", "check", str(trace)]
+    root = Path(__file__).resolve().parent.parent
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"\d+ rounds and \d+ decisions agree", done.stdout)
+
+
+def test_printed_text_has_control_characters_replaced():
+    assert printable("a\x1b[2Jb\n\tc\x00é") == "a\ufffd[2Jb\n\tc\ufffdé"

@@ -1,12 +1,13 @@
 """The documentation: its commands and code work, its links are valid, and its site builds offline.
 
-Shell commands in fenced blocks are run here or by the test in `TESTED_BY`, unless the HTML comment
+Shell commands in fenced blocks are run here or by a test of `TESTED_BY`, unless the HTML comment
 `<!-- needs: ... -->` above the block names something that the tests do not have. The real parser
 reads the arguments of every command of specviz.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
@@ -26,7 +27,6 @@ from specviz.trace.rule_specs import RULE_SPECS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-OTHERS = ("CONTRIBUTING.md", "CHANGELOG.md")  # at the top of the repository
 NEEDS = {"gpu", "hub", "network", "server", "docker", "time"}
 LANGUAGES = {"sh", "python", "yaml", "html"}
 BLOCK = re.compile(
@@ -38,13 +38,13 @@ LINK = re.compile(r"(?<!`)\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 EXTERNAL = re.compile(r"<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)=\"(?:https?:)?//[^\"]*")
 
-# By the first words of a command: the test file that runs it, and its code that does.
+# By the first words of a command: the code in this folder's tests that runs it.
 TESTED_BY = {
-    "python -m specviz serve": ("test_package.py", '[str(program), "serve"'),
-    "python -m specviz bench": ("test_bench.py", 'main(["bench"'),
-    "python -m specviz sweep": ("test_sweep.py", 'main(["sweep"'),
-    "python -m specviz shapes": ("test_shapes.py", 'main(["shapes"'),
-    "SPECVIZ_CATALOG=tests/third_party/catalog.json": ("test_third_party.py", "SPECVIZ_CATALOG"),
+    "python -m specviz serve": '[str(program), "serve"',
+    "python -m specviz bench": 'main(["bench"',
+    "python -m specviz sweep": 'main(["sweep"',
+    "python -m specviz shapes": 'main(["shapes"',
+    "SPECVIZ_CATALOG=tests/third_party/catalog.json": "SPECVIZ_CATALOG",
 }
 RUN_HERE = "python -m specviz"  # all other commands, in the order of their page
 SHORT = ["--max-new-tokens", "8"]  # so that a run takes a second
@@ -68,8 +68,8 @@ class Block:
 
 def markdown_pages():
     """Return every page that people read: README, docs, and the documents beside the README."""
-    others = [ROOT / name for name in OTHERS if (ROOT / name).is_file()]
-    return [ROOT / "README.md", *others, *sorted(DOCS.rglob("*.md"))]
+    others = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    return [*others, *sorted(DOCS.rglob("*.md"))]
 
 
 def name_of(page):
@@ -115,58 +115,36 @@ def arguments(command):
     return ["serve", *words[2:]] if words[:2] == ["python", "app.py"] else None
 
 
-def label(value):
-    """Return the part of a test's name that identifies a page or a command."""
-    return name_of(value) if isinstance(value, Path) else value
-
-
-SHELL = shell_commands(True) + shell_commands(False)
-
-
-def test_readme_has_at_most_150_lines():
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
-
-
-def test_every_code_block_has_a_known_language_and_known_needs_comments():
+def test_every_code_block_has_a_known_language_and_an_explained_needs_comment():
     assert {block.language for block in blocks()} <= LANGUAGES
     assert {need for block in blocks() for need in block.needs} <= NEEDS
-
-
-def test_documentation_explains_every_kind_of_needs_comment():
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `<!-- needs: (\w+) -->`", text, re.MULTILINE)) == NEEDS
 
 
-@pytest.mark.parametrize(("page", "command"), SHELL, ids=label)
-def test_command_line_parser_accepts_every_documented_command(page, command, capsys):
-    words = arguments(command)
-    if not words:
-        return
-    parser = build_parser(next((word for word in words if not word.startswith("-")), None))
-    if {"--help", "--help-all"} & set(words):
-        with pytest.raises(SystemExit) as ended:
-            parser.parse_args(words)
-        assert ended.value.code == 0
-    else:
-        assert callable(parser.parse_args(words).func)
+def test_command_line_parser_accepts_every_documented_command(capsys):
+    for page, command in shell_commands(True) + shell_commands(False):
+        for word in shlex.split(command):
+            if word.endswith((".py", ".txt")) and "/" in word.replace("./", ""):
+                assert (ROOT / word).is_file(), f"{word} in {name_of(page)}"
+        if not (words := arguments(command)):
+            continue
+        parser = build_parser(next((word for word in words if not word.startswith("-")), None))
+        if {"--help", "--help-all"} & set(words):
+            with pytest.raises(SystemExit, match="0"):
+                parser.parse_args(words)
+        else:
+            assert callable(parser.parse_args(words).func), f"{command} in {name_of(page)}"
 
 
-@pytest.mark.parametrize(("page", "command"), SHELL, ids=label)
-def test_every_script_that_a_command_runs_exists(page, command):
-    for word in shlex.split(command):
-        if word.endswith((".py", ".txt")) and "/" in word.replace("./", ""):
-            assert (ROOT / word).is_file(), word
-
-
-@pytest.mark.parametrize(("page", "command"), shell_commands(False), ids=label)
-def test_every_command_without_a_needs_comment_is_run_by_a_test(page, command):
-    """A command without a `needs` comment is run below or by the named test."""
-    named = [test for begin, test in TESTED_BY.items() if command.startswith(begin)]
-    if not named:
-        assert command.startswith(RUN_HERE), command
-        return
-    ((file, code),) = named
-    assert code in (ROOT / "tests" / file).read_text(encoding="utf-8"), file
+def test_every_command_without_a_needs_comment_is_run_by_a_test():
+    """It is run below, or by another test that contains its code."""
+    others = [path for path in (ROOT / "tests").glob("test_*.py") if path != Path(__file__)]
+    code = "".join(path.read_text(encoding="utf-8") for path in others)
+    for page, command in shell_commands(False):
+        named = [made for begin, made in TESTED_BY.items() if command.startswith(begin)]
+        assert named or command.startswith(RUN_HERE), f"{command} in {name_of(page)}"
+        assert all(made in code for made in named), command
 
 
 def commands_to_run(page):
@@ -195,27 +173,32 @@ def test_commands_of_a_docs_page_run_one_after_the_other(page, tmp_path, monkeyp
         assert said.out
 
 
-def python_blocks():
-    """Return the different blocks of Python."""
-    found = {block.text: block for block in blocks() if block.language == "python"}
-    return list(found.values())
+def test_every_python_code_block_compiles():
+    for block in blocks():
+        if block.language == "python":
+            compile(block.text, name_of(block.page), "exec")
 
 
-@pytest.mark.parametrize("block", python_blocks(), ids=lambda block: name_of(block.page))
-def test_every_python_code_block_compiles(block):
-    compile(block.text, name_of(block.page), "exec")
+def code_to_run(page):
+    """Return the Python of a page that needs nothing and is not on an earlier page too."""
+    found = {b.text: b.page for b in reversed(blocks()) if b.language == "python" and not b.needs}
+    return [text for text, where in found.items() if where == page]
+
+
+def pages_with_code():
+    """Return the pages with code to run; the contract takes ten seconds, so it is nightly."""
+    for page in filter(code_to_run, markdown_pages()):
+        contract = any("check_drafter" in text for text in code_to_run(page))
+        yield pytest.param(page, id=name_of(page), marks=pytest.mark.nightly if contract else ())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "block",
-    [block for block in python_blocks() if not block.needs],
-    ids=lambda block: name_of(block.page),
-)
-def test_python_code_blocks_run(block, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("page", list(pages_with_code()))
+def test_python_code_of_a_docs_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "example.py").write_text(block.text, encoding="utf-8")
-    runpy.run_path("example.py")
+    for text in code_to_run(page):
+        (tmp_path / "example.py").write_text(text, encoding="utf-8")
+        runpy.run_path("example.py")
 
 
 def slug(heading):
@@ -231,17 +214,17 @@ def links(page):
     return [one or other for one, other in LINK.findall(text)]
 
 
-@pytest.mark.parametrize("page", markdown_pages(), ids=name_of)
-def test_every_link_leads_to_a_file_and_a_heading(page):
-    for link in links(page):
-        if link.startswith(("https://", "http://", "mailto:")):
-            continue
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path) if path else page
-        assert target.exists(), f"{link} in {name_of(page)}"
-        if anchor and target.suffix == ".md":
-            headings = map(slug, HEADING.findall(target.read_text(encoding="utf-8")))
-            assert anchor in headings, f"{link} in {name_of(page)}"
+def test_every_link_leads_to_a_file_and_a_heading():
+    for page in markdown_pages():
+        for link in links(page):
+            if link.startswith(("https://", "http://", "mailto:")):
+                continue
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path) if path else page
+            assert target.exists(), f"{link} in {name_of(page)}"
+            if anchor and target.suffix == ".md":
+                headings = map(slug, HEADING.findall(target.read_text(encoding="utf-8")))
+                assert anchor in headings, f"{link} in {name_of(page)}"
 
 
 def test_picture_of_the_layers_contains_every_package_folder():
@@ -278,3 +261,53 @@ def test_documentation_site_builds_without_warnings_or_remote_files(tmp_path):
     for page in built:
         text = page.read_text(encoding="utf-8").replace('rel="canonical"', "")
         assert not EXTERNAL.search(text), page.name
+
+
+# The examples
+
+
+def run_example(name, capsys, monkeypatch):
+    """Return the output of an example that is run without arguments."""
+    monkeypatch.setattr("sys.argv", [name])
+    runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+    return capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_rejection_example_prints_p_q_u_and_the_residual(capsys, monkeypatch):
+    text = run_example("look_at_a_rejection.py", capsys, monkeypatch)
+    p, q = (float(each) for each in re.search(r"p = (\S+), drafter q = (\S+)", text).groups())
+    chance = float(re.search(r"min\(1, p / q\) = (\S+)", text)[1])
+    assert chance == pytest.approx(p / q, abs=0.01)
+    shares = re.findall(r"([+-]0\.\d{3}) +(\d\.\d{3})$", text, re.MULTILINE)
+    assert sum(float(share) for _, share in shares) == pytest.approx(1, abs=0.01)
+    assert all(float(share) == 0 for above, share in shares[:-1] if float(above) < 0)
+    assert re.search(r"u = 0\.\d{3} selects '", text)
+
+
+@pytest.mark.slow
+def test_comparison_example_prints_one_line_per_drafter(capsys, monkeypatch):
+    lines = run_example("compare_drafters.py", capsys, monkeypatch).splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["draft-model", "eagle3", "ngram"]
+    assert all(float(line.split()[1]) > 1 for line in lines[1:])
+
+
+@pytest.mark.slow
+def test_example_drafter_saves_passes_and_satisfies_the_contract(capsys, monkeypatch):
+    text = run_example("write_a_drafter.py", capsys, monkeypatch)
+    assert float(re.search(r"(\S+) tokens per target pass", text)[1]) > 1
+    assert "It passes 2 of the contract's checks" in text
+
+
+@pytest.mark.slow
+def test_notebook_is_committed_without_outputs_and_its_cells_run_in_order():
+    (path,) = (ROOT / "examples").glob("*.ipynb")
+    notebook, names = json.loads(path.read_text(encoding="utf-8")), {}
+    assert notebook["nbformat"] == 4
+    for number, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] == "code":
+            assert (cell["outputs"], cell["execution_count"]) == ([], None)
+            code = compile("".join(cell["source"]), f"{path.name}, cell {number}", "exec")
+            exec(code, names)  # noqa: S102, the repository's own notebook
+    assert names["found"]["tokens"] == 40
+    assert len(list(path.parent.glob("*.py"))) == 3, "the examples above"

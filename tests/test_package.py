@@ -4,7 +4,6 @@ The environment contains the wheel and finds the dependencies of this environmen
 file, so no network is needed. `tests/matrix.py` installs the dependencies themselves anew.
 """
 
-import json
 import os
 import signal
 import socket
@@ -22,6 +21,8 @@ from app_server import wait_for
 
 import specviz
 from specviz.shipped import ASSETS
+from specviz.trace.check import check
+from specviz.trace.file import Trace
 
 pytestmark = pytest.mark.slow
 
@@ -62,9 +63,11 @@ def program(wheel, tmp_path_factory):
     return scripts / "specviz"
 
 
-def test_wheel_contains_all_code_and_data(wheel):
+def test_wheel_contains_all_code_and_data_with_version_dependencies_and_extras(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
+        (name,) = (each for each in names if each.endswith("/METADATA"))
+        lines = archive.read(name).decode().split("\n")
     data = {f"specviz/assets/{each.relative_to(ASSETS)}" for each in ASSETS.rglob("*.*")}
     code = {
         str(each.relative_to(ROOT))
@@ -76,44 +79,36 @@ def test_wheel_contains_all_code_and_data(wheel):
     assert len(code) > 450
     assert not (data | code) - names
     assert not [name for name in names if name.startswith("tests/")]
-
-
-def test_wheel_metadata_has_version_dependencies_and_extras(wheel):
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = (each for each in archive.namelist() if each.endswith("/METADATA"))
-        lines = archive.read(name).decode().split("\n")
     assert f"Version: {specviz.__version__}" in lines
     assert "Requires-Python: >=3.11" in lines
     for extra in PROJECT["optional-dependencies"]:
         assert f"Provides-Extra: {extra}" in lines
     plain = [line for line in lines if line.startswith("Requires-Dist") and "extra" not in line]
-    needed = (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
-    assert len(plain) == len(needed)
+    assert len(plain) == len((ROOT / "requirements.txt").read_text(encoding="utf-8").split())
 
 
-def test_installed_program_runs_and_checks_a_trace(program, tmp_path):
+def free_port():
+    """Return the number of a port that nobody uses."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
+def test_installed_program_runs_models_and_serves_the_page(program, tmp_path):
     assert run(program, "--version", cwd=tmp_path).strip() == f"specviz {specviz.__version__}"
     text = ["--prompt", "Once upon a time", "--max-new-tokens", "8", "--temperature", "0"]
     run(program, "run", *text, "--drafter", "eagle3", "--trace", "run.jsonl", cwd=tmp_path)
-    run(program, "check", "run.jsonl", cwd=tmp_path)
-    header = json.loads((tmp_path / "run.jsonl").read_text(encoding="utf-8").split("\n")[0])
-    assert header["target"]["name"] == "house"
-    listed = json.loads(run(program, "models", "--json", cwd=tmp_path))
-    assert {row["name"] for row in listed if row["on_this_machine"]} >= {"house", "eagle3", "ngram"}
-
-
-def test_installed_program_serves_the_page(program, tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{free.getsockname()[1]}/"
+    trace = Trace.read(tmp_path / "run.jsonl")
+    check(trace)
+    assert trace.header.target.name == "house"
+    port = free_port()
     recorded = min(each.stem for each in (ASSETS / "traces").glob("*.jsonl"))
-    command = [str(program), "serve", "--port", address.strip("/").split(":")[-1]]
+    command = [str(program), "serve", "--port", port, "--device", "cpu"]
     output = tmp_path / "output"
     with output.open("w") as log:
-        server = subprocess.Popen(
-            [*command, "--device", "cpu"], cwd=tmp_path, stdout=log, stderr=log
-        )
+        server = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log)
         try:
+            address = f"http://127.0.0.1:{port}/"
             wait_for(address)
             for path, part in (("", b"sv-tabs"), (f"gradio_api/sv/traces/{recorded}", b"")):
                 with urllib.request.urlopen(f"{address}{path}", timeout=120) as answer:

@@ -1,22 +1,31 @@
-"""The repository: generated documents, package bounds, Space settings, nothing private."""
+"""The repository: generated documents, package bounds, Space settings, nothing private.
+
+Also what GitHub and readers expect: changelog, citation, issue forms, pictures, commit messages.
+"""
 
 import ast
-import json
 import re
 import subprocess
 import sys
 import tomllib
+from datetime import date
 from fnmatch import fnmatch
 from pathlib import Path
 
+import check_commit_message
 import generate_docs
 import matrix
 import pytest
+import readme_pictures
+import test_style
 import yaml
+from check_commit_message import is_imperative, main, problems
 from packaging.requirements import Requirement
 from packaging.version import Version
+from PIL import Image
 from run import canonical
 
+from specviz import __version__
 from specviz.catalog import entries
 from specviz.models.files import _patterns
 from specviz.shipped import prompts
@@ -24,63 +33,50 @@ from specviz.trace.rule_specs import RULE_SPECS
 from specviz.ui.routes import PREFIX
 
 ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-HOSTING = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8")
-DEVELOPMENT = (ROOT / "docs" / "development.md").read_text(encoding="utf-8")
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def text_files():
-    """Return every text file that git tracks, or would track if it were added."""
-    git = ["git", "-c", "safe.directory=*"]  # regardless of who owns this copy
-    command = [*git, "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, listed.split("\0")):
-        try:
-            yield name, (ROOT / name).read_text(encoding="utf-8")
-        except (UnicodeDecodeError, FileNotFoundError):  # binary, or deleted but not yet committed
-            continue
+def read(name):
+    """Return the text of a file of the repository."""
+    return (ROOT / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", generate_docs.pages(), ids=lambda page: page.stem)
-def test_generated_parts_of_the_documentation_are_up_to_date(page):
-    text = page.read_text(encoding="utf-8")
-    assert generate_docs.renewed(text) == text, "run: python tests/generate_docs.py"
+README = read("README.md")
+DEVELOPMENT = read("docs/development.md")
+PROJECT = tomllib.loads(read("pyproject.toml"))["project"]
+CHANGELOG = read("CHANGELOG.md")
 
 
-@pytest.mark.slow
-def test_every_module_has_a_docstring():
-    modules = (ROOT / "specviz").rglob("*.py")
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in modules}
-    assert not [path.name for path, tree in trees.items() if not ast.get_docstring(tree)]
-
-
-def test_the_file_map_has_one_line_per_folder_and_is_short():
+def test_generated_parts_of_the_documentation_are_up_to_date():
+    for page in generate_docs.pages():
+        text = page.read_text(encoding="utf-8")
+        assert generate_docs.renewed(text) == text, "run: python tests/generate_docs.py"
     modules = generate_docs.documented_modules()
     assert len(modules) == len(set(generate_docs.file_map().split("\n"))) <= 26
 
 
-def commands():
-    """Return the README's shell commands."""
+def test_readme_is_short_and_names_the_commands_that_start_and_test_the_app():
     blocks = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
-    return [line for block in blocks for line in block.strip().split("\n")]
-
-
-def test_ci_tests_the_oldest_versions_and_runs_the_documented_command():
-    assert "python tests/run.py" in commands()
-    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert " python tests/matrix.py oldest " in script
-    assert "\npython tests/run.py | " in script
-    assert script.endswith('\nexit "$status"\n')
-
-
-def test_the_ci_script_is_executable():
-    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
-
-
-def test_the_readme_starts_the_app_with_one_line():
-    assert "pip install -r requirements.txt && python app.py" in commands()
+    commands = [line for block in blocks for line in block.strip().split("\n")]
+    assert "pip install -r requirements.txt && python app.py" in commands
+    assert "python tests/run.py" in commands
     assert (ROOT / "app.py").exists()
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+    assert len(README.splitlines()) <= 150
+
+
+def test_readme_names_every_drafter_and_counts_the_rules():
+    section = README.split("## Drafters")[1].split("\n## ")[0]
+    drafters = [entry for entry in entries() if entry.kind == "drafter"]
+    assert not [entry.name for entry in drafters if f"`{entry.name}`" not in section]
+    papers = {paper["arxiv"] for entry in drafters for paper in entry.papers if "arxiv" in paper}
+    assert set(re.findall(r"arxiv\.org/abs/([\d.]+)", section)) == papers
+    kinds = {entry.family for entry in drafters}  # some have heads for two targets
+    assert f"{len(kinds)} kinds of drafters" in README
+    lossless = sum(rule.lossless for rule in RULE_SPECS.values())
+    assert f"{len(RULE_SPECS)} verification rules, {lossless} of them lossless" in README
+
+
+# Where the app is hosted
 
 
 # Allowed settings of a Space, as huggingface.co/docs/hub/spaces-config-reference lists them.
@@ -110,40 +106,37 @@ def front_matter():
 
 def docker_settings():
     """Return the settings that a Docker Space has instead."""
-    return yaml.safe_load(re.search(r"```yaml\n(.*?)```", HOSTING, re.DOTALL)[1])
+    return yaml.safe_load(re.search(r"```yaml\n(.*?)```", read("docs/hosting.md"), re.DOTALL)[1])
 
 
-@pytest.mark.parametrize("facts", [front_matter(), docker_settings()], ids=["gradio", "docker"])
-def test_space_settings_in_the_readme_are_documented_ones(facts):
-    assert facts.keys() <= SETTINGS.keys()
-    assert [name for name, value in facts.items() if not SETTINGS[name](value)] == []
-
-
-def test_the_space_runs_app_py_with_gradio():
+def test_space_runs_app_py_with_documented_settings_and_preloads_only_files_that_are_read():
     facts = front_matter()
-    assert facts["sdk"] == "gradio"
-    assert facts["app_file"] == "app.py"
-
-
-def test_space_downloads_only_the_smollm2_files_that_are_read():
-    (line,) = front_matter()["preload_from_hub"]
+    for each in (facts, docker_settings()):
+        assert each.keys() <= SETTINGS.keys()
+        assert [name for name, value in each.items() if not SETTINGS[name](value)] == []
+    assert (facts["sdk"], facts["app_file"]) == ("gradio", "app.py")
+    (line,) = facts["preload_from_hub"]
     repository, files = line.split(" ")
-    known = [place.get("hub") for each in entries() for place in each.sources]
-    assert repository in known
+    assert repository in [place.get("hub") for each in entries() for place in each.sources]
     wanted = _patterns(None)
     assert all(any(fnmatch(name, each) for each in wanted) for name in files.split(","))
 
 
-def test_dockerfile_sets_user_1000_the_documented_port_and_a_health_check():
-    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", "").split("\n")
+def test_container_runs_as_user_1000_on_the_documented_port_with_a_health_check():
+    lines = read("Dockerfile").replace("\\\n", "").split("\n")
     said = {line.split(" ", 1)[0]: line for line in lines if line}
+    port = docker_settings()["app_port"]
     assert "--uid 1000 user" in "".join(lines)
     assert said["USER"] == "USER user"
-    assert said["EXPOSE"] == f"EXPOSE {docker_settings()['app_port']}"
-    assert f":7860{PREFIX}/health" in said["HEALTHCHECK"]
+    assert said["EXPOSE"] == f"EXPOSE {port}"
+    assert f"GRADIO_SERVER_PORT={port}" in "".join(lines)
+    assert f":{port}{PREFIX}/health" in said["HEALTHCHECK"]
     copied = [line for line in lines if line.startswith("COPY")]
     assert copied
     assert all("--chown=user" in line for line in copied)
+
+
+# Packages
 
 
 def by_name(lines):
@@ -154,7 +147,7 @@ def by_name(lines):
 
 def requirements():
     """Return the requirements of the app."""
-    return by_name((ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n"))
+    return by_name(read("requirements.txt").split("\n"))
 
 
 def extras():
@@ -164,7 +157,7 @@ def extras():
 
 def lock():
     """Return the version of every package of the last full test run."""
-    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").split("\n")
+    lines = read("requirements.lock").split("\n")
     return dict(line.split("==") for line in lines if line and not line.startswith("#"))
 
 
@@ -180,21 +173,24 @@ def imported(folder):
     return found - {"specviz"} - sys.stdlib_module_names
 
 
+@pytest.mark.slow
 def test_requirements_are_exactly_the_packages_that_the_app_imports():
     optional = {"spaces", "xllamacpp", *extras()["train"]}  # optional: imported if installed
-    assert requirements().keys() - {"tokenizers"} <= imported("specviz")
-    assert imported("specviz") - optional == requirements().keys()
+    found = imported("specviz")
+    assert requirements().keys() - {"tokenizers"} <= found
+    assert found - optional == requirements().keys()
 
 
-@pytest.mark.parametrize("listed", [requirements(), *extras().values()])
-def test_every_requirement_has_a_lower_and_an_upper_bound(listed):
-    for requirement in listed.values():
-        signs = {part.operator for part in requirement.specifier}
-        assert signs == {">=", "<"}, str(requirement)
-
-
-def test_version_matrix_can_parse_every_requirement():
+def test_every_requirement_has_bounds_that_the_version_matrix_can_parse_and_a_purpose():
+    section = DEVELOPMENT.split("## Packages")[1].split("##")[0]
+    for listed in (requirements(), *extras().values()):
+        for name, requirement in listed.items():
+            assert {part.operator for part in requirement.specifier} == {">=", "<"}, name
+            assert re.search(rf"\b{name}\b", section), name
     assert matrix.bounds().keys() == requirements().keys()
+
+
+# `matrix.py` leaves out the next four tests by name while a bound is being changed.
 
 
 def test_lock_file_has_every_requirement_within_its_range():
@@ -231,10 +227,19 @@ def test_table_of_tested_versions_agrees_with_the_bounds():
     assert all("failed" not in cell and "passed" in cell for cell in versions["quick tests"][:2])
 
 
-def test_documentation_says_what_each_package_is_for():
-    section = DEVELOPMENT.split("## Packages")[1].split("##")[0]
-    wanted = {name for listed in (requirements(), *extras().values()) for name in listed}
-    assert not [package for package in wanted if not re.search(rf"\b{package}\b", section)]
+# What is published
+
+
+def text_files():
+    """Return every text file that git tracks, or would track if it were added."""
+    git = ["git", "-c", "safe.directory=*"]  # regardless of who owns this copy
+    command = [*git, "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        try:
+            yield name, read(name)
+        except (UnicodeDecodeError, FileNotFoundError):  # binary, or deleted but not yet committed
+            continue
 
 
 @pytest.mark.slow
@@ -246,40 +251,163 @@ def test_no_file_contains_private_paths_or_package_registries():
     assert not found
 
 
-def test_the_licence_is_apache_2():
-    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
-    assert "Version 2.0, January 2004" in text
-    assert "END OF TERMS AND CONDITIONS" in text
-
-
-def test_the_container_runs_as_user_1000_on_port_7860():
-    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    assert "--uid 1000" in text
-    assert "USER user" in text
-    assert "GRADIO_SERVER_PORT=7860" in text
-
-
 def test_every_domain_has_six_prompts_in_the_expected_format():
     domains = prompts()
     assert list(domains) == ["stories", "dialogues", "python", "maths", "repeat"]
     assert all(len(texts) == len(set(texts)) == 6 for texts in domains.values())
     assert all(text.endswith("\nAssistant:") for text in domains["dialogues"])
-    for text in domains["maths"]:
-        assert re.fullmatch(r"Question: .*\nAnswer:", text)
+    assert all(re.fullmatch(r"Question: .*\nAnswer:", text) for text in domains["maths"])
     assert all(text.endswith("\n\n") for text in domains["repeat"])
-    json.dumps(domains)
 
 
-def test_the_readme_names_every_drafter():
-    section = README.split("## Drafters")[1].split("\n## ")[0]
-    drafters = [entry for entry in entries() if entry.kind == "drafter"]
-    assert not [entry.name for entry in drafters if f"`{entry.name}`" not in section]
-    papers = {paper["arxiv"] for entry in drafters for paper in entry.papers if "arxiv" in paper}
-    assert set(re.findall(r"arxiv\.org/abs/([\d.]+)", section)) == papers
-    kinds = {entry.family for entry in drafters}  # some have heads for two targets
-    assert f"{len(kinds)} kinds of drafters" in README
+def test_version_licence_and_citation_agree_with_a_changelog_from_newest_to_oldest():
+    releases = re.findall(r"^## (\d+\.\d+\.\d+) - (\d{4}-\d\d-\d\d)$", CHANGELOG, re.MULTILINE)
+    headings = re.findall(r"^## (.+)$", CHANGELOG, re.MULTILINE)
+    assert headings == ["Unreleased", *(f"{number} - {day}" for number, day in releases)]
+    versions = [Version(number) for number, _ in releases]
+    days = [date.fromisoformat(day) for _, day in releases]
+    assert versions == sorted(set(versions), reverse=True)
+    assert days == sorted(days, reverse=True)
+    assert (str(versions[0]), str(versions[-1])) == (__version__, "0.1.0")
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall(r"^### (.+)$", CHANGELOG, re.MULTILINE)) <= kinds
+    citation = yaml.safe_load(read("CITATION.cff"))
+    assert citation.keys() >= {"message", "title", "authors"}
+    facts = [citation[name] for name in ("cff-version", "version", "license")]
+    assert facts == ["1.2.0", __version__, "Apache-2.0"]
+    assert citation["date-released"] == days[0]
+    assert "Version 2.0, January 2004" in read("LICENSE")
+    assert "END OF TERMS AND CONDITIONS" in read("LICENSE")
 
 
-def test_the_readme_counts_the_rules():
-    lossless = sum(rule.lossless for rule in RULE_SPECS.values())
-    assert f"{len(RULE_SPECS)} verification rules, {lossless} of them lossless" in README
+def test_github_accepts_the_issue_forms_for_bugs_drafters_and_questions():
+    forms = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[0-9]*.yml"))
+    names = ["bug", "drafter-or-checkpoint", "question-or-teaching"]
+    assert [form.stem[2:] for form in forms] == names
+    for form in forms:
+        facts = yaml.safe_load(form.read_text(encoding="utf-8"))
+        assert {"name", "description", "body"} <= facts.keys()
+        questions = [each for each in facts["body"] if each["type"] != "markdown"]
+        kinds = {each["type"] for each in questions}
+        assert kinds <= {"input", "textarea", "dropdown", "checkboxes"}
+        assert len({each["id"] for each in questions}) == len(questions)
+        assert all(each["attributes"]["label"] for each in questions)
+        assert all(e["attributes"]["options"] for e in questions if e["type"] == "dropdown")
+        assert any(each.get("validations", {}).get("required") for each in questions)
+
+
+# Paths in sentences and commands: below folders of the repository, and files in its root.
+PATH = re.compile(
+    r"(?<![\w/.-])((?:\.ci|assets|docs|examples|specviz|tests)/[\w/.-]*\w|[A-Z]+\.(?:md|cff))\b"
+)
+
+
+def test_documents_refer_only_to_files_that_exist():
+    recent = CHANGELOG.partition("## 0.14.0")[0].replace("tests/slow.txt", "")
+    for text in (recent, read("CONTRIBUTING.md"), read(".github/pull_request_template.md")):
+        paths = PATH.findall(text)
+        assert paths
+        assert [path for path in paths if not (ROOT / path).exists()] == []
+    conduct = read("CODE_OF_CONDUCT.md")
+    assert "INSERT" not in conduct, "a contact of the template"
+    assert "@" not in conduct
+    assert [path for path in PATH.findall(conduct) if not (ROOT / path).exists()] == []
+
+
+def test_each_readme_picture_exists_in_both_themes_with_the_same_size_and_is_small():
+    for name in ("rejection", "step", "compare", "lossless"):
+        sizes = set()
+        for theme in readme_pictures.THEMES:
+            with Image.open(readme_pictures.FOLDER / f"{name}-{theme}.webp") as picture:
+                sizes.add(picture.size)
+        assert len(sizes) == 1, name
+    total = sum(path.stat().st_size for path in readme_pictures.FOLDER.glob("*.webp"))
+    assert 0 < total <= readme_pictures.LIMIT
+
+
+@pytest.mark.slow
+def test_animation_has_6_to_10_frames_shown_long_enough_to_read():
+    for theme in readme_pictures.THEMES:
+        with Image.open(readme_pictures.FOLDER / f"rejection-{theme}.webp") as picture:
+            frames, durations = picture.n_frames, []
+            for index in range(frames):
+                picture.seek(index)
+                picture.load()
+                durations.append(picture.info["duration"])
+        assert 6 <= frames <= 10
+        assert min(durations) >= readme_pictures.SHORT
+        assert durations.count(readme_pictures.LONG) >= 5
+        assert sum(durations) <= 25_000
+
+
+# Commit messages
+
+
+PRE_COMMIT = yaml.safe_load(read(".pre-commit-config.yaml"))
+HOOKS = [hook for repository in PRE_COMMIT["repos"] for hook in repository["hooks"]]
+
+GOOD = [
+    "Share one browser page across read-only tests",
+    "Embed the page in a frame",
+    "Bring the cache back after a rejection",
+    "Focus the coin after a step",
+    "Process requests in order of arrival",
+    "Add a rule\n\nIt is lossless on chains.\n",
+    "Add a rule\n\n# Please enter the commit message for your changes.\n# On branch main\n",
+    "\n\nAdd a rule\n\n",
+    "Add " + "x" * 68,
+    "Merge branch 'english'",
+    'Revert "A change that was one too many, with a subject that is far longer than allowed"',
+    "fixup! Add a rule",
+    f"Add a rule\n\nWhy.\n{check_commit_message.SCISSORS}\ndiff --git a/x b/x\n",
+]
+BAD = {
+    "": "no subject",
+    "\n# On branch main\n": "no subject",
+    "Add a rule.": "full stop",
+    "Add " + "x" * 69: "73 characters",
+    "add a rule": "capital letter",
+    "Add a rule\nIt is lossless.": "second line",
+    "Added a rule": "'Added' is none",
+    "Adds a rule": "'Adds' is none",
+    "Adding a rule": "'Adding' is none",
+    "Tests of rules": "'Tests' is none",
+    "README: another rule": "'README:' is none",
+    "A rule for chains": "'A' is none",
+    "What the further threads of a full room are": "'What' is none",
+    "One who only looks keeps a page open whoever comes between": "'One' is none",
+    "Rule's threshold": "Rule's\" is none",
+}
+
+
+def test_good_commit_message_passes():
+    assert not {message for message in GOOD if problems(message)}
+    verbs = ("Need", "Ring", "Alias", "Pass", "Use", "Wrap")
+    assert all(is_imperative(f"{verb} it") for verb in verbs)
+
+
+def test_each_fault_of_a_commit_message_is_named():
+    for message, fault in BAD.items():
+        (sentence,) = problems(message)
+        assert fault in sentence
+    assert len(problems("fixed " + "x" * 80 + ".\nmore")) == 5
+
+
+def test_pre_commit_checks_the_message_when_a_commit_is_made(tmp_path, capsys):
+    (hook,) = (hook for hook in HOOKS if hook["stages"] == ["commit-msg"])
+    assert "commit-msg" in PRE_COMMIT["default_install_hook_types"]
+    assert hook["entry"] == "python tests/check_commit_message.py"
+    assert (ROOT / "tests" / "check_commit_message.py").samefile(check_commit_message.__file__)
+    file = tmp_path / "COMMIT_EDITMSG"
+    file.write_text("Added a rule.\n", encoding="utf-8")
+    assert main(str(file)) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 2
+    file.write_text("Add a rule\n", encoding="utf-8")
+    assert main(str(file)) == 0
+
+
+def test_pre_commit_runs_every_checker_of_the_suite_in_the_test_environment():
+    entries = {hook["entry"] for hook in HOOKS}
+    assert {" ".join(["python", "-m", *words]) for words in test_style.CHECKS.values()} <= entries
+    assert [repository["repo"] for repository in PRE_COMMIT["repos"]] == ["local"]
+    assert {hook["language"] for hook in HOOKS} == {"system"}

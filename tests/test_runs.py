@@ -11,6 +11,7 @@ from functools import partial
 import gradio as gr
 import pytest
 import torch
+from event_loop import in_event_loop
 from reader import texts as texts_of
 
 from specviz import engine
@@ -94,24 +95,20 @@ def held(monkeypatch):
 
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 def test_live_run_streams_one_round_at_a_time_and_only_appends(runs, wish, candidates):
-    seen = texts(runs, wish(candidates=candidates))
+    wanted = wish(candidates=candidates, coins={"1 judge 1": 0.25})
+    seen = texts(runs, wanted)
     assert all(b.startswith(a) and b != a for a, b in itertools.pairwise(seen))
-    said = kinds(seen[-1])
+    said, lines = kinds(seen[-1]), told(seen[-1])
     loaded = said.index("drafting")
     assert set(said[:loaded]) == {"loading"}, "a slow load is reported more than once"
     assert said[loaded : loaded + 2] == ["drafting", "run"]
     assert said[-3:] == ["finished", "baseline", "done"]
     assert set(said[loaded + 2 : -3]) == {"round"}
     assert len(seen) == len(said) - 2, "the first round comes with the two lines before it"
-    assert {line["id"] for line in told(seen[-1]) if "id" in line} == {"1"}
-
-
-def test_first_line_of_a_run_contains_the_request_that_repeats_it(runs, wish):
-    wanted = wish(coins={"1 judge 1": 0.25})
-    run = told(texts(runs, wanted)[-1])[2]
+    assert {line["id"] for line in lines if "id" in line} == {"1"}
+    run, layers = lines[loaded + 1], 2  # of the tiny target
     assert (run["source"], run["prompt"]) == ("live", PROMPT)
     assert run["names"] == [wanted.target, wanted.drafter]
-    layers = 2  # of the tiny target
     assert Settings.from_json(run["settings"]) == wanted.settings.at_depth(layers)
 
 
@@ -127,38 +124,33 @@ def test_first_round_and_last_round_are_sent_immediately(runs, wish, monkeypatch
     assert drafted.startswith(early[-1])
 
 
-def test_other_jobs_compute_while_a_job_pauses_for_its_page(runs, wish, monkeypatch):
+@in_event_loop
+async def test_other_jobs_compute_while_a_job_pauses_for_its_page(runs, wish, monkeypatch):
     """The computing thread does not sleep during the pause."""
     monkeypatch.setattr("specviz.ui.stream.PAUSE", 1000.0)
     monkeypatch.setattr("specviz.ui.stream.DRAWING", 1000.0)
-    pauses = []
+    loop, pauses = asyncio.get_running_loop(), []
+    later = loop.call_later
 
-    async def story():
-        loop = asyncio.get_running_loop()
-        later = loop.call_later
+    def call_later(seconds, call, *args):
+        if seconds != 1000.0:
+            return later(seconds, call, *args)
+        pauses.append(partial(call, *args))
+        return None
 
-        def call_later(seconds, call, *args):
-            if seconds != 1000.0:
-                return later(seconds, call, *args)
-            pauses.append(partial(call, *args))
-            return None
-
-        monkeypatch.setattr(loop, "call_later", call_later)
-        job = asyncio.create_task(heard(runs, wish(), "a", 1))
-        while not pauses:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)
-        assert not job.done(), "it is paused"
-        assert not runs.line.someone_waits
-        other = asyncio.create_task(runs.whole(recorded(wish()), "b"))
-        await asyncio.wait_for(other, 60)
-        while not job.done():
-            while pauses:
-                pauses.pop()()
-            await asyncio.sleep(0.01)
-        return (await job)[-1]
-
-    assert kinds(asyncio.run(story()))[-1] == "done"
+    monkeypatch.setattr(loop, "call_later", call_later)
+    job = asyncio.create_task(heard(runs, wish(), "a", 1))
+    await until(lambda: pauses)
+    await asyncio.sleep(0.1)
+    assert not job.done(), "it is paused"
+    assert not runs.line.someone_waits
+    other = asyncio.create_task(runs.whole(recorded(wish()), "b"))
+    await asyncio.wait_for(other, 60)
+    while not job.done():
+        while pauses:
+            pauses.pop()()
+        await asyncio.sleep(0.01)
+    assert kinds((await job)[-1])[-1] == "done"
 
 
 def test_warm_up_error_is_logged(runs, monkeypatch, caplog):
@@ -171,37 +163,25 @@ def test_warm_up_error_is_logged(runs, monkeypatch, caplog):
     assert "no such kernel" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("prompt", "settings", "word"),
-    [
-        ("", {}, "empty"),
-        ("cat " * 900, {}, "tokens"),
-        (PROMPT, {"rule": "none"}, "no rule 'none'"),
-        (PROMPT, {"sampling": Sampling(top_k=900)}, "Top-k"),
-    ],
-)
-def test_impossible_run_reports_the_reason_and_the_next_run_works(
-    runs, wish, prompt, settings, word
-):
-    last = told(texts(runs, wish(prompt, **settings))[-1])[-1]
-    assert (last["kind"], last["id"]) == ("error", "1")
-    assert word in last["sentence"]
-    assert last["sentence"].endswith(".")
-    assert len(runs.line) == 0
+IMPOSSIBLE = [
+    ("", {}, "empty"),
+    ("cat " * 900, {}, "tokens"),
+    (PROMPT, {"rule": "none"}, "no rule 'none'"),
+    (PROMPT, {"sampling": Sampling(top_k=900)}, "Top-k"),
+    (PROMPT, {"target": "no/such folder"}, "no/such folder"),
+]
+
+
+def test_impossible_run_reports_the_reason_and_the_next_run_works(runs, wish):
+    for prompt, settings, word in IMPOSSIBLE:
+        last = told(texts(runs, wish(prompt, **settings))[-1])[-1]
+        assert (last["kind"], last["id"]) == ("error", "1")
+        assert word in last["sentence"]
+        assert last["sentence"].endswith(".")
+        with pytest.raises(gr.Error, match=word):
+            asyncio.run(runs.whole(recorded(wish(prompt, **settings)), "me"))
+        assert len(runs.line) == 0
     assert kinds(texts(runs, wish(), "me", 2)[-1])[-1] == "done"
-
-
-def test_model_that_fails_to_load_does_not_block_the_next_run(runs, wish):
-    async def story():
-        broken = asyncio.create_task(heard(runs, wish(target="no/such folder"), "me"))
-        behind = asyncio.create_task(heard(runs, wish(), "you"))
-        return (await broken)[-1], (await behind)[-1]
-
-    broken, behind = asyncio.run(story())
-    assert kinds(broken) == ["loading", "error"]
-    assert "no/such folder" in told(broken)[-1]["sentence"]
-    assert kinds(behind)[0] == "queued"
-    assert kinds(behind)[-1] == "done"
 
 
 @pytest.mark.parametrize(
@@ -216,10 +196,8 @@ def test_error_during_a_run_keeps_finished_rounds(runs, wish, monkeypatch, caplo
     whole = engine.run_stepwise
 
     def breaking(*args, **kwargs):
-        for number, event in enumerate(whole(*args, **kwargs)):
-            if number == 12:
-                raise fault
-            yield event
+        yield from itertools.islice(whole(*args, **kwargs), 12)
+        raise fault
 
     monkeypatch.setattr(engine, "run_stepwise", breaking)
     shown = texts(runs, wish())[-1]
@@ -238,25 +216,21 @@ def loaded_places():
     return {place for (place, *_), _ in MODELS.entries()}
 
 
-@pytest.mark.parametrize("when", ["loading", "drafting"])
+@pytest.mark.parametrize(("when", "gone"), [("loading", "big"), ("drafting", "small")])
 def test_out_of_memory_unloads_the_newest_model_and_says_what_fits(
-    runs, wish, pair, monkeypatch, when
+    runs, wish, pair, monkeypatch, when, gone
 ):
     """If it happens during a run, finished rounds are kept; in both cases the next run works."""
-    whole, short = (
-        engine.run_stepwise,
-        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB"),
-    )
+    whole = engine.run_stepwise
 
     def breaking(*args, **kwargs):
         yield from itertools.islice(whole(*args, **kwargs), 12)
-        raise short
+        too_large()
 
     def too_large(*_args, **_options):
-        raise short
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB")
 
-    first = texts(runs, wish())[-1]
-    assert kinds(first)[-1] == "done"
+    assert kinds(texts(runs, wish())[-1])[-1] == "done"
     assert str(pair[0].resolve()) in loaded_places()
     with monkeypatch.context() as patch:
         if when == "drafting":
@@ -268,97 +242,67 @@ def test_out_of_memory_unloads_the_newest_model_and_says_what_fits(
     assert ("round" in kinds(shown)) == (when == "drafting")
     said = told(shown)[-1]["sentence"]
     assert ("'small' does not fit in the memory" in said) == (when == "loading")
-    gone = {"drafting": "small", "loading": "big"}[when]
     assert f"{gone} was unloaded. About " in said
-    assert "million parameters in float32 or" in said
     assert "that fits is House." in said or "SmolLM2" in said
     assert {str(p.resolve()) for p in pair} - loaded_places()
     assert kinds(texts(runs, wish())[-1])[-1] == "done"
 
 
-def test_waiting_runs_report_their_queue_position(runs, wish, held):
-    async def story():
-        tasks = [asyncio.create_task(heard(runs, wish(), name, 1)) for name in "abc"]
-        await until(lambda: len(runs.line) == 3)
-        held.set()
-        return [(await task)[-1] for task in tasks]
-
-    first, second, third = asyncio.run(story())
-    assert kinds(first)[0] == "loading"
-    places = [[x["place"] for x in told(text) if "place" in x] for text in (second, third)]
-    assert (places[0][0], places[1][:2]) == (1, [2, 1])
-    assert kinds(third)[-1] == "done"
-
-
-def test_waiting_run_that_is_stopped_leaves_the_queue_at_once(runs, wish, held):
-    async def story():
-        running = asyncio.create_task(heard(runs, wish(), "a", 1))
-        waiting = asyncio.create_task(heard(runs, wish(), "b", 1))
-        await until(lambda: len(runs.line) == 2)
-        runs.line.stop("b")
-        seen = await asyncio.wait_for(waiting, 60)
-        assert not running.done()
-        assert len(runs.line) == 1
-        held.set()
-        await running
-        return seen[-1]
-
-    assert kinds(asyncio.run(story())) == ["queued", "stopped"]
+@in_event_loop
+async def test_waiting_runs_report_their_position_and_leave_at_once(runs, wish, held):
+    running, stopped, last = (asyncio.create_task(heard(runs, wish(), n, 1)) for n in "abc")
+    await until(lambda: len(runs.line) == 3)
+    runs.line.stop("b")
+    assert kinds((await asyncio.wait_for(stopped, 60))[-1]) == ["queued", "stopped"]
+    assert not running.done()
+    assert len(runs.line) == 2
+    held.set()
+    assert kinds((await running)[-1])[0] == "loading"
+    lines = told((await last)[-1])
+    assert [line["place"] for line in lines if "place" in line][:2] == [2, 1]
+    assert lines[-1]["state"] == "done"
 
 
-def test_stopped_run_ends_after_its_round_and_reports_the_stop(runs, wish):
-    async def story():
-        seen = []
-        async for text in texts_of(runs, shown(wish(max_new_tokens=200)), "me", 7):
-            seen.append(text)
-            if "round" in kinds(text):
-                runs.line.stop("me")
-        return seen
-
-    seen = asyncio.run(story())
+@in_event_loop
+async def test_stopped_run_ends_after_its_round_and_reports_the_stop(runs, wish):
+    seen = []
+    async for text in texts_of(runs, shown(wish(max_new_tokens=200)), "me", 7):
+        seen.append(text)
+        if "round" in kinds(text):
+            runs.line.stop("me")
     assert kinds(seen[-1])[-2:] == ["finished", "stopped"]
     assert told(seen[-1])[-2]["reason"] == "stopped"
     assert kinds(seen[-1]).count("round") < 20
-    assert kinds(texts(runs, wish(), "me", 8)[-1])[-1] == "done"
+    assert kinds((await heard(runs, wish(), "me", 8))[-1])[-1] == "done"
 
 
-def test_run_of_a_visitor_who_left_ends_before_the_next_run_starts(runs, wish, monkeypatch):
-    whole, computing, most, ends = engine.run_stepwise, [], [], []
+@in_event_loop
+async def test_run_of_a_visitor_who_left_ends_before_the_next_run_starts(runs, wish, monkeypatch):
+    whole, log = engine.run_stepwise, []
 
     def watched(*args, **kwargs):
-        computing.append(1)
-        most.append(len(computing))
-        try:
-            for event in whole(*args, **kwargs):
-                yield event
-                if getattr(event, "event", "") == "finished":
-                    ends.append(event.reason)
-        finally:
-            computing.pop()
+        log.append("start")
+        for event in whole(*args, **kwargs):
+            yield event
+            if getattr(event, "event", "") == "finished":
+                log.append(event.reason)
 
     monkeypatch.setattr(engine, "run_stepwise", watched)
-
-    async def story():
-        async with aclosing(texts_of(runs, shown(wish(max_new_tokens=200)), "a", 1)) as leaving:
-            async for text in leaving:
-                if "round" in kinds(text):
-                    break
-        return (await heard(runs, wish(), "b", 1))[-1]
-
-    assert kinds(asyncio.run(story()))[-1] == "done"
-    assert most == [1, 1]
-    assert ends == ["stopped", "limit"]
+    async with aclosing(texts_of(runs, shown(wish(max_new_tokens=200)), "a", 1)) as leaving:
+        async for text in leaving:
+            if "round" in kinds(text):
+                break
+    assert kinds((await heard(runs, wish(), "b", 1))[-1])[-1] == "done"
+    assert log == ["start", "stopped", "start", "limit"]
     assert len(runs.line) == 0
 
 
-def test_concurrent_visitors_see_only_their_own_runs(runs, wish):
+@in_event_loop
+async def test_concurrent_visitors_see_only_their_own_runs(runs, wish):
     wishes = {"The cat": wish("The cat"), "The dog saw": wish("The dog saw", seed=2)}
-
-    async def both():
-        return await asyncio.gather(*(heard(runs, w, p, 1) for p, w in wishes.items()))
-
-    for seen, (prompt, wanted) in zip(asyncio.run(both()), wishes.items(), strict=True):
-        shown, alone = told(seen[-1]), told(texts(runs, wanted, prompt, 2)[-1])
+    both = await asyncio.gather(*(heard(runs, w, p, 1) for p, w in wishes.items()))
+    for seen, (prompt, wanted) in zip(both, wishes.items(), strict=True):
+        shown, alone = told(seen[-1]), told((await heard(runs, wanted, prompt, 2))[-1])
         assert next(x for x in shown if x["kind"] == "run")["prompt"] == prompt
         brought = [[x["brings"] for x in lines if x["kind"] == "round"] for lines in (shown, alone)]
         assert brought[0] == brought[1]
@@ -373,30 +317,22 @@ def test_downloaded_trace_is_complete_and_passes_check(runs, wish):
     assert trace.header.prompt == PROMPT
 
 
-def test_api_run_shares_the_queue_and_ends_when_its_client_disconnects(runs, wish, held):
-    async def story():
-        visitor = asyncio.create_task(heard(runs, wish(), "a", 1))
-        await until(lambda: len(runs.line) == 1)
-        client = asyncio.create_task(runs.whole(recorded(wish()), "client"))
-        cancelled = asyncio.create_task(runs.whole(recorded(wish()), "another"))
-        await until(lambda: len(runs.line) == 3)
-        cancelled.cancel()
-        runs.line.stop("client")
-        with pytest.raises(gr.Error, match="stopped"):
-            await asyncio.wait_for(client, 60)
-        with pytest.raises(asyncio.CancelledError):
-            await cancelled
-        await until(lambda: len(runs.line) == 1)
-        held.set()
-        await visitor
-
-    asyncio.run(story())
-
-
-def test_api_client_receives_the_same_error_messages_as_the_page(runs, wish):
-    with pytest.raises(gr.Error, match="empty"):
-        asyncio.run(runs.whole(recorded(wish("")), "me"))
-    assert len(runs.line) == 0
+@in_event_loop
+async def test_api_run_shares_the_queue_and_ends_when_its_client_disconnects(runs, wish, held):
+    visitor = asyncio.create_task(heard(runs, wish(), "a", 1))
+    await until(lambda: len(runs.line) == 1)
+    client = asyncio.create_task(runs.whole(recorded(wish()), "client"))
+    cancelled = asyncio.create_task(runs.whole(recorded(wish()), "another"))
+    await until(lambda: len(runs.line) == 3)
+    cancelled.cancel()
+    runs.line.stop("client")
+    with pytest.raises(gr.Error, match="stopped"):
+        await asyncio.wait_for(client, 60)
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    await until(lambda: len(runs.line) == 1)
+    held.set()
+    await visitor
 
 
 def test_full_queue_is_reported_to_the_page_and_the_api(runs, wish):
@@ -418,14 +354,13 @@ def test_all_computation_runs_in_one_thread(runs, wish, monkeypatch):
         seen.append(threading.current_thread().name)
         yield desk.says("noted")
 
-    async def job(number):
-        task = Task(noted, 1.0)
-        return [text async for text in texts_of(runs, task, f"visitor{number}", number)]
-
     async def all_of_them():
-        await asyncio.gather(
-            *map(job, range(3)), heard(runs, wish()), runs.whole(recorded(wish()), "client")
-        )
+        notes = (texts_of(runs, Task(noted, 1.0), f"visitor{n}", n) for n in range(3))
+        job = heard(runs, wish())
+        await asyncio.gather(*map(_last, notes), job, runs.whole(recorded(wish()), "client"))
+
+    async def _last(outputs):
+        return [text async for text in outputs][-1]
 
     monkeypatch.setattr(Machine, "load", watched)
     monkeypatch.setattr("specviz.ui.worker.HOUSE", "nobody's")
@@ -436,50 +371,39 @@ def test_all_computation_runs_in_one_thread(runs, wish, monkeypatch):
     assert set(seen) == {"models_0"}
 
 
-def test_waiting_jobs_do_not_occupy_threads(runs, wish, held):
-    async def story():
-        tasks = [asyncio.create_task(heard(runs, wish(), str(n), 1)) for n in range(30)]
-        await until(lambda: len(runs.line) == 30)
-        threads = threading.active_count()
-        for n in range(30):
-            runs.line.stop(str(n))
-        held.set()
-        await asyncio.gather(*tasks)
-        return threads
-
+@in_event_loop
+async def test_waiting_jobs_do_not_occupy_threads(runs, wish, held):
     before = threading.active_count()
-    assert asyncio.run(story()) <= before + 2
+    tasks = [asyncio.create_task(heard(runs, wish(), str(n), 1)) for n in range(30)]
+    await until(lambda: len(runs.line) == 30)
+    assert threading.active_count() <= before + 2
+    for n in range(30):
+        runs.line.stop(str(n))
+    held.set()
+    await asyncio.gather(*tasks)
 
 
-def test_at_most_five_function_calls_lead_from_the_event_to_the_engine(runs, wish, monkeypatch):
+@in_event_loop
+async def test_at_most_five_function_calls_lead_from_the_event_to_the_engine(
+    runs, wish, monkeypatch
+):
     """Count the project's own functions, on the event loop and then in the computing thread."""
     calls, whole, take_turns = [], engine.run_stepwise, runs._take_turns
 
-    def ours(function):
-        frames = inspect.stack()[::-1]
-        names = [each.function for each in frames if "/specviz/" in each.filename]
-        calls.extend(name for name in names if name not in calls)
-        return function
+    def noting(function):
+        def called(*args, **kwargs):
+            frames = inspect.stack()[::-1]
+            names = [each.function for each in frames if "/specviz/" in each.filename]
+            calls.extend(name for name in names if name not in calls)
+            return function(*args, **kwargs)
 
-    async def noted(job):
-        await ours(take_turns)(job)
+        return called
 
-    def start_turns(job):
-        return ours(noted)(job)
-
-    def run_stepwise(*args, **kwargs):
-        return ours(whole)(*args, **kwargs)
-
-    monkeypatch.setattr(engine, "run_stepwise", run_stepwise)
-    monkeypatch.setattr(runs, "_take_turns", start_turns)
-
-    async def story():
-        jobs = Jobs()
-        handler = starting(jobs, runs, lambda stream: shown(wish()))
-        await handler(json.dumps(["a" * 32, 1]))
-        stream = jobs._streams["a" * 32, 1]
-        return [line async for batch in stream.read() for line in batch]
-
-    assert '"done"' in asyncio.run(story())[-1]
+    monkeypatch.setattr(engine, "run_stepwise", noting(whole))
+    monkeypatch.setattr(runs, "_take_turns", noting(take_turns))
+    jobs = Jobs()
+    await starting(jobs, runs, lambda stream: shown(wish()))(json.dumps(["a" * 32, 1]))
+    read = jobs._streams["a" * 32, 1].read()
+    assert '"done"' in [line async for batch in read for line in batch][-1]
     assert calls == ["start_job", "start", "take_turn", "performed", "stream_run"]
     assert take_turns.__name__ == "_take_turns", "the fifth call, before take_turn"

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import socket
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -57,27 +58,22 @@ def refused(capsys, *words):
     return found.err
 
 
-@pytest.mark.parametrize(
-    ("pages", "program", "paths"),
-    [
-        ({"metrics": vllm()}, "vLLM, /metrics", 2),
-        ({"metrics": LLAMA}, "llama.cpp, /metrics", 2),
-        ({"server_info": json.dumps(INFO)}, "SGLang, /server_info", 3),
-        ({"prometheus_metrics": TRT, "metrics": "[]"}, "TensorRT-LLM, /prometheus/metrics", 1),
-    ],
-)
-def test_statistics_are_requested_at_the_paths_of_each_server_program(
-    pages, program, paths, capsys
-):
-    with serving(**pages) as (url, asked):
-        assert program in said(capsys, url)
-    assert len(asked) == paths
+PROGRAMS = [
+    ({"metrics": vllm()}, "vLLM, /metrics", 2),
+    ({"metrics": LLAMA}, "llama.cpp, /metrics", 2),
+    ({"server_info": json.dumps(INFO)}, "SGLang, /server_info", 3),
+    ({"prometheus_metrics": TRT, "metrics": "[]"}, "TensorRT-LLM, /prometheus/metrics", 1),
+]
 
 
-def test_path_in_the_address_is_the_only_one_requested(capsys):
+def test_statistics_are_requested_at_the_paths_of_each_server_program(capsys):
+    for pages, program, paths in PROGRAMS:
+        with serving(**pages) as (url, asked):
+            assert program in said(capsys, url)
+        assert len(asked) == paths
     with serving(behind_metrics=vllm(), metrics=LLAMA) as (url, asked):
         assert "vLLM, /metrics" in said(capsys, f"{url}/behind/metrics")
-    assert asked == ["/behind/metrics"]
+    assert asked == ["/behind/metrics"], "only the path in the address"
 
 
 def test_again_option_counts_only_changes_between_two_snapshots(monkeypatch, capsys):
@@ -126,34 +122,30 @@ def test_json_output_keeps_simulated_numbers_separate(tmp_path, capsys):
 
 def test_name_option_selects_one_of_several_models(tmp_path, capsys):
     path = tmp_path / "metrics.txt"
-    path.write_text(vllm() + "\n" + vllm(model="n", drafts=200), encoding="utf-8")
-    assert "several models: m, n. Choose one. Use --name." in refused(capsys, str(path))
-    assert re.search(r"Drafts +200\n", said(capsys, str(path), "--name", "n"))
+    path.write_text(vllm() + "\n" + vllm(model="n\x1b[2Jx", drafts=200), encoding="utf-8")
+    problem = refused(capsys, str(path))
+    assert re.search("several models: m, n.*x. Choose one. Use --name.", problem)
+    shown = said(capsys, str(path), "--name", "n\x1b[2Jx")
+    assert re.search(r"Drafts +200\n", shown)
+    assert "\x1b" not in problem + shown, "a control character of a model's name"
     with serving(metrics=path.read_text(encoding="utf-8")) as (url, _):
         assert "Use --name" in refused(capsys, url)
 
 
-FAULTS = {
-    "another server": (
-        {"metrics": "node_load1 0.5"},
-        "reports no draft tokens at /prometheus/metrics",
-    ),
-    "a web server": ({"metrics": "<html></html>"}, "reports no draft tokens at"),
-    "nothing there": ({}, "reports no draft tokens at"),
-    "plain vLLM": ({"metrics": "vllm:num_requests_running 3.0"}, "start it with --speculative"),
-    "plain SGLang": (
-        {"metrics": "sglang:num_running_reqs 1", "server_info": '{"internal_states": [{}]}'},
-        "start it with --speculative-algorithm",
-    ),
-    "broken": ({"metrics": vllm().replace(" 80.0", " -80.0")}, "which is impossible"),
-}
+FAULTS = [  # the file's own faults are in test_server_texts.py
+    ({"metrics": "node_load1 0.5"}, "reports no draft tokens at /prometheus/metrics"),
+    ({"metrics": "<html></html>"}, "reports no draft tokens at"),
+    ({}, "reports no draft tokens at"),
+    ({"metrics": "vllm:num_requests_running 3.0"}, "start it with --speculative"),
+    ({"metrics": "sglang:num_running_reqs 1"}, "start it with --speculative-algorithm"),
+    ({"metrics": vllm().replace(" 80.0", " -80.0")}, "which is impossible"),
+]
 
 
-@pytest.mark.parametrize("case", FAULTS.values(), ids=FAULTS)
-def test_each_server_error_is_reported_in_one_sentence(case, capsys):
-    pages, sentence = case
-    with serving(**pages) as (url, _):
-        assert sentence in refused(capsys, url)
+def test_each_server_error_is_reported_in_one_sentence(capsys):
+    for pages, sentence in FAULTS:
+        with serving(**pages) as (url, _):
+            assert sentence in refused(capsys, url)
 
 
 @pytest.mark.slow
@@ -165,55 +157,33 @@ def test_server_that_is_unreachable_slow_or_sends_too_much_is_abandoned(monkeypa
     with serving(prometheus_metrics="a 1\n" * (1 << 19)) as (url, _):
         assert "sent more than 1 MiB" in refused(capsys, url)
     monkeypatch.setattr(loading.HttpClient.__init__, "__defaults__", (0.05, 0.05))
-    with _silent() as url:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         assert "did not answer within 0.05 seconds" in refused(capsys, url)
 
 
-@contextmanager
-def _silent():
-    """Start a server that accepts a request and never answers."""
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
-
-
-WORDS = {
-    "no file": (["nowhere.txt"], "'nowhere.txt' cannot be read: No such file"),
-    "no address": (["http://"], "'http://' is not a server's address: write http://HOST:PORT"),
-    "a password": (["http://me:secret@host"], "without user name, password"),
-    "half a site": (["-", "--model", "house"], "needs both --hardware and --model"),
-    "another dtype": (["-", *SITE, "--dtype", "int4"], "'int4' is not a known number format"),
-    "another drafter": (["-", *SITE, "--drafter", "eagle9"], "'eagle9' is not a known drafter for"),
-    "again a file": (["x.txt", "--again", "5"], "--again needs a server"),
-    "no room": (["-", "--json", "/nowhere/at/all.json"], "cannot be written"),
-}
+WRONG_USE = [
+    (["nowhere.txt"], "'nowhere.txt' cannot be read: No such file"),
+    (["http://"], "'http://' is not a server's address: write http://HOST:PORT"),
+    (["http://me:secret@host"], "without user name, password"),
+    (["-", "--model", "house"], "needs both --hardware and --model"),
+    (["-", *SITE, "--dtype", "int4"], "'int4' is not a known number format"),
+    (["-", *SITE, "--drafter", "eagle9"], "'eagle9' is not a known drafter for"),
+    (["x.txt", "--again", "5"], "--again needs a server"),
+    (["-", "--json", "/nowhere/at/all.json"], "cannot be written"),
+]
 
 
-@pytest.mark.parametrize("case", WORDS.values(), ids=WORDS)
-def test_each_wrong_use_of_the_command_prints_one_sentence(case, capsys):
-    words, sentence = case
-    assert sentence in refused(capsys, *words)
+def test_each_wrong_use_of_the_command_prints_one_sentence(tmp_path, capsys):
+    for words, sentence in WRONG_USE:
+        assert sentence in refused(capsys, *words)
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff\xfe")
+    assert "is not a text file" in refused(capsys, str(tmp_path / "picture.png"))
 
 
-def test_a_file_that_is_not_text_is_rejected(tmp_path, capsys):
-    path = tmp_path / "picture.png"
-    path.write_bytes(b"\x89PNG\xff\xfe")
-    assert "is not a text file" in refused(capsys, str(path))
-
-
-WRONG = (["--again", "0"], ["--batch", "0"], ["--gamma", "x"], ["--hardware", "y"])
-
-
-@pytest.mark.parametrize("words", WRONG)
-def test_invalid_option_is_rejected_before_statistics_are_read(words, capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["server", "http://127.0.0.1:9", *words])
-    assert left.value.code == 2
-    assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_control_characters_in_a_model_name_are_not_printed(tmp_path, capsys):
-    path = tmp_path / "metrics.txt"
-    path.write_text(vllm(model="m\x1b[2Jx"), encoding="utf-8")
-    assert "\x1b" not in said(capsys, str(path))
+def test_invalid_option_is_rejected_before_statistics_are_read(capsys):
+    for words in (["--again", "0"], ["--batch", "0"], ["--gamma", "x"], ["--hardware", "y"]):
+        with pytest.raises(SystemExit) as left:
+            main(["server", "http://127.0.0.1:9", *words])
+        assert left.value.code == 2
+        assert capsys.readouterr().err.count("\n") == 1

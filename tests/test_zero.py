@@ -72,14 +72,8 @@ def address(scheduler, tmp_path_factory):
     }
     command = [sys.executable, "tests/zero/serve.py", port]
     with (home / "log").open("w") as log:
-        server = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=os.environ | space,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+        where = {"cwd": ROOT, "env": os.environ | space, "stdout": log, "stderr": log}
+        server = subprocess.Popen(command, start_new_session=True, **where)
         try:
             place = f"http://127.0.0.1:{port}/"
             wait_for(place)
@@ -110,21 +104,20 @@ def kinds(text):
 
 def streamed(visitor, prompt=PROMPT, **settings):
     """Yield a live run of Step as the texts that its page receives."""
-    wish = json.dumps({"prompt": prompt, "settings": settings})
-    return visitor.press("sv-branch", wish)
+    return visitor.press("sv-branch", json.dumps({"prompt": prompt, "settings": settings}))
 
 
-@pytest.mark.parametrize("drafter", ["draft-model", "eagle3", "ngram"])
-def test_run_of_an_api_client_uses_the_gpu_time_of_its_user(scheduler, client, drafter):
-    before = len(scheduler.of("/schedule"))
-    text = client.predict(PROMPT, drafter=drafter, settings={"max_new_tokens": 8}, api_name="/run")
-    trace = Trace.parse(text.split("\n"))
-    check(trace)
-    assert trace.header.machine == "a pretended GPU"
-    assert trace.header.drafter.name == drafter
-    (grant,) = scheduler.of("/schedule")[before:]
-    assert grant["token"] == VISITOR
-    assert int(grant["durationSeconds"]) == 10
+def test_run_of_an_api_client_uses_the_gpu_time_of_its_user(scheduler, client):
+    for drafter in ("draft-model", "eagle3", "ngram"):
+        before = len(scheduler.of("/schedule"))
+        asked = {"drafter": drafter, "settings": {"max_new_tokens": 8}}
+        trace = Trace.parse(client.predict(PROMPT, **asked, api_name="/run").split("\n"))
+        check(trace)
+        assert trace.header.machine == "a pretended GPU"
+        assert trace.header.drafter.name == drafter
+        (grant,) = scheduler.of("/schedule")[before:]
+        assert grant["token"] == VISITOR
+        assert int(grant["durationSeconds"]) == 10
 
 
 def test_live_run_is_streamed_and_reports_the_requested_gpu_time(scheduler, visitor):
@@ -196,15 +189,15 @@ TASKS = {
 }
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_all_tasks_can_be_pickled(name):
-    desk = JobContext(Machine("cpu", "float32"), "1", StopFlag())
-    there, asked = ForkingPickler.loads(ForkingPickler.dumps((desk, TASKS[name])))
-    assert there == desk
-    assert bytes(ForkingPickler.dumps(asked)) == bytes(ForkingPickler.dumps(TASKS[name]))
-    assert 10 < asked.seconds < 60, "a visitor without an account has two minutes a day"
-    desk.unwanted.set(True)
-    assert there.unwanted()
+def test_all_tasks_can_be_pickled():
+    for name, work in TASKS.items():
+        desk = JobContext(Machine("cpu", "float32"), "1", StopFlag())
+        there, asked = ForkingPickler.loads(ForkingPickler.dumps((desk, work)))
+        assert there == desk, name
+        assert bytes(ForkingPickler.dumps(asked)) == bytes(ForkingPickler.dumps(work)), name
+        assert 10 < asked.seconds < 60, "a visitor without an account has two minutes a day"
+        desk.unwanted.set(True)
+        assert there.unwanted()
 
 
 def test_larger_tasks_request_more_gpu_time():
