@@ -15,7 +15,9 @@ from typing import Any, ClassVar, Final, Protocol
 from specviz.settings.published_trees import PUBLISHED_TREES
 
 NUMBERS: Final = re.compile(r"([0-9]{1,3}([\s,]+[0-9]{1,3})*)?")
-U_KEY: Final = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # see `chance.u_key`
+U_KEY: Final = re.compile(  # see `chance.u_key`
+    r"(0|[1-9]\d{0,5}) (draft|judge|final|baseline) (0|[1-9]\d{0,5})", re.ASCII
+)
 
 
 class BadSettings(ValueError):

@@ -222,7 +222,7 @@ def _header(number: int, data: dict[str, Any]) -> str:
     if data.pop("format", None) != FORMAT:
         raise TraceError(number, f"This is not a {FORMAT} file.")
     version = data.pop("version", None)
-    if version != VERSION:
+    if version != VERSION or type(version) is not int:
         problem = f"This is version {version!r:.40} of the format; this program reads {VERSION}."
         raise TraceError(number, problem)
     return Header.event

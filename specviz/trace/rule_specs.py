@@ -48,6 +48,7 @@ class RuleParameter:
         least: Its lower limit.
         most: Its upper limit.
         meaning: What the parameter does, as a clause.
+        whole: Whether it is a whole number.
     """
 
     name: str
@@ -55,6 +56,7 @@ class RuleParameter:
     least: float
     most: float
     meaning: str
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +105,13 @@ WEIGHT = RuleParameter("weight", 0.9, 0, 1, "the target's share in the mean of p
 EPSILON = RuleParameter("epsilon", 0.09, 0, 1, "a token above this probability always passes")
 DELTA = RuleParameter("delta", 0.3, 0, 1, "the threshold is at most this times e^−entropy")
 MARGIN = RuleParameter("margin", 0.6, 0, 1, "how far below the top token's p a token may lie")
-AMONG = RuleParameter("among", 10, 1, 1000, "the guess must be one of this many likeliest tokens")
+AMONG = RuleParameter(
+    "among", 10, 1, 1000, "the guess must be one of this many likeliest tokens", whole=True
+)
 SINGLE = RuleParameter("single", 0.2, 0.001, 1, "a guess with at least this p always passes")
-WINDOW = RuleParameter("window", 3, 1, 16, "how many of the next guesses must pass their own test")
+WINDOW = RuleParameter(
+    "window", 3, 1, 16, "how many of the next guesses must pass their own test", whole=True
+)
 LIMIT = RuleParameter("limit", 0.3, 0, 1.1, "the entropy from which a rejection may be overruled")
 TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "divides the summed p of the candidates")
 
@@ -181,12 +187,13 @@ def parse_rule(text: str) -> tuple[str, dict[str, float]]:
     """Parse a rule's name and parameters, such as "typical" or "typical:0.09,0.3".
 
     Raises:
-        ValueError: If a parameter is not a number or out of range, or there are too many of them.
+        ValueError: If a parameter is not a number, not whole although it counts something, or out
+            of range, or if there are too many of them.
     """
     name, _, given = text.partition(":")
     parameters = RULE_SPECS[name].parameters if name in RULE_SPECS else ()
     numbers = given.split(",") if given else []
-    if len(numbers) > len(parameters) and name in RULE_SPECS:
+    if len(numbers) > len(parameters) and (name in RULE_SPECS or name == "auto"):
         takes = ", ".join(parameter.name for parameter in parameters) or "no number"
         raise ValueError(f"The rule {name!r} takes {takes}, not {given!r:.40}.")
     chosen = RULE_SPECS[name].defaults() if name in RULE_SPECS else {}
@@ -200,10 +207,12 @@ def _number(rule: str, parameter: RuleParameter, text: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not parameter.least <= value <= parameter.most:
+    fits = parameter.least <= value <= parameter.most
+    if not fits or (parameter.whole and not value.is_integer()):
+        kind = "a whole number " if parameter.whole else ""
         raise ValueError(
-            f"The {parameter.name} of the rule {rule!r} must be between {parameter.least:g} and "
-            f"{parameter.most:g}, not {text!r:.40}."
+            f"The {parameter.name} of the rule {rule!r} must be {kind}between {parameter.least:g} "
+            f"and {parameter.most:g}, not {text!r:.40}."
         )
     return value
 

@@ -73,9 +73,26 @@ UNWRITABLE: Final = (
 )
 
 
+def wanted_port(options: Options) -> int | None:
+    """Return the port of the options or of Gradio's environment variable; None if any will do.
+
+    Gradio would silently take the next free port if that of its variable is in use.
+
+    Raises:
+        ServeError: The variable is not a port.
+    """
+    given = os.environ.get("GRADIO_SERVER_PORT")
+    if options.port is not None or not given:
+        return options.port
+    if not given.isdecimal() or not 0 < int(given) < 65536:
+        raise ServeError(f"GRADIO_SERVER_PORT must be a port, not {given!r:.40}.")
+    return int(given)
+
+
 def taken(options: Options) -> str:
     """Return the error for an address at which the page cannot be served."""
-    at = f"port {options.port}" if options.port else "any port from 7860 on"
+    port = wanted_port(options)
+    at = f"port {port}" if port else "any port from 7860 on"
     return (
         f"The page cannot be served at {options.host or '127.0.0.1'}, {at}: the port is in use, or "
         "the address is not of this machine. Choose others with --port and --host."
@@ -199,7 +216,7 @@ def launch_arguments(
     access = Access.of(options.host, options.allowed_host, options.embed_in)
     return {
         "server_name": options.host,
-        "server_port": options.port,
+        "server_port": wanted_port(options),
         "run_history": False,
         "ssr_mode": False,
         "state_session_capacity": CAPACITY,

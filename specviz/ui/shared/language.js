@@ -12,7 +12,7 @@ const KEPT = "sv-lang";
 const [ENGLISH] = Object.keys(LANGUAGES);
 
 /** @param {string | null} code */
-const known = (code) => (code !== null && code in LANGUAGES ? code : null);
+const known = (code) => (code !== null && Object.hasOwn(LANGUAGES, code) ? code : null);
 
 const linked = known(new URLSearchParams(location.search).get(KEY));
 let current = linked ?? known(stored(KEPT)) ?? ENGLISH;

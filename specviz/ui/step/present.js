@@ -134,7 +134,7 @@ const ASKED = {
 // Use a window of notes that was opened before this page was reloaded.
 /** @param {MessageEvent} event */
 function hear({ origin, source, data }) {
-  if (origin !== location.origin || data?.sv !== "notes" || !(data.ask in ASKED)) return;
+  if (origin !== location.origin || data?.sv !== "notes" || !Object.hasOwn(ASKED, data.ask)) return;
   notes = /** @type {Window} */ (source);
   ASKED[data.ask]();
   tell();

@@ -183,7 +183,7 @@ function showFields(drawer, values) {
   drawer.dataset.edits = open ? String(edited + 1) : "";
   const box = there(byId("sv-raceform-fields"));
   box.dataset.reads = open ? known(name).reads.join(" ") : "";
-  const title = name in stage.config.drafters ? known(name).title : fileName(name);
+  const title = Object.hasOwn(stage.config.drafters, name) ? known(name).title : fileName(name);
   there(box.querySelector("h2")).textContent = "Settings of lane " + (edited + 1) + ": " + title;
 }
 
@@ -199,7 +199,7 @@ const named = new URLSearchParams(location.search).get("race") ?? "";
 
 /** @param {Value[]} chosen */
 const linked = ([chosen, ...filled]) =>
-  named in stage.config.recorded ? [named, ...follow(named, filled)] : [chosen, ...filled];
+  Object.hasOwn(stage.config.recorded, named) ? [named, ...follow(named, filled)] : [chosen, ...filled];
 
 /** @type {Start<Config>} */
 export function start(element, props, _watch, trigger, config) {

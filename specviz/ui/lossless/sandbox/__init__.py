@@ -48,6 +48,7 @@ class Parameter(TypedDict):
     least: float
     most: float
     meaning: str
+    whole: bool
 
 
 class RuleRow(TypedDict):
@@ -165,6 +166,7 @@ def _parameter(parameter: RuleParameter) -> Parameter:
         "least": parameter.least,
         "most": parameter.most,
         "meaning": parameter.meaning,
+        "whole": parameter.whole,
     }
 
 

@@ -102,8 +102,7 @@ function Switch(name, legend, choices, changed) {
 
 /** @param {RuleRow} rule @param {number} at @param {() => void} changed */
 function ParameterSlider(rule, at, changed) {
-  const { name, least, most, meaning } = rule.parameters[at];
-  const whole = least === 1 && most > 1;
+  const { name, least, most, meaning, whole } = rule.parameters[at];
   const value = state.parameters[at];
   return h(
     "label",
