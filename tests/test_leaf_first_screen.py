@@ -9,7 +9,7 @@ from itertools import takewhile
 import pytest
 import tiny
 from fakes import Branching
-from test_check import traced
+from forging import traced
 from test_leaf_first_runs import CHAIN, TREE
 from test_leaf_first_runs import WARM as LONGER
 
