@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from forging import Forgery, events, first, guess, header, move, sampling, setting
-
-
-def remark(**values):
-    """Change entries of the remark on the first proposal with guesses."""
-    return lambda lines: first(lines, "proposed", lambda d: d["guesses"])["remark"].update(values)
+from forging import (
+    Forgery,
+    cut,
+    events,
+    first,
+    guess,
+    header,
+    inside,
+    move,
+    plus,
+    put,
+    sampling,
+    setting,
+    unreached,
+)
 
 
 def without_evidence(**values):
@@ -40,24 +49,14 @@ def follow_unsure(lines):
     lines[0]["settings"]["confidence"] = min(0.99, guesses[0]["score"] + 0.01)
 
 
-def other_match(lines):
-    """Move a match one token earlier."""
-    found = first(lines, "proposed", lambda d: "start" in (d["remark"] or {}) and d["guesses"])
-    found["remark"]["start"] -= 1
-
-
 def other_copy(lines):
     """Change the token of a guess without a verdict, and remove where it was copied from."""
-    for line in events(lines, "proposed"):
-        of_round = [d for d in lines if d.get("round") == line["round"]]
-        judged = {d["node"] for d in of_round if d["event"] == "judged"}
-        scored = next(d for d in of_round if d["event"] == "scored")
+    for _, each, scored in unreached(lines):
         likely = {token for top in scored["top"] for token, _ in top}
-        for node, each in enumerate(line["guesses"], 1):
-            if node not in judged and each["token"] not in likely:
-                each["evidence"] = None
-                each["token"] = next(t for t in lines[0]["prompt_ids"][1:] if t not in likely)
-                return
+        if each["token"] not in likely:
+            each["evidence"] = None
+            each["token"] = next(t for t in lines[0]["prompt_ids"][1:] if t not in likely)
+            return
 
 
 def least_chance(lines):
@@ -103,9 +102,10 @@ def again(token, spelling):
     return lambda lines: lines.append({"event": "vocabulary", "tokens": {token: spelling}})
 
 
-def ids(change):
-    """Change the prompt's tokens."""
-    return lambda lines: change(lines[0]["prompt_ids"])
+def other_id(lines):
+    """Repeat a token of the prompt in place of the next one."""
+    ids = lines[0]["prompt_ids"]
+    ids[-8] = ids[-9]
 
 
 def piece(kind, **values):
@@ -224,15 +224,15 @@ FORGERIES: list[Forgery] = [
     ("05", setting(fan_out=1), "guesses after a node exceed the fan-out of 1"),
     ("06a", follow_unsure, "a guess follows one with score"),
     ("12", follow_unsure, "a guess follows one with score"),
-    ("13", remark(weighed=4), "10 guesses but should have 4"),
-    ("18", remark(kept=3), "its remark gives another number of guesses"),
-    ("13", remark(weighed="many"), "is 'many', which is not"),
+    ("13", put("proposed", "remark", weighed=4), "10 guesses but should have 4"),
+    ("18", put("proposed", "remark", kept=3), "its remark gives another number of guesses"),
+    ("13", put("proposed", "remark", weighed="many"), "is 'many', which is not"),
     ("02", setting(ngram_max=1), "its ngram_max is 3, not 1"),
     ("02", setting(ngram_min=2), "its ngram_min is 1, not 2"),
-    ("20", remark(length=9), "its match of 9 tokens"),
-    ("20", other_match, "not the end of the text"),
+    ("20", put("proposed", "remark", length=9), "its match of 9 tokens"),
+    ("20", put("proposed", "remark", start=plus(-1)), "not the end of the text"),
     ("22", setting(suffix_factor=0.1), "its suffix_factor is 2.0, not 0.1"),
-    ("22", remark(length=0), "deep, but the factor allows 0"),
+    ("22", put("proposed", "remark", length=0), "deep, but the factor allows 0"),
     ("22", guess(0, 0.25, "score"), "its score is 0.25"),
     ("30", setting(lookahead_guesses=1), "but the settings allow 1"),
     ("27", shorter_ngrams, "3 deep, but the n-grams allow 2"),
@@ -257,8 +257,8 @@ FORGERIES: list[Forgery] = [
     ("02", guess(0, 0, "evidence", "from"), "token 0 of the text is not its token"),
     ("22", guess(0, 0, "evidence", "total"), "its total is not above 0"),
     ("22", guess(0, 10**9, "evidence", "from"), "token 1000000000 of the text"),
-    ("22", remark(start=0), "not the end of the text"),
-    ("27", remark(rows_verified=2), "another number of guesses"),
+    ("22", put("proposed", "remark", start=0), "not the end of the text"),
+    ("27", put("proposed", "remark", rows_verified=2), "another number of guesses"),
     # Temperature, top-k and top-p
     ("06a", sampling(top_k=3), "more tokens than top-k 3"),
     ("03", sampling(top_k=5), "more tokens than top-k 5"),
@@ -275,18 +275,18 @@ FORGERIES: list[Forgery] = [
     ("06a", sampling(temperature=-1.0), "must be between 0 and 100"),
     # The prompt and its tokens
     ("06a", header(prompt="Once upon a time, there was a boy"), "do not spell"),
-    ("06a", lambda d: d[0].update(prompt=d[0]["prompt"].replace("Mia", "Mie")), "do not spell"),
-    ("06a", lambda d: d[0].update(prompt=d[0]["prompt"].replace(",", "")), "do not spell"),
-    ("02", lambda d: d[0].update(prompt=d[0]["prompt"] + " so"), "not spell"),
-    ("06a", ids(lambda found: found.__setitem__(5, 750)), "do not spell"),
-    ("06a", ids(lambda found: found.pop(6)), "do not spell|Round 1"),
-    ("06a", ids(lambda found: found.insert(1, 310)), "do not spell"),
+    ("06a", header(prompt=lambda t: t.replace("Mia", "Mie")), "do not spell"),
+    ("06a", header(prompt=lambda t: t.replace(",", "")), "do not spell"),
+    ("02", header(prompt=lambda t: t + " so"), "not spell"),
+    ("06a", inside("header", "prompt_ids", 5, value=750), "do not spell"),
+    ("06a", cut("header", "prompt_ids", at=6), "do not spell|Round 1"),
+    ("06a", inside("header", "prompt_ids", value=lambda t: [t[0], 310, *t[1:]]), "do not spell"),
     ("06a", forget("620"), "tokens .620. of the prompt"),
     ("06a", spell("1593", " Ann"), "do not spell"),
     ("27", piece("template", text="assistant\n"), "do not spell|its special"),
     ("27", piece("typed", text="something else"), "is not the typed text"),
     ("27", piece("special", text="<|other|>"), "not spelled"),
-    ("28", ids(lambda found: found.__setitem__(-8, found[-9])), "spell|one|not its token"),
+    ("28", other_id, "spell|one|not its token"),
     ("27", piece("typed", tokens=10**9), "are not all of"),
     ("27", piece("typed", turn=10**30), "not in the order"),
     # Spellings

@@ -10,12 +10,10 @@ import pytest
 import torch
 from example import P, Q
 
-from specviz.verification import RULES, Drawn
 from specviz.verification.exact import distance, exact_sampler_distance
-from specviz.verification.exact.candidates import as_method, at_temperature
+from specviz.verification.exact.candidates import at_temperature
 from specviz.verification.published_rules import EXACT, GALLERY, find_case_study, sample_counts
 from specviz.verification.published_rules.blocks import acceptance_counts
-from specviz.verification.published_rules.case_study import RuleProcedure
 from specviz.verification.published_rules.drafts import LEAST, best_of_all, until_first_loss
 from specviz.verification.published_rules.randomness import win_probabilities
 
@@ -175,10 +173,3 @@ def test_exponential_race_with_equal_starts_samples_in_proportion_to_p():
     none = torch.zeros(5, dtype=torch.float64)
     assert torch.allclose(win_probabilities(P, none), P)
     assert win_probabilities(P, Q).sum().item() == pytest.approx(1, abs=1e-12)
-
-
-def test_rule_without_replacement_is_lossy_for_independent_samples():
-    case = RuleProcedure(RULES["without-replacement"], as_method(Drawn.SAMPLED), (-1, 0, 0))
-    found = replace(GALLERY[0], case=case).result()
-    assert found.tv == pytest.approx(0.0182, abs=5e-5)
-    assert found.accepted_length == pytest.approx(0.717, abs=5e-4)

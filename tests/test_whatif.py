@@ -97,31 +97,6 @@ def test_run_with_a_moved_coin_has_the_predicted_outcome(tiny_target, drafter, s
     assert turned >= 3, "too few coins were tried"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("drafter", DRAFTERS)
-def test_coins_set_along_the_path_of_a_guess_put_it_into_the_text(tiny_target, drafter):
-    first = traced(tiny_target, DRAFTERS[drafter](), WARM)
-    reached = 0
-    for index, played in enumerate(first.rounds[:4]):
-        scene = Scene.of(first, index)
-        for node, way in required_verdicts(scene).items():
-            coins = {
-                f"{played.number} judge {n}": U_TO_ACCEPT if kept else U_TO_REJECT
-                for n, kept in way
-            }
-            other = traced(tiny_target, DRAFTERS[drafter](), replace(WARM, coins=coins), index)
-            verdicts = {j.node: j for j in other.rounds[index].judged}
-            stuck = [n for n, kept in way if n not in verdicts or verdicts[n].accepted != kept]
-            for n in stuck[
-                :1
-            ]:  # a coin cannot accept at probability 0, nor reject at probability 1
-                assert verdicts[n].threshold in (0.0, 1.0)
-            if not stuck:
-                reached += 1
-                assert verdicts[int(node)].accepted
-    assert reached >= 3
-
-
 def test_required_verdicts_are_those_of_the_path_and_of_earlier_siblings():
     scene = Scene.of(made(Recipe(shape=(3, 2))), 1)
     assert [guess.parent for guess in scene.guesses] == [0, 0, 0, 1, 1]
@@ -203,7 +178,7 @@ def test_caption_says_that_a_coin_was_set_and_when_it_cannot_change_the_verdict(
             plain, scene = Scene.of(trace, index), with_set_coin(trace, index, judged)
             step = [step for step in scene.steps if step.kind == "judge"][place]
             vain = "No coin could change this" in str(caption(scene, step))
-            assert ("The coin, set to " in str(caption(scene, step))) != vain
+            assert "The coin, set to " in str(caption(scene, step))
             assert "The coin, set to " not in str(caption(plain, step))
             assert vain == (judged.threshold in (0, 1))
             told = outcomes(scene, judged)
