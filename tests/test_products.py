@@ -1,4 +1,4 @@
-"""Matrix products: all backends agree, the fastest is chosen, weights are stored once."""
+"""Fast layers: backends of products agree, the fastest is chosen, weights are stored once."""
 
 from dataclasses import replace
 from itertools import product
@@ -8,6 +8,8 @@ import pytest
 import tiny
 import torch
 from torch import nn
+from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
+from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from specviz import engine
 from specviz.adapters import torch as adapter
@@ -19,6 +21,7 @@ from specviz.models.fast_layers import (
     FastLinear,
     FusedPart,
     describe_products,
+    fuse_norms,
     optimize_linears,
     unoptimized_copy,
 )
@@ -133,16 +136,20 @@ def test_fastest_backend_and_memory_layout_are_chosen(monkeypatch):
 
 
 def test_backends_are_measured_in_turns_once_per_shapes_and_threads(monkeypatch, forget):
-    clock = Seconds({}, monkeypatch)
+    """A clearly slower one is dropped early."""
+    slow = (False, Backend.TORCH, 1)
+    costs = {(False, Backend.NUMPY, 1): 1.0, slow: 1.5, (True, Backend.NUMPY, 1): 1.1}
+    clock = Seconds(costs, monkeypatch)
     optimize_linears(network(), clock=clock)
     first = len(clock.products)
     one_row = [(layout, way) for layout, way, rows in clock.products if rows == 1]
     each = {(layout, way) for layout in (True, False) for way in WAYS if not way.packed}
     each |= {(False, way) for way in WAYS if way.packed}
     turn = 2 * len(each)  # two shapes
-    assert len(one_row) == turn * (products.MEASUREMENTS + 1)
     assert set(one_row[:turn]) == set(one_row[turn : 2 * turn]) == each
     assert one_row[0] != one_row[turn], "the order must rotate too"
+    assert clock.products.count(slow) == 2 * (products.MEASUREMENTS_OF_SLOW + 1)
+    assert clock.products.count((True, Backend.NUMPY, 1)) == 2 * (products.MEASUREMENTS + 1)
     optimize_linears(network(), clock=clock)
     assert len(clock.products) == first
     monkeypatch.setattr(torch, "get_num_threads", lambda: 77)
@@ -151,18 +158,9 @@ def test_backends_are_measured_in_turns_once_per_shapes_and_threads(monkeypatch,
     assert len(clock.products) == 2 * first
 
 
-def test_clearly_slower_backend_is_dropped_early(monkeypatch, forget):
-    best, slow = (False, Backend.NUMPY, 1), (False, Backend.TORCH, 1)
-    clock = Seconds({best: 1.0, slow: 1.5, (True, Backend.NUMPY, 1): 1.1}, monkeypatch)
-    optimize_linears(network(), clock=clock)
-    assert clock.products.count(slow) == 2 * (products.MEASUREMENTS_OF_SLOW + 1)  # two shapes
-    assert clock.products.count((True, Backend.NUMPY, 1)) == 2 * (products.MEASUREMENTS + 1)
-
-
 def test_only_the_first_outputs_of_a_large_matrix_are_measured(monkeypatch, forget):
-    clock = Seconds({}, monkeypatch)
+    clock, sizes = Seconds({}, monkeypatch), set()
     monkeypatch.setattr(products, "SAMPLE_BYTES", 4 * 37 * 20)
-    sizes = set()
     spend = clock.spend
     clock.spend = lambda own, way, rows: sizes.add(own.out_features) or spend(own, way, rows)
     model = network()
@@ -275,12 +273,8 @@ def test_all_matrix_shapes_use_the_library_with_the_faster_pass(numpy_seconds, m
 
 def test_description_lists_the_backends_with_their_share_of_weights(monkeypatch, forget):
     model = network(bias=False)
-    costs = {
-        (True, Backend.NUMPY, 1): 1.0,
-        (True, Backend.NUMPY, 2): 1.0,
-        (True, Backend.TORCH, 3): 1.0,
-        (True, Backend.TORCH, 10): 1.0,
-    }
+    rows = {1: Backend.NUMPY, 2: Backend.NUMPY, 3: Backend.TORCH, 10: Backend.TORCH}
+    costs = {(True, way, count): 1.0 for count, way in rows.items()}
     with monkeypatch.context() as patch:
         optimize_linears(model, clock=Seconds(costs, patch))
     assert describe_products(model) == "one row: NumPy; two: NumPy; three: torch; more: torch"
@@ -411,3 +405,50 @@ def test_benchmark_runs_transformers_on_unoptimized_copies():
     assert not passes, "neither transformers' ways nor ours call the forward of what ours uses"
     assert set(counts.values()) == {8}
     assert {methods.GENERATE, methods.ASSISTED, methods.LOOKUP} < counts.keys()
+
+
+# Fused norms
+
+
+GPU, CPU = torch.device("cuda", 0), torch.device("cpu")
+
+
+def holder(norm):
+    """Return a network with this norm and random norm weights."""
+    norm.weight.data = torch.linspace(-2, 3, len(norm.weight))
+    return nn.Sequential(norm).eval().requires_grad_(False)
+
+
+def test_llama_on_gpu_has_fused_norms_and_same_logits():
+    model = tiny.llama()
+    assert fuse_norms(model, CPU) == 0
+    assert any(isinstance(module, LlamaRMSNorm) for module in model.modules())
+    ids = torch.arange(1, 20)[None]
+    before, names = model(ids).logits, list(model.state_dict())
+    assert fuse_norms(model, GPU) == 2 * model.config.num_hidden_layers + 1
+    assert not any(isinstance(module, LlamaRMSNorm) for module in model.modules())
+    torch.testing.assert_close(model(ids).logits, before, rtol=1e-4, atol=1e-5)
+    assert list(model.state_dict()) == names
+
+
+def test_norms_that_are_not_equivalent_are_unchanged():
+    for norm in (
+        GemmaRMSNorm(8, 1e-6),  # adds one to the weight
+        nn.LayerNorm(8, 1e-6, bias=False),  # subtracts the mean
+        nn.LayerNorm(8, 1e-6),
+    ):
+        model = holder(norm)
+        assert fuse_norms(model, GPU) == 0
+        assert model[0] is norm
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_fused_norm_differs_only_by_rounding(dtype):
+    model = holder(LlamaRMSNorm(16, 1e-5)).to(dtype)
+    rows = torch.randn(4, 16, generator=torch.Generator().manual_seed(3)).to(dtype)
+    before = model(rows)
+    assert fuse_norms(model, GPU) == 1
+    after = model(rows)
+    assert after.dtype == dtype
+    error = 2 * torch.finfo(dtype).eps
+    torch.testing.assert_close(after, before, rtol=error, atol=error)
