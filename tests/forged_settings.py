@@ -186,9 +186,10 @@ def early_end(lines):
 
 
 def ended_before(lines):
-    """Claim that the first token of the text ends it."""
-    prefill = next(d for d in lines if d.get("event") == "committed")
-    lines[0]["eos"] = prefill["tokens"][:1]
+    """Claim that an earlier token of the text ends it, one that was never guessed."""
+    guesses = {each["token"] for line in events(lines, "proposed") for each in line["guesses"]}
+    text = [token for line in events(lines, "committed")[:-1] for token in line["tokens"]]
+    lines[0]["eos"] = [next(token for token in text if token not in guesses)]
 
 
 FORGERIES: list[Forgery] = [

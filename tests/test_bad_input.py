@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tiny
@@ -311,22 +312,30 @@ def test_server_still_responds_after_all_invalid_input(server):
 # Faults of the machine.
 
 
-def test_port_in_use_raises_readable_error(server, capsys):
+@pytest.mark.nightly  # the next test has the error without a second process
+def test_port_in_use_raises_readable_error(server):
     port = str(server.client.base_url.port)
-    refused(capsys, ["serve", "--port", port], f"cannot be served at 127.0.0.1, port {port}")
+    command = [sys.executable, "app.py", "--port", port]
+    second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert second.returncode == 2
+    assert second.stderr.startswith(f"specviz: The page cannot be served at 127.0.0.1, port {port}")
+    assert second.stderr.count("\n") == 1
 
 
-def test_unwritable_disk_raises_readable_error(monkeypatch):
+def test_unwritable_disk_and_port_in_use_raise_readable_errors(monkeypatch):
     """Gradio creates a folder for files as soon as a page is built."""
 
     def begun(*_, **__):
         raise OSError(30, "Read-only file system", "/a/folder")
 
-    monkeypatch.setattr(page, "build", begun)
-    with pytest.raises(page.ServeError) as said:
-        page.launch(page.Options())
-    assert "(Read-only file system)" in str(said.value)
-    assert "GRADIO_TEMP_DIR" in str(said.value)
+    with monkeypatch.context() as patch:
+        patch.setattr(page, "build", begun)
+        with pytest.raises(page.ServeError, match=r"\(Read-only file system\).*GRADIO_TEMP_DIR"):
+            page.launch(page.Options())
+    monkeypatch.setattr(page, "build", lambda *_: SimpleNamespace(launch=None))
+    monkeypatch.setattr(page.adapter, "launch_arguments", begun)
+    with pytest.raises(page.ServeError, match="be served at 127.0.0.1, port 7: the port is in use"):
+        page.launch(page.Options(port=7))
 
 
 def test_missing_writable_folder_raises_readable_error(tmp_path):

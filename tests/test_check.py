@@ -10,7 +10,7 @@ import pytest
 import tiny
 import torch
 from fakes import Branching, Recording
-from forging import edited, traced
+from forging import edited, refused, setting, traced
 from made import RUNS, made
 
 from specviz.engine.protocol import Proposal
@@ -57,6 +57,7 @@ def refuses(trace, says):
 def test_unchanged_runs_pass_check(sampled, greedy, siblings):
     for trace in (sampled, greedy, siblings, *map(unmeasured, RUNS.values())):
         check(trace)
+    assert (sampled.header.rule, sampled.header.lossless) == ("speculative", True)
     assert list_assumptions(sampled) == [
         "A file cannot prove its times, or that these models gave its scores."
     ]
@@ -103,6 +104,7 @@ def test_check_detects_extra_accepted_tokens(sampled):
     more = replace(played.committed, tokens=[*played.committed.tokens, 5])
     events = [more if isinstance(e, Committed) and e.round == at else e for e in sampled.events]
     refuses(Trace(sampled.header, events), f"Round {at}: the committed tokens")
+    refused(sampled, setting(max_new_tokens=5), "more tokens than the limit")
 
 
 @pytest.mark.slow
@@ -125,7 +127,9 @@ def test_check_derives_p_of_a_later_sibling_from_the_rejection_before(tiny_targe
     ][:2]
     p = [*rejected.rows.p]
     p[one], p[other] = p[one] - p[other] * 0.5, p[other] * 1.5
-    refuses(edited(trace, rejected, replace(rejected, rows=replace(rejected.rows, p=p))), "")
+    forged = replace(rejected, rows=replace(rejected.rows, p=p))
+    with pytest.raises(CheckFailed):
+        check(edited(trace, rejected, forged))
 
 
 @pytest.mark.slow

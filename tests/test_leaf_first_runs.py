@@ -10,13 +10,11 @@ from statistics import mean
 from typing import Any
 
 import pytest
-import tiny
 import torch
 from fakes import Branching
 from forging import cut, edited, header, inside, put, refused, traced
 
 from specviz.compare.report import count_by_depth
-from specviz.engine.decode import repeat
 from specviz.engine.loop import rounds
 from specviz.settings.chance import DRAFT, FINAL, JUDGE, u_key
 from specviz.settings.settings import Sampling, Settings
@@ -154,14 +152,6 @@ def test_text_at_temperature_0_equals_plain_decoding(tiny_target, rule):
         assert metrics.summary(trace)["accepted_length"] > 0
         found = {e.threshold for played in trace.rounds for e in played.judged}
         assert found == {0.0, 1.0}
-
-
-@pytest.mark.slow
-def test_runs_with_and_without_drafting_follow_one_distribution(tiny_target, tiny_draft):
-    settings = Settings(Sampling(0.7, top_k=3), max_new_tokens=3, gamma=2, rule="block")
-    ids = tiny_target.encode(tiny.PROMPT, 4)
-    last = list(repeat(tiny_target, tiny_draft, ids, settings, 30))[-1]
-    assert last.test.p_value > 1e-4
 
 
 # Traces

@@ -364,6 +364,7 @@ def test_measuring_backends_leaves_the_random_state_unchanged(forget):
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.slow
 def test_linear_layers_of_all_catalogue_models_are_optimized():
     target = load_target("house", "cpu")
     assert isinstance(network_of(target.model), NumpyLlama)

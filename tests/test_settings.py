@@ -92,10 +92,10 @@ INVALID = [
 
 def test_invalid_settings_are_refused():
     for place, (make, word) in enumerate(INVALID):
-        with pytest.raises(BadSettings, match=word) as refused:
+        with pytest.raises(BadSettings) as refused:
             make()
         assert str(refused.value).endswith("."), place
-        assert " " in str(refused.value), place
+        assert (word or " ") in str(refused.value), place
 
 
 def test_values_at_a_limit_are_valid():
