@@ -244,11 +244,7 @@ FORGERIES: list[Forgery] = [
     ("06a", put("drew", rest_tokens=lambda n: 0), "whole vocabulary"),
     ("06a", inside("drew", "tokens", 5, value=9999), "lists a token outside the vocabulary"),
     ("06a", inside("drew", "tokens", -1, value=-2), "outside the vocabulary"),
-    (
-        "06a",
-        inside("drew", "tokens", value=lambda t: [*t[:6], t[5], *t[7:]]),
-        "last distribution at",
-    ),
+    ("06a", inside("drew", "tokens", value=lambda t: [*t[:6], t[5], *t[7:]]), "distribution at"),
     ("06a", inside("judged", "rows", "tokens", -1, value=9999), "outside the vocabulary"),
     ("06a", inside("judged", "rows", "tokens", -1, value=-9), "outside the voc"),
     ("06a", inside("judged", "rows", "tokens", value=lambda t: [*t[:-1], t[0]]), "a token twice"),
@@ -349,11 +345,7 @@ FORGERIES: list[Forgery] = [
     # A round
     ("06a", guess(0, None, "drawn"), "a draw must be given"),
     ("06a", guess(0, 0.123, "u"), "u is 0.123 but should be"),
-    (
-        "06a",
-        put("proposed", "guesses", 0, "drawn", lo=0.99, hi=1.0),
-        "u is outside the drawn interval",
-    ),
+    ("06a", put("proposed", "guesses", 0, "drawn", lo=0.99, hi=1.0), "u is outside the drawn"),
     ("06a", guess(0, 0.5, "q"), "the interval's width is .* but should be 0.5"),
     ("06a", wider, "the guess's q is"),
     ("06a", put("proposed", root=1), "the root is not the last token"),

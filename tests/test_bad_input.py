@@ -334,7 +334,7 @@ def test_unwritable_disk_and_port_in_use_raise_readable_errors(monkeypatch):
             page.launch(page.Options())
     monkeypatch.setattr(page, "build", lambda *_: SimpleNamespace(launch=None))
     monkeypatch.setattr(page.adapter, "launch_arguments", begun)
-    with pytest.raises(page.ServeError, match=r"served at 127\.0\.0\.1, port 7: the port is in use"):
+    with pytest.raises(page.ServeError, match=r"at 127\.0\.0\.1, port 7: the port is in use"):
         page.launch(page.Options(port=7))
 
 
