@@ -62,7 +62,9 @@ def test_probabilities_of_all_proposals_and_verdicts_sum_to_one():
 # Closed forms
 
 
-@pytest.mark.parametrize("rule", SINGLE + SEVERAL)
+@pytest.mark.parametrize(
+    "rule", [*SINGLE, *(pytest.param(rule, marks=pytest.mark.slow) for rule in SEVERAL)]
+)
 def test_closed_form_equals_enumeration(rule):
     pairs = [(P, Q), (Q, P), (P, P), (P.flip(0), Q)]
     for (p, q), candidates in product(pairs, (1, 2, 3) if rule in SEVERAL else (1,)):

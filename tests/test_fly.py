@@ -74,10 +74,8 @@ def by_hand(gamma, window, limit, p=P, q=Q):
     ("gamma", "window", "size"),
     [
         (2, 1, 5),
-        (3, 1, 5),
-        (3, 2, 5),
-        (3, 3, 5),
-        (4, 2, 3),
+        *(pytest.param(3, window, 5, marks=pytest.mark.slow) for window in (1, 2, 3)),
+        pytest.param(4, 2, 3, marks=pytest.mark.slow),
         pytest.param(4, 2, 5, marks=pytest.mark.nightly),
     ],
 )
