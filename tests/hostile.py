@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,90 +158,122 @@ def network(**changes: int) -> list[bytes]:
 
 
 DATA = bytes(1 << 16)
-GGUF: dict[str, bytes] = {
-    "array of 2^50 numbers": gguf([LLAMA, pair("llama.x", ARRAY, array(U8, HUGE, bytes(17)))]),
-    "array of 2^50 texts": gguf([LLAMA, pair("llama.x", ARRAY, array(STRING, HUGE, bytes(17)))]),
-    "array of 2^50, skipped": gguf([LLAMA, pair("other", ARRAY, array(U32, HUGE))]),
-    "empty texts in 8 MB": gguf([LLAMA, pair("x", ARRAY, array(STRING, 1 << 20, bytes(1 << 23)))]),
-    "nested arrays": gguf([LLAMA, pair("x", ARRAY, array(ARRAY, 1 << 20) * 2000)]),
-    "text of 2^50": gguf([LLAMA, pair("llama.x", STRING, text("", HUGE))]),
-    "text of 2^64 - 1": gguf([pair("general.architecture", STRING, text("", 2**64 - 1))]),
-    "key of 2^50": gguf([text("", HUGE)]),
-    "2^60 values": gguf([], pairs=1 << 60),
-    "2^60 tensors": gguf([LLAMA], tensors=1 << 60),
-    "2^31 dimensions": gguf([LLAMA], [row("t", [4], many=1 << 31)]),
-    "no dimension": gguf([LLAMA], [row("t", [])]),
-    "dimensions of 2^60": gguf([LLAMA], [row("t", [1 << 60] * 4)]),
-    "a dimension of 0": gguf([LLAMA], [row("t", [0, 4])]),
-    "offset past the end": gguf([LLAMA], [row("t", [4], offset=HUGE)], data=DATA),
-    "offset of 2^64 - 1": gguf([LLAMA], [row("t", [4], offset=2**64 - 1)], data=DATA),
-    "an unknown type": gguf([LLAMA], [row("t", [4], kind=77)], data=DATA),
-    "tensors over each other": gguf(
-        [LLAMA], [row(f"blk.{i}.ffn_up.weight", [128, 128]) for i in range(2000)], data=DATA * 2
-    ),
-    "alignment of 0": gguf([LLAMA, u32("general.alignment", 0)], [row("t", [4])], data=DATA),
-    "alignment of 3": gguf([LLAMA, u32("general.alignment", 3)], [row("t", [4])], data=DATA),
-    "alignment of 2^31": gguf([LLAMA, u32("general.alignment", 1 << 31)], [row("t", [4])]),
-    "a key twice": gguf([LLAMA, LLAMA]),
-    "a million layers": gguf(network(block_count=10**6)),
-    "9999 layers": gguf(network(block_count=9999)),
-    "no layer": gguf(network(block_count=0)),
-    "width of 2^30": gguf(network(embedding_length=1 << 30)),
-    "width of 2^62": gguf(network(embedding_length=1 << 62)),
-    "inner width of 10^9": gguf(network(feed_forward_length=10**9)),
-    "vocabulary of 10^12": gguf(network(vocab_size=10**12)),
-    "no attention head": gguf(network(attention__head_count=0)),
-    "head size of 10^9": gguf(network(attention__key_length=10**9, attention__value_length=10**9)),
-    "no byte": b"",
-    "four bytes": b"GGUF",
-}
+OVERLAPPING = gguf(
+    [LLAMA], [row(f"blk.{i}.ffn_up.weight", [128, 128]) for i in range(2000)], data=DATA * 2
+)
+
+
+def value(kind: int, encoded: bytes, key: str = "llama.x") -> bytes:
+    """Encode a file with one value."""
+    return gguf([LLAMA, pair(key, kind, encoded)])
+
+
+def one(shape: list[int], data: bytes = DATA, **entry: int) -> bytes:
+    """Encode a file with one tensor. entry: what the tensor table says about it."""
+    return gguf([LLAMA], [row("t", shape, **entry)], data=data)
+
+
+def aligned(to: int) -> bytes:
+    """Encode a file with this alignment of tensors."""
+    return gguf([LLAMA, u32("general.alignment", to)], [row("t", [4])], data=DATA)
+
+
+def small(**changes: int) -> bytes:
+    """Encode the metadata of a small Llama with changes."""
+    return gguf(network(**changes))
+
+
+# Each file with a part of its error message, which shows that the intended check refuses it.
+LARGER = "describes a larger network than its weight files hold"
+GGUF: list[tuple[bytes, str]] = [
+    (value(ARRAY, array(U8, HUGE, bytes(17))), f"an array of {HUGE:,} items"),
+    (value(ARRAY, array(STRING, HUGE, bytes(17))), f"an array of {HUGE:,} items"),
+    (value(ARRAY, array(U32, HUGE), "other"), f"announces {4 * HUGE:,} bytes but only 0 are left"),
+    (value(ARRAY, array(STRING, 1 << 20, bytes(1 << 23)), "x"), ""),
+    (value(ARRAY, array(ARRAY, 1 << 20) * 2000, "x"), "an array of arrays"),
+    (value(STRING, text("", HUGE)), f"announces {HUGE:,} bytes but only 0 are left"),
+    (gguf([pair("general.architecture", STRING, text("", 2**64 - 1))]), f"{2**64 - 1:,} bytes"),
+    (gguf([text("", HUGE)]), f"a name of {HUGE:,} bytes"),
+    (gguf([], pairs=1 << 60), f"announces {1 << 60:,} values"),
+    (gguf([LLAMA], tensors=1 << 60), f"announces {1 << 60:,} tensors"),
+    (one([4], b"", many=1 << 31), f"has {1 << 31:,} dimensions"),
+    (one([], b""), "has 0 dimensions"),
+    (one([1 << 60] * 4, b""), "ends beyond the end of the file"),
+    (one([0, 4], b""), "has a dimension of 0"),
+    (one([4], offset=HUGE), "ends beyond the end of the file"),
+    (one([4], offset=2**64 - 1), "ends beyond the end of the file"),
+    (one([4], kind=77), "is of type 77, which is not known"),
+    (OVERLAPPING, "overlaps another tensor"),
+    (aligned(0), "its alignment is 0"),
+    (aligned(3), "its alignment is 3"),
+    (aligned(1 << 31), f"its alignment is {1 << 31}"),
+    (gguf([LLAMA, LLAMA]), "has the key 'general.architecture' twice"),
+    (small(block_count=10**6), "block_count = 1000000, which is not possible for Llama"),
+    (small(block_count=9999), LARGER),
+    (small(block_count=0), "block_count = 0, which is not possible for Llama"),
+    (small(embedding_length=1 << 30), LARGER),
+    (small(embedding_length=1 << 62), f"embedding_length = {1 << 62}, which is not possible"),
+    (small(feed_forward_length=10**9), LARGER),
+    (small(vocab_size=10**12), LARGER),
+    (small(attention__head_count=0), "head_count = 0, which is not possible for Llama"),
+    (small(attention__key_length=10**9, attention__value_length=10**9), LARGER),
+    (b"", ""),
+    (b"GGUF", ""),
+]
 
 
 # --- Folders --------------------------------------------------------------------------------------
 
 
-def edited(folder: Path, **changes: Any) -> Path:
+def edited(folder: Path, changes: dict[str, Any]) -> Path:
     """Write a tiny model's folder with changes to its config."""
     tiny.save(tiny.llama(), folder)
+    return configured(folder, changes)
+
+
+def configured(folder: Path, changes: dict[str, Any]) -> Path:
+    """Change the config of a folder."""
     place = folder / "config.json"
     place.write_text(json.dumps(json.loads(place.read_text()) | changes))
     return folder
 
 
-CONFIGS: dict[str, dict[str, Any]] = {
-    "a million layers": {"num_hidden_layers": 10**6},
-    "10^9 layers": {"num_hidden_layers": 10**9},
-    "9999 layers": {"num_hidden_layers": 9999},
-    "9999 thin layers": {
-        "num_hidden_layers": 9999, "hidden_size": 2, "intermediate_size": 1,
-        "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 2,
-    },
-    "10^9 layers with types": {"model_type": "qwen3", "num_hidden_layers": 10**9},
-    "10^9 labels": {"num_labels": 10**9},
-    "vocabulary of 10^12": {"vocab_size": 10**12},
-    "vocabulary of 10^9": {"vocab_size": 10**9},
-    "vocabulary of 10^30": {"vocab_size": 10**30},
-    "width of 10^9": {"hidden_size": 10**9, "head_dim": 12},
-    "inner width of 10^9": {"intermediate_size": 10**9},
-    "10^9 heads": {"num_attention_heads": 10**9, "num_key_value_heads": 10**9},
-    "head size of 10^9": {"head_dim": 10**9},
-    "head size of 10^5": {"head_dim": 10**5},
-    "a float of layers": {"num_hidden_layers": 1e9},
-    "positions of 10^15": {"max_position_embeddings": 10**15},
-    "a table of positions": {
-        "model_type": "gptj", "n_embd": 8, "n_head": 1, "n_layer": 1, "rotary_dim": 4,
-        "n_positions": 1 << 32, "max_position_embeddings": 1 << 32,
-    },
-    "a mask of positions": {
-        "model_type": "gpt_neo", "num_layers": 1, "num_hidden_layers": 1,
-        "hidden_size": 4, "num_heads": 1, "attention_types": [[["global"], 1]],
-        "max_position_embeddings": 200_000,
-    },
-    "experts": {"model_type": "mixtral", "num_local_experts": 10**6},
-    "9999 experts": {"model_type": "mixtral", "num_local_experts": 9999},
-    "weights elsewhere": {"transformers_weights": "other.safetensors"},
-    "nothing fits": {"hidden_size": 0, "num_attention_heads": 0},
+THIN = {
+    "num_hidden_layers": 9999, "hidden_size": 2, "intermediate_size": 1,
+    "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 2,
 }  # fmt: skip
+TABLE_OF_POSITIONS = {
+    "model_type": "gptj", "n_embd": 8, "n_head": 1, "n_layer": 1, "rotary_dim": 4,
+    "n_positions": 1 << 32, "max_position_embeddings": 1 << 32,
+}  # fmt: skip
+MASK_OF_POSITIONS = {
+    "model_type": "gpt_neo", "num_layers": 1, "num_hidden_layers": 1, "hidden_size": 4,
+    "num_heads": 1, "attention_types": [[["global"], 1]], "max_position_embeddings": 200_000,
+}  # fmt: skip
+CONFIGS: list[tuple[dict[str, Any], str]] = [
+    ({"num_hidden_layers": 10**6}, "says 1,000,000 for num_hidden_layers, which is too large"),
+    ({"num_hidden_layers": 10**9}, ""),
+    ({"num_hidden_layers": 9999}, LARGER),
+    (THIN, LARGER),
+    ({"model_type": "qwen3", "num_hidden_layers": 10**9}, ""),
+    ({"num_labels": 10**9}, "says 1,000,000,000 for num_labels, which is too large"),
+    ({"vocab_size": 10**12}, ""),
+    ({"vocab_size": 10**9}, ""),
+    ({"vocab_size": 10**30}, "has a number for vocab_size that is too large"),
+    ({"hidden_size": 10**9, "head_dim": 12}, ""),
+    ({"intermediate_size": 10**9}, "says 1,000,000,000 for intermediate_size, which is too large"),
+    ({"num_attention_heads": 10**9, "num_key_value_heads": 10**9}, ""),
+    ({"head_dim": 10**9}, ""),
+    ({"head_dim": 10**5}, LARGER),
+    ({"num_hidden_layers": 1e9}, ""),
+    ({"max_position_embeddings": 10**15}, "max_position_embeddings, which is too large"),
+    (TABLE_OF_POSITIONS, LARGER),
+    (MASK_OF_POSITIONS, LARGER),
+    ({"model_type": "mixtral", "num_local_experts": 10**6}, ""),
+    ({"model_type": "mixtral", "num_local_experts": 9999}, LARGER),
+    ({"transformers_weights": "other.safetensors"}, "names its weight file in its config"),
+    ({"hidden_size": 0, "num_attention_heads": 0}, ""),
+]
 
 
 def safetensors(header: bytes, data: bytes = b"", length: int | None = None) -> bytes:
@@ -248,30 +281,39 @@ def safetensors(header: bytes, data: bytes = b"", length: int | None = None) -> 
     return struct.pack("<Q", len(header) if length is None else length) + header + data
 
 
-def tensor(shape: list[Any], begin: Any, end: Any, dtype: str = "F32") -> bytes:
-    """Return a header with one tensor."""
-    row = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
-    return json.dumps({"model.norm.weight": row}).encode()
+def tensor(shape: list[Any], begin: Any, end: Any, data: int, dtype: str = "F32") -> bytes:
+    """Encode a safetensors file whose header describes one tensor. data: how many bytes follow."""
+    described = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+    return safetensors(json.dumps({"model.norm.weight": described}).encode(), bytes(data))
 
 
-HEADERS: dict[str, bytes] = {
-    "a header of 2^60": safetensors(b"{}", length=1 << 60),
-    "a header of 10 GB": safetensors(b"{}", length=10 << 30),
-    "no header": b"",
-    "three bytes": b"abc",
-    "no JSON": safetensors(b"{" * 100),
-    "deep JSON": safetensors(b"[" * 100_000),
-    "a list": safetensors(b"[]"),
-    "a shape of 10^12": safetensors(tensor([10**6, 10**6], 0, 4 * 10**12)),
-    "a shape that is too large": safetensors(tensor([10**9], 0, 16), bytes(16)),
-    "offsets past the end": safetensors(tensor([4], 0, 16)),
-    "offsets backwards": safetensors(tensor([4], 16, 0), bytes(16)),
-    "a negative shape": safetensors(tensor([-1, -4], 0, 16), bytes(16)),
-    "no whole shape": safetensors(tensor([1.5], 0, 6), bytes(6)),
-    "a shape of words": safetensors(tensor(["9"], 0, 16), bytes(16)),
-    "dimensions without end": safetensors(tensor([1] * 100_000, 0, 4), bytes(4)),
-    "an unknown dtype": safetensors(tensor([4], 0, 16, "F999"), bytes(16)),
-}
+ENDLESS = safetensors(b"{}", length=1 << 60)
+UNDESCRIBED = "its header does not describe 'model.norm.weight'"
+HEADERS: list[tuple[bytes, str]] = [
+    (ENDLESS, "its header is longer than the file"),
+    (safetensors(b"{}", length=10 << 30), "its header is longer than the file"),
+    (b"", ""),
+    (b"abc", ""),
+    (safetensors(b"{" * 100), ""),
+    (safetensors(b"[" * 100_000), "its header is not valid JSON"),
+    (safetensors(b"[]"), ""),
+    (tensor([10**6, 10**6], 0, 4 * 10**12, 0), "announces more bytes than the file has"),
+    (tensor([10**9], 0, 16, 16), "the shape of 'model.norm.weight' does not fit its bytes"),
+    (tensor([4], 0, 16, 0), "its header announces more bytes than the file has"),
+    (tensor([4], 16, 0, 16), ""),
+    (tensor([-1, -4], 0, 16, 16), UNDESCRIBED),
+    (tensor([1.5], 0, 6, 6), ""),
+    (tensor(["9"], 0, 16, 16), ""),
+    (tensor([1] * 100_000, 0, 4, 4), ""),
+    (tensor([4], 0, 16, 16, "F999"), UNDESCRIBED),
+]
+
+
+def weights(folder: Path, content: bytes) -> Path:
+    """Write a tiny model's folder with this file of weights."""
+    tiny.save(tiny.llama(), folder)
+    (folder / "model.safetensors").write_bytes(content)
+    return folder
 
 
 class Filling:
@@ -310,13 +352,13 @@ def pickled(folder: Path, way: str) -> Path:
     return folder
 
 
-PICKLED = {
-    "bytes": "more than plain weights",
-    "old bytes": "more than plain weights",
-    "compressed": "compressed",
-    "expanded": "weights of other shapes",
-    "no torch": "could not be loaded",
-}
+PICKLED = [
+    ("bytes", "more than plain weights"),
+    ("old bytes", "more than plain weights"),
+    ("compressed", "compressed"),
+    ("expanded", "weights of other shapes"),
+    ("no torch", "could not be loaded"),
+]
 
 
 def listed(folder: Path, index: Any) -> Path:
@@ -330,21 +372,24 @@ def listed(folder: Path, index: Any) -> Path:
 
 
 SHARD = "model-00001-of-00001.safetensors"
-INDEXES: dict[str, Any] = {
-    "a million shards": {"weight_map": {str(i): f"s{i}.safetensors" for i in range(10**6)}},
-    "a shard above": {"weight_map": {"a": f"../elsewhere/{SHARD}"}},
-    "a shard at the root": {"weight_map": {"a": "/etc/hostname"}},
-    "a shard in a folder": {"weight_map": {"a": f"x/{SHARD}"}},
-    "a number": {"weight_map": {"a": 7}},
-    "no map": {"metadata": {}},
-    "no object": [1],
-    "no JSON": "{",
-    "deep": "[" * 100_000,
-    "none": {"weight_map": {}},
-}
+INDEXES: list[tuple[Any, str]] = [
+    (
+        {"weight_map": {str(i): f"s{i}.safetensors" for i in range(10**6)}},
+        "has more than 16,777,216 bytes",
+    ),
+    ({"weight_map": {"a": f"../elsewhere/{SHARD}"}}, "names a file outside the folder"),
+    ({"weight_map": {"a": "/etc/hostname"}}, "names a file outside the folder: '/etc/hostname'"),
+    ({"weight_map": {"a": f"x/{SHARD}"}}, "names a file outside the folder"),
+    ({"weight_map": {"a": 7}}, ""),
+    ({"metadata": {}}, ""),
+    ([1], ""),
+    ("{", ""),
+    ("[" * 100_000, "is damaged: it lists no files"),
+    ({"weight_map": {}}, ""),
+]
 
 
-def head(folder: Path, **changes: Any) -> Path:
+def head(folder: Path, changes: dict[str, Any] | None = None) -> Path:
     """Write a published EAGLE head for the tiny target with changes in its config."""
     from specviz.drafters.eagle.head import Eagle3Config
     from specviz.drafters.eagle.head3 import Eagle3Head
@@ -353,22 +398,20 @@ def head(folder: Path, **changes: Any) -> Path:
         tiny.target(), made_for=None, tap_layers=(1, 2), draft_vocab_size=tiny.VOCABULARY
     )
     Eagle3Head(config).save(folder)
-    place = folder / "config.json"
-    place.write_text(json.dumps(json.loads(place.read_text()) | changes))
-    return folder
+    return configured(folder, changes or {})
 
 
-HEADS_SAY: dict[str, dict[str, Any]] = {
-    "inner width of 10^9": {"intermediate_size": 10**9},
-    "inner width of 4 M": {"intermediate_size": 1 << 22},
-    "10^9 heads": {"num_attention_heads": 10**9, "num_key_value_heads": 10**9},
-    "head size of 10^9": {"head_dim": 10**9},
-    "vocabulary of 10^12": {"vocab_size": 10**12},
-    "width of 10^9": {"hidden_size": 10**9},
-}
+HEADS: list[tuple[dict[str, Any], str]] = [
+    ({"intermediate_size": 10**9}, "says 1,000,000,000 for intermediate_size, which is too large"),
+    ({"intermediate_size": 1 << 22}, LARGER),
+    ({"num_attention_heads": 10**9, "num_key_value_heads": 10**9}, ""),
+    ({"head_dim": 10**9}, "says 1,000,000,000 for head_dim, which is too large"),
+    ({"vocab_size": 10**12}, ""),
+    ({"hidden_size": 10**9}, ""),
+]
 
 
-def medusa(folder: Path, **changes: Any) -> Path:
+def medusa(folder: Path, changes: dict[str, Any]) -> Path:
     """Write Medusa heads for the tiny target with changes in their config."""
     folder.mkdir()
     weights = {"0.0.linear.weight": torch.zeros(48, 48), "0.0.linear.bias": torch.zeros(48)}
@@ -378,16 +421,43 @@ def medusa(folder: Path, **changes: Any) -> Path:
     return folder
 
 
-MEDUSA_SAYS: dict[str, dict[str, Any]] = {
-    "10^9 heads": {"medusa_num_heads": 10**9},
-    "9999 heads": {"medusa_num_heads": 9999},
-    "10^9 layers": {"medusa_num_layers": 10**9},
-}
+MEDUSAS: list[tuple[dict[str, Any], str]] = [
+    ({"medusa_num_heads": 10**9}, "medusa_num_heads, which is too large"),
+    ({"medusa_num_heads": 9999}, LARGER),
+    ({"medusa_num_layers": 10**9}, ""),
+]
 
 
-def with_text(folder: Path, name: str, size: int) -> Path:
-    """Write a tiny model with a sparse tokenizer file of `size` bytes."""
+def with_text(folder: Path, name: str) -> Path:
+    """Write a tiny model with a sparse text file of 1 GiB."""
     tiny.save(tiny.llama(), folder)
     with (folder / name).open("r+b" if (folder / name).exists() else "wb") as file:
-        file.truncate(size)
+        file.truncate(1 << 30)
     return folder
+
+
+TEXTS = [
+    ("tokenizer.json", "its tokenizer.json has 1,073,741,824 bytes"),
+    ("config.json", ""),
+    ("generation_config.json", "its generation_config.json has 1,073,741,824 bytes"),
+]
+
+
+def bare(folder: Path, content: bytes) -> Path:
+    """Write a GGUF file."""
+    place = folder.with_suffix(".gguf")
+    place.write_bytes(content)
+    return place
+
+
+# By kind: what loads the file, a function that writes it, and its contents with error messages.
+FILES: dict[str, tuple[str, Callable[[Path, Any], Path], list[tuple[Any, str]]]] = {
+    "gguf": ("target", bare, GGUF),
+    "config": ("target", edited, CONFIGS),
+    "header": ("target", weights, HEADERS),
+    "pickle": ("target", pickled, PICKLED),
+    "index": ("target", listed, INDEXES),
+    "text": ("target", with_text, TEXTS),
+    "head": ("drafter", head, HEADS),
+    "medusa": ("drafter", medusa, MEDUSAS),
+}

@@ -110,6 +110,15 @@ def eagle_tensors():
     return made | {name: made[name] / 4 for name in made if "q_proj" in name or "k_proj" in name}
 
 
+def eagle_without_bias():
+    return {key: value for key, value in eagle_tensors().items() if key != "fc.bias"}
+
+
+def eagle_with_biases():
+    made, sizes = eagle_tensors(), {"q": HEADS * SIZE, "k": SHARED * SIZE, "v": SHARED * SIZE}
+    return made | {f"layers.0.self_attn.{part}_proj.bias": random(n) for part, n in sizes.items()}
+
+
 def eagle3_tensors(name="midlayer", own_embedding=False, taps=3):
     made = {
         "fc.weight": random(WIDE, taps * WIDE),
@@ -236,55 +245,37 @@ LLAMA3 = {
     "original_max_position_embeddings": 16, "rope_theta": 500.0,
 }  # fmt: skip
 
+MTP = {
+    **LLAMA, "num_hidden_layers": LAYERS, "num_nextn_predict_layers": 1,
+    "rope_parameters": {"rope_theta": 500000.0, "rope_type": "default"},
+}  # fmt: skip
+
+
+def embedded():
+    return eagle3_tensors("layers.0", own_embedding=True)
+
+
+def unembedded():
+    return eagle3_tensors("layers.0")
+
+
 # By layout: the family, its config.json, its tensors.
 PUBLISHED = {
     "eagle": ("eagle2", LLAMA, eagle_tensors),
-    "eagle without a bias": (
-        "eagle2",
-        {**LLAMA, "bias": False},
-        lambda: {k: v for k, v in eagle_tensors().items() if k != "fc.bias"},
-    ),
-    "eagle with qkv biases": (
-        "eagle2",
-        {**LLAMA, "qkv_bias": True},
-        lambda: (
-            eagle_tensors()
-            | {
-                f"layers.0.self_attn.{part}_proj.bias": random(rows * SIZE)
-                for part, rows in (("q", HEADS), ("k", SHARED), ("v", SHARED))
-            }
-        ),
-    ),
+    "eagle without a bias": ("eagle2", {**LLAMA, "bias": False}, eagle_without_bias),
+    "eagle with qkv biases": ("eagle2", {**LLAMA, "qkv_bias": True}, eagle_with_biases),
     "eagle3 of SafeAILab": ("eagle3", {**LLAMA, "draft_vocab_size": DRAFT}, eagle3_tensors),
     "eagle3 of all tokens": ("eagle3", {**LLAMA, "draft_vocab_size": TOKENS}, full_vocabulary),
     "eagle3 of SpecForge": ("eagle3", SPECFORGE, lambda: eagle3_tensors(own_embedding=True)),
-    "eagle3 of speculators": (
-        "eagle3",
-        SPECULATORS,
-        lambda: eagle3_tensors("layers.0", own_embedding=True),
-    ),
-    "eagle3 with embeddings": (
-        "eagle3",
-        {**SPECULATORS, "embed_requires_grad": True},
-        lambda: eagle3_tensors("layers.0", own_embedding=True),
-    ),
+    "eagle3 of speculators": ("eagle3", SPECULATORS, embedded),
+    "eagle3 with embeddings": ("eagle3", {**SPECULATORS, "embed_requires_grad": True}, embedded),
     "eagle3 with norm_before_fc": (
-        "eagle3",
-        {**SPECULATORS, "norm_before_fc": True},
-        normed_before_fc,
+        "eagle3", {**SPECULATORS, "norm_before_fc": True}, normed_before_fc,
     ),
     "eagle3 with fc_norm": ("eagle3", {**SPECULATORS, "fc_norm": True}, normed_by_tap),
-    "eagle3 with norm_output": (
-        "eagle3",
-        {**SPECULATORS, "norm_output": True},
-        lambda: eagle3_tensors("layers.0"),
-    ),
+    "eagle3 with norm_output": ("eagle3", {**SPECULATORS, "norm_output": True}, unembedded),
     "eagle3 of Qwen3's kind": ("eagle3", SPECULATORS, qwen3_tensors),
-    "eagle3 with scaled positions": (
-        "eagle3",
-        scaled(**LLAMA3),
-        lambda: eagle3_tensors("layers.0"),
-    ),
+    "eagle3 with scaled positions": ("eagle3", scaled(**LLAMA3), unembedded),
     "eagle3 of DeepSpec": ("eagle3", DEEPSPEC, deepspec_tensors),
     "p-eagle of speculators": ("p-eagle", PEAGLE, peagle_tensors),
     "p-eagle of SpecForge": ("p-eagle", SPECFORGE_PEAGLE, peagle_tensors),
@@ -292,18 +283,9 @@ PUBLISHED = {
     "medusa of TGI": ("medusa", MEDUSA, lambda: medusa_tensors(own=False)),
     "medusa of vLLM": ("medusa", VLLM_MEDUSA, medusa_by_vllm),
     "medusa of vLLM, one head": (
-        "medusa",
-        {**VLLM_MEDUSA, "original_lm_head": True},
-        lambda: medusa_by_vllm(own=False),
+        "medusa", {**VLLM_MEDUSA, "original_lm_head": True}, lambda: medusa_by_vllm(own=False),
     ),
-    "mtp": (
-        "mtp",
-        {
-            **LLAMA, "num_hidden_layers": LAYERS, "num_nextn_predict_layers": 1,
-            "rope_parameters": {"rope_theta": 500000.0, "rope_type": "default"},
-        },
-        mtp_tensors,
-    ),
+    "mtp": ("mtp", MTP, mtp_tensors),
     "dflash": ("dflash", DFLASH, dflash_tensors),
 }  # fmt: skip
 

@@ -66,7 +66,7 @@ CACHES = [each for each in (*READERS.values(), *LATER) if hasattr(each, "cache_c
 
 @pytest.fixture
 def broken(monkeypatch):
-    """Return a function that damages files of the assets in one of the ways of WRONG."""
+    """Return a function that damages a file of the assets in a way of WRONG; None repairs it."""
     whole, files = Path.read_text, {}
 
     def read_text(path, *given, **more):
@@ -97,33 +97,27 @@ def forget():
         reader.cache_clear()
 
 
-CASES = [(n, w) for n in READERS for w in WRONG if w != "away" or n not in MAY_BE_AWAY]
+@pytest.mark.parametrize("way", WRONG)
+def test_error_for_a_broken_file_names_the_file_and_the_problem(broken, way):
+    for name, read in READERS.items():
+        if way == "away" and name in MAY_BE_AWAY:
+            continue
+        broken(name, way)
+        with pytest.raises(BrokenFile) as said:
+            read()
+        assert str(said.value).startswith(f"The file assets/{name}, which ships with specviz, ")
+        assert WRONG[way] in str(said.value)
+        broken(name, None)
 
 
-@pytest.mark.parametrize(("name", "way"), CASES)
-def test_error_for_a_broken_file_names_the_file_and_the_problem(broken, name, way):
-    broken(name, way)
-    with pytest.raises(BrokenFile) as said:
-        READERS[name]()
-    assert str(said.value).startswith(f"The file assets/{name}, which ships with specviz, ")
-    assert WRONG[way] in str(said.value)
-
-
-def test_command_with_broken_file_prints_readable_error(broken, capsys):
+def test_command_and_run_with_broken_catalogue_give_readable_error(broken, capsys):
     broken("catalog.json", "half")
     assert main(["models"]) == 2
     said = capsys.readouterr()
-    assert said.out == ""
+    assert (said.out, said.err.count("\n")) == ("", 1)
     assert said.err.startswith("specviz: The file assets/catalog.json, ")
-    assert said.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("way", WRONG)
-def test_run_without_catalogue_names_the_missing_file(broken, way):
-    broken("catalog.json", way)
-    with pytest.raises(BrokenFile) as said:
+    with pytest.raises(BrokenFile, match=r"^The file assets/catalog\.json, which ships with "):
         RunRequest.from_json({"prompt": "Once"})
-    assert str(said.value).startswith("The file assets/catalog.json, which ships with specviz, ")
 
 
 def test_damaged_external_catalogue_raises_readable_error(monkeypatch, tmp_path):
@@ -155,18 +149,6 @@ def page():
     )
 
 
-@pytest.mark.slow
-def test_page_opens_without_sections_whose_files_are_broken(broken):
-    for name in ("cost/hardware.json", "trees/ranking.json", "public.json"):
-        broken(name, "half")
-    ids, words = page()
-    told = re.findall(r"This part cannot be shown\. The file (\S+),", words)
-    hardware = ["assets/cost/hardware.json"] * 3  # server, roofline, adaptive
-    assert sorted(told) == [*hardware, "assets/public.json", "assets/trees/ranking.json"]
-    assert {"sv-step", "sv-race", "sv-grow", "sv-law", "sv-headline"} <= ids
-    assert not {"sv-roofline", "sv-adaptive", "sv-rank", "sv-models"} & ids
-
-
 LACKED = {
     "prompts.json": "There are no examples to choose from.",
     "traces/recipes.json": "The recorded runs have no titles.",
@@ -176,21 +158,25 @@ LACKED = {
 }
 
 
-@pytest.mark.parametrize("way", ["half", "other"])
-def test_section_says_what_is_missing_if_an_optional_file_is_broken(broken, way):
-    for name in LACKED:
+@pytest.mark.slow
+def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
+    """A section that needs the file is left out; another says what it lacks."""
+    for name in ("cost/hardware.json", "trees/ranking.json", "public.json"):
+        broken(name, "half")
+    for name, way in zip(LACKED, ("half", "other", "half", "other", "half"), strict=True):
         broken(name, way)
     ids, words = page()
     for name, what in LACKED.items():
         assert f"{what} The file assets/{name}, which ships with specviz, is damaged: " in words
-    assert {"sv-step", "sv-run", "sv-race", "sv-raceform", "sv-sweep", "sv-shapes"} <= ids
     told = re.findall(r"This part cannot be shown\. The file (\S+),", words)
-    assert told == ["assets/prompts.json"], "domain by domain, which measures them"
+    hardware = ["assets/cost/hardware.json"] * 3  # server, roofline, adaptive
+    domains = ["assets/prompts.json"]  # domain by domain, which measures them
+    others = ["assets/public.json", "assets/trees/ranking.json"]
+    assert sorted(told) == [*hardware, *domains, *others]
+    assert {"sv-step", "sv-run", "sv-race", "sv-raceform", "sv-sweep", "sv-shapes"} <= ids
+    assert {"sv-grow", "sv-law", "sv-headline"} <= ids
+    assert not {"sv-roofline", "sv-adaptive", "sv-rank", "sv-models"} & ids
     assert [name for name, _ in shapes.config()["files"]] == ["cpu-2-cores-bfloat16"]
-
-
-def test_page_opens_with_its_own_example_if_the_prompts_are_broken(broken):
-    broken("prompts.json", "half")
     first = step_runs.opening()
     assert (first.prompt, first.drafter) == (EXAMPLE, "draft-model")
     assert race_form.opening()[0] == EXAMPLE
@@ -199,8 +185,14 @@ def test_page_opens_with_its_own_example_if_the_prompts_are_broken(broken):
 RUN, PLACE = "05-eagle3", "1-eagle3-story"
 
 
+def grown():
+    """Return the answer of the section that grows a recorded tree."""
+    size = {"depth": 2, "width": 2, "budget": 4}
+    return ask(grow.answer, {"place": PLACE, "kind": "dynamic", "tree": size, "seed": 1})
+
+
 @pytest.mark.parametrize("way", WRONG)
-def test_recorded_run_damaged_while_serving_gives_readable_error(broken, way):
+def test_recording_damaged_while_serving_gives_readable_error(broken, way):
     broken(f"traces/{RUN}.jsonl", way)
     with TestClient(Starlette(**server.app_kwargs()), "http://localhost") as client:
         sent = client.get(f"{server.PREFIX}/traces/{RUN}")
@@ -209,23 +201,15 @@ def test_recorded_run_damaged_while_serving_gives_readable_error(broken, way):
     for told in (sent.text, judged):
         assert told.startswith(f"The recorded run '{RUN}' cannot be read: ")
         assert str(ASSETS) not in told
-
-
-@pytest.mark.parametrize("way", WRONG)
-def test_recorded_tree_damaged_while_serving_gives_readable_error(broken, way):
     broken(f"trees/{PLACE}.jsonl", way)
-    size = {"depth": 2, "width": 2, "budget": 4}
-    asked = {"place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}
-    told = ask(grow.answer, asked)
-    assert told["problem"].startswith(f"The file assets/trees/{PLACE}.jsonl, which ships with ")
-    assert WRONG[way] in told["problem"]
+    problem = grown()["problem"]
+    assert problem.startswith(f"The file assets/trees/{PLACE}.jsonl, which ships with ")
+    assert WRONG[way] in problem
 
 
 def test_tree_is_shown_even_if_the_cost_measurements_are_missing(broken):
     broken("cost/sweep.json", "half")
-    size = {"depth": 2, "width": 2, "budget": 4}
-    asked = {"place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}
-    assert "is unknown here" in json.dumps(ask(grow.answer, asked))
+    assert "is unknown here" in json.dumps(grown())
 
 
 @pytest.mark.slow

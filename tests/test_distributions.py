@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -35,18 +37,18 @@ def laws(draw_, size=5):
 COINS = st.one_of(st.just(0.0), st.just(1 - 2**-53), st.floats(0, 1, exclude_max=True))
 
 
-@pytest.mark.parametrize("temperature", [0.2, 0.8, 1.0, 1.7])
-@pytest.mark.parametrize("top_k", [0, 1, 5, 40])
-@pytest.mark.parametrize("top_p", [0.05, 0.5, 0.9, 1.0])
-def test_probabilities_equal_those_of_transformers(temperature, top_k, top_p):
+def test_probabilities_equal_those_of_transformers():
     logits = torch.randn(4, 40, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     logits[0, 7] = logits[0, 8]  # a tie
-    scores = TemperatureLogitsWarper(temperature)(None, logits.clone())
-    scores = TopKLogitsWarper(top_k)(None, scores) if top_k else scores
-    scores = TopPLogitsWarper(top_p)(None, scores) if top_p < 1 else scores
-    ours = logits_to_probs(logits, Sampling(temperature, top_k, top_p))
-    assert torch.allclose(ours, scores.softmax(-1), atol=1e-15)
-    assert ours.dtype == torch.float64
+    for temperature, top_k, top_p in product(
+        (0.2, 0.8, 1.0, 1.7), (0, 1, 5, 40), (0.05, 0.5, 0.9, 1.0)
+    ):
+        scores = TemperatureLogitsWarper(temperature)(None, logits.clone())
+        scores = TopKLogitsWarper(top_k)(None, scores) if top_k else scores
+        scores = TopPLogitsWarper(top_p)(None, scores) if top_p < 1 else scores
+        ours = logits_to_probs(logits, Sampling(temperature, top_k, top_p))
+        assert torch.allclose(ours, scores.softmax(-1), atol=1e-15), (temperature, top_k, top_p)
+        assert ours.dtype == torch.float64
 
 
 def test_top_k_above_the_vocabulary_keeps_all_tokens_and_temperature_0_keeps_one():
@@ -57,12 +59,12 @@ def test_top_k_above_the_vocabulary_keeps_all_tokens_and_temperature_0_keeps_one
     assert logits_to_probs(logits, Sampling(0.0)).tolist() == [[0.0, 1.0, 0.0]]
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_logits_that_are_not_finite_are_refused(bad):
-    rows = torch.zeros(2, 5)
-    rows[1, 3] = bad
-    with pytest.raises(BadScores, match="The model returned logits that are not numbers"):
-        deferred_nan_check(rows, "The model")()
+def test_logits_that_are_not_finite_are_refused():
+    for bad in (float("nan"), float("inf")):
+        rows = torch.zeros(2, 5)
+        rows[1, 3] = bad
+        with pytest.raises(BadScores, match="The model returned logits that are not numbers"):
+            deferred_nan_check(rows, "The model")()
     deferred_nan_check(torch.tensor([[0.0, -torch.inf]]), "The model")()
     with pytest.raises(BadScores):
         deferred_nan_check(torch.full((1, 3), -torch.inf), "The model")()
@@ -70,13 +72,8 @@ def test_logits_that_are_not_finite_are_refused(bad):
 
 @pytest.mark.slow
 @given(laws(), laws())
-def test_overlap_of_p_and_q_is_one_minus_their_total_variation(p, q):
+def test_overlap_is_one_minus_total_variation_and_residual_is_zero_where_q_is_at_least_p(p, q):
     assert overlap(p, q) + total_variation(p, q) == pytest.approx(1.0, abs=1e-12)
-
-
-@pytest.mark.slow
-@given(laws(), laws())
-def test_residual_is_zero_where_q_is_at_least_p(p, q):
     left = residual(p, q)
     assert left.sum() == pytest.approx(1.0, abs=1e-12)
     assert bool((left >= 0).all())
@@ -117,12 +114,6 @@ def test_tokens_of_equal_probability_are_ordered_by_id(size, data, u):
     place = order.index(found.token)
     assert found.lo == pytest.approx(sum(p[i].item() for i in order[:place]), abs=1e-12)
     assert found.hi == pytest.approx(found.lo + p[found.token].item(), abs=1e-12)
-
-
-def test_share_of_u_values_that_draw_a_token_equals_its_probability():
-    p = torch.tensor([0.1, 0.5, 0.0, 0.4], dtype=torch.float64)
-    seen = [draw(p, (i + 0.5) / 1000).token for i in range(1000)]
-    assert [seen.count(t) / 1000 for t in range(4)] == pytest.approx(p.tolist(), abs=2e-3)
 
 
 @pytest.mark.parametrize("size", [5, 200, 3000])

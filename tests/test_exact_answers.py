@@ -1,4 +1,4 @@
-"""Closed forms, random samples, the acceptance ceiling, and statistics of counts."""
+"""Enumeration, closed forms, random samples, the acceptance ceiling, statistics of counts."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from specviz.verification.exact import (
     accepted_length,
     enumerate_position,
     exact_sampler_distance,
+    g_test,
+    proposals,
+    verdicts,
 )
 from specviz.verification.exact.candidates import as_method
 from specviz.verification.exact.closed_form import acceptance_ceiling, closed_form
@@ -35,6 +38,7 @@ from specviz.verification.exact.monte_carlo import (
     wilson,
     wilson_intervals,
 )
+from specviz.verification.tree import DraftTree
 
 SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT_MASS
 SINGLE = ["without-replacement", "block", "traversal", "point-mass", "lenience:0.75", "ensemble",
@@ -42,12 +46,28 @@ SINGLE = ["without-replacement", "block", "traversal", "point-mass", "lenience:0
 SEVERAL = ["speculative", "accept-reject", "k-seq"]
 
 
+# The enumeration itself
+
+
+def test_probabilities_of_all_proposals_and_verdicts_sum_to_one():
+    for drawn in Drawn:
+        made = proposals(lambda _: Q, [-1, 0, 0, 1], drawn)
+        assert sum(weight for weight, _, _ in made) == pytest.approx(1.0)
+    tree = DraftTree((0, 1, 2, 3), (-1, 0, 0, 1))
+    found = list(verdicts(make_rule("speculative"), tree, SAMPLED, P.repeat(4, 1), {0: Q, 1: Q}))
+    assert sum(weight for weight, _ in found) == pytest.approx(1.0, abs=1e-15)
+    assert {v.path for _, v in found} == {(), (1,), (2,), (1, 3)}
+
+
+# Closed forms
+
+
 @pytest.mark.parametrize(
-    ("rule", "candidates"),
-    [*((rule, 1) for rule in SINGLE), *((rule, k) for rule in SEVERAL for k in (1, 2, 3))],
+    "rule", [*SINGLE, *(pytest.param(rule, marks=pytest.mark.slow) for rule in SEVERAL)]
 )
-def test_closed_form_equals_enumeration(rule, candidates):
-    for p, q in [(P, Q), (Q, P), (P, P), (P.flip(0), Q)]:
+def test_closed_form_equals_enumeration(rule):
+    pairs = [(P, Q), (Q, P), (P, P), (P.flip(0), Q)]
+    for (p, q), candidates in product(pairs, (1, 2, 3) if rule in SEVERAL else (1,)):
         found = closed_form(rule, p, q, candidates)
         exact = enumerate_position(RoundSetup.position(make_rule(rule), p, q, SAMPLED, candidates))
         assert torch.allclose(found.through_draft, exact.through_draft, atol=1e-14)
@@ -73,10 +93,10 @@ def test_accepted_length_of_a_tree_is_the_sum_over_its_positions():
     assert kept == pytest.approx(1.248, abs=5e-4)
 
 
-@pytest.mark.parametrize(("rule", "candidates"), [("lenience", 2), ("greedy", 1)])
-def test_rule_without_closed_form_is_reported(rule, candidates):
-    with pytest.raises(ValueError, match="There is no formula for the rule"):
-        closed_form(rule, P, Q, candidates)
+def test_rule_without_closed_form_is_reported():
+    for rule, candidates in (("lenience", 2), ("greedy", 1)):
+        with pytest.raises(ValueError, match="There is no formula for the rule"):
+            closed_form(rule, P, Q, candidates)
 
 
 def large(seed, size=151_936):
@@ -113,22 +133,16 @@ def test_closed_form_takes_milliseconds():
     assert (time.process_time() - start) / 5 < 0.05
 
 
-@pytest.mark.parametrize(
-    ("values", "says"),
-    [
+def test_numbers_that_are_not_a_distribution_are_refused():
+    for values, says in (
         ([], "at least one token"),
         ([[0.5, 0.5]], "one probability for each token"),
         ([0.5, float("nan")], "probabilities between"),
         ([1.5, -0.5], "probabilities between"),
         ([0.2, 0.2], "sums to 0.4, not 1"),
-    ],
-)
-def test_numbers_that_are_not_a_distribution_are_refused(values, says):
-    with pytest.raises(NotADistribution, match=says):
-        as_distribution(values)
-
-
-def test_distribution_of_zero_weights_is_refused():
+    ):
+        with pytest.raises(NotADistribution, match=says):
+            as_distribution(values)
     assert normalize_weights([1, 1, 2]).tolist() == [0.25, 0.25, 0.5]
     for bars in ([0, 0], [float("inf"), 1]):
         with pytest.raises(NotADistribution, match="at least one bar"):
@@ -142,17 +156,14 @@ def test_distribution_of_zero_weights_is_refused():
 # The ceiling
 
 
-@pytest.mark.parametrize(
-    ("drawn", "expected"),
-    [
+def test_acceptance_ceiling_equals_that_of_the_worked_example():
+    for drawn, expected in (
         (SAMPLED, (0.650, 0.7900, 0.8710)),
         (REPLACED, (0.650, 0.8381, 1.0)),
         (FIXED, (0.25, 0.35, 0.55)),
-    ],
-)
-def test_acceptance_ceiling_equals_that_of_the_worked_example(drawn, expected):
-    found = [acceptance_ceiling(P, Q, drawn, candidates) for candidates in (1, 2, 3)]
-    assert found == pytest.approx(expected, abs=5e-5)
+    ):
+        found = [acceptance_ceiling(P, Q, drawn, candidates) for candidates in (1, 2, 3)]
+        assert found == pytest.approx(expected, abs=5e-5)
 
 
 @pytest.mark.parametrize("drawn", [SAMPLED, REPLACED])
@@ -217,17 +228,13 @@ def test_sampled_strings_of_a_chain_fit_the_exact_distribution():
     assert thrown.test.p_value > 1e-3
 
 
-def test_sampling_an_impossible_token_gives_a_p_value_of_0():
+def test_p_value_of_an_impossible_token_is_0_and_that_of_no_samples_1():
     p, q = torch.tensor([1.0, 0.0]).double(), torch.tensor([0.5, 0.5]).double()
     thrown = sample_first_token(RoundSetup.position(make_rule("unverified"), p, q, SAMPLED), 100, 1)
     assert thrown.impossible == thrown.counts[1] > 0
     assert thrown.test.p_value == 0.0
-
-
-def test_zero_samples_give_a_p_value_of_1():
-    thrown = sample_first_token(
-        RoundSetup.position(make_rule("speculative"), P, Q, as_method(SAMPLED)), 0, 1
-    )
+    none = RoundSetup.position(make_rule("speculative"), P, Q, as_method(SAMPLED))
+    thrown = sample_first_token(none, 0, 1)
     assert (thrown.counts, thrown.tv, thrown.test.p_value) == ([0] * 5, 0.0, 1.0)
 
 
@@ -243,6 +250,24 @@ def test_accepted_samples_of_rejection_sampling_follow_p():
 
 
 # Statistics of counts
+
+
+def test_expected_distance_of_an_exact_sampler_matches_known_values():
+    expected = {500: 0.0328, 2_000: 0.0164, 10_000: 0.0073, 100_000: 0.0023}
+    for samples, distance in expected.items():
+        assert exact_sampler_distance(P, samples) == pytest.approx(distance, abs=6e-5)
+
+
+def test_g_test_detects_a_broken_sampler():
+    right = [round(20_000 * p) for p in P.tolist()]
+    assert g_test(right, P.tolist()).p_value > 0.99
+    broken = [round(20_000 * p) for p in (0.369, 0.25, 0.231, 0.1, 0.05)]
+    assert g_test(broken, P.tolist()).p_value < 1e-3
+    assert g_test([50, 50], [0.5, 0.5]).p_value == 1.0
+    small = g_test([96, 2, 2], [0.96, 0.02, 0.02])
+    assert small.degrees == 1  # cells expecting fewer than 5 are merged
+    with pytest.raises(ValueError, match="probability zero"):
+        g_test([1, 1], [1.0, 0.0])
 
 
 def test_wilson_intervals_equal_published_ones():
@@ -265,13 +290,9 @@ def test_g_test_distinguishes_equal_from_different_samples():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rule", "throws"), [("ensemble:0.9", 6_449), ("ensemble:0.5", 400)])
-def test_enough_samples_reveal_a_lossy_rule(rule, throws):
+def test_enough_samples_reveal_a_lossy_rule():
     """With that many samples, nearly all of 40 tries must have a p-value below 0.001."""
-    found = [
-        sample_first_token(
-            RoundSetup.position(make_rule(rule), P, Q, SAMPLED), throws, seed
-        ).test.p_value
-        for seed in range(40)
-    ]
-    assert sum(p < 1e-3 for p in found) >= 36
+    for rule, throws in (("ensemble:0.9", 6_449), ("ensemble:0.5", 400)):
+        setup = RoundSetup.position(make_rule(rule), P, Q, SAMPLED)
+        found = [sample_first_token(setup, throws, seed).test.p_value for seed in range(40)]
+        assert sum(p < 1e-3 for p in found) >= 36, rule

@@ -14,7 +14,7 @@ from math import log, prod
 import pytest
 import torch
 from fakes import Branching
-from test_check import edited, traced
+from forging import edited, traced
 
 from specviz.frames import Scene
 from specviz.frames.caption import verdict
@@ -70,16 +70,19 @@ def by_hand(gamma, window, limit, p=P, q=Q):
     return out
 
 
-@pytest.mark.parametrize(("gamma", "window"), [(2, 1), (3, 1), (3, 2), (3, 3), (4, 2)])
-def test_output_distribution_equals_the_definition_of_fly(gamma, window):
-    found, _ = enumerated(f"fly:{window},0.3", gamma)
-    assert distance(found, by_hand(gamma, window, 0.3)) < 1e-12
-
-
-def test_distance_from_the_target_is_the_probability_of_an_overruled_rejection():
-    """With two guesses, it is the probability that the first is rejected and the second passes."""
-    alpha = sum(min(one, other) for one, other in zip(P, Q, strict=True))
-    assert distance(*enumerated(RULE, 2)) == pytest.approx((1 - alpha) * alpha)
+@pytest.mark.parametrize(
+    ("gamma", "window", "size"),
+    [
+        (2, 1, 5),
+        *(pytest.param(3, window, 5, marks=pytest.mark.slow) for window in (1, 2, 3)),
+        pytest.param(4, 2, 3, marks=pytest.mark.slow),
+        pytest.param(4, 2, 5, marks=pytest.mark.nightly),
+    ],
+)
+def test_output_distribution_equals_the_definition_of_fly(gamma, window, size):
+    p, q = (P, Q) if size == len(P) else ((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
+    found, _ = enumerated(f"fly:{window},0.3", gamma, p=p, q=q)
+    assert distance(found, by_hand(gamma, window, 0.3, p, q)) < 1e-12
 
 
 class GivenCoins:
@@ -154,20 +157,15 @@ def test_vllm_test_case_for_a_failed_window_gives_the_same_tokens(failing, rejec
     assert found[:-1] == guesses[:rejected]
 
 
-def test_vllm_test_case_without_draft_probabilities_gives_the_same_tokens():
+def test_vllm_test_cases_for_given_probabilities_give_the_same_tokens():
+    """Without draft probabilities, with them, and as the last request of a mixed batch."""
     rows = [{9: 0.6, 7: 0.4}, *({0: 0.2, token: 0.8} for token in (2, 3, 4)), {8: 1}]
     assert judged("fly:2,0", [7, 2, 3, 4], rows_of(10, *rows), u=0.5) == [7, 2, 3, 4, 8]
     assert judged("point-mass", [7, 2, 3, 4], rows_of(10, *rows), u=0.5) == [9]
-
-
-def test_vllm_test_case_with_draft_probabilities_gives_the_same_tokens():
     rows = [{0: 0.6, 1: 0.4}, *({0: 0.4, token: 0.6} for token in (2, 3, 4)), {7: 1}]
     q = rows_of(8, *({0: 0.5, token: 0.5} for token in (1, 2, 3, 4)))
     assert judged("fly:2,0", [1, 2, 3, 4], rows_of(8, *rows), q, u=0.9) == [1, 2, 3, 4, 7]
     assert judged("speculative", [1, 2, 3, 4], rows_of(8, *rows), q, u=0.9) == [0]
-
-
-def test_vllm_test_case_for_a_mixed_batch_gives_the_same_tokens():
     rows = rows_of(10, {0: 0.6, 4: 0.4}, {5: 1}, {6: 1}, {8: 1})
     assert judged("fly:1,0", [4, 5, 6], rows, u=0.5) == [4, 5, 6, 8]
 
@@ -200,15 +198,13 @@ VLLM_TOP_TOKENS = {  # rule, guesses, the target's logits, the text at temperatu
 
 @pytest.mark.parametrize("case", VLLM_TOP_TOKENS)
 def test_vllm_test_case_for_greedy_requests_gives_the_same_tokens(case):
-    """vLLM tests them at temperature 0. Here u = 0.9 rejects the same guesses at temperature 1."""
+    """vLLM tests them at temperature 0. Here u = 0.9 rejects the same guesses at temperature 1.
+
+    vLLM uses the entropy of the distribution without temperature. Here p is one-hot at temperature
+    0, so that no rejection is overruled.
+    """
     rule, guesses, logits, expected = VLLM_TOP_TOKENS[case]
     assert judged(rule, guesses, logits.softmax(-1), u=0.9) == expected
-
-
-@pytest.mark.parametrize("case", VLLM_TOP_TOKENS)
-def test_no_rejection_is_overruled_at_temperature_0_unlike_in_vllm(case):
-    """vLLM uses the entropy of the distribution without temperature; here p is one-hot."""
-    rule, guesses, logits, _ = VLLM_TOP_TOKENS[case]
     assert judged(rule, guesses, logits_to_probs(logits, Sampling(0.0)), u=0.9) == [9]
 
 
@@ -247,24 +243,17 @@ def test_fly_run_passes_check_and_is_marked_lossy(trace):
     assert (trace.header.rule, trace.header.lossless) == ("fly", False)
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "says"),
-    [
-        ("following", lambda _: 0.0, "the number of following guesses"),
-        ("top_entropy", lambda value: value + 0.01, "the entropy of the top tokens"),
-    ],
-)
-def test_check_detects_inputs_that_contradict_the_round(trace, name, change, says):
-    event = next(
-        event
-        for played in trace.rounds
-        for event in played.judged
-        if event.accepted and event.inputs["following"]
-    )
-    inputs = {**event.inputs, name: change(event.inputs[name])}
-    forged = replace(event, inputs=inputs, threshold=THRESHOLDS["fly"](inputs))
-    with pytest.raises(CheckFailed, match=says):
-        check(edited(trace, event, forged))
+def test_check_detects_inputs_that_contradict_the_round(trace):
+    judged = (event for played in trace.rounds for event in played.judged)
+    event = next(event for event in judged if event.accepted and event.inputs["following"])
+    for name, value, says in (
+        ("following", 0.0, "the number of following guesses"),
+        ("top_entropy", event.inputs["top_entropy"] + 0.01, "the entropy of the top tokens"),
+    ):
+        inputs = {**event.inputs, name: value}
+        forged = replace(event, inputs=inputs, threshold=THRESHOLDS["fly"](inputs))
+        with pytest.raises(CheckFailed, match=says):
+            check(edited(trace, event, forged))
 
 
 def scene_of(trace, played):

@@ -7,16 +7,14 @@ from dataclasses import replace
 import pytest
 import tiny
 import torch
-from test_engine import PROMPTS, generated, traced
+from test_engine import PROMPTS, traced
 
 from specviz.drafters.oracle import Oracle
 from specviz.engine.loop import Decoding, rounds
 from specviz.models.passes import CaptureSpec
-from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.metrics import summary, token_ids
-from specviz.verification import Drawn
 from specviz.verification.distributions import logits_to_probs
 
 WARM = Settings(Sampling(1.1), max_new_tokens=32, gamma=4)
@@ -24,8 +22,7 @@ SHAPES = [[], [3, 2]]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("siblings", SHAPES)
-@pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2])
+@pytest.mark.parametrize(("make", "siblings"), [(tiny.llama, []), (tiny.gpt2, [3, 2])])
 def test_q_equals_p_at_every_node(make, siblings):
     target = tiny.target(make())
     text = target.encode(tiny.PROMPT, 32)
@@ -45,7 +42,7 @@ def test_q_equals_p_at_every_node(make, siblings):
 
 
 @pytest.mark.slow
-def test_every_sampled_guess_is_accepted(tiny_target):
+def test_every_guess_is_accepted(tiny_target):
     drafted = 0
     for seed in range(4):
         settings = replace(WARM, seed=seed, max_new_tokens=40)
@@ -57,6 +54,11 @@ def test_every_sampled_guess_is_accepted(tiny_target):
         assert {turn.drew.kind for turn in trace.rounds if turn.drew} <= {"plain", "bonus"}
         drafted += sum(len(turn.proposed.guesses) for turn in trace.rounds[1:])
     assert drafted > 60
+    for siblings in SHAPES:
+        greedy = replace(WARM, sampling=Sampling(0), siblings=siblings)
+        trace = traced(tiny_target, Oracle(tiny_target), PROMPTS[0], greedy)
+        assert trace.baseline.token_ids == token_ids(trace)
+        assert all(judged.accepted for turn in trace.rounds for judged in turn.judged)
 
 
 @pytest.mark.slow
@@ -67,21 +69,6 @@ def test_top_token_guess_is_accepted_with_its_probability(tiny_target):
     judged = [event for turn in trace.rounds for event in turn.judged]
     assert all(event.alpha == pytest.approx(max(event.rows.p), abs=1e-5) for event in judged)
     assert 0 < summary(trace)["alpha"] < 0.99
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("schedule", ["fixed", "learning"])
-@pytest.mark.parametrize("siblings", SHAPES)
-def test_greedy_text_equals_generate_and_all_guesses_are_accepted(tiny_target, schedule, siblings):
-    settings = Settings(
-        Sampling(0), max_new_tokens=24, gamma=3, schedule=schedule, siblings=siblings
-    )
-    for prompt in PROMPTS[:5]:
-        trace = traced(tiny_target, Oracle(tiny_target), prompt, settings)
-        assert token_ids(trace) == generated(tiny_target, prompt, settings)
-        assert trace.baseline.token_ids == token_ids(trace)
-        assert all(judged.accepted for turn in trace.rounds for judged in turn.judged)
-        check(trace)
 
 
 @pytest.mark.slow
@@ -104,30 +91,6 @@ def test_each_guess_costs_a_full_target_pass(tiny_target, siblings, monkeypatch)
     assert turn.number > 4
 
 
-def test_drafting_does_not_change_the_cache_of_the_run(tiny_target):
-    decoding = Decoding(tiny_target, Oracle(tiny_target), [3, 5, 7], WARM)
-    next(decoding.rounds())
-    keys = decoding.cache.cache.layers[0].keys
-    proposal = decoding.session.propose(decoding.text, 5, Chance(1, 1))
-    assert len(proposal.tree) == 5
-    assert decoding.cache.cache.layers[0].keys is keys
-    assert decoding.session.reader.cache is not decoding.cache.cache
-
-
-def test_oracle_respects_the_token_limit_and_end_of_text():
-    target = tiny.target()
-
-    def proposed(room=9):
-        session = Oracle(target).begin(target.start(CaptureSpec()), WARM)
-        return session.propose([3, 5, 7], tiny.max_tokens(WARM, room), Chance(1, 1))
-
-    assert [len(proposed(room).tree) for room in (1, 2, 9)] == [1, 2, 5]
-    assert proposed(1).evidence == {}
-    whole = proposed().tree.tokens
-    target.eos = (whole[2],)
-    assert proposed().tree.tokens == whole[:3]
-
-
 def test_oracle_has_the_size_of_its_target_and_refuses_other_models(tiny_target):
     oracle = Oracle(tiny_target)
     assert (oracle.card.name, oracle.card.family) == ("oracle", "oracle")
@@ -138,16 +101,3 @@ def test_oracle_has_the_size_of_its_target_and_refuses_other_models(tiny_target)
     assert Oracle(hashed).made_for == "ab" * 32
     with pytest.raises(ValueError, match="made for another model than tiny"):
         oracle.begin(tiny.target(tiny.llama(seed=9)).start(CaptureSpec()), WARM)
-
-
-def test_session_declares_how_guesses_are_drawn_before_it_proposes(tiny_target):
-    for change, drawn in [
-        ({}, Drawn.SAMPLED),
-        ({"siblings": [2]}, Drawn.WITHOUT_REPLACEMENT),
-        ({"candidates": "greedy"}, Drawn.POINT_MASS),
-        ({"sampling": Sampling(0)}, Drawn.POINT_MASS),
-    ]:
-        session = Oracle(tiny_target).begin(
-            tiny_target.start(CaptureSpec()), replace(WARM, **change)
-        )
-        assert session.drawn is session.propose([3, 5], 5, Chance(1, 1)).drawn is drawn

@@ -1,14 +1,15 @@
-"""Matrix products: all backends agree, the fastest is chosen, weights are stored once."""
+"""Fast layers: backends of products agree, the fastest is chosen, weights are stored once."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 import tiny
 import torch
-from made import Recipe
-from made import made as whole_run
 from torch import nn
+from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
+from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from specviz import engine
 from specviz.adapters import torch as adapter
@@ -20,6 +21,7 @@ from specviz.models.fast_layers import (
     FastLinear,
     FusedPart,
     describe_products,
+    fuse_norms,
     optimize_linears,
     unoptimized_copy,
 )
@@ -51,36 +53,34 @@ def forget(monkeypatch):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("transposed", [True, False])
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("shape", [(576, 960), (576, 576), (37, 65), (704, 256), (256, 4096)])
-def test_all_backends_give_the_same_product(way, transposed, bias, shape):
+def test_all_backends_give_the_same_product(way):
     torch.manual_seed(1)
-    weight = torch.randn(shape[1], shape[0])
-    own = torch.randn(shape[1]) if bias else None
-    laid = weight.t().contiguous().t() if transposed else weight
-    product = Product(laid, own, Plan(transposed, *[way] * 4))
-    for rows in (1, 2, 3) if way is Backend.PADDED else (1, 2, 3, 4, 30):
-        given = torch.randn(rows, shape[0])
-        expected = nn.functional.linear(
-            given.double(), weight.double(), None if own is None else own.double()
-        )
-        found = product.multiply_tensor(given)
-        atol = 4e-4  # relative to sums of some hundred products
-        torch.testing.assert_close(found.double(), expected, rtol=0, atol=atol)
-        again = torch.from_numpy(product(given.numpy()))
-        torch.testing.assert_close(again.double(), expected, rtol=0, atol=atol)
+    shapes = [(576, 960), (576, 576), (37, 65), (704, 256), (256, 4096)]
+    for (width, out), transposed, bias in product(shapes, (True, False), (True, False)):
+        weight = torch.randn(out, width)
+        own = torch.randn(out) if bias else None
+        laid = weight.t().contiguous().t() if transposed else weight
+        made = Product(laid, own, Plan(transposed, *[way] * 4))
+        for rows in (1, 2, 3) if way is Backend.PADDED else (1, 2, 3, 4, 30):
+            given = torch.randn(rows, width)
+            expected = nn.functional.linear(
+                given.double(), weight.double(), None if own is None else own.double()
+            )
+            atol = 4e-4  # relative to sums of some hundred products
+            found = made.multiply_tensor(given)
+            torch.testing.assert_close(found.double(), expected, rtol=0, atol=atol)
+            again = torch.from_numpy(made(given.numpy()))
+            torch.testing.assert_close(again.double(), expected, rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("shape", [(37,), (1, 37), (3, 37), (17, 37), (2, 5, 37), (1, 1, 37)])
-def test_optimized_layer_equals_original(bias, shape):
+def test_optimized_layer_equals_original(bias):
     model = network(bias)
-    rows = torch.randn(shape)
+    given = [torch.randn(s) for s in ((37,), (1, 37), (3, 37), (17, 37), (2, 5, 37), (1, 1, 37))]
     with torch.inference_mode():
-        usual = model(rows)
+        usual = list(map(model, given))
         optimize_linears(model)
-        found = model(rows)
+        found = list(map(model, given))
     assert {type(layer) for layer in linear_layers(model)} == {FastLinear}
     torch.testing.assert_close(found, usual, rtol=1e-5, atol=1e-5)
 
@@ -114,37 +114,42 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize("plan", CHOICES)
-def test_fastest_backend_and_memory_layout_are_chosen(plan, monkeypatch, forget):
-    costs = {
-        (plan.transposed, plan.one, 1): 1.0,
-        (plan.transposed, plan.two, 2): 1.0,
-        (plan.transposed, plan.few, products.FEW_ROWS): 1.0,
-        (plan.transposed, plan.many, products.TREE_ROWS): 1.0,
-        # the other layout is faster for more rows, but one row decides
-        (not plan.transposed, Backend.TORCH, products.TREE_ROWS): 0.1,
-    }
-    model = network()
-    with monkeypatch.context() as patch:
-        optimize_linears(model, clock=Seconds(costs, patch))
-    for layer in linear_layers(model):
-        assert layer.product.plan == plan
-        assert (layer.weight.stride(0) == 1) is plan.transposed
-        packs = {plan.one, plan.two, plan.few, plan.many} & {Backend.ONEDNN, Backend.PADDED}
-        assert (layer.product.packed is not None) is bool(packs), "must not keep an unused copy"
+def test_fastest_backend_and_memory_layout_are_chosen(monkeypatch):
+    for plan in CHOICES:
+        costs = {
+            (plan.transposed, plan.one, 1): 1.0,
+            (plan.transposed, plan.two, 2): 1.0,
+            (plan.transposed, plan.few, products.FEW_ROWS): 1.0,
+            (plan.transposed, plan.many, products.TREE_ROWS): 1.0,
+            # the other layout is faster for more rows, but one row decides
+            (not plan.transposed, Backend.TORCH, products.TREE_ROWS): 0.1,
+        }
+        model = network()
+        with monkeypatch.context() as patch:
+            patch.setattr(products, "MEASURED_PLANS", {})
+            optimize_linears(model, clock=Seconds(costs, patch))
+        for layer in linear_layers(model):
+            assert layer.product.plan == plan
+            assert (layer.weight.stride(0) == 1) is plan.transposed
+            packs = {plan.one, plan.two, plan.few, plan.many} & {Backend.ONEDNN, Backend.PADDED}
+            assert (layer.product.packed is not None) is bool(packs), "keeps an unused copy"
 
 
 def test_backends_are_measured_in_turns_once_per_shapes_and_threads(monkeypatch, forget):
-    clock = Seconds({}, monkeypatch)
+    """A clearly slower one is dropped early."""
+    slow = (False, Backend.TORCH, 1)
+    costs = {(False, Backend.NUMPY, 1): 1.0, slow: 1.5, (True, Backend.NUMPY, 1): 1.1}
+    clock = Seconds(costs, monkeypatch)
     optimize_linears(network(), clock=clock)
     first = len(clock.products)
     one_row = [(layout, way) for layout, way, rows in clock.products if rows == 1]
     each = {(layout, way) for layout in (True, False) for way in WAYS if not way.packed}
     each |= {(False, way) for way in WAYS if way.packed}
     turn = 2 * len(each)  # two shapes
-    assert len(one_row) == turn * (products.MEASUREMENTS + 1)
     assert set(one_row[:turn]) == set(one_row[turn : 2 * turn]) == each
     assert one_row[0] != one_row[turn], "the order must rotate too"
+    assert clock.products.count(slow) == 2 * (products.MEASUREMENTS_OF_SLOW + 1)
+    assert clock.products.count((True, Backend.NUMPY, 1)) == 2 * (products.MEASUREMENTS + 1)
     optimize_linears(network(), clock=clock)
     assert len(clock.products) == first
     monkeypatch.setattr(torch, "get_num_threads", lambda: 77)
@@ -153,18 +158,9 @@ def test_backends_are_measured_in_turns_once_per_shapes_and_threads(monkeypatch,
     assert len(clock.products) == 2 * first
 
 
-def test_clearly_slower_backend_is_dropped_early(monkeypatch, forget):
-    best, slow = (False, Backend.NUMPY, 1), (False, Backend.TORCH, 1)
-    clock = Seconds({best: 1.0, slow: 1.5, (True, Backend.NUMPY, 1): 1.1}, monkeypatch)
-    optimize_linears(network(), clock=clock)
-    assert clock.products.count(slow) == 2 * (products.MEASUREMENTS_OF_SLOW + 1)  # two shapes
-    assert clock.products.count((True, Backend.NUMPY, 1)) == 2 * (products.MEASUREMENTS + 1)
-
-
 def test_only_the_first_outputs_of_a_large_matrix_are_measured(monkeypatch, forget):
-    clock = Seconds({}, monkeypatch)
+    clock, sizes = Seconds({}, monkeypatch), set()
     monkeypatch.setattr(products, "SAMPLE_BYTES", 4 * 37 * 20)
-    sizes = set()
     spend = clock.spend
     clock.spend = lambda own, way, rows: sizes.add(own.out_features) or spend(own, way, rows)
     model = network()
@@ -277,12 +273,8 @@ def test_all_matrix_shapes_use_the_library_with_the_faster_pass(numpy_seconds, m
 
 def test_description_lists_the_backends_with_their_share_of_weights(monkeypatch, forget):
     model = network(bias=False)
-    costs = {
-        (True, Backend.NUMPY, 1): 1.0,
-        (True, Backend.NUMPY, 2): 1.0,
-        (True, Backend.TORCH, 3): 1.0,
-        (True, Backend.TORCH, 10): 1.0,
-    }
+    rows = {1: Backend.NUMPY, 2: Backend.NUMPY, 3: Backend.TORCH, 10: Backend.TORCH}
+    costs = {(True, way, count): 1.0 for count, way in rows.items()}
     with monkeypatch.context() as patch:
         optimize_linears(model, clock=Seconds(costs, patch))
     assert describe_products(model) == "one row: NumPy; two: NumPy; three: torch; more: torch"
@@ -293,19 +285,13 @@ def test_description_lists_the_backends_with_their_share_of_weights(monkeypatch,
     assert describe_products(tiny.llama()) == "torch"
 
 
-def test_trace_records_product_backends():
+def test_trace_records_product_backends_or_omits_them():
     target, settings = tiny.target(), Settings(Sampling(0.0), max_new_tokens=2)
     prepare(target.model)
     first = next(engine.run(target, tiny.draft(), tiny.PROMPT, settings))
     assert first.packing == describe_products(target.model) != "torch"
-
-
-def test_trace_without_product_backends_round_trips():
-    trace = whole_run(Recipe(rounds=1))
-    said = replace(trace.header, packing="usual")
-    assert '"packing":"usual"' in next(Trace(said).lines())
-    assert Trace.parse(Trace(said).lines()).header == said
-    older = list(Trace(replace(said, packing=None)).lines())
+    assert Trace.parse(Trace(first).lines()).header == first
+    older = list(Trace(replace(first, packing=None)).lines())
     assert "packing" not in older[0]
     assert list(Trace.parse(older).lines()) == older
 
@@ -373,13 +359,12 @@ def test_packed_product_that_is_missing_or_wrong_is_not_used(operations, monkeyp
 def test_measuring_backends_leaves_the_random_state_unchanged(forget):
     can_pack.cache_clear()
     model = network()
-    torch.manual_seed(5)
-    expected = torch.rand(1)
-    torch.manual_seed(5)
+    before = torch.get_rng_state()
     optimize_linears(model)
-    assert torch.equal(torch.rand(1), expected)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.slow
 def test_linear_layers_of_all_catalogue_models_are_optimized():
     target = load_target("house", "cpu")
     assert isinstance(network_of(target.model), NumpyLlama)
@@ -421,3 +406,50 @@ def test_benchmark_runs_transformers_on_unoptimized_copies():
     assert not passes, "neither transformers' ways nor ours call the forward of what ours uses"
     assert set(counts.values()) == {8}
     assert {methods.GENERATE, methods.ASSISTED, methods.LOOKUP} < counts.keys()
+
+
+# Fused norms
+
+
+GPU, CPU = torch.device("cuda", 0), torch.device("cpu")
+
+
+def holder(norm):
+    """Return a network with this norm and random norm weights."""
+    norm.weight.data = torch.linspace(-2, 3, len(norm.weight))
+    return nn.Sequential(norm).eval().requires_grad_(False)
+
+
+def test_llama_on_gpu_has_fused_norms_and_same_logits():
+    model = tiny.llama()
+    assert fuse_norms(model, CPU) == 0
+    assert any(isinstance(module, LlamaRMSNorm) for module in model.modules())
+    ids = torch.arange(1, 20)[None]
+    before, names = model(ids).logits, list(model.state_dict())
+    assert fuse_norms(model, GPU) == 2 * model.config.num_hidden_layers + 1
+    assert not any(isinstance(module, LlamaRMSNorm) for module in model.modules())
+    torch.testing.assert_close(model(ids).logits, before, rtol=1e-4, atol=1e-5)
+    assert list(model.state_dict()) == names
+
+
+def test_norms_that_are_not_equivalent_are_unchanged():
+    for norm in (
+        GemmaRMSNorm(8, 1e-6),  # adds one to the weight
+        nn.LayerNorm(8, 1e-6, bias=False),  # subtracts the mean
+        nn.LayerNorm(8, 1e-6),
+    ):
+        model = holder(norm)
+        assert fuse_norms(model, GPU) == 0
+        assert model[0] is norm
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_fused_norm_differs_only_by_rounding(dtype):
+    model = holder(LlamaRMSNorm(16, 1e-5)).to(dtype)
+    rows = torch.randn(4, 16, generator=torch.Generator().manual_seed(3)).to(dtype)
+    before = model(rows)
+    assert fuse_norms(model, GPU) == 1
+    after = model(rows)
+    assert after.dtype == dtype
+    error = 2 * torch.finfo(dtype).eps
+    torch.testing.assert_close(after, before, rtol=error, atol=error)

@@ -8,7 +8,7 @@ import pytest
 import tiny
 import torch
 from fakes import Branching
-from test_check import edited, refused, traced
+from forging import cut, edited, header, put, refused, setting, traced
 
 from specviz.commands.run import compare_with_baseline, summary_lines
 from specviz.engine.decode import Tally, repeat
@@ -102,58 +102,40 @@ def test_captions_of_lossy_rules_state_how_they_decide(runs, rule):
     assert changes or "p′ (the residual)" not in text
 
 
-def test_run_with_auto_equals_a_run_with_the_rule_it_selects(tiny_target, tiny_draft):
-    settings = Settings(Sampling(1.1), max_new_tokens=8, gamma=3)
-    trace = traced(tiny_target, tiny_draft, settings)
-    assert (trace.header.rule, trace.header.lossless) == ("speculative", True)
-
-
 def test_invalid_rule_is_refused_before_any_work(tiny_target, tiny_draft):
     for rule, says in (("typical:2", "not '2'"), ("greedy", "Use temperature 0")):
         with pytest.raises(MismatchedRule, match=says):
             traced(tiny_target, tiny_draft, Settings(rule=rule))
 
 
-LIES = {
-    "that nothing is lost": (
-        "typical", "header", lambda d: d.update(lossless=True), "is not lossless",
-    ),
-    "another dial": (
-        "lenience:0.7", "header", lambda d: d["settings"].update(rule="lenience:0.8"),
-        "rule's parameters are not",
-    ),
-    "a dial out of range": (
-        "lenience:0.7", "header", lambda d: d["settings"].update(rule="lenience:7"),
-        "must be between 0.01 and 1",
-    ),
-    "an α": ("typical", "judged", lambda d: d.update(alpha=0.5), "it has an α"),
-    "a fact left out": (
-        "typical", "judged", lambda d: d["inputs"].pop("entropy"), "the rule's inputs should be",
-    ),
-}  # fmt: skip
+LIES = [
+    ("typical", header(lossless=True), "is not lossless"),
+    ("lenience:0.7", setting(rule="lenience:0.8"), "rule's parameters are not"),
+    ("lenience:0.7", setting(rule="lenience:7"), "must be between 0.01 and 1"),
+    ("typical", put("judged", alpha=0.5), "it has an α"),
+    ("typical", cut("judged", "inputs", at="entropy"), "the rule's inputs should be"),
+]
 
 
-@pytest.mark.parametrize("lie", LIES)
-def test_check_detects_each_forgery(runs, lie):
-    rule, event, change, says = LIES[lie]
-    refused(runs[rule], event, change, says)
+@pytest.mark.parametrize(("rule", "change", "says"), LIES, ids=[row[-1] for row in LIES])
+def test_check_detects_each_forgery(runs, rule, change, says):
+    refused(runs[rule], change, says)
 
 
-FACTS = {  # by rule: a field, a wrong value for it, and the expected error
-    "typical": ("entropy", lambda fact: 0.0, "the entropy is 0.0"),
-    "relaxed:3,0.05": ("rank", lambda fact: fact + 1, "the rank is"),
-    "relaxed:3,0.05 ": ("top", lambda fact: fact + 0.01, "the top token's p is"),
-    "thresholds:0.5,0.6": ("before", lambda fact: fact + 1e-4, "what was tried before is"),
-    "accept-reject": ("least", lambda fact: 0.99, "the least q/p is"),
-    "k-seq": ("rho", lambda fact: 5.0, "ρ is 5.0, but must"),
-}
+FACTS = [  # a rule, a field, a wrong value for it, and the expected error
+    ("typical", "entropy", lambda fact: 0.0, "the entropy is 0.0"),
+    ("relaxed:3,0.05", "rank", lambda fact: fact + 1, "the rank is"),
+    ("relaxed:3,0.05", "top", lambda fact: fact + 0.01, "the top token's p is"),
+    ("thresholds:0.5,0.6", "before", lambda fact: fact + 1e-4, "what was tried before is"),
+    ("accept-reject", "least", lambda fact: 0.99, "the least q/p is"),
+    ("k-seq", "rho", lambda fact: 5.0, "ρ is 5.0, but must"),
+]
 
 
-@pytest.mark.parametrize("rule", FACTS)
-def test_check_detects_inputs_that_contradict_p_and_q(runs, rule):
+@pytest.mark.parametrize(("rule", "name", "other", "says"), FACTS, ids=[row[1] for row in FACTS])
+def test_check_detects_inputs_that_contradict_p_and_q(runs, rule, name, other, says):
     """Forge the threshold along with the input, so that only the input is wrong."""
-    name, other, says = FACTS[rule]
-    trace = runs[rule.strip()]
+    trace = runs[rule]
     event = next(e for e in trace.events if isinstance(e, Judged))
     inputs = {**event.inputs, name: other(event.inputs[name])}
     bar = THRESHOLDS[trace.header.rule](inputs)
@@ -189,8 +171,8 @@ def test_check_detects_a_last_token_from_a_wrong_residual_of_k_seq(runs):
 # Bounds of a run
 
 
-def verdict(rule, p, q, token, size):
-    """Return a verdict as a trace stores it, over distributions of this size."""
+def verdict(rule, p, q, token):
+    """Return a verdict as a trace stores it."""
     made = make_rule(rule)
     tree = DraftTree.chain(0, [token])
     rows = torch.stack([p, p])
@@ -202,43 +184,35 @@ def verdict(rule, p, q, token, size):
         def final(self):
             return 0.5
 
-    drawn = Drawn.SAMPLED
-    decided = made.judge(tree, drawn, rows, {0: q}, Coins()).decisions[0]
-    decision = Decision(
-        1,
-        decided.u,
-        decided.threshold,
-        decided.inputs,
-        NodeDistributions(p, decided.distributions.q),
-    )
+    decided = made.judge(tree, Drawn.SAMPLED, rows, {0: q}, Coins()).decisions[0]
+    both = NodeDistributions(p, decided.distributions.q)
+    decision = Decision(1, decided.u, decided.threshold, decided.inputs, both)
     row = decision_rows([decision], tree, None)[0]
     return Judged(1, 1, decided.u, decided.threshold, dict(decided.inputs), row, None)
 
 
-@pytest.mark.parametrize("size", [6, 400])
 @pytest.mark.parametrize("rule", ["speculative", "lenience:0.6", "ensemble:0.7", "accept-reject"])
-def test_loss_bounds_from_a_trace_contain_the_exact_distance(rule, size):
-    coins = torch.Generator().manual_seed(size)
-    p, q = ((torch.randn(size, generator=coins, dtype=torch.float64) * 2).softmax(-1) for _ in "pq")
-    least, most = BOUNDS[make_rule(rule).spec.name](verdict(rule, p, q, 3, size))
-    exact = closed_form(rule, p, q).tv
-    assert least - 1e-12 <= exact <= most + 1e-12
-    if size == 6 or rule in ("speculative", "ensemble:0.7"):
-        assert most - least < 1e-12
+def test_loss_bounds_from_a_trace_contain_the_exact_distance(rule):
+    for size in (6, 400):
+        coins = torch.Generator().manual_seed(size)
+        p, q = (torch.randn(size, generator=coins, dtype=torch.float64) * 2 for _ in "pq")
+        p, q = p.softmax(-1), q.softmax(-1)
+        least, most = BOUNDS[make_rule(rule).spec.name](verdict(rule, p, q, 3))
+        exact = closed_form(rule, p, q).tv
+        assert least - 1e-12 <= exact <= most + 1e-12
+        if size == 6 or rule in ("speculative", "ensemble:0.7"):
+            assert most - least < 1e-12
 
 
-@pytest.mark.parametrize(
-    ("rule", "given"),
-    [("point-mass", 0.0), ("typical", None), ("thresholds:0.9,0.5", None), ("unverified", None)],
-)
-def test_loss_bounds_without_q_are_conditional_on_the_guess(rule, given):
+@pytest.mark.parametrize("rule", ["point-mass", "typical", "thresholds:0.9,0.5", "unverified"])
+def test_loss_bounds_without_q_are_conditional_on_the_guess(rule):
     """Compare with a draft that has all its mass on the guess."""
     p = torch.tensor([0.5, 0.3, 0.15, 0.05], dtype=torch.float64)
     for token in range(4):
         fixed = torch.zeros_like(p).index_fill_(0, torch.tensor(token), 1.0)
-        least, most = BOUNDS[make_rule(rule).spec.name](verdict(rule, p, fixed, token, 4))
+        least, most = BOUNDS[make_rule(rule).spec.name](verdict(rule, p, fixed, token))
         assert least == most == pytest.approx(closed_form(rule, p, fixed).tv, abs=1e-12)
-        assert given is None or least == pytest.approx(given, abs=1e-12)
+        assert rule != "point-mass" or least == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.slow
