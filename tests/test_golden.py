@@ -10,19 +10,19 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator
-from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import pytest
 from made import Recipe, made
 
 from specviz.frames import Frame, Scene, frames
 from specviz.frames.scene import Word, flat
 from specviz.frames.tree import turns
+from specviz.trace.rule_specs import speculative_threshold
 
 GOLDEN = Path(__file__).resolve().parent / "golden" / "frames.txt"
 ROUNDS = 4
@@ -37,6 +37,14 @@ RECIPES = {
     "odd tokens": Recipe(seed=2),
     "chat": Recipe(odd=False, seed=18, chat=True),
 }
+
+# Numbers of a verdict that the runs above do not have: p, q and u.
+VERDICTS = [
+    (0.12, 0.4, 0.71), (0.93, 0.9, 0.24), (0.000357, 0.000575, 0.75), (2.4e-8, 0.00024, 0.26),
+    (0.0000003, 0.45, 0.0000002), (0.4463155, 0.4463161, 0.36), (1.0, 1.0, 0.004),
+    (0.9996, 0.9971, 0.5), (0.0, 0.19, 0.07),
+]  # fmt: skip
+MATCH = {"form": "match", "min": 1, "max": 3}
 
 # Keys of a frame whose values are wording, and keys inside these whose values are not.
 WORDING = {"label", "next", "parts", "facts", "laws", "heads", "kept", "rejected", "stuck"}
@@ -56,6 +64,55 @@ def golden_lines() -> Iterator[str]:
             yield from (f"    {part['is']} {part['t']!r}" for part in block["parts"])
         for index in range(ROUNDS):
             yield from round_lines(f"{name}, round {index}", sent(Scene.of(trace, index)))
+    yield from variant_lines()
+
+
+def variant_lines() -> Iterator[str]:
+    """Return sentences for numbers, shapes and reasons of a drafter that the runs do not have."""
+    for p, q, u in VERDICTS:
+        yield f"verdict, p {p}, q {q}, u {u}: {sentences(judged_so(p, q, u), 'judge')[0]}"
+    for shape in ((1,), (1, 1, 1), (3,), (2, 2)):
+        yield f"shape {shape}: {sentences(scene_of(Recipe(shape=shape, odd=False), 2), 'score')[0]}"
+    fixed, none = RECIPES["point mass"], RECIPES["nothing drafted"]
+    last = len(made(none).rounds) - 1
+    guesses = scene_of(fixed, 1).guesses
+    copied = [replace(guess, evidence={"from": at}) for at, guess in enumerate(guesses)]
+    found = MATCH | {"start": 4, "length": 2}
+    yield from sentences(proposed(scene_of(fixed, 1), remark=found, guesses=copied), "propose")[:2]
+    yield from sentences(proposed(scene_of(fixed, 1), remark=None), "propose")[:2]
+    yield from sentences(proposed(scene_of(none, 1), remark=MATCH), "propose")
+    yield from sentences(proposed(scene_of(none, last), remark=MATCH), "propose")
+    lossy = scene_of(RECIPES["chain"], 1)
+    yield from sentences(replace(lossy, header=replace(lossy.header, lossless=False)), "draw")
+
+
+def scene_of(recipe: Recipe, index: int) -> Scene:
+    """Return a round of a made-up run."""
+    return Scene.of(made(recipe), index)
+
+
+def sentences(scene: Scene, kind: str) -> list[str]:
+    """Return the sentences of a round's steps of a kind."""
+    shown = zip(scene.steps, frames(scene), strict=True)
+    return [joined(shot["caption"]["parts"]) for step, shot in shown if step.kind == kind]
+
+
+def proposed(scene: Scene, **changes: Any) -> Scene:
+    """Return a round after a change of its guesses or their reason."""
+    scene.round.proposed = replace(scene.round.proposed, **changes)
+    return scene
+
+
+def judged_so(p: float, q: float, u: float) -> Scene:
+    """Return a chain's round whose first guess, ␣cat, was judged with these numbers."""
+    scene = scene_of(RECIPES["chain"], 1)
+    cat = next(token for token, data in scene.vocabulary.items() if data == b" cat")
+    scene.round.proposed.guesses[0] = replace(scene.guesses[0], token=cat)
+    inputs = {"p": p, "q": q}
+    chance = speculative_threshold(inputs)
+    first = replace(scene.round.judged[0], inputs=inputs, u=u, threshold=chance)
+    scene.round.judged[0] = first
+    return scene
 
 
 def sent(scene: Scene) -> list[Frame]:
@@ -134,50 +191,6 @@ def styles(value: Any) -> list[Any]:
 def digest(value: Any) -> str:
     """Return twelve digits that change with any value inside."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every string, number and boolean in a frame."""
-    if isinstance(value, dict | list):
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, each in pairs:
-            yield from leaves(each, (*path, key))
-    else:
-        yield path
-
-
-def changed(shot: Frame, path: tuple[Any, ...]) -> Frame:
-    """Return a copy of a frame in which one value differs."""
-    copy = deepcopy(shot)
-    inner: Any = copy
-    for key in path[:-1]:
-        inner = inner[key]
-    old = inner[path[-1]]
-    if isinstance(old, bool):
-        inner[path[-1]] = not old
-    else:
-        inner[path[-1]] = old + 1 if isinstance(old, int | float) else old + "x"
-    return copy
-
-
-@pytest.mark.parametrize("name", ["chain", "temperature 0"])
-def test_every_word_and_number_of_a_frame_is_in_the_golden_file(name):
-    shots = sent(Scene.of(made(RECIPES[name]), 1))
-    lines = list(round_lines("", shots))
-    for number in (0, len(shots) // 2, len(shots) - 2, len(shots) - 1):
-        for path in leaves(shots[number]):
-            glyph = path[-1] == "g"  # of a token: only a few names are drawn
-            other = shots[number] if glyph else changed(shots[number], path)
-            edited = [*shots[:number], other, *shots[number + 1 :]]
-            assert glyph or list(round_lines("", edited)) != lines, path
-
-
-def test_changed_sentence_changes_only_one_line_of_the_golden_file():
-    shots = sent(Scene.of(made(RECIPES["chain"]), 1))
-    lines = list(round_lines("", shots))
-    other = changed(shots[6], ("caption", "parts", len(shots[6]["caption"]["parts"]) - 1))
-    edited = list(round_lines("", [*shots[:6], other, *shots[7:]]))
-    assert len([line for line, new in zip(lines, edited, strict=True) if line != new]) == 1
 
 
 if __name__ == "__main__":
