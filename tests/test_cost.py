@@ -32,11 +32,16 @@ def plain_sum(alpha, gamma):
 # Chains
 
 
-@pytest.mark.parametrize(("gamma", "tokens"), [(1, "1.6500"), (2, "2.0725"), (3, "2.3471")])
-def test_expected_tokens_equal_those_of_the_worked_example(gamma, tokens):
+def test_expected_tokens_equal_those_of_the_worked_example_and_at_limits():
     alpha = sum(map(min, P, Q))
     assert alpha == pytest.approx(0.65)
-    assert f"{formula.expected_tokens(alpha, gamma):.4f}" == tokens
+    found = [f"{formula.expected_tokens(alpha, gamma):.4f}" for gamma in (1, 2, 3)]
+    assert found == ["1.6500", "2.0725", "2.3471"]
+    assert formula.expected_tokens(0, 7) == 1
+    assert formula.expected_tokens(1, 7) == 8
+    assert formula.expected_tokens(0.6, 0) == pytest.approx(1)
+    assert formula.speedup(0.6, 0, 0.3) == pytest.approx(1)
+    assert formula.expected_tokens(1 - 1e-12, 5) == pytest.approx(6, rel=1e-11)
 
 
 @pytest.mark.slow
@@ -45,31 +50,13 @@ def test_closed_form_of_expected_tokens_equals_the_sum(alpha, gamma):
     assert formula.expected_tokens(alpha, gamma) == pytest.approx(plain_sum(alpha, gamma), rel=1e-9)
 
 
-def test_expected_tokens_are_1_at_alpha_0_and_gamma_plus_1_at_alpha_1():
-    assert formula.expected_tokens(0, 7) == 1
-    assert formula.expected_tokens(1, 7) == 8
-    assert formula.expected_tokens(0.6, 0) == pytest.approx(1)
-    assert formula.speedup(0.6, 0, 0.3) == pytest.approx(1)
-
-
-def test_closed_form_is_exact_near_alpha_1():
-    assert formula.expected_tokens(1 - 1e-12, 5) == pytest.approx(6, rel=1e-11)
-
-
 @pytest.mark.slow
 @given(st.floats(0.001, 1), st.integers(1, 40))
 def test_solve_alpha_inverts_expected_tokens(alpha, gamma):
     tokens = formula.expected_tokens(alpha, gamma)
-    assert formula.expected_tokens(formula.solve_alpha(tokens, gamma), gamma) == pytest.approx(
-        tokens
-    )
-    assert formula.solve_alpha(tokens, gamma) == pytest.approx(alpha, abs=1e-6)
-
-
-@pytest.mark.parametrize(("tokens", "gamma"), [(0.9, 4), (5.1, 4), (1, 0), (float("nan"), 4)])
-def test_solve_alpha_rejects_impossible_token_counts(tokens, gamma):
-    with pytest.raises(ValueError, match=r"."):
-        formula.solve_alpha(tokens, gamma)
+    found = formula.solve_alpha(tokens, gamma)
+    assert formula.expected_tokens(found, gamma) == pytest.approx(tokens)
+    assert found == pytest.approx(alpha, abs=1e-6)
 
 
 def test_expected_tokens_for_equal_acceptance_at_every_depth_equal_the_formula():
@@ -102,12 +89,6 @@ def test_drafting_is_faster_exactly_if_alpha_exceeds_c(alpha, c):
         assert formula.optimal_gamma(alpha, c).speedup >= sure * (1 - 1e-12)
 
 
-def test_drafting_gains_nothing_if_alpha_equals_c():
-    assert not formula.can_pay(0.3, 0.3)
-    assert formula.can_pay(0.31, 0.3)
-    assert formula.guaranteed_speedup(0.3, 0.3) == pytest.approx(1)
-
-
 def test_relative_operations_match_the_paper():
     assert f"{formula.relative_operations(0.8, 5, 0.05):.3f}" == "1.694"
     assert formula.relative_operations(1, 5, 0) == 1  # all accepted, and drafting is free
@@ -118,10 +99,11 @@ def test_relative_operations_match_the_paper():
 # The best length
 
 
-@pytest.mark.parametrize("alpha", BEST)
-def test_optimal_gamma_matches_the_published_table(alpha):
-    found = [formula.optimal_gamma(alpha, c) for c in COSTS]
-    assert [(best.gamma, f"{best.speedup:.2f}") for best in found] == BEST[alpha]
+def test_optimal_gamma_matches_the_published_table():
+    for alpha, row in BEST.items():
+        found = [formula.optimal_gamma(alpha, c) for c in COSTS]
+        assert [(best.gamma, f"{best.speedup:.2f}") for best in found] == row
+        assert {best.origin for best in found} == {"simulated"}
 
 
 @pytest.mark.slow
@@ -141,16 +123,16 @@ def test_optimal_gamma_is_the_smallest_of_equally_fast_ones():
     assert formula.optimal_gamma(0.5, 0.5).gamma == 0
 
 
-def test_longer_drafts_are_always_faster_if_drafting_is_free():
+def test_optimal_gamma_is_0_without_gain_and_unlimited_if_drafting_is_free():
+    assert not formula.can_pay(0.3, 0.3)
+    assert formula.can_pay(0.31, 0.3)
+    assert formula.guaranteed_speedup(0.3, 0.3) == pytest.approx(1)
+    for alpha, c in [(0, 0.1), (1, 1), (1, 2), (0.3, 0.3), (0.2, 0.9)]:
+        assert formula.optimal_gamma(alpha, c) == formula.Optimum(0, pytest.approx(1))
     assert formula.optimal_gamma(0.8, 0) == formula.Optimum(None, pytest.approx(5))
     assert formula.optimal_gamma(1, 0) == formula.Optimum(None, inf)
     assert formula.optimal_gamma(1, 0.25) == formula.Optimum(None, 4)
     assert formula.optimal_gamma(0, 0) == formula.Optimum(0, 1)
-
-
-def test_optimal_gamma_is_0_if_drafting_brings_no_gain():
-    for alpha, c in [(0, 0.1), (1, 1), (1, 2), (0.3, 0.3), (0.2, 0.9)]:
-        assert formula.optimal_gamma(alpha, c) == formula.Optimum(0, pytest.approx(1))
 
 
 def test_very_large_optimal_gamma_is_found_quickly():
@@ -160,44 +142,32 @@ def test_very_large_optimal_gamma_is_found_quickly():
         assert formula.speedup(1 - 1e-9, gamma, 1e-9) < best.speedup
 
 
-def test_predictions_are_marked_simulated():
-    assert formula.optimal_gamma(0.8, 0.1).origin == "simulated"
-
-
 # Refusals
 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (
-            lambda: formula.expected_tokens(1.2, 3),
-            "α must be a probability from 0 to 1, not 1.2.",
-        ),
-        (
-            lambda: formula.expected_tokens(float("nan"), 3),
-            "α must be a probability from 0 to 1, not nan",
-        ),
+        (lambda: formula.expected_tokens(1.2, 3), "α must be a probability from 0 to 1, not 1.2."),
+        (lambda: formula.expected_tokens(float("nan"), 3), "from 0 to 1, not nan"),
         (lambda: formula.expected_tokens(0.5, -1), "γ must be at least 0, not -1."),
         (lambda: formula.speedup(0.5, 3, -0.1), "c must be at least 0, not -0.1."),
         (lambda: formula.speedup(0.5, 3, inf), "c must be at least 0, not inf."),
-        (
-            lambda: formula.speedup(0.5, 3, 0.1, verify=0),
-            "The cost of the verification pass must be greater",
-        ),
+        (lambda: formula.speedup(0.5, 3, 0.1, verify=0), "The cost of the verification pass must"),
         (lambda: formula.speedup_from_tokens(-1, 0.1), "The tokens of a round must be at least 0"),
         (lambda: formula.relative_operations(0.5, 3, -1), "ĉ must be at least 0"),
         (lambda: formula.optimal_gamma(-0.1, 0.1), "α must be a probability"),
         (lambda: formula.optimal_gamma(0.1, -0.1), "c must be at least 0"),
         (lambda: formula.can_pay(2, 0.1), "α must be a probability"),
-        (
-            lambda: formula.tokens_by_depth([0.5, 1.5]),
-            "A probability by depth must be a probability",
-        ),
+        (lambda: formula.tokens_by_depth([0.5, 1.5]), "A probability by depth must be a"),
+        (lambda: formula.solve_alpha(0.9, 4), "."),
+        (lambda: formula.solve_alpha(5.1, 4), "."),
+        (lambda: formula.solve_alpha(1, 0), "."),
+        (lambda: formula.solve_alpha(float("nan"), 4), "."),
     ],
 )
 def test_invalid_values_raise_readable_error(call, sentence):
     with pytest.raises(ValueError, match=r".") as refusal:
         call()
-    assert str(refusal.value).startswith(sentence) or sentence in str(refusal.value)
+    assert sentence in str(refusal.value)
     assert str(refusal.value).endswith(".")

@@ -58,13 +58,10 @@ def test_acceptance_by_rank_equals_known_values():
 )
 def test_accepted_tokens_of_full_trees_equal_the_enumeration(widths, accepted):
     parents = tree_formula.full_tree(widths)
-    tokens = tree_formula.expected_tokens(
-        parents, tree_formula.acceptance_by_position(parents, TWO)
-    )
+    keep = tree_formula.acceptance_by_position(parents, TWO)
+    tokens = tree_formula.expected_tokens(parents, keep)
     assert f"{tokens - 1:.5f}" == accepted
-    assert tokens - 1 == pytest.approx(
-        enumerated(parents, tree_formula.acceptance_by_position(parents, TWO))
-    )
+    assert tokens - 1 == pytest.approx(enumerated(parents, keep))
 
 
 def enumerated(parents, keep):
@@ -98,12 +95,9 @@ def trees_with_chances(draw, most=7):
 @given(trees_with_chances())
 def test_sum_over_nodes_equals_the_mean_over_all_outcomes(tree):
     parents, keep = tree
-    assert tree_formula.expected_tokens(parents, keep) == pytest.approx(
-        1 + enumerated(parents, keep)
-    )
-    assert 1 + sum(tree_formula.acceptance_by_depth(parents, keep)) == pytest.approx(
-        1 + enumerated(parents, keep)
-    )
+    mean = 1 + enumerated(parents, keep)
+    assert tree_formula.expected_tokens(parents, keep) == pytest.approx(mean)
+    assert 1 + sum(tree_formula.acceptance_by_depth(parents, keep)) == pytest.approx(mean)
 
 
 def test_sum_over_nodes_equals_the_mean_tokens_of_simulated_rounds():
@@ -116,15 +110,13 @@ def test_sum_over_nodes_equals_the_mean_tokens_of_simulated_rounds():
         while kids[node]:
             u, found = dice.random(), 0
             for child in kids[node]:
-                found, u = (
-                    (child, u - keep[child]) if 0 <= u < keep[child] else (found, u - keep[child])
-                )
+                found = child if 0 <= u < keep[child] else found
+                u -= keep[child]
             if not found:
                 break
             node, accepted = found, accepted + 1
-    assert accepted / rounds == pytest.approx(
-        tree_formula.expected_tokens(parents, keep) - 1, abs=0.02
-    )
+    expected = tree_formula.expected_tokens(parents, keep) - 1
+    assert accepted / rounds == pytest.approx(expected, abs=0.02)
 
 
 @pytest.mark.slow
@@ -140,23 +132,18 @@ def test_tree_formula_for_a_chain_equals_the_chain_formula(by_depth):
 def test_full_tree_formula_equals_a_chain_with_the_acceptance_of_siblings():
     parents = tree_formula.full_tree((2, 2, 2))
     assert len(parents) == 1 + 2 + 4 + 8
-    tokens = tree_formula.expected_tokens(
-        parents, tree_formula.acceptance_by_position(parents, TWO)
-    )
+    keep = tree_formula.acceptance_by_position(parents, TWO)
+    tokens = tree_formula.expected_tokens(parents, keep)
     assert tree_formula.regular_tree_tokens(TWO, 3) == pytest.approx(tokens)
-    together = sum(TWO)
-    assert tree_formula.regular_tree_tokens(TWO, 3) == pytest.approx(
-        (1 - together**4) / (1 - together)
-    )
+    assert tokens == pytest.approx((1 - sum(TWO) ** 4) / (1 - sum(TWO)))
     assert tree_formula.regular_tree_tokens((0.5, 0.5), 4) == 5
 
 
 def test_depths_and_acceptance_by_depth_equal_hand_calculation():
     parents, keep = [-1, 0, 0, 1, 1, 3], [1.0, 0.5, 0.3, 0.6, 0.2, 0.9]
     assert tree_formula.depths(parents) == [0, 1, 1, 2, 2, 3]
-    assert tree_formula.path_probabilities(parents, keep) == pytest.approx(
-        [1, 0.5, 0.3, 0.3, 0.1, 0.27]
-    )
+    paths = tree_formula.path_probabilities(parents, keep)
+    assert paths == pytest.approx([1, 0.5, 0.3, 0.3, 0.1, 0.27])
     assert tree_formula.acceptance_by_depth(parents, keep) == pytest.approx([0.8, 0.4, 0.27])
     assert tree_formula.acceptance_by_depth([-1], [1.0]) == []
     assert tree_formula.acceptance_by_position(parents, (0.5, 0.3)) == [1, 0.5, 0.3, 0.5, 0.3, 0.5]
@@ -164,21 +151,19 @@ def test_depths_and_acceptance_by_depth_equal_hand_calculation():
 
 
 @pytest.mark.parametrize("by_place", [(0.6,), (0.5, 0.3), (0.4, 0.4, 0.2), (0.9, 0.05), (1.0,)])
-@pytest.mark.parametrize("nodes", range(5))
-def test_best_tree_has_as_many_tokens_as_found_by_brute_force(by_place, nodes):
+def test_best_tree_has_as_many_tokens_as_found_by_brute_force(by_place):
     def tokens(parents):
-        return tree_formula.expected_tokens(
-            parents, tree_formula.acceptance_by_position(parents, by_place)
-        )
+        keep = tree_formula.acceptance_by_position(parents, by_place)
+        return tree_formula.expected_tokens(parents, keep)
 
-    every = product(*(range(node) for node in range(1, nodes + 1)))
-    most = max(tokens([-1, *parents]) for parents in every)
-    best = tree_formula.best_tree(by_place, nodes)
-    assert len(best) == nodes + 1
-    assert tokens(best) == pytest.approx(most)
+    for nodes in range(5):
+        every = product(*(range(node) for node in range(1, nodes + 1)))
+        best = tree_formula.best_tree(by_place, nodes)
+        assert len(best) == nodes + 1
+        assert tokens(best) == pytest.approx(max(tokens([-1, *parents]) for parents in every))
 
 
-# Refusals
+paths, regular = tree_formula.path_probabilities, tree_formula.regular_tree_tokens
 
 
 @pytest.mark.parametrize(
@@ -188,34 +173,19 @@ def test_best_tree_has_as_many_tokens_as_found_by_brute_force(by_place, nodes):
         (lambda: tree_formula.expected_tokens([0], [1.0]), "A tree starts with its root"),
         (lambda: tree_formula.depths([-1, 1]), "A node's parent must come before it."),
         (lambda: tree_formula.depths([-1, -1]), "A node's parent must come before it."),
-        (
-            lambda: tree_formula.path_probabilities([-1, 0], [1.0]),
-            "2 nodes need 2 probabilities, not 1.",
-        ),
-        (
-            lambda: tree_formula.path_probabilities([-1, 0], [1.0, 1.1]),
-            "The probability of a node must be a probability",
-        ),
-        (
-            lambda: tree_formula.path_probabilities([-1, 0, 0], [1, 0.7, 0.5]),
-            "Only one alternative can be accepted",
-        ),
-        (
-            lambda: tree_formula.regular_tree_tokens((0.7, 0.5), 2),
-            "Only one alternative can be accepted",
-        ),
-        (lambda: tree_formula.regular_tree_tokens((0.7,), -2), "γ must be at least 0"),
+        (lambda: paths([-1, 0], [1.0]), "2 nodes need 2 probabilities, not 1."),
+        (lambda: paths([-1, 0], [1.0, 1.1]), "The probability of a node must be a probability"),
+        (lambda: paths([-1, 0, 0], [1, 0.7, 0.5]), "Only one alternative can be accepted"),
+        (lambda: regular((0.7, 0.5), 2), "Only one alternative can be accepted"),
+        (lambda: regular((0.7,), -2), "γ must be at least 0"),
         (lambda: tree_formula.full_tree((2, -1)), "A node cannot have -1 children."),
         (lambda: tree_formula.best_tree((0.3, 0.5), 3), "must not increase"),
         (lambda: tree_formula.best_tree((), 3), "Acceptance by rank must be given"),
-        (
-            lambda: tree_formula.best_tree((0.5,), -1),
-            "The number of draft tokens must be at least 0",
-        ),
+        (lambda: tree_formula.best_tree((0.5,), -1), "The number of draft tokens must be at"),
     ],
 )
 def test_invalid_values_raise_readable_error(call, sentence):
     with pytest.raises(ValueError, match=r".") as refusal:
         call()
-    assert str(refusal.value).startswith(sentence) or sentence in str(refusal.value)
+    assert sentence in str(refusal.value)
     assert str(refusal.value).endswith(".")

@@ -24,6 +24,7 @@ from specviz.cost.roofline import (
 
 BIG = sources.models()["llama-3.1-8b"].shape
 H100 = sources.machines()["h100-sxm"].hardware
+T4 = sources.machines()["t4"].hardware
 SERVED = Serving(BIG, H100, "bf16")
 TOY = ModelShape(2, 8, 4, 2, 2, 16, 32, tied=False, qk_norm=False)
 TABLE = Hardware("a table", {"fp32": 1000.0}, 100.0, 1e9)  # ten operations a byte
@@ -44,30 +45,20 @@ every_serving = st.builds(
 # Shapes
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [
-        ("house", 10_688_768),  # these two: as their traces' headers say
-        ("house-draft", 1_672_128),
-        ("llama-3.1-8b", 8_030_261_248),
-        ("llama-3.1-70b", 70_553_706_496),
-        ("llama-3.2-1b", 1_235_814_400),
-    ],
-)
-def test_model_shape_has_as_many_parameters_as_its_checkpoint(name, parameters):
-    assert sources.models()[name].shape.parameters == parameters
-
-
-@pytest.mark.parametrize(
-    ("name", "vocabulary", "parameters"),
-    [("qwen3-4b", 151_665, 4_021_774_336), ("qwen3-0.6b", 151_669, 595_776_512)],
-)
-def test_parameter_counts_of_qwen3_match_its_published_embedding_models(
-    name, vocabulary, parameters
-):
-    """keras-hub pull request 2455 lists them; the models differ only in a smaller vocabulary."""
-    shape = replace(sources.models()[name].shape, vocabulary=vocabulary)
-    assert shape.parameters == parameters
+def test_model_shapes_have_as_many_parameters_as_their_checkpoints():
+    """Of Qwen3, keras-hub pull request 2455 lists embedding models with a smaller vocabulary."""
+    known = {
+        "house": 10_688_768,  # these two: as their traces' headers say
+        "house-draft": 1_672_128,
+        "llama-3.1-8b": 8_030_261_248,
+        "llama-3.1-70b": 70_553_706_496,
+        "llama-3.2-1b": 1_235_814_400,
+    }
+    models = sources.models()
+    assert {name: models[name].shape.parameters for name in known} == known
+    larger = replace(models["qwen3-4b"].shape, vocabulary=151_665)
+    smaller = replace(models["qwen3-0.6b"].shape, vocabulary=151_669)
+    assert (larger.parameters, smaller.parameters) == (4_021_774_336, 595_776_512)
 
 
 def test_parameters_of_a_tiny_model_equal_hand_count():
@@ -91,13 +82,8 @@ def test_operations_are_two_per_weight_and_four_per_attended_token_and_channel()
 
 
 def test_missing_config_values_are_derived_from_the_others():
-    config = {
-        "num_hidden_layers": 2,
-        "hidden_size": 8,
-        "num_attention_heads": 4,
-        "intermediate_size": 16,
-        "vocab_size": 32,
-    }
+    config = {"num_hidden_layers": 2, "hidden_size": 8, "num_attention_heads": 4}
+    config |= {"intermediate_size": 16, "vocab_size": 32}
     shape = ModelShape.of_config(config)
     assert shape == ModelShape(2, 8, 4, 4, 2, 16, 32, tied=False, qk_norm=False)
     assert ModelShape.of_config(config | {"head_dim": None, "num_key_value_heads": 2}) == TOY
@@ -108,15 +94,14 @@ def test_missing_config_values_are_derived_from_the_others():
 
 
 def test_plain_pass_of_8b_reads_15_gigabytes_in_4_5_milliseconds():
-    """(8.03 − 0.53) × 10⁹ weights, two bytes each, at 3.35 TB/s; about 222 tokens a second."""
+    """(8.03 − 0.53) × 10⁹ weights, two bytes each, at 3.35 TB/s; about 222 tokens a second.
+
+    EAGLE-3's paper has 158 tokens a second for plain decoding of this model on this chip.
+    """
     alone = pass_time(replace(SERVED, context=0), 1)
     assert alone.bound == "memory"
     assert alone.seconds == pytest.approx(15.01e9 / 3.35e12, rel=1e-3)
     assert H100.ridge("bf16") == pytest.approx(295, abs=0.5)
-
-
-def test_published_speeds_are_below_the_roofline():
-    """EAGLE-3's paper: 158 tokens a second for plain decoding of this model on this chip."""
     assert 158 < 1 / pass_time(SERVED, 1).seconds < 2 * 158
 
 
@@ -141,14 +126,6 @@ def test_lower_efficiency_lengthens_memory_or_compute_time():
     assert part.overhead == full.overhead
 
 
-@pytest.mark.parametrize("share", [0, -0.5, 1.01, float("nan")])
-def test_invalid_efficiency_is_refused(share):
-    for name in ("reading", "computing"):
-        with pytest.raises(ValueError, match="share of the"):
-            replace(SERVED, **{name: share})
-
-
-def test_pass_time_is_set_by_the_slower_resource():
     assert (PassTime(2, 1).bound, PassTime(2, 1).seconds) == ("memory", 2)
     assert (PassTime(1, 2).bound, PassTime(1, 2).seconds) == ("compute", 2)
     assert PassTime(1, 1).bound == "memory"
@@ -185,15 +162,12 @@ def test_draft_tokens_are_free_up_to_the_ridge_and_cost_time_beyond_it():
     assert pass_time(SERVED, 1, 2 * free).seconds == pytest.approx(2 * plain, rel=0.05)
 
 
-def test_larger_batch_size_leaves_fewer_free_tokens():
+def test_larger_batch_size_leaves_fewer_and_a_longer_context_more_free_tokens():
+    """Reading the cache of a long context takes most of the time, and all guesses share it."""
     free = [free_tokens(SERVED, batch) for batch in BATCHES]
     assert free == sorted(free, reverse=True)
     assert free[0] > 280
     assert free[-1] < 3
-
-
-def test_longer_context_leaves_more_free_tokens():
-    """Reading the cache then takes most of the time, and all guesses share it."""
     assert free_tokens(replace(SERVED, context=32_000), 256) > 2 * free_tokens(SERVED, 256)
 
 
@@ -225,18 +199,14 @@ def test_deployment_fits_only_within_its_memory():
         (lambda: pass_time(SERVED, 0), "The batch size must be greater than 0"),
         (lambda: pass_time(SERVED, 1, 0), "The number of tokens must be greater than 0"),
         (lambda: memory_needed(SERVED, 0), "The batch size must be greater than 0"),
+        (lambda: replace(SERVED, reading=0), "share of the"),
+        (lambda: replace(SERVED, computing=-0.5), "share of the"),
+        (lambda: replace(SERVED, reading=1.01), "share of the"),
+        (lambda: replace(SERVED, computing=float("nan")), "share of the"),
+        (lambda: Serving(BIG, T4, "bf16"), "16 GB has no peak for bf16, only for fp16, fp32"),
     ],
 )
 def test_invalid_values_raise_readable_error(call, sentence):
     with pytest.raises(ValueError, match=r"\.$") as refusal:
         call()
     assert sentence in str(refusal.value)
-
-
-def test_t4_has_no_bf16_peak():
-    t4 = sources.machines()["t4"].hardware
-    with pytest.raises(
-        ValueError, match=r"NVIDIA T4, 16 GB has no peak for bf16, only for fp16, fp32"
-    ):
-        Serving(BIG, t4, "bf16")
-    assert pass_time(Serving(BIG, t4, "fp16"), 1).seconds > 0

@@ -47,18 +47,13 @@ def test_phones_see_no_counts_and_no_verdict_before_the_reveal(room):
     assert room.state(for_teacher=False)["revealed"] == "accepted"
 
 
-@pytest.mark.parametrize(
-    "wrong", [(None, 1, "accepted"), ("x" * 32, 1, "accepted"), (phone(1), 1, "<b>")]
-)
-def test_malformed_vote_is_refused(room, wrong):
-    with pytest.raises(BadRequest):
-        room.answer(*wrong)
-
-
-@pytest.mark.parametrize("wrong", [{"p": 0.5}, {"text": "x" * 401}, {"guess": ["a"]}])
-def test_long_or_malformed_vote_question_is_refused(room, wrong):
-    with pytest.raises(BadRequest):
-        room.ask({**QUESTION, **wrong}, 1.0)
+def test_malformed_vote_or_question_is_refused(room):
+    for vote in ((None, 1, "accepted"), ("x" * 32, 1, "accepted"), (phone(1), 1, "<b>")):
+        with pytest.raises(BadRequest):
+            room.answer(*vote)
+    for wrong in ({"p": 0.5}, {"text": "x" * 401}, {"guess": ["a"]}):
+        with pytest.raises(BadRequest):
+            room.ask({**QUESTION, **wrong}, 1.0)
     assert room.number == 1
 
 
