@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from math import inf
+from itertools import permutations, product
+from math import inf, prod
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.cost import formula
+from specviz.cost import formula, tree_formula
 
 P, Q = (0.40, 0.25, 0.20, 0.10, 0.05), (0.10, 0.45, 0.15, 0.25, 0.05)  # worked example of the paper
 COSTS = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -144,6 +146,8 @@ def test_very_large_optimal_gamma_is_found_quickly():
 
 # Refusals
 
+paths, regular = tree_formula.path_probabilities, tree_formula.regular_tree_tokens
+
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
@@ -164,6 +168,19 @@ def test_very_large_optimal_gamma_is_found_quickly():
         (lambda: formula.solve_alpha(5.1, 4), "."),
         (lambda: formula.solve_alpha(1, 0), "."),
         (lambda: formula.solve_alpha(float("nan"), 4), "."),
+        (lambda: tree_formula.expected_tokens([], []), "A tree starts with its root"),
+        (lambda: tree_formula.expected_tokens([0], [1.0]), "A tree starts with its root"),
+        (lambda: tree_formula.depths([-1, 1]), "A node's parent must come before it."),
+        (lambda: tree_formula.depths([-1, -1]), "A node's parent must come before it."),
+        (lambda: paths([-1, 0], [1.0]), "2 nodes need 2 probabilities, not 1."),
+        (lambda: paths([-1, 0], [1.0, 1.1]), "The probability of a node must be a probability"),
+        (lambda: paths([-1, 0, 0], [1, 0.7, 0.5]), "Only one alternative can be accepted"),
+        (lambda: regular((0.7, 0.5), 2), "Only one alternative can be accepted"),
+        (lambda: regular((0.7,), -2), "γ must be at least 0"),
+        (lambda: tree_formula.full_tree((2, -1)), "A node cannot have -1 children."),
+        (lambda: tree_formula.best_tree((0.3, 0.5), 3), "must not increase"),
+        (lambda: tree_formula.best_tree((), 3), "Acceptance by rank must be given"),
+        (lambda: tree_formula.best_tree((0.5,), -1), "The number of draft tokens must be at"),
     ],
 )
 def test_invalid_values_raise_readable_error(call, sentence):
@@ -171,3 +188,149 @@ def test_invalid_values_raise_readable_error(call, sentence):
         call()
     assert sentence in str(refusal.value)
     assert str(refusal.value).endswith(".")
+
+
+def keep_without_replacement(width):
+    """Return for each rank the probability of being accepted, by enumeration of all draws."""
+    found = [0.0] * width
+    for drawn in permutations(range(5), width):
+        p, q, weight, alive = list(P), list(Q), 1.0, 1.0
+        for place, x in enumerate(drawn):
+            weight *= q[x]
+            ratio = min(1.0, p[x] / q[x])
+            kept, alive = alive * ratio, alive * (1 - ratio)
+            found[place] += kept * _rest_of_draw(q, x, drawn[place + 1 :]) * weight
+            left = [max(a - b, 0.0) for a, b in zip(p, q, strict=True)]
+            p = [a / sum(left) for a in left] if sum(left) > 0 else p
+            q = [0.0 if i == x else b for i, b in enumerate(q)]
+            q = [b / sum(q) for b in q]
+    return found
+
+
+def _rest_of_draw(q, x, later):
+    """Return the probability that the remaining siblings were drawn in this order."""
+    q, weight = [0.0 if i == x else b for i, b in enumerate(q)], 1.0
+    for y in later:
+        weight *= q[y] / sum(q)
+        q = [0.0 if i == y else b for i, b in enumerate(q)]
+    return weight
+
+
+TWO = keep_without_replacement(2)
+
+
+def test_acceptance_by_rank_equals_known_values():
+    assert TWO[0] == pytest.approx(0.65)
+    assert f"{TWO[1]:.5f}" == "0.10636"
+    sums = [sum(keep_without_replacement(width)) for width in (1, 2, 3)]
+    assert [f"{each:.4f}" for each in sums] == ["0.6500", "0.7564", "0.8297"]
+
+
+@pytest.mark.parametrize(
+    ("widths", "accepted"), [((2, 2), "1.32845"), ((2, 1), "1.24800"), ((1, 1), "1.07250")]
+)
+def test_accepted_tokens_of_full_trees_equal_the_enumeration(widths, accepted):
+    parents = tree_formula.full_tree(widths)
+    keep = tree_formula.acceptance_by_position(parents, TWO)
+    tokens = tree_formula.expected_tokens(parents, keep)
+    assert f"{tokens - 1:.5f}" == accepted
+    assert tokens - 1 == pytest.approx(enumerated(parents, keep))
+
+
+def enumerated(parents, keep):
+    """Return the mean accepted length over all outcomes: each node accepts one child or none."""
+    kids = [[n for n, parent in enumerate(parents) if parent == node] for node in range(len(keep))]
+    total = 0.0
+    for choice in product(*([None, *each] for each in kids)):
+        weight = prod(
+            keep[kept] if kept else 1 - sum(keep[n] for n in kids[node])
+            for node, kept in enumerate(choice)
+        )
+        node, length = 0, 0
+        while choice[node]:
+            node, length = choice[node], length + 1
+        total += weight * length
+    return total
+
+
+@st.composite
+def trees_with_chances(draw, most=7):
+    """Generate a small tree with probabilities that allow every sibling to be rejected."""
+    size = draw(st.integers(1, most))
+    parents = [-1, *(draw(st.integers(0, node - 1)) for node in range(1, size))]
+    raw = [draw(st.floats(0, 1)) for _ in parents]
+    totals = [sum(raw[n] for n, p in enumerate(parents) if p == node) for node in range(size)]
+    keep = [raw[n] / max(1.0, totals[p]) if n else 1.0 for n, p in enumerate(parents)]
+    return parents, keep
+
+
+@pytest.mark.slow
+@given(trees_with_chances())
+def test_sum_over_nodes_equals_the_mean_over_all_outcomes(tree):
+    parents, keep = tree
+    mean = 1 + enumerated(parents, keep)
+    assert tree_formula.expected_tokens(parents, keep) == pytest.approx(mean)
+    assert 1 + sum(tree_formula.acceptance_by_depth(parents, keep)) == pytest.approx(mean)
+
+
+def test_sum_over_nodes_equals_the_mean_tokens_of_simulated_rounds():
+    parents = tree_formula.full_tree((3, 2, 2))
+    keep = tree_formula.acceptance_by_position(parents, (0.5, 0.25, 0.1))
+    dice, rounds, accepted = Random(5), 40_000, 0
+    kids = [[n for n, parent in enumerate(parents) if parent == node] for node in range(len(keep))]
+    for _ in range(rounds):
+        node = 0
+        while kids[node]:
+            u, found = dice.random(), 0
+            for child in kids[node]:
+                found = child if 0 <= u < keep[child] else found
+                u -= keep[child]
+            if not found:
+                break
+            node, accepted = found, accepted + 1
+    expected = tree_formula.expected_tokens(parents, keep) - 1
+    assert accepted / rounds == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.slow
+@given(st.lists(chances, max_size=12))
+def test_tree_formula_for_a_chain_equals_the_chain_formula(by_depth):
+    parents = range(-1, len(by_depth))
+    tokens = tree_formula.expected_tokens(parents, [1.0, *by_depth])
+    assert tokens == pytest.approx(formula.tokens_by_depth(by_depth))
+    same = tree_formula.expected_tokens(parents, [1.0] + [0.7] * len(by_depth))
+    assert same == pytest.approx(formula.expected_tokens(0.7, len(by_depth)))
+
+
+def test_full_tree_formula_equals_a_chain_with_the_acceptance_of_siblings():
+    parents = tree_formula.full_tree((2, 2, 2))
+    assert len(parents) == 1 + 2 + 4 + 8
+    keep = tree_formula.acceptance_by_position(parents, TWO)
+    tokens = tree_formula.expected_tokens(parents, keep)
+    assert tree_formula.regular_tree_tokens(TWO, 3) == pytest.approx(tokens)
+    assert tokens == pytest.approx((1 - sum(TWO) ** 4) / (1 - sum(TWO)))
+    assert tree_formula.regular_tree_tokens((0.5, 0.5), 4) == 5
+
+
+def test_depths_and_acceptance_by_depth_equal_hand_calculation():
+    parents, keep = [-1, 0, 0, 1, 1, 3], [1.0, 0.5, 0.3, 0.6, 0.2, 0.9]
+    assert tree_formula.depths(parents) == [0, 1, 1, 2, 2, 3]
+    paths = tree_formula.path_probabilities(parents, keep)
+    assert paths == pytest.approx([1, 0.5, 0.3, 0.3, 0.1, 0.27])
+    assert tree_formula.acceptance_by_depth(parents, keep) == pytest.approx([0.8, 0.4, 0.27])
+    assert tree_formula.acceptance_by_depth([-1], [1.0]) == []
+    assert tree_formula.acceptance_by_position(parents, (0.5, 0.3)) == [1, 0.5, 0.3, 0.5, 0.3, 0.5]
+    assert tree_formula.acceptance_by_position([-1, 0, 0, 0], (0.5, 0.3))[3] == 0
+
+
+@pytest.mark.parametrize("by_place", [(0.6,), (0.5, 0.3), (0.4, 0.4, 0.2), (0.9, 0.05), (1.0,)])
+def test_best_tree_has_as_many_tokens_as_found_by_brute_force(by_place):
+    def tokens(parents):
+        keep = tree_formula.acceptance_by_position(parents, by_place)
+        return tree_formula.expected_tokens(parents, keep)
+
+    for nodes in range(5):
+        every = product(*(range(node) for node in range(1, nodes + 1)))
+        best = tree_formula.best_tree(by_place, nodes)
+        assert len(best) == nodes + 1
+        assert tokens(best) == pytest.approx(max(tokens([-1, *parents]) for parents in every))

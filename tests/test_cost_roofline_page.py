@@ -102,7 +102,9 @@ def test_predicted_speedup_has_a_range_over_published_efficiencies(batch):
     answer, plan = said(batch=batch), DraftPlan.chain(0.7, 4, ONE_LAYER)
     low, high = speedup_range(SERVED, plan, batch)
     shares = [(0.55, 0.5), (0.55, 0.8), (0.9, 0.5), (0.9, 0.8)]
-    serving = [replace(SERVED, reading=reading, computing=computing) for reading, computing in shares]
+    serving = [
+        replace(SERVED, reading=reading, computing=computing) for reading, computing in shares
+    ]
     gains = [predict(each, plan, batch).speedup for each in serving]
     assert (low, high) == (min(gains), max(gains))
     assert f"({low:.2f} to {high:.2f} ×" in sentence(answer)

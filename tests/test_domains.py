@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import tiny
@@ -19,7 +20,7 @@ from specviz.compare.domains.heatmap import MEAN, HeatMap, caution, detail, fast
 from specviz.compare.domains.run import Measurements, TurnMeasured, TurnStarted, run
 from specviz.drafters.ngram import NGram
 from specviz.settings.settings import BadSettings
-from specviz.shipped import BrokenFile, measured, prompts
+from specviz.shipped import measured, prompts
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
 from specviz.ui.compare.domains import USUAL, live, map_shown, planned, size
@@ -242,6 +243,10 @@ def test_best_and_slower_cells_are_marked_only_in_complete_columns():
     assert cells["ngram python"]["speedup"] == ("1.00 ×", 0, "")
     assert cells["ngram repeat"]["speedup"][1] == 1
     assert "slower" not in cells["ngram stories"]["accepted"][2]
+    begun = heat_of({"ngram": [1.1, 2.4, 2.0], "eagle": [1.5, 1.8, 1.7]}, asked=3, prompts=2)
+    cells = view(begun)["cells"]
+    assert cells["ngram stories"]["part"] == "2/3"
+    assert not any("best" in cell["speedup"][2] for cell in cells.values())
 
 
 def test_mean_speedup_assumes_the_same_amount_of_text_per_domain():
@@ -260,13 +265,6 @@ def test_mean_speedup_assumes_the_same_amount_of_text_per_domain():
     assert "same amount" not in detail(heat_of({"ngram": [2, 2, None], "eagle": [3, 3, 3]}))
     calm = heat_of({"ngram": [1.1, 2.4, 2.0]}, plain_slowest=100.0, plain_fastest=140.0)
     assert caution(calm) == ""
-
-
-def test_incomplete_cell_shows_its_progress():
-    heat = heat_of({"ngram": [1.1, 2.4, 2.0], "eagle": [1.5, 1.8, 1.7]}, asked=3, prompts=2)
-    cells = view(heat)["cells"]
-    assert cells["ngram stories"]["part"] == "2/3"
-    assert not any("best" in cell["speedup"][2] for cell in cells.values())
 
 
 def test_cells_have_the_numbers_that_are_shown_rounded():
@@ -304,14 +302,7 @@ def test_recorded_map_equals_the_shipped_measurement():
         assert len(said["cells"]) == len(rows) + len(one.drafters)
         json.dumps(said, allow_nan=False)
     assert one.domains == tuple(prompts())
-
-
-def test_missing_measurement_is_empty_and_damaged_one_raises_readable_error(tmp_path):
-    assert recorded(tmp_path / "none.json") == []
-    for damaged in ("{", "[]", '{"rows": [{}]}', '{"rows": 3}'):
-        (tmp_path / "bad.json").write_text(damaged, encoding="utf-8")
-        with pytest.raises(BrokenFile, match=r"bad\.json, which ships with specviz, is damaged"):
-            recorded(tmp_path / "bad.json")
+    assert recorded(Path("none.json")) == []
 
 
 # Lines for the page

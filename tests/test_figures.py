@@ -1,19 +1,25 @@
 """Figures: valid plotly inside its canvas, trees without overlaps, and tokens that stay text."""
 
+from __future__ import annotations
+
 import itertools
 import json
 import random
 import re
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
 from made import Recipe, made
 
+from specviz.catalog import entries
+from specviz.figures import diagram as drawing
 from specviz.figures.charts import add_figures, distribution_figure, guesses_figure
+from specviz.figures.diagram import HEIGHT, WIDTH, diagram
 from specviz.figures.layout import COLUMNS, ROWS, window_layout, window_start
 from specviz.figures.marks import GLYPHS, LEAST_WIDTH, MARK_WIDTH, MARKS, STATES, state_rules
-from specviz.figures.plot import TRACE_DEFAULTS, cut, escaped, width
+from specviz.figures.plot import TRACE_DEFAULTS, escaped, width
 from specviz.figures.tree import MAX_WORD_WIDTH, label, step_tree
 from specviz.frames import Scene, frames
 
@@ -185,9 +191,38 @@ def test_height_of_the_tree_is_constant_within_a_round():
         assert len({step_tree(tree)["layout"]["height"] for tree in rows}) == 1
 
 
-def test_long_words_are_cut_to_the_width_of_their_node():
-    assert width("mmm", 10) == pytest.approx(24.99)
-    short = cut("internationalisation", 14, MAX_WORD_WIDTH)
-    assert short.endswith("…")
-    assert width(short, 14) <= MAX_WORD_WIDTH
-    assert cut("cat", 14, MAX_WORD_WIDTH) == "cat"
+DIAGRAMS = {entry.name: entry.diagram for entry in entries() if entry.kind == "drafter"}
+
+
+def test_every_drafter_has_valid_diagram_whose_boxes_hold_their_text_without_overlap():
+    for name, made in DIAGRAMS.items():
+        root = ElementTree.fromstring(diagram(made))
+        boxes = list(made["boxes"].values())
+        assert root.get("aria-label") == made["says"], name
+        assert len(root.findall(".//rect")) == len(boxes), name
+        assert len(root.findall("path")) == len(made["arrows"]), name
+        for left, top, wide, high, _, words in boxes:
+            assert left >= 0 <= top, name
+            assert left + wide <= WIDTH, name
+            assert top + high <= HEIGHT, name
+            assert max(width(line, 12.5) for line in words.split("\n")) <= wide - 6, name
+        for (x, y, w, h, *_), (u, v, s, t, *_) in itertools.combinations(boxes, 2):
+            assert x + w <= u or u + s <= x or y + h <= v or v + t <= y, name
+
+
+def test_diagram_text_is_escaped():
+    odd = {"says": 'a "b" <i>', "boxes": {"a": [0, 0, 9, 9, "text", "<script>&"]}, "arrows": []}
+    root = ElementTree.fromstring(diagram(odd))
+    assert root.find(".//text").text == "<script>&"
+    assert root.get("aria-label") == 'a "b" <i>'
+
+
+def test_arrows_connect_the_facing_sides_of_two_boxes():
+    for start, end, line in (
+        ((0, 0), (30, 0), "M10 5L30 5"),
+        ((30, 0), (0, 0), "M30 5L10 5"),
+        ((0, 0), (0, 40), "M5 10L5 40"),
+        ((0, 40), (0, 0), "M5 40L5 10"),
+    ):
+        boxes = ([*corner, 10, 10, "text", ""] for corner in (start, end))
+        assert line in drawing._arrow(*boxes)

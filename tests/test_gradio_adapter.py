@@ -1,4 +1,4 @@
-"""The adapter of Gradio's private parts, and a page that works without them."""
+"""The adapter of Gradio's private parts, a page without them, and the end of sessions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from threading import Lock
 from types import ModuleType, SimpleNamespace
 
 import gradio as gr
@@ -17,6 +18,7 @@ import pytest
 
 from specviz.adapters import gradio as adapter
 from specviz.adapters import warn_once
+from specviz.ui import sessions
 from specviz.ui.page import LOOK, PROGRESS, Options, build, launch_arguments
 from specviz.ui.sessions import Sessions
 from specviz.ui.task import Machine
@@ -117,16 +119,6 @@ def test_removing_a_component_removes_its_children(warned):
 # With a Gradio that has changed.
 
 
-def test_queue_without_polling_intervals_logs_one_warning(warned):
-    queue = SimpleNamespace(sleep_when_free=0.001)
-    adapter.poll_less_often(SimpleNamespace(_queue=queue), 1.0, 1.0)
-    assert queue == SimpleNamespace(sleep_when_free=1.0)
-    (sentence,) = warned()
-    assert "progress_update_sleep_when_free" in sentence
-    adapter.poll_less_often(SimpleNamespace(), 1.0, 1.0)  # a page without a queue
-    assert len(warned()) == 2
-
-
 def test_only_status_404_counts_as_a_lost_session():
     class HttpError(Exception):
         """Like Starlette's HTTPException."""
@@ -156,35 +148,6 @@ def test_middleware_can_be_moved_outside_all_others(warned):
     assert warned() == [adapter.NOT_FIRST]
 
 
-@pytest.mark.parametrize("gone", ["_queue", "state_holder", "session_data", "event_ids_to_events"])
-def test_missing_session_tables_log_one_warning(warned, gone):
-    holder = SimpleNamespace(lock=asyncio.Lock, session_data={"a": 1}, time_last_used={})
-    queue = SimpleNamespace(event_ids_to_events={}, pending_messages_per_session={})
-    demo = SimpleNamespace(state_holder=holder, _queue=queue)
-    for owner in (demo, holder, queue):
-        if hasattr(owner, gone):
-            delattr(owner, gone)
-    sessions = Sessions(demo)
-    for visitor in ("a", "b", "a"):
-        sessions.part(visitor)
-    assert not sessions._gone
-    assert warned() == [adapter.KEPT_LONGER]
-
-
-@pytest.mark.parametrize("gone", ["preprocess_data", "call_function"])
-@in_a_loop
-def test_missing_gradio_method_is_logged_and_other_methods_stay_wrapped(warned, gone):
-    with gr.Blocks() as demo:
-        gr.HTML("a page")
-    setattr(demo, gone, lambda *_: None)  # no longer a coroutine
-    before = getattr(demo, gone)
-    adapter.explain_errors(demo, str)
-    assert getattr(demo, gone) is before
-    assert {"preprocess_data", "call_function"} <= demo.__dict__.keys()
-    (sentence,) = warned()
-    assert gone in sentence
-
-
 def test_calls_with_unknown_arguments_are_passed_on_unchecked(warned):
     async def preprocess(event, **values):
         return [event, values]
@@ -212,17 +175,6 @@ def test_page_without_the_expected_head_element_is_left_unchanged(warned):
     for _ in range(2):
         assert adapter.insert_head(page, b"x") == page
     assert len(warned()) == 1
-
-
-def test_launch_arguments_unknown_to_gradio_are_omitted(warned):
-    def launch(server_port=None, css=None):
-        """The method of an older or a newer Gradio."""
-
-    wanted = {"server_port": 1, "run_history": False, "footer_links": []}
-    assert adapter.launch_arguments(launch, wanted) == {"server_port": 1}
-    (sentence,) = warned()
-    assert "footer_links, run_history" in sentence
-    assert adapter.launch_arguments(lambda **_: None, wanted) == wanted
 
 
 @pytest.fixture
@@ -302,3 +254,39 @@ def test_page_works_with_gradio_without_private_parts():
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["statuses"] == [200] * 3
     assert len(told["messages"]) == len(set(told["messages"])) == 5, told
+
+
+def test_data_of_closed_sessions_is_dropped_after_their_last_job():
+    def visit(name):
+        for table in tables:
+            table[name] = "what it was shown"
+
+    tables = [{}, {}, {}, {}]
+    events = {"1": SimpleNamespace(session_hash="busy")}
+    holder = SimpleNamespace(lock=Lock(), session_data=tables[0], time_last_used=tables[1])
+    queue = SimpleNamespace(event_ids_to_events=events, pending_messages_per_session=tables[2])
+    queue.pending_event_ids_session = tables[3]
+    gone = Sessions(SimpleNamespace(state_holder=holder, _queue=queue))
+    for name in ("busy", *map(str, range(20))):
+        visit(name)
+    for name in ("busy", *map(str, range(20))):
+        gone.part(name)
+    assert [list(table) for table in tables] == [["busy"]] * 4
+    del events["1"]
+    gone.part("another, who never asked anything")
+    assert tables == [{}] * 4
+    assert not gone._gone
+
+
+def test_free_memory_is_returned_to_the_system_where_supported(monkeypatch):
+    called = []
+    library = SimpleNamespace(malloc_trim=called.append)
+    monkeypatch.setattr(sessions.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(sessions.sys, "platform", "linux")
+    sessions.give_back()
+    assert called == [0]
+    del library.malloc_trim  # a C library without malloc_trim
+    sessions.give_back()
+    monkeypatch.setattr(sessions.sys, "platform", "win32")
+    monkeypatch.setattr(sessions.ctypes, "CDLL", lambda _: pytest.fail("there is no such library"))
+    sessions.give_back()

@@ -23,7 +23,7 @@ from specviz.ui.learn.values import (
     ranking_study,
     rounded_pair,
 )
-from specviz.ui.routes import HALF, plain_page
+from specviz.ui.routes import HALF
 from specviz.ui.step import recorded
 from specviz.ui.step.tour import STOPS
 
@@ -160,13 +160,6 @@ def test_lesson_markup_is_parsed_into_parts():
     assert inline("[d](javascript:alert(1))") == ["[d](javascript:alert(1))"], "stays text"
 
 
-def test_exact_values_of_a_preset_equal_known_values():
-    values = Values("", None)
-    assert values["overlap"]("example") == "0.65"
-    assert values["bound"]("example") == "4"
-    assert values["darts"]("example") == "0.25"
-
-
 @pytest.mark.slow
 def test_numbers_of_a_replacement_from_p_equal_those_of_the_gallery_case():
     from specviz.ui.lossless.sandbox import WORDS
@@ -225,14 +218,6 @@ def test_summary_of_the_ranking_study_holds_for_all_drafters():
         assert size["sum bfloat16"]["differ"] <= float(said["changed"].strip("%")) / 100 + 0.005
         assert abs(size["sum bfloat16"]["gain"]) <= float(said["gain"])
         assert said["same_in_32_bits"] == (size["sum float32"]["differ"] == 0)
-
-
-def test_notes_window_loads_its_module_and_style_sheet():
-    text, style = plain_page("step/notes", "../..")
-    assert re.search(r'src="\.\./\.\./gradio_api/sv/js/\w+/step/notes\.js"', text)
-    assert "--sv-p-ink" in style
-    assert "[colours]" not in text
-    assert "style=" not in text
 
 
 # Translations.

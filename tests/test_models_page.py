@@ -19,7 +19,7 @@ from specviz.models.files import size_in_float32
 from specviz.models.memory import ModelCache
 from specviz.shipped import measured
 from specviz.ui import models
-from specviz.ui.models import Progress, rows
+from specviz.ui.models import rows
 from specviz.ui.task import Failure, JobContext, Machine, StopFlag, performed
 
 
@@ -167,16 +167,6 @@ def test_download_reports_its_steps_bytes_and_errors_unless_it_was_cancelled(mon
     assert len(told(models.wanted(None, "smollm2"))) == 1
     monkeypatch.setattr(public, "fetch", raising(NotAvailable("Nobody has it.")))
     assert "Nobody has it" in told(models.wanted(None, "smollm2"))[-1]
-
-
-def test_download_progress_is_sent_at_intervals(monkeypatch):
-    now = iter([0.0, 0.1, 0.6, 0.7])
-    monkeypatch.setattr("specviz.ui.models.monotonic", lambda: next(now))
-    progress = Progress("1")
-    for done in (1, 2, 3, 4):
-        progress.update(done, 0)
-    sent = [json.loads(progress.lines.get())["done"] for _ in range(progress.lines.qsize())]
-    assert sent == [1, 3]
 
 
 def test_reliability_of_predictions_is_that_of_the_measurements():

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.cost.sweep import Sweep
-from specviz.drafters.common.dynamic_tree import SUMS, PathScore
 from specviz.figures.layout import GAP, tree_layout
 from specviz.settings.chance import Chance
 from specviz.shipped import ASSETS
@@ -251,12 +250,6 @@ def test_ranking_without_a_tie_rule_can_omit_a_parent():
     for one in rank_all_ways(field, Parameters(2, 4, 6)):
         assert all(one.grown.growth.parents[node] for node in one.orphans)
         assert one.way == "sum bfloat16" or not one.orphans
-
-
-def test_path_scores_are_rounded_after_every_addition():
-    logs = torch.tensor([0.3, 0.295]).log()
-    assert PathScore("sum", torch.bfloat16).under([-4.59375], logs) == [-5.8125, -5.8125]
-    assert SUMS.under([0.0], logs) == logs.tolist()
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)

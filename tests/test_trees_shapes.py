@@ -78,7 +78,9 @@ def test_optimal_tree_beats_every_tree_of_its_size(depth):
     chances = [0.55, 0.25, 0.1]
 
     def tokens(tree):
-        return tree_formula.expected_tokens(tree, tree_formula.acceptance_by_position(tree, chances))
+        return tree_formula.expected_tokens(
+            tree, tree_formula.acceptance_by_position(tree, chances)
+        )
 
     found = shapes.optimal_tree(chances, 5, depth)
     trees = ([-1, *tail] for tail in product(*(range(node) for node in range(1, 6))))
