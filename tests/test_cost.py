@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import permutations, product
 from math import inf, prod
-from random import Random
 
 import pytest
 from hypothesis import given
@@ -59,12 +58,6 @@ def test_solve_alpha_inverts_expected_tokens(alpha, gamma):
     found = formula.solve_alpha(tokens, gamma)
     assert formula.expected_tokens(found, gamma) == pytest.approx(tokens)
     assert found == pytest.approx(alpha, abs=1e-6)
-
-
-def test_expected_tokens_for_equal_acceptance_at_every_depth_equal_the_formula():
-    assert formula.tokens_by_depth([0.65] * 3) == pytest.approx(formula.expected_tokens(0.65, 3))
-    assert formula.tokens_by_depth([]) == 1
-    assert formula.tokens_by_depth([0.9, 0.5, 0.2]) == pytest.approx(1 + 0.9 + 0.45 + 0.09)
 
 
 @pytest.mark.slow
@@ -271,25 +264,6 @@ def test_sum_over_nodes_equals_the_mean_over_all_outcomes(tree):
     mean = 1 + enumerated(parents, keep)
     assert tree_formula.expected_tokens(parents, keep) == pytest.approx(mean)
     assert 1 + sum(tree_formula.acceptance_by_depth(parents, keep)) == pytest.approx(mean)
-
-
-def test_sum_over_nodes_equals_the_mean_tokens_of_simulated_rounds():
-    parents = tree_formula.full_tree((3, 2, 2))
-    keep = tree_formula.acceptance_by_position(parents, (0.5, 0.25, 0.1))
-    dice, rounds, accepted = Random(5), 40_000, 0
-    kids = [[n for n, parent in enumerate(parents) if parent == node] for node in range(len(keep))]
-    for _ in range(rounds):
-        node = 0
-        while kids[node]:
-            u, found = dice.random(), 0
-            for child in kids[node]:
-                found = child if 0 <= u < keep[child] else found
-                u -= keep[child]
-            if not found:
-                break
-            node, accepted = found, accepted + 1
-    expected = tree_formula.expected_tokens(parents, keep) - 1
-    assert accepted / rounds == pytest.approx(expected, abs=0.02)
 
 
 @pytest.mark.slow

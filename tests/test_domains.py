@@ -166,25 +166,6 @@ def test_speedup_of_a_cell_is_the_median_ratio_as_in_bench(monkeypatch):
 FATES = ("accepted_length", "alpha", "guesses_per_round")
 
 
-@pytest.mark.slow
-def test_drafter_warms_up_once_without_being_measured(
-    tiny_target, drafters, two_domains, monkeypatch
-):
-    made = []
-    whole = domain_run._methods
-
-    def counted(*args):
-        found = whole(*args)
-        if len(args) == 4:
-            found = [replace(w, decode=lambda p, w=w: made.append(w.name)) for w in found]
-        return found
-
-    monkeypatch.setattr(domain_run, "_methods", counted)
-    board, _ = played(tiny_target, drafters, PLAN)
-    assert sorted(made) == ["draft-model", "ngram", "plain"]
-    assert board.done == 8
-
-
 def test_drafter_that_cannot_run_is_reported_before_anything_is_measured(
     tiny_target, drafters, two_domains, monkeypatch
 ):

@@ -52,7 +52,7 @@ def remark_of(turn):
 
 
 def check_section(section, rows):
-    """Assert that evidence is short, and that its tokens have bytes: one without is shown as #17."""
+    """Assert that evidence is short and its tokens have bytes: one without is shown as #17."""
     text = json.dumps(section)
     assert len("".join(section["say"]).split()) <= 20
     assert "null" not in text
@@ -143,76 +143,6 @@ def test_highlights_in_the_prompt_cover_whole_characters_and_merge():
     assert other.prompt_spans == []
 
 
-def test_evidence_of_suffix_tree_shows_the_counts_of_each_guess():
-    remark = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 8}
-    remark["expected"] = 2.0
-    counts = [(3, 4), (2, 3), (1, 1), (1, 2), (1, 1)]
-
-    def each(node, _):
-        seen, total = counts[node - 1]
-        return {"count": seen, "total": total, "from": 7 + node}
-
-    scene = scene_with(remark, each)
-    listed = block(scored(scene), "rows")["rows"]
-    times = ["3 of 4 times", "2 of 3 times", "1 of 1 time"]
-    assert [row["text"] for row in listed][:3] == [[each] for each in times]
-    assert [row["bar"] for row in listed][:2] == [0.75, round(2 / 3, 6)]
-    assert words_by_kind(block(scored(scene), "line"))["gap"] == ["… 4 more"]
-
-
-def test_evidence_of_early_exit_shows_layers_of_this_and_the_previous_round():
-    before = {"verified": {"1": [2, 3, 4], "2": []}, "final": [4]}
-    remark = {"form": "layers", "exit": 2, "layers": 4, "before": before}
-    ran = {node: 2 if node < 5 else 0 for node in range(9)}
-    scene = scene_with(remark, lambda node, _: {"exit": 2, "ran": ran[node], "agree": [2]})
-    past = scene.earlier[-1]
-    table = block(scored(scene), "grid")
-    assert table["split"] == 2
-    now, *_ = table["rows"]
-    assert [cell["s"] for cell in now["cells"]] == ["off", "on", "none", "none"]
-    assert now["tail"] == "1–2"
-    first = next(row for row in table["rows"] if row.get("group"))
-    assert flat(first["w"]) == flat(scene.word(past.proposed.guesses[0].token))
-    assert [cell["s"] for cell in first["cells"]] == ["off", "on", "on", "on"]
-    kept = past.judged[0].accepted
-    assert first["mark"] == ("accepted" if kept else "rejected")
-    assert flat(table["rows"][-1]["w"]) == flat(scene.word(past.committed.tokens[-1]))
-    assert [cell["s"] for cell in table["rows"][-1]["cells"]] == ["off", "off", "off", "on"]
-
-
-def test_evidence_of_lookahead_shows_its_pool_and_window():
-    root = Scene.of(made(CHAIN), LATE).round.proposed.root
-    remark = {
-        "form": "lookahead", "pool": 7, "ngrams": [[root, 2, 3, 4]], "filling": False,
-        "window": [[5, 6], [7, 8, 9]], "rows_verified": 5, "rows_window": 5,
-    }  # fmt: skip
-    scene = scene_with(remark, lambda *_: {"ngram": 0, "round": 2, "column": 1})
-    name = [flat(scene.word(token)) for token in (root, 5, 6)]
-    section = at(scene, ("propose", 1))
-    assert cells(block(section, "grid"))["row 0"] == name
-    tried = block(section, "rows")["rows"]
-    assert [flat(word) for word in tried[0]["words"]] == [name[0], flat(scene.word(2))]
-    assert tried[0]["text"] == ["round 2, column 1"]
-    assert ("n-grams in the pool", "7") in block(section, "facts")["facts"]
-
-
-def test_evidence_of_heads_shows_their_candidates_by_rank():
-    shape = Scene.of(made(BUSHY), LATE)
-    siblings = {n: shape.children[shape.guesses[n - 1].parent] for n in range(1, 7)}
-    remark = {"form": "heads", "heads": 2}
-
-    def each(node, depth):
-        return {"head": depth, "state": 4, "path": [siblings[node].index(node)]}
-
-    scene = scene_with(remark, each, BUSHY)
-    said = guesses(scene)
-    assert cells(block(scored(scene), "grid"))["head 1"] == said[:2]
-    assert set(cells(block(scored(scene), "grid"))) == {"head 1", "head 2"}
-    assert set(cells(block(at(scene, ("propose", 1)), "grid"))) == {"head 1"}
-    assert block(scored(scene), "facts")["facts"] == [("hidden state read by all heads", "token 5")]
-    assert flat(block(scored(scene), "facts")["w"]) == flat(scene.word(scene.text[4]))
-
-
 @pytest.mark.parametrize("form", ["features", "modules"])
 def test_evidence_shows_that_each_guess_reads_the_state_of_the_token_before(form):
     remark = {"form": form, "passes": 5, "modules": 1}
@@ -229,34 +159,6 @@ def test_evidence_shows_that_each_guess_reads_the_state_of_the_token_before(form
     assert found["state of"][0] == flat(scene.word(scene.text[-2]))
     read = next(row for row in table["rows"] if row.get("label") == "state of")
     assert [cell["is"] for cell in read["cells"]] == ["given", *["own"] * (len(read["cells"]) - 1)]
-
-
-def test_evidence_of_l_mtp_shows_the_state_that_each_guess_was_read_from():
-    def each(node, depth):
-        back = 2 * -(-depth // 2) - depth
-        return {"head": -(-depth // 2), "state": 9 - back, "back": back, "path": [0]}
-
-    scene = scene_with({"form": "leaps", "heads": 3, "leap": 2}, each)
-    older, newest = block(scored(scene), "grid")["rows"]
-    said = guesses(scene)
-    assert [flat(cell["w"]) if cell else "" for cell in older["cells"]][::2] == said[::2]
-    assert [flat(cell["w"]) if cell else "" for cell in newest["cells"]][1::2] == said[1::2]
-    assert not older["cells"][1]
-    assert flat(newest["w"]) == flat(scene.word(scene.text[-2]))
-    assert flat(older["w"]) == flat(scene.word(scene.text[-3]))
-
-
-def test_evidence_of_dynamic_tree_shows_its_likeliest_paths_by_rank():
-    remark = {"form": "dynamic", "weighed": 84, "kept": 5, "passes": 5}
-    remark |= {"tap_layers": [2, 6, 9], "draft_vocabulary": 20}
-    scene = scene_with(remark, lambda node, _: {"path": 0.5**node, "place": node})
-    listed = block(scored(scene), "rows")["rows"]
-    assert [row["at"] for row in listed] == ["1", "2", "3", "4", "5"]
-    assert listed[1]["bar"] == 0.25
-    assert [flat(word) for word in listed[2]["words"]] == guesses(scene)[:3]
-    assert "84" in scored(scene)["say"][0]
-    assert block(scored(scene), "facts", 1)["facts"][0] == ("reads the output of layers", "2, 6, 9")
-    assert len(block(at(scene, ("propose", 2)), "rows")["rows"]) == 2
 
 
 def test_evidence_of_a_block_shows_all_positions_from_the_first_step():
@@ -293,19 +195,6 @@ def test_evidence_of_parallel_pass_shows_a_token_only_in_the_first_row(form, mas
     assert marked == ({"1st"} if form == "parallel" else {"guess"})
     if form == "masks":
         assert cells(table)["guess"] == guesses(scene)
-
-
-@pytest.mark.slow
-def test_evidence_marks_drafters_with_alpha_0_or_1():
-    sampled = Recipe(odd=False, rounds=14)
-    best, worst = {"form": "upper-bound", "passes": 5}, {"form": "lower-bound", "vocabulary": 4096}
-    oracle = scored(scene_with(best, lambda *_: None, sampled))
-    blind = scored(scene_with(worst, lambda *_: None, sampled))
-    assert [row.get("here") for row in block(oracle, "rows")["rows"]] == [None, True]
-    assert [row.get("here") for row in block(blind, "rows")["rows"]] == [True, None]
-    assert ("probability of each", "0.0002") in block(blind, "facts")["facts"]
-    fixed = scored(scene_with(best, lambda *_: None))
-    assert block(fixed, "rows")["rows"][1]["text"] == ["its p"]
 
 
 def test_evidence_shows_no_tokens_if_the_text_is_unknown():

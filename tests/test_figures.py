@@ -195,12 +195,12 @@ DIAGRAMS = {entry.name: entry.diagram for entry in entries() if entry.kind == "d
 
 
 def test_every_drafter_has_valid_diagram_whose_boxes_hold_their_text_without_overlap():
-    for name, made in DIAGRAMS.items():
-        root = ElementTree.fromstring(diagram(made))
-        boxes = list(made["boxes"].values())
-        assert root.get("aria-label") == made["says"], name
+    for name, drawn in DIAGRAMS.items():
+        root = ElementTree.fromstring(diagram(drawn))
+        boxes = list(drawn["boxes"].values())
+        assert root.get("aria-label") == drawn["says"], name
         assert len(root.findall(".//rect")) == len(boxes), name
-        assert len(root.findall("path")) == len(made["arrows"]), name
+        assert len(root.findall("path")) == len(drawn["arrows"]), name
         for left, top, wide, high, _, words in boxes:
             assert left >= 0 <= top, name
             assert left + wide <= WIDTH, name

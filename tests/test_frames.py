@@ -3,7 +3,6 @@
 import itertools
 import json
 import random
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,6 @@ from made import ODD, Recipe, made
 
 from specviz.frames import Cursor, Scene, apply_patch, frame, frames, make_patch
 from specviz.frames.caption import is_same
-from specviz.frames.evidence.forms import path_to
 from specviz.frames.numbers import (
     format_draw,
     format_mass,
@@ -387,22 +385,6 @@ def test_displayed_q_of_siblings_is_that_of_their_parent(trace):
                     assert scene.q[node] == pytest.approx(given, rel=1e-4, abs=1e-9)
                     compared += 1
     assert compared or not Scene.of(trace, 1).q
-
-
-def test_equal_guesses_at_one_depth_show_the_token_they_follow(trace):
-    for scene, _, shot in steps(trace, "score"):
-        rows = shot["panel"]["rows"] if scene.guesses else []
-        paths = [path_to(scene, node) for node in range(1, len(scene.guesses) + 1)]
-        ways = {tuple(scene.guesses[node - 1].token for node in path) for path in paths}
-        alike = Counter((len(way), way[-1]) for way in ways)  # independent siblings can be the same
-        for node, row in enumerate(rows, 1):
-            guess = scene.guesses[node - 1]
-            assert ("after" in row) == (alike[row["at"], guess.token] > 1)
-            if "after" in row:
-                before = scene.guesses[guess.parent - 1].token
-                assert flat(row["after"]).endswith(flat(scene.word(before)))
-        named = [(row["at"], flat(row["w"]), flat(row.get("after", []))) for row in rows]
-        assert len(set(named)) == len(ways) or len(rows) < len(scene.guesses)
 
 
 @pytest.mark.parametrize("name", ["point mass", "13-eagle2", "21-ngram-dialogue"])

@@ -18,7 +18,7 @@ from typing import Any
 from asking import ask
 from made import Recipe, made
 from test_domains import heat_of
-from test_evidence import BUSHY, CHAIN, block, scene_with, scored, sentence
+from test_evidence import BUSHY, CHAIN, LATE, at, block, scene_with, scored, sentence
 from test_server_outlook import COUNTED, MEAN, SITE, fitted, report_of
 from test_server_texts import INFO
 
@@ -68,9 +68,9 @@ def golden_lines() -> Iterator[str]:
     """The golden file: a heading per round, then the wording of each step that is new there."""
     for name, recipe in RECIPES.items():
         trace = made(recipe)
-        for block in turns(trace.header.chat) if trace.header.chat else ():
-            yield f"{name}, {block['role']}:"
-            yield from (f"    {part['is']} {part['t']!r}" for part in block["parts"])
+        for turn in turns(trace.header.chat) if trace.header.chat else ():
+            yield f"{name}, {turn['role']}:"
+            yield from (f"    {part['is']} {part['t']!r}" for part in turn["parts"])
         for index in range(ROUNDS):
             yield from round_lines(f"{name}, round {index}", sent(Scene.of(trace, index)))
     yield from variant_lines()
@@ -265,6 +265,7 @@ def section_lines() -> Iterator[str]:
         yield from lines_of("server", name, {"advice": list(advice)})
     yield from heat_lines()
     yield from evidence_lines()
+    yield from form_lines()
 
 
 def server_advice() -> Iterator[tuple[str, Any]]:
@@ -329,6 +330,45 @@ def evidence_lines() -> Iterator[str]:
     yield from (candidates(left_out) for left_out in (0, 1, 2))
 
 
+def form_lines() -> Iterator[str]:
+    """Return what the inspector shows of every form of evidence with numbers of its own."""
+    for scene in forms():
+        yield f"== evidence of {scene.round.proposed.remark['form']}"
+        for place in (("propose", 1), ("score", 0)):
+            section = at(scene, place)
+            yield from map(str, section["say"])
+            yield from (json.dumps(each, ensure_ascii=False) for each in section["blocks"])
+
+
+def forms() -> Iterator[Scene]:
+    """Return rounds with the reasons of drafters that are neither copied nor read from states."""
+    kept = {1: (3, 4), 2: (2, 3), 3: (1, 1), 4: (1, 2), 5: (1, 1)}
+    counts = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 8}
+    seen = {node: {"count": n, "total": of, "from": 7 + node} for node, (n, of) in kept.items()}
+    yield scene_with(counts | {"expected": 2.0}, lambda node, _: seen[node])
+    before = {"verified": {"1": [2, 3, 4], "2": []}, "final": [4]}
+    layers = {"form": "layers", "exit": 2, "layers": 4, "before": before}
+    yield scene_with(layers, lambda node, _: {"exit": 2, "ran": 2 * (node < 5), "agree": [2]})
+    root = scene_of(CHAIN, LATE).round.proposed.root
+    pool = {"form": "lookahead", "pool": 7, "ngrams": [[root, 2, 3, 4]], "filling": False}
+    pool |= {"window": [[5, 6], [7, 8, 9]], "rows_verified": 5, "rows_window": 5}
+    yield scene_with(pool, lambda *_: {"ngram": 0, "round": 2, "column": 1})
+    ranked = {1: [0], 2: [1], 3: [0], 4: [1], 5: [0], 6: [1]}
+    heads = {"form": "heads", "heads": 2}
+    yield scene_with(heads, lambda n, d: {"head": d, "state": 4, "path": ranked[n]}, BUSHY)
+    leaps = {"form": "leaps", "heads": 3, "leap": 2}
+    backs = {depth: 2 * -(-depth // 2) - depth for depth in range(1, 6)}
+    leap = {d: {"head": -(-d // 2), "state": 9 - b, "back": b} for d, b in backs.items()}
+    yield scene_with(leaps, lambda _, depth: leap[depth] | {"path": [0]})
+    dynamic = {"form": "dynamic", "weighed": 84, "kept": 5, "passes": 5}
+    dynamic |= {"tap_layers": [2, 6, 9], "draft_vocabulary": 20}
+    yield scene_with(dynamic, lambda node, _: {"path": 0.5**node, "place": node})
+    sampled = Recipe(odd=False, rounds=14)
+    yield scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None, sampled)
+    yield scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None)
+    yield scene_with({"form": "lower-bound", "vocabulary": 4096}, lambda *_: None, sampled)
+
+
 def candidates(left_out: int) -> str:
     """Return what is said of a tree of all candidates of two heads, without some of the last."""
     paths = [(0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1)]
@@ -357,11 +397,9 @@ def texts(value: Any, where: str = "") -> Iterator[str]:
         for key, each in value.items():
             if key not in FIGURES:
                 yield from texts(each, key)
-    elif isinstance(value, list) and any(isinstance(each, dict) and "n" in each for each in value):
-        joined = "".join(each if isinstance(each, str) else each["n"] for each in value)
-        yield f"{where}: {joined}"
     elif isinstance(value, list | tuple):
-        for each in value:
+        sentence = any(isinstance(each, dict) and "n" in each for each in value)
+        for each in [joined(value)] if sentence else value:
             yield from texts(each, where)
 
 

@@ -40,6 +40,11 @@ def run():
     return made(Recipe(odd=True))
 
 
+@pytest.fixture(scope="module")
+def race():
+    return storage.read(storage.FOLDER / "1-story")
+
+
 class Elements(HTMLParser):
     """The names and attributes of a page's elements."""
 
@@ -55,12 +60,16 @@ class Elements(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
-def test_html_in_a_run_adds_no_element_to_the_replay_file(run):
+def test_html_in_a_run_or_race_adds_no_element_to_the_replay_file(run, race):
     hostile = Trace(replace(run.header, prompt=HOSTILE), run.events)
     calm = Elements(replay(run)).found
     assert Elements(replay(hostile)).found == calm
     assert HOSTILE not in replay(hostile)
     assert not Elements(replay(hostile)).named("img")
+    hostile = replace(race, race=replace(race.race, prompt=HOSTILE))
+    page = races.replay(hostile, HOSTILE)
+    assert Elements(page).found == Elements(races.replay(race, "x")).found
+    assert HOSTILE not in page
 
 
 PARTS = pytest.mark.parametrize("part", [PLAYER, RACE], ids=lambda part: part.name)
@@ -132,23 +141,6 @@ def test_step_of_a_replay_is_found_by_round_and_id(run):
         find_step(told, 2, "judge-99")
 
 
-def test_export_command_writes_the_file_or_prints_a_readable_error(run, tmp_path, capsys):
-    run.write(tmp_path / "run.jsonl")
-    made_file = tmp_path / "out.html"
-    command = ["export", str(tmp_path / "run.jsonl"), "--html", str(made_file)]
-    assert main([*command, "--step", "rejected"]) == 0
-    assert '"step": "judge-' in made_file.read_text("utf-8")
-    assert re.fullmatch(r".*out\.html: \d+ rounds, 0\.\d MB\.\n", capsys.readouterr().out)
-    for wrong, sentence in (
-        ([*command, "--round", "99"], "This run has no round 99."),
-        (["export", str(tmp_path / "none"), "--html", str(made_file)], "cannot be read"),
-    ):
-        assert main(wrong) == 2
-        said = capsys.readouterr()
-        assert sentence in said.err
-        assert said.err.count("\n") == 1
-
-
 def test_notebook_shows_a_trace_as_an_iframe_below_its_summary(run):
     shown = run._repr_html_()
     (frame,) = Elements(shown).named("iframe")
@@ -171,20 +163,6 @@ def test_trace_without_rounds_is_shown_as_text_and_every_trace_has_a_short_one(r
     assert len(repr(run.show())) < 200
 
 
-# Races
-
-
-@pytest.fixture(scope="module")
-def race():
-    return storage.read(storage.FOLDER / "1-story")
-
-
-def test_html_in_a_race_adds_no_element_to_the_replay_file(race):
-    hostile = replace(race, race=replace(race.race, prompt=HOSTILE))
-    assert Elements(races.replay(hostile, HOSTILE)).found == Elements(races.replay(race, "x")).found
-    assert HOSTILE not in races.replay(hostile, HOSTILE)
-
-
 def test_a_notebook_shows_a_race_as_a_frame_below_its_summary(race):
     shown = race._repr_html_()
     (frame,) = Elements(shown).named("iframe")
@@ -205,20 +183,32 @@ def test_a_race_that_has_not_begun_is_shown_as_text(race):
     assert repr(race) == f"<Results: house, 5 of 5 lanes finished: {lanes}>"
 
 
-def test_export_command_writes_a_race_file_or_prints_a_readable_error(tmp_path, capsys):
-    made_file = tmp_path / "race.html"
-    command = ["export", str(storage.FOLDER / "2-repeat"), "--html", str(made_file)]
-    assert main(command) == 0
-    assert re.fullmatch(r".*race\.html: 5 lanes, 0\.\d MB\.\n", capsys.readouterr().out)
-    text = made_file.read_text("utf-8")
+def test_export_command_writes_files_of_runs_and_races_or_a_readable_error(run, tmp_path, capsys):
+    run.write(tmp_path / "run.jsonl")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "race.json").write_text(json.dumps({"format": "x"}))
+    file = tmp_path / "out.html"
+
+    def export(path, *options):
+        status = main(["export", str(path), "--html", str(file), *options])
+        return status, capsys.readouterr()
+
+    status, said = export(tmp_path / "run.jsonl", "--step", "rejected")
+    assert status == 0
+    assert re.fullmatch(r".*out\.html: \d+ rounds, 0\.\d MB\.\n", said.out)
+    assert '"step": "judge-' in file.read_text("utf-8")
+    status, said = export(storage.FOLDER / "2-repeat")
+    assert status == 0
+    assert re.fullmatch(r".*out\.html: 5 lanes, 0\.\d MB\.\n", said.out)
     whole = races.replay(storage.read(storage.FOLDER / "2-repeat"), "2-repeat")
-    assert text == whole
-    (tmp_path / "race.json").write_text(json.dumps({"format": "x"}))
+    assert file.read_text("utf-8") == whole
     for wrong, sentence in (
-        ([*command, "--step", "rejected"], "leave out --round and --step"),
-        (["export", str(tmp_path), "--html", str(made_file)], "cannot be read: "),
+        ((tmp_path / "run.jsonl", "--round", "99"), "This run has no round 99."),
+        ((tmp_path / "none",), "cannot be read"),
+        ((storage.FOLDER / "2-repeat", "--step", "rejected"), "leave out --round and --step"),
+        ((tmp_path / "broken",), "cannot be read: "),
     ):
-        assert main(wrong) == 2
-        said = capsys.readouterr()
+        status, said = export(*wrong)
+        assert status == 2
         assert sentence in said.err
         assert said.err.count("\n") == 1

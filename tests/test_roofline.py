@@ -158,14 +158,6 @@ def test_free_tokens_end_where_compute_time_exceeds_memory_time(serving, batch):
     assert pass_time(serving, batch, free + 1).bound == "compute"
 
 
-def test_draft_tokens_are_free_up_to_the_ridge_and_cost_time_beyond_it():
-    plain, free = pass_time(SERVED, 1).seconds, free_tokens(SERVED, 1)
-    assert 280 < free < 295  # a little under the ridge: two operations and two bytes a weight
-    assert pass_time(SERVED, 1, 64).seconds < 1.002 * plain  # flat
-    assert pass_time(SERVED, 1, free).seconds < 1.005 * plain
-    assert pass_time(SERVED, 1, 2 * free).seconds == pytest.approx(2 * plain, rel=0.05)
-
-
 def test_larger_batch_size_leaves_fewer_and_a_longer_context_more_free_tokens():
     """Reading the cache of a long context takes most of the time, and all guesses share it."""
     free = [free_tokens(SERVED, batch) for batch in BATCHES]
@@ -282,14 +274,6 @@ def test_first_losing_batch_is_the_smallest_slower_than_plain_decoding():
     assert first_losing_batch(SERVED, guessing, limit=lost - 1) is None
     assert first_losing_batch(SERVED, DraftPlan.chain(0.6, 0)) is None
     assert first_losing_batch(SERVED, DraftPlan.chain(0.0, 1, SMALL)) == 1
-
-
-def test_longer_drafts_stop_paying_at_smaller_batches():
-    """Reproduce vLLM's notes on n-grams with four H100: faster at low load, slower at high load."""
-    seventy = Serving(sources.models()["llama-3.1-70b"].shape, H100, "bf16", cards=4)
-    losses = [first_losing_batch(seventy, DraftPlan.chain(0.6, gamma)) for gamma in (1, 3, 5, 10)]
-    assert losses == sorted(losses, reverse=True)
-    assert None not in losses
 
 
 def test_optimal_gamma_matches_brute_force_and_falls_with_the_batch_size():

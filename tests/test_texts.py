@@ -2,9 +2,8 @@
 
 import ast
 import re
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from itertools import product
 
 import pytest
 from jinja2 import Environment, nodes
@@ -69,16 +68,6 @@ def test_term_in_a_sentence_refers_to_its_glossary_entry():
     assert term("a pass", "tokens per pass") == {"t": "a pass", "term": "tokens per pass"}
 
 
-@dataclass(frozen=True)
-class Call:
-    """A call of `say` or `text` in the package; an argument that is an `if` names two sentences."""
-
-    path: Path
-    template: str
-    sentences: list[str]
-    arguments: set[str]
-
-
 @cache
 def defined():
     """Return by template and sentence its required arguments and all its arguments."""
@@ -91,29 +80,6 @@ def defined():
     return found
 
 
-@cache
-def calls():
-    """Yield every call of `say` and `text` that names its sentence."""
-    found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        source = path.read_text("utf-8")
-        if "from specviz.texts import" not in source:
-            continue
-        for node in ast.walk(ast.parse(source)):
-            named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-            if named and node.func.id in ("say", "text") and len(node.args) == 2:
-                template, sentences = (strings(argument) for argument in node.args)
-                arguments = {keyword.arg for keyword in node.keywords}
-                found += [Call(path, one, sentences, arguments) for one in template]
-    return found
-
-
-def strings(node):
-    """Return the possible strings of an argument: a constant, or both branches of an `if`."""
-    ends = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
-    return [end.value for end in ends if isinstance(end, ast.Constant)]
-
-
 def test_no_template_defines_a_sentence_twice():
     for template, path in TEMPLATES.items():
         found = re.findall(r"{%-? *macro (\w+)", path.read_text("utf-8"))
@@ -122,12 +88,29 @@ def test_no_template_defines_a_sentence_twice():
 
 
 def test_every_call_uses_an_existing_sentence_with_all_its_arguments():
-    for call in calls():
-        for sentence in call.sentences:
-            needed, taken = defined()[call.template, sentence]
-            whole = None not in call.arguments  # no **values
-            assert call.arguments - {None} <= taken, call
-            assert not whole or needed <= call.arguments, call
+    for path in sorted(PACKAGE.rglob("*.py")):
+        source = path.read_text("utf-8")
+        if "from specviz.texts import" in source:
+            for call in calls(ast.parse(source)):
+                given = {keyword.arg for keyword in call.keywords}
+                for key in product(*map(strings, call.args)):
+                    needed, taken = defined()[key]
+                    assert given - {None} <= taken, (path, key)
+                    assert None in given or needed <= given, (path, key)  # None: **values
+
+
+def calls(tree):
+    """Yield the calls of `say` and `text` that name their sentence."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id in ("say", "text") and len(node.args) == 2:
+                yield node
+
+
+def strings(node):
+    """Return the possible strings of an argument: a constant, or both branches of an `if`."""
+    ends = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
+    return [end.value for end in ends if isinstance(end, ast.Constant)]
 
 
 def test_every_sentence_in_the_templates_is_used():
