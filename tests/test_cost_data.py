@@ -1,7 +1,5 @@
 """The data of the Cost tab: positive numbers with sources, and the measured points of runs."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from statistics import mean

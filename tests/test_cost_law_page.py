@@ -1,7 +1,5 @@
 """The speed-up formula on the page, and the published presets that all sections share."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from math import log10

@@ -1,7 +1,5 @@
 """The roofline section of the Cost tab: its numbers are exactly those of `specviz.cost`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

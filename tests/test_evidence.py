@@ -1,7 +1,5 @@
 """The inspector explains why a guess was made, for every drafter family."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -118,17 +116,12 @@ def test_evidence_of_n_gram_shows_the_match_and_the_end_of_the_text():
     assert earlier["label"] == "from token 2"
     assert words_by_kind(now)["match"] == text[-2:]
     assert words_by_kind(now)["copied"] == guesses(scene)
-    assert words_by_kind(at(scene, ("propose", 2))["blocks"][1])["copied"] == guesses(scene)[:2]
-
-
-def test_n_gram_positions_are_marked_in_the_text_strip():
-    scene = scene_with(
-        {"form": "match", "start": 2, "length": 1}, lambda node, _: {"from": 2 + node}
-    )
+    second = at(scene, ("propose", 2))
+    assert words_by_kind(second["blocks"][1])["copied"] == guesses(scene)[:2]
     first, last = len(scene.header.prompt_ids), len(scene.text) - 1
-    wanted = {2: "match", last: "match", 3: "copied", 4: "copied"}
-    marked = at(scene, ("propose", 2))["marks"]["past"]
-    assert {place + first: kind for place, kind in marked} == wanted
+    marked = {place + first: kind for place, kind in second["marks"]["past"]}
+    copied = {3: "copied", 4: "copied"}
+    assert marked == {2: "match", last - 1: "match", last: "match"} | copied
 
 
 def test_highlights_in_the_prompt_cover_whole_characters_and_merge():

@@ -1,7 +1,5 @@
 """Figures: valid plotly inside its canvas, trees without overlaps, and tokens that stay text."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random
@@ -129,15 +127,6 @@ def test_node_labels_keep_every_letter_that_fits_and_show_white_space():
     assert long["at"] == [0]
     assert long["end"] <= MAX_WORD_WIDTH
     assert long["pill"] == MAX_WORD_WIDTH + 16
-
-
-def test_facts_of_a_later_sibling_give_the_remainder_used_for_its_verdict():
-    found = 0
-    for shot in shots(Recipe(shape=(3, 2), rounds=4, replaced=True)):
-        for node in shot["tree"]["nodes"].values():
-            assert ("left" in node) == any("judged by: p′ " in line for line in node["facts"])
-            found += "left" in node
-    assert found
 
 
 def test_colours_of_node_states_are_defined_in_the_style_sheet():

@@ -369,24 +369,6 @@ def test_remainder_used_for_a_guess_is_hidden_until_its_verdict(trace):
                 assert shot["panel"]["laws"]["left"] == []
 
 
-def test_displayed_q_of_siblings_is_that_of_their_parent(trace):
-    compared = 0
-    for scene in scenes(trace):
-        for siblings in scene.children:
-            drawn = [scene.q[node] for node in siblings if node in scene.q]
-            assert sum(drawn) <= 1 + 1e-9 or not scene.without_replacement
-        for judged in scene.round.judged:
-            if judged.rows.q is None or scene.rejected_before(judged):
-                continue
-            law = dict(zip(judged.rows.tokens, judged.rows.q, strict=True))
-            for node in scene.children[scene.guesses[judged.node - 1].parent]:
-                if scene.guesses[node - 1].token in law:
-                    given = law[scene.guesses[node - 1].token]
-                    assert scene.q[node] == pytest.approx(given, rel=1e-4, abs=1e-9)
-                    compared += 1
-    assert compared or not Scene.of(trace, 1).q
-
-
 @pytest.mark.parametrize("name", ["point mass", "13-eagle2", "21-ngram-dialogue"])
 def test_frames_of_guesses_that_were_not_sampled_use_p_alone(name):
     trace = run(name)

@@ -1,7 +1,5 @@
 """The adapter of Gradio's private parts, a page without them, and the end of sessions."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import importlib.util
@@ -100,19 +98,6 @@ def test_installed_gradio_has_what_the_adapter_needs(warned):
     asyncio.run(used())
     wanted = launch_arguments(Options())
     assert adapter.launch_arguments(gr.Blocks.launch, wanted) == wanted
-    assert warned() == []
-
-
-@in_a_loop
-def test_removing_a_component_removes_its_children(warned):
-    with gr.Blocks() as demo:
-        kept = gr.HTML("kept")
-        remove = adapter.removal_point()
-        with gr.Row():
-            gr.HTML("inner")
-        remove()
-    assert demo.children == [kept]
-    assert list(demo.blocks) == [kept._id]
     assert warned() == []
 
 

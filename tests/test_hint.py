@@ -1,7 +1,5 @@
 """A prompt unlike House's training text is reported; shipped prompts are not."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -2,8 +2,6 @@
 the same numbers and steps.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 
@@ -16,7 +14,6 @@ from specviz.trees.rounding import EXAMPLES
 from specviz.ui.learn import answer, lessons
 from specviz.ui.learn.lessons import BadLesson, inline, lesson, titles
 from specviz.ui.learn.values import (
-    Values,
     bfloat16,
     find_frame,
     preset_word,
@@ -172,24 +169,6 @@ def test_numbers_of_a_replacement_from_p_equal_those_of_the_gallery_case():
         assert float(word["out"]) == pytest.approx(out[at], abs=6e-4)
         too_often = float(word["given"]) > float(word["lacks"])
         assert too_often == (out[at] > p[at]) == (name != " cat")
-
-
-def test_proof_of_the_residual_holds_for_the_rounded_numbers_of_its_example():
-    values = Values("01-chain", (1, "draw"))
-    row = {name: float(number) for name, number in values["row"]("the").items()}
-    residual = float(values["residual"]["n"])
-    assert round(residual * row["scaled"], 4) == row["above"]
-    assert round(row["q"] + row["above"], 4) == row["p"]
-    assert round(1 - residual, 4) == float(values["both"]())
-
-
-@pytest.mark.slow
-def test_opened_lesson_names_the_modules_of_its_tabs():
-    found = answer({"lesson": NAMES[12]})["modules"]
-    folders = {address.split("/js/")[1].split("/")[1] for address in found}
-    assert {step["tab"] for step in lesson(NAMES[12])["steps"]} == {"Step", "Cost"}
-    assert folders == {"cost"}
-    assert answer({"lesson": NAMES[0]})["modules"] == []
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """The numbers of a run, for a trace small enough to count by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The data of the Models tab: rows in words, loaded models, and the progress of downloads."""
 
-from __future__ import annotations
-
 import json
 
 import huggingface_hub

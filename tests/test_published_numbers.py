@@ -1,7 +1,5 @@
 """Published numbers on the page: sources, escaped text, our own columns, the nearest report."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """The roofline: parameters and bytes computed by hand, pass times, and free tokens."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 
@@ -123,18 +121,6 @@ def test_pass_of_a_tiny_model_equals_hand_calculation():
     assert time.origin == "simulated"
 
 
-def test_lower_efficiency_lengthens_memory_or_compute_time():
-    full = pass_time(SERVED, 2, 4)
-    part = pass_time(replace(SERVED, reading=0.5, computing=0.25), 2, 4)
-    assert part.memory == pytest.approx(2 * full.memory)
-    assert part.compute == pytest.approx(4 * full.compute)
-    assert part.overhead == full.overhead
-
-    assert (PassTime(2, 1).bound, PassTime(2, 1).seconds) == ("memory", 2)
-    assert (PassTime(1, 2).bound, PassTime(1, 2).seconds) == ("compute", 2)
-    assert PassTime(1, 1).bound == "memory"
-
-
 @pytest.mark.slow
 @given(every_serving, st.integers(1, 512), st.integers(1, 300))
 def test_more_tokens_sequences_or_context_never_shorten_a_pass(serving, batch, tokens):
@@ -236,13 +222,6 @@ def test_prediction_equals_plain_decoding_without_a_draft_and_the_formula_if_it_
     alone = replace(SERVED, context=0)
     found = predict(alone, DraftPlan.chain(0.8, 4), 1)
     assert found.speedup == pytest.approx(1 + 0.8 + 0.64 + 0.512 + 0.4096, rel=1e-3)
-
-
-def test_prediction_for_a_chain_equals_that_for_an_unbranched_tree():
-    chain = DraftPlan.chain(0.7, 3, SMALL)
-    tree = DraftPlan.tree([-1, 0, 1, 2], [1, 0.7, 0.7, 0.7], SMALL)
-    assert tree.widths == chain.widths == (1, 1, 1)
-    assert predict(SERVED, tree, 4).speedup == pytest.approx(predict(SERVED, chain, 4).speedup)
 
 
 def test_predicted_tree_cost_is_one_verification_and_one_draft_pass_per_level():

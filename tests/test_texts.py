@@ -36,18 +36,19 @@ def test_parts_of_a_sentence_pass_through_lists_and_macros():
     """
     several = [CHIP, ", ", CHIP, ", ", CHIP, " and 2 more ", CHIP, " next"]
     assert rendered(source, w=CHIP) == ["(", CHIP, ") ", *several]
-
-
-def test_line_breaks_and_indentation_become_one_space():
     source = "{% macro it(w) %}\n  One\n    two {{ w }}\n  three.\n{% endmacro %}"
     assert rendered(source, w=CHIP) == ["One two ", CHIP, " three."]
 
 
-def test_counts_have_the_right_plural_and_thousands_separators():
+def test_counts_lists_and_terms_have_their_format():
     source = "{% macro it(n) %}{{ n }}: {{ n|count('pass', 'passes') }}{% endmacro %}"
     assert rendered(source, n=1200) == ["1,200: 1,200 passes"]
     assert rendered(source, n=1) == ["1: 1 pass"]
     assert count(4, "token") == "4 tokens"
+    assert listed(["a"]) == ["a"]
+    assert listed(["a", "b", "c"]) == ["a", ", ", "b", " and ", "c"]
+    assert "".join(listed(list("abcde"))) == "a, b, c and 2 more"
+    assert term("a pass", "tokens per pass") == {"t": "a pass", "term": "tokens per pass"}
 
 
 def test_unknown_sentence_or_value_without_a_defined_format_is_refused():
@@ -56,16 +57,6 @@ def test_unknown_sentence_or_value_without_a_defined_format_is_refused():
             marked(value)
     with pytest.raises(KeyError):
         say(next(iter(TEMPLATES)), "no such sentence")
-
-
-def test_lists_of_more_than_three_items_are_cut():
-    assert listed(["a"]) == ["a"]
-    assert listed(["a", "b", "c"]) == ["a", ", ", "b", " and ", "c"]
-    assert "".join(listed(list("abcde"))) == "a, b, c and 2 more"
-
-
-def test_term_in_a_sentence_refers_to_its_glossary_entry():
-    assert term("a pass", "tokens per pass") == {"t": "a pass", "term": "tokens per pass"}
 
 
 @cache
@@ -102,9 +93,9 @@ def test_every_call_uses_an_existing_sentence_with_all_its_arguments():
 def calls(tree):
     """Yield the calls of `say` and `text` that name their sentence."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in ("say", "text") and len(node.args) == 2:
-                yield node
+        named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if named and node.func.id in ("say", "text") and len(node.args) == 2:
+            yield node
 
 
 def strings(node):

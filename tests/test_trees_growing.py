@@ -3,8 +3,6 @@
 Their verdicts, expected gains and layout are tested here too.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

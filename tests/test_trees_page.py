@@ -3,8 +3,6 @@
 Every family on which trees grow also walks through a text.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 """Shapes of draft trees: published, regular, optimised or from a file, and the formats and
 parameter names of other engines."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from itertools import product

@@ -102,14 +102,11 @@ def test_only_recorded_runs_are_sent_and_then_revalidated(routes):
     answered = routes.get(f"{server.PREFIX}/health")
     assert (answered.status_code, answered.text) == (200, "ok")
     assert answered.headers["cache-control"] == "no-store"
-
-
-def test_plotly_is_served_from_its_wheel_compressed_and_cached_forever(routes):
     name, packed = server.plotly_js()
     answered = routes.get(f"{server.PREFIX}/{name}")
     assert answered.headers["content-encoding"] == "gzip"
     assert "immutable" in answered.headers["cache-control"]
-    assert answered.content == gzip.decompress(packed)
+    assert answered.content == gzip.decompress(packed), "plotly of its wheel"
 
 
 def test_recorded_runs_have_short_unique_titles_in_groups_of_the_catalogue():
