@@ -55,7 +55,7 @@ def values(answer, figure, name, axis="y"):
 @pytest.mark.parametrize("batch", [1, 64, 83, 512])
 def test_numbers_on_the_page_equal_the_formulas(batch):
     answer = said(batch=batch)
-    guessing = DraftPlan.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
+    guessing = DraftPlan.chain(0.7, 4, ONE_LAYER)
     found = predict(SERVED, guessing, batch)
     draft, verify = found.draft / found.plain, found.verify / found.plain
     assert f" {verify:.2f} plain passes" in sentence(answer)
@@ -90,7 +90,7 @@ def test_efficiencies_scale_peak_bandwidth_and_peak_arithmetic():
     assert both["beside"]["speedup"] == full["beside"]["speedup"], "the same share of both"
     few = said(computing=40)
     serving = replace(SERVED, computing=0.4)
-    guessing = DraftPlan.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
+    guessing = DraftPlan.chain(0.7, 4, ONE_LAYER)
     assert few["beside"]["speedup"] == format_speedup(predict(serving, guessing, 64).speedup)
     assert predict(serving, guessing, 64).speedup < predict(SERVED, guessing, 64).speedup
 
@@ -144,8 +144,7 @@ def test_pass_time_curve_equals_the_roofline():
 
 
 def test_displayed_best_draft_lengths_equal_best_gamma():
-    head = replace(EIGHT, layers=1, tied=True)
-    best = [best_gamma(SERVED, 0.7, b, head, MAX_GAMMA) for b in BATCHES]
+    best = [best_gamma(SERVED, 0.7, b, ONE_LAYER, MAX_GAMMA) for b in BATCHES]
     assert values(said(), "gamma", "10-best") == best
 
 

@@ -115,14 +115,6 @@ def at_cursors(trace):
             yield Cursor(index, step), shot
 
 
-def sentence_text(shot):
-    """Return the sentence as text."""
-    parts = shot["caption"]["parts"]
-    return "".join(
-        p if isinstance(p, str) else p.get("n") or p.get("t") or flat(p["w"]) for p in parts
-    )
-
-
 def numbers(shot):
     """Return the numbers of the sentence by the quantity that they state."""
     return {p["as"]: p["n"] for p in shot["caption"]["parts"] if "n" in p and isinstance(p, dict)}
