@@ -389,9 +389,9 @@ def lines_of(section: str, question: Any, answer: dict[str, Any]) -> Iterator[st
 
 
 def texts(value: Any, where: str = "") -> Iterator[str]:
-    """Return every text of more than a word, with its key."""
+    """Return every text of more than two words, with its key."""
     if isinstance(value, str):
-        if " " in value:
+        if len(value.split()) > 2:
             yield f"{where}: {value}"
     elif isinstance(value, dict):
         for key, each in value.items():

@@ -198,7 +198,7 @@ for visitor in ("gone", "here"):
 asyncio.run(leave(SimpleNamespace(session_hash="gone")))
 tables = (holder.session_data, holder.time_last_used,
           queue.pending_messages_per_session, queue.pending_event_ids_session)
-print(json.dumps({
+facts = {
     "visible": sorted(fn.api_name for fn in called if str(fn.api_visibility) != "private"),
     "limited": [fn.concurrency_limit for fn in called if fn.fn and fn.queue is not False],
     "queue": demo._queue.max_size,
@@ -208,7 +208,32 @@ print(json.dumps({
     "torch": "torch" in sys.modules,
     "drawer": fields,
     "stubs": stubs,
-}))
+}
+"""
+# The same process goes on with a Gradio that has changed: without private parts.
+FACTS += """
+import logging, urllib.request
+messages = []
+log = logging.getLogger("specviz.adapters")
+log.addHandler(logging.Handler())
+log.handlers[0].emit = lambda record: messages.append(record.getMessage())
+from specviz.adapters import gradio as adapter
+from specviz.ui import page
+HIDDEN = {"_queue", "state_holder", "preprocess_data", "call_function"}
+plain = gr.Blocks.__getattribute__
+def hiding(self, name):
+    if name in HIDDEN and sys._getframe(1).f_globals["__name__"] == "specviz.adapters.gradio":
+        raise AttributeError(name)
+    return plain(self, name)
+gr.Blocks.__getattribute__ = hiding
+demo = page.build(Options(), Worker(Machine()), Worker(Machine()))
+wanted = page.launch_arguments(Options()) | {"a_new_argument": True}
+demo.launch(**adapter.launch_arguments(demo.launch, wanted), prevent_thread_lock=True, quiet=True)
+statuses = [urllib.request.urlopen(demo.local_url + path).status
+            for path in ("", "config", "gradio_api/sv/health")]
+page.Sessions(demo).part("a visitor")
+demo.close()
+print(json.dumps(facts | {"statuses": statuses, "messages": messages}))
 """
 
 
@@ -233,6 +258,8 @@ def test_page_of_a_new_process_has_one_public_event_and_loads_no_torch():
     usual, anything = facts["labels"]
     assert not any("Hub id" in label for label in usual)
     assert any("Hub id" in label for label in anything)
+    assert facts["statuses"] == [200] * 3, "it works without Gradio's private parts"
+    assert len(facts["messages"]) == len(set(facts["messages"])) == 4, facts["messages"]
 
 
 def test_launch_options_disable_history_monitoring_and_mcp():
