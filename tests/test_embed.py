@@ -20,6 +20,7 @@ from specviz.ui.server import app_kwargs
 from specviz.ui.step.embed import OEMBED, WIDTH
 from specviz.ui.step.replay import SHOWABLE, frame_height
 
+pytestmark = pytest.mark.slow
 GUIDE = Path(__file__).resolve().parent.parent / "docs" / "guide.md"
 ADDRESS = "/gradio_api/sv"
 HOSTILE = "</b><script>alert(1)</script>"
@@ -53,7 +54,6 @@ class Frame(HTMLParser):
         self.frames.append(dict(attrs))
 
 
-@pytest.mark.slow
 def test_main_address_with_embed_shows_only_the_step(client):
     answer = client.get(f"/?embed=1&{STEP}&show=tree,coin")
     assert answer.status_code == 200
@@ -85,7 +85,6 @@ def test_main_address_shows_the_whole_page_without_embed_and_an_error_for_an_unk
             assert answer.text.startswith(sentence)
 
 
-@pytest.mark.slow
 def test_embedded_page_links_to_its_oembed_response(client):
     page = client.get(f"/?embed=1&{STEP}&show=coin").text
     link = page.split('<link rel="alternate" type="application/json+oembed" href="')[1]
@@ -100,7 +99,6 @@ def test_embedded_page_links_to_its_oembed_response(client):
     assert client.get(frame["src"]).status_code == 200
 
 
-@pytest.mark.slow
 def test_oembed_returns_an_iframe_large_enough_for_its_parts_up_to_the_maximum_size(client):
     height = frame_height(("sentence", "coin"))
     for path in ("/?embed=1&", "/gradio_api/sv/embed?"):
@@ -119,7 +117,6 @@ def test_oembed_returns_an_iframe_large_enough_for_its_parts_up_to_the_maximum_s
     assert larger["width"] == WIDTH
 
 
-@pytest.mark.slow
 def test_oembed_uses_the_public_address_behind_a_proxy(client):
     public = {"x-forwarded-proto": "https", "x-forwarded-host": "specviz.example.edu"}
     url = quote(f"https://specviz.example.edu/?embed=1&{STEP}", safe="")
@@ -165,7 +162,6 @@ def test_article_takes_every_number_of_a_run_from_its_trace():
     assert NUMBER.findall(text) == []
 
 
-@pytest.mark.slow
 def test_server_shows_the_frames_of_the_article_and_the_guide(client):
     frames = re.findall(r'<iframe src="([^"]*)"', article())
     assert len(frames) == len(read(FILE)["steps"])
@@ -178,7 +174,6 @@ def test_server_shows_the_frames_of_the_article_and_the_guide(client):
     assert client.get(unescape(frame)).status_code == 200
 
 
-@pytest.mark.slow
 def test_content_security_policy_of_the_article_allows_only_its_own_script(client):
     answer = client.get(f"{ADDRESS}/article")
     assert answer.status_code == 200

@@ -204,6 +204,7 @@ def test_evidence_shows_no_tokens_if_the_text_is_unknown():
 PLAIN = "The drafter's top token at position +1 is "
 
 
+@pytest.mark.slow
 def test_unknown_or_incomplete_evidence_is_not_shown():
     for remark in (
         {"passes": 3},

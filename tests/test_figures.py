@@ -105,6 +105,7 @@ def pills_of(tree):
             yield x, x + wide, y - 13, y + 13
 
 
+@pytest.mark.slow
 def test_nodes_of_a_tree_stay_inside_the_canvas_and_do_not_overlap(frames_of):
     for shot in frames_of:
         tree = shot["tree"]

@@ -160,6 +160,7 @@ def test_frame_depends_only_on_events_up_to_its_cursor(trace):
         assert frame(until(trace, cursor), cursor) == shot
 
 
+@pytest.mark.slow
 def test_patch_on_the_first_frame_of_a_round_restores_each_frame(trace):
     for _, (first, *others) in shots(trace):
         for shot in others:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from asking import ask
 from made import Recipe, made
 from test_domains import heat_of
@@ -33,6 +34,7 @@ from specviz.ui.cost.law.answer import answer as law_answer
 from specviz.ui.lossless.sandbox import PRESETS, TITLES
 from specviz.ui.lossless.sandbox.answer import answer as sandbox_answer
 
+pytestmark = pytest.mark.slow
 GOLDEN = Path(__file__).resolve().parent / "golden" / "frames.txt"
 ROUNDS = 4
 RECIPES = {

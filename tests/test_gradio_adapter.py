@@ -47,6 +47,7 @@ def in_a_loop(test):
 # With the installed Gradio.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loop", "pause"), [("start_processing", LOOK), ("start_progress_updates", PROGRESS)]
 )
@@ -70,6 +71,7 @@ def test_idle_queue_polls_less_often(monkeypatch, warned, loop, pause):
     assert warned() == []
 
 
+@pytest.mark.slow
 def test_installed_gradio_has_what_the_adapter_needs(warned):
     """If an upgrade of Gradio removes something, this test fails instead of a user's server."""
     from gradio.routes import App

@@ -304,6 +304,7 @@ def test_translations_have_the_numbers_and_steps_of_the_english_lessons():
                 assert ours.get(key) == theirs.get(key), (lang, name)
 
 
+@pytest.mark.slow
 def test_lesson_without_a_translation_is_returned_in_english():
     assert answer({"lesson": NAMES[3], "lang": "de"})["lang"] == ENGLISH
     assert [each["lang"] for each in titles("de")][3:5] == [ENGLISH, "de"]

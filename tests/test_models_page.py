@@ -108,6 +108,7 @@ def test_displayed_memory_is_that_of_float32_even_if_files_are_smaller(tmp_path)
     assert size_in_float32([]) is None
 
 
+@pytest.mark.slow
 def test_loaded_models_are_listed_with_their_memory(tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "small one")
     target = load_target(str(folder), "cpu")

@@ -23,6 +23,7 @@ from specviz.ui.step.lines import lines
 from specviz.ui.step.recorded import names
 from specviz.ui.step.replay import PLAYER, find_step, replay
 
+pytestmark = pytest.mark.slow
 HOSTILE = "</script><!--<script><img src=x onerror=window.hacked=1>"
 LIMIT = 1_500_000  # bytes of a file with one of the recorded runs
 
@@ -101,7 +102,6 @@ def test_modules_of_the_replay_file_import_only_each_other(part):
     assert not [name for name in found if name.startswith("step/") and part is RACE]
 
 
-@pytest.mark.slow
 def test_replay_file_of_the_longest_recorded_run_and_race_is_small():
     longest = max(names(), key=size_of)
     assert len(replay(Trace.read(FOLDER / f"{longest}.jsonl")).encode()) < LIMIT
@@ -109,7 +109,6 @@ def test_replay_file_of_the_longest_recorded_run_and_race_is_small():
     assert len(races.replay(storage.read(folder), folder.name).encode()) < LIMIT
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", names()[::12])
 def test_bar_chart_can_draw_every_figure_of_step(name, monkeypatch):
     """`bar_chart.js` can draw horizontal bars, and texts to the left and right of a point."""

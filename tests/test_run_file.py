@@ -114,6 +114,7 @@ def test_page_accepts_the_structure_of_made_up_runs_and_refuses_others():
     assert fault(['<a href="https://example.org">x</a>'], chart, known["records"]) == ".0"
 
 
+@pytest.mark.slow
 def test_export_command_writes_a_run_file_for_the_page_or_a_readable_error(tmp_path, capsys):
     run = made(Recipe())
     run.write(tmp_path / "trace.jsonl")

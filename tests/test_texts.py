@@ -78,6 +78,7 @@ def test_no_template_defines_a_sentence_twice():
         assert set(macros(template)) == set(found)
 
 
+@pytest.mark.slow
 def test_every_call_uses_an_existing_sentence_with_all_its_arguments():
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_text("utf-8")
