@@ -56,13 +56,10 @@ def check_plotly(figure):
     go.Figure(data=data, layout=plain["layout"])
 
 
-def figures(shown):
-    return [shot["panel"]["figure"] for shot in shown if "figure" in shot["panel"]]
-
-
 @pytest.mark.slow
 def test_figures_are_valid_plotly_inside_their_canvas_with_escaped_text(frames_of):
-    for number, figure in enumerate(figures(frames_of)):
+    figures = [shot["panel"]["figure"] for shot in frames_of if "figure" in shot["panel"]]
+    for number, figure in enumerate(figures):
         high = figure["layout"]["height"]
         for name, trace in figure["data"].items():
             assert all(0 <= x <= 1 for x in trace["x"] if x is not None), name

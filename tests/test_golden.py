@@ -3,17 +3,21 @@
 `golden/frames.txt` holds every sentence, table and chip of those frames, so a change of wording can
 be reviewed as a diff of it; `golden/sections.txt` what Cost, Lossless?, the domain map and evidence
 say of numbers that are tested elsewhere. After an intended change, write them again:
-PYTHONPATH=. python tests/test_golden.py
+python tests/test_golden.py
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pytest
 from asking import ask
