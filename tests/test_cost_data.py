@@ -1,7 +1,5 @@
 """The data of the Cost tab: positive numbers with sources, and the measured points of runs."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from statistics import mean
@@ -22,29 +20,23 @@ TRACES = sorted((ASSETS / "traces").glob("*.jsonl"))
 # Presets
 
 
-@pytest.mark.parametrize("machine", sources.machines().values(), ids=lambda m: m.name)
-def test_every_machine_has_plausible_figures_with_sources(machine):
-    assert machine.title
-    assert machine.sources
-    assert set(machine.peak) <= {"fp32", "bf16", "fp16"}
-    for dtype in machine.peak:
-        assert 5 < machine.hardware.ridge(dtype) < 500
-    assert 1e9 < machine.bandwidth < 1e13
-    assert 8e9 <= machine.memory <= 2e11
-    assert machine.peak["fp32"] <= min(machine.peak.values())
-    assert machine.sheet == "" or machine.sheet.startswith("https://")
+def test_every_machine_has_plausible_figures_with_sources():
+    for machine in sources.machines().values():
+        assert machine.title
+        assert machine.sources, machine.name
+        assert set(machine.peak) <= {"fp32", "bf16", "fp16"}
+        assert all(5 < machine.hardware.ridge(dtype) < 500 for dtype in machine.peak)
+        assert 1e9 < machine.bandwidth < 1e13, machine.name
+        assert 8e9 <= machine.memory <= 2e11, machine.name
+        assert machine.peak["fp32"] <= min(machine.peak.values())
+        assert machine.sheet == "" or machine.sheet.startswith("https://")
 
 
 def test_peak_flops_are_those_without_sparsity():
     """The data sheets of these machines state numbers with sparsity, which are twice as large."""
     peaks = {name: machine.peak.get("bf16") for name, machine in sources.machines().items()}
-    assert peaks["h100-sxm"] == 989e12
-    assert peaks["l4"] == 121e12
-    assert peaks["a100-sxm"] == 312e12
-    assert peaks["rtx-4090"] == 165.2e12
-
-
-def test_peak_flops_of_the_laptop_equal_the_product_in_its_note():
+    known = {"h100-sxm": 989e12, "l4": 121e12, "a100-sxm": 312e12, "rtx-4090": 165.2e12}
+    assert known.items() <= peaks.items()
     laptop = sources.machines()["laptop-cpu"]
     assert laptop.peak == {"fp32": pytest.approx(4 * 4.6e9 * 2 * 8 * 2)}
     assert laptop.bandwidth == 2 * 8 * 2400e6
@@ -102,36 +94,27 @@ def test_published_numbers_equal_those_in_the_papers():
     }
     for row in sources.published_numbers():
         assert row.origin == "published"
-        assert row.says.endswith(".")
-        assert all((row.model, row.task, row.hardware, row.conditions))
-
-
-def test_sentences_about_published_numbers_agree_with_the_numbers():
-    """No speed-up is called slow, and a row says if its paper used several machines."""
-    for row in sources.published_numbers():
         assert ("slower" in row.says) is (row.unit == "× slower"), row.says
         assert (row.method, row.low) != ("LayerSkip", 1.15), "only in a draft of the cited post"
-    chen = next(row for row in sources.published_numbers() if "Chen" in row.source.title)
-    assert "distributed" in chen.conditions
+        assert all((row.model, row.task, row.hardware, row.conditions))
 
 
 def test_spec_bench_values_match_the_leaderboard():
     boards = {(board.device.split(" GPU")[0], board.model): board for board in sources.boards()}
-    small = boards["a single NVIDIA GeForce RTX 3090", "Vicuna-7B-v1.3"]
-    found = {row.method: (row.overall, row.tokens_per_pass) for row in small.rows}
-    assert found["EAGLE2"] == (2.19, 4.35)
-    assert found["EAGLE"] == (2.03, 3.57)
-    assert found["SpS"] == (1.79, 2.28)
-    assert found["PLD"] == (1.64, 1.73)
-    assert found["Medusa"] == (1.44, 2.32)
-    assert found["REST"] == (1.28, 1.63)
-    assert found["Lookahead"] == (1.13, 1.64)
-    large = boards["a single NVIDIA A100", "Vicuna-13B-v1.3"]
-    found = {row.method: (row.overall, row.tokens_per_pass) for row in large.rows}
-    assert found["EAGLE3"] == (3.02, 5.71)
-    assert found["EAGLE2"] == (2.46, 4.43)
-    assert found["Medusa"] == (1.80, 2.39)
-    assert len(sources.boards()) == 4
+    known = {
+        ("a single NVIDIA GeForce RTX 3090", "Vicuna-7B-v1.3"): {
+            "EAGLE2": (2.19, 4.35), "EAGLE": (2.03, 3.57), "SpS": (1.79, 2.28),
+            "PLD": (1.64, 1.73), "Medusa": (1.44, 2.32), "REST": (1.28, 1.63),
+            "Lookahead": (1.13, 1.64),
+        },
+        ("a single NVIDIA A100", "Vicuna-13B-v1.3"): {
+            "EAGLE3": (3.02, 5.71), "EAGLE2": (2.46, 4.43), "Medusa": (1.80, 2.39),
+        },
+    }  # fmt: skip
+    for place, values in known.items():
+        found = {row.method: (row.overall, row.tokens_per_pass) for row in boards[place].rows}
+        assert values.items() <= found.items()
+    assert len(boards) == 4
 
 
 def test_spec_bench_overall_speedup_is_within_the_range_of_its_tasks():
@@ -158,6 +141,12 @@ def raw(name):
         (sources.Published, "headline", {"low": 9, "high": 2}, "9 to 2 is not a range."),
         (sources.Board, "spec_bench", {"tasks": ["one"]}, "needs one speed-up per task."),
         (sources.Machine, "hardware", {"colour": "red"}, "unknown colour"),
+        (sources.Published, "headline", {"load": "some"}, "light or heavy"),
+        (sources.Acceptance, "acceptance", {"tokens": None}, "needs either α or tokens per pass."),
+        (sources.Acceptance, "acceptance", {"alpha": 0.5}, "needs either α or tokens per pass."),
+        (sources.Acceptance, "acceptance", {"gamma": None}, "α cannot be derived from tokens per"),
+        (sources.Acceptance, "acceptance", {"tokens": 7.5}, "yield 1 to 7 tokens, not 7.5."),
+        (sources.Acceptance, "acceptance", {"tokens": None, "alpha": 1.5}, "must be a probability"),
     ],
 )
 def test_invalid_cost_data_is_refused(cls, file, change, sentence):
@@ -166,12 +155,10 @@ def test_invalid_cost_data_is_refused(cls, file, change, sentence):
     assert sentence in str(refusal.value)
 
 
-def test_a_source_without_a_link_is_refused():
-    with pytest.raises(ValueError, match=r"A source needs a title and a link"):
-        sources.Source("hearsay", "somewhere", "2", "")
-
-
-# Published acceptance rates
+def test_source_without_a_link_is_refused():
+    for link in ("somewhere", "javascript:alert(1)"):
+        with pytest.raises(ValueError, match=r"A source needs a title and a link"):
+            sources.Source("hearsay", link, "2", "")
 
 
 def test_published_alpha_is_quoted_or_derived_from_tokens_per_pass():
@@ -184,9 +171,8 @@ def test_published_alpha_is_quoted_or_derived_from_tokens_per_pass():
     for name, method in on_board.items():
         each = found.pop(name)
         assert (each.on, each.tokens, each.source.evidence) == (board.model, brought[method], "C")
-        assert formula.expected_tokens(each.effective_alpha, each.gamma) == pytest.approx(
-            each.tokens
-        )
+        tokens = formula.expected_tokens(each.effective_alpha, each.gamma)
+        assert tokens == pytest.approx(each.tokens)
         assert each.derived
     assert {name: each.effective_alpha for name, each in found.items()} == {
         "t5-small": 0.75, "t5-small-sampled": 0.62, "t5-large": 0.82, "deepseek-mtp": 0.85,
@@ -196,22 +182,6 @@ def test_published_alpha_is_quoted_or_derived_from_tokens_per_pass():
     assert {each.source.url for each in found.values()} <= urls
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"tokens": None}, "EAGLE-3 needs either α or tokens per pass."),
-        ({"alpha": 0.5}, "EAGLE-3 needs either α or tokens per pass."),
-        ({"gamma": None}, "α cannot be derived from tokens per pass without γ"),
-        ({"tokens": 7.5}, "6 draft tokens yield 1 to 7 tokens, not 7.5."),
-        ({"tokens": None, "alpha": 1.5}, "must be a probability from 0 to 1"),
-    ],
-)
-def test_alpha_that_cannot_be_derived_is_refused(change, sentence):
-    with pytest.raises(ValueError, match=r".") as refusal:
-        from_plain(sources.Acceptance, raw("acceptance")[0] | change)
-    assert sentence in str(refusal.value)
-
-
 def test_batch_and_load_agree_with_the_stated_conditions():
     for row in sources.published_numbers():
         assert ("batch" in row.conditions) is (row.batch is not None)
@@ -219,14 +189,15 @@ def test_batch_and_load_agree_with_the_stated_conditions():
         assert (row.load == "heavy") is ("many requests" in row.conditions)
         assert (row.load == "light") is ("1 request per second" in row.conditions)
     assert all(f"batch size = {board.batch}" in board.conditions for board in sources.boards())
-    with pytest.raises(ValueError, match="light or heavy"):
-        from_plain(sources.Published, raw("headline")[0] | {"load": "some"})
+    chen = next(row for row in sources.published_numbers() if "Chen" in row.source.title)
+    assert "distributed" in chen.conditions
 
 
 # The measured point
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TRACES[::4], ids=lambda path: path.stem)
 def test_measured_point_of_a_recorded_run_has_the_numbers_of_its_trace(path):
     trace = Trace.read(path)
     point, numbers = measured_point(trace), metrics.summary(trace)
@@ -235,9 +206,8 @@ def test_measured_point_of_a_recorded_run_has_the_numbers_of_its_trace(path):
         return
     assert point.alpha == numbers["alpha"]
     assert point.speedup == numbers["speedup"]
-    drafts = [
-        made for made in (played.proposed for played in trace.rounds) if made and made.guesses
-    ]
+    proposed = (played.proposed for played in trace.rounds)
+    drafts = [made for made in proposed if made and made.guesses]
     assert point.chain == all(len(made.guesses) == max(made.depths) for made in drafts)
     assert 1 <= point.tokens <= point.gamma + 1
     assert point.predicted == formula.speedup(point.alpha, point.gamma, point.c, point.verify)
@@ -264,21 +234,18 @@ def chain_of_two():
 
 def test_measured_point_of_a_run_equals_hand_calculation():
     """After the prefill a plain pass takes 2 s, drafting a level 0.2 s, verification 1.4 s."""
-    point = measured_point(chain_of_two())
+    trace = chain_of_two()
+    point = measured_point(trace)
     assert (point.alpha, point.gamma, point.guesses) == pytest.approx((0.7, 2, 2))
     assert (point.c, point.verify, point.tokens) == pytest.approx((0.1, 0.7, 3))
     assert point.predicted == pytest.approx((1 + 0.7 + 0.49) / (0.2 + 0.7))
     assert point.chain
-
-
-def test_gamma_of_a_measured_tree_is_its_depth():
-    trace = chain_of_two()
     first = next(e for e in trace.events if isinstance(e, Proposed) and e.guesses)
     wide = replace(first, guesses=[*first.guesses, first.guesses[0]])
     trace.events[trace.events.index(first)] = wide
-    point = measured_point(trace)
-    assert (point.gamma, point.guesses, point.chain) == (2, 2.5, False)
-    assert point.c == pytest.approx(0.1)
+    tree = measured_point(trace)
+    assert (tree.gamma, tree.guesses, tree.chain) == (2, 2.5, False), "γ of a tree is its depth"
+    assert tree.c == pytest.approx(0.1)
 
 
 def test_run_without_baseline_or_draft_has_no_measured_point():

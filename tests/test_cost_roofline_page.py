@@ -1,13 +1,11 @@
 """The roofline section of the Cost tab: its numbers are exactly those of `specviz.cost`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
-import plotly.graph_objects as go
 import pytest
 from asking import ask
+from test_figures import check_plotly
 
 from specviz.cost import sources
 from specviz.cost.figures.roofline import MAX_GAMMA
@@ -24,7 +22,6 @@ from specviz.cost.roofline import (
     predict,
 )
 from specviz.cost.sources import HEAD, NGRAM, at_default_efficiency, drafters, speedup_range
-from specviz.figures.plot import TRACE_DEFAULTS
 from specviz.ui.cost import published
 from specviz.ui.cost.roofline import QUESTIONS, config, section_facts
 from specviz.ui.cost.roofline import USUAL as ASKED
@@ -58,7 +55,7 @@ def values(answer, figure, name, axis="y"):
 @pytest.mark.parametrize("batch", [1, 64, 83, 512])
 def test_numbers_on_the_page_equal_the_formulas(batch):
     answer = said(batch=batch)
-    guessing = DraftPlan.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
+    guessing = DraftPlan.chain(0.7, 4, ONE_LAYER)
     found = predict(SERVED, guessing, batch)
     draft, verify = found.draft / found.plain, found.verify / found.plain
     assert f" {verify:.2f} plain passes" in sentence(answer)
@@ -73,72 +70,12 @@ def test_numbers_on_the_page_equal_the_formulas(batch):
     assert rows["Memory"][0] == quantity(memory_needed(SERVED, batch), "B")
 
 
-def test_sentence_states_whether_verification_is_free():
-    assert "almost free" in sentence(said(batch=1))
-    assert "almost free" in sentence(said(batch=64))
-    assert free_tokens(SERVED, 64) == 5
-    assert "free up to 5 tokens, and this pass has more" in sentence(said(gamma=5))
-    assert "not free" in sentence(said(batch=512))
-    assert "slower than plain decoding here" in sentence(said(batch=512))
-    assert "slower from batch size 355 on" in sentence(said(batch=512))
-
-
-@pytest.mark.slow
-def test_sentence_states_from_which_batch_size_drafting_is_slower():
-    assert "slower at every batch size" in sentence(said(alpha=0, drafter="llama-3.2-1b"))
-    assert "not slower at any batch size up to 512" in sentence(said(alpha=1))
-
-
-@pytest.mark.parametrize("changes", [{}, {"batch": 512}, {"batch": 1, "alpha": 0.9}])
-def test_best_gamma_is_stated_with_its_speedup(changes):
-    answer = said(**changes)
-    ask = {"alpha": 0.7, "batch": 64} | changes
-    head = replace(EIGHT, layers=1, tied=True)
-    chains = {g: DraftPlan.chain(ask["alpha"], g, head) for g in range(MAX_GAMMA + 1)}
-    gains = {g: predict(SERVED, chain, ask["batch"]).speedup for g, chain in chains.items()}
-    best = max(gains, key=gains.get)
-    told = answer["beside"]["best"]
-    if best == 4:
-        assert told.startswith("Your γ = 4 is the best here.")
-    else:
-        assert f"The best γ here is {best}" in told
-        assert f" and would give {format_speedup(gains[best])}." in told
-    assert answer["beside"]["speedup"] == format_speedup(gains[4])
-
-
-def test_sentence_names_a_faster_gamma_if_the_chosen_one_is_slower():
-    answer = said(batch=512)
-    gains = [predict(SERVED, DraftPlan.chain(0.7, g, ONE_LAYER), 512).speedup for g in (1, 4)]
-    one, four = map(format_speedup, gains)
-    assert gains[0] > 1 > gains[1]
-    assert f"γ = 4 is slower than plain decoding here: {four}" in sentence(answer)
-    assert f". γ = 1 gives {one}." in sentence(answer)
-    assert "while" not in sentence(said(alpha=0, batch=512)), "nothing pays there"
-
-
-@pytest.mark.slow
-def test_sentence_about_the_best_gamma_is_right_without_gain_and_for_trees():
-    assert said(alpha=0, batch=512)["beside"]["best"].startswith("No draft length pays here")
-    assert said(siblings="3, 2")["beside"]["best"].startswith("The best chain here has γ = 4 and")
-    assert "16 (the longest evaluated) and" in said(alpha=1, batch=1)["beside"]["best"]
-
-
-def test_prediction_is_shown_beside_the_nearest_published_measurement():
-    answer = said()
-    assert "γ = 4 is faster than plain decoding here: 2.07 ×" in sentence(answer)
-    beside = answer["beside"]
-    assert beside["called"] == "γ = 4, 70% bandwidth, 65% arithmetic"
-    assert beside["speedup"] == "2.07 ×"
-    assert beside["report"]["number"] == "1.38 ×"
-    assert beside["report"]["about"] == "EAGLE-3: SGLang, batch 64, throughput."
-    assert beside["report"]["notes"].startswith(
-        "The source does not state the model or the hardware. It is below the range that is "
-    )
+def test_nearest_published_measurement_is_a_row_of_the_page():
+    report = said()["beside"]["report"]
+    rows = {row["place"]: row for row in published.config()["rows"]}
+    assert rows[report["place"]]["number"] == report["number"] == "1.38 ×"
     assert _factor("2 to 2.5 ×") == 2.5
     assert _factor("1.4 × slower") < 1
-    assert "Its batch size was 64; here it is 512." in said(batch=512)["beside"]["report"]["notes"]
-    rows = {row["place"]: row for row in published.config()["rows"]}
-    assert rows[beside["report"]["place"]]["number"] == "1.38 ×"
     house = said(model="house", drafter="house-draft", hardware="laptop-cpu", dtype="fp32")
     assert house["beside"]["report"] is None
 
@@ -151,11 +88,9 @@ def test_efficiencies_scale_peak_bandwidth_and_peak_arithmetic():
     assert memory[1] == pytest.approx(2 * memory[0])
     both = said(reading=50, computing=50)
     assert both["beside"]["speedup"] == full["beside"]["speedup"], "the same share of both"
-    assert both["beside"]["called"] == "γ = 4, 50% bandwidth, 50% arithmetic"
-    assert said(overhead=1.5)["beside"]["called"].endswith("arithmetic, 1.5 ms overhead")
     few = said(computing=40)
     serving = replace(SERVED, computing=0.4)
-    guessing = DraftPlan.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
+    guessing = DraftPlan.chain(0.7, 4, ONE_LAYER)
     assert few["beside"]["speedup"] == format_speedup(predict(serving, guessing, 64).speedup)
     assert predict(serving, guessing, 64).speedup < predict(SERVED, guessing, 64).speedup
 
@@ -165,31 +100,21 @@ def test_predicted_speedup_has_a_range_over_published_efficiencies(batch):
     answer, plan = said(batch=batch), DraftPlan.chain(0.7, 4, ONE_LAYER)
     low, high = speedup_range(SERVED, plan, batch)
     shares = [(0.55, 0.5), (0.55, 0.8), (0.9, 0.5), (0.9, 0.8)]
-    gains = [
-        predict(replace(SERVED, reading=r, computing=c), plan, batch).speedup for r, c in shares
+    serving = [
+        replace(SERVED, reading=reading, computing=computing) for reading, computing in shares
     ]
+    gains = [predict(each, plan, batch).speedup for each in serving]
     assert (low, high) == (min(gains), max(gains))
-    span = f"({low:.2f} to {high:.2f} × over the efficiencies that sources report"
-    assert span in sentence(answer)
-    assert ("so it may also be" in sentence(answer)) == (low < 1 < high)
+    assert f"({low:.2f} to {high:.2f} ×" in sentence(answer)
     area = answer["figures"]["speed"]["data"]["02-efficiencies"]
     ends = {y for x, y in zip(area["x"], area["y"], strict=True) if x == batch}
     assert ends == {low, high}
 
 
-def test_efficiency_range_without_effect_is_not_mentioned():
-    answer = said(batch=1)
-    assert "efficiencies" not in sentence(answer) + answer["beside"]["best"]
-    assert "02-efficiencies" in answer["figures"]["speed"]["data"], "it matters at other sizes"
-    assert "the best γ is 2 to 4." in said()["beside"]["best"]
-
-
 def test_default_efficiency_is_that_of_the_sources():
     for name, found in sources.efficiencies().items():
         assert ASKED[name] == found.default
-        assert config()["efficiencies"][name]["reported"] == (
-            f"Sources report {found.low} to {found.high}%."
-        )
+        assert f"{found.low} to {found.high}%" in config()["efficiencies"][name]["reported"]
 
 
 @pytest.mark.slow
@@ -212,16 +137,14 @@ def test_pass_time_curve_equals_the_roofline():
     times_of = [pass_time(serving, 8, n) for n in places]
     assert values(answer, "pass", "20-pass") == pytest.approx([1e3 * t.seconds for t in times_of])
     assert values(answer, "pass", "10-memory") == pytest.approx([1e3 * t.memory for t in times_of])
-    assert values(answer, "pass", "11-compute") == pytest.approx(
-        [1e3 * t.compute for t in times_of]
-    )
+    compute = [1e3 * t.compute for t in times_of]
+    assert values(answer, "pass", "11-compute") == pytest.approx(compute)
     assert values(answer, "pass", "12-ridge", "x") == [free_tokens(serving, 8)] * 2
     assert values(answer, "pass", "40-round", "x") == [5]
 
 
 def test_displayed_best_draft_lengths_equal_best_gamma():
-    head = replace(EIGHT, layers=1, tied=True)
-    best = [best_gamma(SERVED, 0.7, b, head, MAX_GAMMA) for b in BATCHES]
+    best = [best_gamma(SERVED, 0.7, b, ONE_LAYER, MAX_GAMMA) for b in BATCHES]
     assert values(said(), "gamma", "10-best") == best
 
 
@@ -231,13 +154,11 @@ def test_out_of_memory_is_stated_and_drawn():
     room = next(b for b in range(1, 513) if not predict(*asked(context=4096), b).fits)
     area = values(answer, "speed", "00-unfit", "x")
     assert room - 1 < area[0] < room
-    assert f"out of memory from batch {room}" in values(answer, "speed", "52-unfit", "text")
     assert max(values(answer, "speed", "20-fits", "x")) == room - 1
     assert min(values(answer, "speed", "21-not", "x")) == room - 1
     assert answer["alert"] is None
     assert said(context=4096, batch=room - 1)["alert"] is None
-    assert "This does not fit" in said(context=4096, batch=room)["alert"]
-    assert "156 GB, and one device has 80 GB" in said(model="llama-3.1-70b")["alert"]
+    assert said(context=4096, batch=room)["alert"]
     assert said(model="llama-3.1-70b", cards=2)["alert"] is None
 
 
@@ -251,66 +172,26 @@ def test_tree_prediction_divides_alpha_among_siblings_and_verifies_all():
     _, tree = asked(siblings="3, 2")
     assert tree.tokens == pytest.approx(chain.tokens)
     assert (chain.widths, tree.widths) == ((1, 1, 1, 1), (3, 6, 6, 6))
-    assert "a pass of Llama-3.1-8B over 22 tokens per sequence" in sentence(said(siblings="3, 2"))
-
-
-# Edges
-
-
-def test_gamma_0_gives_the_speed_of_plain_decoding():
-    answer = said(gamma=0)
-    assert "nothing is drafted" in sentence(answer)
-    assert answer["round"]["speedup"] == "1.00 ×"
-    assert set(values(answer, "speed", "20-fits")) == {1.0}
+    assert set(values(said(gamma=0), "speed", "20-fits")) == {1.0}, "plain decoding"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("machine", sources.machines().values(), ids=lambda m: m.name)
-def test_every_machine_gives_a_prediction(machine):
-    for dtype in machine.peak:
-        answer = said(hardware=machine.name, dtype=dtype)
-        assert "problem" not in answer
-        one = "On a laptop CPU" if machine.name == "laptop-cpu" else "On one "
-        assert sentence(answer).startswith(one)
-        many = sentence(said(hardware=machine.name, dtype=dtype, cards=4))
-        assert many.startswith("On 4 × ")
-        assert "one " not in many.partition(",")[0]
+def test_every_machine_and_model_gives_a_prediction():
+    for machine in sources.machines().values():
+        assert "problem" not in said(hardware=machine.name, dtype=[*machine.peak][-1]), machine
+    for model in sources.models():
+        assert "problem" not in said(model=model, drafter=[*drafters(model)][-1], cards=8), model
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", sources.models())
-def test_every_model_gives_a_prediction_with_every_drafter(model):
-    for drafter in drafters(model):
-        assert "problem" not in said(model=model, drafter=drafter, cards=8)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        *(dict(example["set"]) for example in QUESTIONS),
-        {"context": 131_072, "batch": 512},
-        {"gamma": 0},
-    ],
-)
-def test_figures_are_valid_plotly_with_escaped_labels(changes):
-    for figure in said(**changes)["figures"].values():
-        named = [figure["data"][name] for name in sorted(figure["data"])]
-        traces = [trace if "type" in trace else TRACE_DEFAULTS | trace for trace in plain(named)]
-        go.Figure(data=traces, layout=plain(figure["layout"]))
-        for trace in traces:
-            assert not re.search(
-                "[<>&]", "".join([*trace.get("text", []), *trace.get("hovertext", [])])
-            )
-
-
-def plain(value):
-    """Return a figure with colour names replaced, as the page does."""
-    if isinstance(value, str):
-        return "#123456" if value.startswith("--") else value
-    if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items()}
-    return [plain(inner) for inner in value] if isinstance(value, list) else value
+def test_figures_are_valid_plotly_with_escaped_labels():
+    questions = [dict(example["set"]) for example in QUESTIONS]
+    for changes in ({}, *questions, {"context": 131_072, "batch": 512}, {"gamma": 0}):
+        for figure in said(**changes)["figures"].values():
+            check_plotly(figure)
+            for trace in figure["data"].values():
+                words = [*trace.get("text", []), *trace.get("hovertext", [])]
+                assert not re.search("[<>&]", "".join(words))
 
 
 def test_offered_draft_models_are_smaller_and_share_the_vocabulary():
@@ -329,6 +210,7 @@ def test_offered_draft_models_are_smaller_and_share_the_vocabulary():
         ({"hardware": "t4"}, "For NVIDIA T4, 16 GB only fp16, fp32 can be chosen."),
         ({"dtype": "{0}"}, "For NVIDIA H100 SXM, 80 GB only bf16, fp16, fp32 can be chosen."),
         ({"drafter": "qwen3-0.6b"}, "'qwen3-0.6b' is not a drafter for llama-3.1-8b."),
+        ({"drafter": "<img src=x onerror=a(1)>"}, "'<img src=x onerror=a(1)>' is not a drafter"),
         ({"siblings": "a tree"}, "Siblings at each depth must be whole numbers like 3, 2."),
         ({"siblings": "8, 8, 8"}, "Siblings 8, 8, 8 with γ 4 make a tree of 1,096 guesses"),
         ({"siblings": "0"}, "A node can have 1 to 8 guesses after it, not 0."),
@@ -352,15 +234,9 @@ def test_invalid_values_return_readable_error(changes, sentence):
     assert answer["problem"].endswith(".")
 
 
-@pytest.mark.parametrize("text", ["null", "3", "", "{", "[]", "[" * 1500, "x" * 5000, "{}"])
-def test_malformed_request_returns_readable_error(text):
-    answer = ask(section_facts, text, LONGEST)
-    assert answer["problem"].endswith(".")
-
-
-def test_html_in_a_request_is_returned_as_text():
-    answer = said(drafter="<img src=x onerror=alert(1)>", extra="</script>")
-    assert answer["problem"].startswith("'<img src=x onerror=alert(1)>' is not a drafter")
+def test_malformed_request_returns_readable_error():
+    for text in ("null", "3", "", "{", "[]", "[" * 1500, "x" * 5000, "{}"):
+        assert ask(section_facts, text, LONGEST)["problem"].endswith("."), text[:9]
 
 
 # The page
@@ -374,10 +250,6 @@ def test_page_config_lists_every_preset_with_its_sources():
         facts = known["machines"][machine.name]
         assert facts["facts"].keys() == machine.peak.keys()
         assert [row[1] for row in facts["sources"]] == [one.url for one in machine.sources]
-    assert known["machines"]["h100-sxm"]["facts"]["bf16"].startswith(
-        "989 TFLOP/s in bf16 · 3.35 TB/s · 80 GB · ridge at 295 FLOP/byte"
-    )
-    assert known["models"]["llama-3.1-8b"]["facts"]["bf16"].startswith("8.03 billion parameters")
 
 
 @pytest.mark.slow
@@ -388,20 +260,10 @@ def test_initial_values_and_limits_are_valid_requests():
         assert "problem" not in said(**{name: most})
 
 
-@pytest.mark.parametrize(
-    ("form", "value", "text"),
-    [
-        (duration, 5.766e-3, "5.77 ms"),
-        (duration, 0.99999e-3, "1.00 ms"),
-        (duration, 4.2e-7, "0.420 µs"),
-        (duration, 1744, "1,744 s"),
-        (figures, 11_100.6, "11,101"),
-        (figures, 65.0, "65.0"),
-        (figures, 99.99, "100"),
-        (format_speedup, 2.0713, "2.07 ×"),
-        (format_speedup, 0.9996, "0.9996 ×"),
-        (format_speedup, 1, "1.00 ×"),
-    ],
-)
-def test_numbers_are_formatted_with_units(form, value, text):
-    assert form(value) == text
+def test_numbers_are_formatted_with_units():
+    assert [duration(value) for value in (5.766e-3, 0.99999e-3, 4.2e-7, 1744)] == [
+        "5.77 ms", "1.00 ms", "0.420 µs", "1,744 s",
+    ]  # fmt: skip
+    assert [figures(value) for value in (11_100.6, 65.0, 99.99)] == ["11,101", "65.0", "100"]
+    speeds = {2.0713: "2.07 ×", 0.9996: "0.9996 ×", 1: "1.00 ×"}
+    assert {value: format_speedup(value) for value in speeds} == speeds

@@ -1,9 +1,9 @@
-"""Steps of recorded runs in frames of other pages: the main address, and oEmbed."""
+"""Steps of recorded runs in frames: of other pages, by oEmbed, and of the article."""
 
-from __future__ import annotations
-
+import re
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
@@ -11,12 +11,19 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from test_lessons import NUMBER
 
 from specviz.ui.access import Access
+from specviz.ui.learn.article import FILE, _inline, article, article_policy
+from specviz.ui.learn.lessons import read
 from specviz.ui.server import app_kwargs
 from specviz.ui.step.embed import OEMBED, WIDTH
 from specviz.ui.step.replay import SHOWABLE, frame_height
 
+pytestmark = pytest.mark.slow
+GUIDE = Path(__file__).resolve().parent.parent / "docs" / "guide.md"
+ADDRESS = "/gradio_api/sv"
+HOSTILE = "</b><script>alert(1)</script>"
 HOST = "http://127.0.0.1:7860"
 STEP = "trace=01-chain&round=1&step=judge-5"
 
@@ -47,7 +54,6 @@ class Frame(HTMLParser):
         self.frames.append(dict(attrs))
 
 
-@pytest.mark.slow
 def test_main_address_with_embed_shows_only_the_step(client):
     answer = client.get(f"/?embed=1&{STEP}&show=tree,coin")
     assert answer.status_code == 200
@@ -55,23 +61,30 @@ def test_main_address_with_embed_shows_only_the_step(client):
     assert '"at": {"round": 1, "step": "judge-5"}' in answer.text
     policy = answer.headers["content-security-policy"]
     assert "frame-ancestors 'self' https://course.example.edu" in policy
+    assert frame_height(SHOWABLE) > 800
+    assert all(frame_height((part,)) > 50 for part in SHOWABLE)
     assert policy == client.get(f"/gradio_api/sv/embed?{STEP}").headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("query", ["", "?embed=0", "?embed=", f"?{STEP}"])
-def test_main_address_without_embed_shows_the_whole_page(client, query):
-    assert client.get(f"/{query}").text == "the page"
+def test_main_address_shows_the_whole_page_without_embed_and_an_error_for_an_unknown_step(client):
+    for query in ("", "?embed=0", "?embed=", f"?{STEP}"):
+        assert client.get(f"/{query}").text == "the page", query
+    for query, sentence in (
+        ("trace=none", "No recorded run has this name."),
+        ("trace=../01-chain", "No recorded run has this name."),
+        ("trace=01-chain&round=x", "A round is given by its number."),
+        (f"trace=01-chain&round={'9' * 5000}", "A round is given by its number."),
+        ("trace=01-chain&round=99", "This run has no round 99."),
+        ("trace=01-chain&round=1&step=judge-9", "Round 1 has no step 'judge-9', only "),
+        ("trace=01-chain&show=tree,<b>", "'<b>' is none of the parts: text, sentence, "),
+    ):
+        for address in ("/?embed=1&", f"{ADDRESS}/embed?"):
+            answer = client.get(address + query)
+            assert answer.status_code == 404, query
+            assert answer.headers["content-type"].startswith("text/plain")
+            assert answer.text.startswith(sentence)
 
 
-@pytest.mark.parametrize("query", ["trace=none", "show=all", "trace=01-chain&round=x"])
-def test_unknown_step_at_the_main_address_returns_readable_error(client, query):
-    answer = client.get(f"/?embed=1&{query}")
-    assert answer.status_code == 404
-    assert answer.headers["content-type"].startswith("text/plain")
-    assert answer.text.endswith(".")
-
-
-@pytest.mark.slow
 def test_embedded_page_links_to_its_oembed_response(client):
     page = client.get(f"/?embed=1&{STEP}&show=coin").text
     link = page.split('<link rel="alternate" type="application/json+oembed" href="')[1]
@@ -86,22 +99,17 @@ def test_embedded_page_links_to_its_oembed_response(client):
     assert client.get(frame["src"]).status_code == 200
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", ["/?embed=1&", "/gradio_api/sv/embed?"])
-def test_oembed_returns_an_iframe_large_enough_for_its_parts(client, path):
-    answer = ask(client, f"{HOST}{path}{STEP}&show=sentence,coin")
-    found = answer.json()
-    assert answer.headers["content-type"] == "application/json"
+def test_oembed_returns_an_iframe_large_enough_for_its_parts_up_to_the_maximum_size(client):
     height = frame_height(("sentence", "coin"))
-    assert (found["version"], found["type"]) == ("1.0", "rich")
-    assert (found["width"], found["height"]) == (WIDTH, height)
-    (frame,) = Frame(found["html"]).frames
-    assert (frame["width"], frame["height"]) == (str(WIDTH), str(height))
-    assert frame["title"] == found["title"] != ""
-
-
-@pytest.mark.slow
-def test_oembed_respects_the_requested_maximum_size(client):
+    for path in ("/?embed=1&", "/gradio_api/sv/embed?"):
+        answer = ask(client, f"{HOST}{path}{STEP}&show=sentence,coin")
+        found = answer.json()
+        assert answer.headers["content-type"] == "application/json"
+        assert (found["version"], found["type"]) == ("1.0", "rich")
+        assert (found["width"], found["height"]) == (WIDTH, height)
+        (frame,) = Frame(found["html"]).frames
+        assert (frame["width"], frame["height"]) == (str(WIDTH), str(height))
+        assert frame["title"] == found["title"] != ""
     found = ask(client, f"{HOST}/?embed=1&{STEP}", "&maxwidth=400&maxheight=300").json()
     assert (found["width"], found["height"]) == (400, 300)
     assert 'width="400" height="300"' in found["html"]
@@ -109,7 +117,6 @@ def test_oembed_respects_the_requested_maximum_size(client):
     assert larger["width"] == WIDTH
 
 
-@pytest.mark.slow
 def test_oembed_uses_the_public_address_behind_a_proxy(client):
     public = {"x-forwarded-proto": "https", "x-forwarded-host": "specviz.example.edu"}
     url = quote(f"https://specviz.example.edu/?embed=1&{STEP}", safe="")
@@ -139,18 +146,40 @@ def test_oembed_refuses_addresses_that_cannot_be_embedded(client, url, sentence)
     assert answer.text.startswith(sentence)
 
 
-@pytest.mark.parametrize("size", ["0", "-1", "x", "1e3", "9" * 5000, "²²²"])
-def test_oembed_refuses_an_invalid_size(client, size):
-    answer = ask(client, f"{HOST}/?embed=1&{STEP}", f"&maxwidth={quote(size)}")
-    assert answer.status_code == 404
-    assert answer.text.startswith("A width or height is a whole number of pixels")
+def test_oembed_refuses_an_invalid_size_or_format(client):
+    for size in ("0", "-1", "x", "1e3", "9" * 5000, "²²²"):
+        answer = ask(client, f"{HOST}/?embed=1&{STEP}", f"&maxwidth={quote(size)}")
+        assert answer.status_code == 404, size[:9]
+        assert answer.text.startswith("A width or height is a whole number of pixels")
+    assert ask(client, f"{HOST}/?embed=1&{STEP}", "&format=xml").status_code == 501
 
 
-def test_oembed_supports_only_json(client):
-    answer = ask(client, f"{HOST}/?embed=1&{STEP}", "&format=xml")
-    assert answer.status_code == 501
+# The article.
 
 
-def test_every_embeddable_part_has_a_height():
-    assert frame_height(SHOWABLE) > 800
-    assert all(frame_height((part,)) > 50 for part in SHOWABLE)
+def test_article_takes_every_number_of_a_run_from_its_trace():
+    text = re.sub(r"\{\{.*?\}\}|\(https://\S+\)|holds = .*", "", FILE.read_text())
+    assert NUMBER.findall(text) == []
+
+
+def test_server_shows_the_frames_of_the_article_and_the_guide(client):
+    frames = re.findall(r'<iframe src="([^"]*)"', article())
+    assert len(frames) == len(read(FILE)["steps"])
+    for frame in frames:
+        answer = client.get(f"{ADDRESS}/{unescape(frame)}")
+        assert answer.status_code == 200, frame
+        assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
+    documented = r"<iframe src=\"https://[^/]*(/[^\"]*)\""
+    (frame,) = re.findall(documented, GUIDE.read_text(encoding="utf-8"))
+    assert client.get(unescape(frame)).status_code == 200
+
+
+def test_content_security_policy_of_the_article_allows_only_its_own_script(client):
+    answer = client.get(f"{ADDRESS}/article")
+    assert answer.status_code == 200
+    policy = answer.headers["content-security-policy"]
+    assert "script-src 'sha256-" in policy
+    assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
+    assert article_policy()["frame-src"] == ["'self'"]
+    hostile = _inline([HOSTILE, {"w": [HOSTILE]}, {"n": HOSTILE, "as": "p"}, {"b": HOSTILE}])
+    assert "<script>" not in hostile

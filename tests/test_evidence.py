@@ -1,7 +1,5 @@
 """The inspector explains why a guess was made, for every drafter family."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -11,7 +9,6 @@ from families import KNOWING_NOTHING, target_of
 from made import Recipe, made
 from test_engine import traced
 
-from specviz.catalog import entries
 from specviz.frames import Scene, apply_patch, frames, make_patch
 from specviz.frames.evidence import FORMS, evidence_section
 from specviz.frames.scene import flat
@@ -21,42 +18,45 @@ from specviz.trace.file import Trace
 
 WARM = Settings(Sampling(0.9), gamma=4, max_new_tokens=14, exit_layer=1)
 CHAIN = Recipe(point_mass=True, odd=False, rounds=14)
+BUSHY = Recipe(shape=(2, 2), point_mass=True, odd=False, bushy=True, rounds=14)
 LATE = 14  # a round with some text before it
 
 
-@pytest.fixture(scope="module", params=KNOWING_NOTHING)
-def run(request):
-    """Yield a real run of every family, with untrained weights."""
-    target = target_of(request.param)
-    return traced(target, KNOWING_NOTHING[request.param](target), tiny.PROMPT, WARM, baseline=False)
-
-
-def shots(trace):
-    for index in range(len(trace.rounds)):
-        scene = Scene.of(trace, index)
-        yield from zip([scene] * 99, scene.steps, frames(scene), strict=False)
-
-
 @pytest.mark.slow
-def test_every_drafter_explains_its_guesses_at_propose_and_score(run):
-    told = {step.kind for scene, step, shot in shots(run) if "why" in shot["panel"]}
+@pytest.mark.parametrize("family", KNOWING_NOTHING)
+def test_every_drafter_explains_its_guesses_briefly_and_in_a_known_form(family):
+    """Play a real run of every family, with untrained weights."""
+    target = target_of(family)
+    run = traced(target, KNOWING_NOTHING[family](target), tiny.PROMPT, WARM, baseline=False)
+    forms = {turn.proposed.remark["form"] for turn in run.rounds if remark_of(turn)}
+    assert forms
+    assert forms <= set(FORMS)
+    told, before = set(), {}
+    for scene in (Scene.of(run, index) for index in range(len(run.rounds))):
+        for step, shot in zip(scene.steps, frames(scene), strict=True):
+            section = shot["panel"].get("why")
+            if section:
+                told.add(step.kind)
+                check_section(section, shot["panel"]["rows"])
+            assert section or step.kind != "propose" or not scene.guesses
+            assert apply_patch(before, make_patch(before, shot)) == shot
+            before = shot
     assert told == {"propose", "score"}
-    for scene, _, shot in shots(run):
-        if shot["step"]["kind"] == "propose" and scene.guesses:
-            assert "why" in shot["panel"]
 
 
-@pytest.mark.slow
-def test_evidence_sections_are_short_and_patches_restore_them(run):
-    before = {}
-    for _, _, shot in shots(run):
-        if section := shot["panel"].get("why"):
-            assert len("".join(section["say"]).split()) <= 20
-            assert "null" not in json.dumps(section)
-            assert len(shot["panel"]["rows"]) <= 6
-            assert all(len(block.get("rows", [])) <= 9 for block in section["blocks"])
-        assert apply_patch(before, make_patch(before, shot)) == shot
-        before = shot
+def remark_of(turn):
+    """Return a drafter's reason for a round's guesses, if it gave one."""
+    return turn.proposed and turn.proposed.remark
+
+
+def check_section(section, rows):
+    """Assert that evidence is short and its tokens have bytes: one without is shown as #17."""
+    text = json.dumps(section)
+    assert len("".join(section["say"]).split()) <= 20
+    assert "null" not in text
+    assert '"c": "#' not in text
+    assert len(rows) <= 6
+    assert all(len(block.get("rows", [])) <= 9 for block in section["blocks"])
 
 
 def scene_with(remark, each, recipe=CHAIN, index=LATE):
@@ -116,28 +116,17 @@ def test_evidence_of_n_gram_shows_the_match_and_the_end_of_the_text():
     assert earlier["label"] == "from token 2"
     assert words_by_kind(now)["match"] == text[-2:]
     assert words_by_kind(now)["copied"] == guesses(scene)
-    assert words_by_kind(at(scene, ("propose", 2))["blocks"][1])["copied"] == guesses(scene)[:2]
-
-
-def test_n_gram_positions_are_marked_in_the_text_strip():
-    scene = scene_with(
-        {"form": "match", "start": 2, "length": 1}, lambda node, _: {"from": 2 + node}
-    )
+    second = at(scene, ("propose", 2))
+    assert words_by_kind(second["blocks"][1])["copied"] == guesses(scene)[:2]
     first, last = len(scene.header.prompt_ids), len(scene.text) - 1
-    wanted = {2: "match", last: "match", 3: "copied", 4: "copied"}
-    marked = at(scene, ("propose", 2))["marks"]["past"]
-    assert {place + first: kind for place, kind in marked} == wanted
+    marked = {place + first: kind for place, kind in second["marks"]["past"]}
+    copied = {3: "copied", 4: "copied"}
+    assert marked == {2: "match", last - 1: "match", last: "match"} | copied
 
 
 def test_highlights_in_the_prompt_cover_whole_characters_and_merge():
-    words = {
-        7: b"<s>",
-        1: b"A",
-        2: "é".encode(),
-        3: "🦊".encode()[:2],
-        4: "🦊".encode()[2:],
-        5: b"b",
-    }
+    fox = "🦊".encode()
+    words = {7: b"<s>", 1: b"A", 2: "é".encode(), 3: fox[:2], 4: fox[2:], 5: b"b"}
     scene = scene_with({"form": "match", "start": 1, "length": 2}, lambda node, _: {"from": 3})
     header = replace(scene.header, prompt="Aé🦊b", prompt_ids=[7, 1, 2, 3, 4, 5])
     scene = replace(scene, header=header, vocabulary={**scene.vocabulary, **words})
@@ -145,88 +134,6 @@ def test_highlights_in_the_prompt_cover_whole_characters_and_merge():
     assert scored(scene)["marks"]["prompt"] == [(0, 2, "match")]
     other = replace(scene, header=replace(header, prompt="Ae"))
     assert other.prompt_spans == []
-
-
-def test_evidence_of_suffix_tree_shows_the_counts_of_each_guess():
-    remark = {
-        "form": "counts",
-        "factor": 1.0,
-        "least": 0.1,
-        "start": 0,
-        "length": 8,
-        "expected": 2.0,
-    }
-    counts = [(3, 4), (2, 3), (1, 1), (1, 2), (1, 1)]
-
-    def each(node, _):
-        seen, total = counts[node - 1]
-        return {"count": seen, "total": total, "from": 7 + node}
-
-    scene = scene_with(remark, each)
-    listed = block(scored(scene), "rows")["rows"]
-    assert [row["text"] for row in listed][:3] == [
-        ["3 of 4 times"],
-        ["2 of 3 times"],
-        ["1 of 1 time"],
-    ]
-    assert [row["bar"] for row in listed][:2] == [0.75, round(2 / 3, 6)]
-    assert words_by_kind(block(scored(scene), "line"))["gap"] == ["… 4 more"]
-
-
-def test_evidence_of_early_exit_shows_layers_of_this_and_the_previous_round():
-    before = {"verified": {"1": [2, 3, 4], "2": []}, "final": [4]}
-    remark = {"form": "layers", "exit": 2, "layers": 4, "before": before}
-    scene = scene_with(
-        remark, lambda node, _: {"exit": 2, "ran": 2 if node < 5 else 0, "agree": [2]}
-    )
-    past = scene.earlier[-1]
-    table = block(scored(scene), "grid")
-    assert table["split"] == 2
-    now, *_ = table["rows"]
-    assert [cell["s"] for cell in now["cells"]] == ["off", "on", "none", "none"]
-    assert now["tail"] == "1–2"
-    first = next(row for row in table["rows"] if row.get("group"))
-    assert flat(first["w"]) == flat(scene.word(past.proposed.guesses[0].token))
-    assert [cell["s"] for cell in first["cells"]] == ["off", "on", "on", "on"]
-    kept = past.judged[0].accepted
-    assert first["mark"] == ("accepted" if kept else "rejected")
-    assert flat(table["rows"][-1]["w"]) == flat(scene.word(past.committed.tokens[-1]))
-    assert [cell["s"] for cell in table["rows"][-1]["cells"]] == ["off", "off", "off", "on"]
-
-
-def test_evidence_of_lookahead_shows_its_pool_and_window():
-    root = Scene.of(made(CHAIN), LATE).round.proposed.root
-    remark = {
-        "form": "lookahead", "pool": 7, "ngrams": [[root, 2, 3, 4]], "filling": False,
-        "window": [[5, 6], [7, 8, 9]], "rows_verified": 5, "rows_window": 5,
-    }  # fmt: skip
-    scene = scene_with(remark, lambda *_: {"ngram": 0, "round": 2, "column": 1})
-    name = [flat(scene.word(token)) for token in (root, 5, 6)]
-    section = at(scene, ("propose", 1))
-    assert cells(block(section, "grid"))["row 0"] == name
-    tried = block(section, "rows")["rows"]
-    assert [flat(word) for word in tried[0]["words"]] == [name[0], flat(scene.word(2))]
-    assert tried[0]["text"] == ["round 2, column 1"]
-    assert ("n-grams in the pool", "7") in block(section, "facts")["facts"]
-
-
-def test_evidence_of_heads_shows_their_candidates_by_rank():
-    recipe = Recipe(shape=(2, 2), point_mass=True, odd=False, bushy=True, rounds=14)
-    shape = Scene.of(made(recipe), LATE)
-    ranks = {
-        node: shape.children[shape.guesses[node - 1].parent].index(node) for node in range(1, 7)
-    }
-    scene = scene_with(
-        {"form": "heads", "heads": 2},
-        lambda node, depth: {"head": depth, "state": 4, "path": [ranks[node]]},
-        recipe,
-    )
-    said = guesses(scene)
-    assert cells(block(scored(scene), "grid"))["head 1"] == said[:2]
-    assert set(cells(block(scored(scene), "grid"))) == {"head 1", "head 2"}
-    assert set(cells(block(at(scene, ("propose", 1)), "grid"))) == {"head 1"}
-    assert block(scored(scene), "facts")["facts"] == [("hidden state read by all heads", "token 5")]
-    assert flat(block(scored(scene), "facts")["w"]) == flat(scene.word(scene.text[4]))
 
 
 @pytest.mark.parametrize("form", ["features", "modules"])
@@ -247,40 +154,6 @@ def test_evidence_shows_that_each_guess_reads_the_state_of_the_token_before(form
     assert [cell["is"] for cell in read["cells"]] == ["given", *["own"] * (len(read["cells"]) - 1)]
 
 
-def test_evidence_of_l_mtp_shows_the_state_that_each_guess_was_read_from():
-    def each(node, depth):
-        back = 2 * -(-depth // 2) - depth
-        return {"head": -(-depth // 2), "state": 9 - back, "back": back, "path": [0]}
-
-    scene = scene_with({"form": "leaps", "heads": 3, "leap": 2}, each)
-    older, newest = block(scored(scene), "grid")["rows"]
-    said = guesses(scene)
-    assert [flat(cell["w"]) if cell else "" for cell in older["cells"]][::2] == said[::2]
-    assert [flat(cell["w"]) if cell else "" for cell in newest["cells"]][1::2] == said[1::2]
-    assert not older["cells"][1]
-    assert flat(newest["w"]) == flat(scene.word(scene.text[-2]))
-    assert flat(older["w"]) == flat(scene.word(scene.text[-3]))
-
-
-def test_evidence_of_dynamic_tree_shows_its_likeliest_paths_by_rank():
-    remark = {
-        "form": "dynamic",
-        "weighed": 84,
-        "kept": 5,
-        "passes": 5,
-        "tap_layers": [2, 6, 9],
-        "draft_vocabulary": 20,
-    }
-    scene = scene_with(remark, lambda node, _: {"path": 0.5**node, "place": node})
-    listed = block(scored(scene), "rows")["rows"]
-    assert [row["at"] for row in listed] == ["1", "2", "3", "4", "5"]
-    assert listed[1]["bar"] == 0.25
-    assert [flat(word) for word in listed[2]["words"]] == guesses(scene)[:3]
-    assert "84" in scored(scene)["say"][0]
-    assert block(scored(scene), "facts", 1)["facts"][0] == ("reads the output of layers", "2, 6, 9")
-    assert len(block(at(scene, ("propose", 2)), "rows")["rows"]) == 2
-
-
 def test_evidence_of_a_block_shows_all_positions_from_the_first_step():
     places = [[{"token": n, "p": 0.5}, {"token": n + 1, "p": 0.2}] for n in range(6)]
     remark = {"form": "block", "block": 7, "passes": 1, "states": 9, "masks": 6}
@@ -288,9 +161,8 @@ def test_evidence_of_a_block_shows_all_positions_from_the_first_step():
     scene = scene_with(remark, lambda node, _: {"place": node})
     table = block(at(scene, ("propose", 1)), "grid")
     assert table == block(scored(scene), "grid")
-    assert [flat(cell["w"]) for cell in table["rows"][0]["cells"]] == [
-        flat(scene.word(n)) for n in range(6)
-    ]
+    shown = [flat(cell["w"]) for cell in table["rows"][0]["cells"]]
+    assert shown == [flat(scene.word(n)) for n in range(6)]
     marked = [cell.get("is") for cell in table["rows"][0]["cells"]]
     assert marked == ["guess"] * len(scene.guesses) + [None] * (6 - len(scene.guesses))
 
@@ -315,22 +187,7 @@ def test_evidence_of_parallel_pass_shows_a_token_only_in_the_first_row(form, mas
     }
     assert marked == ({"1st"} if form == "parallel" else {"guess"})
     if form == "masks":
-        tokens = [flat(scene.word(guess.token)) for guess in scene.guesses]
-        assert cells(table)["guess"] == tokens
-
-
-@pytest.mark.slow
-def test_evidence_marks_drafters_with_alpha_0_or_1():
-    sampled = Recipe(odd=False, rounds=14)
-    oracle = scored(scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None, sampled))
-    blind = scored(
-        scene_with({"form": "lower-bound", "vocabulary": 4096}, lambda *_: None, sampled)
-    )
-    assert [row.get("here") for row in block(oracle, "rows")["rows"]] == [None, True]
-    assert [row.get("here") for row in block(blind, "rows")["rows"]] == [True, None]
-    assert ("probability of each", "0.0002") in block(blind, "facts")["facts"]
-    fixed = scored(scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None))
-    assert block(fixed, "rows")["rows"][1]["text"] == ["its p"]
+        assert cells(table)["guess"] == guesses(scene)
 
 
 def test_evidence_shows_no_tokens_if_the_text_is_unknown():
@@ -347,31 +204,26 @@ def test_evidence_shows_no_tokens_if_the_text_is_unknown():
 PLAIN = "The drafter's top token at position +1 is "
 
 
-@pytest.mark.parametrize(
-    "remark",
-    [
+@pytest.mark.slow
+def test_unknown_or_incomplete_evidence_is_not_shown():
+    for remark in (
         {"passes": 3},
         {"form": "novel", "passes": 3},
         {"form": ["match"], "start": 0, "length": 1},
         {"vocabulary": 9},
         {"min": 1, "max": 3, "start": 0, "length": 1},
         {"form": "features"},
-    ],
-)
-def test_unknown_or_incomplete_evidence_is_not_shown(remark):
-    scene = scene_with(remark, lambda node, _: {"from": node, "rank": 0, "guessed_features": 0})
-    assert scored(scene) is None
-    assert sentence(scene, 1).startswith(PLAIN)
-    none = scene_with(remark, lambda *_: None, Recipe(drafts=False), 3)
-    assert sentence(none, 1).startswith("The drafter has no guess here")
-
-
-def test_every_drafter_family_records_a_known_form_of_evidence(run):
-    remarks = [
-        turn.proposed.remark for turn in run.rounds if turn.proposed and turn.proposed.remark
-    ]
-    assert remarks
-    assert {remark["form"] for remark in remarks} <= set(FORMS)
+        {"form": "match"},
+        {"form": "counts"},
+    ):
+        scene = scene_with(remark, lambda node, _: {"from": node, "rank": 0, "count": 1})
+        assert scored(scene) is None, remark
+        assert sentence(scene, 1).startswith(PLAIN)
+        none = scene_with(remark, lambda *_: None, Recipe(drafts=False), 3)
+        searched = remark.get("form") in ("match", "counts")
+        assert sentence(none, 1).startswith("The drafter has no guess here") is not searched
+    assert scored(scene_with({"form": "match", "start": 0, "length": 1}, lambda *_: {})) is None
+    assert scored(Scene.of(made(CHAIN), LATE)) is None
 
 
 @pytest.mark.slow
@@ -379,30 +231,7 @@ def test_every_form_of_evidence_is_used_by_a_shipped_drafter():
     """Every recorded round with evidence also has a known form."""
     paths = [*(ASSETS / "traces").glob("*.jsonl"), *(ASSETS / "races").glob("*/*.jsonl")]
     rounds = [turn for path in paths for turn in Trace.read(path).rounds]
-    named = [
-        turn.proposed.remark["form"] for turn in rounds if turn.proposed and turn.proposed.remark
-    ]
-    assert set(named) == set(FORMS)
-
-
-@pytest.mark.slow
-def test_traces_contain_the_bytes_of_all_tokens_in_evidence(run):
-    """A token without bytes is shown by its id, as #17."""
-    for _, _, shot in shots(run):
-        assert '"c": "#' not in json.dumps(shot["panel"].get("why", {}))
-
-
-@pytest.mark.slow
-def test_incomplete_evidence_falls_back_to_the_plain_sentence():
-    for form in ("match", "counts"):
-        scene = scene_with({"form": form}, lambda node, _: {"from": node, "count": 1, "total": 2})
-        assert scored(scene) is None
-        assert sentence(scene, 1).startswith(PLAIN)
-
-
-def test_evidence_without_required_keys_shows_nothing():
-    assert scored(scene_with({"form": "match", "start": 0, "length": 1}, lambda *_: {})) is None
-    assert scored(Scene.of(made(CHAIN), LATE)) is None
+    assert {turn.proposed.remark["form"] for turn in rounds if remark_of(turn)} == set(FORMS)
 
 
 def sentence(scene, depth):
@@ -410,37 +239,9 @@ def sentence(scene, depth):
     return "".join(part if isinstance(part, str) else flat(part["w"]) for part in parts)
 
 
-def test_captions_explain_guesses_from_suffix_counts_and_from_the_n_gram_pool():
-    remark = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 2}
-    scene = scene_with(remark, lambda node, _: {"count": 3, "total": 4, "from": 1 + node})
-    first, second, *_ = guesses(scene)
-    earlier = "The last 2 tokens of the text appeared 4 times before, 3 times followed by "
-    assert sentence(scene, 1) == f"{earlier}{first}."
-    assert sentence(scene, 2).endswith(f" 3 times followed by {second}: the guess for position +2.")
-    pool = {"pool": 1, "window": [], "ngrams": [[1, 2]], "rows_verified": 1, "rows_window": 0}
-    pool["form"] = "lookahead"
-    scene = scene_with(pool, lambda *_: {"ngram": 0, "round": 1, "column": 0})
-    assert (
-        sentence(scene, 1)
-        == f"An n-gram in the pool continues with {first}, the guess for position +1."
-    )
-
-
-def test_only_drafters_that_search_the_text_report_a_failed_search():
-    def without_guesses(remark):
-        return sentence(scene_with(remark, lambda *_: None, Recipe(drafts=False), 3), 1)
-
-    assert without_guesses({"form": "counts", "factor": 1.0, "least": 0.1}).startswith(
-        "The end of the text has not appeared before"
-    )
-    assert without_guesses({"form": "heads", "heads": 4}).startswith(
-        "The drafter has no guess here"
-    )
-
-
 @pytest.mark.slow
 def test_panel_of_a_wide_tree_lists_the_newest_guesses_then_the_first():
-    recipe = Recipe(shape=(4, 2), point_mass=True, odd=False, bushy=True, rounds=14)
+    recipe = replace(BUSHY, shape=(4, 2))
     remark = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 1}
     scene = scene_with(remark, lambda node, _: {"count": 1, "total": 2, "from": node}, recipe)
     said = guesses(scene)
@@ -454,98 +255,9 @@ def test_panel_of_a_wide_tree_lists_the_newest_guesses_then_the_first():
     assert all((panel["shown"], panel["of"]) == (6, 12) for panel in panels)
 
 
-@pytest.mark.slow
-def test_captions_claim_equal_candidates_only_for_complete_trees():
-    recipe = Recipe(shape=(2, 2), point_mass=True, odd=False, bushy=True, rounds=14)
-
-    def said_of(change):
-        scene = scene_with(
-            {"form": "heads"}, lambda *_: {"head": 1, "state": 4, "path": [0]}, recipe
-        )
-        assert [guess.parent for guess in scene.guesses] == [0, 0, 1, 1, 2, 2]
-        paths = [(0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1)]
-        guesses = [
-            replace(
-                guess,
-                token=10 * len(path) + path[-1],
-                evidence={"head": len(path), "state": 4, "path": path},
-            )
-            for guess, path in zip(scene.guesses, paths, strict=True)
-        ]
-        scene.round.proposed = replace(scene.round.proposed, guesses=change(guesses))
-        return scored(replace(scene))["say"][0]  # a new scene: it caches its tree
-
-    assert "all guesses at a depth have the same" in said_of(lambda guesses: guesses)
-    for some in (lambda guesses: guesses[:-1], lambda guesses: guesses[:-2]):
-        assert said_of(some).endswith("Each guess is followed by some candidates of the next head.")
-
-
-def test_candidates_of_lower_rank_are_not_called_top_tokens():
-    scene = scene_with({"form": "heads"}, lambda _, depth: {"head": depth, "state": 4, "path": [2]})
-    first = guesses(scene)[0]
-    assert sentence(scene, 1) == (
-        f"The drafter proposes {first} for position +1: candidate 3 of that position's head."
-    )
-
-
 @pytest.mark.parametrize(("point_mass", "label"), [(True, "rank"), (False, "sampled")])
 def test_sampled_siblings_are_numbered_and_not_ranked(point_mass, label):
-    recipe = Recipe(shape=(3, 2), point_mass=point_mass, odd=False, bushy=True, rounds=14)
+    recipe = replace(BUSHY, shape=(3, 2), point_mass=point_mass)
     remark = {"form": "features", "passes": 2}
     scene = scene_with(remark, lambda _, depth: {"rank": 0, "guessed_features": depth - 1}, recipe)
     assert cells(block(scored(scene), "grid"))[label] == ["1st of 3", "1st of 2"]
-
-
-def test_oracle_that_drafts_one_guess_is_called_best_among_single_guesses_only():
-    remark = {"form": "upper-bound", "passes": 1}
-    fixed = scored(scene_with(remark, lambda *_: None))["say"][0]
-    assert "no other way of choosing one guess is accepted more often" in fixed
-    assert fixed.endswith(" costs 1 full pass.")
-    drawn = scored(scene_with(remark | {"passes": 4}, lambda *_: None, Recipe(rounds=14)))["say"][0]
-    assert "no other draft is accepted more often" in drawn
-    assert drawn.endswith(" costs 4 full passes.")
-
-
-def test_lookahead_pass_without_extra_rows_does_not_claim_to_refill_the_pool():
-    remark = {"form": "lookahead", "pool": 7, "ngrams": [[1, 2]], "window": [[5, 6], [7, 8, 9]]}
-    for rows, rides in ((5, True), (0, False)):
-        counted = remark | {"rows_verified": 5, "rows_window": rows}
-        scene = scene_with(counted, lambda *_: {"ngram": 0, "round": 2, "column": 1})
-        assert ("refill the pool" in scored(scene)["say"][0]) == rides
-
-
-def test_lookahead_window_still_being_filled_claims_no_n_grams():
-    remark = {"form": "lookahead", "pool": 0, "ngrams": [], "window": [[5, 6], [7, 8, 9]]}
-    remark |= {"rows_verified": 0, "rows_window": 5}
-    notes = {
-        filling: block(
-            scored(
-                scene_with(remark | {"filling": filling}, lambda *_: None, Recipe(drafts=False), 3)
-            ),
-            "grid",
-        )["note"]
-        for filling in (True, False)
-    }
-    assert notes[True] == ""
-    assert "is an n-gram" in notes[False]
-
-
-DIAGRAMS = {entry.name: entry.diagram for entry in entries()}
-TEXTS = {entry.name: f"{entry.about} {entry.how} {entry.knows}" for entry in entries()}
-
-
-def config(name):
-    return json.loads((ASSETS / "models" / name / "config.json").read_text(encoding="utf-8"))
-
-
-def test_texts_do_not_call_parallel_layers_of_another_width_copies():
-    assert config("mtp-parallel")["hidden_dim"] != config("target")["intermediate_size"]
-    for text in (TEXTS["mtp-parallel"], DIAGRAMS["mtp-parallel"]["says"]):
-        assert "copies" not in text.lower()
-
-
-@pytest.mark.parametrize("words", ["all combinations", "all parents", "every parent"])
-def test_texts_about_medusa_do_not_claim_that_its_tree_has_all_combinations(words):
-    tree = Scene.of(Trace.read(ASSETS / "traces" / "04-medusa.jsonl"), 1)
-    assert len({len(tree.children[node]) for node in tree.children[0]}) > 1
-    assert words not in f"{TEXTS['medusa']} {DIAGRAMS['medusa']['says']}"

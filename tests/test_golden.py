@@ -1,7 +1,9 @@
-"""Compare the frames of made-up runs with a file that was proofread.
+"""Compare frames of made-up runs, and what sections of the page say, with proofread files.
 
 `golden/frames.txt` holds every sentence, table and chip of those frames, so a change of wording can
-be reviewed as a diff of it. After an intended change, write it again: python tests/test_golden.py
+be reviewed as a diff of it; `golden/sections.txt` what Cost, Lossless?, the domain map and evidence
+say of numbers that are tested elsewhere. After an intended change, write them again:
+python tests/test_golden.py
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator
-from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +20,25 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pytest
+from asking import ask
 from made import Recipe, made
+from test_domains import heat_of
+from test_evidence import BUSHY, CHAIN, LATE, at, block, scene_with, scored, sentence
+from test_server_outlook import COUNTED, MEAN, SITE, fitted, report_of
+from test_server_texts import INFO
 
+from specviz.compare.domains.heatmap import caution, detail, headline, view
+from specviz.cost.server.report import build_report
 from specviz.frames import Frame, Scene, frames
 from specviz.frames.scene import Word, flat
 from specviz.frames.tree import turns
+from specviz.trace.rule_specs import speculative_threshold
+from specviz.ui.cost import law, roofline
+from specviz.ui.cost.law.answer import answer as law_answer
+from specviz.ui.lossless.sandbox import PRESETS, TITLES
+from specviz.ui.lossless.sandbox.answer import answer as sandbox_answer
 
+pytestmark = pytest.mark.slow
 GOLDEN = Path(__file__).resolve().parent / "golden" / "frames.txt"
 ROUNDS = 4
 RECIPES = {
@@ -38,6 +53,14 @@ RECIPES = {
     "chat": Recipe(odd=False, seed=18, chat=True),
 }
 
+# Numbers of a verdict that the runs above do not have: p, q and u.
+VERDICTS = [
+    (0.12, 0.4, 0.71), (0.93, 0.9, 0.24), (0.000357, 0.000575, 0.75), (2.4e-8, 0.00024, 0.26),
+    (0.0000003, 0.45, 0.0000002), (0.4463155, 0.4463161, 0.36), (1.0, 1.0, 0.004),
+    (0.9996, 0.9971, 0.5), (0.0, 0.19, 0.07),
+]  # fmt: skip
+MATCH = {"form": "match", "min": 1, "max": 3}
+
 # Keys of a frame whose values are wording, and keys inside these whose values are not.
 WORDING = {"label", "next", "parts", "facts", "laws", "heads", "kept", "rejected", "stuck"}
 STYLES = {"as", "term", "of", "left"}
@@ -51,11 +74,60 @@ def golden_lines() -> Iterator[str]:
     """The golden file: a heading per round, then the wording of each step that is new there."""
     for name, recipe in RECIPES.items():
         trace = made(recipe)
-        for block in turns(trace.header.chat) if trace.header.chat else ():
-            yield f"{name}, {block['role']}:"
-            yield from (f"    {part['is']} {part['t']!r}" for part in block["parts"])
+        for turn in turns(trace.header.chat) if trace.header.chat else ():
+            yield f"{name}, {turn['role']}:"
+            yield from (f"    {part['is']} {part['t']!r}" for part in turn["parts"])
         for index in range(ROUNDS):
             yield from round_lines(f"{name}, round {index}", sent(Scene.of(trace, index)))
+    yield from variant_lines()
+
+
+def variant_lines() -> Iterator[str]:
+    """Return sentences for numbers, shapes and reasons of a drafter that the runs do not have."""
+    for p, q, u in VERDICTS:
+        yield f"verdict, p {p}, q {q}, u {u}: {sentences(judged_so(p, q, u), 'judge')[0]}"
+    for shape in ((1,), (1, 1, 1), (3,), (2, 2)):
+        yield f"shape {shape}: {sentences(scene_of(Recipe(shape=shape, odd=False), 2), 'score')[0]}"
+    fixed, none = RECIPES["point mass"], RECIPES["nothing drafted"]
+    last = len(made(none).rounds) - 1
+    guesses = scene_of(fixed, 1).guesses
+    copied = [replace(guess, evidence={"from": at}) for at, guess in enumerate(guesses)]
+    found = MATCH | {"start": 4, "length": 2}
+    yield from sentences(proposed(scene_of(fixed, 1), remark=found, guesses=copied), "propose")[:2]
+    yield from sentences(proposed(scene_of(fixed, 1), remark=None), "propose")[:2]
+    yield from sentences(proposed(scene_of(none, 1), remark=MATCH), "propose")
+    yield from sentences(proposed(scene_of(none, last), remark=MATCH), "propose")
+    lossy = scene_of(RECIPES["chain"], 1)
+    yield from sentences(replace(lossy, header=replace(lossy.header, lossless=False)), "draw")
+
+
+def scene_of(recipe: Recipe, index: int) -> Scene:
+    """Return a round of a made-up run."""
+    return Scene.of(made(recipe), index)
+
+
+def sentences(scene: Scene, kind: str) -> list[str]:
+    """Return the sentences of a round's steps of a kind."""
+    shown = zip(scene.steps, frames(scene), strict=True)
+    return [joined(shot["caption"]["parts"]) for step, shot in shown if step.kind == kind]
+
+
+def proposed(scene: Scene, **changes: Any) -> Scene:
+    """Return a round after a change of its guesses or their reason."""
+    scene.round.proposed = replace(scene.round.proposed, **changes)
+    return scene
+
+
+def judged_so(p: float, q: float, u: float) -> Scene:
+    """Return a chain's round whose first guess, ␣cat, was judged with these numbers."""
+    scene = scene_of(RECIPES["chain"], 1)
+    cat = next(token for token, data in scene.vocabulary.items() if data == b" cat")
+    scene.round.proposed.guesses[0] = replace(scene.guesses[0], token=cat)
+    inputs = {"p": p, "q": q}
+    chance = speculative_threshold(inputs)
+    first = replace(scene.round.judged[0], inputs=inputs, u=u, threshold=chance)
+    scene.round.judged[0] = first
+    return scene
 
 
 def sent(scene: Scene) -> list[Frame]:
@@ -136,49 +208,207 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every string, number and boolean in a frame."""
-    if isinstance(value, dict | list):
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, each in pairs:
-            yield from leaves(each, (*path, key))
-    else:
-        yield path
+SECTIONS = GOLDEN.with_name("sections.txt")
+FIGURES = {"speed", "time", "map", "figures", "facts", "table", "cells", "rows"}
+RUN = {
+    "alpha": 0.746, "gamma": 4.952, "guesses": 4.952, "c": 0.218,
+    "verify": 1.468, "tokens": 2.952, "speedup": 1.148,
+}  # fmt: skip
+AGREES = {"alpha": 0.6, "gamma": 4, "guesses": 4, "c": 0.1, "verify": 1.2, "tokens": 2.3056}
+LAW: list[dict[str, Any]] = [
+    {}, {"alpha": 0.7, "c": 0}, {"alpha": 1, "c": 0}, {"alpha": 1, "c": 0.25},
+    {"alpha": 0.3, "c": 0.5}, {"alpha": 0, "c": 0}, {"verify": 3}, {"gamma": 0},
+    {"alpha": 0.5, "c": 0.5, "gamma": 1}, {"c": 0.9, "gamma": 16}, {"verify": 1.5},
+    {"widths": "2,2", "places": "0.65 0.10636"}, {"run": RUN},
+    {"run": AGREES | {"speedup": 1.441}}, {"run": AGREES | {"speedup": 0.7205}},
+    {"run": AGREES | {"tokens": 3.4584, "speedup": 2.1615}},
+    {"run": AGREES | {"guesses": 9, "speedup": 1.441}},
+]  # fmt: skip
+ROOFLINE: list[dict[str, Any]] = [
+    {}, {"batch": 1}, {"batch": 512}, {"gamma": 5}, {"batch": 1, "alpha": 0.9},
+    {"alpha": 0, "drafter": "llama-3.2-1b"}, {"alpha": 0, "batch": 512}, {"alpha": 1},
+    {"alpha": 1, "batch": 1}, {"batch": 128}, {"siblings": "3, 2"}, {"gamma": 0}, {"cards": 4},
+    {"overhead": 1.5}, {"context": 4096, "batch": 512}, {"model": "llama-3.1-70b"},
+    {"model": "llama-3.1-70b", "cards": 2}, {"hardware": "laptop-cpu", "dtype": "fp32"},
+    {"model": "house", "drafter": "house-draft", "hardware": "laptop-cpu", "dtype": "fp32"},
+]  # fmt: skip
+SANDBOX: list[dict[str, Any]] = [
+    *({"rule": name} for name in TITLES if name != "auto"),
+    {}, {"candidates": 2}, {"drawn": "without-replacement"}, {"drawn": "top"},
+    {"candidates": 2, "drawn": "without-replacement"}, {"candidates": 2, "rule": "k-seq"},
+    {"drawn": "top", "rule": "speculative"}, {"rule": "lenience:0.5"}, {"rule": "ensemble:0.9"},
+]  # fmt: skip
+HEATS: list[dict[str, list[float | None]]] = [
+    {"ngram": [1.1, 2.4, 3.9], "eagle": [1.5, 1.8, 1.7]},
+    {"ngram": [1.1, 2.4, None], "eagle": [1.5, 1.8, 1.7]},
+    {"ngram": [1.6, 2.4, 3.9], "eagle": [1.5, 1.8, 1.7]},
+    {"mtp": [1.6, 1.4, 1.9], "eagle": [1.5, 1.8, 1.7]},
+    {"ngram": [0.9, 0.8, 1.0], "eagle": [0.8, 1.02, 0.7]},
+    {"ngram": [0.9, 1.2, None]},
+    {"ngram": [1.1, None, None], "eagle": [None, 1.2, None]},
+    {"ngram": [None, None, None]},
+    {"oracle": [9, 9, 9], "eagle": [1.5, 1.8, 0.7], "ngram": [1.1, 1.1, 0.9]},
+    {"ngram": [1.0, 1.0, 8.0], "eagle": [2.0, 2.0, 2.0]},
+]
 
 
-def changed(shot: Frame, path: tuple[Any, ...]) -> Frame:
-    """Return a copy of a frame in which one value differs."""
-    copy = deepcopy(shot)
-    inner: Any = copy
-    for key in path[:-1]:
-        inner = inner[key]
-    old = inner[path[-1]]
-    if isinstance(old, bool):
-        inner[path[-1]] = not old
-    else:
-        inner[path[-1]] = old + 1 if isinstance(old, int | float) else old + "x"
-    return copy
+def test_sentences_of_the_sections_match_the_golden_file():
+    assert list(section_lines()) == SECTIONS.read_text(encoding="utf-8").splitlines()
 
 
-@pytest.mark.parametrize("name", ["chain", "temperature 0"])
-def test_every_word_and_number_of_a_frame_is_in_the_golden_file(name):
-    shots = sent(Scene.of(made(RECIPES[name]), 1))
-    lines = list(round_lines("", shots))
-    for number in (0, len(shots) // 2, len(shots) - 2, len(shots) - 1):
-        for path in leaves(shots[number]):
-            glyph = path[-1] == "g"  # of a token: only a few names are drawn
-            other = shots[number] if glyph else changed(shots[number], path)
-            edited = [*shots[:number], other, *shots[number + 1 :]]
-            assert glyph or list(round_lines("", edited)) != lines, path
+def section_lines() -> Iterator[str]:
+    """The golden file: a heading per question, then the sentences of its answer."""
+    for changes in LAW:
+        yield from lines_of("law", changes, ask(law_answer, law.START | {"run": None} | changes))
+    for changes in ROOFLINE:
+        answer = ask(roofline.section_facts, roofline.USUAL | changes)
+        yield from lines_of("roofline", changes, answer)
+    first = {"p": PRESETS[0]["p"], "q": PRESETS[0]["q"], "drawn": "sampled"}
+    for changes in SANDBOX:
+        asked = first | {"candidates": 1, "rule": "auto"} | changes
+        yield from lines_of("lossless", changes, ask(sandbox_answer, asked))
+    for name, advice in server_advice():
+        yield from lines_of("server", name, {"advice": list(advice)})
+    yield from heat_lines()
+    yield from evidence_lines()
+    yield from form_lines()
 
 
-def test_changed_sentence_changes_only_one_line_of_the_golden_file():
-    shots = sent(Scene.of(made(RECIPES["chain"]), 1))
-    lines = list(round_lines("", shots))
-    other = changed(shots[6], ("caption", "parts", len(shots[6]["caption"]["parts"]) - 1))
-    edited = list(round_lines("", [*shots[:6], other, *shots[7:]]))
-    assert len([line for line, new in zip(lines, edited, strict=True) if line != new]) == 1
+def server_advice() -> Iterator[tuple[str, Any]]:
+    """What is advised to servers that differ in what they report and how fast they are."""
+    large = replace(SITE, model="llama-3.1-70b")
+    bad = replace(COUNTED, accepted_by_position=(10, 1), accepted=11)
+    good = replace(COUNTED, accepted_by_position=(95, 90), accepted=185)
+    yield "counted", report_of(COUNTED).advice
+    yield "batch 256", report_of(COUNTED, replace(SITE, batch=256)).advice
+    yield "37.6 running", report_of(replace(COUNTED, running=37.6)).advice
+    yield "only a mean", report_of(MEAN).advice
+    yield "longest", report_of(replace(MEAN, mean=3.9)).advice
+    busy = replace(SITE, batch=512, drafter="llama-3.2-1b")
+    yield "never pays", report_of(bad, busy).advice
+    yield "too large", report_of(COUNTED, large).advice
+    yield "two cards", report_of(COUNTED, replace(large, cards=2)).advice
+    yield "40 ms", fitted(40.0).advice
+    yield "40 ms, n-gram", fitted(40.0, "n-gram").advice
+    yield "200 ms", fitted(200.0, told=good).advice
+    yield "4 ms, n-gram", fitted(4.0, "n-gram").advice
+    yield "1 ms, n-gram", fitted(1.0, "n-gram").advice
+    yield "what SGLang leaves out", build_report(json.dumps(INFO)).limitations
+
+
+def heat_lines() -> Iterator[str]:
+    """Return what is said of maps of drafters by domain."""
+    for speeds in HEATS:
+        heat = heat_of(speeds)
+        said = {"headline": headline(heat), "detail": detail(heat)}
+        yield from lines_of("domains", speeds, said)
+    heat = heat_of({"ngram": [1.1, 2.4, 2.0]}, plain_slowest=60.0, plain_fastest=140.0)
+    yield caution(heat)
+    measured = {"lowest": 1.0, "highest": 2.5, "tokens": 24, "seconds": 0.5}
+    for prompts in (1, 2):
+        heat = heat_of({"ngram": [1.1, 2.4, 2.0]}, prompts=prompts, **measured)
+        yield from view(heat)["cells"]["ngram stories"]["said"]
+    yield from view(heat)["cells"]["ngram mean"]["said"]
+
+
+def evidence_lines() -> Iterator[str]:
+    """Return what is said of guesses whose drafter gave these reasons."""
+    none = Recipe(drafts=False)
+    counts = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 2}
+    scene = scene_with(counts, lambda node, _: {"count": 3, "total": 4, "from": 1 + node})
+    yield from ("== evidence", sentence(scene, 1), sentence(scene, 2))
+    for remark in ({"form": "counts", "factor": 1.0, "least": 0.1}, {"form": "heads", "heads": 4}):
+        yield sentence(scene_with(remark, lambda *_: None, none, 3), 1)
+    ranked = {"head": 1, "state": 4, "path": [2]}
+    yield sentence(scene_with({"form": "heads"}, lambda *_: ranked), 1)
+    pool = {"form": "lookahead", "pool": 7, "ngrams": [[1, 2]], "window": [[5, 6], [7, 8, 9]]}
+    for rows in (5, 0):
+        counted = pool | {"rows_verified": 5, "rows_window": rows}
+        scene = scene_with(counted, lambda *_: {"ngram": 0, "round": 2, "column": 1})
+        yield from (sentence(scene, 1), *scored(scene)["say"])
+    empty = pool | {"pool": 0, "ngrams": [], "rows_verified": 0, "rows_window": 5}
+    for filling in (True, False):
+        scene = scene_with(empty | {"filling": filling}, lambda *_: None, none, 3)
+        yield f"note: {block(scored(scene), 'grid')['note']}"
+    for passes, recipe in ((1, CHAIN), (4, Recipe(rounds=14))):
+        remark = {"form": "upper-bound", "passes": passes}
+        yield from scored(scene_with(remark, lambda *_: None, recipe))["say"]
+    yield from (candidates(left_out) for left_out in (0, 1, 2))
+
+
+def form_lines() -> Iterator[str]:
+    """Return what the inspector shows of every form of evidence with numbers of its own."""
+    for scene in forms():
+        yield f"== evidence of {scene.round.proposed.remark['form']}"
+        for place in (("propose", 1), ("score", 0)):
+            section = at(scene, place)
+            yield from map(str, section["say"])
+            yield from (json.dumps(each, ensure_ascii=False) for each in section["blocks"])
+
+
+def forms() -> Iterator[Scene]:
+    """Return rounds with the reasons of drafters that are neither copied nor read from states."""
+    kept = {1: (3, 4), 2: (2, 3), 3: (1, 1), 4: (1, 2), 5: (1, 1)}
+    counts = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 8}
+    seen = {node: {"count": n, "total": of, "from": 7 + node} for node, (n, of) in kept.items()}
+    yield scene_with(counts | {"expected": 2.0}, lambda node, _: seen[node])
+    before = {"verified": {"1": [2, 3, 4], "2": []}, "final": [4]}
+    layers = {"form": "layers", "exit": 2, "layers": 4, "before": before}
+    yield scene_with(layers, lambda node, _: {"exit": 2, "ran": 2 * (node < 5), "agree": [2]})
+    root = scene_of(CHAIN, LATE).round.proposed.root
+    pool = {"form": "lookahead", "pool": 7, "ngrams": [[root, 2, 3, 4]], "filling": False}
+    pool |= {"window": [[5, 6], [7, 8, 9]], "rows_verified": 5, "rows_window": 5}
+    yield scene_with(pool, lambda *_: {"ngram": 0, "round": 2, "column": 1})
+    ranked = {1: [0], 2: [1], 3: [0], 4: [1], 5: [0], 6: [1]}
+    heads = {"form": "heads", "heads": 2}
+    yield scene_with(heads, lambda n, d: {"head": d, "state": 4, "path": ranked[n]}, BUSHY)
+    leaps = {"form": "leaps", "heads": 3, "leap": 2}
+    backs = {depth: 2 * -(-depth // 2) - depth for depth in range(1, 6)}
+    leap = {d: {"head": -(-d // 2), "state": 9 - b, "back": b} for d, b in backs.items()}
+    yield scene_with(leaps, lambda _, depth: leap[depth] | {"path": [0]})
+    dynamic = {"form": "dynamic", "weighed": 84, "kept": 5, "passes": 5}
+    dynamic |= {"tap_layers": [2, 6, 9], "draft_vocabulary": 20}
+    yield scene_with(dynamic, lambda node, _: {"path": 0.5**node, "place": node})
+    sampled = Recipe(odd=False, rounds=14)
+    yield scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None, sampled)
+    yield scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None)
+    yield scene_with({"form": "lower-bound", "vocabulary": 4096}, lambda *_: None, sampled)
+
+
+def candidates(left_out: int) -> str:
+    """Return what is said of a tree of all candidates of two heads, without some of the last."""
+    paths = [(0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1)]
+    scene = scene_with({"form": "heads"}, lambda node, _: {"path": paths[node - 1]}, BUSHY)
+    every = [
+        replace(guess, token=10 * len(path) + path[-1], evidence=facts)
+        for guess, path in zip(scene.guesses, paths, strict=True)
+        for facts in [{"head": len(path), "state": 4, "path": path}]
+    ]
+    scene.round.proposed = replace(scene.round.proposed, guesses=every[: len(every) - left_out])
+    return scored(replace(scene))["say"][0]  # a new scene: it caches its tree
+
+
+def lines_of(section: str, question: Any, answer: dict[str, Any]) -> Iterator[str]:
+    """Return a heading and the sentences of an answer."""
+    yield f"== {section}: {question}"
+    yield from texts(answer)
+
+
+def texts(value: Any, where: str = "") -> Iterator[str]:
+    """Return every text of more than two words, with its key."""
+    if isinstance(value, str):
+        if len(value.split()) > 2:
+            yield f"{where}: {value}"
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key not in FIGURES:
+                yield from texts(each, key)
+    elif isinstance(value, list | tuple):
+        sentence = any(isinstance(each, dict) and "n" in each for each in value)
+        for each in [joined(value)] if sentence else value:
+            yield from texts(each, where)
 
 
 if __name__ == "__main__":
-    GOLDEN.write_text("\n".join(golden_lines()) + "\n", encoding="utf-8")
+    for path, found in ((GOLDEN, golden_lines()), (SECTIONS, section_lines())):
+        path.write_text("\n".join(found) + "\n", encoding="utf-8")

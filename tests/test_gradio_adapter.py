@@ -1,14 +1,13 @@
-"""The adapter of Gradio's private parts, and a page that works without them."""
+"""The adapter of Gradio's private parts, and the end of sessions.
 
-from __future__ import annotations
+A whole page without these parts is in test_ui.
+"""
 
 import asyncio
 import functools
 import importlib.util
-import json
-import subprocess
 import sys
-from pathlib import Path
+from threading import Lock
 from types import ModuleType, SimpleNamespace
 
 import gradio as gr
@@ -17,12 +16,11 @@ import pytest
 
 from specviz.adapters import gradio as adapter
 from specviz.adapters import warn_once
+from specviz.ui import sessions
 from specviz.ui.page import LOOK, PROGRESS, Options, build, launch_arguments
 from specviz.ui.sessions import Sessions
 from specviz.ui.task import Machine
 from specviz.ui.worker import Worker
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture
@@ -49,6 +47,7 @@ def in_a_loop(test):
 # With the installed Gradio.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loop", "pause"), [("start_processing", LOOK), ("start_progress_updates", PROGRESS)]
 )
@@ -72,6 +71,7 @@ def test_idle_queue_polls_less_often(monkeypatch, warned, loop, pause):
     assert warned() == []
 
 
+@pytest.mark.slow
 def test_installed_gradio_has_what_the_adapter_needs(warned):
     """If an upgrade of Gradio removes something, this test fails instead of a user's server."""
     from gradio.routes import App
@@ -101,29 +101,21 @@ def test_installed_gradio_has_what_the_adapter_needs(warned):
     assert warned() == []
 
 
-@in_a_loop
-def test_removing_a_component_removes_its_children(warned):
-    with gr.Blocks() as demo:
-        kept = gr.HTML("kept")
-        remove = adapter.removal_point()
-        with gr.Row():
-            gr.HTML("inner")
-        remove()
-    assert demo.children == [kept]
-    assert list(demo.blocks) == [kept._id]
-    assert warned() == []
-
-
 # With a Gradio that has changed.
 
 
-def test_queue_without_polling_intervals_logs_one_warning(warned):
-    queue = SimpleNamespace(sleep_when_free=0.001)
-    adapter.poll_less_often(SimpleNamespace(_queue=queue), 1.0, 1.0)
-    assert queue == SimpleNamespace(sleep_when_free=1.0)
-    (sentence,) = warned()
-    assert "progress_update_sleep_when_free" in sentence
-    assert "polls at Gradio's own rate" in sentence
+def test_only_status_404_counts_as_a_lost_session():
+    class HttpError(Exception):
+        """Like Starlette's HTTPException."""
+
+        def __init__(self, status_code):
+            self.status_code = status_code
+
+    lost = RuntimeError("response already started")
+    lost.__cause__ = HttpError(404)
+    assert adapter.is_lost_session(lost)
+    assert not adapter.is_lost_session(HttpError(500))
+    assert not adapter.is_lost_session(KeyError("a"))
 
 
 def test_middleware_can_be_moved_outside_all_others(warned):
@@ -141,68 +133,6 @@ def test_middleware_can_be_moved_outside_all_others(warned):
     assert warned() == [adapter.NOT_FIRST]
 
 
-def test_only_status_404_counts_as_a_lost_session():
-    lost = RuntimeError("response already started")
-    lost.__cause__ = SimpleException(404)
-    assert adapter.is_lost_session(lost)
-    assert not adapter.is_lost_session(SimpleException(500))
-    assert not adapter.is_lost_session(KeyError("a"))
-
-
-class SimpleException(Exception):
-    """Like Starlette's HTTPException."""
-
-    def __init__(self, status_code):
-        super().__init__(status_code)
-        self.status_code = status_code
-
-
-def test_page_without_a_queue_is_left_unchanged(warned):
-    adapter.poll_less_often(SimpleNamespace(), 1.0, 1.0)
-    assert len(warned()) == 1
-
-
-@pytest.mark.parametrize("gone", ["_queue", "state_holder", "session_data", "event_ids_to_events"])
-def test_missing_session_tables_log_one_warning(warned, gone):
-    holder = SimpleNamespace(lock=asyncio.Lock, session_data={"a": 1}, time_last_used={})
-    queue = SimpleNamespace(event_ids_to_events={}, pending_messages_per_session={})
-    demo = SimpleNamespace(state_holder=holder, _queue=queue)
-    for owner in (demo, holder, queue):
-        if hasattr(owner, gone):
-            delattr(owner, gone)
-    sessions = Sessions(demo)
-    for visitor in ("a", "b", "a"):
-        sessions.part(visitor)
-    assert not sessions._gone
-    assert warned() == [adapter.KEPT_LONGER]
-
-
-@pytest.mark.parametrize("gone", ["preprocess_data", "call_function"])
-@in_a_loop
-def test_missing_gradio_method_is_logged_and_other_methods_stay_wrapped(warned, gone):
-    with gr.Blocks() as demo:
-        gr.HTML("a page")
-    setattr(demo, gone, lambda *_: None)  # no longer a coroutine
-    before = getattr(demo, gone)
-    adapter.explain_errors(demo, str)
-    assert getattr(demo, gone) is before
-    assert {"preprocess_data", "call_function"} & demo.__dict__.keys() == {
-        "preprocess_data",
-        "call_function",
-    }
-    (sentence,) = warned()
-    assert gone in sentence
-
-
-def test_calls_with_unknown_arguments_are_passed_on_unchecked(warned):
-    async def preprocess(event, **values):
-        return [event, values]
-
-    wrapped = adapter._checking(preprocess)
-    assert asyncio.run(wrapped("event", values=[1])) == ["event", {"values": [1]}]
-    assert len(warned()) == 1
-
-
 @in_a_loop
 def test_components_stay_if_gradio_has_no_context_to_remove_them_from(monkeypatch, warned):
     with gr.Blocks() as demo:
@@ -216,23 +146,16 @@ def test_components_stay_if_gradio_has_no_context_to_remove_them_from(monkeypatc
     assert "remains half visible" in sentence
 
 
-def test_page_without_the_expected_head_element_is_left_unchanged(warned):
+def test_page_or_calls_without_what_is_expected_are_left_unchanged(warned):
+    async def preprocess(event, **values):
+        return [event, values]
+
+    wrapped = adapter._checking(preprocess)
+    assert asyncio.run(wrapped("event", values=[1])) == ["event", {"values": [1]}]
+    page = b"<html><head></head></html>"
     for _ in range(2):
-        assert adapter.insert_head(b"<html><head></head></html>", b"x") == (
-            b"<html><head></head></html>"
-        )
-    assert len(warned()) == 1
-
-
-def test_launch_arguments_unknown_to_gradio_are_omitted(warned):
-    def launch(server_port=None, css=None):
-        """The method of an older or a newer Gradio."""
-
-    wanted = {"server_port": 1, "run_history": False, "footer_links": []}
-    assert adapter.launch_arguments(launch, wanted) == {"server_port": 1}
-    (sentence,) = warned()
-    assert "footer_links, run_history" in sentence
-    assert adapter.launch_arguments(lambda **_: None, wanted) == wanted
+        assert adapter.insert_head(page, b"x") == page
+    assert len(warned()) == 2
 
 
 @pytest.fixture
@@ -259,10 +182,7 @@ def test_importing_gradio_writes_no_stub_files(gradio_of, warned):
     assert not any(isinstance(each, adapter.StubSkipper) for each in sys.meta_path)
     adapter.check_stub_files()
     assert warned() == []
-
-
-def test_missing_stub_function_leaves_the_import_unchanged(gradio_of, warned):
-    assert gradio_of("writes_stubs = 1").writes_stubs == 1
+    assert gradio_of("writes_stubs = 1").writes_stubs == 1, "an import without it is unchanged"
     assert warned() == [adapter.STUBS_WRITTEN]
 
 
@@ -276,47 +196,37 @@ def test_missing_stub_module_logs_one_warning(warned, monkeypatch):
     assert isinstance(sys.meta_path[0], adapter.StubSkipper)
 
 
-CHANGED = """
-import json, logging, sys, urllib.request
-messages = []
-log = logging.getLogger("specviz.adapters")
-log.addHandler(logging.Handler())
-log.handlers[0].emit = lambda record: messages.append(record.getMessage())
-from specviz.adapters import gradio as adapter
-adapter.STUB_FUNCTION = "renamed"
-import specviz.ui
-import gradio as gr
-HIDDEN = {"_queue", "state_holder", "preprocess_data", "call_function"}
-plain = gr.Blocks.__getattribute__
-def hiding(self, name):
-    if name in HIDDEN and sys._getframe(1).f_globals["__name__"] == "specviz.adapters.gradio":
-        raise AttributeError(name)
-    return plain(self, name)
-gr.Blocks.__getattribute__ = hiding
-from specviz.ui import page
-from specviz.ui.task import Machine
-from specviz.ui.worker import Worker
-demo = page.build(page.Options(), Worker(Machine()), Worker(Machine()))
-wanted = page.launch_arguments(page.Options()) | {"a_new_argument": True}
-demo.launch(**adapter.launch_arguments(demo.launch, wanted), prevent_thread_lock=True, quiet=True)
-statuses = [urllib.request.urlopen(demo.local_url + path).status
-            for path in ("", "config", "gradio_api/sv/health")]
-page.Sessions(demo).part("a visitor")
-demo.close()
-print(json.dumps({"statuses": statuses, "messages": messages}))
-"""
+def test_data_of_closed_sessions_is_dropped_after_their_last_job():
+    def visit(name):
+        for table in tables:
+            table[name] = "what it was shown"
+
+    tables = [{}, {}, {}, {}]
+    events = {"1": SimpleNamespace(session_hash="busy")}
+    holder = SimpleNamespace(lock=Lock(), session_data=tables[0], time_last_used=tables[1])
+    queue = SimpleNamespace(event_ids_to_events=events, pending_messages_per_session=tables[2])
+    queue.pending_event_ids_session = tables[3]
+    gone = Sessions(SimpleNamespace(state_holder=holder, _queue=queue))
+    for name in ("busy", *map(str, range(20))):
+        visit(name)
+    for name in ("busy", *map(str, range(20))):
+        gone.part(name)
+    assert [list(table) for table in tables] == [["busy"]] * 4
+    del events["1"]
+    gone.part("another, who never asked anything")
+    assert tables == [{}] * 4
+    assert not gone._gone
 
 
-@pytest.mark.slow
-def test_page_works_with_gradio_without_private_parts():
-    done = subprocess.run(
-        [sys.executable, "-c", CHANGED],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["statuses"] == [200] * 3
-    assert len(told["messages"]) == len(set(told["messages"])) == 5, told
+def test_free_memory_is_returned_to_the_system_where_supported(monkeypatch):
+    called = []
+    library = SimpleNamespace(malloc_trim=called.append)
+    monkeypatch.setattr(sessions.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(sessions.sys, "platform", "linux")
+    sessions.give_back()
+    assert called == [0]
+    del library.malloc_trim  # a C library without malloc_trim
+    sessions.give_back()
+    monkeypatch.setattr(sessions.sys, "platform", "win32")
+    monkeypatch.setattr(sessions.ctypes, "CDLL", lambda _: pytest.fail("there is no such library"))
+    sessions.give_back()

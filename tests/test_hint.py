@@ -1,7 +1,5 @@
 """A prompt unlike House's training text is reported; shipped prompts are not."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -18,11 +16,6 @@ STRANGE = [
 USUAL_ONES = [text for texts in prompts().values() for text in texts]
 
 
-@pytest.fixture(scope="module")
-def house():
-    return load_target("house")
-
-
 def test_bits_per_token_is_the_mean_of_negative_log2_p(tiny_target):
     ids = tiny_target.encode("The cat sat", 0)
     with torch.inference_mode():
@@ -33,13 +26,11 @@ def test_bits_per_token_is_the_mean_of_negative_log2_p(tiny_target):
 
 
 @pytest.mark.slow
-def test_shipped_prompts_cause_no_hint(house):
+def test_only_prompts_unlike_the_training_text_are_reported_with_their_number():
+    house = load_target("house")
     bits = [bits_per_token(house, house.encode(text, 0)) for text in USUAL_ONES]
     assert USUAL_BITS - 0.1 < max(bits) <= USUAL_BITS
-    assert not any(hint(house, text) for text in USUAL_ONES)
-
-
-@pytest.mark.parametrize("prompt", STRANGE)
-def test_prompt_unlike_training_text_is_reported_with_its_number(house, prompt):
-    bits = bits_per_token(house, house.encode(prompt, 0))
-    assert f"{bits:.1f} bits per token" in hint(house, prompt)
+    assert not hint(house, USUAL_ONES[bits.index(max(bits))])
+    for prompt in STRANGE:
+        number = bits_per_token(house, house.encode(prompt, 0))
+        assert f"{number:.1f} bits per token" in hint(house, prompt)

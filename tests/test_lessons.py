@@ -2,8 +2,6 @@
 the same numbers and steps.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 
@@ -12,18 +10,16 @@ import pytest
 from specviz.frames.frame import frame_at
 from specviz.frames.scene import Scene
 from specviz.texts.languages import ENGLISH, check_language, languages
-from specviz.trees.rounding import EXAMPLES, load_study
+from specviz.trees.rounding import EXAMPLES
 from specviz.ui.learn import answer, lessons
 from specviz.ui.learn.lessons import BadLesson, inline, lesson, titles
 from specviz.ui.learn.values import (
-    Values,
     bfloat16,
     find_frame,
     preset_word,
-    ranking_study,
     rounded_pair,
 )
-from specviz.ui.routes import HALF, plain_page
+from specviz.ui.routes import HALF
 from specviz.ui.step import recorded
 from specviz.ui.step.tour import STOPS
 
@@ -57,71 +53,80 @@ def flat(paragraph):
     )
 
 
-def test_there_are_fourteen_lessons():
-    assert len(NAMES) == 14
+@pytest.mark.slow
+def test_every_lesson_has_its_parts_and_times_and_no_number_of_its_own():
     assert [name[:2] for name in NAMES] == [f"{number:02d}" for number in range(1, 15)]
+    for name in NAMES:
+        found = lesson(name)
+        assert 1 <= len(found["steps"]) <= 8, name
+        assert any("predict" in step for step in found["steps"]), name
+        assert any("attempt" in step for step in found["steps"]), name
+        assert found["sources"], name
+        # A class takes longer than a reader; the plans have at most ten minutes for a lesson.
+        minutes = sum(minutes_of(step) for step in found["steps"])
+        assert 2 <= found["minutes"] <= min(5, minutes), name
+        assert minutes <= 10, name
+        assert all(asked_before_shown(step) for step in found["steps"]), name
+    for name in (*NAMES, *map("/".join, TRANSLATED)):
+        text = (lessons.FOLDER / f"{name}.md").read_text()
+        text = re.sub(r"\{\{.*?\}\}|\(https://\S+\)|holds = .*", "", text)
+        assert {number.group() for number in NUMBER.finditer(text)} <= ALLOWED, name
+
+
+def minutes_of(step):
+    """Return the time of a step in class, with which its speaker notes end."""
+    *said, last = map(flat, step["notes"])
+    assert len("".join(said)) > 80, step["title"]
+    time = re.fullmatch(r"Time: (\d) minutes?\.", last)
+    assert time, f"{step['title']} does not say how long it takes"
+    return int(time[1])
+
+
+def asked_before_shown(step):
+    """Return whether a question about a verdict is asked at a step before it."""
+    then = step.get("predict", {}).get("then")
+    if then is None:
+        return True
+    place, trace = step["place"], recorded.trace(then["trace"])
+    order = [
+        (each.number, frame_at(scene, moment)["step"]["id"])
+        for index, each in enumerate(trace.rounds)
+        if each.number in (place["round"], then["round"])
+        for scene in [Scene.of(trace, index)]
+        for moment in scene.steps
+    ]
+    asked, shown = (order.index((at["round"], at["step"])) for at in (place, then))
+    return place["trace"] == then["trace"] and asked < shown
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_every_lesson_has_a_prediction_an_exercise_and_sources(name):
-    found = lesson(name)
-    assert 1 <= len(found["steps"]) <= 8
-    assert 2 <= found["minutes"] <= 5
-    assert any("predict" in step for step in found["steps"])
-    assert any("attempt" in step for step in found["steps"])
-    assert found["sources"]
+def test_places_cases_and_examples_of_lessons_exist():
+    from specviz.verification.published_rules import GALLERY
 
-
-@pytest.mark.parametrize("name", [*NAMES, *map("/".join, TRANSLATED)])
-def test_lessons_take_every_number_of_a_run_from_its_trace(name):
-    text = (lessons.FOLDER / f"{name}.md").read_text()
-    text = re.sub(r"\{\{.*?\}\}|\(https://\S+\)|holds = .*", "", text)
-    assert {found.group() for found in NUMBER.finditer(text)} <= ALLOWED
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_prediction_about_a_verdict_is_asked_before_its_step(name):
-    """A question about a verdict is asked at a step before it."""
-    for step in lesson(name)["steps"]:
-        then = step.get("predict", {}).get("then")
-        if then is None:
-            continue
-        place = step["place"]
-        rounds = recorded.trace(then["trace"]).rounds
-        order = [
-            (each.number, frame_at(scene, moment)["step"]["id"])
-            for index, each in enumerate(rounds)
-            if each.number in (place["round"], then["round"])
-            for scene in [Scene.of(recorded.trace(then["trace"]), index)]
-            for moment in scene.steps
-        ]
-        asked, shown = (order.index((at["round"], at["step"])) for at in (place, then))
-        assert place["trace"] == then["trace"]
-        assert asked < shown
+    steps = [step for name in NAMES for step in lesson(name)["steps"]]
+    wild = [step for step in steps if "case" in step]
+    assert {step["case"] for step in wild} <= {study.key for study in GALLERY}
+    assert len({step["case"] for step in wild}) == 6
+    assert {step["tab"] for step in wild} == {"Lossless?"}
+    assert {step["look"] for step in wild} <= {"#sv-wild", ".sv-wild-one"}
+    examples = {step["example"] for step in steps if "example" in step}
+    assert examples <= {each.name for each in EXAMPLES}
+    style = (HALF / "learn/80-learn.css").read_text()
+    assert set(re.findall(r"\[data-hides~=(\w+)\]", style)) == set(lessons.HIDEABLE)
 
 
 def test_numbers_in_a_lesson_equal_those_of_the_caption_at_its_step(write):
-    text = (
-        '## A\n```toml\nat = "1 judge-5"\n```\n{{ token }} {{ p }} {{ q }} {{ threshold }} {{ u }}'
-    )
-    (step,) = write(text)["steps"]
+    values = "{{ token }} {{ p }} {{ q }} {{ threshold }} {{ u }}"
+    (step,) = write(f'## A\n```toml\nat = "1 judge-5"\n```\n{values}')["steps"]
     sentence = find_frame("01-chain", 1, "judge-5")["caption"]["parts"]
-    shown = [
-        part for part in sentence if not isinstance(part, str) and ("n" in part or "w" in part)
-    ]
+    shown = [part for part in sentence if not isinstance(part, str) and {"n", "w"} & part.keys()]
     assert [part for part in step["text"][0] if part != " "] == shown[:5]
-
-
-def test_false_claim_in_a_lesson_is_an_error(write):
-    with pytest.raises(BadLesson, match=r"does not satisfy 'run\.numbers\.speedup < 1'"):
-        write('## A\n```toml\nholds = "run.numbers.speedup < 1"\n```\nSlow.')
 
 
 @pytest.mark.parametrize(
     ("step", "message"),
     [
+        ('holds = "run.numbers.speedup < 1"', "does not satisfy 'run.numbers.speedup < 1'"),
         ('at = "1 judge-9"', "has no step judge-9 in round 1"),
         ('at = "99 draw"', "has no step draw in round 99"),
         ('tab = "Play"', "there is no tab 'Play'"),
@@ -131,44 +136,24 @@ def test_false_claim_in_a_lesson_is_an_error(write):
         ('[predict]\nask="a"\noptions=["b"]\nanswer=1\nwhy="c"', "no option is number 1"),
     ],
 )
-def test_lesson_that_refers_to_something_missing_is_an_error(write, step, message):
+def test_lesson_with_a_false_claim_or_reference_is_an_error(write, step, message):
     with pytest.raises(BadLesson, match=re.escape(message)):
         write(f"## A\n```toml\n{step}\n```\nText.")
 
 
-def test_undefined_variable_in_a_lesson_is_an_error(write):
+def test_unknown_lesson_or_variable_is_an_error(write):
     with pytest.raises(Exception, match="'speed' is undefined"):
         write("## A\n\n{{ speed }}")
-
-
-@pytest.mark.parametrize("name", ["", "..", "../README", "15-none", None, ["05"]])
-def test_request_for_an_unknown_lesson_is_refused(name):
-    with pytest.raises(ValueError, match="There is no lesson of this name"):
-        answer({"lesson": name})
+    for name in ("", "..", "../README", "15-none", None, ["05"]):
+        with pytest.raises(ValueError, match="There is no lesson of this name"):
+            answer({"lesson": name})
 
 
 def test_lesson_markup_is_parsed_into_parts():
+    link = {"a": "d", "href": "https://example.org/e"}
     found = inline("a **b** *c* [d](https://example.org/e) **f")
-    assert found == [
-        "a ",
-        {"b": "b"},
-        " ",
-        {"i": "c"},
-        " ",
-        {"a": "d", "href": "https://example.org/e"},
-        " **f",
-    ]
-
-
-def test_link_with_a_javascript_url_stays_text():
-    assert inline("[d](javascript:alert(1))") == ["[d](javascript:alert(1))"]
-
-
-def test_exact_values_of_a_preset_equal_known_values():
-    values = Values("", None)
-    assert values["overlap"]("example") == "0.65"
-    assert values["bound"]("example") == "4"
-    assert values["darts"]("example") == "0.25"
+    assert found == ["a ", {"b": "b"}, " ", {"i": "c"}, " ", link, " **f"]
+    assert inline("[d](javascript:alert(1))") == ["[d](javascript:alert(1))"], "stays text"
 
 
 @pytest.mark.slow
@@ -184,61 +169,6 @@ def test_numbers_of_a_replacement_from_p_equal_those_of_the_gallery_case():
         assert float(word["out"]) == pytest.approx(out[at], abs=6e-4)
         too_often = float(word["given"]) > float(word["lacks"])
         assert too_often == (out[at] > p[at]) == (name != " cat")
-
-
-def test_proof_of_the_residual_holds_for_the_rounded_numbers_of_its_example():
-    values = Values("01-chain", (1, "draw"))
-    row = {name: float(number) for name, number in values["row"]("the").items()}
-    residual = float(values["residual"]["n"])
-    assert round(residual * row["scaled"], 4) == row["above"]
-    assert round(row["q"] + row["above"], 4) == row["p"]
-    assert round(1 - residual, 4) == float(values["both"]())
-
-
-@pytest.mark.slow
-def test_opened_lesson_names_the_modules_of_its_tabs():
-    found = answer({"lesson": NAMES[12]})["modules"]
-    folders = {address.split("/js/")[1].split("/")[1] for address in found}
-    assert {step["tab"] for step in lesson(NAMES[12])["steps"]} == {"Step", "Cost"}
-    assert folders == {"cost"}
-    assert answer({"lesson": NAMES[0]})["modules"] == []
-
-
-@pytest.mark.slow
-def test_gallery_cases_and_ranking_examples_of_lessons_exist():
-    from specviz.verification.published_rules import GALLERY
-
-    steps = [step for name in NAMES for step in lesson(name)["steps"]]
-    cases = {step["case"] for step in steps if "case" in step}
-    assert cases <= {study.key for study in GALLERY}
-    assert len(cases) == 6
-    for step in steps:
-        if "case" in step:
-            assert step["tab"] == "Lossless?"
-            assert step["look"] in ("#sv-wild", ".sv-wild-one")
-    examples = {step["example"] for step in steps if "example" in step}
-    assert examples <= {each.name for each in EXAMPLES}
-
-
-def test_style_sheet_covers_everything_that_a_lesson_can_hide():
-    style = (HALF / "learn/80-learn.css").read_text()
-    assert set(re.findall(r"\[data-hides~=(\w+)\]", style)) == set(lessons.HIDEABLE)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_every_step_has_speaker_notes_that_end_with_its_time_in_class(name):
-    found = lesson(name)
-    minutes = 0
-    for step in found["steps"]:
-        assert step["notes"], f"{step['title']} has no notes"
-        *said, last = map(flat, step["notes"])
-        assert len("".join(said)) > 80
-        time = re.fullmatch(r"Time: (\d) minutes?\.", last)
-        assert time, f"{step['title']} does not say how long it takes"
-        minutes += int(time[1])
-    # A class takes longer than a reader; the lesson plans have at most ten minutes for a lesson.
-    assert found["minutes"] <= minutes <= 10
 
 
 @pytest.mark.slow
@@ -257,23 +187,6 @@ def test_rounding_example_of_a_lesson_equals_that_of_the_ranking_lab():
     assert [f"{total:.4f}".replace("-", "−") for total in totals] == [pair["tie"]] * 2
     products = ranked["product bfloat16"].grown.growth.totals[2:]
     assert (len(set(products)) > 1) == pair["products_differ"]
-
-
-def test_summary_of_the_ranking_study_holds_for_all_drafters():
-    ways = [size for sizes in load_study()["drafters"].values() for size in sizes.values()]
-    said = ranking_study()
-    for size in ways:
-        assert size["sum bfloat16"]["differ"] <= float(said["changed"].strip("%")) / 100 + 0.005
-        assert abs(size["sum bfloat16"]["gain"]) <= float(said["gain"])
-        assert said["same_in_32_bits"] == (size["sum float32"]["differ"] == 0)
-
-
-def test_notes_window_loads_its_module_and_style_sheet():
-    text, style = plain_page("step/notes", "../..")
-    assert re.search(r'src="\.\./\.\./gradio_api/sv/js/\w+/step/notes\.js"', text)
-    assert "--sv-p-ink" in style
-    assert "[colours]" not in text
-    assert "style=" not in text
 
 
 # Translations.
@@ -364,6 +277,8 @@ def test_translated_lesson_has_its_own_texts_and_the_english_structure(german):
         ('try = "Ziehe die Münze."', "", "the step 'A' lacks try"),
         ('question = "F"', 'question = "F"\nminutes = 3', "the front matter has minutes"),
         ('question = "F"', "", "the front matter lacks question"),
+        (GERMAN[GERMAN.index("[predict]") : GERMAN.index("```\n{{ p }}")], "",
+         "has no such question as the English step"),
     ],
 )  # fmt: skip
 def test_translation_that_disagrees_with_the_english_lesson_is_an_error(
@@ -374,52 +289,30 @@ def test_translation_that_disagrees_with_the_english_lesson_is_an_error(
         german(GERMAN.replace(text, instead))
 
 
-def test_translation_without_the_question_of_the_english_step_is_an_error(german):
-    start, end = GERMAN.index("[predict]"), GERMAN.index("```\n{{ p }}")
-    with pytest.raises(BadLesson, match="has no such question as the English step"):
-        german(GERMAN[:start] + GERMAN[end:])
-
-
-def test_every_translation_belongs_to_a_lesson_and_a_known_language():
+@pytest.mark.slow
+def test_translations_have_the_numbers_and_steps_of_the_english_lessons():
     assert {("de", "05-accept-with-p-over-q"), ("de", "06-the-residual")} <= {*TRANSLATED}
     assert {lang for lang, _ in TRANSLATED} <= {*languages()} - {ENGLISH}
-    assert {name for _, name in TRANSLATED} <= {*NAMES}
+    for lang, name in TRANSLATED:
+        english, other = lesson(name), lesson(name, lang)
+        assert other["lang"] == lang
+        assert other["title"] != english["title"]
+        for ours, theirs in zip(other["steps"], english["steps"], strict=True):
+            assert ours["text"] != theirs["text"]
+            assert set(numbers(ours["text"])) == set(numbers(theirs["text"])), (lang, name)
+            for key in ("tab", "look", "place", "sandbox", "rounds"):
+                assert ours.get(key) == theirs.get(key), (lang, name)
 
 
-@pytest.mark.parametrize(("lang", "name"), TRANSLATED)
-def test_translation_shows_the_numbers_of_the_english_lesson(lang, name):
-    english, other = lesson(name), lesson(name, lang)
-    assert other["lang"] == lang
-    assert other["title"] != english["title"]
-    for ours, theirs in zip(other["steps"], english["steps"], strict=True):
-        assert ours["text"] != theirs["text"]
-        assert set(numbers(ours["text"])) == set(numbers(theirs["text"]))
-        for key in ("tab", "look", "place", "sandbox", "rounds"):
-            assert ours.get(key) == theirs.get(key)
-
-
+@pytest.mark.slow
 def test_lesson_without_a_translation_is_returned_in_english():
     assert answer({"lesson": NAMES[3], "lang": "de"})["lang"] == ENGLISH
     assert [each["lang"] for each in titles("de")][3:5] == [ENGLISH, "de"]
-
-
-@pytest.mark.parametrize("lang", ["fr", "../de", "", None, ["de"], 5])
-def test_lesson_requested_in_an_unknown_language_is_returned_in_english(lang):
     answer({"lesson": NAMES[4]})
     known = lesson.cache_info().currsize
-    assert answer({"lesson": NAMES[4], "lang": lang})["lang"] == ENGLISH
+    for lang in ("fr", "../de", "", None, ["de"], 5):
+        assert answer({"lesson": NAMES[4], "lang": lang})["lang"] == ENGLISH
     assert lesson.cache_info().currsize == known, "a visitor could fill the memory"
-
-
-def test_every_catalogue_has_the_texts_of_all_stops_of_the_tour():
-    for language in languages().values():
-        assert list(language["tour"]) == [stop["place"] for stop in STOPS]
-
-
-def test_every_language_except_english_has_notes_on_who_checked_it():
-    for code, language in languages().items():
-        notes = language["note"], language["english_note"]
-        assert all(notes) if code != ENGLISH else notes == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -434,6 +327,10 @@ def test_every_language_except_english_has_notes_on_who_checked_it():
     ],
 )
 def test_catalogue_that_disagrees_with_the_english_one_is_refused(change, message):
+    for code, known in languages().items():
+        assert list(known["tour"]) == [stop["place"] for stop in STOPS]
+        notes = known["note"], known["english_note"]
+        assert all(notes) if code != ENGLISH else notes == ("", "")
     language = copy.deepcopy(languages()["de"])
     check_language(language, languages()[ENGLISH])
     change(language)

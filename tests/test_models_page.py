@@ -1,7 +1,5 @@
 """The data of the Models tab: rows in words, loaded models, and the progress of downloads."""
 
-from __future__ import annotations
-
 import json
 
 import huggingface_hub
@@ -19,7 +17,7 @@ from specviz.models.files import size_in_float32
 from specviz.models.memory import ModelCache
 from specviz.shipped import measured
 from specviz.ui import models
-from specviz.ui.models import Progress, rows
+from specviz.ui.models import rows
 from specviz.ui.task import Failure, JobContext, Machine, StopFlag, performed
 
 
@@ -60,9 +58,7 @@ def test_rows_say_if_a_model_and_its_target_fit_in_memory(monkeypatch):
     assert small["z-lab/Qwen3-4B-DFlash-b16"] is False, "its own size is unknown, its target's not"
     assert fitting(10**11)["z-lab/Qwen3-4B-DFlash-b16"] is None
     assert set(unknown.values()) == {None}
-
-
-def test_twice_as_many_weights_fit_in_half_precision():
+    monkeypatch.undo()
     whole, half = (rows.free_bytes(Machine("cpu", dtype)) for dtype in ("float32", "bfloat16"))
     assert half == pytest.approx(2 * whole, rel=0.2)
 
@@ -76,34 +72,30 @@ def test_models_section_lists_every_model_once():
     assert "EAGLE, EAGLE-2" in [row["title"] for row in answer["rows"]]
     assert "N-gram" in answer["bare"]
     assert answer["loaded"] == []
+    known = {row["name"]: row for row in answer["rows"]}
+    slim = known["AngelSlim/Qwen3-4B_eagle3"]
+    assert (slim["size"], slim["licence"], slim["gated"]) == ("not checked",) * 3
+    assert (slim["tried"], known["house"]["tried"]) == ("nothing", "weights and layout")
+    assert known["meta-llama/Llama-3.2-1B-Instruct"]["gated"].startswith("gated")
+    assert known["Qwen/Qwen3-4B"]["memory"] == "16.00 GB"
+    assert known["house"]["memory"] == "42.8 MB"  # by its parameters
+    drafter = known["draft-model"]
+    assert drafter["memory"] != drafter["size"]  # its file is of 16 bits
 
 
-def test_hosted_app_lists_local_models_and_offers_no_downloads():
+def test_hosted_app_offers_local_models_only_and_no_downloads(monkeypatch):
     hosted, local = answered(any_model=False)["rows"], answered()["rows"]
     assert not any(row["fetch"] for row in hosted)
     assert {row["name"] for row in hosted if row["use"]} == {"house"}
     can = {row["name"] for row in local if row["fetch"]}
     assert {"smollm2", "Qwen/Qwen3-4B", "AngelSlim/Qwen3-4B_eagle3"} <= can
     assert not can & {"google/gemma-4-E2B-it-assistant", "house", "eagle3"}
-
-
-def test_local_public_target_can_be_used_only_if_any_model_is_allowed(monkeypatch):
     known = rows.public_rows()
     here = [row | {"on_this_machine": row["name"] == "Qwen/Qwen3-4B"} for row in known]
     monkeypatch.setattr(rows, "public_rows", lambda: here)
     for any_model in (False, True):
         row = next(r for r in answered(any_model)["rows"] if r["name"] == "Qwen/Qwen3-4B")
         assert (row["here"], row["fetch"], row["use"]) == (True, False, any_model)
-
-
-def test_facts_that_were_not_checked_are_marked():
-    made = {row["name"]: row for row in answered()["rows"]}
-    slim, house = made["AngelSlim/Qwen3-4B_eagle3"], made["house"]
-    assert (slim["size"], slim["licence"], slim["gated"]) == ("not checked",) * 3
-    assert slim["tried"] == "nothing"
-    assert house["tried"] == "weights and layout"
-    assert made["Qwen/Qwen3-4B"]["memory"] == "16.00 GB"
-    assert made["meta-llama/Llama-3.2-1B-Instruct"]["gated"].startswith("gated")
 
 
 def test_displayed_memory_is_that_of_float32_even_if_files_are_smaller(tmp_path):
@@ -116,12 +108,7 @@ def test_displayed_memory_is_that_of_float32_even_if_files_are_smaller(tmp_path)
     assert size_in_float32([]) is None
 
 
-def test_shipped_drafter_row_gives_the_memory_of_its_file():
-    made = {row["name"]: row for row in answered()["rows"]}
-    assert made["house"]["memory"] == "42.8 MB"  # by its parameters
-    assert made["draft-model"]["memory"] != made["draft-model"]["size"]  # its file is of 16 bits
-
-
+@pytest.mark.slow
 def test_loaded_models_are_listed_with_their_memory(tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "small one")
     target = load_target(str(folder), "cpu")
@@ -136,18 +123,15 @@ def test_loaded_models_are_listed_with_their_memory(tmp_path):
 
 
 @pytest.mark.slow
-def test_row_of_a_loaded_gguf_file_has_name_device_and_quantization(tmp_path):
-    model = tiny_gguf.llama()
-    load_target(str(tiny_gguf.write(tmp_path / "own.gguf", model, Kind.Q8_0)), "cpu")
+def test_loaded_gguf_file_is_listed_with_its_device_and_quantization(tmp_path, monkeypatch):
+    """In the Hub's cache it is a link to a file whose name is a hash, so its id is shown."""
+    own = tiny_gguf.write(tmp_path / "own.gguf", tiny_gguf.llama(), Kind.Q8_0)
+    load_target(str(own), "cpu")
     (row,) = answered()["loaded"]
     assert row["title"] == "own.gguf"
     told = "cpu, float32, with quantized weights from a GGUF file: Q8_0, F32"
     assert row["where"] == told
-
-
-@pytest.mark.slow
-def test_gguf_file_from_the_hub_is_named_by_its_id(tmp_path, monkeypatch):
-    """In the Hub's cache it is a link to a file whose name is a hash."""
+    monkeypatch.setattr(loading, "MODELS", ModelCache())
     blob = tiny_gguf.write(tmp_path / "0123abcd", tiny_gguf.llama())
     snapshot = tmp_path / "models--me--mine" / "snapshots" / "beef"
     (snapshot / "q8").mkdir(parents=True)
@@ -157,54 +141,30 @@ def test_gguf_file_from_the_hub_is_named_by_its_id(tmp_path, monkeypatch):
     assert target.card.name == "me/mine/q8/mine.gguf"
     (row,) = answered()["loaded"]
     assert row["title"] == "me/mine/q8/mine.gguf"
-    assert "GGUF" in row["where"]
 
 
-@pytest.mark.slow
-def test_loaded_catalogue_model_is_named_by_its_title():
-    load_target("house", "cpu")
-    (row,) = answered()["loaded"]
-    assert (row["title"], row["where"]) == ("House", "cpu, float32")
-
-
-def test_download_reports_its_steps_and_bytes(monkeypatch):
+def test_download_reports_its_steps_bytes_and_errors_unless_it_was_cancelled(monkeypatch):
     def fetch(name, say, watch):
         say("Trying it.")
         watch.report(1, 4)
         watch.report(2, 4)  # too soon after the other
         watch.report(4, 4)
 
+    def raising(problem):
+        def fail(name, say, watch):
+            raise problem
+
+        return fail
+
     monkeypatch.setattr(public, "fetch", fetch)
     state, step, *bytes_ = told(models.wanted(None, "smollm2"))
     assert (state["state"], step["sentence"]) == ("fetching", "Trying it.")
     assert [(line["done"], line["of"]) for line in bytes_] == [(1, 4), (4, 4)]
-
-
-def test_download_progress_is_sent_at_intervals(monkeypatch):
-    now = iter([0.0, 0.1, 0.6, 0.7])
-    monkeypatch.setattr("specviz.ui.models.monotonic", lambda: next(now))
-    progress = Progress("1")
-    for done in (1, 2, 3, 4):
-        progress.update(done, 0)
-    sent = [json.loads(progress.lines.get())["done"] for _ in range(progress.lines.qsize())]
-    assert sent == [1, 3]
-
-
-def test_download_cancelled_before_its_start_makes_no_request(monkeypatch):
     monkeypatch.setattr(public, "fetch", lambda *_: pytest.fail("it was requested"))
     assert len(told(models.wanted(None, "smollm2"), stopped=True)) == 1
-
-
-def test_cancelled_download_is_not_reported_as_an_error(monkeypatch):
-    def given_up(name, say, watch):
-        raise Stopped("The fetch was stopped.")
-
-    def refused(name, say, watch):
-        raise NotAvailable("Nobody has it.")
-
-    monkeypatch.setattr(public, "fetch", given_up)
+    monkeypatch.setattr(public, "fetch", raising(Stopped("The fetch was stopped.")))
     assert len(told(models.wanted(None, "smollm2"))) == 1
-    monkeypatch.setattr(public, "fetch", refused)
+    monkeypatch.setattr(public, "fetch", raising(NotAvailable("Nobody has it.")))
     assert "Nobody has it" in told(models.wanted(None, "smollm2"))[-1]
 
 
@@ -215,12 +175,9 @@ def test_reliability_of_predictions_is_that_of_the_measurements():
     cold, warm = found["dspark"]
     assert (cold["temperature"], warm["temperature"]) == (0, 1)
     for each in (cold, warm):
-        mine = [
-            part
-            for row in measured()["rows"]
-            if row["name"] == "dspark" and row["temperature"] == each["temperature"]
-            for part in row["reliability"]
-        ]
+        mine_of = {"name": "dspark", "temperature": each["temperature"]}
+        rows_of = [row for row in measured()["rows"] if mine_of.items() <= row.items()]
+        mine = [part for row in rows_of for part in row["reliability"]]
         assert each["guesses"] == sum(count for count, _, _ in mine) > 100
         for at in (1, 2):
             total = sum(part[0] * part[at] for part in each["bins"])

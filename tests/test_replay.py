@@ -23,17 +23,27 @@ from specviz.ui.step.lines import lines
 from specviz.ui.step.recorded import names
 from specviz.ui.step.replay import PLAYER, find_step, replay
 
+pytestmark = pytest.mark.slow
 HOSTILE = "</script><!--<script><img src=x onerror=window.hacked=1>"
 LIMIT = 1_500_000  # bytes of a file with one of the recorded runs
 
 
 def size_of(name):
-    return (FOLDER / f"{name}.jsonl").stat().st_size
+    return size(FOLDER / f"{name}.jsonl")
+
+
+def size(path):
+    return path.stat().st_size
 
 
 @pytest.fixture(scope="module")
 def run():
     return made(Recipe(odd=True))
+
+
+@pytest.fixture(scope="module")
+def race():
+    return storage.read(storage.FOLDER / "1-story")
 
 
 class Elements(HTMLParser):
@@ -51,12 +61,16 @@ class Elements(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
-def test_html_in_a_run_adds_no_element_to_the_replay_file(run):
+def test_html_in_a_run_or_race_adds_no_element_to_the_replay_file(run, race):
     hostile = Trace(replace(run.header, prompt=HOSTILE), run.events)
     calm = Elements(replay(run)).found
     assert Elements(replay(hostile)).found == calm
     assert HOSTILE not in replay(hostile)
     assert not Elements(replay(hostile)).named("img")
+    hostile = replace(race, race=replace(race.race, prompt=HOSTILE))
+    page = races.replay(hostile, HOSTILE)
+    assert Elements(page).found == Elements(races.replay(race, "x")).found
+    assert HOSTILE not in page
 
 
 PARTS = pytest.mark.parametrize("part", [PLAYER, RACE], ids=lambda part: part.name)
@@ -71,9 +85,8 @@ def test_replay_file_contains_no_links_to_fetch_and_its_policy_allows_none(part)
     assert "http:" not in policy
     assert not re.search(r"script-src[^;]*unsafe", policy)
     assert not [each for _, each in elements.found if each.keys() & {"src", "href"}]
-    assert not re.search(
-        r"url\((?!#)", re.search(r"<style>(.*?)</style>", part.shell, re.DOTALL)[1]
-    )
+    style = re.search(r"<style>(.*?)</style>", part.shell, re.DOTALL)[1]
+    assert not re.search(r"url\((?!#)", style)
 
 
 @PARTS
@@ -89,16 +102,14 @@ def test_modules_of_the_replay_file_import_only_each_other(part):
     assert not [name for name in found if name.startswith("step/") and part is RACE]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", sorted(names(), key=lambda name: (FOLDER / f"{name}.jsonl").stat().st_size)[-2:]
-)
-def test_replay_files_of_the_longest_recorded_runs_are_small(name):
-    assert len(replay(Trace.read(FOLDER / f"{name}.jsonl")).encode()) < LIMIT
+def test_replay_file_of_the_longest_recorded_run_and_race_is_small():
+    longest = max(names(), key=size_of)
+    assert len(replay(Trace.read(FOLDER / f"{longest}.jsonl")).encode()) < LIMIT
+    folder = max(storage.FOLDER.glob("*-*"), key=lambda each: sum(map(size, each.iterdir())))
+    assert len(races.replay(storage.read(folder), folder.name).encode()) < LIMIT
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", names()[::8])
+@pytest.mark.parametrize("name", names()[::12])
 def test_bar_chart_can_draw_every_figure_of_step(name, monkeypatch):
     """`bar_chart.js` can draw horizontal bars, and texts to the left and right of a point."""
     figures = []
@@ -116,9 +127,8 @@ def test_bar_chart_can_draw_every_figure_of_step(name, monkeypatch):
 def test_step_of_a_replay_is_found_by_round_and_id(run):
     told = [*lines([run.header, *run.events], "recorded")]
     rejected = find_step(told, None, "rejected")
-    first = next(
-        played for played in run.rounds if not all(each.accepted for each in played.judged)
-    )
+    lost = [played for played in run.rounds if not all(each.accepted for each in played.judged)]
+    first = lost[0]
     node = next(each.node for each in first.judged if not each.accepted)
     assert rejected == {"round": first.number, "step": f"judge-{node}"}
     assert find_step(told, 2, None)["round"] == 2
@@ -130,24 +140,7 @@ def test_step_of_a_replay_is_found_by_round_and_id(run):
         find_step(told, 2, "judge-99")
 
 
-def test_export_command_writes_the_file_or_prints_a_readable_error(run, tmp_path, capsys):
-    run.write(tmp_path / "run.jsonl")
-    made_file = tmp_path / "out.html"
-    command = ["export", str(tmp_path / "run.jsonl"), "--html", str(made_file)]
-    assert main([*command, "--step", "rejected"]) == 0
-    assert '"step": "judge-' in made_file.read_text("utf-8")
-    assert re.fullmatch(r".*out\.html: \d+ rounds, 0\.\d MB\.\n", capsys.readouterr().out)
-    for wrong, sentence in (
-        ([*command, "--round", "99"], "This run has no round 99."),
-        (["export", str(tmp_path / "none"), "--html", str(made_file)], "cannot be read"),
-    ):
-        assert main(wrong) == 2
-        said = capsys.readouterr()
-        assert sentence in said.err
-        assert said.err.count("\n") == 1
-
-
-def test_notebook_shows_a_trace_as_an_iframe_below_its_summary(run):
+def test_notebook_shows_a_trace_or_race_as_an_iframe_below_its_summary(run, race):
     shown = run._repr_html_()
     (frame,) = Elements(shown).named("iframe")
     assert frame["srcdoc"] == replay(run)
@@ -157,52 +150,21 @@ def test_notebook_shows_a_trace_as_an_iframe_below_its_summary(run):
     opened = run.show(step="rejected")
     assert isinstance(opened, Replay)
     assert '"step": "judge-' in opened.html
-
-
-def test_notebook_shows_a_trace_without_rounds_as_text(run):
-    empty = Trace(run.header)
-    assert empty._repr_html_() is None
-    assert (
-        repr(empty)
-        == "<Trace: made-up target with made-up drafter, 0 rounds, 0 tokens, unfinished>"
-    )
-
-
-def test_repr_of_a_trace_is_short(run):
-    assert len(repr(run)) < 120
-    assert f"{len(run.rounds)} rounds" in repr(run)
-    assert len(repr(run.show())) < 200
-
-
-# Races
-
-
-@pytest.fixture(scope="module")
-def race():
-    return storage.read(storage.FOLDER / "1-story")
-
-
-def test_html_in_a_race_adds_no_element_to_the_replay_file(race):
-    hostile = replace(race, race=replace(race.race, prompt=HOSTILE))
-    assert Elements(races.replay(hostile, HOSTILE)).found == Elements(races.replay(race, "x")).found
-    assert HOSTILE not in races.replay(hostile, HOSTILE)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [path.name for path in storage.FOLDER.glob("*-*")])
-def test_recorded_races_fit_in_a_small_file(name):
-    file = races.replay(storage.read(storage.FOLDER / name), name)
-    assert len(file.encode()) < LIMIT
-
-
-def test_a_notebook_shows_a_race_as_a_frame_below_its_summary(race):
     shown = race._repr_html_()
     (frame,) = Elements(shown).named("iframe")
     assert frame["srcdoc"] == races.replay(race, "results") == race.show().html
-    said = unescape(re.match(r"<p>(.*?)</p>", shown)[1])
-    assert "times as fast as plain decoding" in said
-    assert "texts are identical" in said
+    assert "times as fast as plain decoding" in unescape(re.match(r"<p>(.*?)</p>", shown)[1])
     assert not Elements(shown).named("script")
+
+
+def test_trace_without_rounds_is_shown_as_text_and_every_trace_has_a_short_one(run):
+    empty = Trace(run.header)
+    assert empty._repr_html_() is None
+    text = "<Trace: made-up target with made-up drafter, 0 rounds, 0 tokens, unfinished>"
+    assert repr(empty) == text
+    assert len(repr(run)) < 120
+    assert f"{len(run.rounds)} rounds" in repr(run)
+    assert len(repr(run.show())) < 200
 
 
 def test_a_race_that_has_not_begun_is_shown_as_text(race):
@@ -211,28 +173,36 @@ def test_a_race_that_has_not_begun_is_shown_as_text(race):
     assert repr(empty) == "<Results: house, 0 of 5 lanes finished>"
     with pytest.raises(ValueError, match="none has run"):
         empty.show()
+    lanes = "Medusa, plain, N-gram, Draft model, EAGLE-3"
+    assert repr(race) == f"<Results: house, 5 of 5 lanes finished: {lanes}>"
 
 
-def test_representation_of_a_race_names_its_lanes(race):
-    assert repr(race) == (
-        "<Results: house, 5 of 5 lanes finished: Medusa, plain, N-gram, Draft model, EAGLE-3>"
-    )
+def test_export_command_writes_files_of_runs_and_races_or_a_readable_error(run, tmp_path, capsys):
+    run.write(tmp_path / "run.jsonl")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "race.json").write_text(json.dumps({"format": "x"}))
+    file = tmp_path / "out.html"
 
+    def export(path, *options):
+        status = main(["export", str(path), "--html", str(file), *options])
+        return status, capsys.readouterr()
 
-def test_export_command_writes_a_race_file_or_prints_a_readable_error(tmp_path, capsys):
-    made_file = tmp_path / "race.html"
-    command = ["export", str(storage.FOLDER / "2-repeat"), "--html", str(made_file)]
-    assert main(command) == 0
-    assert re.fullmatch(r".*race\.html: 5 lanes, 0\.\d MB\.\n", capsys.readouterr().out)
-    text = made_file.read_text("utf-8")
+    status, said = export(tmp_path / "run.jsonl", "--step", "rejected")
+    assert status == 0
+    assert re.fullmatch(r".*out\.html: \d+ rounds, 0\.\d MB\.\n", said.out)
+    assert '"step": "judge-' in file.read_text("utf-8")
+    status, said = export(storage.FOLDER / "2-repeat")
+    assert status == 0
+    assert re.fullmatch(r".*out\.html: 5 lanes, 0\.\d MB\.\n", said.out)
     whole = races.replay(storage.read(storage.FOLDER / "2-repeat"), "2-repeat")
-    assert text == whole
-    (tmp_path / "race.json").write_text(json.dumps({"format": "x"}))
+    assert file.read_text("utf-8") == whole
     for wrong, sentence in (
-        ([*command, "--step", "rejected"], "leave out --round and --step"),
-        (["export", str(tmp_path), "--html", str(made_file)], "cannot be read: "),
+        ((tmp_path / "run.jsonl", "--round", "99"), "This run has no round 99."),
+        ((tmp_path / "none",), "cannot be read"),
+        ((storage.FOLDER / "2-repeat", "--step", "rejected"), "leave out --round and --step"),
+        ((tmp_path / "broken",), "cannot be read: "),
     ):
-        assert main(wrong) == 2
-        said = capsys.readouterr()
+        status, said = export(*wrong)
+        assert status == 2
         assert sentence in said.err
         assert said.err.count("\n") == 1

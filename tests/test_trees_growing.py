@@ -3,8 +3,6 @@
 Their verdicts, expected gains and layout are tested here too.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -16,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.cost.sweep import Sweep
-from specviz.drafters.common.dynamic_tree import SUMS, PathScore
 from specviz.figures.layout import GAP, tree_layout
 from specviz.settings.chance import Chance
 from specviz.shipped import ASSETS
@@ -69,9 +66,7 @@ def made_field(seed, depth, scale=2.0, round_to=0.0, words=WORDS):
             logs, order = logits[0].log_softmax(-1).sort(descending=True)
             if round_to:
                 logs = ((logs / round_to).round() * round_to).clamp(max=0)
-            p = (
-                logits[1].softmax(-1) * 0.9
-            ).tolist()  # the remaining mass is on tokens that are never guessed
+            p = (logits[1].softmax(-1) * 0.9).tolist()  # the rest is on tokens never guessed
             tokens = (order + 1).tolist()
             chance = [p[token - 1] for token in tokens]
             top = tokens[chance.index(max(chance))]
@@ -89,13 +84,16 @@ def by_hand(field, depth):
     return {path: total.item() for path, total in totals.items() if path}
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(("depth", "budget"), [(1, 3), (2, 7), (3, 20), (3, 84)])
-def test_tree_growth_equals_best_first_search_if_all_nodes_are_expanded(seed, depth, budget):
+@pytest.mark.parametrize("seed", range(3))
+def test_tree_growth_equals_best_first_search_if_all_nodes_are_expanded(seed):
     field = made_field(seed, 3)
-    one = grow_tree(field, Parameters(depth, 16, budget))
-    totals = by_hand(field, depth)
-    assert one.paths == set(sorted(totals, key=lambda path: -totals[path])[:budget])
+    for depth, budget in ((1, 3), (2, 7), (3, 20), (3, 84)):
+        one = grow_tree(field, Parameters(depth, 16, budget))
+        totals = by_hand(field, depth)
+        assert one.paths == set(sorted(totals, key=lambda path: -totals[path])[:budget])
+    chain = static_tree(field, shapes.paths_of(shapes.chain(3)))
+    assert grow_tree(field, Parameters(3, 1, 3)).paths == chain.paths, "width 1 is a chain"
+    assert chain.tree.is_chain
 
 
 @pytest.mark.slow
@@ -121,14 +119,6 @@ def test_no_guess_is_kept_without_its_parent(seed, width, budget, way, round_to,
         assert one.tree.depths[node] == int(mask[node].sum()) - 1
     totals = [one.growth.totals[node] for node in one.order]
     assert all(a >= b for a, b in pairwise(totals))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_tree_grown_with_width_1_is_a_chain(seed):
-    field = made_field(seed, 3)
-    chain = static_tree(field, shapes.paths_of(shapes.chain(3)))
-    assert grow_tree(field, Parameters(3, 1, 3)).paths == chain.paths
-    assert chain.tree.is_chain
 
 
 def test_static_tree_uses_the_top_ranks_and_stops_at_end_tokens():
@@ -161,13 +151,10 @@ def test_recorded_position_round_trips_through_its_file():
         assert read.rows[path].tokens == row.tokens
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "specviz-field", "version": 2}'])
-def test_invalid_position_file_raises_readable_error(text):
-    with pytest.raises(PositionError, match="position"):
-        RecordedPosition.from_text(text)
-
-
-def test_incomplete_row_of_a_position_is_refused():
+def test_invalid_position_file_raises_readable_error():
+    for text in ("", "{}", "[1]", '{"format": "specviz-field", "version": 2}'):
+        with pytest.raises(PositionError, match="position"):
+            RecordedPosition.from_text(text)
     lines = made_field(5, 1).to_text().splitlines()
     row = json.loads(lines[1])
     with pytest.raises(PositionError, match="incomplete row"):
@@ -175,7 +162,7 @@ def test_incomplete_row_of_a_position_is_refused():
 
 
 @pytest.mark.parametrize("cold", [False, True])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_expected_accepted_length_is_the_mean_over_all_verdicts(seed, cold):
     """Enumerate the point-mass rule and compare with a sum of products of p."""
     field = made_field(seed, 3)
@@ -209,7 +196,7 @@ class ByPath:
         return 0.5
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_verdict_does_not_depend_on_the_numbering_of_nodes(seed):
     """Compare numbering by level, as trees grow, with numbering by branch."""
     field = made_field(seed, 3)
@@ -237,12 +224,8 @@ def test_verdict_does_not_depend_on_the_numbering_of_nodes(seed):
 
 def test_rounding_examples_equal_their_known_values():
     """Ties are counted at the cut between kept and dropped guesses."""
-    found = {
-        example.name: {
-            one.way: one for one in rank_all_ways(as_position(example), example.parameters)
-        }
-        for example in EXAMPLES
-    }
+    ranked = {each.name: rank_all_ways(as_position(each), each.parameters) for each in EXAMPLES}
+    found = {name: {one.way: one for one in ways} for name, ways in ranked.items()}
     deep = {way: one.grown.growth.totals[-2:] for way, one in found["deep-sum"].items()}
     assert deep["sum bfloat16"] == [-5.8125, -5.8125]
     assert deep["product bfloat16"] == pytest.approx([0.0030060, 0.0029449], abs=5e-8)
@@ -267,12 +250,6 @@ def test_ranking_without_a_tie_rule_can_omit_a_parent():
         assert one.way == "sum bfloat16" or not one.orphans
 
 
-def test_path_scores_are_rounded_after_every_addition():
-    logs = torch.tensor([0.3, 0.295]).log()
-    assert PathScore("sum", torch.bfloat16).under([-4.59375], logs) == [-5.8125, -5.8125]
-    assert SUMS.under([0.0], logs) == logs.tolist()
-
-
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
 def test_tree_with_parents_shifted_by_one_is_judged_on_its_actual_paths(recipe):
     """If the recorded position contains such a wrong path, p comes from the pass over that path."""
@@ -286,15 +263,12 @@ def test_tree_with_parents_shifted_by_one_is_judged_on_its_actual_paths(recipe):
         *above, token = (wrong.tokens[each] for each in wrong.path(node)[1:])
         row = field.rows.get(tuple(above))
         if row is not None and token in row.tokens:
-            assert field.p_off_by_one[node] == pytest.approx(
-                row.p[row.tokens.index(token)], abs=1e-4
-            )
+            p = row.p[row.tokens.index(token)]
+            assert field.p_off_by_one[node] == pytest.approx(p, abs=1e-4)
             known += 1
     assert known
-    p = target_probabilities(field, one)
-    right = judging.expected_length(
-        one.tree.parents, one.tree.tokens, [p[node] for node in one.kept]
-    )
+    p = [target_probabilities(field, one)[node] for node in one.kept]
+    right = judging.expected_length(one.tree.parents, one.tree.tokens, p)
     assert right == pytest.approx(estimate_acceptance(field, one, []).length(one.kept)["exact"])
 
 
@@ -307,7 +281,7 @@ def test_recorded_positions_support_every_setting_of_the_controls(recipe):
     field = shipped_position(recipe.name)
     assert {path.stem for path in FOLDER.glob("*.jsonl")} == {one.name for one in recipes()}
     assert (field.drafter, field.target, field.title) == (recipe.drafter, "house", recipe.title)
-    for width, depth in product((1, 2, 4, 7, 10), (1, 3, 7)):
+    for width, depth in ((1, 7), (2, 3), (4, 7), (7, 1), (10, 3), (10, 7)):
         one = grow_tree(field, Parameters(depth, width, 63))
         assert not one.missing
         assert len(one.kept) > min(depth, field.deepest)
@@ -384,10 +358,3 @@ def test_upper_levels_keep_their_columns_while_a_tree_grows(random, size):
         assert (part.heads, part.width) == (whole.heads, whole.width)
         assert all(part.places[node][0] == whole.places[node][0] for node in part.places)
         assert part.height <= whole.height
-
-
-def test_drawing_of_sixty_kept_guesses_fits_a_page_of_1280_pixels():
-    field = shipped_position("2-eagle2-dialogue")
-    one = grow_tree(field, Parameters(6, 10, 59))
-    made = tree_layout(one.tree.parents, [80.0] * len(one.tree))
-    assert made.width <= 1216

@@ -3,8 +3,6 @@
 Every family on which trees grow also walks through a text.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -51,9 +49,8 @@ def asked(of, **changes):
 def test_steps_of_tree_growth_end_with_the_verdict(recipe):
     found = asked(grow, place=recipe.name)
     steps = found["steps"]
-    assert [steps[0]["kind"], *(step["kind"] for step in steps[-3:])] == [
-        "start", "rerank", "mask", "verify",
-    ]  # fmt: skip
+    kinds = [step["kind"] for step in steps]
+    assert [kinds[0], *kinds[-3:]] == ["start", "rerank", "mask", "verify"]
     born = [step["born"] for step in steps]
     assert born == sorted(born)
     assert born[-1] == len(found["nodes"])
@@ -96,9 +93,12 @@ def test_invalid_tree_request_returns_readable_error(changes, says):
     assert says in found["problem"]
 
 
-def test_invalid_json_is_refused():
+def test_malformed_request_returns_readable_error():
     for of in (grow, rank, judge):
         assert "not valid JSON" in ask(of, "{")["problem"]
+    assert "no example" in asked(rank, place="example:none")["problem"]
+    assert "The sampling must be one of" in asked(judge, drawn="top")["problem"]
+    assert "The shape" in asked(judge, shape=77)["problem"]
 
 
 def test_ranking_lab_shows_eight_methods_and_a_case_study():
@@ -114,7 +114,6 @@ def test_ranking_lab_shows_eight_methods_and_a_case_study():
     assert right["kept"] != wrong["kept"]
     made_up = asked(rank, place="example:other-tree")
     assert made_up["exhibit"] is None
-    assert "no example" in asked(rank, place="example:none")["problem"]
 
 
 @pytest.mark.slow
@@ -123,9 +122,8 @@ def test_case_study_verdicts_accept_the_stated_number_of_tokens_on_average():
     tree = grow_tree(field, judging.SIZE).tree
     parents, p = judging.shift_parents(tree.parents), field.p_off_by_one
     kept = [len(judging.accepted_nodes(parents, tree.tokens, p, Chance(s, 1))) for s in range(600)]
-    assert sum(kept) / 600 == pytest.approx(
-        judging.expected_length(parents, tree.tokens, p), abs=0.12
-    )
+    expected = judging.expected_length(parents, tree.tokens, p)
+    assert sum(kept) / 600 == pytest.approx(expected, abs=0.12)
 
 
 def test_two_rules_judge_the_same_sampled_tree():
@@ -134,8 +132,6 @@ def test_two_rules_judge_the_same_sampled_tree():
     for rule in found["rules"]:
         kept = rule["roles"].count("accepted")
         assert len(rule["coins"]) >= kept or rule["name"] == "traversal"
-    assert "The sampling must be one of" in asked(judge, drawn="top")["problem"]
-    assert "The shape" in asked(judge, shape=77)["problem"]
 
 
 def test_recorded_position_round_trips_for_any_prompt():
@@ -151,17 +147,15 @@ def test_live_positions_are_cached_for_a_limited_time():
     assert "nodes" in asked(grow, place=f"{LIVE}test-{MOST}")
 
 
-@pytest.mark.parametrize(
-    ("wish", "says"),
-    [
-        ({"prompt": "", "drafter": "eagle3", "skip": 0}, "Enter a prompt"),
-        ({"prompt": "a", "drafter": "eagle3", "skip": 65}, "0 to 64"),
-        ({"prompt": "a", "drafter": "/etc", "skip": 0}, "No drafter is called"),
-    ],
-)
-def test_invalid_live_request_returns_readable_error(wish, says):
-    with pytest.raises(ValueError, match=says):
-        wanted(None, json.dumps(wish))
+def test_invalid_live_request_returns_readable_error():
+    for changes, says in (
+        ({"prompt": ""}, "Enter a prompt"),
+        ({"skip": 65}, "0 to 64"),
+        ({"drafter": "/etc"}, "No drafter is called"),
+    ):
+        wish = {"prompt": "a", "drafter": "eagle3", "skip": 0} | changes
+        with pytest.raises(ValueError, match=says):
+            wanted(None, json.dumps(wish))
 
 
 @pytest.mark.parametrize("name", GROWS)
@@ -223,21 +217,16 @@ def test_rounding_study_is_shown_as_stored():
     for ways in data["drafters"].values():
         for size, rows in ways.items():
             assert rows["sum float64"]["gain"] == 0.0, size
-            said = rounding.verdict(rows, 240, 59)
             share = f"{100 * rows['sum bfloat16']['differ']:.0f}%"
-            assert share in said
+            assert share in rounding.verdict(rows, 240, 59)
             low, high = rows["sum bfloat16"]["gain_interval"]
             assert low <= rows["sum bfloat16"]["gain"] <= high
 
 
-def test_rounds_needed_distinguish_a_gain_from_noise():
-    assert rounding.noise_bound(2.0, rounding.rounds_needed(0.006, 2.0)) == pytest.approx(
-        0.006, rel=1e-3
-    )
-    assert rounding.rounds_needed(0.006, 2.0) > 800_000
-
-
-def test_bootstrap_interval_contains_the_mean():
+def test_rounds_needed_and_bootstrap_interval_distinguish_a_gain_from_noise():
+    rounds = rounding.rounds_needed(0.006, 2.0)
+    assert rounds > 800_000
+    assert rounding.noise_bound(2.0, rounds) == pytest.approx(0.006, rel=1e-3)
     tally = Tally([{"places": 2.0, "gain": value} for value in (0.0, 0.2, 0.4, -0.1)])
     low, high = tally.interval("gain", draws=400)
     assert tally.mean("gain") == pytest.approx(0.0625)

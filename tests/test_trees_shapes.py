@@ -1,8 +1,6 @@
 """Shapes of draft trees: published, regular, optimised or from a file, and the formats and
 parameter names of other engines."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from itertools import product
@@ -29,26 +27,18 @@ def parents(draw, most=12):
 
 
 def test_published_tree_shapes_have_their_known_sizes():
-    assert {name: len(shape.paths) for name, shape in PUBLISHED_TREES.items()} == {
-        "eagle-25": 25,
-        "medusa-63": 63,
-    }
+    sizes = {name: len(shape.paths) for name, shape in PUBLISHED_TREES.items()}
+    assert sizes == {"eagle-25": 25, "medusa-63": 63}
     for name, shape in PUBLISHED_TREES.items():
         made = shapes.published_tree(name)
         assert shapes.paths_of(made) == list(shape.paths), "ranks must have no gap"
-
-
-def test_run_command_accepts_a_published_tree_shape_by_name():
     assert len(find_spec("rank_paths").parse("medusa-63")) == 63
     assert find_spec("rank_paths").parse("0; 0,0") == [[0], [0, 0]]
 
 
 def test_chain_equals_a_regular_tree_of_width_1():
-    assert (
-        shapes.chain(7)
-        == shapes.regular_tree(1, 7)
-        == shapes.parents_of([[0] * d for d in range(1, 8)])
-    )
+    by_path = shapes.parents_of([[0] * depth for depth in range(1, 8)])
+    assert shapes.chain(7) == shapes.regular_tree(1, 7) == by_path
 
 
 @pytest.mark.slow
@@ -79,24 +69,23 @@ def test_nodes_of_a_tree_file_may_be_in_any_order(tree, random):
     assert sorted(map(len, shapes.mask(read))) == sorted(map(len, shapes.mask(tree)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [None, 1, 2, 3])
 def test_optimal_tree_beats_every_tree_of_its_size(depth):
     """Compare with every tree of five guesses whose ranks have no gap."""
     chances = [0.55, 0.25, 0.1]
+
+    def tokens(tree):
+        return tree_formula.expected_tokens(
+            tree, tree_formula.acceptance_by_position(tree, chances)
+        )
+
     found = shapes.optimal_tree(chances, 5, depth)
-    best = max(
-        tree_formula.expected_tokens(other, tree_formula.acceptance_by_position(other, chances))
-        for tail in product(*(range(node) for node in range(1, 6)))
-        if max(shapes.positions(other := [-1, *tail])) <= (depth or 9)
-    )
-    assert tree_formula.expected_tokens(
-        found, tree_formula.acceptance_by_position(found, chances)
-    ) == pytest.approx(best)
+    trees = ([-1, *tail] for tail in product(*(range(node) for node in range(1, 6))))
+    best = max(tokens(tree) for tree in trees if max(shapes.positions(tree)) <= (depth or 9))
+    assert tokens(found) == pytest.approx(best)
     assert max(shapes.positions(found)) <= (depth or 9)
-
-
-def test_optimal_tree_tolerates_noise_in_measured_ranks():
-    assert len(shapes.optimal_tree([0.4, 0.1, 0.12], 9)) == 10
+    assert len(shapes.optimal_tree([0.4, 0.1, 0.12], 9)) == 10, "measured ranks have noise"
 
 
 @given(st.integers(1, 16), st.integers(1, 16), st.integers(1, 128))
