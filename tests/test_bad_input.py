@@ -336,6 +336,14 @@ def test_unwritable_disk_and_port_in_use_raise_readable_errors(monkeypatch):
     monkeypatch.setattr(page.adapter, "launch_arguments", begun)
     with pytest.raises(page.ServeError, match=r"at 127\.0\.0\.1, port 7: the port is in use"):
         page.launch(page.Options(port=7))
+    monkeypatch.setenv("GRADIO_SERVER_PORT", "8")
+    with pytest.raises(page.ServeError, match="port 8: the port is in use"):
+        page.launch(page.Options())
+    assert page.launch_arguments(page.Options())["server_port"] == 8
+    assert page.launch_arguments(page.Options(port=7))["server_port"] == 7
+    monkeypatch.setenv("GRADIO_SERVER_PORT", "80 or so")
+    with pytest.raises(page.ServeError, match="must be a port, not '80 or so'"):
+        page.launch(page.Options())
 
 
 def test_missing_writable_folder_raises_readable_error(tmp_path):

@@ -507,6 +507,7 @@ FORGERIES: list[Forgery] = [
     ("06a", other_kind, "needs candidates sampled"),
     ("06a", header(rule="point-mass"), "'speculative' fits the candidates"),
     ("06a", setting(rule="point-mass"), "'point-mass' was chosen"),
+    ("06a", setting(rule="auto:1"), "The rule 'auto' takes no number"),
     ("06a", sampling(temperature=0.0), "softmax at temperature 0 and only there"),
     ("06a", header(lossless=False), "the header denies it"),
     ("06a", setting(max_new_tokens=5), "4 deep, but γ and the limit allow 3"),

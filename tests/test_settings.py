@@ -72,6 +72,8 @@ INVALID = [
     (lambda: Settings(coins={"1 judge 1": 1.0}), ""),
     (lambda: Settings(coins={"1 judge 1": "low"}), ""),
     (lambda: Settings(coins={"the first": 0.5}), ""),
+    (lambda: Settings(coins={"01 judge 1": 0.5}), ""),
+    (lambda: Settings(coins={"1 judge ١": 0.5}), ""),
     (lambda: Settings.from_json({"colour": "red"}), ""),
     (lambda: Settings.from_json({"sampling": {"heat": 3}}), ""),
     (lambda: Settings(exit_layer=-1), "exit layer"),

@@ -160,6 +160,8 @@ HOSTILE = [  # a kind of event, or another place; a text in it, its replacement;
     ("vocabulary", '{"', '{"x": "\\ud800", "', "half a character|vocabulary"),
     ("header", '"prompt": "', '"prompt": "\\ud83e', "half a character"),
     ("header", '"version": 1', '"version": [1]', "version \\[1\\]"),
+    ("header", '"version": 1', '"version": true', "version True"),
+    ("header", '"version": 1', '"version": 1.0', r"version 1\.0"),
     ("settings", "", {"sampling": 5}, "cannot be read"),
     ("settings", "", {"gamma": [1]}, "must be a whole number"),
 ]

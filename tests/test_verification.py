@@ -316,6 +316,9 @@ def test_every_rule_has_a_spec_and_every_lossy_rule_states_its_loss():
         ("typical:0.1,0.2,0.3", "The rule 'typical' takes epsilon, delta, not '0.1,0.2,0.3'."),
         ("speculative:1", "The rule 'speculative' takes no number, not '1'."),
         ("hopeful:1", "There is no rule 'hopeful'"),
+        ("auto:1", "The rule 'auto' takes no number"),
+        ("fly:1.5,0.3", "The window of the rule 'fly' must be a whole number between 1 and 16"),
+        ("relaxed:2.5", "The among of the rule 'relaxed' must be a whole number"),
     ],
 )
 def test_invalid_rule_parameters_are_refused(text, says):
