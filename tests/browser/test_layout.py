@@ -1,5 +1,7 @@
 """Layout at all window sizes: current content is visible, nothing overlaps, nothing is cut off."""
 
+import json
+
 import pytest
 from serve import SHIPPED
 from visit import STILL
@@ -9,11 +11,14 @@ from specviz.ui.routes import module_address
 TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
 EAGLE_2 = next(name for name in SHIPPED if name.endswith("13-eagle2"))
 OPENING = next(name for name in SHIPPED if name.endswith("01-chain"))
+CHAT = next(name for name in SHIPPED if name.endswith("smollm2-edit"))
+LONG = "06-long-chain"
 SIZES = {
     "1024 x 700": (1024, 700),
     "1280 x 800": (1280, 800),
     "1366 x 650": (1366, 650),
     "1920 x 1080": (1920, 1080),
+    "768 x 900": (768, 900),
     "390 x 844": (390, 844),
 }
 # The first steps of a run that show each kind of moment: [round, step] by name.
@@ -89,6 +94,8 @@ WRONG = """() => {
     if (style.overflowX === "visible" || style.textOverflow === "ellipsis") continue;
     if (e.scrollWidth > e.clientWidth + 1) wrong.push("cut: " + told(e));
   }
+  const table = root.querySelector(".sv-table");
+  if (table.scrollWidth > table.clientWidth) wrong.push("the table scrolls sideways");
   const pin = root.querySelector(".sv-coin .sv-pin")?.getBoundingClientRect();
   for (const side of root.querySelectorAll(".sv-side")) {
     const box = side.getBoundingClientRect();
@@ -153,24 +160,38 @@ def resize(page, width, height):
     page.evaluate(LAID_OUT, [width, height])
 
 
-CHAT = next(name for name in SHIPPED if name.endswith("smollm2-edit"))
+def larger_text(page):
+    """Switch to larger text or back, and wait until the head of the page has its new size."""
+    page.get_by_role("button", name="Larger text").click()
+    page.wait_for_function(STILL)
 
 
-@pytest.mark.parametrize("name", ["01-chain", "02-siblings", TREE, CHAT])
-def test_no_content_overlaps_or_is_cut_off_at_any_window_size(looker, name):
+def check_layout(looker, name, sizes):
+    """Check that no step of a run has a problem at these sizes and with larger text."""
     page = looker.look(name)
     where = moments(looker, name)
     assert name != TREE or set(where) == ALL
     found = {}
-    for size, (width, height) in SIZES.items():
-        resize(page, width, height)
+    for size in sizes:
+        resize(page, *SIZES[size])
         found[size] = problems(looker, where, WRONG)
     resize(page, 1280, 800)
-    page.get_by_role("button", name="Larger text").click()
+    larger_text(page)
     resize(page, 1280, 800)
     found["larger text"] = problems(looker, where, WRONG)
-    page.get_by_role("button", name="Larger text").click()
-    assert {size: wrong for size, wrong in found.items() if wrong} == {}
+    larger_text(page)
+    assert {size: wrong for size, wrong in found.items() if wrong} == {}, name
+
+
+def test_no_content_overlaps_or_is_cut_off_at_any_window_size(looker):
+    check_layout(looker, TREE, SIZES)
+    check_layout(looker, CHAT, ["390 x 844", "1366 x 650"])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["01-chain", "02-siblings", "04-temperature-0", LONG, CHAT])
+def test_no_run_overlaps_or_is_cut_off_at_any_window_size(looker, name):
+    check_layout(looker, name, SIZES)
 
 
 def test_current_step_is_completely_visible_in_the_window(visit):
@@ -198,46 +219,103 @@ UNSEEN = """() => {
   });
   return names;
 }"""
-NOTICE = """() => { const notice = document.querySelector(".sv-notice");
-  [notice.hidden, notice.textContent] = [false, "A notice. ".repeat(12)];
+NOTICE = """(repeats) => { const notice = document.querySelector(".sv-notice");
+  [notice.hidden, notice.textContent] = [!repeats, "A notice. ".repeat(repeats)];
   dispatchEvent(new Event("resize")); }"""
 
 
-def test_timeline_and_coin_stay_visible_in_the_window(visit):
+def unseen(page, *names):
+    """Return which of these parts are not completely visible in the window."""
+    return page.evaluate(UNSEEN.replace("NAMES", json.dumps(names)))
+
+
+def notify(page, repeats=0):
+    """Show a notice of some sentences above the run, or hide it."""
+    page.evaluate(NOTICE, repeats)
+    resize(page, *page.viewport_size.values())
+
+
+RECOVERED = (".sv-drow", ".sv-note", ".sv-mr.sv-on-drawn", ".sv-ms")  # u's strip, note and table
+HEIGHTS = """() => ["#sv-brand h1", "#sv-tabs [role=tab]", "#sv-go", ".sv-verdict"]
+  .map((name) => document.querySelector(name).getBoundingClientRect().height)"""
+
+
+def test_coin_and_timeline_stay_visible_below_a_notice_and_with_larger_text(visit):
     page = visit.open(f"?trace={OPENING}")
     visit.step_to("Rejected")
-    seen = UNSEEN.replace("NAMES", '[".sv-coin", ".sv-time"]')
     for width, height in ((1280, 800), (1024, 700)):
         resize(page, width, height)
-        assert page.evaluate(seen) == []
-        page.evaluate(NOTICE)
-        resize(page, width, height)
-        assert page.evaluate(seen) == []
-        page.evaluate("document.querySelector('.sv-notice').hidden = true")
-    page.get_by_role("button", name="Larger text").click()
+        assert unseen(page, ".sv-coin", ".sv-time") == [], width
+        notify(page, 12)
+        assert unseen(page, ".sv-coin", ".sv-time") == [], f"{width} with a notice"
+        notify(page)
     resize(page, 1280, 800)
-    assert page.evaluate(seen) == []
-
-
-def test_stepping_to_a_verdict_scrolls_the_coin_into_the_window(visit):
-    page, found = visit.open(f"?trace={OPENING}"), {}
-    seen = UNSEEN.replace("NAMES", '[".sv-coin"]')
-    for size, larger, notice in (
-        ((390, 844), False, True),
-        ((390, 844), True, False),
-        ((1024, 768), True, False),
-    ):
+    before = page.evaluate(HEIGHTS)
+    larger_text(page)
+    after = page.evaluate(HEIGHTS)
+    assert all(large > 1.2 * small for small, large in zip(before, after, strict=True))
+    resize(page, 1280, 800)
+    assert unseen(page, ".sv-coin", ".sv-time") == [], "larger text"
+    for size, repeats in (((1280, 800), 0), ((1280, 800), 4), ((1024, 768), 0)):
         resize(page, *size)
-        page.locator("body").evaluate("(e, on) => e.classList.toggle('sv-large', on)", larger)
-        page.locator(".sv-notice").evaluate("(e, on) => { e.hidden = !on; }", notice)
-        if notice:
-            page.evaluate(NOTICE)
-        resize(page, *size)
-        page.evaluate("scrollTo(0, 0)")
+        notify(page, repeats)
         visit.ask("first()")
-        visit.step_to("Rejected")
-        found[size, larger] = page.evaluate(seen)
-    assert not any(found.values()), found
+        visit.step_to("Recovered")
+        assert unseen(page, *RECOVERED) == [], (size, repeats)
+        assert page.evaluate("scrollY") == 0
+
+
+def test_larger_text_keeps_two_columns_tabs_and_the_whole_tree_in_place(looker):
+    page = looker.look(OPENING)
+    larger_text(page)
+    for width in (1009, 1024, 1280):  # the first one has a scroll bar
+        resize(page, width, 768)
+        tab = page.get_by_role("tab", name="Models").last.bounding_box()
+        badge = page.locator(".sv-badge").first.bounding_box()
+        assert tab["x"] + tab["width"] <= badge["x"] - 8, f"the last tab at {width}"
+    resize(page, 1280, 800)
+    looker.ask("first()")
+    looker.step_to("Rejected")
+    tree, panel = (page.locator(name).bounding_box() for name in (".sv-treebox", ".sv-panel"))
+    assert panel["x"] > tree["x"] + tree["width"], "two columns"
+    for node in (0, 5):
+        pill = page.locator(f".sv-tree [data-node='{node}'] .sv-twig-pill").bounding_box()
+        assert tree["x"] - 14 <= pill["x"], f"node {node} is cut"
+        assert pill["x"] + pill["width"] <= tree["x"] + tree["width"], f"node {node} is cut"
+    page.locator(".sv-spot[data-node='1']").click()
+    assert looker.ask("frame.step.kind") == "judge", "guesses can be clicked"
+    larger_text(page)
+
+
+def test_glossary_card_covers_no_token_of_the_tree(looker):
+    page = looker.look(OPENING)
+    looker.step_to("Rejected")
+    for name in (".sv-marks .sv-key-rejected", ".sv-say .sv-n-p"):
+        page.locator(name).first.hover()
+        page.locator(".sv-gloss:popover-open").wait_for()
+        card = page.locator(".sv-gloss").bounding_box()
+        for word in page.locator(".sv-tree .sv-twig-pill").all():
+            box = word.bounding_box()
+            beside = box["x"] >= card["x"] + card["width"] or box["x"] + box["width"] <= card["x"]
+            above = box["y"] >= card["y"] + card["height"] or box["y"] + box["height"] <= card["y"]
+            assert beside or above, name
+
+
+def test_verdict_and_recovered_token_are_visible_on_a_phone_without_scrolling(visit):
+    page = visit.open(f"?trace={OPENING}")
+    visit.step_to("Rejected")
+    resize(page, *SIZES["390 x 844"])
+    assert page.locator(".sv-intro").is_visible()
+    assert page.evaluate("scrollY") == 0
+    assert unseen(page, ".sv-list", ".sv-coin") == []
+    dock = page.locator(".sv-buttons").bounding_box()
+    assert round(dock["y"] + dock["height"]) == 844, "buttons are within reach of the thumb"
+    heights = page.locator(".sv-buttons button").evaluate_all("all => all.map(e => e.offsetHeight)")
+    assert min(heights) >= 44
+    visit.step_to("Recovered")
+    assert page.evaluate("scrollY") == 0
+    assert unseen(page, ".sv-list", ".sv-drow", ".sv-note") == []
+    assert page.locator(".sv-trial").is_hidden(), "that coin is of the verdict before"
 
 
 # Words of a step that overlap, are smaller than 11 px on the page, or are cut.
@@ -262,115 +340,26 @@ CRAMPED = """() => {
 }"""
 
 
-def test_residual_table_and_siblings_fit_a_phone_with_larger_text(visit):
-    page, found = visit.open(), {}
-    page.get_by_role("button", name="Larger text").click()
+def test_phone_with_larger_text_scrolls_to_the_coin_and_keeps_words_apart(visit):
+    page = visit.open(f"?trace={OPENING}")
+    resize(page, 390, 844)
+    for size, repeats in (((390, 844), 12), ((390, 844), 0), ((1024, 768), 0)):
+        resize(page, *size)
+        notify(page, repeats)
+        page.evaluate("scrollTo(0, 0)")
+        visit.ask("first()")
+        visit.step_to("Rejected")
+        assert unseen(page, ".sv-coin") == [], (size, repeats)
+        if repeats:
+            larger_text(page)
     resize(page, 390, 844)
     for name, round_, step in ((OPENING, 1, "judge-5"), (EAGLE_2, 3, "judge-2")):
         visit.show(name)
         visit.ask(f"go({round_}, 0)")
         visit.step_until(f"frame.step.id === '{step}'")
-        found[name] = page.evaluate(CRAMPED)
-    assert not any(found.values()), found
-
-
-def test_root_of_the_tree_is_visible_with_larger_text(visit):
-    page = visit.open(f"?trace={OPENING}")
-    page.get_by_role("button", name="Larger text").click()
-    resize(page, 1280, 800)
-    visit.ask("first()")
-    visit.step_to("Rejected")
-    tree = page.locator(".sv-treebox").bounding_box()
-    for node in (0, 5):
-        word = page.locator(f".sv-tree [data-node='{node}'] .sv-twig-pill").bounding_box()
-        assert tree["x"] - 14 <= word["x"]
-        assert word["x"] + word["width"] <= tree["x"] + tree["width"]
-
-
-def test_last_tab_does_not_overlap_the_badge_with_larger_text(looker):
-    page = looker.look(OPENING)
-    page.get_by_role("button", name="Larger text").click()
-    for width in (1009, 1024, 1280):  # the first one has a scroll bar
-        resize(page, width, 768)
-        page.wait_for_function(STILL)
-        tab = page.get_by_role("tab", name="Models").last.bounding_box()
-        assert tab["x"] + tab["width"] <= page.locator(".sv-badge").first.bounding_box()["x"] - 8
-    page.get_by_role("button", name="Larger text").click()
-
-
-def test_glossary_card_covers_no_token_of_the_tree(looker):
-    page = looker.look(OPENING)
-    looker.step_to("Rejected")
-    for name in (".sv-marks .sv-key-rejected", ".sv-say .sv-n-p"):
-        page.locator(name).first.hover()
-        page.locator(".sv-gloss:popover-open").wait_for()
-        card = page.locator(".sv-gloss").bounding_box()
-        for word in page.locator(".sv-tree .sv-twig-pill").all():
-            box = word.bounding_box()
-            beside = box["x"] >= card["x"] + card["width"] or box["x"] + box["width"] <= card["x"]
-            above = box["y"] >= card["y"] + card["height"] or box["y"] + box["height"] <= card["y"]
-            assert beside or above, name
-
-
-def test_tree_and_coin_are_visible_on_a_phone_without_scrolling(visit):
-    page = visit.open(f"?trace={OPENING}")
-    visit.step_to("Rejected")
-    resize(page, 390, 844)
-    assert page.locator(".sv-intro").is_visible()
-    assert page.evaluate("scrollY") == 0
-    assert page.evaluate(UNSEEN.replace("NAMES", '[".sv-list", ".sv-coin"]')) == []
-
-
-def test_larger_text_keeps_two_columns_and_enlarges_header_and_form(looker):
-    page = looker.look(TREE)
-    resize(page, 1280, 800)
-    heights = """() => ["#sv-brand h1", "#sv-tabs [role=tab]", "#sv-go", ".sv-verdict"]
-      .map((name) => document.querySelector(name).getBoundingClientRect().height)"""
-    before = page.evaluate(heights)
-    page.get_by_role("button", name="Larger text").click()
-    page.wait_for_function(STILL)  # the head grows in steps
-    after = page.evaluate(heights)
-    assert all(large > 1.2 * small for small, large in zip(before, after, strict=True))
-    tree, panel = (page.locator(name).bounding_box() for name in (".sv-treebox", ".sv-panel"))
-    assert panel["x"] > tree["x"] + tree["width"]
-    page.get_by_role("button", name="Larger text").click()
-
-
-def shown_numbers(page):
-    """Return what of a recovered token is outside the window: strip and note of u, and table."""
-    names = '[".sv-drow", ".sv-note", ".sv-mr.sv-on-drawn", ".sv-ms"]'
-    return page.evaluate(UNSEEN.replace("NAMES", names))
-
-
-def test_recovered_token_with_larger_text_shows_its_coin_and_residual(visit):
-    page = visit.open(f"?trace={OPENING}")
-    page.get_by_role("button", name="Larger text").click()
-    for size, notice in (((1280, 800), False), ((1280, 800), True), ((1024, 768), False)):
-        resize(page, *size)
-        page.locator(".sv-notice").evaluate("(e, on) => { e.hidden = !on; }", notice)
-        if notice:
-            page.evaluate(NOTICE.replace("repeat(12)", "repeat(4)"))
-        resize(page, *size)
-        visit.ask("first()")
-        visit.step_to("Recovered")
-        assert shown_numbers(page) == [], (size, notice)
-        assert page.evaluate("scrollY") == 0
-
-
-def test_recovered_token_on_a_phone_shows_its_coin_without_scrolling(visit):
-    page = visit.open(f"?trace={OPENING}")
-    resize(page, 390, 844)
-    visit.step_to("Recovered")
-    assert page.evaluate("scrollY") == 0
-    assert page.evaluate(UNSEEN.replace("NAMES", '[".sv-list", ".sv-drow", ".sv-note"]')) == []
-    assert page.locator(".sv-trial").is_hidden(), "that coin is of the verdict before"
-
-
-def test_link_to_a_verdict_shows_tree_and_coin_on_a_phone_with_larger_text(visit):
-    page = visit.page
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.add_init_script("sessionStorage.setItem('sv-large', 'true')")
+        assert page.evaluate(CRAMPED) == [], name
     visit.open(f"?trace={OPENING}&round=1&step=judge-5")
     page.wait_for_function(STILL)
-    wanted = '[".sv-row-rejected", ".sv-row-accepted", ".sv-coin", ".sv-say"]'
-    assert page.evaluate(UNSEEN.replace("NAMES", wanted)) == []
+    parts = (".sv-row-rejected", ".sv-row-accepted", ".sv-coin", ".sv-say")
+    assert page.evaluate("document.body.classList.contains('sv-large')"), "a reload keeps it"
+    assert unseen(page, *parts) == [], "a link to a verdict"
