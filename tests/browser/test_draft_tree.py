@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from playwright.sync_api import expect
 from serve import SHIPPED
@@ -58,29 +60,38 @@ AROUND = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize(("run", "around"), [(TREE, True), ("06-long-chain", False)])
-def test_edge_to_the_last_token_crosses_no_other_token(looker, run, around):
-    page = looker.look(run)
-    seen, went_around = 0, False
-    for _ in range(25):
-        went_around |= page.evaluate(AROUND)
-        drawn = page.evaluate(DRAWN)
-        for _, left, top, right, bottom in drawn["pills"]:
-            assert left >= 0
-            assert 0 <= top < bottom <= drawn["size"]
-            for (x, y), (to_x, to_y) in zip(drawn["points"], drawn["points"][1:], strict=False):
-                start = drawn["points"][0]
-                if left <= start[0] <= right and top - 3 <= start[1] <= bottom + 3:
-                    continue  # the parent itself
-                beside = max(x, to_x) <= left or min(x, to_x) >= right
-                assert beside or max(y, to_y) <= top or min(y, to_y) >= bottom
-                seen += 1
-        looker.ask("next()")
-    assert seen > 10
-    assert went_around >= around
+def crossings(drawn):
+    """Return the pieces of the slot's edge apart from its parent, and those that cross a node."""
+    pieces, crossed = 0, []
+    for node, left, top, right, bottom in drawn["pills"]:
+        assert left >= 0
+        assert 0 <= top < bottom <= drawn["size"]
+        points = drawn["points"]
+        if points and left <= points[0][0] <= right and top - 3 <= points[0][1] <= bottom + 3:
+            continue  # the parent itself
+        for (x, y), (to_x, to_y) in pairwise(points):
+            beside = max(x, to_x) <= left or min(x, to_x) >= right
+            if not (beside or max(y, to_y) <= top or min(y, to_y) >= bottom):
+                crossed.append(node)
+            pieces += 1
+    return pieces, crossed
 
 
-def test_width_of_each_bar_is_proportional_to_its_probability(looker):
+def test_edge_to_the_last_token_crosses_no_other_token(looker):
+    for run, around in ((TREE, True), ("06-long-chain", False)):
+        page = looker.look(run)
+        seen, went_around = 0, False
+        for _ in range(25):
+            went_around |= page.evaluate(AROUND)
+            pieces, crossed = crossings(page.evaluate(DRAWN))
+            assert crossed == [], (run, looker.ask("cursor"))
+            seen += pieces
+            looker.ask("next()")
+        assert seen > 10
+        assert went_around >= around
+
+
+def test_bars_are_proportional_and_arrow_keys_show_facts_in_every_tree(looker):
     page = looker.look("02-siblings")
     looker.step_until("frame.panel.tries > 1")
     found = page.evaluate(BARS)
@@ -88,8 +99,29 @@ def test_width_of_each_bar_is_proportional_to_its_probability(looker):
     for values, widths in found:
         for value, width in zip(values, widths, strict=True):
             assert (value is None) == (width is None)
-            if value is not None:
-                assert width == pytest.approx(max(52 * value, 0.5), abs=0.1)
+            assert value is None or width == pytest.approx(max(52 * value, 0.5), abs=0.1)
+    looker.step_to("Recovered")
+    page.locator(".sv-tree .sv-spot").first.focus()
+    assert page.locator(".sv-tree .sv-spot[tabindex='0']").count() == 1, "one tab stop"
+    expect(page.locator(".sv-felt")).to_contain_text("at +1")
+    first = page.evaluate(LABEL)
+    page.keyboard.press("ArrowDown")
+    assert "at +1" in page.evaluate(LABEL) != first
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate(LABEL) == first
+    page.keyboard.press("Enter")
+    assert looker.ask("frame.step.kind") == "judge", "Enter opens the verdict of a guess"
+    assert page.evaluate("document.activeElement.matches('.sv-spot')"), "the focus stays"
+    page.get_by_role("tab", name="Trees").click()
+    for part, facts in (("rank-view", "rank-facts"), ("judge-view", "twig-facts[data-rule]")):
+        page.locator(f".sv-{part} .sv-spot").first.focus()
+        expect(page.locator(f".sv-{facts}").first).to_contain_text("+1")
+        page.keyboard.press("ArrowRight")
+        assert "at +2" in page.evaluate(LABEL), part
+        expect(page.locator(f".sv-{facts}").first).to_contain_text("+2")
+        page.keyboard.press("ArrowLeft")
+        assert "at +1" in page.evaluate(LABEL), part
+    page.get_by_role("tab", name="Step").click()
 
 
 def test_all_rejected_tokens_get_their_colour_from_one_css_variable(visit):
@@ -105,22 +137,3 @@ def test_all_rejected_tokens_get_their_colour_from_one_css_variable(visit):
     page.get_by_role("button", name="Last step").click()
     expect(page.locator(".sv-grow-view .sv-twig-is-rejected").first).to_be_attached()
     assert page.evaluate(COLOURS, TREES) == [True] * len(TREES)
-
-
-def test_arrow_keys_move_through_every_tree_and_show_facts_of_the_node(looker):
-    page = looker.look("02-siblings")
-    looker.step_to("Recovered")
-    page.locator(".sv-tree .sv-spot").first.focus()
-    expect(page.locator(".sv-felt")).to_contain_text("at +1")
-    page.keyboard.press("ArrowDown")
-    assert "at +1" in page.evaluate(LABEL)
-    page.get_by_role("tab", name="Trees").click()
-    for part, facts in (("rank-view", "rank-facts"), ("judge-view", "twig-facts[data-rule]")):
-        page.locator(f".sv-{part} .sv-spot").first.focus()
-        expect(page.locator(f".sv-{facts}").first).to_contain_text("+1")
-        page.keyboard.press("ArrowRight")
-        assert "at +2" in page.evaluate(LABEL)
-        expect(page.locator(f".sv-{facts}").first).to_contain_text("+2")
-        page.keyboard.press("ArrowLeft")
-        assert "at +1" in page.evaluate(LABEL)
-    page.get_by_role("tab", name="Step").click()

@@ -8,29 +8,9 @@ TOPS = """() => ['.sv-strip', '.sv-caption', '.sv-evidence', '.sv-panel', '.sv-t
   .map((name) => Math.round(document.querySelector(name).getBoundingClientRect().top))
   .concat(document.querySelector('.sv-dock').offsetTop)
   .join(' ')"""
-# The questions at every step of some rounds.
-AT_EVERY_STEP = """(rounds) => {
-  const player = window.specviz.players["sv-step"];
-  const found = [];
-  for (const round of rounds) {
-    player.go(round, 0);
-    while (player.cursor.round === round) {
-      const { step } = player.cursor;
-      found.push((ASKED)());
-      player.go(round, step + 1);
-      if (player.cursor.step === step) break;
-    }
-  }
-  return found;
-}"""
 ROW = """() => ["prompt", "examples", "recorded", "settings", "go"]
   .map((name) => document.querySelector("#sv-" + name).getBoundingClientRect())
   .map(({ left, width }) => [left, width])"""
-
-
-def at_every_step(visit, rounds, asked):
-    """Return the answers at every step of some rounds, in order."""
-    return visit.page.evaluate(AT_EVERY_STEP.replace("ASKED", asked), list(rounds))
 
 
 def test_settings_are_summarized_as_text_and_follow_the_drafter(visit):
