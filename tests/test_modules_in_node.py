@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from base64 import b64decode
+from functools import cache
 from io import BytesIO
 
 import numpy as np
@@ -277,9 +278,10 @@ def test_job_reports_why_it_ended(node):
     assert {story: node.evaluate(JOB, story) for story in STORIES} == STORIES
 
 
-def drafter(name):
-    """Return what the script of the race's form knows about a drafter."""
-    return form.config(form.opening())["drafters"][name]
+@cache
+def drafters():
+    """Return what the script of the race's form knows about each drafter."""
+    return form.config(form.opening())["drafters"]
 
 
 def settings_of(name, text):
@@ -298,7 +300,7 @@ LANE = "compare/race/lane_settings"
 def test_fields_and_text_of_a_lane_have_the_same_settings_for_every_drafter(node):
     rows = lane.rows()
     for name, text in sorted(LANES | SUITED):
-        known, settings = drafter(name), settings_of(name, text)
+        known, settings = drafters()[name], settings_of(name, text)
         values = node.call(LANE, "fieldValues", rows, known, text)
         again = node.call(LANE, "settingsText", rows, known, text, values)
         assert settings_of(name, again) == settings, (name, text)
@@ -309,12 +311,12 @@ def test_fields_and_text_of_a_lane_have_the_same_settings_for_every_drafter(node
         told = summarize_draft(settings.to_json(), settings_read_by(name))
         assert node.call(LANE, "summary", rows, known, text) == told, (name, text)
     for name, text in SUITED:
-        known = drafter(name)
+        known = drafters()[name]
         assert node.call(LANE, "settingsText", rows, known, "", known["defaults"]) == text, name
 
 
 def test_lane_text_contains_only_settings_that_differ_from_the_default(node):
-    rows, known = lane.rows(), drafter("draft-model")
+    rows, known = lane.rows(), drafters()["draft-model"]
     usual = known["defaults"]
     changes = {"confidence": 0.15000000000000002, "siblings": "3, 2, ", "candidates": "greedy"}
     values = [changes.get(row["name"], value) for row, value in zip(rows, usual, strict=True)]

@@ -148,8 +148,9 @@ def recovered(visit):
 
 
 def drawer(visit):
-    """Open the settings by a click on their summary."""
-    visit.page.click("#sv-settings button")
+    """Open the settings by a click on their summary, unless they are open."""
+    if not visit.page.evaluate("document.body.classList.contains('sv-drawer-open')"):
+        visit.page.click("#sv-settings button")
     visit.page.wait_for_function("document.body.classList.contains('sv-drawer-open')")
 
 

@@ -6,9 +6,8 @@ from serve import SHIPPED
 from test_layout import EVIDENT, resize
 
 LONGEST = 500  # ms of any motion
-# A tree, and of the kinds of evidence the tallest ones.
-TALLEST = [n for n in SHIPPED if n.endswith(("03-tree", "eagle3", "layerskip", "suffix"))]
-OFTEN = ["02-siblings", "03-point-mass", "08-chat", *TALLEST]
+OFTEN = ["02-siblings", "08-chat"]
+OFTEN += [name for name in SHIPPED if name.endswith(("03-tree", "24-layerskip"))]
 RARELY = [name for name in dict.fromkeys([*RUNS, *EVIDENT]) if name not in OFTEN]
 # The animations in the player after a step: duration and element of each. They are read in the same
 # turn of the event loop, so that a slow machine sees them too.
@@ -155,15 +154,15 @@ def kept(page):
 
 
 @pytest.mark.parametrize(
-    ("names", "tries"),
-    [(["Nodes", "JSEventListeners"], 3), pytest.param(list(GROWN), 8, marks=pytest.mark.nightly)],
+    ("names", "trips"),
+    [(["Nodes", "JSEventListeners"], 2), pytest.param(list(GROWN), 4, marks=pytest.mark.nightly)],
 )
-def test_stepping_to_and_fro_leaves_nothing_behind_in_memory(visit, names, tries):
+def test_stepping_to_and_fro_leaves_nothing_behind_in_memory(visit, names, trips):
     page = visit.open("?trace=06-long-chain")
-    page.evaluate(TRIPS, 4)
+    page.evaluate(TRIPS, trips)
     before, grown = kept(page), {}
-    for _ in range(tries):
-        page.evaluate(TRIPS, 4)
+    for _ in range(8):
+        page.evaluate(TRIPS, trips)
         after = kept(page)
         grown = {n: after[n] - before[n] for n in names if after[n] - before[n] > GROWN[n]}
         before = after

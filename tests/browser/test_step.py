@@ -301,14 +301,10 @@ def check_question(visit):
 def test_predict_first_shows_the_guess_but_hides_its_verdict(looker, name):
     page = looker.look(name)
     page.get_by_label("Predict first").check()
-    looker.step_to(QUESTION)
-    asked = 0
-    for _ in range(6):
-        if page.inner_text(".sv-verdict") == QUESTION:
-            check_question(looker)
-            asked += 1
+    for _ in range(3):
+        looker.step_to(QUESTION)
+        check_question(looker)
         looker.ask("next()")
-    assert asked > 1
     page.get_by_label("Predict first").uncheck()
 
 
