@@ -31,7 +31,6 @@ import { createInterface } from "node:readline";
 globalThis.window = globalThis;
 globalThis.specviz = {};
 globalThis.EventSource = class { close() {} };
-globalThis.HTMLElement = class {};
 globalThis.fetch = async () => {};
 globalThis.load = (name) => import(`./${name}.js`);
 for await (const line of createInterface({ input: process.stdin })) {
@@ -324,29 +323,6 @@ def test_lane_text_contains_only_settings_that_differ_from_the_default(node):
     found = settings_of("draft-model", text)
     assert (found.confidence, found.siblings, found.candidates) == (0.15, [3, 2], "greedy")
     assert node.call(LANE, "settingsText", rows, known, text, usual) == suits("draft-model")
-
-
-MISSING = """async () => {
-  const gradio = await load("shared/gradio");
-  const empty = { querySelector: () => null };
-  const warned = [];
-  console.warn = (text) => warned.push(text);
-  globalThis.document = { querySelectorAll: () => [],
-    getElementById: (id) => (id === "sv-made-up" ? empty : null) };
-  const found = [gradio.fieldOf("sv-made-up"), gradio.fieldOf("sv-made-up"),
-    gradio.fieldOf("nowhere"), gradio.tabButton("sv-made-up", "Step"), gradio.dropdownAt(null)];
-  gradio.noTab("Step");
-  gradio.noTab("Step");
-  delete globalThis.document;
-  return [found, warned];
-}"""
-
-
-def test_missing_gradio_element_gives_null_and_one_warning(node):
-    found, warned = node.evaluate(MISSING)
-    assert found == [None] * 5
-    assert ["sv-made-up" in warned[0], "Step" in warned[1]] == [True, True]
-    assert len(warned) == 2
 
 
 GIF = """async (width, height, pictures) => {

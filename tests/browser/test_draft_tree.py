@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from playwright.sync_api import expect
 from serve import SHIPPED
 
 TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
 
-# The tree on Step: nodes as [node, left, top, right, bottom], and the edge of the slot as points.
-DRAWN = """() => {
-  const tree = document.querySelector(".sv-tree");
-  const pills = [...tree.querySelectorAll(".sv-twig-node:not([data-node='0'])")].map((node) => {
-    const { x, y, width, height } = node.querySelector(".sv-twig-pill").getBBox();
-    return [node.dataset.node, x, y, x + width, y + height];
-  });
-  const slot = tree.querySelector("[data-line='-1']");
-  const numbers = slot ? slot.getAttribute("d").match(/[MHV]|-?[0-9.]+/g) : [];
-  const points = [];
-  for (let at = 0, x = 0, y = 0; at < numbers.length;) {
-    const way = numbers[at++];
-    if (way !== "V") x = Number(numbers[at++]);
-    if (way !== "H") y = Number(numbers[at++]);
-    points.push([x, y]);
-  }
-  return { pills, points, size: tree.querySelector("svg").viewBox.baseVal.height };
+# How many tokens the edge to the round's last token could cross, and those that it crosses.
+CROSSED = """() => {
+  const { slot } = window.specviz.players["sv-step"].frame.tree;
+  const edge = document.querySelector(".sv-tree [data-line='-1']");
+  if (!edge) return [0, []];
+  const many = Math.ceil(edge.getTotalLength() / 2);
+  const points = Array.from({ length: many }, (_, at) => edge.getPointAtLength(2 * at));
+  const others = [...document.querySelectorAll(".sv-tree .sv-twig-node")]
+    .map((node) => [Number(node.dataset.node), node.querySelector(".sv-twig-pill").getBBox()])
+    .filter(([node]) => ![0, -1, slot.parent].includes(node));
+  const crossed = others.filter(([, box]) => points.some(({ x, y }) =>
+    x > box.x && x < box.x + box.width && y > box.y && y < box.y + box.height));
+  return [others.length, crossed.map(([node]) => node)];
 }"""
 # For every guess on Step: its p and q, and the widths of its bars.
 BARS = """() => {
@@ -60,35 +54,18 @@ AROUND = """(() => {
 })()"""
 
 
-def crossings(drawn):
-    """Return the pieces of the slot's edge apart from its parent, and those that cross a node."""
-    pieces, crossed = 0, []
-    for node, left, top, right, bottom in drawn["pills"]:
-        assert left >= 0
-        assert 0 <= top < bottom <= drawn["size"]
-        points = drawn["points"]
-        if points and left <= points[0][0] <= right and top - 3 <= points[0][1] <= bottom + 3:
-            continue  # the parent itself
-        for (x, y), (to_x, to_y) in pairwise(points):
-            beside = max(x, to_x) <= left or min(x, to_x) >= right
-            if not (beside or max(y, to_y) <= top or min(y, to_y) >= bottom):
-                crossed.append(node)
-            pieces += 1
-    return pieces, crossed
-
-
 def test_edge_to_the_last_token_crosses_no_other_token(looker):
     for run, around in ((TREE, True), ("06-long-chain", False)):
         page = looker.look(run)
         seen, went_around = 0, False
         for _ in range(25):
             went_around |= page.evaluate(AROUND)
-            pieces, crossed = crossings(page.evaluate(DRAWN))
+            others, crossed = page.evaluate(CROSSED)
             assert crossed == [], (run, looker.ask("cursor"))
-            seen += pieces
+            seen += others
             looker.ask("next()")
-        assert seen > 10
-        assert went_around >= around
+        assert seen > 10, run
+        assert went_around >= around, run
 
 
 def test_bars_are_proportional_and_arrow_keys_show_facts_in_every_tree(looker):
