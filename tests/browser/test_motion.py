@@ -100,9 +100,7 @@ def test_keys_during_an_animation_lead_to_the_same_state_as_without_motion(mover
         assert mover.evaluate(STATE).split("\n") == calm.evaluate(STATE).split("\n")
 
 
-@pytest.mark.parametrize(
-    "names", [OFTEN, *(pytest.param([name], marks=pytest.mark.nightly) for name in RARELY)]
-)
+@pytest.mark.parametrize("names", [OFTEN, pytest.param(RARELY, marks=pytest.mark.nightly)])
 def test_no_step_shifts_the_layout_and_a_narrow_dock_stays_at_the_bottom(looker, names):
     """On a narrow screen, nothing shifts within a round."""
     for name in names:

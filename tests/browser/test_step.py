@@ -107,7 +107,7 @@ def test_newest_step_of_a_long_round_stays_visible_in_the_list_of_steps(looker):
             page.click("[data-do=play]")
 
 
-def test_link_opens_a_run_at_a_step_and_the_address_is_kept_current(visit):
+def test_link_opens_a_run_at_a_step_and_an_invalid_one_is_reported(visit):
     page = visit.open("?trace=02-siblings&round=2&step=score")
     assert visit.ask("run.id") == "02-siblings"
     assert (visit.ask("cursor.round"), visit.ask("frame.step.id")) == (2, "score")
@@ -119,12 +119,9 @@ def test_link_opens_a_run_at_a_step_and_the_address_is_kept_current(visit):
     assert page.evaluate("window.Plotly === undefined"), "Step needs no plotly"
     page.get_by_role("tab", name="Cost", exact=True).click()
     page.wait_for_function("window.Plotly !== undefined")
-
-
-def test_invalid_link_opens_a_run_and_a_missing_run_is_reported(visit):
     visit.open("?round=999&step=%3Cb%3E")
     assert visit.ask("rounds") > 0
-    page = visit.open("?trace=<b>gone</b>&round=x&step=score")
+    visit.open("?trace=<b>gone</b>&round=x&step=score")
     notice = page.get_by_role("alert")
     expect(notice).to_contain_text("“<b>gone</b>”")
     assert (visit.ask("run.id"), visit.ask("cursor.round")) == ("01-chain", 1)
@@ -297,14 +294,15 @@ def check_question(visit):
     assert page.inner_text(".sv-next-name") == "Show the verdict"
 
 
-@pytest.mark.parametrize("name", ["02-siblings", "04-temperature-0"])
-def test_predict_first_shows_the_guess_but_hides_its_verdict(looker, name):
-    page = looker.look(name)
+def test_predict_first_shows_the_guess_but_hides_its_verdict(looker):
+    page = looker.look()
     page.get_by_label("Predict first").check()
-    for _ in range(3):
-        looker.step_to(QUESTION)
-        check_question(looker)
-        looker.ask("next()")
+    for name in ("02-siblings", "04-temperature-0"):
+        looker.show(name)
+        for _ in range(3):
+            looker.step_to(QUESTION)
+            check_question(looker)
+            looker.ask("next()")
     page.get_by_label("Predict first").uncheck()
 
 
