@@ -8,23 +8,19 @@ from serve import SHIPPED
 
 TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
 
-# The tree on Step: nodes as [node, left, top, right, bottom], and the edge of the slot as points.
-DRAWN = """() => {
-  const tree = document.querySelector(".sv-tree");
-  const pills = [...tree.querySelectorAll(".sv-twig-node:not([data-node='0'])")].map((node) => {
-    const { x, y, width, height } = node.querySelector(".sv-twig-pill").getBBox();
-    return [node.dataset.node, x, y, x + width, y + height];
-  });
-  const slot = tree.querySelector("[data-line='-1']");
-  const numbers = slot ? slot.getAttribute("d").match(/[MHV]|-?[0-9.]+/g) : [];
-  const points = [];
-  for (let at = 0, x = 0, y = 0; at < numbers.length;) {
-    const way = numbers[at++];
-    if (way !== "V") x = Number(numbers[at++]);
-    if (way !== "H") y = Number(numbers[at++]);
-    points.push([x, y]);
-  }
-  return { pills, points, size: tree.querySelector("svg").viewBox.baseVal.height };
+# How many tokens the edge to the round's last token could cross, and those that it crosses.
+CROSSED = """() => {
+  const { slot } = window.specviz.players["sv-step"].frame.tree;
+  const edge = document.querySelector(".sv-tree [data-line='-1']");
+  if (!edge) return [0, []];
+  const many = Math.ceil(edge.getTotalLength() / 2);
+  const points = Array.from({ length: many }, (_, at) => edge.getPointAtLength(2 * at));
+  const others = [...document.querySelectorAll(".sv-tree .sv-twig-node")]
+    .map((node) => [Number(node.dataset.node), node.querySelector(".sv-twig-pill").getBBox()])
+    .filter(([node]) => ![0, -1, slot.parent].includes(node));
+  const crossed = others.filter(([, box]) => points.some(({ x, y }) =>
+    x > box.x && x < box.x + box.width && y > box.y && y < box.y + box.height));
+  return [others.length, crossed.map(([node]) => node)];
 }"""
 # For every guess on Step: its p and q, and the widths of its bars.
 BARS = """() => {
@@ -58,29 +54,21 @@ AROUND = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize(("run", "around"), [(TREE, True), ("06-long-chain", False)])
-def test_edge_to_the_last_token_crosses_no_other_token(looker, run, around):
-    page = looker.look(run)
-    seen, went_around = 0, False
-    for _ in range(25):
-        went_around |= page.evaluate(AROUND)
-        drawn = page.evaluate(DRAWN)
-        for _, left, top, right, bottom in drawn["pills"]:
-            assert left >= 0
-            assert 0 <= top < bottom <= drawn["size"]
-            for (x, y), (to_x, to_y) in zip(drawn["points"], drawn["points"][1:], strict=False):
-                start = drawn["points"][0]
-                if left <= start[0] <= right and top - 3 <= start[1] <= bottom + 3:
-                    continue  # the parent itself
-                beside = max(x, to_x) <= left or min(x, to_x) >= right
-                assert beside or max(y, to_y) <= top or min(y, to_y) >= bottom
-                seen += 1
-        looker.ask("next()")
-    assert seen > 10
-    assert went_around >= around
+def test_edge_to_the_last_token_crosses_no_other_token(looker):
+    for run, around in ((TREE, True), ("06-long-chain", False)):
+        page = looker.look(run)
+        seen, went_around = 0, False
+        for _ in range(25):
+            went_around |= page.evaluate(AROUND)
+            others, crossed = page.evaluate(CROSSED)
+            assert crossed == [], (run, looker.ask("cursor"))
+            seen += others
+            looker.ask("next()")
+        assert seen > 10, run
+        assert went_around >= around, run
 
 
-def test_width_of_each_bar_is_proportional_to_its_probability(looker):
+def test_bars_are_proportional_and_arrow_keys_show_facts_in_every_tree(looker):
     page = looker.look("02-siblings")
     looker.step_until("frame.panel.tries > 1")
     found = page.evaluate(BARS)
@@ -88,8 +76,29 @@ def test_width_of_each_bar_is_proportional_to_its_probability(looker):
     for values, widths in found:
         for value, width in zip(values, widths, strict=True):
             assert (value is None) == (width is None)
-            if value is not None:
-                assert width == pytest.approx(max(52 * value, 0.5), abs=0.1)
+            assert value is None or width == pytest.approx(max(52 * value, 0.5), abs=0.1)
+    looker.step_to("Recovered")
+    page.locator(".sv-tree .sv-spot").first.focus()
+    assert page.locator(".sv-tree .sv-spot[tabindex='0']").count() == 1, "one tab stop"
+    expect(page.locator(".sv-felt")).to_contain_text("at +1")
+    first = page.evaluate(LABEL)
+    page.keyboard.press("ArrowDown")
+    assert "at +1" in page.evaluate(LABEL) != first
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate(LABEL) == first
+    page.keyboard.press("Enter")
+    assert looker.ask("frame.step.kind") == "judge", "Enter opens the verdict of a guess"
+    assert page.evaluate("document.activeElement.matches('.sv-spot')"), "the focus stays"
+    page.get_by_role("tab", name="Trees").click()
+    for part, facts in (("rank-view", "rank-facts"), ("judge-view", "twig-facts[data-rule]")):
+        page.locator(f".sv-{part} .sv-spot").first.focus()
+        expect(page.locator(f".sv-{facts}").first).to_contain_text("+1")
+        page.keyboard.press("ArrowRight")
+        assert "at +2" in page.evaluate(LABEL), part
+        expect(page.locator(f".sv-{facts}").first).to_contain_text("+2")
+        page.keyboard.press("ArrowLeft")
+        assert "at +1" in page.evaluate(LABEL), part
+    page.get_by_role("tab", name="Step").click()
 
 
 def test_all_rejected_tokens_get_their_colour_from_one_css_variable(visit):
@@ -105,22 +114,3 @@ def test_all_rejected_tokens_get_their_colour_from_one_css_variable(visit):
     page.get_by_role("button", name="Last step").click()
     expect(page.locator(".sv-grow-view .sv-twig-is-rejected").first).to_be_attached()
     assert page.evaluate(COLOURS, TREES) == [True] * len(TREES)
-
-
-def test_arrow_keys_move_through_every_tree_and_show_facts_of_the_node(looker):
-    page = looker.look("02-siblings")
-    looker.step_to("Recovered")
-    page.locator(".sv-tree .sv-spot").first.focus()
-    expect(page.locator(".sv-felt")).to_contain_text("at +1")
-    page.keyboard.press("ArrowDown")
-    assert "at +1" in page.evaluate(LABEL)
-    page.get_by_role("tab", name="Trees").click()
-    for part, facts in (("rank-view", "rank-facts"), ("judge-view", "twig-facts[data-rule]")):
-        page.locator(f".sv-{part} .sv-spot").first.focus()
-        expect(page.locator(f".sv-{facts}").first).to_contain_text("+1")
-        page.keyboard.press("ArrowRight")
-        assert "at +2" in page.evaluate(LABEL)
-        expect(page.locator(f".sv-{facts}").first).to_contain_text("+2")
-        page.keyboard.press("ArrowLeft")
-        assert "at +1" in page.evaluate(LABEL)
-    page.get_by_role("tab", name="Step").click()

@@ -1,19 +1,29 @@
 """Layout at all window sizes: current content is visible, nothing overlaps, nothing is cut off."""
 
+import json
+
 import pytest
 from serve import SHIPPED
 from visit import STILL
 
 from specviz.ui.routes import module_address
 
-TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
-EAGLE_2 = next(name for name in SHIPPED if name.endswith("13-eagle2"))
-OPENING = next(name for name in SHIPPED if name.endswith("01-chain"))
+TREE, OPENING, CHAT = (
+    next(name for name in SHIPPED if name.endswith(end))
+    for end in ("03-tree", "01-chain", "smollm2-edit")
+)
+# Recorded runs whose drafters give evidence in several rounds.
+EVIDENT = [
+    name
+    for name in SHIPPED
+    if name[2:4] in ("04", "05") or ("12" <= name[2:4] <= "26" and name[2:4] != "21")
+]
 SIZES = {
     "1024 x 700": (1024, 700),
     "1280 x 800": (1280, 800),
     "1366 x 650": (1366, 650),
     "1920 x 1080": (1920, 1080),
+    "768 x 900": (768, 900),
     "390 x 844": (390, 844),
 }
 # The first steps of a run that show each kind of moment: [round, step] by name.
@@ -21,6 +31,7 @@ MOMENTS = """async (address) => {
   const { frameAt, reel, stepsOf } = await import(new URL(address, document.baseURI));
   const found = {};
   const names = ({ caption, panel, step }) => [
+    panel.why && "evidence",
     step.kind === "judge" && caption.is === "accepted" && "keep",
     step.kind === "judge" && caption.is === "rejected" && "rejection",
     step.kind === "judge" && panel.tries > 1 && "second try",
@@ -89,6 +100,8 @@ WRONG = """() => {
     if (style.overflowX === "visible" || style.textOverflow === "ellipsis") continue;
     if (e.scrollWidth > e.clientWidth + 1) wrong.push("cut: " + told(e));
   }
+  const table = root.querySelector(".sv-table");
+  if (table.scrollWidth > table.clientWidth) wrong.push("the table scrolls sideways");
   const pin = root.querySelector(".sv-coin .sv-pin")?.getBoundingClientRect();
   for (const side of root.querySelectorAll(".sv-side")) {
     const box = side.getBoundingClientRect();
@@ -112,26 +125,26 @@ LAID_OUT = """([width, height]) => new Promise((done) => {
     (innerWidth === width && innerHeight === height ? drawn() : requestAnimationFrame(look));
   look();
 })"""
-# How far each element reaches below the upper edge of the timeline, the timeline below that of
-# the dock, and the dock below the window.
-BELOW = """() => {
-  const bottom = (name) => Math.max(0, ...[...document.querySelectorAll(name)]
-    .filter((e) => e.checkVisibility() && e.getBoundingClientRect().height)
-    .map((e) => e.getBoundingClientRect().bottom));
-  const dock = document.querySelector(".sv-dock").getBoundingClientRect();
-  const time = document.querySelector(".sv-time").getBoundingClientRect();
-  const names = [".sv-tree", ".sv-keys", ".sv-pass-columns", ".sv-trial", ".sv-table", ".sv-draw"];
-  const found = names.map((name) => [name, Math.round(bottom(name) - time.top)]);
-  found.push(["the timeline", Math.round(time.bottom - dock.top)]);
-  found.push(["the dock", Math.round(dock.bottom - innerHeight)]);
-  const many = Math.round(time.height / document.querySelector(".sv").currentCSSZoom);
-  const low = !document.querySelector(".sv-high");
-  found.push(["lines of the timeline", low && many > 30 ? many : 0]);
-  return found.filter(([, by]) => by > 1);
+# Which of these parts of a step are outside the window or below the fixed controls; also, if all
+# are needed, those that are not drawn.
+UNSEEN = """(names, needed) => {
+  const boxes = (name) => [...document.querySelectorAll(name)]
+    .map((e) => e.getBoundingClientRect()).filter(({ height }) => height);
+  const fixed = { ".sv-buttons": [], ".sv-time": [".sv-buttons"] };
+  const limit = (name) => 1 + Math.min(innerHeight,
+    ...(fixed[name] ?? [".sv-time", ".sv-buttons"]).flatMap(boxes)
+      .filter(({ top, bottom }) => top > 0 && bottom <= innerHeight + 1).map(({ top }) => top));
+  return names.filter((name) => {
+    const found = boxes(name), edge = limit(name);
+    return (needed && !found.length) || found.some(({ top, bottom }) => top < 0 || bottom > edge);
+  });
 }"""
+PARTS = [".sv-tree", ".sv-keys", ".sv-pass-columns", ".sv-trial", ".sv-table", ".sv-draw"]
+PARTS += [".sv-time", ".sv-buttons"]
+NOTICE = """(repeats) => { const notice = document.querySelector(".sv-notice");
+  [notice.hidden, notice.textContent] = [!repeats, "A notice. ".repeat(repeats)];
+  dispatchEvent(new Event("resize")); }"""
 ALL = {"keep", "rejection", "second try", "recovery", "bonus", "end"}
-
-
 KNOWN = {}
 
 
@@ -153,149 +166,127 @@ def resize(page, width, height):
     page.evaluate(LAID_OUT, [width, height])
 
 
-CHAT = next(name for name in SHIPPED if name.endswith("smollm2-edit"))
+def larger_text(page):
+    """Switch to larger text or back, and wait until the head of the page has its new size."""
+    page.get_by_role("button", name="Larger text").click()
+    page.wait_for_function(STILL)
 
 
-@pytest.mark.parametrize("name", ["01-chain", "02-siblings", TREE, CHAT])
-def test_no_content_overlaps_or_is_cut_off_at_any_window_size(looker, name):
-    page = looker.look(name)
-    where = moments(looker, name)
-    assert name != TREE or set(where) == ALL
+OFTEN = {
+    TREE: list(SIZES),
+    "06-long-chain": ["390 x 844", "1024 x 700"],
+    CHAT: ["390 x 844", "1366 x 650"],
+}
+RARELY = {
+    name: list(SIZES)
+    for name in ("01-chain", "02-siblings", "04-temperature-0", "06-long-chain", CHAT)
+}
+
+
+@pytest.mark.parametrize("runs", [OFTEN, pytest.param(RARELY, marks=pytest.mark.nightly)])
+def test_no_content_overlaps_or_is_cut_off_at_any_window_size(looker, runs):
     found = {}
-    for size, (width, height) in SIZES.items():
-        resize(page, width, height)
-        found[size] = problems(looker, where, WRONG)
-    resize(page, 1280, 800)
-    page.get_by_role("button", name="Larger text").click()
-    resize(page, 1280, 800)
-    found["larger text"] = problems(looker, where, WRONG)
-    page.get_by_role("button", name="Larger text").click()
-    assert {size: wrong for size, wrong in found.items() if wrong} == {}
+    for name, sizes in runs.items():
+        page = looker.look(name)
+        where = moments(looker, name)
+        assert name != TREE or set(where) >= ALL
+        for larger in (False, True):
+            for size in sizes if not larger else ("390 x 844", "1280 x 800"):
+                resize(page, *SIZES[size])
+                found[name, size, larger] = problems(looker, where, WRONG)
+            larger_text(page)
+    assert {which: wrong for which, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.parametrize(
+    "names", [EVIDENT[:3], pytest.param(EVIDENT[3:], marks=pytest.mark.nightly)]
+)
+def test_evidence_for_a_guess_does_not_overflow(looker, names):
+    found = {}
+    for name in names:
+        page = looker.look(name)
+        where = {"evidence": moments(looker, name)["evidence"]}
+        for width in (1280, 390):
+            resize(page, width, 1400)
+            wrong = problems(looker, where, WRONG).get("evidence", [])
+            found[name, width] = [each for each in wrong if not each.startswith("overlap")]
+    assert {which: wrong for which, wrong in found.items() if wrong} == {}
 
 
 def test_current_step_is_completely_visible_in_the_window(visit):
     page, found = visit.open(), {}
+    check = f"() => ({UNSEEN})({json.dumps(PARTS)}, false)"
     for size in ("1280 x 800", "1366 x 650", "1024 x 700", "1920 x 1080"):
         resize(page, *SIZES[size])
         for name in ("02-siblings", TREE, OPENING):
             visit.show(name)
-            found[size, name] = problems(visit, moments(visit, name), BELOW)
+            found[size, name] = problems(visit, moments(visit, name), check)
         if size == "1366 x 650" and page.locator(".sv-intro").is_visible():
             page.click("[data-intro=away]")
     assert {where: wrong for where, wrong in found.items() if wrong} == {}
 
 
-# The parts of the evidence outside the window, or covered by fixed elements.
-UNSEEN = """() => {
-  const limit = [...document.querySelectorAll(".sv-time, .sv-buttons")]
-    .map((e) => e.getBoundingClientRect())
-    .filter(({ top, bottom }) => bottom <= innerHeight + 1 && top > 0)
-    .map(({ top }) => top);
-  const names = NAMES.filter((name) => {
-    const { top, bottom, height } = document.querySelector(name).getBoundingClientRect();
-    const edge = name === ".sv-time" ? innerHeight : Math.min(...limit) + 1;
-    return !height || top < 0 || bottom > edge;
-  });
-  return names;
-}"""
-NOTICE = """() => { const notice = document.querySelector(".sv-notice");
-  [notice.hidden, notice.textContent] = [false, "A notice. ".repeat(12)];
-  dispatchEvent(new Event("resize")); }"""
+def unseen(page, *names):
+    """Return which of these parts are not completely visible in the window."""
+    return page.evaluate(f"(names) => ({UNSEEN})(names, true)", list(names))
 
 
-def test_timeline_and_coin_stay_visible_in_the_window(visit):
+def notify(page, repeats=0):
+    """Show a notice of some sentences above the run, or hide it."""
+    page.evaluate(NOTICE, repeats)
+    resize(page, *page.viewport_size.values())
+
+
+RECOVERED = (".sv-drow", ".sv-note", ".sv-mr.sv-on-drawn", ".sv-ms")  # u's strip, note and table
+HEIGHTS = """() => ["#sv-brand h1", "#sv-tabs [role=tab]", "#sv-go", ".sv-verdict"]
+  .map((name) => document.querySelector(name).getBoundingClientRect().height)"""
+
+
+def test_coin_and_timeline_stay_visible_below_a_notice_and_with_larger_text(visit):
     page = visit.open(f"?trace={OPENING}")
     visit.step_to("Rejected")
-    seen = UNSEEN.replace("NAMES", '[".sv-coin", ".sv-time"]')
     for width, height in ((1280, 800), (1024, 700)):
         resize(page, width, height)
-        assert page.evaluate(seen) == []
-        page.evaluate(NOTICE)
-        resize(page, width, height)
-        assert page.evaluate(seen) == []
-        page.evaluate("document.querySelector('.sv-notice').hidden = true")
-    page.get_by_role("button", name="Larger text").click()
+        assert unseen(page, ".sv-coin", ".sv-time") == [], width
+        notify(page, 12)
+        assert unseen(page, ".sv-coin", ".sv-time") == [], f"{width} with a notice"
+        notify(page)
     resize(page, 1280, 800)
-    assert page.evaluate(seen) == []
-
-
-def test_stepping_to_a_verdict_scrolls_the_coin_into_the_window(visit):
-    page, found = visit.open(f"?trace={OPENING}"), {}
-    seen = UNSEEN.replace("NAMES", '[".sv-coin"]')
-    for size, larger, notice in (
-        ((390, 844), False, True),
-        ((390, 844), True, False),
-        ((1024, 768), True, False),
-    ):
+    before = page.evaluate(HEIGHTS)
+    larger_text(page)
+    after = page.evaluate(HEIGHTS)
+    assert all(large > 1.2 * small for small, large in zip(before, after, strict=True))
+    resize(page, 1280, 800)
+    assert unseen(page, ".sv-coin", ".sv-time") == [], "larger text"
+    for size, repeats in (((1280, 800), 0), ((1280, 800), 4), ((1024, 768), 0)):
         resize(page, *size)
-        page.locator("body").evaluate("(e, on) => e.classList.toggle('sv-large', on)", larger)
-        page.locator(".sv-notice").evaluate("(e, on) => { e.hidden = !on; }", notice)
-        if notice:
-            page.evaluate(NOTICE)
-        resize(page, *size)
-        page.evaluate("scrollTo(0, 0)")
+        notify(page, repeats)
         visit.ask("first()")
-        visit.step_to("Rejected")
-        found[size, larger] = page.evaluate(seen)
-    assert not any(found.values()), found
+        visit.step_to("Recovered")
+        assert unseen(page, *RECOVERED) == [], (size, repeats)
+        assert page.evaluate("scrollY") == 0
 
 
-# Words of a step that overlap, are smaller than 11 px on the page, or are cut.
-CRAMPED = """() => {
-  const wrong = [];
-  const cells = [...document.querySelectorAll(".sv-table .sv-mr > *, .sv-table .sv-ms > *")];
-  for (const row of document.querySelectorAll(".sv-table .sv-mr, .sv-table .sv-ms")) {
-    const boxes = [...row.querySelectorAll("b, .sv-pv, .sv-qv")].map((each) => {
-      const range = document.createRange();
-      range.selectNodeContents(each);
-      return range.getBoundingClientRect();
-    }).filter(({ width }) => width).sort((a, b) => a.left - b.left);
-    boxes.forEach((box, at) => at && box.left < boxes[at - 1].right &&
-      wrong.push("overlap: " + row.textContent));
-  }
-  for (const each of cells)
-    if (parseFloat(getComputedStyle(each).fontSize) < 11 && !each.matches(".sv-rest *"))
-      wrong.push("small: " + each.textContent);
-  for (const chip of document.querySelectorAll(".sv-row .sv-chip"))
-    if (chip.getBoundingClientRect().height > 40) wrong.push("tall: " + chip.textContent);
-  return wrong;
-}"""
-
-
-def test_residual_table_and_siblings_fit_a_phone_with_larger_text(visit):
-    page, found = visit.open(), {}
-    page.get_by_role("button", name="Larger text").click()
-    resize(page, 390, 844)
-    for name, round_, step in ((OPENING, 1, "judge-5"), (EAGLE_2, 3, "judge-2")):
-        visit.show(name)
-        visit.ask(f"go({round_}, 0)")
-        visit.step_until(f"frame.step.id === '{step}'")
-        found[name] = page.evaluate(CRAMPED)
-    assert not any(found.values()), found
-
-
-def test_root_of_the_tree_is_visible_with_larger_text(visit):
-    page = visit.open(f"?trace={OPENING}")
-    page.get_by_role("button", name="Larger text").click()
-    resize(page, 1280, 800)
-    visit.ask("first()")
-    visit.step_to("Rejected")
-    tree = page.locator(".sv-treebox").bounding_box()
-    for node in (0, 5):
-        word = page.locator(f".sv-tree [data-node='{node}'] .sv-twig-pill").bounding_box()
-        assert tree["x"] - 14 <= word["x"]
-        assert word["x"] + word["width"] <= tree["x"] + tree["width"]
-
-
-def test_last_tab_does_not_overlap_the_badge_with_larger_text(looker):
+def test_larger_text_keeps_two_columns_tabs_and_the_whole_tree_in_place(looker):
     page = looker.look(OPENING)
-    page.get_by_role("button", name="Larger text").click()
+    larger_text(page)
     for width in (1009, 1024, 1280):  # the first one has a scroll bar
         resize(page, width, 768)
-        page.wait_for_function(STILL)
         tab = page.get_by_role("tab", name="Models").last.bounding_box()
-        assert tab["x"] + tab["width"] <= page.locator(".sv-badge").first.bounding_box()["x"] - 8
-    page.get_by_role("button", name="Larger text").click()
+        badge = page.locator(".sv-badge").first.bounding_box()
+        assert tab["x"] + tab["width"] <= badge["x"] - 8, f"the last tab at {width}"
+    resize(page, 1280, 800)
+    looker.ask("first()")
+    looker.step_to("Rejected")
+    tree, panel = (page.locator(name).bounding_box() for name in (".sv-treebox", ".sv-panel"))
+    assert panel["x"] > tree["x"] + tree["width"], "two columns"
+    for node in (0, 5):
+        pill = page.locator(f".sv-tree [data-node='{node}'] .sv-twig-pill").bounding_box()
+        assert tree["x"] - 14 <= pill["x"], f"node {node} is cut"
+        assert pill["x"] + pill["width"] <= tree["x"] + tree["width"], f"node {node} is cut"
+    page.locator(".sv-spot[data-node='1']").click()
+    assert looker.ask("frame.step.kind") == "judge", "guesses can be clicked"
+    larger_text(page)
 
 
 def test_glossary_card_covers_no_token_of_the_tree(looker):
@@ -312,65 +303,45 @@ def test_glossary_card_covers_no_token_of_the_tree(looker):
             assert beside or above, name
 
 
-def test_tree_and_coin_are_visible_on_a_phone_without_scrolling(visit):
+def test_verdict_and_recovered_token_are_visible_on_a_phone_without_scrolling(visit):
     page = visit.open(f"?trace={OPENING}")
     visit.step_to("Rejected")
-    resize(page, 390, 844)
+    resize(page, *SIZES["390 x 844"])
     assert page.locator(".sv-intro").is_visible()
     assert page.evaluate("scrollY") == 0
-    assert page.evaluate(UNSEEN.replace("NAMES", '[".sv-list", ".sv-coin"]')) == []
-
-
-def test_larger_text_keeps_two_columns_and_enlarges_header_and_form(looker):
-    page = looker.look(TREE)
-    resize(page, 1280, 800)
-    heights = """() => ["#sv-brand h1", "#sv-tabs [role=tab]", "#sv-go", ".sv-verdict"]
-      .map((name) => document.querySelector(name).getBoundingClientRect().height)"""
-    before = page.evaluate(heights)
-    page.get_by_role("button", name="Larger text").click()
-    page.wait_for_function(STILL)  # the head grows in steps
-    after = page.evaluate(heights)
-    assert all(large > 1.2 * small for small, large in zip(before, after, strict=True))
-    tree, panel = (page.locator(name).bounding_box() for name in (".sv-treebox", ".sv-panel"))
-    assert panel["x"] > tree["x"] + tree["width"]
-    page.get_by_role("button", name="Larger text").click()
-
-
-def shown_numbers(page):
-    """Return what of a recovered token is outside the window: strip and note of u, and table."""
-    names = '[".sv-drow", ".sv-note", ".sv-mr.sv-on-drawn", ".sv-ms"]'
-    return page.evaluate(UNSEEN.replace("NAMES", names))
-
-
-def test_recovered_token_with_larger_text_shows_its_coin_and_residual(visit):
-    page = visit.open(f"?trace={OPENING}")
-    page.get_by_role("button", name="Larger text").click()
-    for size, notice in (((1280, 800), False), ((1280, 800), True), ((1024, 768), False)):
-        resize(page, *size)
-        page.locator(".sv-notice").evaluate("(e, on) => { e.hidden = !on; }", notice)
-        if notice:
-            page.evaluate(NOTICE.replace("repeat(12)", "repeat(4)"))
-        resize(page, *size)
-        visit.ask("first()")
-        visit.step_to("Recovered")
-        assert shown_numbers(page) == [], (size, notice)
-        assert page.evaluate("scrollY") == 0
-
-
-def test_recovered_token_on_a_phone_shows_its_coin_without_scrolling(visit):
-    page = visit.open(f"?trace={OPENING}")
-    resize(page, 390, 844)
+    assert unseen(page, ".sv-list", ".sv-coin") == []
+    dock = page.locator(".sv-buttons").bounding_box()
+    assert round(dock["y"] + dock["height"]) == 844, "buttons are within reach of the thumb"
+    heights = page.locator(".sv-buttons button").evaluate_all("all => all.map(e => e.offsetHeight)")
+    assert min(heights) >= 44
     visit.step_to("Recovered")
     assert page.evaluate("scrollY") == 0
-    assert page.evaluate(UNSEEN.replace("NAMES", '[".sv-list", ".sv-drow", ".sv-note"]')) == []
+    assert unseen(page, ".sv-list", ".sv-drow", ".sv-note") == []
     assert page.locator(".sv-trial").is_hidden(), "that coin is of the verdict before"
 
 
-def test_link_to_a_verdict_shows_tree_and_coin_on_a_phone_with_larger_text(visit):
-    page = visit.page
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.add_init_script("sessionStorage.setItem('sv-large', 'true')")
+# The texts of the table that are smaller than 11 px.
+SMALL = """() => [...document.querySelectorAll(".sv-table .sv-mr > *, .sv-table .sv-ms > *")]
+  .filter((each) => parseFloat(getComputedStyle(each).fontSize) < 11 && !each.matches(".sv-rest *"))
+  .map((each) => each.textContent)"""
+
+
+def test_phone_with_larger_text_scrolls_to_the_coin_and_keeps_words_large(visit):
+    page = visit.open(f"?trace={OPENING}")
+    resize(page, 390, 844)
+    for size, repeats in (((390, 844), 12), ((390, 844), 0), ((1024, 768), 0)):
+        resize(page, *size)
+        notify(page, repeats)
+        page.evaluate("scrollTo(0, 0)")
+        visit.ask("first()")
+        visit.step_to("Rejected")
+        assert unseen(page, ".sv-coin") == [], (size, repeats)
+        if repeats:
+            larger_text(page)
+    resize(page, 390, 844)
+    assert page.evaluate(SMALL) == []
     visit.open(f"?trace={OPENING}&round=1&step=judge-5")
     page.wait_for_function(STILL)
-    wanted = '[".sv-row-rejected", ".sv-row-accepted", ".sv-coin", ".sv-say"]'
-    assert page.evaluate(UNSEEN.replace("NAMES", wanted)) == []
+    parts = (".sv-row-rejected", ".sv-row-accepted", ".sv-coin", ".sv-say")
+    assert page.evaluate("document.body.classList.contains('sv-large')"), "a reload keeps it"
+    assert unseen(page, *parts) == [], "a link to a verdict"

