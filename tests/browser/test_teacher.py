@@ -10,10 +10,8 @@ LAW = "window.specviz.law"
 H100 = "8B on an H100, batch size 64"
 
 
-@pytest.fixture
-def whole(visit):
-    """Return the page and the results of a race of four families on a typed prompt."""
-    page = visit.open()
+def race_four_families(page):
+    """Run a race of four families on a typed prompt, and return its results."""
     page.get_by_role("tab", name="Compare", exact=True).click()
     page.wait_for_function(f"{RACE.replace('races', 'races?.')}?.whole")
     page.locator("#sv-raceform-drawer[data-lanes]").wait_for(state="attached")
@@ -25,11 +23,12 @@ def whole(visit):
     page.click("#sv-race-go")
     page.wait_for_function(f"{RACE}.race?.source === 'live' && {RACE}.whole?.lanes.length === 5")
     expect(page.locator("#sv-race-go")).to_be_visible(timeout=60_000)  # short lanes run again
-    return page, page.evaluate(f"{RACE}.whole")
+    return page.evaluate(f"{RACE}.whole")
 
 
-def test_race_shows_the_winner_the_reason_and_an_estimate_for_an_h100(whole):
-    page, said = whole
+def test_race_shows_the_winner_the_reason_and_an_estimate_for_an_h100(visit):
+    page = visit.open()
+    said = race_four_families(page)
     names = ["N-gram", "Medusa", "EAGLE-3", "Draft model", "plain"]
     assert [lane["name"] for lane in said["lanes"]] == names
     race = page.locator("#sv-race")
@@ -58,12 +57,3 @@ def test_race_shows_the_winner_the_reason_and_an_estimate_for_an_h100(whole):
     answer = page.locator(".sv-roofline-say")
     expect(answer).to_contain_text("H100 SXM at batch size 64")
     expect(answer).to_contain_text("simulated")
-
-
-def test_link_with_parameters_of_a_tab_opens_that_tab(visit):
-    page = visit.open("?alpha=0.5&c=0.25")
-    chosen = page.locator("#sv-tabs [role=tab][aria-selected=true]").first
-    expect(chosen).to_have_text("Cost")
-    page = visit.open("?race=2-repeat")
-    expect(chosen).to_have_text("Compare")
-    page.wait_for_function(f"{RACE}?.race?.id === '2-repeat'")
