@@ -24,6 +24,19 @@ HIDDEN = {
 LINKS = (("intro", "settings", "tools", "timeline"), ("form", "tabs", "predict", "save"))
 
 
+# The steps of the first two rounds at which a frame's content is higher than the frame.
+TOO_HIGH = """async () => {
+  const [player] = Object.values(window.specviz.players);
+  const found = [];
+  for (player.first(); player.cursor.round < 2; player.next()) {
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    const over = document.documentElement.scrollHeight - innerHeight;
+    if (over > 0) found.push([player.cursor, over]);
+  }
+  return found;
+}"""
+
+
 def test_iframe_of_a_step_shows_that_step_also_after_a_reload(visit):
     page = visit.open("?trace=9-01-chain&round=1&step=judge-5")
     page.get_by_role("button", name="Copy a link").click()
@@ -58,19 +71,6 @@ def test_iframe_of_a_step_shows_that_step_also_after_a_reload(visit):
     page.get_by_role("button", name="Copy a link").click()
     expect(page.locator(".sv-copy")).to_have_class(re.compile("sv-said-so"))
     expect(page.locator(".sv-embed")).to_have_count(0)  # other tabs have no frame
-
-
-# The steps of the first two rounds at which a frame's content is higher than the frame.
-TOO_HIGH = """async () => {
-  const [player] = Object.values(window.specviz.players);
-  const found = [];
-  for (player.first(); player.cursor.round < 2; player.next()) {
-    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-    const over = document.documentElement.scrollHeight - innerHeight;
-    if (over > 0) found.push([player.cursor, over]);
-  }
-  return found;
-}"""
 
 
 def test_iframe_is_high_enough_for_each_part(visit):

@@ -1,7 +1,7 @@
 """Tools for teachers: links to a step, films, worksheets and printing."""
 
-import json
 import re
+from functools import partial
 from io import BytesIO
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,6 +11,7 @@ from test_pictures import share_apart
 
 PLAYER = "window.specviz.players['sv-step']"
 RACE = "window.specviz.races['sv-race']"
+KEYS = ("PageDown", "ArrowRight", "PageUp")  # of a remote control
 OPEN_TAB = "[role=tab][aria-selected=true]:text-is('{}')"
 # A promise made before the click, since the button confirms the copy only for a moment.
 SAID_SO = """() => {
@@ -262,23 +263,17 @@ def test_presenter_mode_hides_the_form_and_obeys_a_presentation_remote(visit):
 
 def lead_from_notes(visit, notes):
     """Step on and back in the window of notes, which shows what comes."""
-    expect(notes.locator(".say")).to_contain_text(visit.caption()[:40])
-    following = notes.locator(".next")
-    for key in ("", "PageDown", "ArrowRight"):
-        old = following.inner_text()
-        if key:
-            notes.keyboard.press(key)
-        else:
-            notes.get_by_role("button", name="Next", exact=True).click()
+    said, following = notes.locator(".say"), notes.locator(".next")
+    expect(said).to_contain_text(visit.caption()[:40])
+    button = notes.get_by_role("button", name="Next", exact=True)
+    for step in (button.click, *(partial(notes.keyboard.press, key) for key in KEYS)):
+        old, before = following.inner_text(), visit.ask("cursor")
+        step()
         expect(following).not_to_have_text(old)
-        expect(notes.locator(".say")).to_contain_text(visit.caption()[:20])
-    moved = visit.ask("cursor")
-    assert moved != {"round": 0, "step": 0}
-    notes.keyboard.press("PageUp")
-    changed = f"(old) => JSON.stringify({PLAYER}.cursor) !== old"
-    visit.page.wait_for_function(changed, arg=json.dumps(moved, separators=(",", ":")))
+        expect(said).to_contain_text(visit.caption()[:20])
+        assert visit.ask("cursor") != before
     visit.ask("last()")
-    expect(notes.locator(".say")).to_contain_text(visit.caption()[:40])
+    expect(said).to_contain_text(visit.caption()[:40])
     expect(following).to_have_text("End of the run")
 
 

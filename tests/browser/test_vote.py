@@ -1,23 +1,8 @@
 """A class vote with a projector and two phones, in a browser."""
 
-import pytest
 from playwright.sync_api import expect
 
 PHONE = {"width": 390, "height": 844}
-
-
-@pytest.fixture
-def phones(browser, url):
-    """Two phones, each with its own storage; console errors are reported."""
-    contexts = [browser.new_context(viewport=PHONE) for _ in range(2)]
-    errors = []
-    pages = [context.new_page() for context in contexts]
-    for page in pages:
-        page.on("console", lambda message: message.type == "error" and errors.append(message.text))
-    yield pages
-    for context in contexts:
-        context.close()
-    assert not errors
 
 
 def ask_next(page):
@@ -31,21 +16,21 @@ def ask_next(page):
     expect(page.locator(".sv-answers")).to_be_visible()
 
 
-def test_projector_counts_phone_votes_reveals_the_verdict_and_asks_again(visit, phones):
+def test_projector_counts_phone_votes_reveals_the_verdict_and_asks_again(visit, another):
     page = visit.open("?trace=01-chain")
-    visit.ask("pause()")
     visit.ask("first()")
     page.get_by_role("button", name="Ask the class").click()
     address = f"{visit.url}vote/{page.locator('.sv-vote-code').inner_text()}"
     expect(page.locator(".sv-vote-address")).to_have_text(address)
+    phones = one, two = another.page, page.context.new_page()
     for phone in phones:
+        phone.set_viewport_size(PHONE)
         phone.goto(address)
         expect(phone.locator("#status")).to_contain_text("Wait for the first question")
     ask_next(page)
     for phone in phones:
         expect(phone.locator("#status")).to_have_text("Your prediction?")
         expect(phone.locator("#numbers")).to_contain_text("p = ")
-    one, two = phones
     one.get_by_role("button", name="Accepted").click()
     expect(page.locator("[data-count=accepted]")).to_have_text("1", timeout=1500)
     two.get_by_role("button", name="Rejected").click()
@@ -64,3 +49,4 @@ def test_projector_counts_phone_votes_reveals_the_verdict_and_asks_again(visit, 
     page.get_by_role("button", name="Close the vote").click()
     expect(two.locator("#status")).to_have_text("The vote is over.")
     expect(page.locator(".sv-vote")).to_have_count(0)
+    two.close()
