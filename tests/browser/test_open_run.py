@@ -16,9 +16,9 @@ from specviz.ui.step.run_file import VERSION, run_file
 
 HOSTILE = "</script><img src=x onerror=window.hacked=1><b>bold</b>"
 NOTICE = ".sv-notice"
-DROP = """([name, text]) => {
+DROP = """([name, text, size]) => {
   const data = new DataTransfer();
-  data.items.add(new File([text], name));
+  data.items.add(new File([text.padEnd(size)], name));
   for (const kind of ["dragover", "drop"])
     document.querySelector("#sv-tabs").dispatchEvent(
       new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
@@ -83,7 +83,7 @@ def test_run_from_a_file_stays_in_the_browser_and_has_no_link(visit):
     expect(source).to_contain_text("From the file page.html")
     assert visit.ask("rounds") == len(run.rounds), "a saved page opens, too"
     page.get_by_role("tab", name="Models").click()
-    page.evaluate(DROP, ["run.jsonl", run_text(Recipe(odd=True), prompt=HOSTILE)])
+    page.evaluate(DROP, ["run.jsonl", run_text(Recipe(odd=True), prompt=HOSTILE), 0])
     expect(source).to_contain_text("From the file run.jsonl")
     expect(page.get_by_role("tab", name="Step")).to_have_attribute("aria-selected", "true")
     expect(page.locator(".sv-text")).to_contain_text(HOSTILE)
@@ -117,7 +117,7 @@ def no_rounds() -> str:
     return json.dumps(json.loads(head) | {"lines": 1}) + "\n" + run
 
 
-def invalid_files() -> dict[str, tuple[str | bytes, str]]:
+def invalid_files() -> dict[str, tuple[str | bytes | None, str]]:
     """Return files that are no runs, by what is wrong, each with why it is refused."""
     text, chart = run_text(), round_with_a_chart()
     packed = gzip.compress(text.encode())
@@ -142,7 +142,7 @@ def invalid_files() -> dict[str, tuple[str | bytes, str]]:
         "cut off": (text[:-200], "It is cut off: "),
         "lines lost": ("\n".join(text.splitlines()[:-2]), "It is cut off: "),
         "compressed and cut off": (packed[:-400], "It is compressed, but damaged or cut off."),
-        "too large": (b"x" * 10_000_001, "It has 11 MB; a run's file may have 10 MB."),
+        "too large": (None, "It has 11 MB; a run's file may have 10 MB."),
         "a bomb": (
             gzip.compress(b" " * 40_000_000),
             "Its run has more than 30 MB once it is unpacked.",
@@ -167,7 +167,10 @@ def test_invalid_run_file_shows_an_error_and_changes_nothing_else(looker):
         looker.ask("go(1, 2)")
         page.evaluate("scrollTo(0, 99999)")  # to the button
         before = shown(looker)
-        open_file(page, f"{case}.jsonl", content)
+        if content is None:
+            page.evaluate(DROP, [f"{case}.jsonl", "x", 10_000_001])
+        else:
+            open_file(page, f"{case}.jsonl", content)
         expect(notice).to_contain_text(f"The file {case}.jsonl was not opened. ")
         expect(notice, case).to_contain_text(sentence)
         expect(notice, case).to_be_in_viewport()

@@ -24,11 +24,11 @@ HIDDEN = {
 LINKS = (("intro", "settings", "tools", "timeline"), ("form", "tabs", "predict", "save"))
 
 
-# The steps of the first two rounds at which a frame's content is higher than the frame.
+# The steps of the first round with a draft at which the content is higher than its frame.
 TOO_HIGH = """async () => {
   const [player] = Object.values(window.specviz.players);
   const found = [];
-  for (player.first(); player.cursor.round < 2; player.next()) {
+  for (player.go(1, 0); player.cursor.round < 2; player.next()) {
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
     const over = document.documentElement.scrollHeight - innerHeight;
     if (over > 0) found.push([player.cursor, over]);
