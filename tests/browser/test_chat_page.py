@@ -14,12 +14,6 @@ COPIED = """(selector) => {
   getSelection().selectAllChildren(document.querySelector(selector));
   return getSelection().toString();
 }"""
-MARKED = """() => {
-  const { marks } = window.specviz.players['sv-step'].frame.panel.why;
-  const text = document.querySelector('.sv-prompt').textContent;
-  return [marks.prompt.map(([from, to]) => text.slice(from, to)),
-    [...document.querySelectorAll('.sv-prompt .sv-src')].map((one) => one.textContent)];
-}"""
 
 
 def test_recorded_conversation_shows_turns_with_marked_special_tokens(looker):
@@ -68,29 +62,28 @@ def test_live_run_of_a_chat_model_takes_turns_or_raw_text(visit, chatty):
     page.click("#sv-settings button")
     line = page.get_by_text("House has no chat template: it only continues a text.")
     expect(line).to_be_visible()
-    expect(page.get_by_label("System text")).to_be_hidden()
     visit.fill_in(chatty, "The cat<|im_end|>", tokens=6)
     expect(line).to_be_hidden()
     expect(page.get_by_label("System text")).to_be_visible()
     page.get_by_label("Raw text").check()
     visit.run()
-    begins = "document.querySelector('.sv-prompt').textContent.startsWith('The cat<')"
-    page.wait_for_function(begins)
     visit.wait_until_over()
+    expect(page.locator(".sv-prompt")).to_contain_text("The cat<|im_end|>")
     assert page.locator(".sv-turn, .sv-prompt .sv-special").count() == 0, "raw text has no turns"
     visit.fill_in(chatty, EVIL, tokens=12)
     page.get_by_label("Chat if the model has a template").check()
     page.get_by_label("System text").fill("Be a <b>cat</b>.")
     visit.choose("#sv-method input", "N-gram")
     visit.run()
-    page.wait_for_selector(".sv-turn", state="attached")
     visit.wait_until_over()
+    expect(page.locator(".sv-turn")).to_have_count(3)
     typed = page.locator(".sv-typed")
     assert typed.all_text_contents() == ["Be a <b>cat</b>.", EVIL], "typed text stays text"
     assert page.locator(".sv-typed :is(b, .sv-special)").count() == 0
     signs = page.locator(".sv-prompt .sv-special").all_text_contents()
     assert signs == ["<|im_start|>", "<|im_end|>"] * 2 + ["<|im_start|>"]
     visit.step_until("frame?.panel.why?.marks?.prompt")
-    marked, highlighted = map("".join, page.evaluate(MARKED))
-    assert marked == highlighted != "", "the match of the N-gram is highlighted"
-    assert page.locator(".sv-turn").count() == 3
+    text = page.locator(".sv-prompt").evaluate("(one) => one.textContent")
+    marked = [text[start:end] for start, end in visit.ask("frame.panel.why.marks.prompt")]
+    highlighted = page.locator(".sv-prompt .sv-src").all_text_contents()
+    assert "".join(highlighted) == "".join(marked) != "", "the match is highlighted"

@@ -1,7 +1,6 @@
 """The Content-Security-Policy in a browser: injected code does not run.
 
-A violation is an error in the console, which fails every test with a visitor: their visits to all
-tabs, live runs, pictures and printing show that the page itself violates nothing.
+A violation is an error in the console, so every test with a visitor shows that the page has none.
 """
 
 REPORT = """window.violations = [];

@@ -23,10 +23,8 @@ RUNNING = "document.body.classList.contains('sv-running')"
 
 def live(visitor, timeout=None):
     """Wait until a live run with at least one round is on screen."""
-    visitor.page.wait_for_function(
-        f"document.querySelector('.sv-badge').textContent === 'live' && {PLAYER}.rounds > 0",
-        timeout=timeout,
-    )
+    shown = f"document.querySelector('.sv-badge').textContent === 'live' && {PLAYER}.rounds > 0"
+    visitor.page.wait_for_function(shown, timeout=timeout)
 
 
 def notice(visit, words):
@@ -39,12 +37,9 @@ def notice(visit, words):
 def test_finished_run_shows_its_text_and_speed_also_after_a_reload(visit, pair):
     page = visit.open()
     before = visit.caption()
-    ink = "getComputedStyle(document.querySelector('#sv-recorded input')).color"
     visit.fill_in(pair, HOSTILE)
-    recorded = page.evaluate(ink)
     visit.run()
     live(visit)
-    assert page.evaluate(ink) != recorded, "what the list names is not what is shown"
     visit.wait_until_over()
     assert visit.ask("run.prompt") == HOSTILE
     assert page.locator(".sv-prompt").evaluate("e => e.textContent") == HOSTILE
@@ -279,8 +274,6 @@ def test_form_follows_the_chosen_run_drafter_and_target(visit):
         "Siblings at each depth": "",
         "γ, guesses": settings["gamma"],
         "Temperature": settings["sampling"]["temperature"],
-        "Top-k": 0,
-        "Top-p": 1,
         "Seed": settings["seed"],
         "New tokens": settings["max_new_tokens"],
     }

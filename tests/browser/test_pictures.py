@@ -155,10 +155,7 @@ def check_picture(page, name, fact):
 
 
 def pixels_apart(page, part, name):
-    """Return the share of pixels that differ clearly between a picture and the page.
-
-    On the page a part may begin at a fraction of a pixel, so the picture may be one pixel off.
-    """
+    """Return the share of pixels that differ clearly from the page, at best one pixel off."""
     shown = Image.open(BytesIO(page.locator(part).screenshot())).convert("L")
     kept = image_of(page, name).convert("L")
     kept = kept.resize((kept.width // 2, kept.height // 2))
