@@ -72,6 +72,7 @@ OPENED = {
 }
 PLAYER = "window.specviz.players['sv-step']"
 RUN = "window.specviz.players?.['sv-step']?.run?.id"
+FORGET = "localStorage.clear(); sessionStorage.clear()"
 FRAMES = """async () => {
   for (let frames = 0; frames < 6; frames += 1)
     await new Promise((done) => requestAnimationFrame(done));
@@ -162,7 +163,6 @@ def walk(page, name, lang="en"):
         following = page.locator(".sv-learn-next")
         expect(following).to_have_attribute("data-lesson", NAMES[NAMES.index(name) + 1])
         expect(following).to_contain_text(words["follows"] + " ·")
-    assert page.evaluate("document.documentElement.lang") == "en"
 
 
 def test_every_lesson_can_be_completed_by_keyboard(page, address):
@@ -178,9 +178,9 @@ def test_every_lesson_can_be_completed_by_keyboard(page, address):
 def test_lesson_of_each_language_can_be_completed_at_each_width(page, address):
     for size, (lang, name) in product((WIDE, NARROW), WALKS):
         page.set_viewport_size(size)
-        page.goto("about:blank")
         page.goto(f"{address}?lesson={name}&lang={lang}")
         walk(page, name, lang)
+        page.evaluate(FORGET)
 
 
 def test_lesson_in_german_can_be_completed_on_a_phone(page, address):
@@ -188,6 +188,7 @@ def test_lesson_in_german_can_be_completed_on_a_phone(page, address):
     lang, name = next(each for each in WALKS if each[0] == "de")
     page.goto(f"{address}?lesson={name}&lang={lang}")
     walk(page, name, lang)
+    page.evaluate(FORGET)
     for size, share in ((NARROW, 1 / 3), (WIDE, 1)):
         page.set_viewport_size(size | {"height": 560})
         open_lesson(page, address, "01-one-token-per-pass", 2)
@@ -287,7 +288,6 @@ def test_reader_chooses_german_for_lessons_and_tour(page, address):
     expect(entries.nth(5)).not_to_contain_text(german["words"]["untranslated"])
     page.locator(".sv-learn .sv-languages").get_by_role("button", name="English").click()
     expect(entries.nth(6)).not_to_contain_text(german["words"]["untranslated"])
-    assert "lang=" not in page.url
 
 
 def test_late_first_run_does_not_replace_the_run_of_a_lesson(page, address):
