@@ -71,7 +71,7 @@ OPENED = {
     ("13-when-it-does-not-pay", 4): ("#sv-roofline details.sv-fold[open]", ""),
 }
 PLAYER = "window.specviz.players['sv-step']"
-RUN = "window.specviz.players?.['sv-step']?.run?.id"
+RUN = "window.specviz?.players?.['sv-step']?.run?.id"
 FORGET = "localStorage.clear(); sessionStorage.clear()"
 FRAMES = """async () => {
   for (let frames = 0; frames < 6; frames += 1)
@@ -222,15 +222,6 @@ def test_reader_leaves_a_lesson_and_resumes_it(page, address):
     page.reload()
     wait_for_step(page, 4)
     expect(following).to_be_focused()
-    expect(page.locator("#sv-run")).to_be_hidden()
-    following.click()
-    expect(page.locator("#sv-go")).to_be_visible()  # this step needs the form
-    page.get_by_role("button", name="Back", exact=True).last.click()
-    page.get_by_role("button", name="Fold").click()
-    expect(page.locator(".sv-lesson-body")).to_be_hidden()
-    assert panel.bounding_box()["height"] < 60, "a folded panel shows only its header"
-    page.get_by_role("button", name="Show the text").click()
-    expect(page.locator(".sv-lesson-body")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("#sv-go")).to_be_visible()
     assert "lesson=" not in page.url
@@ -238,6 +229,14 @@ def test_reader_leaves_a_lesson_and_resumes_it(page, address):
     expect(entry).to_contain_text("begun: step 4")
     entry.click()
     wait_for_step(page, 4)
+    expect(page.locator("#sv-run")).to_be_hidden()
+    page.get_by_role("button", name="Fold").click()
+    expect(page.locator(".sv-lesson-body")).to_be_hidden()
+    assert panel.bounding_box()["height"] < 60, "a folded panel shows only its header"
+    page.get_by_role("button", name="Show the text").click()
+    expect(page.locator(".sv-lesson-body")).to_be_visible()
+    following.click()
+    expect(page.locator("#sv-go")).to_be_visible()  # this step needs the form
 
 
 def take_the_tour(page, lang):
@@ -274,7 +273,7 @@ def test_reader_chooses_german_for_lessons_and_tour(page, address):
     expect(button).to_be_focused()
     assert "lang=de" in page.url
     page.goto(address)  # the language is kept for the visit
-    page.wait_for_function(f"{PLAYER.replace('players', 'players?.')}?.frame")
+    page.wait_for_function(RUN)
     take_the_tour(page, "de")
     page.get_by_role("tab", name="Learn").click()
     entries = page.locator(".sv-learn-one")
@@ -291,14 +290,15 @@ def test_reader_chooses_german_for_lessons_and_tour(page, address):
 
 
 def test_late_first_run_does_not_replace_the_run_of_a_lesson(page, address):
+    held = []
     for late in ("**/traces/01-chain", "**/step/player.js*"):
-        held = []
-        page.route(late, held.append)
+        held.clear()
+        page.route(late, lambda route: held.append(route))
         page.goto("about:blank")
         with page.expect_event("requestfinished", lambda got: "/traces/01-chain" in got.url):
             page.goto(f"{address}?lesson=12-blocks.1", wait_until="commit")
             while not held:
-                page.wait_for_event("request")
+                page.evaluate(FRAMES)
             if "traces" in late:
                 wait_for_step(page, 1)
                 page.wait_for_function(f"{RUN} === '19-dflash'")
