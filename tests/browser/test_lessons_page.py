@@ -293,7 +293,7 @@ def test_late_first_run_does_not_replace_the_run_of_a_lesson(page, address):
     held = []
     for late in ("**/traces/01-chain", "**/step/player.js*"):
         held.clear()
-        page.route(late, lambda route: held.append(route))
+        page.route(late, lambda route, _: held.append(route))
         page.goto("about:blank")
         with page.expect_event("requestfinished", lambda got: "/traces/01-chain" in got.url):
             page.goto(f"{address}?lesson=12-blocks.1", wait_until="commit")
