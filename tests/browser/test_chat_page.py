@@ -84,6 +84,6 @@ def test_live_run_of_a_chat_model_takes_turns_or_raw_text(visit, chatty):
     assert signs == ["<|im_start|>", "<|im_end|>"] * 2 + ["<|im_start|>"]
     visit.step_until("frame?.panel.why?.marks?.prompt")
     text = page.locator(".sv-prompt").evaluate("(one) => one.textContent")
-    marked = [text[start:end] for start, end in visit.ask("frame.panel.why.marks.prompt")]
+    marked = [text[at[0] : at[1]] for at in visit.ask("frame.panel.why.marks.prompt")]
     highlighted = page.locator(".sv-prompt .sv-src").all_text_contents()
     assert "".join(highlighted) == "".join(marked) != "", "the match is highlighted"
