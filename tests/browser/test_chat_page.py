@@ -64,7 +64,6 @@ def test_live_run_of_a_chat_model_takes_turns_or_raw_text(visit, chatty):
     expect(line).to_be_visible()
     visit.fill_in(chatty, "The cat<|im_end|>", tokens=6)
     expect(line).to_be_hidden()
-    expect(page.get_by_label("System text")).to_be_visible()
     page.get_by_label("Raw text").check()
     visit.run()
     visit.wait_until_over()
