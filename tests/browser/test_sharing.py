@@ -37,7 +37,17 @@ TOO_HIGH = """async () => {
 }"""
 
 
-def test_iframe_of_a_step_shows_that_step_also_after_a_reload(visit):
+def check_heights(visit):
+    """Check that a frame is high enough for each part of the player."""
+    page = visit.page
+    for part in HEIGHTS:
+        page.set_viewport_size({"width": 720, "height": frame_height((part,))})
+        page.goto(f"{visit.url}?embed=1&trace=9-01-chain&show={part}")
+        page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
+        assert page.evaluate(TOO_HIGH) == [], part
+
+
+def test_iframe_shows_its_step_also_after_a_reload_and_is_high_enough(visit):
     page = visit.open("?trace=9-01-chain&round=1&step=judge-5")
     page.get_by_role("button", name="Copy a link").click()
     box = page.get_by_role("dialog", name="This step in another page")
@@ -48,18 +58,16 @@ def test_iframe_of_a_step_shows_that_step_also_after_a_reload(visit):
     assert address == (
         f"{visit.url}?embed=1&trace=9-01-chain&round=1&step=judge-5&show=sentence,coin,timeline"
     )
-    height = frame_height(("sentence", "coin", "timeline"))
-    assert f'height="{height}"' in html.input_value()
+    assert f'height="{frame_height(("sentence", "coin", "timeline"))}"' in html.input_value()
     visit.ask("back()")
     expect(html).to_have_value(re.compile(f"step={visit.ask('frame.step.id')}&"))
     visit.ask("next()")
     sentence = visit.caption()
     page.keyboard.press("Escape")
-    expect(box).to_be_hidden()
     page.goto(address)
     expect(page.locator(".sv-say")).to_have_text(sentence)
-    for hidden in (".sv-tree-part", ".sv-pictures"):
-        expect(page.locator(hidden)).to_be_hidden()
+    expect(page.locator(".sv-tree-part")).to_be_hidden()
+    expect(page.locator(".sv-pictures")).to_be_hidden()
     expect(page.locator(".sv-time")).to_be_visible()
     page.goto(f"{visit.url}?embed=1&trace=01-chain&round=1&show=sentence,controls")
     page.locator("[data-do=next]").click()
@@ -67,15 +75,7 @@ def test_iframe_of_a_step_shows_that_step_also_after_a_reload(visit):
     sentence = visit.caption()
     page.reload()
     expect(page.locator(".sv-say")).to_have_text(sentence)
-
-
-def test_iframe_is_high_enough_for_each_part(visit):
-    page = visit.page
-    for part in HEIGHTS:
-        page.set_viewport_size({"width": 720, "height": frame_height((part,))})
-        page.goto(f"{visit.url}?embed=1&trace=9-01-chain&show={part}")
-        page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
-        assert page.evaluate(TOO_HIGH) == [], part
+    check_heights(visit)
 
 
 def test_controls_hidden_by_a_link_can_be_shown_again(visit):
