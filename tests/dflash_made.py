@@ -10,6 +10,7 @@ from dataclasses import replace
 import headed
 import tiny
 import torch
+from driven import session_after
 from once import once
 from transformers.models.muse_glimmer_assistant.configuration_muse_glimmer_assistant import (
     MuseGlimmerAssistantConfig,
@@ -66,14 +67,9 @@ def drafter(head=None):
     return DFlash(head, tiny.card(head, "tiny-dflash", "dflash"))
 
 
-def start_session(text, settings, head=None, of=None):
+def start_session(text, settings):
     """Start a session that reads the whole text at once; its newest token has no state."""
-    made = drafter(head)
-    run = (of or headed.target()).start(made.capture)
-    states = run.prefill(text[:-1]).states
-    session = made.begin(run, settings)
-    session.commit(text[1:], states)
-    return session
+    return session_after(text, drafter(), settings, headed.target())
 
 
 def transformers_network(head):

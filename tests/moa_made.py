@@ -12,6 +12,7 @@ from functools import cache
 import headed
 import tiny
 import torch
+from driven import session_after, turns
 from once import once
 
 from specviz.adapters.transformers import growing_cache, with_cache
@@ -21,7 +22,6 @@ from specviz.drafters.common.training import EVERY, read_target_outputs
 from specviz.drafters.moa import Moa
 from specviz.drafters.moa import head as training
 from specviz.drafters.moa.head import MoaConfig, MoaHead
-from specviz.engine.loop import rounds
 from specviz.settings.settings import Sampling, Settings
 
 GREEDY = Settings(Sampling(0), gamma=4, budget=12, fan_out=3, max_new_tokens=40)
@@ -63,24 +63,14 @@ def wild(target, **changes):
     return tiny.blurred(head, 0.15)
 
 
-def start_session(text, settings, head=None, of=None):
+def start_session(text, settings, head=None):
     """Start a session that reads the whole text at once."""
-    made = drafter(head)
-    run = (of or headed.target()).start(made.capture)
-    states = run.prefill(text[:-1]).states
-    session = made.begin(run, settings)
-    session.commit(text[1:], states)
-    return session
+    return session_after(text, drafter(head), settings, headed.target())
 
 
-def turns(settings, head=None, prompt=headed.PROMPTS[1]):
+def moa_turns(settings, head=None):
     """Yield the rounds after the prefill, each with the text before it."""
-    target = headed.target()
-    text = target.encode(prompt, settings.max_new_tokens)
-    for turn in rounds(target, drafter(head), list(text), settings):
-        if turn.number:
-            yield list(text), turn
-        text += turn.tokens
+    return turns(headed.target(), drafter(head), settings, headed.PROMPTS[1])
 
 
 def blind(ids):

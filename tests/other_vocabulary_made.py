@@ -27,11 +27,6 @@ def drafter(target, model, tokenizer=None):
 def twelve():
     """Return a model of eleven letters and an end token, with the ids of `bees`."""
     return tiny.llama(
-        3,
-        vocab_size=14,
-        num_hidden_layers=1,
-        hidden_size=16,
-        intermediate_size=16,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-    )
+        3, vocab_size=14, num_hidden_layers=1, hidden_size=16, intermediate_size=16,
+        num_attention_heads=2, num_key_value_heads=1,
+    )  # fmt: skip

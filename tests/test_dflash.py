@@ -1,56 +1,44 @@
-"""DFlash: a whole block in one pass, its attention, and exact runs."""
+"""DFlash: a whole block in one pass, its attention, exact runs, training and configs."""
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import dflash_made
 import headed
 import pytest
+import tiny
 import torch
 from dflash_made import (
     SIZE,
     drafter,
     generated_by_transformers,
+    learned,
     plain_logits,
     random_head,
     start_session,
     trained,
 )
-from driven import CHUNKS, Shifted, deep_target, driven
-from test_engine import traced
+from driven import CHUNKS, deep_target, driven, turns
+from transformers import LlamaConfig
 
-from specviz.drafters.dflash import TOP_COUNT
+from specviz.catalog import loading
+from specviz.drafters.common.training import same_tops
+from specviz.drafters.dflash import TOP_COUNT, DFlash
 from specviz.drafters.dflash import head as training
+from specviz.drafters.dflash.config import DFlashConfig, evenly_spaced
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.engine.loop import rounds
 from specviz.models.passes import States
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.metrics import summary
 from specviz.verification import Drawn
 
 GREEDY = Settings(Sampling(0), gamma=4, max_new_tokens=40)
-WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=4, max_new_tokens=24)
-
-
-def turns(settings):
-    """Return the rounds after the prefill, each with the text before it."""
-    text = headed.target().encode(headed.PROMPTS[0], settings.max_new_tokens)
-    for turn in rounds(headed.target(), drafter(), list(text), settings):
-        if turn.number:
-            yield list(text), turn
-        text += turn.tokens
-
-
-def kept_share(made):
-    kept = judged = 0
-    for prompt in headed.PROMPTS:
-        ids = headed.target().encode(prompt, 40)
-        for turn in rounds(headed.target(), made, ids, replace(GREEDY, gamma=3)):
-            kept += len(turn.verdict.path)
-            judged += len(turn.verdict.decisions)
-    return kept / judged
+ANCHORS = torch.tensor([2, 7, 8, 30])
 
 
 # The block
@@ -99,12 +87,12 @@ def test_rounds_equal_those_of_transformers_generation():
 
 @pytest.mark.slow
 def test_session_and_training_give_the_same_guesses_for_an_anchor():
-    text, turn = list(turns(GREEDY))[-1]
-    whole = [*text, *turn.tokens]
+    seen = list(turns(headed.target(), drafter(), GREEDY, headed.PROMPTS[0]))
+    whole = [*seen[-1][0], *seen[-1][1].tokens]
     outputs = headed.read_target_outputs(headed.target().model, torch.tensor([whole]))
     said = torch.stack(training.guesses(trained(), outputs), dim=2)[0].softmax(-1)
     compared = 0
-    for before, turn in turns(GREEDY):
+    for before, turn in seen:
         row = said[len(before) - 2]
         for node, token in enumerate(turn.proposal.tree.tokens[1:], start=1):
             assert token == int(row[node - 1].argmax())
@@ -113,6 +101,7 @@ def test_session_and_training_give_the_same_guesses_for_an_anchor():
     assert compared > 20
 
 
+@pytest.mark.slow
 def test_all_positions_of_a_block_are_filled_in_one_pass(monkeypatch):
     text = headed.target().encode("The cat saw the", 20)
     trained()  # passes during training count too
@@ -136,6 +125,7 @@ def test_all_positions_of_a_block_are_filled_in_one_pass(monkeypatch):
     assert all(torch.equal(words[0], embed(block)) for words in seen)
 
 
+@pytest.mark.slow
 def test_guesses_depend_on_later_positions_only_as_mask_tokens():
     """Attention is bidirectional: the last position changes the first guess; inputs are masks."""
     target, head = headed.target(), trained()
@@ -151,35 +141,19 @@ def test_guesses_depend_on_later_positions_only_as_mask_tokens():
     assert usual.argmax(-1)[0] != masks[1]  # its top token is another one, which no position reads
 
 
-# Exact runs
-
-
-@pytest.mark.slow
-def test_trained_head_saves_target_passes():
-    trace = traced(headed.target(), drafter(), "The cat", GREEDY, baseline=False)
-    assert summary(trace)["tokens_per_pass"] > 1.5
-
-
-@pytest.mark.slow
-def test_acceptance_falls_if_hidden_states_are_shifted_by_one():
-    """Acceptance does not fall to zero, since the head still reads the newest token."""
-    right = kept_share(drafter())
-    assert right > 0.5
-    assert kept_share(Shifted(drafter())) < right - 0.1
-
-
 # Edges
 
 
-@pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (99, SIZE - 1)])
-def test_draft_is_no_deeper_than_the_token_budget(room, depth):
+@pytest.mark.slow
+def test_draft_has_the_depth_that_the_token_budget_allows():
     text = headed.target().encode("The cat saw the", 9)
-    proposal = start_session(text, GREEDY).propose(text, room, Chance(1, 1))
-    assert max(proposal.tree.depths) == depth
-    assert len(proposal.evidence) == depth + 1
-    assert proposal.evidence[0]["passes"] == (depth > 0)
-    assert len(proposal.evidence[0].get("places", [])) == (SIZE - 1 if depth else 0)
-    proposal.check(Drawn.POINT_MASS, room, ())
+    for room, depth in ((1, 0), (2, 1), (3, 2), (99, SIZE - 1)):
+        proposal = start_session(text, GREEDY).propose(text, room, Chance(1, 1))
+        assert max(proposal.tree.depths) == depth
+        assert len(proposal.evidence) == depth + 1
+        assert proposal.evidence[0]["passes"] == (depth > 0)
+        assert len(proposal.evidence[0].get("places", [])) == (SIZE - 1 if depth else 0)
+        proposal.check(Drawn.POINT_MASS, room, ())
 
 
 @pytest.mark.slow
@@ -192,6 +166,7 @@ def test_block_is_drafted_after_a_text_of_one_token():
     assert list(second.proposal.tree.tokens[1:]) == soft.argmax(-1)[: GREEDY.gamma].tolist()
 
 
+@pytest.mark.slow
 def test_missing_hidden_states_raise_readable_error():
     text = headed.target().encode("The cat saw the", 9)
     session = start_session(text, GREEDY)
@@ -202,9 +177,167 @@ def test_missing_hidden_states_raise_readable_error():
     assert len(session.propose([*text, 7], 5, Chance(1, 2)).tree) == 5
 
 
-def test_drafter_reads_its_name_and_target_from_its_files(tmp_path):
-    trained().save(tmp_path)
-    made = dflash_made.DFlash.load("my-dflash", tmp_path, headed.target())
-    assert (made.name, made.card.family, made.made_for) == ("dflash", "dflash", headed.HASH)
-    assert made.card.name == "my-dflash"
-    assert made.card.parameters == sum(p.numel() for p in trained().parameters())
+# Training
+
+
+def blocks(head, outputs, anchors=ANCHORS):
+    with torch.inference_mode():
+        return training.blocks(head, outputs, anchors)
+
+
+def test_block_attends_to_states_before_its_anchor_and_to_no_other_block():
+    head, outputs = random_head(), headed.outputs(1)
+    whole = blocks(head, outputs)
+    assert whole.shape == (16, 4, SIZE - 1, tiny.VOCABULARY)
+    for i, anchor in enumerate(ANCHORS):
+        alone = blocks(head, outputs, anchor[None])
+        assert torch.allclose(whole[:, i], alone[:, 0], atol=1e-4)
+    for place in (6, 7):
+        states = tuple(rows.clone() for rows in outputs.states)
+        for rows in states:
+            rows[:, place] = torch.randn_like(rows[:, place])
+        found = blocks(head, replace(outputs, states=states))
+        changed = [not torch.allclose(found[:, i], whole[:, i], atol=1e-4) for i in range(4)]
+        assert changed == [False, place < 7, True, True]
+        tokens = outputs.tokens.clone()
+        tokens[:, place] = (tokens[:, place] + 9) % tiny.VOCABULARY
+        found = blocks(head, replace(outputs, tokens=tokens))
+        changed = [not torch.allclose(found[:, i], whole[:, i], atol=1e-4) for i in range(4)]
+        assert changed == [False, place == 7, False, False]
+
+
+def test_loss_is_the_mean_weighted_by_position():
+    head, outputs = random_head(), headed.outputs(2)
+    anchors = torch.tensor([3, 36, 39])  # of 40 tokens: five positions, four, one
+    said, total, weights = blocks(head, outputs, anchors).log_softmax(-1), 0.0, 0.0
+    for text in range(16):
+        for i, (anchor, places) in enumerate(zip(anchors.tolist(), (5, 4, 1), strict=True)):
+            for k in range(1, places + 1):
+                law = outputs.logits[text, anchor + k - 1].softmax(-1)
+                weight = math.exp(-(k - 1) / 4)
+                total -= weight * (law * said[text, i, k - 1]).sum().item()
+                weights += weight
+    with torch.inference_mode():
+        loss = training.loss(head, outputs, anchors).item()
+    assert loss == pytest.approx(total / weights, rel=1e-4)
+
+
+def test_training_row_of_each_anchor_guesses_the_block_after_it():
+    head, outputs = random_head(), headed.outputs(3)
+    with torch.inference_mode():
+        said = training.guesses(head, outputs)
+    assert [tuple(logits.shape) for logits in said] == [(16, 39, tiny.VOCABULARY)] * (SIZE - 1)
+    for i, anchor in enumerate(ANCHORS):
+        by_depth = torch.stack([logits[:, anchor - 1] for logits in said], dim=1)
+        assert torch.allclose(by_depth, blocks(head, outputs)[:, i], atol=1e-4)
+
+
+def test_random_anchors_use_the_torch_generator_and_skip_the_first_token(monkeypatch):
+    head, outputs = random_head(), headed.outputs(4)
+    monkeypatch.setattr(training, "ANCHORS", 10)
+    drawn = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        drawn.append(training.random_anchors(outputs).tolist())
+        torch.manual_seed(seed)
+        assert training.loss(head, outputs).isfinite()
+        assert len(set(drawn[-1])) == 10
+        assert drawn[-1] == sorted(drawn[-1])
+    assert drawn[0] == drawn[1] != drawn[2]
+    monkeypatch.setattr(training, "ANCHORS", 64)
+    assert training.random_anchors(outputs).tolist() == list(range(1, 40))
+    for length in (2, 3):  # shorter than a block
+        short = headed.read_target_outputs(headed.target().model, outputs.tokens[:, :length])
+        assert training.loss(head, short).isfinite()
+
+
+@pytest.mark.slow
+def test_training_updates_every_weight_and_lowers_loss():
+    losses = []
+    head = learned(40, losses)
+    assert max(losses[-5:]) < losses[0] / 2
+    assert max(losses[-5:]) < min(losses[:5])
+    first = learned(0).state_dict()
+    assert not any(torch.equal(first[key], value) for key, value in head.state_dict().items())
+    assert all(weight.grad is None for weight in headed.target().model.parameters())
+    outputs = headed.outputs(50)  # never trained on
+    shares = same_tops(training.guesses(trained(), outputs), outputs)
+    common = outputs.logits.argmax(-1).flatten()
+    chance = (common == common.mode().values).float().mean().item()
+    assert shares[0] > 3 * chance
+    assert min(shares) > chance
+    assert shares[0] > shares[-1]
+
+
+@pytest.mark.slow
+def test_hidden_states_shifted_by_one_raise_the_loss():
+    outputs = headed.outputs(50)
+    late = tuple(torch.cat([rows[:, :1], rows[:, :-1]], dim=1) for rows in outputs.states)
+    early = tuple(torch.cat([rows[:, 1:], rows[:, -1:]], dim=1) for rows in outputs.states)
+    anchors = torch.arange(1, 40)
+    with torch.inference_mode():
+        right, *wrong = (
+            training.loss(trained(), replace(outputs, states=states), anchors).item()
+            for states in (outputs.states, late, early)
+        )
+    assert min(wrong) > right + 0.5
+
+
+# Configs
+
+
+def public(**changes):
+    """Return a config.json in z-lab's form for the target with three layers."""
+    inner = {"mask_token_id": 9, "target_layer_ids": [0, 1]}
+    usual = {
+        "architectures": ["DFlashDraftModel"], "attention_bias": False, "attention_dropout": 0.0,
+        "auto_map": {"AutoModel": "dflash.DFlashDraftModel"}, "block_size": 16,
+        "dflash_config": inner, "dtype": "bfloat16", "head_dim": 12, "hidden_act": "silu",
+        "hidden_size": 48, "intermediate_size": 64, "layer_types": ["full_attention"] * 2,
+        "model_type": "qwen3", "num_attention_heads": 4, "num_hidden_layers": 2,
+        "num_key_value_heads": 2, "num_target_layers": 3, "rms_norm_eps": 1e-6,
+        "rope_scaling": None, "rope_theta": 1000000, "sliding_window": None,
+        "use_sliding_window": False, "vocab_size": tiny.VOCABULARY,
+    }  # fmt: skip
+    return usual | changes
+
+
+def test_published_configs_load_whether_nested_or_flat():
+    wanted = DFlashConfig(
+        48, 64, 4, 2, 12, 280, 1e-6, 1e6, num_hidden_layers=2, num_target_layers=3, block_size=16,
+        mask_token_id=9, target_layer_ids=(0, 1),
+    )  # fmt: skip
+    assert DFlashConfig.from_json("x", public()) == wanted
+    flat = {"mask_token_id": 9, "target_layer_ids": [0, 1], "dflash_config": None}
+    assert DFlashConfig.from_json("x", public(**flat)) == wanted
+    inner = {"mask_token_id": 9, "target_layer_ids": [0, 1], "block_size": 16}
+    assert DFlashConfig.from_json("x", public(block_size=None, dflash_config=inner)) == wanted
+    assert wanted.tap_layers == (1, 2)
+    assert DFlashConfig.from_json("x", json.loads(json.dumps(wanted.to_json()))) == wanted
+
+
+def test_new_dflash_head_for_a_small_target_is_small_and_built_by_name():
+    shape = LlamaConfig(
+        hidden_size=256, intermediate_size=704, num_hidden_layers=12, num_attention_heads=4
+    )
+    target = SimpleNamespace(
+        model=SimpleNamespace(config=shape), eos=(3,), vocab_size=8192,
+        card=SimpleNamespace(hash="a" * 64),
+    )  # fmt: skip
+    with torch.device("meta"):
+        head = loading.training_family("dflash").build(target, torch.ones(8192))
+    assert isinstance(head, DFlashHead)
+    assert 1.5e6 < 2 * sum(weight.numel() for weight in head.parameters()) < 2.5e6  # in bf16
+    assert (head.config.block_size, head.config.mask_token_id) == (8, 3)
+    assert DFlash(head, None).capture.layers == (2, 6, 10)
+    assert head.config.made_for == "a" * 64
+    assert dflash_made.config().num_target_layers == 3
+
+
+def test_tapped_layers_are_spaced_as_in_the_published_code():
+    for layers in range(2, 40):
+        taps = evenly_spaced(layers, 3)
+        assert taps == tuple(sorted(set(taps)))
+        assert 0 <= taps[0] <= taps[-1] < layers - 1
+        if layers > 5:
+            assert taps == (1, round(1 + (layers - 4) / 2), layers - 3)

@@ -1,4 +1,4 @@
-"""EAGLE and EAGLE-2: alignment with the target's features, cached trees, exact output."""
+"""EAGLE and EAGLE-2: alignment with features, cached trees, exact output, layer and loss."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ from driven import (
     driven,
     finals,
     plain_logits,
+    random_head,
 )
+from safetensors.torch import load_file
 from test_engine import traced
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
+from specviz.drafters.common.layers import causal
+from specviz.drafters.common.training import read_target_outputs
 from specviz.drafters.eagle import Eagle, Eagle2, width_under
+from specviz.drafters.eagle import head as training
+from specviz.drafters.eagle.head import EagleConfig, EagleHead
 from specviz.engine.loop import rounds
 from specviz.models.passes import States
 from specviz.settings.chance import Chance
@@ -91,12 +98,16 @@ def test_shifted_hidden_states_lower_acceptance_but_the_text_stays_exact(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize("sampling", [Sampling(1.0), Sampling(0.8, top_k=3, top_p=0.9)])
-def test_sampled_traces_with_accepted_later_siblings_pass_check(name, sampling):
+def test_sampled_traces_with_accepted_later_siblings_pass_check(name):
     counts = circle.target(0.2)
     made = circle.drafters(counts, 0.02)[name]
+    for settings in (replace(WARM, candidates="greedy"), GREEDY):
+        turns = list(rounds(counts, made, [5, 6], settings))
+        assert {turn.proposal.drawn for turn in turns} == {Drawn.POINT_MASS}
+        assert not any(turn.proposal.q for turn in turns)
     later = kept = 0
-    for seed in range(3):
+    cut = Sampling(0.8, top_k=3, top_p=0.9)
+    for seed, sampling in enumerate((Sampling(1.0), cut, Sampling(1.0), cut)):
         settings = replace(WARM, sampling=sampling, seed=seed)
         trace = traced(counts, made, tiny.PROMPT, settings, baseline=False)
         check(trace)
@@ -127,20 +138,114 @@ def test_static_tree_has_the_25_guesses_of_the_eagle_shape():
     assert width_under(WARM, (1, 1)) == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAMILIES)
-def test_greedy_candidates_are_declared_as_point_mass(name):
-    counts = circle.target(0.2)
-    made = circle.drafters(counts, 0.02)[name]
-    for settings in (replace(WARM, candidates="greedy"), GREEDY):
-        turns = list(rounds(counts, made, [5, 6], settings))
-        assert {turn.proposal.drawn for turn in turns} == {Drawn.POINT_MASS}
-        assert not any(turn.proposal.q for turn in turns)
-
-
 def test_number_of_hidden_states_must_match_the_text():
     target = deep_target()
     session = drafter(target).begin(target.start(Eagle.capture), WARM)
     session.commit([5, 6], States(final=torch.zeros(2, 48)))
     with pytest.raises(ValueError, match="0 \\+ 2 states for a text of 4 tokens"):
         session.propose([1, 5, 6, 7], 9, Chance(1, 1))
+
+
+# The head
+
+
+def test_loss_and_session_read_the_same_hidden_states():
+    target = deep_target()
+    head = random_head(target)
+    ids = torch.randint(1, tiny.VOCABULARY, (2, 9), generator=torch.Generator().manual_seed(1))
+    outputs = read_target_outputs(target.model, ids)
+    for depth, guessed in enumerate(training.guesses(head, outputs, 3), start=1):
+        for row in (0, 3, 8 - depth):
+            text, path = ids[1, : row + 2].tolist(), ids[1, row + 2 : row + 1 + depth].tolist()
+            states = outputs.final[1, : row + 1]
+            logits = plain_logits(head, states, target.model.lm_head, target, text, path)
+            assert torch.allclose(guessed[1, row], logits, atol=1e-3)
+
+
+def test_loss_of_a_perfect_head_is_the_entropy_of_the_target():
+    """On a text of consecutive tokens, the exact head predicts the target's next features."""
+    counts = circle.target(0.2)
+    outputs = read_target_outputs(counts.model, (torch.arange(12) + 40)[None])
+    entropy = torch.distributions.Categorical(logits=outputs.logits[:, 1:]).entropy().mean()
+    value = training.loss(circle.eagle_head(counts), outputs)
+    assert value.item() == pytest.approx(0.1 * entropy.item(), abs=1e-5)
+    jumps = read_target_outputs(
+        counts.model, torch.tensor([[40, 90, 10, 200, 60]])
+    )  # no guess can be correct
+    feature, law = [], []
+    for row in range(4):
+        guess = circle.places()[jumps.tokens[0, row] + 1]
+        far = (guess - jumps.final[0, row + 1]).abs()
+        feature.append(torch.where(far < 1, far.square() / 2, far - 0.5).mean().item())
+        said = (counts.model.lm_head.weight @ guess).log_softmax(-1)
+        law.append(-(jumps.logits[0, row + 1].softmax(-1) * said).sum().item())
+    value = training.loss(circle.eagle_head(counts), jumps).item()
+    assert value == pytest.approx(sum(feature) / 4 + 0.1 * sum(law) / 4, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_training_updates_head_but_not_target():
+    target = deep_target()
+    head = random_head(target).train().requires_grad_(True)
+    ids = torch.randint(1, tiny.VOCABULARY, (4, 16), generator=torch.Generator().manual_seed(1))
+    outputs = read_target_outputs(target.model, ids)
+    optimizer = torch.optim.AdamW(head.parameters(), lr=3e-3)
+    values = []
+    for _ in range(8):
+        value = training.loss(head, outputs)
+        value.backward()
+        assert all(weight.grad.abs().sum() > 0 for weight in head.parameters())
+        optimizer.step()
+        optimizer.zero_grad()
+        values.append(value.item())
+    assert values[-1] < 0.95 * values[0]
+    assert all(weight.grad is None for weight in target.model.parameters())
+
+
+@pytest.mark.slow
+def test_layer_equals_the_transformers_layer_without_its_first_norm():
+    """fc takes the embedding first; rotary angles, shared heads and the MLP are Llama's."""
+    target = deep_target()
+    head = random_head(target)
+    config = target.model.config
+    layer = LlamaDecoderLayer(config, 0).eval()
+    layer.input_layernorm = torch.nn.Identity()
+    layer.load_state_dict(head.layers[0].state_dict())
+    words, features, positions = torch.randn(1, 7, 48), torch.randn(1, 7, 48), torch.arange(7)
+    rotary = target.model.model.rotary_emb(words, position_ids=positions[None])
+    with torch.inference_mode():
+        rows = torch.cat([words, features], dim=-1) @ head.fc.weight.T + head.fc.bias
+        later = torch.full((7, 7), -torch.inf).triu(1)[None, None]
+        wanted = layer(rows, attention_mask=later, position_embeddings=rotary)
+        assert torch.allclose(head(features, words, positions, causal), wanted, atol=1e-5)
+
+
+def test_head_uses_its_own_embedding_or_else_that_of_the_target(tmp_path):
+    target = deep_target()
+    EagleHead(EagleConfig.like(target), own_embedding=True).save(tmp_path)
+    assert "embed_tokens.weight" in load_file(tmp_path / "model.safetensors")
+    made = Eagle.load("x", tmp_path, target)
+    reader = made.begin(target.start(made.capture), WARM).reader
+    assert reader.embed is made.head.embed_tokens
+    assert Eagle2.load("two", tmp_path, target).card.hash == made.card.hash
+    reader = drafter(target).begin(target.start(made.capture), WARM).reader
+    assert reader.embed is target.model.get_input_embeddings()
+
+
+def test_pickled_weights_load(tmp_path):
+    target = deep_target()
+    head = random_head(target)
+    head.save(tmp_path)
+    torch.save(head.half().state_dict(), tmp_path / "pytorch_model.bin")
+    (tmp_path / "model.safetensors").unlink()
+    assert EagleHead.load(tmp_path, target).fc.weight.dtype is torch.float32
+
+
+def test_published_config_without_some_keys_has_the_defaults_of_its_code():
+    public = {
+        "hidden_size": 48, "intermediate_size": 96, "num_attention_heads": 4, "vocab_size": 280,
+        "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1, "hidden_act": "silu",
+    }  # fmt: skip
+    config = EagleConfig.from_json("x", public)
+    assert (config.bias, config.head_dim, config.num_key_value_heads) == (True, 12, 4)
+    assert (config.rope_theta, config.made_for) == (10_000.0, None)

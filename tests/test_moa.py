@@ -1,32 +1,37 @@
-"""Mixture of Attentions: the head computes the same in drafting and in training.
-
-The memory of all layers does not change while a draft is built.
-"""
+"""Mixture of Attentions: formulas, memory, whole runs, loss and learning."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import headed
 import pytest
 import tiny
 import torch
+from driven import GONE, Shifted, accepted_share, write_head
 from moa_made import (
     GREEDY,
     TEXT,
     WARM,
+    blind,
     drafter,
     learnt,
+    moa_turns,
     outputs,
     plain_logits,
     start_session,
-    turns,
     wild,
 )
+from test_engine import traced
 
-from specviz.drafters.common.training import EVERY, read_target_outputs
+from specviz.drafters.common.training import EVERY, read_target_outputs, same_tops
 from specviz.drafters.moa import head as training
-from specviz.drafters.moa.head import MoaHead
+from specviz.drafters.moa.head import MoaConfig, MoaHead, kv_width
+from specviz.models.target import Target
+from specviz.settings.chance import Chance
+from specviz.trace.metrics import token_ids
+from specviz.verification import Drawn
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +40,7 @@ pytestmark = pytest.mark.slow
 def test_logits_of_each_node_equal_the_formula_of_the_paper_for_its_path(settings):
     """Queries see their ancestors and the whole text, memory up to the newest token's predictor."""
     target, head, seen, depths = headed.target(), wild(headed.target()), 0, set()
-    for text, turn in list(turns(replace(settings, max_new_tokens=5), head))[:3]:
+    for text, turn in list(moa_turns(replace(settings, max_new_tokens=5), head))[:3]:
         tree = turn.proposal.tree
         for node, kids in enumerate(tree.children):
             if not kids:
@@ -95,7 +100,7 @@ def test_drafting_adds_no_rows_to_the_memory_of_the_moa_head(monkeypatch):
     monkeypatch.setattr(
         MoaHead, "memory", lambda head, rows: asked.append(rows.shape[:3]) or memory(head, rows)
     )
-    seen = list(turns(GREEDY, head))
+    seen = list(moa_turns(GREEDY, head))
     assert len(asked) == len(seen)
     for text, turn in seen:
         assert turn.proposal.evidence[0]["memory"] == len(text) - 1
@@ -124,3 +129,158 @@ def test_head_reads_all_target_layers_in_order():
     assert drafter(head).capture.keys_values == tuple(
         range(1, target.model.config.num_hidden_layers + 1)
     )
+
+
+# Runs
+
+
+def test_candidates_are_declared_as_point_mass_within_the_budget():
+    for settings in (GREEDY, WARM):
+        for _, turn in moa_turns(settings):
+            proposal = turn.proposal
+            assert proposal.drawn is Drawn.POINT_MASS
+            assert not proposal.q
+            assert len(proposal.tree) - 1 <= settings.budget
+            assert set(proposal.evidence) == set(range(len(proposal.tree)))
+            assert json.loads(json.dumps(proposal.evidence[0])) == proposal.evidence[0]
+
+
+def test_number_of_hidden_states_must_match_the_text():
+    text = headed.target().encode(TEXT, 9)
+    session = start_session(text, GREEDY, wild(headed.target()))
+    with pytest.raises(ValueError, match="states for a text of"):
+        session.propose([*text, 5], 5, Chance(1, 1))
+    session.propose(text, 5, Chance(1, 1))
+    with pytest.raises(ValueError, match="no new token"):
+        session.propose(text, 5, Chance(1, 1))
+
+
+def test_hidden_states_of_several_commits_are_read_at_once():
+    text = headed.target().encode(TEXT, 9)
+    head = wild(headed.target())
+    made = drafter(head)
+    run = headed.target().start(made.capture)
+    states = run.prefill(text[:-1]).states
+    session = made.begin(run, GREEDY)
+    session.commit(text[1:5], states.take(range(4)))
+    session.commit(text[5:], states.take(range(4, len(text) - 1)))
+    whole = start_session(text, GREEDY, head).propose(text, 5, Chance(1, 1))
+    assert session.propose(text, 5, Chance(1, 1)).tree == whole.tree
+
+
+# Learning
+
+
+def test_training_lowers_the_loss_and_raises_the_agreement():
+    head, losses = learnt()
+    assert losses[-1] < 0.2 * losses[0]
+    shares = same_tops(training.guesses(head, outputs(40)), outputs(40))
+    assert len(shares) == training.STEPS
+    assert min(shares) > 0.8
+    text = outputs(40).tokens.flatten().bincount().max() / outputs(40).tokens.numel()
+    assert text < 0.3  # as often as always guessing the most frequent token
+
+
+def test_loss_is_the_weighted_mean_over_depths():
+    head, found = wild(headed.target()), outputs(1)
+    total = weights = 0.0
+    for depth, output in enumerate(training.unroll(head, found, 3), start=1):
+        off = (output - found.final[:, depth:]).abs()
+        feature = torch.where(off < 1, off.square() / 2, off - 0.5).mean()
+        rows = output.shape[1]
+        law = found.logits[:, depth : depth + rows].softmax(-1)
+        missed = -(law * found.head(output).log_softmax(-1)).sum(-1).mean()
+        part = training.FEATURE_WEIGHT * feature + training.DISTRIBUTION_WEIGHT * missed
+        total += 0.8 ** (depth - 1) * part.item()
+        weights += 0.8 ** (depth - 1)
+    assert training.loss(head, found, steps=3).item() == pytest.approx(total / weights, rel=1e-4)
+
+
+def test_gradients_reach_the_head_but_not_the_target():
+    head = MoaHead(MoaConfig.like(headed.target())).train()
+    training.loss(head, outputs(0)).backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in head.parameters())
+    assert all(p.grad is None for p in headed.target().model.parameters())
+    short = read_target_outputs(headed.target().model, headed.windows(0, length=3), (EVERY,))
+    assert len(training.guesses(head, short)) == 2
+    assert training.loss(head, short).isfinite()
+
+
+def test_training_works_under_autocast():
+    head = MoaHead(MoaConfig.like(headed.target())).train()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = read_target_outputs(headed.target().model, headed.windows(2), (EVERY,))
+        loss = training.loss(head, found)
+    loss.backward()
+    plainly_ = training.loss(head, outputs(0)).item()
+    assert loss.isfinite()
+    assert loss.item() == pytest.approx(plainly_, rel=0.2)
+
+
+def late_memory(found):
+    """Pair every token with the keys and values of the token before."""
+    rows = {
+        k: tuple(torch.cat([half[:, :, :1], half[:, :, :-1]], dim=2) for half in pair)
+        for k, pair in found.keys_values.items()
+    }
+    return replace(found, keys_values=rows)
+
+
+def test_head_that_sees_no_tokens_relies_on_correctly_aligned_memory():
+    head, losses = learnt(embed=blind)
+    found = replace(outputs(40), embed=blind)
+    late = late_memory(found)
+    assert losses[-1] < 0.6 * losses[0]
+    assert training.loss(head, late).item() > 1.5 * training.loss(head, found).item()
+    right, wrong = (same_tops(training.guesses(head, f), found)[0] for f in (found, late))
+    assert right > 0.5
+    assert wrong < right / 2
+
+
+class Blind:
+    """A drafter whose sessions see the same embedding for every token."""
+
+    def __init__(self, inner):
+        self.inner, self.name, self.card = inner, inner.name, inner.card
+        self.made_for, self.capture = inner.made_for, inner.capture
+
+    def begin(self, target, settings):
+        session = self.inner.begin(target, settings)
+        session.reader.embed = blind
+        return session
+
+
+def test_head_memory_shifted_by_one_lowers_acceptance_but_text_stays_exact():
+    made, target = Blind(drafter(learnt(embed=blind)[0])), headed.target()
+    narrow = replace(GREEDY, budget=4, fan_out=1)
+    right, late = (
+        accepted_share(target, each, narrow, headed.PROMPTS) for each in (made, Shifted(made))
+    )
+    assert late < right / 2
+    trace = traced(target, Shifted(made), TEXT, GREEDY)
+    assert token_ids(trace) == trace.baseline.token_ids
+
+
+# Files
+
+
+def test_missing_attention_head_size_follows_from_the_width(tmp_path):
+    head = wild(headed.target(), layer_self_attention_head_dim=0)
+    assert head.layer_self_attention.self_attn.q_proj.weight.shape == (48, 48)
+    write_head(tmp_path, head, {"layer_self_attention_head_dim": GONE, "made_for": GONE})
+    back = MoaHead.load(tmp_path, headed.target())
+    assert torch.equal(back.Ekv2E.bias, head.Ekv2E.bias.bfloat16().float())
+
+
+def test_new_moa_head_for_a_small_target_is_small():
+    model = tiny.llama(
+        hidden_size=256,
+        intermediate_size=704,
+        num_hidden_layers=12,
+        num_key_value_heads=4,
+        vocab_size=4096,
+    )
+    target = Target(model, tiny.tokenizer(), tiny.card(model, "house", "causal-lm"))
+    assert kv_width(model) == 512
+    size = 2 * sum(p.numel() for p in MoaHead(MoaConfig.like(target)).parameters())
+    assert 1.5e6 < size < 2.5e6
