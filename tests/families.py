@@ -11,11 +11,11 @@ from functools import cache
 import circle
 import dflash_made
 import driven
-import dspark_made
 import headed
 import moa_made
-import other_vocabulary_made
-import test_eagle3
+import test_dspark
+import test_eagle
+import test_other_vocabulary
 import test_p_eagle
 import test_pard
 import tiny
@@ -132,7 +132,7 @@ OTHER = "draft-model with another tokenizer"  # a separate catalogue row only be
 CASES = {
     "draft-model": small(lambda target: small_draft(), CHAIN, TREE, TOPS, SURE),
     OTHER: small(
-        lambda target: other_vocabulary_made.drafter(target, other_vocabulary_made.twelve()),
+        lambda target: test_other_vocabulary.drafter(target, test_other_vocabulary.twelve()),
         CHAIN,
         TREE,
         TOPS,
@@ -149,7 +149,7 @@ CASES = {
     "moa": taught(lambda target: moa_made.drafter(), DYNAMIC, NARROW),
     "dflash": taught(lambda target: dflash_made.drafter(), *BLOCKS),
     "dspark": taught(
-        lambda target: dspark_made.drafter(), *BLOCKS, replace(CHAIN, confidence=0.4), TOPS
+        lambda target: test_dspark.drafter(), *BLOCKS, replace(CHAIN, confidence=0.4), TOPS
     ),
     "p-eagle": taught(lambda target: test_p_eagle.drafter(), *BLOCKS),
     "layerskip": Case(
@@ -193,13 +193,13 @@ KNOWING_NOTHING = {
     "uniform": lambda target: Uniform(),
     "eagle": driven.drafter,
     "eagle2": lambda target: driven.drafter(target, Eagle2),
-    "eagle3": test_eagle3.drafter,
+    "eagle3": test_eagle.drafter3,
     "moa": lambda target: moa_made.drafter(moa_made.wild(target)),
     "dflash": lambda target: dflash_made.drafter(dflash_made.random_head(target)),
-    "dspark": lambda target: dspark_made.drafter(dspark_made.random_head(target)),
+    "dspark": lambda target: test_dspark.drafter(test_dspark.random_head(target)),
     "p-eagle": lambda target: test_p_eagle.drafter(test_p_eagle.random_head(target)),
     "pard": lambda target: test_pard.drafter(tiny.blurred(target.model)),
-    OTHER: lambda target: other_vocabulary_made.drafter(target, tiny.blurred(target.model)),
+    OTHER: lambda target: test_other_vocabulary.drafter(target, tiny.blurred(target.model)),
     **{name: (lambda target, name=name: untrained(name, target)) for name in headed.HEADS},
 }
 

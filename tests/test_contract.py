@@ -9,13 +9,14 @@ from itertools import count
 
 import pytest
 import torch
-from families import CASES, OTHER, WRONG
+from fakes import Branching
+from families import CASES, CHAIN, OTHER, SURE, WRONG, small
 
 from specviz.catalog.entry import entries
 from specviz.drafters.contract import CHECKS, ContractBroken, check_drafter, run_check
 from specviz.drafters.ngram import NGram
 from specviz.engine.protocol import Proposal
-from specviz.verification import Cut
+from specviz.verification import Cut, Drawn
 from specviz.verification.tree import DraftTree
 
 pytestmark = pytest.mark.slow
@@ -30,6 +31,18 @@ def test_every_drafter_family_passes_every_contract_check(family):
 @pytest.mark.parametrize("family", WRONG)
 def test_drafters_with_bad_guesses_are_still_lossless(family):
     check_drafter(WRONG[family], ["greedy output equals `generate`", "sampled runs replay"])
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        replace(CASES["draft-model"], shapes=[SURE], runs=400),
+        small(lambda target: Branching(Drawn.SAMPLED, (-1, 0, 0, 1)), CHAIN, runs=600),
+    ],
+    ids=["draft cut by confidence", "siblings sampled independently"],
+)
+def test_tokens_follow_the_target_in_cases_that_no_family_covers(case):
+    run_check(COUNTED, case)
 
 
 def test_every_catalogue_drafter_is_checked():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import dflash_made
 import headed
@@ -22,12 +21,10 @@ from dflash_made import (
     start_session,
     trained,
 )
-from driven import CHUNKS, deep_target, driven, turns
-from transformers import LlamaConfig
+from driven import CHUNKS, deep_target, driven
 
-from specviz.catalog import loading
 from specviz.drafters.common.training import same_tops
-from specviz.drafters.dflash import TOP_COUNT, DFlash
+from specviz.drafters.dflash import TOP_COUNT
 from specviz.drafters.dflash import head as training
 from specviz.drafters.dflash.config import DFlashConfig, evenly_spaced
 from specviz.drafters.dflash.head import DFlashHead
@@ -83,22 +80,6 @@ def test_rounds_equal_those_of_transformers_generation():
         assert len(turn.proposal.tree) == min(SIZE, left)
         assert list(turn.proposal.tree.tokens) == tokens[:left]
         left -= len(turn.tokens)
-
-
-@pytest.mark.slow
-def test_session_and_training_give_the_same_guesses_for_an_anchor():
-    seen = list(turns(headed.target(), drafter(), GREEDY, headed.PROMPTS[0]))
-    whole = [*seen[-1][0], *seen[-1][1].tokens]
-    outputs = headed.read_target_outputs(headed.target().model, torch.tensor([whole]))
-    said = torch.stack(training.guesses(trained(), outputs), dim=2)[0].softmax(-1)
-    compared = 0
-    for before, turn in seen:
-        row = said[len(before) - 2]
-        for node, token in enumerate(turn.proposal.tree.tokens[1:], start=1):
-            assert token == int(row[node - 1].argmax())
-            assert turn.proposal.score[node] == pytest.approx(row[node - 1, token].item(), abs=1e-4)
-            compared += 1
-    assert compared > 20
 
 
 @pytest.mark.slow
@@ -246,20 +227,14 @@ def test_random_anchors_use_the_torch_generator_and_skip_the_first_token(monkeyp
     assert drawn[0] == drawn[1] != drawn[2]
     monkeypatch.setattr(training, "ANCHORS", 64)
     assert training.random_anchors(outputs).tolist() == list(range(1, 40))
-    for length in (2, 3):  # shorter than a block
-        short = headed.read_target_outputs(headed.target().model, outputs.tokens[:, :length])
-        assert training.loss(head, short).isfinite()
 
 
-@pytest.mark.slow
-def test_training_updates_every_weight_and_lowers_loss():
+@pytest.mark.nightly
+def test_training_lowers_loss_and_raises_agreement():
     losses = []
-    head = learned(40, losses)
+    learned(40, losses)
     assert max(losses[-5:]) < losses[0] / 2
     assert max(losses[-5:]) < min(losses[:5])
-    first = learned(0).state_dict()
-    assert not any(torch.equal(first[key], value) for key, value in head.state_dict().items())
-    assert all(weight.grad is None for weight in headed.target().model.parameters())
     outputs = headed.outputs(50)  # never trained on
     shares = same_tops(training.guesses(trained(), outputs), outputs)
     common = outputs.logits.argmax(-1).flatten()
@@ -313,25 +288,8 @@ def test_published_configs_load_whether_nested_or_flat():
     inner = {"mask_token_id": 9, "target_layer_ids": [0, 1], "block_size": 16}
     assert DFlashConfig.from_json("x", public(block_size=None, dflash_config=inner)) == wanted
     assert wanted.tap_layers == (1, 2)
-    assert DFlashConfig.from_json("x", json.loads(json.dumps(wanted.to_json()))) == wanted
-
-
-def test_new_dflash_head_for_a_small_target_is_small_and_built_by_name():
-    shape = LlamaConfig(
-        hidden_size=256, intermediate_size=704, num_hidden_layers=12, num_attention_heads=4
-    )
-    target = SimpleNamespace(
-        model=SimpleNamespace(config=shape), eos=(3,), vocab_size=8192,
-        card=SimpleNamespace(hash="a" * 64),
-    )  # fmt: skip
-    with torch.device("meta"):
-        head = loading.training_family("dflash").build(target, torch.ones(8192))
-    assert isinstance(head, DFlashHead)
-    assert 1.5e6 < 2 * sum(weight.numel() for weight in head.parameters()) < 2.5e6  # in bf16
-    assert (head.config.block_size, head.config.mask_token_id) == (8, 3)
-    assert DFlash(head, None).capture.layers == (2, 6, 10)
-    assert head.config.made_for == "a" * 64
     assert dflash_made.config().num_target_layers == 3
+    assert DFlashConfig.from_json("x", json.loads(json.dumps(wanted.to_json()))) == wanted
 
 
 def test_tapped_layers_are_spaced_as_in_the_published_code():

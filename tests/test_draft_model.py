@@ -10,20 +10,18 @@ import pytest
 import tiny
 import torch
 from driven import grid, session_after, turns
-from test_engine import joint, traced
+from test_engine import traced
 from test_layerskip import deep, logits_by_layer
 
 from specviz.drafters.common.candidates import limit_widths, top_candidates
 from specviz.drafters.layerskip import LayerSkip
-from specviz.engine.loop import rounds, schedule
+from specviz.engine.loop import schedule
 from specviz.models.passes import CaptureSpec, States
-from specviz.settings.chance import FINAL, Chance, u_key
+from specviz.settings.chance import Chance
 from specviz.settings.settings import MAX_GUESSES, Sampling, Settings, tree_size
 from specviz.trace.check import check
-from specviz.trace.file import Trace
 from specviz.verification import Drawn, MismatchedRule
 from specviz.verification.distributions import draw, logits_to_probs
-from specviz.verification.exact import g_test
 
 TEXT = [3, 5, 7, 9, 11]
 SHAPES = [[], [3, 2], [1, 3], [2, 2, 2]]
@@ -259,30 +257,6 @@ def test_low_confidence_guess_is_proposed_and_ends_its_path(
     assert ends == {True, False}
 
 
-@pytest.mark.slow
-def test_tokens_follow_the_target_if_confidence_ends_drafts_early():
-    """Test 400 whole runs, two levels deep, after a forced token; the false alarm rate is 0.001."""
-    target, drafter = tiny.target(), tiny.draft(tiny.blurred(tiny.llama(), noise=0.1))
-    coins = {u_key(0, FINAL, 0): 0.1}
-    sampling = Sampling(1.3, top_k=4, top_p=0.97)
-    settings = Settings(sampling, max_new_tokens=4, siblings=[3, 2], coins=coins, confidence=0.4)
-    ids = target.encode("The cat", 4)
-    counts: Counter[tuple[int, ...]] = Counter()
-    first = 0
-    for seed in range(400):
-        text: list[int] = []
-        for turn in rounds(target, drafter, ids, replace(settings, seed=seed)):
-            text += turn.tokens
-            if len(text) > 3:
-                break
-        first = text[0]
-        counts[tuple(text[1:4])] += 1
-    laws = joint(target, [*ids, first], sampling)
-    cells = sorted(laws)
-    assert set(counts) <= set(cells)
-    assert g_test([counts[c] for c in cells], [laws[c] for c in cells]).p_value > 1e-3
-
-
 def test_learning_schedule_keeps_the_tree_small_enough_for_one_pass():
     learning = schedule(Settings(gamma=3, siblings=[8, 2], schedule="learning"))
     for _ in range(40):
@@ -299,14 +273,3 @@ def test_learning_schedule_keeps_the_tree_small_enough_for_one_pass():
 def test_rule_for_independent_draws_is_refused_for_distinct_siblings(kind):
     with pytest.raises(MismatchedRule, match="without replacement"):
         traced(*subject(kind)[:2], "cat", replace(WARM, rule="speculative"))
-
-
-@pytest.mark.slow
-def test_trace_header_stores_the_siblings_setting(tiny_target, tmp_path):
-    trace = traced(tiny_target, tiny.draft(), "cat", WARM, baseline=False)
-    trace.write(tmp_path / "tree.jsonl")
-    found = Trace.read(tmp_path / "tree.jsonl").header.settings
-    warm = WARM.at_depth(tiny_target.layers)
-    assert Settings.from_json(found) == warm
-    del found["siblings"]  # as in traces from before trees
-    assert Settings.from_json(found) == replace(warm, siblings=[])

@@ -9,11 +9,11 @@ from functools import cache
 
 import dflash_made
 import driven
-import dspark_made
 import headed
 import moa_made
 import pytest
-import test_eagle3
+import test_dspark
+import test_eagle
 import test_p_eagle
 import tiny
 import torch
@@ -57,11 +57,11 @@ def head_of(family):
         )
     make = {
         "eagle": driven.random_head,
-        "eagle3": test_eagle3.random_head,
+        "eagle3": test_eagle.random_head3,
         "p-eagle": test_p_eagle.random_head,
         "moa": moa_made.wild,
         "dflash": lambda _: dflash_made.random_head(),
-        "dspark": lambda _: dspark_made.random_head(),
+        "dspark": lambda _: test_dspark.random_head(),
     }
     return make[family](target)
 

@@ -22,6 +22,8 @@ from specviz.drafters.common.training import (
     read_target_outputs,
     same_tops,
 )
+from specviz.drafters.dflash import DFlash
+from specviz.models.target import Target
 from specviz.training import data, export, head_training, stages
 from specviz.training.corpus import SOURCES
 from specviz.training.data import Domain, held_out_windows
@@ -485,12 +487,18 @@ def tells(head, inputs, family):
 def check_family(name, target, folder, steps):
     """Train a head, and again with an interruption; save it and load it."""
     family = loading.training_family(name)
-    before = head_training._start_run(target, family, plan(folder / "new", steps)).head
+    new = head_training._start_run(target, family, plan(folder / "new", steps))
+    before = weights(new)
     straight = plan(folder / "straight", steps, target, measure_every=steps // 2)
     (run,) = train_heads(target, [family], straight)
     assert list(run.alpha) == [steps // 2, steps]
+    moved = {key for key, value in weights(run).items() if not torch.equal(value, before[key])}
+    assert moved == {key for key, weight in run.head.named_parameters() if weight.requires_grad}
+    assert all(weight.grad is None for weight in target.model.parameters())
     outputs = read_target_outputs(target.model, batch(3), family.keys_values)
-    assert tells(run.head, outputs, family) < tells(before, outputs, family)
+    assert tells(run.head, outputs, family) < tells(new.head, outputs, family)
+    short = read_target_outputs(target.model, batch(3)[:, :3], family.keys_values)
+    assert math.isfinite(tells(run.head, short, family))
     interrupted(folder / "resumed", steps // 2, family, target=target, steps=steps)
     (resumed,) = train_heads(target, [family], plan(folder / "resumed", steps, target))
     assert same(weights(run), weights(resumed))
@@ -520,3 +528,17 @@ def test_draft_vocabulary_of_eagle_3_has_the_most_frequent_tokens(deep):
     # the last tokens are the frequent ones
     head = loading.training_family("eagle3").build(deep, COUNTS)
     assert head.tokens.tolist() == list(range(tiny.VOCABULARY // 4, tiny.VOCABULARY))
+
+
+def test_new_heads_for_a_small_target_are_small():
+    model = tiny.llama(
+        hidden_size=256, intermediate_size=704, num_hidden_layers=12, num_key_value_heads=4,
+        vocab_size=4096,
+    )  # fmt: skip
+    target = Target(model, tiny.tokenizer(), tiny.card(model, "house", "causal-lm"))
+    for name in ("moa", "dflash"):
+        head = loading.training_family(name).build(target, torch.ones(4096))
+        size = 2 * sum(weight.numel() for weight in head.parameters())  # in bf16
+        assert 1.5e6 < size < 2.5e6, name
+    assert (head.config.block_size, head.config.mask_token_id) == (8, 0)
+    assert DFlash(head, None).capture.layers == (2, 6, 10)

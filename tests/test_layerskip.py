@@ -10,7 +10,7 @@ import pytest
 import tiny
 import torch
 from driven import grid, turns
-from test_engine import PROMPTS, traced
+from test_engine import traced
 from transformers import GraniteConfig, GraniteForCausalLM
 
 from specviz.catalog.entry import with_defaults
@@ -18,7 +18,6 @@ from specviz.drafters.layerskip import LayerSkip, LayerSkipSession
 from specviz.models.passes import UnsupportedModel
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
-from specviz.trace.metrics import summary, token_ids
 from specviz.verification.distributions import logits_to_probs
 
 LAYERS = 6
@@ -201,44 +200,6 @@ def shown(model, text, turn):
     return {"verified": found, "final": final}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("siblings", [[], [2, 2]])
-def test_session_receives_hidden_states_of_all_layers(target, siblings):
-    """With early exit too, captured rows are those that predicted the committed tokens."""
-    settings, seen = replace(WARM, siblings=siblings), []
-
-    class Listening(Exit):
-        def begin(self, run, settings):
-            session = super().begin(run, settings)
-            commit = session.commit
-            session.commit = lambda tokens, states, extra_rows=None: (
-                seen.append((tokens, states)) or commit(tokens, states, extra_rows)
-            )
-            return session
-
-    trace = traced(target, Listening(target), tiny.PROMPT, settings, baseline=False)
-    text = [*trace.header.prompt_ids, *token_ids(trace)]
-    with torch.inference_mode():
-        whole = target.model(torch.tensor([text]), output_hidden_states=True).hidden_states
-    at = 0
-    for tokens, states in seen:
-        assert set(states.layers) == set(range(1, LAYERS + 1))
-        for k in range(1, LAYERS):
-            rows = whole[k][0, at : at + len(tokens)]
-            assert torch.allclose(states.layers[k], rows, atol=1e-3)
-        at += len(tokens)
-    assert at == len(text) - 1
-
-
-@pytest.mark.slow
-def test_later_exit_layer_raises_acceptance(target):
-    kept = [
-        summary(traced(target, Exit(target, k), tiny.PROMPT, GREEDY))["accepted_length"]
-        for k in (1, 5)
-    ]
-    assert kept[0] < kept[1]
-
-
 def test_exit_layer_is_read_from_the_settings_and_validated(target):
     drafter = LayerSkip(target)
     run = target.start(drafter.capture)
@@ -285,17 +246,3 @@ def test_decoder_that_scales_states_outside_its_layers_is_refused(change):
     LayerSkip.load("early", None, tiny.target(granite()))
     with pytest.raises(UnsupportedModel, match="a granite, that does not give the same result"):
         LayerSkip.load("early", None, tiny.target(granite(**{change: 3.0})))
-
-
-@pytest.mark.slow
-def test_learning_schedule_raises_gamma_when_all_guesses_are_accepted(target):
-    gammas, expected = [], 2
-    settings = replace(GREEDY, schedule="learning", gamma=2, max_new_tokens=40)
-    for text, turn in turns(target, Exit(target, 5), settings, PROMPTS[2]):
-        room = settings.max_new_tokens - (len(text) - len(target.encode(PROMPTS[2], 40)))
-        depth = max(turn.proposal.tree.depths)
-        assert depth == min(expected, room - 1)
-        swept = len(turn.verdict.path) == depth
-        expected = expected if not depth else expected + 2 if swept else max(1, expected - 1)
-        gammas.append(swept)
-    assert len(set(gammas)) == 2

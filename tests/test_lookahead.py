@@ -11,7 +11,7 @@ from driven import grid, turns
 from fakes import Recording
 from hypothesis import given
 from hypothesis import strategies as st
-from test_engine import PROMPTS, generated, traced
+from test_engine import PROMPTS
 
 from specviz.drafters.lookahead import (
     Found,
@@ -29,7 +29,6 @@ from specviz.engine.protocol import Proposal
 from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.metrics import token_ids
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
@@ -197,15 +196,6 @@ def test_draft_tree_contains_each_n_gram_once(tails, depth):
 # Runs
 
 
-@pytest.mark.slow
-def test_greedy_text_of_other_architectures_equals_generate():
-    for make in (tiny.gpt2, tiny.neox):
-        target = tiny.target(make())
-        for prompt in PROMPTS[:2]:
-            trace = traced(target, Shaped(WindowShape()), prompt, GREEDY)
-            assert token_ids(trace) == generated(target, prompt, GREEDY)
-
-
 class Replaying(Recording):
     """Proposes the trees of an earlier run without extra rows."""
 
@@ -273,15 +263,6 @@ def test_evidence_of_lookahead_has_its_window_n_grams_and_their_sources(tiny_tar
             windows[turn.number] = [[text[-1], *whole["window"][0]], *whole["window"][1:]]
             newest[turn.number] = extra_rows.logits[-shape.window :].argmax(-1).tolist()
     assert traced_back > 10
-
-
-@pytest.mark.slow
-def test_trace_stores_evidence_as_plain_data(tiny_target, tmp_path):
-    trace = traced(tiny_target, Shaped(WindowShape()), PROMPTS[2], GREEDY, baseline=False)
-    trace.write(tmp_path / "run.jsonl")
-    for turn in trace.rounds[1:]:
-        remark = turn.proposed.remark
-        assert turn.scored.rows_in_pass == 1 + remark["rows_verified"] + remark["rows_window"]
 
 
 # Edges

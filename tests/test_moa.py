@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import headed
 import pytest
-import tiny
 import torch
 from driven import GONE, Shifted, accepted_share, write_head
 from moa_made import (
@@ -27,8 +26,7 @@ from test_engine import traced
 
 from specviz.drafters.common.training import EVERY, read_target_outputs, same_tops
 from specviz.drafters.moa import head as training
-from specviz.drafters.moa.head import MoaConfig, MoaHead, kv_width
-from specviz.models.target import Target
+from specviz.drafters.moa.head import MoaConfig, MoaHead
 from specviz.settings.chance import Chance
 from specviz.trace.metrics import token_ids
 from specviz.verification import Drawn
@@ -55,26 +53,6 @@ def test_logits_of_each_node_equal_the_formula_of_the_paper_for_its_path(setting
             depths.add(tree.depths[node])
     assert seen > 6
     assert max(depths) > 1
-
-
-def test_loss_and_session_read_the_same_memory_and_tokens():
-    """At depth k, row t has the memory up to t and tokens up to t + k, as in a session."""
-    target, head = headed.target(), wild(headed.target())
-    ids = headed.windows(7, length=10, rows=2)
-    said = training.guesses(head, read_target_outputs(target.model, ids, (EVERY,)))
-    assert len(said) == training.STEPS
-    for depth, guessed in enumerate(said, start=1):
-        assert guessed.shape == (2, 10 - depth, tiny.VOCABULARY)
-        for row in (0, 2, 9 - depth):
-            text = ids[1, : row + 2].tolist()
-            path = ids[1, row + 2 : row + 1 + depth].tolist()
-            session = start_session(text, GREEDY, head)
-            session.reader.context = text
-            logits = session.reader.read_text(len(text))
-            for i in range(len(path)):
-                parents = [-1, *range(len(path))]
-                logits = session.reader.read_level([i + 1], [text[-1], *path], parents)
-            torch.testing.assert_close(guessed[1, row], logits[0], atol=1e-4, rtol=1e-4)
 
 
 def test_siblings_do_not_attend_to_each_other():
@@ -196,16 +174,6 @@ def test_loss_is_the_weighted_mean_over_depths():
     assert training.loss(head, found, steps=3).item() == pytest.approx(total / weights, rel=1e-4)
 
 
-def test_gradients_reach_the_head_but_not_the_target():
-    head = MoaHead(MoaConfig.like(headed.target())).train()
-    training.loss(head, outputs(0)).backward()
-    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in head.parameters())
-    assert all(p.grad is None for p in headed.target().model.parameters())
-    short = read_target_outputs(headed.target().model, headed.windows(0, length=3), (EVERY,))
-    assert len(training.guesses(head, short)) == 2
-    assert training.loss(head, short).isfinite()
-
-
 def test_training_works_under_autocast():
     head = MoaHead(MoaConfig.like(headed.target())).train()
     with torch.autocast("cpu", torch.bfloat16):
@@ -270,17 +238,3 @@ def test_missing_attention_head_size_follows_from_the_width(tmp_path):
     write_head(tmp_path, head, {"layer_self_attention_head_dim": GONE, "made_for": GONE})
     back = MoaHead.load(tmp_path, headed.target())
     assert torch.equal(back.Ekv2E.bias, head.Ekv2E.bias.bfloat16().float())
-
-
-def test_new_moa_head_for_a_small_target_is_small():
-    model = tiny.llama(
-        hidden_size=256,
-        intermediate_size=704,
-        num_hidden_layers=12,
-        num_key_value_heads=4,
-        vocab_size=4096,
-    )
-    target = Target(model, tiny.tokenizer(), tiny.card(model, "house", "causal-lm"))
-    assert kv_width(model) == 512
-    size = 2 * sum(p.numel() for p in MoaHead(MoaConfig.like(target)).parameters())
-    assert 1.5e6 < size < 2.5e6

@@ -1,10 +1,13 @@
 """A draft model with another tokenizer: shared tokens, converted texts, both kinds of runs."""
 
+from __future__ import annotations
+
+from functools import cache
+
 import headed
 import pytest
 import tiny
 import torch
-from other_vocabulary_made import bees, drafter
 
 from specviz.catalog import MismatchedVocabulary, Unsuitable, load
 from specviz.drafters.contract.harness import run_trace
@@ -24,6 +27,30 @@ from specviz.verification import Drawn
 CHAIN = Settings(Sampling(0.0), max_new_tokens=16, gamma=4)
 WARM = Settings(Sampling(0.8), max_new_tokens=16, gamma=4)
 TREE = Settings(Sampling(0.8), max_new_tokens=16, gamma=3, siblings=[3, 2])
+
+
+BEES = "Bees sat by the mat. The bee saw the boats and the red hat in the house. "
+
+
+@cache
+def bees():
+    """Return a tokenizer with different merges and two special tokens, so that few ids agree."""
+    return tiny.tokenizer_of(BEES * 4, tiny.START, tiny.STOP)
+
+
+def drafter(target, model, tokenizer=None):
+    """Return the model as a draft model for a target with another tokenizer."""
+    card = tiny.card(model, "bees", "draft-model")
+    return OtherVocabulary.between(model, card, tokenizer or bees(), target)
+
+
+@cache
+def twelve():
+    """Return a model of eleven letters and an end token, with the ids of `bees`."""
+    return tiny.llama(
+        3, vocab_size=14, num_hidden_layers=1, hidden_size=16, intermediate_size=16,
+        num_attention_heads=2, num_key_value_heads=1,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -257,28 +257,6 @@ def test_kept_training_rows_are_nested_and_end_with_the_text():
     assert (rows.anchors + rows.depths <= length).all()
 
 
-def test_training_output_equals_a_pass_of_transformers():
-    """A mask must not attend to the text after its anchor or to the masks of another anchor."""
-    head, depth = trained(), training.DEPTH
-    text = headed.target().encode("The cat saw the dog and", 4)
-    outputs = headed.read_target_outputs(headed.target().model, torch.tensor([text]))
-    torch.manual_seed(1)
-    rows = training.kept_rows(len(text))
-    assert {2, 3} <= set(rows.depths.tolist())
-    with torch.inference_mode():
-        states = training.read_rows(head, outputs.tokens, rows)[0]
-        found = head.model.lm_head(states).softmax(-1)
-    measured = training.guesses(head, outputs)
-    assert len(measured) == depth
-    for anchor in range(len(text)):
-        expected = plain_logits(head.model, text[: anchor + 1], depth, head.mask).softmax(-1)
-        mine = rows.anchors == anchor
-        assert torch.allclose(found[mine], expected[rows.depths[mine] - 1], atol=1e-5)
-        for d in range(depth if anchor else 0):
-            soft = measured[d][0, anchor - 1].softmax(-1)
-            assert torch.allclose(soft, expected[d], atol=1e-5)
-
-
 def test_loss_is_the_weighted_mean_over_depths():
     head, outputs = learned(3), headed.outputs(1)
     torch.manual_seed(2)
@@ -297,13 +275,6 @@ def test_loss_is_the_weighted_mean_over_depths():
     expected = sum(w * mean for w, mean in zip(weights, means, strict=True)) / sum(weights)
     two = replace(outputs, tokens=outputs.tokens[:2], final=outputs.final[:2])
     assert training.loss(head, two, rows).item() == pytest.approx(expected.item(), abs=1e-4)
-
-
-@pytest.mark.slow
-def test_few_steps_of_training_lower_the_loss():
-    losses = []
-    learned(10, losses)
-    assert losses[-1] < 0.95 * losses[0]
 
 
 @pytest.mark.nightly

@@ -12,7 +12,7 @@ import counted
 import pytest
 import tiny
 import torch
-from other_vocabulary_made import bees
+from test_other_vocabulary import bees
 
 from specviz.catalog import load
 from specviz.drafters.common import candidates as siblings
