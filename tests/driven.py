@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -11,11 +12,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from specviz.drafters.common.layers import causal
+from specviz.drafters.dflash import TOP_COUNT
 from specviz.drafters.eagle import Eagle
 from specviz.drafters.eagle.head import EagleConfig, EagleHead
 from specviz.engine.loop import rounds
 from specviz.models.passes import States
 from specviz.settings.chance import Chance
+from specviz.trace.check import CheckFailed, check
 from specviz.verification import Drawn
 
 TEXT = [3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 2, 4, 6, 8]
@@ -106,6 +109,35 @@ def check_dynamic(target, made, text, proposal, states, logits_of):
     assert [proposal.evidence[n]["place"] for n in places] == list(range(1, len(tree)))
     falling = [total[n] for n in places]
     assert falling == pytest.approx(sorted(falling, reverse=True), abs=1e-4)
+
+
+def check_places(places, laws):
+    """Check that evidence has the top tokens of each law."""
+    for place, law in zip(places, laws, strict=True):
+        values, ids = law.topk(TOP_COUNT)
+        assert [each["token"] for each in place] == ids.tolist()
+        assert [each["p"] for each in place] == pytest.approx(values.tolist(), abs=1e-4)
+
+
+def check_refused(trace, event, changes):
+    """Check that `check` accepts a trace, and refuses it with each change of an event."""
+    check(trace)
+    for change, problem in changes:
+        events = list(trace.events)
+        events[events.index(event)] = replace(event, **change)
+        with pytest.raises(CheckFailed, match=problem):
+            check(replace(trace, events=tuple(events)))
+
+
+def later_siblings(trace):
+    """Return how many guesses were accepted, and how many of them after a rejected sibling."""
+    kept = later = 0
+    for turn in trace.rounds[1:]:
+        parents = [guess.parent for guess in turn.proposed.guesses]
+        path = [judged.node for judged in turn.judged if judged.accepted]
+        kept += len(path)
+        later += sum(parents.index(parents[node - 1]) != node - 1 for node in path)
+    return kept, later
 
 
 class Shifted:

@@ -21,15 +21,13 @@ from dflash_made import (
     start_session,
     trained,
 )
-from driven import CHUNKS, deep_target, driven
+from driven import CHUNKS, check_places, deep_target, driven
 
 from specviz.drafters.common.training import same_tops
-from specviz.drafters.dflash import TOP_COUNT
 from specviz.drafters.dflash import head as training
 from specviz.drafters.dflash.config import DFlashConfig, evenly_spaced
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.engine.loop import rounds
-from specviz.models.passes import States
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification import Drawn
@@ -55,10 +53,7 @@ def test_block_of_guesses_equals_that_of_the_transformers_network():
             assert proposal.score[node] == pytest.approx(soft[node - 1, token].item(), abs=1e-4)
             assert proposal.evidence[node] == {"place": node}
         remark = dict(proposal.evidence[0])
-        for place, best in zip(soft, remark.pop("places"), strict=True):
-            values, ids = place.topk(TOP_COUNT)
-            assert [each["token"] for each in best] == ids.tolist()
-            assert [each["p"] for each in best] == pytest.approx(values.tolist(), abs=1e-4)
+        check_places(remark.pop("places"), soft)
         states = sum(CHUNKS[: number + 1])
         seen = {"passes": 1, "states": states, "masks": SIZE - 1}
         assert remark == {"form": "block", "block": SIZE} | seen
@@ -145,17 +140,6 @@ def test_block_is_drafted_after_a_text_of_one_token():
     text = [5, *first.tokens]
     soft = plain_logits(trained(), headed.target(), text)
     assert list(second.proposal.tree.tokens[1:]) == soft.argmax(-1)[: GREEDY.gamma].tolist()
-
-
-@pytest.mark.slow
-def test_missing_hidden_states_raise_readable_error():
-    text = headed.target().encode("The cat saw the", 9)
-    session = start_session(text, GREEDY)
-    with pytest.raises(ValueError, match=f"{len(text) - 1} states for a text of"):
-        session.propose([*text, 7], 9, Chance(1, 1))
-    row = session.past[0][0].new_zeros(1, 48)
-    session.commit([7], States(dict.fromkeys(drafter().capture.layers, row)))
-    assert len(session.propose([*text, 7], 5, Chance(1, 2)).tree) == 5
 
 
 # Training

@@ -16,6 +16,7 @@ from driven import (
     drafter,
     driven,
     finals,
+    later_siblings,
     plain_logits,
     random_head,
 )
@@ -37,8 +38,6 @@ from specviz.drafters.eagle.head import (
 )
 from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.engine.loop import rounds
-from specviz.models.passes import States
-from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.metrics import baseline_difference, summary, token_ids
@@ -119,11 +118,8 @@ def test_sampled_traces_with_accepted_later_siblings_pass_check(name):
         settings = replace(WARM, sampling=sampling, seed=seed)
         trace = traced(counts, made, tiny.PROMPT, settings, baseline=False)
         check(trace)
-        for turn in trace.rounds[1:]:
-            parents = [guess.parent for guess in turn.proposed.guesses]
-            path = [judged.node for judged in turn.judged if judged.accepted]
-            kept += len(path)
-            later += sum(parents.index(parents[node - 1]) != node - 1 for node in path)
+        found = later_siblings(trace)
+        kept, later = kept + found[0], later + found[1]
     assert kept > 10
     assert later
 
@@ -144,14 +140,6 @@ def test_static_tree_has_the_25_guesses_of_the_eagle_shape():
     assert len(turn.proposal.tree) == 5
     assert turn.proposal.drawn is Drawn.SAMPLED
     assert width_under(WARM, (1, 1)) == 1
-
-
-def test_number_of_hidden_states_must_match_the_text():
-    target = deep_target()
-    session = drafter(target).begin(target.start(Eagle.capture), WARM)
-    session.commit([5, 6], States(final=torch.zeros(2, 48)))
-    with pytest.raises(ValueError, match="0 \\+ 2 states for a text of 4 tokens"):
-        session.propose([1, 5, 6, 7], 9, Chance(1, 1))
 
 
 # The head

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import headed
@@ -27,7 +26,6 @@ from test_engine import traced
 from specviz.drafters.common.training import EVERY, read_target_outputs, same_tops
 from specviz.drafters.moa import head as training
 from specviz.drafters.moa.head import MoaConfig, MoaHead
-from specviz.settings.chance import Chance
 from specviz.trace.metrics import token_ids
 from specviz.verification import Drawn
 
@@ -40,6 +38,9 @@ def test_logits_of_each_node_equal_the_formula_of_the_paper_for_its_path(setting
     target, head, seen, depths = headed.target(), wild(headed.target()), 0, set()
     for text, turn in list(moa_turns(replace(settings, max_new_tokens=5), head))[:3]:
         tree = turn.proposal.tree
+        assert turn.proposal.drawn is Drawn.POINT_MASS
+        assert not turn.proposal.q
+        assert len(tree) - 1 <= settings.budget
         for node, kids in enumerate(tree.children):
             if not kids:
                 continue
@@ -107,43 +108,6 @@ def test_head_reads_all_target_layers_in_order():
     assert drafter(head).capture.keys_values == tuple(
         range(1, target.model.config.num_hidden_layers + 1)
     )
-
-
-# Runs
-
-
-def test_candidates_are_declared_as_point_mass_within_the_budget():
-    for settings in (GREEDY, WARM):
-        for _, turn in moa_turns(settings):
-            proposal = turn.proposal
-            assert proposal.drawn is Drawn.POINT_MASS
-            assert not proposal.q
-            assert len(proposal.tree) - 1 <= settings.budget
-            assert set(proposal.evidence) == set(range(len(proposal.tree)))
-            assert json.loads(json.dumps(proposal.evidence[0])) == proposal.evidence[0]
-
-
-def test_number_of_hidden_states_must_match_the_text():
-    text = headed.target().encode(TEXT, 9)
-    session = start_session(text, GREEDY, wild(headed.target()))
-    with pytest.raises(ValueError, match="states for a text of"):
-        session.propose([*text, 5], 5, Chance(1, 1))
-    session.propose(text, 5, Chance(1, 1))
-    with pytest.raises(ValueError, match="no new token"):
-        session.propose(text, 5, Chance(1, 1))
-
-
-def test_hidden_states_of_several_commits_are_read_at_once():
-    text = headed.target().encode(TEXT, 9)
-    head = wild(headed.target())
-    made = drafter(head)
-    run = headed.target().start(made.capture)
-    states = run.prefill(text[:-1]).states
-    session = made.begin(run, GREEDY)
-    session.commit(text[1:5], states.take(range(4)))
-    session.commit(text[5:], states.take(range(4, len(text) - 1)))
-    whole = start_session(text, GREEDY, head).propose(text, 5, Chance(1, 1))
-    assert session.propose(text, 5, Chance(1, 1)).tree == whole.tree
 
 
 # Learning

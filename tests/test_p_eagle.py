@@ -9,16 +9,14 @@ import headed
 import pytest
 import tiny
 import torch
-from driven import accepted_share, deep_target, driven
+from driven import accepted_share, check_places, check_refused, deep_target, driven
 from once import once
 from test_engine import traced
 
 from specviz.drafters.common.layers import masked
-from specviz.drafters.dflash import TOP_COUNT
 from specviz.drafters.eagle import parallel_training as training
 from specviz.drafters.eagle.parallel import PEagle, PEagleConfig, PEagleHead
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.check import CheckFailed, check
 from specviz.trace.work import Work
 from specviz.verification import Drawn
 
@@ -104,10 +102,7 @@ def test_guesses_are_the_top_tokens_of_a_single_pass(settings):
         assert tokens == soft.argmax(-1)[: len(tokens)].tolist()
         assert remark["states"] == len(text) - 1
         assert remark["passes"] == 1
-        for place, law in zip(remark["places"], soft, strict=True):
-            values, ids = law.topk(TOP_COUNT)
-            assert [each["token"] for each in place] == ids.tolist()
-            assert [each["p"] for each in place] == pytest.approx(values.tolist(), abs=1e-4)
+        check_places(remark["places"], soft)
 
 
 def test_number_of_guesses_is_limited_by_the_head_and_by_gamma():
@@ -200,15 +195,11 @@ def test_acceptance_falls_without_the_learned_mask_state():
 def test_check_accepts_the_trace_and_detects_forged_drafts():
     """Since the first guess is rejected, other checks do not notice changes of the others."""
     trace = traced(headed.target(), drafter(learned(1)), headed.PROMPTS[0], GREEDY)
-    check(trace)
-    at = next(i for i, e in enumerate(trace.events) if len(getattr(e, "guesses", ())) == SIZE)
-    *guesses, last = trace.events[at].guesses
+    event = next(e for e in trace.events if len(getattr(e, "guesses", ())) == SIZE)
+    *guesses, last = event.guesses
     beside = replace(last, parent=SIZE - 2, token=(guesses[-1].token + 1) % VOCABULARY)
-    for change, problem in (
+    changes = [
         ({"guesses": (*guesses, beside)}, "p-eagle proposes a chain"),
         ({"work": Work()}, "its network read no rows"),
-    ):
-        events = list(trace.events)
-        events[at] = replace(trace.events[at], **change)
-        with pytest.raises(CheckFailed, match=problem):
-            check(replace(trace, events=tuple(events)))
+    ]
+    check_refused(trace, event, changes)

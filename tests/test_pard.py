@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ import headed
 import pytest
 import tiny
 import torch
-from driven import TEXT, accepted_share, driven
+from driven import TEXT, accepted_share, check_places, check_refused, driven
 from once import once
 from test_engine import traced
 from transformers import Qwen2Config, Qwen2ForCausalLM
@@ -19,12 +19,10 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 from specviz.catalog import load_drafter
 from specviz.drafters.common.checkpoint import layout_in
 from specviz.drafters.common.training import overlaps
-from specviz.drafters.dflash import TOP_COUNT
 from specviz.drafters.pard import Pard, PardModel, training
 from specviz.models.errors import Unsuitable
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.check import CheckFailed, check
 from specviz.trace.work import Work
 from specviz.verification import RULES, Drawn
 from specviz.verification.distributions import logits_to_probs
@@ -105,10 +103,7 @@ def test_guesses_are_sampled_from_one_pass_over_text_and_mask_tokens(settings):
             if kids and settings is not GREEDY:
                 q = logits_to_probs(logits[tree.depths[node]], settings.sampling)
                 assert torch.allclose(proposal.q[node], q, rtol=0, atol=1e-5)
-        for place, probs in zip(remark["places"], soft, strict=True):
-            values, ids = probs.topk(TOP_COUNT)
-            assert [each["token"] for each in place] == ids.tolist()
-            assert [each["p"] for each in place] == pytest.approx(values.tolist(), abs=1e-4)
+        check_places(remark["places"], soft)
         if settings is GREEDY:
             assert list(tree.tokens[1:]) == soft.argmax(-1)[: len(tree) - 1].tolist()
             assert proposal.drawn is Drawn.POINT_MASS
@@ -198,37 +193,6 @@ def test_enumerated_text_follows_the_target_distribution(rule, shape, sampling):
     (drawn,) = RULES[rule].spec.accepts
     found = joint_distribution(RULES[rule], p, q, shape, drawn, 3)
     assert distance(found, plain_distribution(p, 3)) < 1e-6
-
-
-def test_enumeration_written_without_the_engine_gives_the_target_distribution():
-    """Draw a guess, accept it with min(1, p/q), and otherwise sample from (p - q)+."""
-    p, q = small_models(Sampling(1.0))
-    found: defaultdict[tuple[int, ...], float] = defaultdict(float)
-
-    def decode(text, mass):
-        if len(text) >= 3:
-            found[text[:3]] += mass
-            return
-        for token, share in enumerate(p(text).tolist()):
-            decode((*text, token), mass * share)
-
-    def verify(text, mass):
-        depth = len(text)
-        if depth == 2:  # both guesses were accepted
-            decode(text, mass)
-            return
-        mine, given = p(text), q((0,) * depth)
-        for token in range(SMALL):
-            decode_share = torch.minimum(mine[token], given[token]).item()
-            verify((*text, token), mass * decode_share)
-        rest = (mine - given).clamp(min=0.0)
-        for token, share in enumerate(rest.tolist()):
-            decode((*text, token), mass * share)
-
-    verify((), 1.0)
-    expected = plain_distribution(p, 3)
-    assert sum(found.values()) == pytest.approx(1.0, abs=1e-9)
-    assert distance(dict(found), expected) < 1e-6
 
 
 def test_enumeration_detects_a_q_of_the_wrong_position():
@@ -378,15 +342,11 @@ def test_check_accepts_the_trace_and_detects_forged_drafts():
     """Since the first guess is rejected, other checks do not notice a change of the last."""
     settings = replace(WARM, gamma=4)
     trace = traced(headed.target(), trained_drafter(learned(1)), headed.PROMPTS[0], settings)
-    check(trace)
-    at = next(i for i, e in enumerate(trace.events) if len(getattr(e, "guesses", ())) == 4)
-    *guesses, last = trace.events[at].guesses
+    event = next(e for e in trace.events if len(getattr(e, "guesses", ())) == 4)
+    *guesses, last = event.guesses
     beside = replace(last, parent=2, token=(guesses[-1].token + 1) % tiny.VOCABULARY)
-    for change, problem in (
+    changes = [
         ({"guesses": (*guesses, beside)}, "guesses come after node"),
         ({"work": Work()}, "its network read no rows"),
-    ):
-        events = list(trace.events)
-        events[at] = replace(trace.events[at], **change)
-        with pytest.raises(CheckFailed, match=problem):
-            check(replace(trace, events=tuple(events)))
+    ]
+    check_refused(trace, event, changes)

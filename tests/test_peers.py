@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 from peers.as_there import as_there
 from peers.environment import PACKAGE, VERSION
-from peers.run_rounds import by_position, ours, theirs
+from peers.run_rounds import by_position, ours
 from peers.table import NEW_TOKENS, PEERS
-from peers.vllm_accepted import known
 from safetensors.torch import load_file
 
 from specviz.catalog import load_drafter, load_target
@@ -84,25 +83,6 @@ def test_rounds_equal_those_of_vllm_after_the_noted_change(peer, monkeypatch):
     with as_there(peer.drafter):
         told = ours(target, load_drafter(peer.drafter, target), TEXTS[int(place)], peer).digits
     assert told == row["vllm"][int(place)] != row["others"][place]
-
-
-def test_vllm_comparison_omits_the_prefill_and_the_last_round():
-    steps = [
-        {"drafted": 0, "accepted": 0, "tokens": [5]},
-        {"drafted": 4, "accepted": 2, "tokens": [6, 7, 8]},
-        {"drafted": 0, "accepted": 0, "tokens": [9]},
-        {"drafted": 4, "accepted": 4, "tokens": [1]},
-    ]
-    told = theirs(steps)
-    assert (told.tokens, told.digits) == ((5, 6, 7, 8, 9, 1), "20")
-    assert by_position(["20", "1"]) == [2, 1]
-
-
-def test_existing_rows_are_kept_unless_the_conditions_changed():
-    file, same = MODELS / "peers.json", {key: FACTS[key] for key in FACTS.keys() - {"rows"}}
-    assert known(file, same) == ROWS
-    assert known(file, same | {"version": "0.1"}) == {}
-    assert known(MODELS / "none.json", same) == {}
 
 
 def test_medusa_folder_includes_the_output_projection_of_the_target(tmp_path):

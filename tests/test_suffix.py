@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 import tiny
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specviz.drafters.suffix import Suffix, Suffixes
-from specviz.engine.loop import rounds
 from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
@@ -175,17 +173,3 @@ def test_suffix_session_forgets_an_earlier_text():
     assert len(other.propose([1, 7], 9, Chance(1, 1)).tree) == 1
     assert len(mine.propose([1, 7], 9, Chance(1, 1)).tree) == 1
     assert mine.propose([1, 7, 2, 7], 9, Chance(1, 1)).tree.tokens == (7, 2)
-
-
-def test_automaton_updated_in_a_run_equals_a_new_one():
-    target = tiny.target(tiny.small_llama())
-    text, sizes = list(IDS), set()
-    settings = replace(WARM, sampling=Sampling(1.3), siblings=[2, 2], max_new_tokens=40)
-    for turn in rounds(target, Suffix(), list(text), settings):
-        if turn.number:
-            fresh = Suffix().begin(target.start(CaptureSpec()), settings)
-            room = tiny.max_tokens(settings, len(IDS) + 40 - len(text))
-            assert fresh.propose(text, room, turn.chance) == turn.proposal
-        sizes.add(len(turn.proposal.tree))
-        text += turn.tokens
-    assert len(sizes) > 2
