@@ -117,7 +117,7 @@ def outputs(seed):
 
 
 @LEARNING
-def trained(name, config, steps=120):
+def trained(name, config, steps=80):
     """Train a head of a family with this config for a few seconds."""
     torch.manual_seed(3)
     head = HEADS[name].new(config, target().model).train()

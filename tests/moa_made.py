@@ -35,7 +35,7 @@ def outputs(seed):
 
 
 @once
-def learnt(steps=120, embed=None):
+def learnt(steps=80, embed=None):
     """Train a head for a few seconds; return it with its losses. embed: replaces the target's."""
     torch.manual_seed(3)
     head = MoaHead(MoaConfig.like(headed.target())).train()

@@ -160,10 +160,10 @@ def taps(*layers, mask=9):
 
 
 REFUSED = [
-    ("eagle", {"num_hidden_layers": 2}, ""),
-    ("eagle", {"hidden_act": "gelu"}, ""),
-    ("eagle", {"rope_scaling": {"rope_type": "dynamic", "factor": 8.0}}, ""),
-    ("eagle", {"hidden_size": None}, ""),
+    ("eagle", {"num_hidden_layers": 2}, "."),
+    ("eagle", {"hidden_act": "gelu"}, "."),
+    ("eagle", {"rope_scaling": {"rope_type": "dynamic", "factor": 8.0}}, "."),
+    ("eagle", {"hidden_size": None}, "."),
     ("eagle3", {"tap_layers": [0, 1, 2]}, "taps layers"),
     ("eagle3", {"tap_layers": [1, 2, 5]}, "has 1 to 4"),
     (

@@ -63,7 +63,7 @@ def learned(steps, losses=None):
 @once
 def trained():
     """Return the model that most tests use."""
-    return learned(120)
+    return learned(90)
 
 
 def trained_drafter(head=None):
@@ -120,13 +120,15 @@ def test_session_reads_a_changed_text_again():
         assert list(proposal.tree.tokens[1:]) == top[: len(proposal.tree) - 1]
 
 
-def test_guesses_at_different_positions_are_independent_samples():
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", [1000, pytest.param(3000, marks=pytest.mark.nightly)])
+def test_guesses_at_different_positions_are_independent_samples(runs):
     """The second guess has the same distribution, whatever the first one is."""
     target = small_target()
     made = small_drafter()
     session = made.begin(target.start(made.capture), replace(WARM, sampling=Sampling(1.0)))
     counts: Counter[tuple[int, ...]] = Counter()
-    for seed in range(3000):
+    for seed in range(runs):
         counts[session.propose([1, 2, 3], 3, Chance(seed, 1)).tree.tokens[1:]] += 1
     one, two = plain_logits(made.head.model, [1, 2, 3], 2, SMALL_MASK).softmax(-1)
     pairs = [(a, b) for a in range(SMALL) for b in range(SMALL)]
@@ -179,14 +181,18 @@ def small_models(sampling):
     return p, lambda after: by_depth[len(after)]
 
 
-SAMPLINGS = [Sampling(1.0), Sampling(0.7, top_k=4, top_p=0.95)]
+PLAIN, CUT = Sampling(1.0), Sampling(0.7, top_k=4, top_p=0.95)
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["plain", "cut"])
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rule", "shape"),
-    [("speculative", [-1, 0, 1]), ("without-replacement", [-1, 0, 0, 1, 2])],
-    ids=["chain", "tree"],
+    ("rule", "shape", "sampling"),
+    [
+        ("speculative", [-1, 0, 1], PLAIN),
+        ("without-replacement", [-1, 0, 0, 1, 2], CUT),
+        pytest.param("speculative", [-1, 0, 1], CUT, marks=pytest.mark.nightly),
+        pytest.param("without-replacement", [-1, 0, 0, 1, 2], PLAIN, marks=pytest.mark.nightly),
+    ],
 )
 def test_enumerated_text_follows_the_target_distribution(rule, shape, sampling):
     p, q = small_models(sampling)
