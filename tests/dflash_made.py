@@ -58,7 +58,7 @@ def learned(steps, losses=None):
 @once
 def trained():
     """Return the head that most tests use."""
-    return learned(90)
+    return learned(150)
 
 
 def drafter(head=None):

@@ -18,7 +18,7 @@ from once import once
 
 from specviz.drafters import blockwise, lmtp, medusa, mtp_parallel
 from specviz.drafters.blockwise import Blockwise, BlockwiseConfig, BlockwiseHeads
-from specviz.drafters.common.training import read_target_outputs
+from specviz.drafters.common.training import EVERY, read_target_outputs
 from specviz.drafters.lmtp import LeapConfig, LeapHeads, LeapMTP
 from specviz.drafters.medusa import Medusa, MedusaConfig, MedusaHeads
 from specviz.drafters.mtp import MTP
@@ -113,7 +113,7 @@ def again():
 @LEARNING
 def outputs(seed):
     """Return the target's outputs on some windows."""
-    return read_target_outputs(target().model, windows(10_000 + seed))
+    return read_target_outputs(target().model, windows(10_000 + seed), (EVERY,))
 
 
 @LEARNING

@@ -15,7 +15,6 @@ from dflash_made import (
     SIZE,
     drafter,
     generated_by_transformers,
-    learned,
     plain_logits,
     random_head,
     start_session,
@@ -23,7 +22,6 @@ from dflash_made import (
 )
 from driven import CHUNKS, check_places, deep_target, driven
 
-from specviz.drafters.common.training import same_tops
 from specviz.drafters.dflash import head as training
 from specviz.drafters.dflash.config import DFlashConfig, evenly_spaced
 from specviz.drafters.dflash.head import DFlashHead
@@ -101,22 +99,6 @@ def test_all_positions_of_a_block_are_filled_in_one_pass(monkeypatch):
     assert all(torch.equal(words[0], embed(block)) for words in seen)
 
 
-@pytest.mark.slow
-def test_guesses_depend_on_later_positions_only_as_mask_tokens():
-    """Attention is bidirectional: the last position changes the first guess; inputs are masks."""
-    target, head = headed.target(), trained()
-    text = target.encode("The cat saw the", 20)
-    masks = [text[-1], *[head.config.mask_token_id] * (SIZE - 1)]
-    usual = plain_logits(head, target, text, masks)
-    other = plain_logits(head, target, text, [*masks[:-1], 33])
-    assert (usual[0] - other[0]).abs().max() > 1e-3
-    shorter = plain_logits(head, target, text, masks[:-1])
-    assert (usual[0] - shorter[0]).abs().max() > 1e-3
-    proposal = start_session(text, GREEDY).propose(text, 20, Chance(1, 1))
-    assert [row[0]["token"] for row in proposal.evidence[0]["places"]] == usual.argmax(-1).tolist()
-    assert usual.argmax(-1)[0] != masks[1]  # its top token is another one, which no position reads
-
-
 # Edges
 
 
@@ -150,27 +132,6 @@ def blocks(head, outputs, anchors=ANCHORS):
         return training.blocks(head, outputs, anchors)
 
 
-def test_block_attends_to_states_before_its_anchor_and_to_no_other_block():
-    head, outputs = random_head(), headed.outputs(1)
-    whole = blocks(head, outputs)
-    assert whole.shape == (16, 4, SIZE - 1, tiny.VOCABULARY)
-    for i, anchor in enumerate(ANCHORS):
-        alone = blocks(head, outputs, anchor[None])
-        assert torch.allclose(whole[:, i], alone[:, 0], atol=1e-4)
-    for place in (6, 7):
-        states = tuple(rows.clone() for rows in outputs.states)
-        for rows in states:
-            rows[:, place] = torch.randn_like(rows[:, place])
-        found = blocks(head, replace(outputs, states=states))
-        changed = [not torch.allclose(found[:, i], whole[:, i], atol=1e-4) for i in range(4)]
-        assert changed == [False, place < 7, True, True]
-        tokens = outputs.tokens.clone()
-        tokens[:, place] = (tokens[:, place] + 9) % tiny.VOCABULARY
-        found = blocks(head, replace(outputs, tokens=tokens))
-        changed = [not torch.allclose(found[:, i], whole[:, i], atol=1e-4) for i in range(4)]
-        assert changed == [False, place == 7, False, False]
-
-
 def test_loss_is_the_mean_weighted_by_position():
     head, outputs = random_head(), headed.outputs(2)
     anchors = torch.tensor([3, 36, 39])  # of 40 tokens: five positions, four, one
@@ -187,16 +148,6 @@ def test_loss_is_the_mean_weighted_by_position():
     assert loss == pytest.approx(total / weights, rel=1e-4)
 
 
-def test_training_row_of_each_anchor_guesses_the_block_after_it():
-    head, outputs = random_head(), headed.outputs(3)
-    with torch.inference_mode():
-        said = training.guesses(head, outputs)
-    assert [tuple(logits.shape) for logits in said] == [(16, 39, tiny.VOCABULARY)] * (SIZE - 1)
-    for i, anchor in enumerate(ANCHORS):
-        by_depth = torch.stack([logits[:, anchor - 1] for logits in said], dim=1)
-        assert torch.allclose(by_depth, blocks(head, outputs)[:, i], atol=1e-4)
-
-
 def test_random_anchors_use_the_torch_generator_and_skip_the_first_token(monkeypatch):
     head, outputs = random_head(), headed.outputs(4)
     monkeypatch.setattr(training, "ANCHORS", 10)
@@ -211,35 +162,6 @@ def test_random_anchors_use_the_torch_generator_and_skip_the_first_token(monkeyp
     assert drawn[0] == drawn[1] != drawn[2]
     monkeypatch.setattr(training, "ANCHORS", 64)
     assert training.random_anchors(outputs).tolist() == list(range(1, 40))
-
-
-@pytest.mark.nightly
-def test_training_lowers_loss_and_raises_agreement():
-    losses = []
-    learned(40, losses)
-    assert max(losses[-5:]) < losses[0] / 2
-    assert max(losses[-5:]) < min(losses[:5])
-    outputs = headed.outputs(50)  # never trained on
-    shares = same_tops(training.guesses(trained(), outputs), outputs)
-    common = outputs.logits.argmax(-1).flatten()
-    chance = (common == common.mode().values).float().mean().item()
-    assert shares[0] > 3 * chance
-    assert min(shares) > chance
-    assert shares[0] > shares[-1]
-
-
-@pytest.mark.slow
-def test_hidden_states_shifted_by_one_raise_the_loss():
-    outputs = headed.outputs(50)
-    late = tuple(torch.cat([rows[:, :1], rows[:, :-1]], dim=1) for rows in outputs.states)
-    early = tuple(torch.cat([rows[:, 1:], rows[:, -1:]], dim=1) for rows in outputs.states)
-    anchors = torch.arange(1, 40)
-    with torch.inference_mode():
-        right, *wrong = (
-            training.loss(trained(), replace(outputs, states=states), anchors).item()
-            for states in (outputs.states, late, early)
-        )
-    assert min(wrong) > right + 0.5
 
 
 # Configs

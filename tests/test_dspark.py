@@ -16,12 +16,7 @@ from once import once
 from safetensors.torch import save_file
 from test_engine import traced
 
-from specviz.bench.outcomes import (
-    calibration_error,
-    pool_reliability,
-    sum_tallies,
-    tally_rounds,
-)
+from specviz.bench.outcomes import calibration_error, pool_reliability, sum_tallies, tally_rounds
 from specviz.catalog.loading import load_drafter
 from specviz.drafters.dspark import DSpark, training
 from specviz.drafters.dspark.head import DSparkConfig, DSparkHead
@@ -191,14 +186,6 @@ def test_training_logits_equal_those_of_a_session(kind):
     expected = target.model.lm_head(rows) + corrections(head, rows, text[anchor:])
     assert torch.allclose(logits[0, 0], expected, atol=1e-4)
     assert confidence.shape == (1, 1, SIZE)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("kind", KINDS)
-def test_loss_falls_for_every_markov_head(kind):
-    losses = []
-    learned(40, losses, markov_head_type=kind)
-    assert sum(losses[-8:]) < 0.8 * sum(losses[:8])
 
 
 def test_confidence_loss_has_no_gradient_outside_the_confidence_head():

@@ -16,12 +16,7 @@ from torch import nn
 from specviz.adapters.transformers import cached_keys_values, growing_cache, with_cache
 from specviz.catalog import loading
 from specviz.commands import cli, train
-from specviz.drafters.common.training import (
-    Family,
-    overlaps,
-    read_target_outputs,
-    same_tops,
-)
+from specviz.drafters.common.training import Family, overlaps, read_target_outputs, same_tops
 from specviz.drafters.dflash import DFlash
 from specviz.models.target import Target
 from specviz.training import data, export, head_training, stages
@@ -450,13 +445,6 @@ def test_training_of_heads_evaluates_the_exported_weights(workshop):
     assert facts["loss"] > 0
 
 
-def test_unknown_head_name_is_refused(capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["train", "heads", "--names", "eagle,eagel"])
-    assert stop.value.code == 2
-    assert "No head is called 'eagel'" in capsys.readouterr().err
-
-
 def test_command_trains_the_named_heads_or_all(monkeypatch):
     asked = []
     monkeypatch.setattr(train, "STAGES", {"heads": asked.append})
@@ -468,6 +456,9 @@ def test_command_trains_the_named_heads_or_all(monkeypatch):
         assert cli.main(["train", *words.split()]) == 0
         found = asked.pop()
         assert (found.names, found.own_text, found.precision) == (names, own, precision)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["train", "heads", "--names", "eagle,eagel"])
+    assert stop.value.code == 2
 
 
 # The families
@@ -493,12 +484,14 @@ def check_family(name, target, folder, steps):
     (run,) = train_heads(target, [family], straight)
     assert list(run.alpha) == [steps // 2, steps]
     moved = {key for key, value in weights(run).items() if not torch.equal(value, before[key])}
-    assert moved == {key for key, weight in run.head.named_parameters() if weight.requires_grad}
+    weighed = run.head.named_parameters(remove_duplicate=False)
+    assert moved == {key for key, weight in weighed if weight.requires_grad}
     assert all(weight.grad is None for weight in target.model.parameters())
     outputs = read_target_outputs(target.model, batch(3), family.keys_values)
     assert tells(run.head, outputs, family) < tells(new.head, outputs, family)
-    short = read_target_outputs(target.model, batch(3)[:, :3], family.keys_values)
-    assert math.isfinite(tells(run.head, short, family))
+    if name in ("eagle3", "moa", "dflash", "dspark"):  # a text shorter than a draft
+        short = read_target_outputs(target.model, batch(3)[:, :3], family.keys_values)
+        assert math.isfinite(tells(run.head, short, family))
     interrupted(folder / "resumed", steps // 2, family, target=target, steps=steps)
     (resumed,) = train_heads(target, [family], plan(folder / "resumed", steps, target))
     assert same(weights(run), weights(resumed))

@@ -52,22 +52,6 @@ class Shaped(Lookahead):
 # The window
 
 
-def test_attention_mask_of_the_lookahead_window_equals_the_figure_in_the_paper():
-    """W 3, N 4: level 0 of two rows, two levels of three; a row sees itself, so the diagonal."""
-    picture = [
-        "#.......",
-        "##......",
-        "..#.....",
-        "#..#....",
-        "##..#...",
-        "..#..#..",
-        "#..#..#.",
-        "##..#..#",
-    ]
-    assert visible(3, 3).tolist() == [[mark == "#" for mark in line] for line in picture]
-    assert list(window_rows(3, 2)) == [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
-
-
 @pytest.mark.slow
 @given(columns=st.integers(1, 9), levels=st.integers(1, 7))
 def test_lookahead_row_attends_to_exactly_one_row_per_position(columns, levels):

@@ -7,26 +7,19 @@ from dataclasses import replace
 import headed
 import pytest
 import torch
-from driven import GONE, Shifted, accepted_share, write_head
+from driven import GONE, write_head
 from moa_made import (
     GREEDY,
-    TEXT,
     WARM,
-    blind,
-    drafter,
     learnt,
     moa_turns,
-    outputs,
     plain_logits,
-    start_session,
     wild,
 )
-from test_engine import traced
 
-from specviz.drafters.common.training import EVERY, read_target_outputs, same_tops
+from specviz.drafters.common.training import EVERY, read_target_outputs
 from specviz.drafters.moa import head as training
 from specviz.drafters.moa.head import MoaConfig, MoaHead
-from specviz.trace.metrics import token_ids
 from specviz.verification import Drawn
 
 pytestmark = pytest.mark.slow
@@ -56,26 +49,8 @@ def test_logits_of_each_node_equal_the_formula_of_the_paper_for_its_path(setting
     assert max(depths) > 1
 
 
-def test_siblings_do_not_attend_to_each_other():
-    head, text = wild(headed.target()), headed.target().encode(TEXT, 9)
-    session = start_session(text, GREEDY, head)
-    session.reader.context = text
-    session.reader.read_text(len(text))
-    both = session.reader.read_level([1, 2], [text[-1], 5, 9], [-1, 0, 0])
-    deeper = session.reader.read_level([3, 4], [text[-1], 5, 9, 7, 7], [-1, 0, 0, 1, 2])
-    for row, (first, second) in enumerate([(5, 7), (9, 7)]):
-        other = start_session(text, GREEDY, head)
-        other.reader.context = text
-        other.reader.read_text(len(text))
-        one = other.reader.read_level([1], [text[-1], first], [-1, 0])
-        two = other.reader.read_level([2], [text[-1], first, second], [-1, 0, 1])
-        torch.testing.assert_close(one[0], both[row], atol=1e-4, rtol=1e-4)
-        torch.testing.assert_close(two[0], deeper[row], atol=1e-4, rtol=1e-4)
-    assert not torch.allclose(deeper[0], deeper[1], atol=1e-2)
-
-
 def test_drafting_adds_no_rows_to_the_memory_of_the_moa_head(monkeypatch):
-    head, asked, memory = learnt()[0], [], MoaHead.memory
+    head, asked, memory = learnt(), [], MoaHead.memory
     monkeypatch.setattr(
         MoaHead, "memory", lambda head, rows: asked.append(rows.shape[:3]) or memory(head, rows)
     )
@@ -91,40 +66,11 @@ def test_drafting_adds_no_rows_to_the_memory_of_the_moa_head(monkeypatch):
     assert new == [len(seen[0][0]) - 1, *(len(v.path) + 1 for v in fresh[:-1])]
 
 
-def test_head_reads_all_target_layers_in_order():
-    target, head = headed.target(), wild(headed.target())
-    found = outputs(0)
-    assert list(found.keys_values) == [1, 2, 3]
-    whole = training.guesses(head, found, 1)[0]
-    for layer in range(1, headed.LAYERS + 1):
-        rows = dict(found.keys_values)
-        rows[layer] = (rows[layer][0], rows[layer][1] + 1)
-        assert not torch.allclose(
-            training.guesses(head, replace(found, keys_values=rows), 1)[0], whole, atol=1e-3
-        )
-    one, *others = (found.keys_values[k] for k in (3, 2, 1))
-    swapped = replace(found, keys_values={1: one, 2: others[0], 3: others[1]})
-    assert not torch.allclose(training.guesses(head, swapped, 1)[0], whole, atol=1e-3)
-    assert drafter(head).capture.keys_values == tuple(
-        range(1, target.model.config.num_hidden_layers + 1)
-    )
-
-
 # Learning
 
 
-def test_training_lowers_the_loss_and_raises_the_agreement():
-    head, losses = learnt()
-    assert losses[-1] < 0.2 * losses[0]
-    shares = same_tops(training.guesses(head, outputs(40)), outputs(40))
-    assert len(shares) == training.STEPS
-    assert min(shares) > 0.8
-    text = outputs(40).tokens.flatten().bincount().max() / outputs(40).tokens.numel()
-    assert text < 0.3  # as often as always guessing the most frequent token
-
-
 def test_loss_is_the_weighted_mean_over_depths():
-    head, found = wild(headed.target()), outputs(1)
+    head, found = wild(headed.target()), headed.outputs(1)
     total = weights = 0.0
     for depth, output in enumerate(training.unroll(head, found, 3), start=1):
         off = (output - found.final[:, depth:]).abs()
@@ -144,53 +90,9 @@ def test_training_works_under_autocast():
         found = read_target_outputs(headed.target().model, headed.windows(2), (EVERY,))
         loss = training.loss(head, found)
     loss.backward()
-    plainly_ = training.loss(head, outputs(0)).item()
+    plainly_ = training.loss(head, headed.outputs(0)).item()
     assert loss.isfinite()
     assert loss.item() == pytest.approx(plainly_, rel=0.2)
-
-
-def late_memory(found):
-    """Pair every token with the keys and values of the token before."""
-    rows = {
-        k: tuple(torch.cat([half[:, :, :1], half[:, :, :-1]], dim=2) for half in pair)
-        for k, pair in found.keys_values.items()
-    }
-    return replace(found, keys_values=rows)
-
-
-def test_head_that_sees_no_tokens_relies_on_correctly_aligned_memory():
-    head, losses = learnt(embed=blind)
-    found = replace(outputs(40), embed=blind)
-    late = late_memory(found)
-    assert losses[-1] < 0.6 * losses[0]
-    assert training.loss(head, late).item() > 1.5 * training.loss(head, found).item()
-    right, wrong = (same_tops(training.guesses(head, f), found)[0] for f in (found, late))
-    assert right > 0.5
-    assert wrong < right / 2
-
-
-class Blind:
-    """A drafter whose sessions see the same embedding for every token."""
-
-    def __init__(self, inner):
-        self.inner, self.name, self.card = inner, inner.name, inner.card
-        self.made_for, self.capture = inner.made_for, inner.capture
-
-    def begin(self, target, settings):
-        session = self.inner.begin(target, settings)
-        session.reader.embed = blind
-        return session
-
-
-def test_head_memory_shifted_by_one_lowers_acceptance_but_text_stays_exact():
-    made, target = Blind(drafter(learnt(embed=blind)[0])), headed.target()
-    narrow = replace(GREEDY, budget=4, fan_out=1)
-    right, late = (
-        accepted_share(target, each, narrow, headed.PROMPTS) for each in (made, Shifted(made))
-    )
-    assert late < right / 2
-    trace = traced(target, Shifted(made), TEXT, GREEDY)
-    assert token_ids(trace) == trace.baseline.token_ids
 
 
 # Files

@@ -18,17 +18,9 @@ from specviz.drafters.ngram import NGram
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import ASSETS
 from specviz.training import measure
-from specviz.training.card import (
-    StaleMeasurements,
-    percents,
-    single_head,
-)
+from specviz.training.card import StaleMeasurements, percents, single_head
 from specviz.training.card import measured as card_measured
-from specviz.training.card.models_card import (
-    guess_count,
-    head_count,
-    write_card,
-)
+from specviz.training.card.models_card import guess_count, head_count, write_card
 from specviz.training.measure import MeasurementPlan, measure_drafters, to_text
 
 MODELS = ASSETS / "models"

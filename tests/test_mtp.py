@@ -11,9 +11,7 @@ import torch
 from once import once
 
 from specviz.drafters.common.layers import causal_mask, own_rows_mask
-from specviz.drafters.common.training import overlaps
 from specviz.drafters.mtp import MTPSession
-from specviz.drafters.mtp import head as training
 from specviz.drafters.mtp.head import MTPModules
 from specviz.drafters.mtp_parallel import ParallelConfig, ParallelHeads, SelfAttention
 from specviz.engine.loop import rounds
@@ -80,26 +78,6 @@ def test_sampled_chain_is_drawn_from_its_own_q():
     for node in range(1, 5):
         assert proposal.draws[node] == draw(proposal.q[node - 1], chance.draft(node))
         assert proposal.tree.tokens[node] == proposal.draws[node].token
-
-
-@pytest.mark.nightly
-def test_acceptance_falls_with_depth_if_trained_on_one_step_only(monkeypatch):
-    """DeepSeek's loss covers one step, so repeated application is not trained."""
-    batches = [headed.outputs(seed) for seed in (90, 91)]
-
-    def known(head):
-        alphas = [overlaps(training.guesses(head, batch), batch) for batch in batches]
-        return [sum(alpha) / len(alpha) for alpha in zip(*alphas, strict=True)]
-
-    unrolled = known(headed.heads("mtp"))
-    monkeypatch.setattr(training, "STEPS", 1)
-    trained_once = headed.trained("mtp", headed.CONFIGS["mtp"])
-    monkeypatch.undo()
-    single = known(trained_once)
-    assert len(unrolled) == len(single) == training.STEPS
-    assert single[0] > 0.7
-    assert single[3] < single[0] - 0.02
-    assert unrolled[3] > single[3]
 
 
 @once

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
 
 import headed
 import pytest
 import tiny
 import torch
-from driven import accepted_share, check_places, check_refused, deep_target, driven
+from driven import check_places, check_refused, deep_target, driven
 from once import once
 from test_engine import traced
 
@@ -154,16 +153,6 @@ def test_loss_is_the_weighted_mean_over_depths():
     assert training.loss(head, outputs, rows).item() == pytest.approx(expected.item(), abs=1e-4)
 
 
-@pytest.mark.nightly
-def test_training_improves_the_guesses_of_every_depth():
-    losses = []
-    head, outputs = learned(40, losses), headed.outputs(60)
-    assert sum(losses[-8:]) < 0.75 * sum(losses[:8])
-    found, started = (training.TRAINING.agreement(h, outputs) for h in (head, learned(1)))
-    assert len(found) == SIZE
-    assert all(later > before for later, before in zip(found, started, strict=True))
-
-
 def test_new_head_is_initialised_from_norm_and_output_rows_of_the_target():
     target = headed.target()
     counts = headed.words().bincount(minlength=target.vocab_size)
@@ -175,18 +164,6 @@ def test_new_head_is_initialised_from_norm_and_output_rows_of_the_target():
     assert torch.equal(head.norm.weight, target.model.model.norm.weight)
     assert head.lm_head.weight.requires_grad
     assert head.mask_hidden.std() > 0.5
-
-
-@pytest.mark.slow
-def test_acceptance_falls_without_the_learned_mask_state():
-    """With a state of zeros, guesses at masks are accepted less often."""
-    blank = deepcopy(trained())
-    blank.mask_hidden.zero_()
-    right, wrong = (
-        accepted_share(headed.target(), drafter(head), GREEDY, headed.PROMPTS, first=1)
-        for head in (trained(), blank)
-    )
-    assert wrong < 0.8 * right
 
 
 # Traces

@@ -16,11 +16,7 @@ from test_engine import traced
 from specviz import load
 from specviz.catalog import load_target
 from specviz.commands import cli
-from specviz.drafters.common.training import (
-    HeadOptions,
-    overlaps,
-    read_target_outputs,
-)
+from specviz.drafters.common.training import HeadOptions, overlaps, read_target_outputs
 from specviz.drafters.dflash.head import DECAY
 from specviz.drafters.dspark import training as training_dspark
 from specviz.drafters.eagle import head3 as training3
