@@ -43,9 +43,7 @@ def small_target():
     """Return a target with one token per letter, none of which ends a text."""
     target = tiny.target(small_model())
     target.encode = lambda prompt, new: [1 + letter % 11 for letter in prompt.encode()]
-    usual = (
-        target.token_bytes
-    )  # several letters map to one token, so the token has no bytes of its own
+    usual = target.token_bytes  # several letters map to one token, which has no bytes of its own
     target.token_bytes = lambda token: b"<unk>" if 1 <= token <= 11 else usual(token)
     return target
 

@@ -475,8 +475,12 @@ def tells(head, inputs, family):
     return float(family.loss(head, inputs).detach())
 
 
-def check_family(name, target, folder, steps):
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [4, pytest.param(20, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("name", loading.trainable_heads())
+def test_every_family_of_heads_can_be_trained_resumed_saved_and_loaded(tmp_path, deep, name, steps):
     """Train a head, and again with an interruption; save it and load it."""
+    target, folder = deep, tmp_path
     family = loading.training_family(name)
     new = head_training._start_run(target, family, plan(folder / "new", steps))
     before = weights(new)
@@ -503,18 +507,6 @@ def check_family(name, target, folder, steps):
     shares = family.agreement(back, outputs)
     assert shares == pytest.approx(family.agreement(run.head, outputs), abs=1e-5)
     assert all(0 <= share <= 1 for share in shares)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", loading.trainable_heads())
-def test_every_family_of_heads_can_be_trained_resumed_saved_and_loaded(tmp_path, deep, name):
-    check_family(name, deep, tmp_path, 4)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", loading.trainable_heads())
-def test_every_family_of_heads_can_be_trained_for_longer(tmp_path, deep, name):
-    check_family(name, deep, tmp_path, 20)
 
 
 def test_draft_vocabulary_of_eagle_3_has_the_most_frequent_tokens(deep):

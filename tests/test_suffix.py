@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 import tiny
 from hypothesis import given
@@ -13,7 +11,6 @@ from specviz.drafters.suffix import Suffix, Suffixes
 from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.verification import Drawn
 
 WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)
 TEXTS = st.lists(st.lists(st.integers(1, 3), max_size=8), min_size=1, max_size=5)
@@ -141,23 +138,6 @@ def proposed(text, room=9, **choices):
     settings = Settings(**choices)
     session = Suffix().begin(tiny.target().start(CaptureSpec()), settings)
     return session.propose(text, tiny.max_tokens(settings, room), Chance(1, 1))
-
-
-def test_drafted_chain_follows_the_most_frequent_token():
-    text = [7, 8, 1, 2, 7, 8, 3, 7, 8, 1, 4, 7, 8]
-    proposal = proposed(text, gamma=5)
-    # not 3, which is later but occurs once; 4 precedes the older 2
-    assert proposal.tree.tokens == (8, 1, 4)
-    assert proposal.evidence[0] == {
-        "form": "counts", "factor": 1.0, "least": 0.1,
-        "start": 7, "length": 2, "expected": 2 / 3 + 1 / 3,
-    }  # fmt: skip
-    assert proposal.evidence[1] == {"count": 2, "total": 3, "from": 9}
-    assert proposal.evidence[2] == {"count": 1, "total": 2, "from": 10}
-    assert proposal.score == {1: 2 / 3, 2: 1 / 2}
-    assert proposal.drawn is Drawn.POINT_MASS
-    assert not proposal.q
-    json.dumps(dict(proposal.evidence))
 
 
 def test_text_without_a_repeated_suffix_gives_an_empty_draft():
