@@ -44,21 +44,15 @@ def random_head(target=None, **changes):
     return tiny.blurred(head, 0.2)
 
 
-def learned(steps, losses=None):
-    """Train a head with a decaying rate, each step on blocks of twelve anchors."""
-    torch.manual_seed(3)
-    head = DFlashHead(config()).train()
-
-    def loss(outputs):
-        return training.loss(head, outputs, torch.randperm(39)[:12] + 1)
-
-    return headed.fitted(head, loss, steps, losses)
-
-
 @once
 def trained():
-    """Return the head that most tests use."""
-    return learned(150)
+    """Return the head that most tests use, trained on blocks of twelve anchors."""
+
+    def loss(head, outputs):
+        return training.loss(head, outputs, torch.randperm(39)[:12] + 1)
+
+    torch.manual_seed(3)
+    return headed.fitted(DFlashHead(config()).train(), loss, 150)
 
 
 def drafter(head=None):

@@ -88,7 +88,7 @@ FOUND = Settings(gamma=4, suffix_factor=4.0)
 RANKS = Settings(gamma=3, siblings=[4, 2])
 SURE = replace(TREE, confidence=0.4)
 NARROW = Settings(gamma=4, budget=3, fan_out=1)
-BLOCKS = [Settings(gamma=1), CHAIN, Settings(gamma=20), replace(CHAIN, schedule="learning")]
+BLOCKS = [Settings(gamma=1), replace(CHAIN, schedule="learning"), Settings(gamma=20)]
 PAIRS = "aabbccddeeffgghhiijjkk"  # every letter occurred before, with two different continuations
 LETTERS = ["abcabdabcabcabd", "hello hello hello", "red red red red"]
 FLAT = Sampling(1.3, top_k=5, top_p=0.97)

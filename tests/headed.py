@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import tiny
@@ -121,7 +121,7 @@ def trained(name, config, steps=80):
     """Train a head of a family with this config for a few seconds."""
     torch.manual_seed(3)
     head = HEADS[name].new(config, target().model).train()
-    return fitted(head, partial(LOSSES[name].loss, head), steps, decays=False)
+    return fitted(head, LOSSES[name].loss, steps, decays=False)
 
 
 @once
@@ -146,23 +146,13 @@ def start_session(name, text, settings, head=None):
     return session_after(text, drafter(name, head), settings, target())
 
 
-def fitted(head, loss, steps, losses=None, decays=True):
-    """Train a head.
-
-    Args:
-        head: The head.
-        loss: Returns the loss on a batch of the target's outputs.
-        steps: Number of steps.
-        losses: A list that every step's loss is appended to.
-        decays: Whether the rate falls to zero.
-    """
+def fitted(head, loss, steps, decays=True):
+    """Train a head on outputs of the target; `decays`: whether the rate falls to zero."""
     optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = 4e-3 * (1 - decays * step / steps)
-        found = loss(outputs(step % 40))
+        found = loss(head, outputs(step % 40))
         optimizer.zero_grad()
         found.backward()
         optimizer.step()
-        if losses is not None:
-            losses.append(found.item())
     return head.eval().requires_grad_(False)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 
 import headed
 import tiny
@@ -32,7 +31,7 @@ def learnt():
     """Return a head trained for a few seconds."""
     torch.manual_seed(3)
     head = MoaHead(MoaConfig.like(headed.target())).train()
-    return headed.fitted(head, partial(training.loss, head), 80, decays=False)
+    return headed.fitted(head, training.loss, 80, decays=False)
 
 
 def drafter(head=None):

@@ -74,6 +74,8 @@ DFLASH = [
     *(f"layers.{i}.{part}" for i in (0, 1) for part in WHOLE),
     *(f"layers.{i}.self_attn.{part}_norm" for i in (0, 1) for part in "qk"),
 ]  # fmt: skip
+PARALLEL = [f"attention.w{name}" for name in "qkvo"]  # as in Meta's checkpoints
+PARALLEL += [*(f"feed_forward.w{n}" for n in (1, 2, 3)), "ffn_norm", "attention_norm"]
 MOA_LAYERS = ("layer_self_attention", "self_attention", "cross_attention")
 NAMES = {
     "eagle": ["fc", *(f"layers.0.{part}" for part in LAYER)],
@@ -84,6 +86,7 @@ NAMES = {
         f"model.layers.{headed.LAYERS}.{part}"
         for part in ("enorm", "hnorm", "eh_proj", "shared_head.norm", *WHOLE)
     ],
+    "mtp-parallel": [f"extra_heads.{i}.{part}" for i in range(3) for part in PARALLEL],
 }
 MORE = {"eagle": {"fc.bias"}, "eagle3": {"d2t", "t2d"}, "moa": {"Ekv2E.bias"}}
 SHAPES = {

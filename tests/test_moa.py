@@ -8,14 +8,7 @@ import headed
 import pytest
 import torch
 from driven import GONE, write_head
-from moa_made import (
-    GREEDY,
-    WARM,
-    learnt,
-    moa_turns,
-    plain_logits,
-    wild,
-)
+from moa_made import GREEDY, WARM, learnt, moa_turns, plain_logits, wild
 
 from specviz.drafters.common.training import EVERY, read_target_outputs
 from specviz.drafters.moa import head as training

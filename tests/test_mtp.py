@@ -11,9 +11,8 @@ import torch
 from once import once
 
 from specviz.drafters.common.layers import causal_mask, own_rows_mask
-from specviz.drafters.mtp import MTPSession
 from specviz.drafters.mtp.head import MTPModules
-from specviz.drafters.mtp_parallel import ParallelConfig, ParallelHeads, SelfAttention
+from specviz.drafters.mtp_parallel import ParallelConfig, SelfAttention
 from specviz.engine.loop import rounds
 from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
@@ -188,19 +187,3 @@ def test_parallel_heads_read_the_states_before_the_last_layer():
     logits = headed.heads("mtp-parallel").logits(last, model.lm_head)
     assert torch.allclose(logits, headed.outputs(0).logits, atol=1e-4)
     assert headed.drafter("mtp-parallel").capture == CaptureSpec(layers=(headed.LAYERS - 1,))
-
-
-def test_tensor_names_of_parallel_heads_are_those_of_meta_checkpoints():
-    heads = ParallelHeads(ParallelConfig(hidden_dim=10), headed.target().model)
-    layers = ["attention.wq", "attention.wk", "attention.wv", "attention.wo", "ffn_norm"]
-    layers += ["feed_forward.w1", "feed_forward.w2", "feed_forward.w3", "attention_norm"]
-    assert set(heads.state_dict()) == {
-        f"extra_heads.{i}.{layer}.weight" for i in range(3) for layer in layers
-    }
-
-
-def test_sequential_module_ignores_the_siblings_setting():
-    session = headed.start_session("mtp", ids(), replace(WARM, siblings=[3, 2]))
-    assert isinstance(session, MTPSession)
-    assert session.drawn is Drawn.SAMPLED
-    assert session.propose(ids(), 5, Chance(1, 1)).tree.is_chain

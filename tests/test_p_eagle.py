@@ -45,17 +45,13 @@ def random_head(target):
     return tiny.blurred(head, 0.2)
 
 
-def learned(steps, losses=None):
-    """Train a head for the taught target with a decaying rate."""
+def learned(steps):
+    """Train a head for the taught target."""
     torch.manual_seed(3)
     target = headed.target()
     counts = headed.words().bincount(minlength=target.vocab_size)
     head = training.build(target, counts, speculative_tokens=SIZE, tap_layers=TAPS).train()
-
-    def loss(outputs):
-        return training.loss(head, outputs)
-
-    return headed.fitted(head, loss, steps, losses)
+    return headed.fitted(head, training.loss, steps)
 
 
 @once

@@ -52,11 +52,11 @@ def random_drafter():
     return drafter(tiny.llama(seed=6))
 
 
-def learned(steps, losses=None):
-    """Train a drafter's model for the taught target with a decaying rate."""
+def learned(steps):
+    """Train a drafter's model for the taught target."""
     torch.manual_seed(3)
     head = training.build(headed.target(), torch.empty(0)).requires_grad_(True).train()
-    return headed.fitted(head, lambda outputs: training.loss(head, outputs), steps, losses)
+    return headed.fitted(head, training.loss, steps)
 
 
 @once
