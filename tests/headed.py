@@ -7,7 +7,6 @@ lost acceptance.
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,15 +15,14 @@ import torch
 from driven import session_after
 from once import once
 
-from specviz.drafters import blockwise, lmtp, medusa, mtp_parallel
-from specviz.drafters.blockwise import Blockwise, BlockwiseConfig, BlockwiseHeads
+from specviz.catalog.loading import training_family
+from specviz.drafters.blockwise import Blockwise, BlockwiseConfig
 from specviz.drafters.common.training import EVERY, read_target_outputs
-from specviz.drafters.lmtp import LeapConfig, LeapHeads, LeapMTP
-from specviz.drafters.medusa import Medusa, MedusaConfig, MedusaHeads
+from specviz.drafters.lmtp import LeapConfig, LeapMTP
+from specviz.drafters.medusa import Medusa, MedusaConfig
 from specviz.drafters.mtp import MTP
-from specviz.drafters.mtp import head as training
-from specviz.drafters.mtp.head import MTPConfig, MTPModules
-from specviz.drafters.mtp_parallel import ParallelConfig, ParallelHeads, ParallelMTP
+from specviz.drafters.mtp.head import MTPConfig
+from specviz.drafters.mtp_parallel import ParallelConfig, ParallelMTP
 from specviz.models.target import Target
 from specviz.trace.events import ModelCard
 
@@ -39,20 +37,8 @@ CONFIGS: dict[str, Any] = {
     "mtp-parallel": ParallelConfig(n_kv_heads=2, hidden_dim=48, made_for=HASH),
     "mtp": MTPConfig(LAYERS, 1, 4, 2, 96, made_for=HASH),
 }
-HEADS: dict[str, Any] = {
-    "medusa": MedusaHeads,
-    "blockwise": BlockwiseHeads,
-    "lmtp": LeapHeads,
-    "mtp-parallel": ParallelHeads,
-    "mtp": MTPModules,
-}
-LOSSES: dict[str, Any] = {
-    "medusa": medusa,
-    "blockwise": blockwise,
-    "lmtp": lmtp,
-    "mtp-parallel": mtp_parallel,
-    "mtp": training,
-}
+DRAFTERS = {made.name: made for made in (Medusa, Blockwise, LeapMTP, ParallelMTP, MTP)}
+HEADS: dict[str, Any] = {name: made.network for name, made in DRAFTERS.items()}
 
 
 @cache
@@ -121,13 +107,13 @@ def trained(name, config, steps=80):
     """Train a head of a family with this config for a few seconds."""
     torch.manual_seed(3)
     head = HEADS[name].new(config, target().model).train()
-    return fitted(head, LOSSES[name].loss, steps, decays=False)
+    return fitted(head, training_family(name).loss, steps, decays=False)
 
 
 @once
-def heads(name, **changes):
-    """Return the trained head of a family; `changes` go to its config."""
-    return trained(name, replace(CONFIGS[name], **changes))
+def heads(name):
+    """Return the trained head of a family."""
+    return trained(name, CONFIGS[name])
 
 
 def drafter(name, head=None):
@@ -135,10 +121,7 @@ def drafter(name, head=None):
     head = head or heads(name)
     size = sum(p.numel() for p in head.parameters())
     card = ModelCard(f"tiny-{name}", name, size, 4 * size, None)
-    if name == "mtp-parallel":
-        return ParallelMTP(head, card, LAYERS)
-    made = {"medusa": Medusa, "blockwise": Blockwise, "lmtp": LeapMTP, "mtp": MTP}
-    return made[name](head, card)
+    return DRAFTERS[name].from_head(head, card, target())
 
 
 def start_session(name, text, settings, head=None):

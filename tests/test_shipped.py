@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 import torch
+from driven import grid
 from test_engine import traced
 
 from specviz.catalog import entries, load
@@ -49,15 +50,11 @@ def plainly(prompt):
     return told, whole[0, ids.shape[1] :].tolist()
 
 
-CASES = [  # one domain of each drafter is in the default tier
-    pytest.param(
-        name, domain, marks=pytest.mark.nightly if (i + j) % len(prompts()) else pytest.mark.slow
-    )
-    for i, name in enumerate(DRAFTERS)
-    for j, domain in enumerate(prompts())
-]
+# One or two domains of each drafter are in the default tier.
+CASES = grid(DRAFTERS, prompts(), every=len(prompts()) - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("drafter", "domain"), CASES)
 def test_greedy_text_of_the_shipped_models_equals_transformers_generate(drafter, domain):
     pair = load("house", drafter, "cpu")
