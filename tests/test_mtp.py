@@ -165,18 +165,6 @@ def test_rotary_embedding_of_parallel_heads_rotates_neighbouring_pairs():
     assert torch.allclose(attention.rotated(rows, 3), expected, atol=1e-6)
 
 
-def test_parallel_heads_give_the_same_result_for_a_text_in_parts():
-    from transformers import DynamicCache
-
-    head, trunk = headed.heads("mtp-parallel"), headed.outputs(0).states[-2][:1]
-    cache = DynamicCache()
-    with torch.inference_mode():
-        whole = head.features(trunk)
-        parts = [head.features(trunk[:, :5], 0, cache), head.features(trunk[:, 5:6], 5, cache)]
-        parts.append(head.features(trunk[:, 6:], 6, cache))
-    assert torch.allclose(torch.cat(parts, dim=2), whole, atol=1e-5)
-
-
 def test_parallel_heads_read_the_states_before_the_last_layer():
     """The target's last layer, used as a head, gives the target's predictions."""
     model = headed.target().model
