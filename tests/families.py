@@ -90,7 +90,7 @@ SURE = replace(TREE, confidence=0.4)
 NARROW = Settings(gamma=4, budget=3, fan_out=1)
 BLOCKS = [Settings(gamma=1), replace(CHAIN, schedule="learning"), Settings(gamma=20)]
 PAIRS = "aabbccddeeffgghhiijjkk"  # every letter occurred before, with two different continuations
-LETTERS = ["abcabdabcabcabd", "hello hello hello", "red red red red"]
+LETTERS = ["abcabdabcabcabd", "hello hello hello"]
 FLAT = Sampling(1.3, top_k=5, top_p=0.97)
 
 
@@ -101,7 +101,7 @@ def small(make, *shapes, prompts=LETTERS, **options):
 
 def taught(make, *shapes):
     """Return a case on the target trained on a few sentences, with a head trained on it."""
-    return Case(headed.again, make, headed.PROMPTS, shapes, Sampling(1.6, top_k=4, top_p=0.98))
+    return Case(headed.again, make, headed.PROMPTS[:2], shapes, Sampling(1.6, top_k=4, top_p=0.98))
 
 
 @cache
@@ -120,7 +120,7 @@ def circling(name, *shapes):
     return Case(
         lambda: tiny.target(counting_model()),
         lambda counts: heads()[name],
-        [tiny.PROMPT, "The dog saw", "A"],
+        [tiny.PROMPT, "The dog saw"],
         shapes,
         Sampling(6.0, top_k=5, top_p=0.97),
     )
@@ -153,15 +153,15 @@ CASES = {
     "layerskip": Case(
         lambda: tiny.target(deep_model()),
         LayerSkip,
-        [tiny.PROMPT, "The dog saw", "A"],
+        [tiny.PROMPT, "The dog saw"],
         EXITS,
     ),
-    "ngram": small(lambda target: NGram(), CHAIN, prompts=[PAIRS, *LETTERS]),
+    "ngram": small(lambda target: NGram(), CHAIN, prompts=[PAIRS, LETTERS[0]]),
     "suffix": small(
         lambda target: Suffix(),
         FOUND,
         replace(FOUND, siblings=[3, 2]),
-        prompts=[PAIRS, *LETTERS],
+        prompts=[PAIRS, LETTERS[0]],
     ),
     "lookahead": small(lambda target: Stocked(), *WINDOWS, remembers=True),
     "oracle": small(Oracle, CHAIN, TREE, TOPS),

@@ -30,6 +30,8 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification import Drawn
 
+pytestmark = pytest.mark.slow
+
 GREEDY = Settings(Sampling(0), gamma=4, max_new_tokens=40)
 ANCHORS = torch.tensor([2, 7, 8, 30])
 
@@ -60,7 +62,6 @@ def test_block_of_guesses_equals_that_of_the_transformers_network():
         assert not proposal.draws
 
 
-@pytest.mark.slow
 def test_rounds_equal_those_of_transformers_generation():
     ids = headed.target().encode("The cat", 40)
     prompt, *transformers_network = generated_by_transformers(trained(), headed.target(), ids, 40)
@@ -75,7 +76,6 @@ def test_rounds_equal_those_of_transformers_generation():
         left -= len(turn.tokens)
 
 
-@pytest.mark.slow
 def test_all_positions_of_a_block_are_filled_in_one_pass(monkeypatch):
     text = headed.target().encode("The cat saw the", 20)
     trained()  # passes during training count too
@@ -102,7 +102,6 @@ def test_all_positions_of_a_block_are_filled_in_one_pass(monkeypatch):
 # Edges
 
 
-@pytest.mark.slow
 def test_draft_has_the_depth_that_the_token_budget_allows():
     text = headed.target().encode("The cat saw the", 9)
     for room, depth in ((1, 0), (2, 1), (3, 2), (99, SIZE - 1)):
@@ -114,7 +113,6 @@ def test_draft_has_the_depth_that_the_token_budget_allows():
         proposal.check(Drawn.POINT_MASS, room, ())
 
 
-@pytest.mark.slow
 def test_block_is_drafted_after_a_text_of_one_token():
     prompt = [5]
     first, second, *_ = rounds(headed.target(), drafter(), prompt, GREEDY)

@@ -27,6 +27,8 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.verification import Drawn
 
+pytestmark = pytest.mark.slow
+
 GREEDY = Settings(Sampling(0), gamma=9, max_new_tokens=40)
 WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=9, max_new_tokens=24)
 KINDS = ["vanilla", "gated", "rnn"]

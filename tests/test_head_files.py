@@ -34,6 +34,8 @@ from specviz.drafters.mtp_parallel import ParallelMTP
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.settings.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 DRAFTERS = {
     made.name: made
     for made in (

@@ -19,6 +19,8 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.trace.work import Work
 from specviz.verification import Drawn
 
+pytestmark = pytest.mark.slow
+
 SIZE = 5  # guesses of a draft
 VOCABULARY = 100
 TAPS = (1, 2, 3)

@@ -33,6 +33,8 @@ from specviz.verification.exact import (
     plain_distribution,
 )
 
+pytestmark = pytest.mark.slow
+
 MASK = 188  # the byte 0xFF in tiny's tokenizer as well
 GREEDY = Settings(Sampling(0), gamma=5, max_new_tokens=40)
 WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=5, max_new_tokens=24)
@@ -119,7 +121,6 @@ def test_session_reads_a_changed_text_again():
         assert list(proposal.tree.tokens[1:]) == top[: len(proposal.tree) - 1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("runs", [1000, pytest.param(3000, marks=pytest.mark.nightly)])
 def test_guesses_at_different_positions_are_independent_samples(runs):
     """The second guess has the same distribution, whatever the first one is."""
@@ -183,7 +184,6 @@ def small_models(sampling):
 PLAIN, CUT = Sampling(1.0), Sampling(0.7, top_k=4, top_p=0.95)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "shape", "sampling"),
     [
