@@ -15,7 +15,6 @@ from specviz.settings.settings import Sampling, Settings
 WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)
 TEXTS = st.lists(st.lists(st.integers(1, 3), max_size=8), min_size=1, max_size=5)
 SLOPPY = 1e-9
-IDS = [3, 5, 7, 9, 6, 2, 3, 5, 8, 1, 7, 9, 6, 4, 10, 11, 9, 6, 2]
 
 
 def places(text, string):
@@ -132,18 +131,6 @@ def test_suffix_drafts_equal_brute_force(chunks, gamma, siblings, factor, least,
             assert (found["count"], found["total"], found["from"]) == nodes[node][2:]
             assert text[found["from"]] == tree.tokens[node]
             assert proposal.score[node] == found["count"] / found["total"]
-
-
-def proposed(text, room=9, **choices):
-    settings = Settings(**choices)
-    session = Suffix().begin(tiny.target().start(CaptureSpec()), settings)
-    return session.propose(text, tiny.max_tokens(settings, room), Chance(1, 1))
-
-
-def test_text_without_a_repeated_suffix_gives_an_empty_draft():
-    for missed in ([1, 2, 3], [4]):
-        assert len(proposed(missed).tree) == 1
-        assert proposed(missed).evidence == {0: {"form": "counts", "factor": 1.0, "least": 0.1}}
 
 
 def test_suffix_session_forgets_an_earlier_text():
