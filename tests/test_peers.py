@@ -85,6 +85,7 @@ def test_rounds_equal_those_of_vllm_after_the_noted_change(peer, monkeypatch):
     assert told == row["vllm"][int(place)] != row["others"][place]
 
 
+@pytest.mark.slow
 def test_medusa_folder_includes_the_output_projection_of_the_target(tmp_path):
     target = load_target("house", "cpu")
     beside = load_file(MODELS / "medusa" / SHARED)

@@ -39,6 +39,8 @@ from specviz.training.answers.dataset import (
 from specviz.training.answers.questions import Question, read_questions, write_questions
 from specviz.training.answers.writer import AnswerSettings, order_batches, write_answers
 
+pytestmark = pytest.mark.slow
+
 close = partial(torch.testing.assert_close, rtol=1e-4, atol=1e-4)
 WRITING = AnswerSettings(3, (2, 3, 4), rows=4, answer=20)
 ASKED = [
@@ -83,7 +85,6 @@ def test_batched_decoding_equals_separate_passes(target):
             close(decoder.logits(output.final[i, -1]), alone.logits[0, at])
 
 
-@pytest.mark.slow
 def test_written_answers_equal_generation_and_keep_hidden_states(target, written):
     read = answers_in(written)
     assert {answer.temperature for answer in read} == {0.0, 0.7, 1.0}
@@ -100,7 +101,6 @@ def test_written_answers_equal_generation_and_keep_hidden_states(target, written
         assert not set(answer.tokens[answer.prompt :].tolist()) & set(target.eos)
 
 
-@pytest.mark.slow
 def test_written_answer_ends_at_an_end_token(target, written, tmp_path):
     def greedy(folder):
         cats = [a for a in answers_in(folder) if a.domain == "cats" and not a.temperature]
@@ -115,7 +115,6 @@ def test_written_answer_ends_at_an_end_token(target, written, tmp_path):
     assert greedy(tmp_path) == cut
 
 
-@pytest.mark.slow
 def test_interrupted_writing_of_answers_resumes(target, written, tmp_path, monkeypatch):
     write_answers(target, ASKED, WRITING, tmp_path, 1)
     (only,) = shard_paths(tmp_path)
@@ -309,7 +308,6 @@ def test_training_questions_do_not_overlap_measured_prompts(tmp_path):
     assert question_files.generate_questions(str(tmp_path), 300, seed=1) == found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [2048, pytest.param(16384, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", ["eagle3", "dspark"])
 def test_commands_from_questions_to_a_trained_head_work_together(
