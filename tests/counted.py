@@ -37,10 +37,8 @@ DRAFTERS = [
 PLAIN = "plain"
 
 
-SHELVES: tuple[ModelCache[Any], ModelCache[Any]] = (
-    ModelCache(),
-    ModelCache(),
-)  # models already loaded onto the device
+# models already loaded onto the device
+SHELVES: tuple[ModelCache[Any], ModelCache[Any]] = (ModelCache(), ModelCache())
 
 
 @contextmanager
@@ -94,13 +92,8 @@ def _row(
     name: str, temperature: float, rounds: int, tokens: int, device_log: DeviceLog, before: Counter
 ) -> dict[str, Any]:
     made = {kind: device_log.counts[kind] - before[kind] for kind in KINDS}
-    return {
-        "drafter": name,
-        "temperature": temperature,
-        "rounds": rounds,
-        "tokens": tokens,
-        **made,
-    }
+    told = {"drafter": name, "temperature": temperature, "rounds": rounds, "tokens": tokens}
+    return told | made
 
 
 def depends_on() -> dict[str, str]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import headed
 import tiny
 import torch
+from driven import session_after
 from once import once
 from transformers.models.muse_glimmer_assistant.configuration_muse_glimmer_assistant import (
     MuseGlimmerAssistantConfig,
@@ -43,21 +44,15 @@ def random_head(target=None, **changes):
     return tiny.blurred(head, 0.2)
 
 
-def learned(steps, losses=None):
-    """Train a head with a decaying rate, each step on blocks of twelve anchors."""
-    torch.manual_seed(3)
-    head = DFlashHead(config()).train()
-
-    def loss(outputs):
-        return training.loss(head, outputs, torch.randperm(39)[:12] + 1)
-
-    return headed.fitted(head, loss, steps, losses)
-
-
 @once
 def trained():
-    """Return the head that most tests use."""
-    return learned(150)
+    """Return the head that most tests use, trained on blocks of twelve anchors."""
+
+    def loss(head, outputs):
+        return training.loss(head, outputs, torch.randperm(39)[:12] + 1)
+
+    torch.manual_seed(3)
+    return headed.fitted(DFlashHead(config()).train(), loss, 150)
 
 
 def drafter(head=None):
@@ -66,14 +61,9 @@ def drafter(head=None):
     return DFlash(head, tiny.card(head, "tiny-dflash", "dflash"))
 
 
-def start_session(text, settings, head=None, of=None):
+def start_session(text, settings):
     """Start a session that reads the whole text at once; its newest token has no state."""
-    made = drafter(head)
-    run = (of or headed.target()).start(made.capture)
-    states = run.prefill(text[:-1]).states
-    session = made.begin(run, settings)
-    session.commit(text[1:], states)
-    return session
+    return session_after(text, drafter(), settings, headed.target())
 
 
 def transformers_network(head):

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from itertools import product
+
 import pytest
 import tiny
 import torch
+from safetensors.torch import load_file, save_file
 
 from specviz.drafters.common.layers import causal
+from specviz.drafters.dflash import TOP_COUNT
 from specviz.drafters.eagle import Eagle
 from specviz.drafters.eagle.head import EagleConfig, EagleHead
+from specviz.engine.loop import rounds
 from specviz.models.passes import States
 from specviz.settings.chance import Chance
+from specviz.trace.check import CheckFailed, check
 from specviz.verification import Drawn
 
 TEXT = [3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 2, 4, 6, 8]
 CHUNKS = [4, 1, 3, 1, 2]  # tokens per commit; the first commit is the prompt without its last token
+
+
+def grid(*axes, every):
+    """Return all combinations of values; only every n-th of them is in the default tier."""
+    return [
+        pytest.param(*case, marks=pytest.mark.nightly if at % every else ())
+        for at, case in enumerate(product(*axes))
+    ]
 
 
 def deep_target():
@@ -95,8 +111,37 @@ def check_dynamic(target, made, text, proposal, states, logits_of):
     assert falling == pytest.approx(sorted(falling, reverse=True), abs=1e-4)
 
 
+def check_places(places, laws):
+    """Check that evidence has the top tokens of each law."""
+    for place, law in zip(places, laws, strict=True):
+        values, ids = law.topk(TOP_COUNT)
+        assert [each["token"] for each in place] == ids.tolist()
+        assert [each["p"] for each in place] == pytest.approx(values.tolist(), abs=1e-4)
+
+
+def check_refused(trace, event, changes):
+    """Check that `check` accepts a trace, and refuses it with each change of an event."""
+    check(trace)
+    for change, problem in changes:
+        events = list(trace.events)
+        events[events.index(event)] = replace(event, **change)
+        with pytest.raises(CheckFailed, match=problem):
+            check(replace(trace, events=tuple(events)))
+
+
+def later_siblings(trace):
+    """Return how many guesses were accepted, and how many of them after a rejected sibling."""
+    kept = later = 0
+    for turn in trace.rounds[1:]:
+        parents = [guess.parent for guess in turn.proposed.guesses]
+        path = [judged.node for judged in turn.judged if judged.accepted]
+        kept += len(path)
+        later += sum(parents.index(parents[node - 1]) != node - 1 for node in path)
+    return kept, later
+
+
 class Shifted:
-    """Return the drafter with each token's state replaced by that of the token before."""
+    """A drafter whose sessions receive every state one token late: an off-by-one error."""
 
     def __init__(self, drafter):
         self.drafter = drafter
@@ -108,17 +153,61 @@ class Shifted:
         commit, last = session.commit, []
 
         def late(tokens, states, extra_rows=None):
-            tensors = states.final if states.final is not None else states.layers
-            if isinstance(tensors, dict):
-                moved = States({k: shift(v, last and last[-1][k]) for k, v in tensors.items()})
-            else:
-                moved = States(final=shift(tensors, last and last[-1]))
-            last.append({k: v[-1:] for k, v in states.layers.items()} or states.final[-1:])
-            commit(tokens, moved, extra_rows)
+            before = last[-1] if last else states.take([0])
+            last.append(states.take([len(tokens) - 1]))
+            commit(tokens, joined(before, states.take(range(len(tokens) - 1))), extra_rows)
 
         session.commit = late
         return session
 
 
-def shift(rows, before):
-    return torch.cat([rows[:1] if isinstance(before, list) else before, rows[:-1]])
+def joined(one, other):
+    """Concatenate two sets of states."""
+    final = None if one.final is None else torch.cat([one.final, other.final])
+    layers = {k: torch.cat([rows, other.layers[k]]) for k, rows in one.layers.items()}
+    keys_values = {
+        k: tuple(map(torch.cat, zip(pair, other.keys_values[k], strict=True)))
+        for k, pair in one.keys_values.items()
+    }
+    return States(layers, final, keys_values)
+
+
+def turns(target, made, settings, prompt=tiny.PROMPT):
+    """Yield the rounds after the prefill, each with the text before it."""
+    text = target.encode(prompt, settings.max_new_tokens)
+    for turn in rounds(target, made, list(text), settings):
+        if turn.number:
+            yield list(text), turn
+        text += turn.tokens
+
+
+def session_after(text, made, settings, target):
+    """Start a session that reads the whole text at once; its newest token has no state."""
+    run = target.start(made.capture)
+    states = run.prefill(text[:-1]).states
+    session = made.begin(run, settings)
+    session.commit(text[1:], states)
+    return session
+
+
+def accepted_share(target, made, settings, prompts, first=0):
+    """Return the share of judged guesses that were accepted, from a draft's guess `first` on."""
+    kept = judged = 0
+    for prompt in prompts:
+        for _, turn in turns(target, made, settings, prompt):
+            kept += max(0, len(turn.verdict.path) - first)
+            judged += max(0, len(turn.verdict.decisions) - first)
+    return kept / judged
+
+
+GONE = object()  # the value of an entry to remove
+
+
+def write_head(folder, head, config=None, tensors=None):
+    """Save a head with changes of its config and its tensors."""
+    head.save(folder)
+    file, weights = folder / "config.json", folder / "model.safetensors"
+    data = json.loads(file.read_text()) | (config or {})
+    file.write_text(json.dumps({key: value for key, value in data.items() if value is not GONE}))
+    changed = load_file(weights) | (tensors or {})
+    save_file({key: value for key, value in changed.items() if value is not GONE}, weights)

@@ -7,25 +7,22 @@ lost acceptance.
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import tiny
 import torch
+from driven import session_after
 from once import once
-from torch import Tensor
-from transformers import LlamaForCausalLM
 
-from specviz.drafters import blockwise, lmtp, medusa, mtp_parallel
-from specviz.drafters.blockwise import Blockwise, BlockwiseConfig, BlockwiseHeads
-from specviz.drafters.common.training import TargetOutputs, read_target_outputs
-from specviz.drafters.lmtp import LeapConfig, LeapHeads, LeapMTP
-from specviz.drafters.medusa import Medusa, MedusaConfig, MedusaHeads
+from specviz.catalog.loading import training_family
+from specviz.drafters.blockwise import Blockwise, BlockwiseConfig
+from specviz.drafters.common.training import EVERY, read_target_outputs
+from specviz.drafters.lmtp import LeapConfig, LeapMTP
+from specviz.drafters.medusa import Medusa, MedusaConfig
 from specviz.drafters.mtp import MTP
-from specviz.drafters.mtp import head as training
-from specviz.drafters.mtp.head import MTPConfig, MTPModules
-from specviz.drafters.mtp_parallel import ParallelConfig, ParallelHeads, ParallelMTP
+from specviz.drafters.mtp.head import MTPConfig
+from specviz.drafters.mtp_parallel import ParallelConfig, ParallelMTP
 from specviz.models.target import Target
 from specviz.trace.events import ModelCard
 
@@ -40,24 +37,12 @@ CONFIGS: dict[str, Any] = {
     "mtp-parallel": ParallelConfig(n_kv_heads=2, hidden_dim=48, made_for=HASH),
     "mtp": MTPConfig(LAYERS, 1, 4, 2, 96, made_for=HASH),
 }
-HEADS: dict[str, Any] = {
-    "medusa": MedusaHeads,
-    "blockwise": BlockwiseHeads,
-    "lmtp": LeapHeads,
-    "mtp-parallel": ParallelHeads,
-    "mtp": MTPModules,
-}
-LOSSES: dict[str, Any] = {
-    "medusa": medusa,
-    "blockwise": blockwise,
-    "lmtp": lmtp,
-    "mtp-parallel": mtp_parallel,
-    "mtp": training,
-}
+DRAFTERS = {made.name: made for made in (Medusa, Blockwise, LeapMTP, ParallelMTP, MTP)}
+HEADS: dict[str, Any] = {name: made.network for name, made in DRAFTERS.items()}
 
 
 @cache
-def words() -> Tensor:
+def words():
     """Return the ids (N,) of generated sentences of a few words."""
     draw = random.Random(1)
     who = ["The cat", "The dog", "A bird", "The king"]
@@ -66,7 +51,7 @@ def words() -> Tensor:
     return torch.tensor(tiny.tokenizer()("".join(text)).input_ids)
 
 
-def windows(seed: int, length: int = 40, rows: int = 16) -> Tensor:
+def windows(seed, length=40, rows=16):
     """Return windows (rows, length) of the text."""
     at = torch.randint(
         len(words()) - length, (rows,), generator=torch.Generator().manual_seed(seed)
@@ -79,7 +64,7 @@ LEARNING = torch.inference_mode(False)
 
 
 @cache
-def target() -> Target:
+def target():
     """Return a three-layer Llama trained on the sentences."""
     model = reader()
     size = sum(p.numel() for p in model.parameters())
@@ -87,7 +72,7 @@ def target() -> Target:
 
 
 @once
-def reader() -> LlamaForCausalLM:
+def reader():
     """Return the network."""
     model = tiny.llama(num_hidden_layers=LAYERS)
     for weight in model.parameters():
@@ -105,77 +90,52 @@ def reader() -> LlamaForCausalLM:
     return model.requires_grad_(False)
 
 
-def again() -> Target:
+def again():
     """Return the same target, whose eos may be changed."""
     return Target(target().model, tiny.tokenizer(), target().card)
 
 
 @cache
 @LEARNING
-def outputs(seed: int) -> TargetOutputs:
+def outputs(seed):
     """Return the target's outputs on some windows."""
-    return read_target_outputs(target().model, windows(10_000 + seed))
+    return read_target_outputs(target().model, windows(10_000 + seed), (EVERY,))
 
 
 @LEARNING
-def trained(name: str, config: Any, steps: int = 120) -> Any:
+def trained(name, config, steps=80):
     """Train a head of a family with this config for a few seconds."""
     torch.manual_seed(3)
     head = HEADS[name].new(config, target().model).train()
-    optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
-    for step in range(steps):
-        loss = LOSSES[name].loss(head, outputs(step % 40))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return head.eval().requires_grad_(False)
+    return fitted(head, training_family(name).loss, steps, decays=False)
 
 
 @once
-def heads(name: str, **changes: Any) -> Any:
-    """Return the trained head of a family; `changes` go to its config."""
-    return trained(name, replace(CONFIGS[name], **changes))
+def heads(name):
+    """Return the trained head of a family."""
+    return trained(name, CONFIGS[name])
 
 
-def drafter(name: str, head: Any = None) -> Any:
+def drafter(name, head=None):
     """Return the drafter of a family with its trained head, or with another one."""
     head = head or heads(name)
     size = sum(p.numel() for p in head.parameters())
     card = ModelCard(f"tiny-{name}", name, size, 4 * size, None)
-    if name == "mtp-parallel":
-        return ParallelMTP(head, card, LAYERS)
-    made = {"medusa": Medusa, "blockwise": Blockwise, "lmtp": LeapMTP, "mtp": MTP}
-    return made[name](head, card)
+    return DRAFTERS[name].from_head(head, card, target())
 
 
-def start_session(
-    name: str, text: list[int], settings: Any, head: Any = None, of: Target | None = None
-):
+def start_session(name, text, settings, head=None):
     """Start a session that reads the whole text at once; its newest token has no state."""
-    made = drafter(name, head)
-    run = (of or target()).start(made.capture)
-    states = run.prefill(text[:-1]).states
-    session = made.begin(run, settings)
-    session.commit(text[1:], states)
-    return session
+    return session_after(text, drafter(name, head), settings, target())
 
 
-def fitted(head, loss, steps, losses=None):
-    """Train a head with a decaying rate.
-
-    Args:
-        head: The head.
-        loss: Returns the loss on a batch of the target's outputs.
-        steps: Number of steps.
-        losses: A list that every step's loss is appended to.
-    """
+def fitted(head, loss, steps, decays=True):
+    """Train a head on outputs of the target; `decays`: whether the rate falls to zero."""
     optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
     for step in range(steps):
-        optimizer.param_groups[0]["lr"] = 4e-3 * (1 - step / steps)
-        found = loss(outputs(step % 40))
+        optimizer.param_groups[0]["lr"] = 4e-3 * (1 - decays * step / steps)
+        found = loss(head, outputs(step % 40))
         optimizer.zero_grad()
         found.backward()
         optimizer.step()
-        if losses is not None:
-            losses.append(found.item())
     return head.eval().requires_grad_(False)

@@ -7,52 +7,35 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cache
 
 import headed
 import tiny
 import torch
+from driven import turns
 from once import once
 
 from specviz.adapters.transformers import growing_cache, with_cache
 from specviz.drafters.common import layers
 from specviz.drafters.common.layers import plain_rates, rotate
-from specviz.drafters.common.training import EVERY, read_target_outputs
 from specviz.drafters.moa import Moa
 from specviz.drafters.moa import head as training
 from specviz.drafters.moa.head import MoaConfig, MoaHead
-from specviz.engine.loop import rounds
 from specviz.settings.settings import Sampling, Settings
 
 GREEDY = Settings(Sampling(0), gamma=4, budget=12, fan_out=3, max_new_tokens=40)
 WARM = replace(GREEDY, sampling=Sampling(1.1, top_k=12, top_p=0.97), max_new_tokens=24)
-TEXT = "The cat saw the old tree. A bird liked"
-
-
-@cache
-def outputs(seed):
-    return read_target_outputs(headed.target().model, headed.windows(10_000 + seed), (EVERY,))
 
 
 @once
-def learnt(steps=120, embed=None):
-    """Train a head for a few seconds; return it with its losses. embed: replaces the target's."""
+def learnt():
+    """Return a head trained for a few seconds."""
     torch.manual_seed(3)
     head = MoaHead(MoaConfig.like(headed.target())).train()
-    optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
-    losses = []
-    for step in range(steps):
-        found = outputs(step % 40)
-        loss = training.loss(head, replace(found, embed=embed or found.embed))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return head.eval().requires_grad_(False), losses
+    return headed.fitted(head, training.loss, 80, decays=False)
 
 
 def drafter(head=None):
-    head = head or learnt()[0]
+    head = head or learnt()
     return Moa(head, tiny.card(head, "tiny-moa", "moa"), headed.LAYERS)
 
 
@@ -63,32 +46,9 @@ def wild(target, **changes):
     return tiny.blurred(head, 0.15)
 
 
-def start_session(text, settings, head=None, of=None):
-    """Start a session that reads the whole text at once."""
-    made = drafter(head)
-    run = (of or headed.target()).start(made.capture)
-    states = run.prefill(text[:-1]).states
-    session = made.begin(run, settings)
-    session.commit(text[1:], states)
-    return session
-
-
-def turns(settings, head=None, prompt=headed.PROMPTS[1]):
+def moa_turns(settings, head=None):
     """Yield the rounds after the prefill, each with the text before it."""
-    target = headed.target()
-    text = target.encode(prompt, settings.max_new_tokens)
-    for turn in rounds(target, drafter(head), list(text), settings):
-        if turn.number:
-            yield list(text), turn
-        text += turn.tokens
-
-
-def blind(ids):
-    """Give all tokens the same embedding, so that a head knows the text from its memory only.
-
-    Otherwise the head can predict these sentences by self-attention over the tokens.
-    """
-    return torch.full((*ids.shape, 48), 0.5)
+    return turns(headed.target(), drafter(head), settings, headed.PROMPTS[1])
 
 
 def normed(rows, norm):

@@ -32,25 +32,19 @@ def every_choice(load):
         yield sum(lengths), load.requests + sum(kept)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_chosen_slots_give_the_most_expected_tokens(seed):
-    load = random_load(seed)
-    for slots in range(7):
-        best = max(tokens for count, tokens in every_choice(load) if count == slots)
-        plan = load.budget(slots)
-        assert (plan.slots, plan.tokens) == (slots, pytest.approx(best))
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_best_plan_is_the_fastest_of_all_possible_plans(seed):
-    load = random_load(seed)
-    speeds = [
-        tokens / (load.drafting + load.pass_seconds(3, 3 + slots))
-        for slots, tokens in every_choice(load)
-    ]
-    fastest = max([*speeds, load.plain().tokens_per_second])
-    assert load.best().tokens_per_second == pytest.approx(fastest)
-    assert load.best_static()[1].tokens_per_second <= fastest * (1 + 1e-12)
+def test_plans_are_the_best_of_all_possible_plans():
+    for load in map(random_load, range(20)):
+        choices = list(every_choice(load))
+        for slots in range(7):
+            best = max(tokens for count, tokens in choices if count == slots)
+            plan = load.budget(slots)
+            assert (plan.slots, plan.tokens) == (slots, pytest.approx(best))
+        speeds = [
+            tokens / (load.drafting + load.pass_seconds(3, 3 + slots)) for slots, tokens in choices
+        ]
+        fastest = max([*speeds, load.plain().tokens_per_second])
+        assert load.best().tokens_per_second == pytest.approx(fastest)
+        assert load.best_static()[1].tokens_per_second <= fastest * (1 + 1e-12)
 
 
 def test_static_plan_verifies_the_same_number_of_guesses_in_every_request():
@@ -73,12 +67,8 @@ def test_requests_are_divided_evenly_among_domains():
     assert [group.requests for group in deal(7, {"a": [0.5], "b": [0.5], "c": [0.5]})] == [3, 2, 2]
 
 
-@pytest.mark.parametrize("setup", SETUPS)
-def test_every_load_fits_in_memory(setup):
-    assert fits_in_memory(deployment(setup), LOADS[-1], 8)
-
-
-def test_shared_pass_time_equals_pass_time_for_one_token_per_request():
+def test_every_load_fits_in_memory_and_shared_pass_time_agrees_with_that_of_one_token():
+    assert all(fits_in_memory(deployment(setup), LOADS[-1], 8) for setup in SETUPS)
     serving = deployment("h100")
     alone, shared = pass_time(serving, 16, 1), shared_pass_time(serving, 16, 16)
     assert shared.memory == pytest.approx(alone.memory)
@@ -100,15 +90,11 @@ def test_numbers_on_the_page_equal_those_of_the_plan():
     assert found["slots"] == 100
     assert found["best"] == load.best().slots
     speed = load.budget(100).tokens_per_second / load.plain().tokens_per_second
-    assert (
-        f"checking the 100 likeliest of {found['most']} draft tokens gives {speed:.2f} ×"
-        in (found["answer"])
-    )
+    assert f"{speed:.2f} ×" in found["answer"]
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
+def test_invalid_values_raise_readable_error():
+    for change, says in (
         ({"drafter": "ngram"}, "not measured"),
         ({"temperature": 0.5}, "must be 0 or 1"),
         ({"setup": "moon"}, "no such deployment"),
@@ -116,8 +102,6 @@ def test_numbers_on_the_page_equal_those_of_the_plan():
         ({"drafting": 9}, "between 0 and 3"),
         ({"slots": -1}, "whole number"),
         ({"slots": True}, "whole number"),
-    ],
-)
-def test_invalid_values_raise_readable_error(change, says):
-    with pytest.raises(ValueError, match=says):
-        Ask.from_data({**START, **change})
+    ):
+        with pytest.raises(ValueError, match=says):
+            Ask.from_data({**START, **change})

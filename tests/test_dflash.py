@@ -1,12 +1,15 @@
-"""DFlash: a whole block in one pass, its attention, and exact runs."""
+"""DFlash: a whole block in one pass, its attention, exact runs, training and configs."""
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import replace
 
 import dflash_made
 import headed
 import pytest
+import tiny
 import torch
 from dflash_made import (
     SIZE,
@@ -17,40 +20,20 @@ from dflash_made import (
     start_session,
     trained,
 )
-from driven import CHUNKS, Shifted, deep_target, driven
-from test_engine import traced
+from driven import CHUNKS, check_places, deep_target, driven
 
-from specviz.drafters.dflash import TOP_COUNT
 from specviz.drafters.dflash import head as training
+from specviz.drafters.dflash.config import DFlashConfig, evenly_spaced
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.engine.loop import rounds
-from specviz.models.passes import States
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.metrics import summary
 from specviz.verification import Drawn
 
+pytestmark = pytest.mark.slow
+
 GREEDY = Settings(Sampling(0), gamma=4, max_new_tokens=40)
-WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=4, max_new_tokens=24)
-
-
-def turns(settings):
-    """Return the rounds after the prefill, each with the text before it."""
-    text = headed.target().encode(headed.PROMPTS[0], settings.max_new_tokens)
-    for turn in rounds(headed.target(), drafter(), list(text), settings):
-        if turn.number:
-            yield list(text), turn
-        text += turn.tokens
-
-
-def kept_share(made):
-    kept = judged = 0
-    for prompt in headed.PROMPTS:
-        ids = headed.target().encode(prompt, 40)
-        for turn in rounds(headed.target(), made, ids, replace(GREEDY, gamma=3)):
-            kept += len(turn.verdict.path)
-            judged += len(turn.verdict.decisions)
-    return kept / judged
+ANCHORS = torch.tensor([2, 7, 8, 30])
 
 
 # The block
@@ -70,10 +53,7 @@ def test_block_of_guesses_equals_that_of_the_transformers_network():
             assert proposal.score[node] == pytest.approx(soft[node - 1, token].item(), abs=1e-4)
             assert proposal.evidence[node] == {"place": node}
         remark = dict(proposal.evidence[0])
-        for place, best in zip(soft, remark.pop("places"), strict=True):
-            values, ids = place.topk(TOP_COUNT)
-            assert [each["token"] for each in best] == ids.tolist()
-            assert [each["p"] for each in best] == pytest.approx(values.tolist(), abs=1e-4)
+        check_places(remark.pop("places"), soft)
         states = sum(CHUNKS[: number + 1])
         seen = {"passes": 1, "states": states, "masks": SIZE - 1}
         assert remark == {"form": "block", "block": SIZE} | seen
@@ -82,7 +62,6 @@ def test_block_of_guesses_equals_that_of_the_transformers_network():
         assert not proposal.draws
 
 
-@pytest.mark.slow
 def test_rounds_equal_those_of_transformers_generation():
     ids = headed.target().encode("The cat", 40)
     prompt, *transformers_network = generated_by_transformers(trained(), headed.target(), ids, 40)
@@ -95,22 +74,6 @@ def test_rounds_equal_those_of_transformers_generation():
         assert len(turn.proposal.tree) == min(SIZE, left)
         assert list(turn.proposal.tree.tokens) == tokens[:left]
         left -= len(turn.tokens)
-
-
-@pytest.mark.slow
-def test_session_and_training_give_the_same_guesses_for_an_anchor():
-    text, turn = list(turns(GREEDY))[-1]
-    whole = [*text, *turn.tokens]
-    outputs = headed.read_target_outputs(headed.target().model, torch.tensor([whole]))
-    said = torch.stack(training.guesses(trained(), outputs), dim=2)[0].softmax(-1)
-    compared = 0
-    for before, turn in turns(GREEDY):
-        row = said[len(before) - 2]
-        for node, token in enumerate(turn.proposal.tree.tokens[1:], start=1):
-            assert token == int(row[node - 1].argmax())
-            assert turn.proposal.score[node] == pytest.approx(row[node - 1, token].item(), abs=1e-4)
-            compared += 1
-    assert compared > 20
 
 
 def test_all_positions_of_a_block_are_filled_in_one_pass(monkeypatch):
@@ -136,53 +99,20 @@ def test_all_positions_of_a_block_are_filled_in_one_pass(monkeypatch):
     assert all(torch.equal(words[0], embed(block)) for words in seen)
 
 
-def test_guesses_depend_on_later_positions_only_as_mask_tokens():
-    """Attention is bidirectional: the last position changes the first guess; inputs are masks."""
-    target, head = headed.target(), trained()
-    text = target.encode("The cat saw the", 20)
-    masks = [text[-1], *[head.config.mask_token_id] * (SIZE - 1)]
-    usual = plain_logits(head, target, text, masks)
-    other = plain_logits(head, target, text, [*masks[:-1], 33])
-    assert (usual[0] - other[0]).abs().max() > 1e-3
-    shorter = plain_logits(head, target, text, masks[:-1])
-    assert (usual[0] - shorter[0]).abs().max() > 1e-3
-    proposal = start_session(text, GREEDY).propose(text, 20, Chance(1, 1))
-    assert [row[0]["token"] for row in proposal.evidence[0]["places"]] == usual.argmax(-1).tolist()
-    assert usual.argmax(-1)[0] != masks[1]  # its top token is another one, which no position reads
-
-
-# Exact runs
-
-
-@pytest.mark.slow
-def test_trained_head_saves_target_passes():
-    trace = traced(headed.target(), drafter(), "The cat", GREEDY, baseline=False)
-    assert summary(trace)["tokens_per_pass"] > 1.5
-
-
-@pytest.mark.slow
-def test_acceptance_falls_if_hidden_states_are_shifted_by_one():
-    """Acceptance does not fall to zero, since the head still reads the newest token."""
-    right = kept_share(drafter())
-    assert right > 0.5
-    assert kept_share(Shifted(drafter())) < right - 0.1
-
-
 # Edges
 
 
-@pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (99, SIZE - 1)])
-def test_draft_is_no_deeper_than_the_token_budget(room, depth):
+def test_draft_has_the_depth_that_the_token_budget_allows():
     text = headed.target().encode("The cat saw the", 9)
-    proposal = start_session(text, GREEDY).propose(text, room, Chance(1, 1))
-    assert max(proposal.tree.depths) == depth
-    assert len(proposal.evidence) == depth + 1
-    assert proposal.evidence[0]["passes"] == (depth > 0)
-    assert len(proposal.evidence[0].get("places", [])) == (SIZE - 1 if depth else 0)
-    proposal.check(Drawn.POINT_MASS, room, ())
+    for room, depth in ((1, 0), (2, 1), (3, 2), (99, SIZE - 1)):
+        proposal = start_session(text, GREEDY).propose(text, room, Chance(1, 1))
+        assert max(proposal.tree.depths) == depth
+        assert len(proposal.evidence) == depth + 1
+        assert proposal.evidence[0]["passes"] == (depth > 0)
+        assert len(proposal.evidence[0].get("places", [])) == (SIZE - 1 if depth else 0)
+        proposal.check(Drawn.POINT_MASS, room, ())
 
 
-@pytest.mark.slow
 def test_block_is_drafted_after_a_text_of_one_token():
     prompt = [5]
     first, second, *_ = rounds(headed.target(), drafter(), prompt, GREEDY)
@@ -192,19 +122,84 @@ def test_block_is_drafted_after_a_text_of_one_token():
     assert list(second.proposal.tree.tokens[1:]) == soft.argmax(-1)[: GREEDY.gamma].tolist()
 
 
-def test_missing_hidden_states_raise_readable_error():
-    text = headed.target().encode("The cat saw the", 9)
-    session = start_session(text, GREEDY)
-    with pytest.raises(ValueError, match=f"{len(text) - 1} states for a text of"):
-        session.propose([*text, 7], 9, Chance(1, 1))
-    row = session.past[0][0].new_zeros(1, 48)
-    session.commit([7], States(dict.fromkeys(drafter().capture.layers, row)))
-    assert len(session.propose([*text, 7], 5, Chance(1, 2)).tree) == 5
+# Training
 
 
-def test_drafter_reads_its_name_and_target_from_its_files(tmp_path):
-    trained().save(tmp_path)
-    made = dflash_made.DFlash.load("my-dflash", tmp_path, headed.target())
-    assert (made.name, made.card.family, made.made_for) == ("dflash", "dflash", headed.HASH)
-    assert made.card.name == "my-dflash"
-    assert made.card.parameters == sum(p.numel() for p in trained().parameters())
+def blocks(head, outputs, anchors=ANCHORS):
+    with torch.inference_mode():
+        return training.blocks(head, outputs, anchors)
+
+
+def test_loss_is_the_mean_weighted_by_position():
+    head, outputs = random_head(), headed.outputs(2)
+    anchors = torch.tensor([3, 36, 39])  # of 40 tokens: five positions, four, one
+    said, total, weights = blocks(head, outputs, anchors).log_softmax(-1), 0.0, 0.0
+    for text in range(16):
+        for i, (anchor, places) in enumerate(zip(anchors.tolist(), (5, 4, 1), strict=True)):
+            for k in range(1, places + 1):
+                law = outputs.logits[text, anchor + k - 1].softmax(-1)
+                weight = math.exp(-(k - 1) / 4)
+                total -= weight * (law * said[text, i, k - 1]).sum().item()
+                weights += weight
+    with torch.inference_mode():
+        loss = training.loss(head, outputs, anchors).item()
+    assert loss == pytest.approx(total / weights, rel=1e-4)
+
+
+def test_random_anchors_use_the_torch_generator_and_skip_the_first_token(monkeypatch):
+    head, outputs = random_head(), headed.outputs(4)
+    monkeypatch.setattr(training, "ANCHORS", 10)
+    drawn = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        drawn.append(training.random_anchors(outputs).tolist())
+        torch.manual_seed(seed)
+        assert training.loss(head, outputs).isfinite()
+        assert len(set(drawn[-1])) == 10
+        assert drawn[-1] == sorted(drawn[-1])
+    assert drawn[0] == drawn[1] != drawn[2]
+    monkeypatch.setattr(training, "ANCHORS", 64)
+    assert training.random_anchors(outputs).tolist() == list(range(1, 40))
+
+
+# Configs
+
+
+def public(**changes):
+    """Return a config.json in z-lab's form for the target with three layers."""
+    inner = {"mask_token_id": 9, "target_layer_ids": [0, 1]}
+    usual = {
+        "architectures": ["DFlashDraftModel"], "attention_bias": False, "attention_dropout": 0.0,
+        "auto_map": {"AutoModel": "dflash.DFlashDraftModel"}, "block_size": 16,
+        "dflash_config": inner, "dtype": "bfloat16", "head_dim": 12, "hidden_act": "silu",
+        "hidden_size": 48, "intermediate_size": 64, "layer_types": ["full_attention"] * 2,
+        "model_type": "qwen3", "num_attention_heads": 4, "num_hidden_layers": 2,
+        "num_key_value_heads": 2, "num_target_layers": 3, "rms_norm_eps": 1e-6,
+        "rope_scaling": None, "rope_theta": 1000000, "sliding_window": None,
+        "use_sliding_window": False, "vocab_size": tiny.VOCABULARY,
+    }  # fmt: skip
+    return usual | changes
+
+
+def test_published_configs_load_whether_nested_or_flat():
+    wanted = DFlashConfig(
+        48, 64, 4, 2, 12, 280, 1e-6, 1e6, num_hidden_layers=2, num_target_layers=3, block_size=16,
+        mask_token_id=9, target_layer_ids=(0, 1),
+    )  # fmt: skip
+    assert DFlashConfig.from_json("x", public()) == wanted
+    flat = {"mask_token_id": 9, "target_layer_ids": [0, 1], "dflash_config": None}
+    assert DFlashConfig.from_json("x", public(**flat)) == wanted
+    inner = {"mask_token_id": 9, "target_layer_ids": [0, 1], "block_size": 16}
+    assert DFlashConfig.from_json("x", public(block_size=None, dflash_config=inner)) == wanted
+    assert wanted.tap_layers == (1, 2)
+    assert dflash_made.config().num_target_layers == 3
+    assert DFlashConfig.from_json("x", json.loads(json.dumps(wanted.to_json()))) == wanted
+
+
+def test_tapped_layers_are_spaced_as_in_the_published_code():
+    for layers in range(2, 40):
+        taps = evenly_spaced(layers, 3)
+        assert taps == tuple(sorted(set(taps)))
+        assert 0 <= taps[0] <= taps[-1] < layers - 1
+        if layers > 5:
+            assert taps == (1, round(1 + (layers - 4) / 2), layers - 3)

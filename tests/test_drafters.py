@@ -1,18 +1,21 @@
-"""Drafters alone: n-gram matches, adaptive schedules, and caches that roll back."""
+"""Parts of drafters: n-gram matches, adaptive schedules, and the protocol of a proposal."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 import tiny
 import torch
+from families import KNOWING_NOTHING, target_of
 
 from specviz.drafters.common.proposal_builder import fit_vocabulary
 from specviz.drafters.ngram import Match, NGram, longest_match
-from specviz.engine.loop import schedule
+from specviz.engine.loop import Decoding, schedule
 from specviz.engine.protocol import BadProposal, Proposal
 from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
-from specviz.settings.settings import Sampling, Settings
+from specviz.settings.settings import Sampling, Settings, max_gamma
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
@@ -42,16 +45,13 @@ def lookup(context, room=9, **choices):
     return session.propose(context, tiny.max_tokens(settings, room), Chance(1, 1))
 
 
-def test_evidence_of_n_gram_guesses_has_their_source_positions():
+def test_n_gram_draft_has_its_source_and_respects_the_token_limit_and_end_of_text():
     proposal = lookup([7, 8, 9, 5, 7, 8], gamma=3)
     assert proposal.tree.tokens == (8, 9, 5, 7)
     assert proposal.evidence[0] == {"form": "match", "min": 1, "max": 3, "start": 0, "length": 2}
     assert [proposal.evidence[n]["from"] for n in (1, 2, 3)] == [2, 3, 4]
     assert proposal.drawn is Drawn.POINT_MASS
     assert not proposal.q
-
-
-def test_n_gram_lookup_respects_the_token_limit_and_end_of_text():
     assert lookup([7, 8, 9, 5, 7, 8], room=2).tree.tokens == (8, 9)
     assert lookup([7, 8, 9, 5, 7, 8], room=1).tree.tokens == (8,)
     assert lookup([7, 0, 9, 7], gamma=5).tree.tokens == (7, 0)
@@ -70,50 +70,80 @@ def test_learning_schedule_raises_gamma_by_two_or_lowers_it_by_one():
     assert fixed.gamma == 2
 
 
-@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-def test_draft_model_proposal_is_unchanged_by_rollback(candidates):
-    target, drafter = tiny.target().start(CaptureSpec()), tiny.draft()
-    settings = Settings(Sampling(0.9), candidates=candidates, gamma=4)
-    text, other = [3, 5, 7, 9, 11], [3, 5, 7, 9, 12, 13, 14]
-    used = drafter.begin(target, settings)
-    for context in (other, text):
-        used.propose(context, 5, Chance(1, 1))
-    again = used.propose(text, 5, Chance(1, 2))
-    fresh = drafter.begin(target, settings).propose(text, 5, Chance(1, 2))
-    assert again.tree == fresh.tree
-    assert again.drawn is (Drawn.SAMPLED if candidates == "sampled" else Drawn.POINT_MASS)
-    for node, law in fresh.q.items():
-        assert torch.allclose(again.q[node], law, atol=1e-5)
-
-
-def test_q_of_the_draft_model_is_the_distribution_it_samples_from():
-    settings = Settings(Sampling(0.7, top_k=5, top_p=0.9), gamma=3)
-    session = tiny.draft().begin(tiny.target().start(CaptureSpec()), settings)
-    proposal = session.propose([3, 5, 7], 4, Chance(4, 1))
-    for node, made in proposal.draws.items():
-        law = proposal.q[node - 1]
-        assert made.token == proposal.tree.tokens[node]
-        assert law[made.token].item() == pytest.approx(made.hi - made.lo, abs=1e-12)
-        assert int((law > 0).sum()) <= 5
-
-
 def test_logits_are_cut_or_padded_to_the_vocabulary_of_the_target():
     assert fit_vocabulary(torch.zeros(3), 5).tolist() == [0, 0, 0, -torch.inf, -torch.inf]
     assert fit_vocabulary(torch.arange(5.0), 3).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
-    ("proposal", "says"),
+    ("tokens", "drawn", "announced", "room", "says"),
     [
-        (Proposal(DraftTree.chain(1, [2, 3]), Drawn.POINT_MASS), "at most 1"),
-        (Proposal(DraftTree.chain(1, [0, 3]), Drawn.POINT_MASS), "at most 1|end-of-text"),
-        (Proposal(DraftTree.chain(1, [2]), Drawn.SAMPLED), "announced"),
+        ([2, 3], Drawn.POINT_MASS, Drawn.POINT_MASS, 2, "at most 1"),
+        ([0, 3], Drawn.POINT_MASS, Drawn.POINT_MASS, 9, "end-of-text"),
+        ([2], Drawn.SAMPLED, Drawn.POINT_MASS, 2, "announced"),
+        ([3], Drawn.SAMPLED, Drawn.SAMPLED, 9, "need q"),
     ],
 )
-def test_proposal_that_breaks_the_protocol_is_refused(proposal, says):
+def test_proposal_that_breaks_the_protocol_is_refused(tokens, drawn, announced, room, says):
+    proposal = Proposal(DraftTree.chain(1, tokens), drawn)
     with pytest.raises(BadProposal, match=says):
-        proposal.check(Drawn.POINT_MASS, 2, (0,))
-    with pytest.raises(BadProposal, match="end-of-text"):
-        Proposal(DraftTree.chain(1, [0, 3]), Drawn.POINT_MASS).check(Drawn.POINT_MASS, 9, (0,))
-    with pytest.raises(BadProposal, match="need q"):
-        Proposal(DraftTree.chain(1, [3]), Drawn.SAMPLED).check(Drawn.SAMPLED, 9, (0,))
+        proposal.check(announced, room, (0,))
+
+
+# Schedules
+
+COLD = Settings(Sampling(0), gamma=2, max_new_tokens=20, exit_layer=1)
+SETTINGS = [
+    replace(COLD, sampling=Sampling(temperature), schedule=kind, siblings=siblings)
+    for temperature, kind in ((0, "learning"), (0.9, "learning"), (0.9, "fixed"))
+    for siblings in ([], [3, 2])
+]
+
+
+def pair(name):
+    """Return a new target and a drafter of that family."""
+    if name == "draft-model":
+        return tiny.target(), tiny.draft()
+    target = target_of(name)
+    return target, KNOWING_NOTHING[name](target)
+
+
+def played(target, drafter, settings):
+    """Return for each round its max_tokens, its tokens left, its depth and its accepted length."""
+    ids = target.encode(tiny.PROMPT, settings.max_new_tokens)
+    decoding, rooms = Decoding(target, drafter, ids, settings), []
+    propose = decoding.session.propose
+
+    def spied(context, room, chance):
+        rooms.append((room, len(ids) + settings.max_new_tokens - len(context)))
+        return propose(context, room, chance)
+
+    decoding.session.propose = spied
+    _, *rounds = decoding.rounds()
+    for given, turn in zip(rooms, rounds, strict=True):
+        yield *given, max(turn.proposal.tree.depths), len(turn.verdict.path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*KNOWING_NOTHING, "draft-model"])
+def test_max_tokens_is_gamma_plus_1_and_gamma_adapts_to_acceptance(name):
+    target, drafter = pair(name)
+    for settings in SETTINGS:
+        gamma = settings.gamma
+        for room, left, deep, kept in played(target, drafter, settings):
+            assert room == min(left, gamma + 1)
+            assert kept <= deep <= room - 1
+            if deep and settings.schedule == "learning":
+                step = 2 if kept == deep else -1
+                gamma = min(max_gamma(settings.siblings), max(1, gamma + step))
+
+
+@pytest.mark.slow
+def test_full_acceptance_raises_gamma_and_rejection_lowers_it():
+    learning = replace(COLD, schedule="learning", max_new_tokens=40)
+    for name, rooms in [("oracle", [3, 5, 7]), ("uniform", [3, 2, 2])]:
+        assert [room for room, *_ in played(*pair(name), learning)][:3] == rooms
+        fixed = replace(learning, schedule="fixed")
+        assert [room for room, *_ in played(*pair(name), fixed)][:3] == [3, 3, 3]
+    siblings = replace(learning, siblings=[2, 2])  # an accepted path to a leaf is all of it
+    assert [room for room, *_ in played(*pair("oracle"), siblings)][:3] == [3, 5, 7]

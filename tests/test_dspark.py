@@ -6,35 +6,69 @@ import json
 from dataclasses import replace
 
 import dflash_made
-import dspark_made
 import headed
 import published
 import pytest
 import tiny
 import torch
-from driven import deep_target, driven
-from dspark_made import SIZE, drafter, random_head
+from driven import GONE, check_places, check_refused, deep_target, driven, session_after, turns
+from once import once
 from safetensors.torch import save_file
 from test_engine import traced
 
-from specviz.bench.outcomes import (
-    calibration_error,
-    pool_reliability,
-    sum_tallies,
-    tally_rounds,
-)
+from specviz.bench.outcomes import calibration_error, pool_reliability, sum_tallies, tally_rounds
 from specviz.catalog.loading import load_drafter
-from specviz.drafters.dspark import TOP_COUNT, training
+from specviz.drafters.dspark import DSpark, training
+from specviz.drafters.dspark.head import DSparkConfig, DSparkHead
 from specviz.engine.loop import rounds
 from specviz.models.errors import Unsuitable
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.check import CheckFailed, check
+from specviz.trace.check import check
 from specviz.verification import Drawn
+
+pytestmark = pytest.mark.slow
 
 GREEDY = Settings(Sampling(0), gamma=9, max_new_tokens=40)
 WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=9, max_new_tokens=24)
 KINDS = ["vanilla", "gated", "rnn"]
+SIZE = 5  # guesses of a block
+
+
+def config(target=None, **changes):
+    """Return the house config with smaller blocks, and two taps of a three-layer target."""
+    usual = DSparkConfig.house(target or headed.target())
+    taps = usual.target_layer_ids if target else (0, 1)
+    small = replace(usual, block_size=SIZE, target_layer_ids=taps, markov_rank=6)
+    return replace(small, **changes)
+
+
+def random_head(target=None, **changes):
+    """Return a head with large random weights and norms, so that every part matters."""
+    torch.manual_seed(8)
+    head = DSparkHead(config(target, **changes)).eval().requires_grad_(False)
+    torch.nn.init.normal_(head.markov_head.markov_w2.weight)
+    for weight in head.parameters():
+        if weight.dim() == 1:
+            weight.copy_(torch.rand_like(weight) + 0.5)
+    return tiny.blurred(head, 0.2)
+
+
+@once
+def trained():
+    """Return the head that most tests use, trained on blocks of twelve anchors."""
+
+    def loss(head, outputs):
+        return training.loss(head, outputs, torch.randperm(39)[:12] + 1)
+
+    torch.manual_seed(3)
+    return headed.fitted(DSparkHead(config()).train(), loss, 90)
+
+
+def drafter(head=None):
+    """Return the drafter with the learned head, or with the given one."""
+    head = head or trained()
+    return DSpark(head, tiny.card(head, "tiny-dspark", "dspark"))
 
 
 def corrections(head, rows, tokens):
@@ -89,11 +123,8 @@ def test_guesses_are_sampled_from_the_corrected_block(kind, settings):
         for node, token in enumerate(tokens[1:], start=1):
             evidence = proposal.evidence[node]
             assert proposal.score[node] == pytest.approx(soft[node - 1, token].item(), abs=1e-4)
-            for name, law in (("base", base.softmax(-1)), ("top", soft)):
-                values, ids = law[node - 1].topk(TOP_COUNT)
-                assert [each["token"] for each in evidence[name]] == ids.tolist()
-                found = [each["p"] for each in evidence[name]]
-                assert found == pytest.approx(values.tolist(), abs=1e-4)
+            laws = [base[node - 1].softmax(-1), soft[node - 1]]
+            check_places([evidence["base"], evidence["top"]], laws)
             assert evidence["confidence"] == pytest.approx(
                 confidence(head, rows[node - 1], tokens[node - 1]), abs=1e-4
             )
@@ -115,25 +146,14 @@ def confidence(head, row, token):
     return head.confidence_head.proj(read).sigmoid().item()
 
 
-def drafts(settings):
-    """Return by round the text before it, the guesses' tokens and the evidence."""
-    text = headed.target().encode(headed.PROMPTS[0], settings.max_new_tokens)
-    for turn in rounds(headed.target(), drafter(), list(text), settings):
-        if turn.number:
-            yield list(text), list(turn.proposal.tree.tokens[1:]), turn.proposal.evidence
-        text += turn.tokens
-
-
 def test_draft_cut_by_confidence_is_a_prefix_of_the_uncut_draft():
     """Only earlier predictions decide whether a guess is drawn; they do not change the guess."""
-    least = 0.4
-    cuts = 0
-    for number, (text, tokens, evidence) in enumerate(drafts(replace(WARM, confidence=least)), 1):
-        made = drafter()
-        run = headed.target().start(made.capture)
-        states = run.prefill(text[:-1]).states
-        session = made.begin(run, WARM)
-        session.commit(text[1:], states)
+    least, cuts, made = 0.4, 0, drafter()
+    cautious = replace(WARM, confidence=least)
+    seen = turns(headed.target(), made, cautious, headed.PROMPTS[0])
+    for number, (text, turn) in enumerate(seen, 1):
+        tokens, evidence = list(turn.proposal.tree.tokens[1:]), turn.proposal.evidence
+        session = session_after(text, made, WARM, headed.target())
         whole = session.propose(text, 1 + SIZE, Chance(WARM.seed, number))
         assert tokens == list(whole.tree.tokens[1 : 1 + len(tokens)])
         survival = 1.0
@@ -150,29 +170,18 @@ def test_draft_cut_by_confidence_is_a_prefix_of_the_uncut_draft():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_training_logits_equal_those_of_a_session_and_the_loss_falls(kind):
-    losses = []
-    head = dspark_made.learned(40, losses, markov_head_type=kind)
-    assert sum(losses[-8:]) < 0.8 * sum(losses[:8])
-    text = headed.target().encode("The cat saw the dog and", 4)
-    outputs = headed.read_target_outputs(headed.target().model, torch.tensor([text]))
+def test_training_logits_equal_those_of_a_session(kind):
+    head, target = random_head(markov_head_type=kind), headed.target()
+    text = target.encode("The cat saw the dog and", 4)
+    outputs = headed.read_target_outputs(target.model, torch.tensor([text]))
     anchor = len(text) - SIZE - 1
     with torch.inference_mode():
         logits, confidence = training.blocks(head, outputs, torch.tensor([anchor]))
-    rows = block_of(head, text[: anchor + 1])
-    expected = headed.target().model.lm_head(rows) + corrections(head, rows, text[anchor:])
+        before = text[: anchor + 1]
+        rows = session_after(before, drafter(head), GREEDY, target)._block(before)
+    expected = target.model.lm_head(rows) + corrections(head, rows, text[anchor:])
     assert torch.allclose(logits[0, 0], expected, atol=1e-4)
     assert confidence.shape == (1, 1, SIZE)
-
-
-def block_of(head, text):
-    made = drafter(head)
-    run = headed.target().start(made.capture)
-    states = run.prefill(text[:-1]).states
-    session = made.begin(run, GREEDY)
-    session.commit(text[1:], states)
-    with torch.inference_mode():
-        return session._block(text)
 
 
 def test_confidence_loss_has_no_gradient_outside_the_confidence_head():
@@ -220,15 +229,12 @@ def test_calibration_error_is_the_mean_gap_over_all_guesses():
 def test_check_accepts_the_trace_and_detects_forged_cuts():
     settings = replace(WARM, confidence=0.4, max_new_tokens=40)
     trace = traced(headed.target(), drafter(), headed.PROMPTS[0], settings)
-    check(trace)
-    proposed = [i for i, e in enumerate(trace.events) if type(e).__name__ == "Proposed"]
-    cut = next(i for i in proposed if (trace.events[i].remark or {}).get("cut"))
-    remark = dict(trace.events[cut].remark)
-    for change, problem in (({"cut": 0.7}, "was cut at"), ({"cut": None}, "that nothing cuts")):
-        events = list(trace.events)
-        events[cut] = replace(events[cut], remark=remark | change)
-        with pytest.raises(CheckFailed, match=problem):
-            check(replace(trace, events=tuple(events)))
+    cut = next(e for e in trace.events if (getattr(e, "remark", None) or {}).get("cut"))
+    changes = [
+        ({"remark": {**cut.remark, "cut": 0.7}}, "was cut at"),
+        ({"remark": {**cut.remark, "cut": None}}, "that nothing cuts"),
+    ]
+    check_refused(trace, cut, changes)
 
 
 # Public files
@@ -260,12 +266,13 @@ def public_tensors(config):
     return published.dflash_tensors() | made
 
 
-def write(folder, config=DEEPSPEC, drop=(), like=None, **more):
+def write(folder, config=DEEPSPEC, like=None, tensors=None):
     """Write a folder with the tensors of a DeepSpec config: `like`, or the config itself."""
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
-    tensors = {k: v for k, v in public_tensors(like or config).items() if k not in drop} | more
-    save_file(tensors, folder / "model.safetensors")
+    found = public_tensors(like or config) | (tensors or {})
+    kept = {name: value for name, value in found.items() if value is not GONE}
+    save_file(kept, folder / "model.safetensors")
     return folder
 
 
@@ -304,44 +311,30 @@ def test_file_in_speculators_format_loads_as_the_same_head(tmp_path, wide_target
     assert all(torch.equal(theirs.state_dict()[key], w) for key, w in ours.state_dict().items())
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"sample_from_anchor": False}, "guesses nothing at the anchor"),
-        ({"draft_vocab_size": 10}, "has a smaller vocabulary"),
-        (
-            {"aux_hidden_state_layer_ids": None},
-            "its aux_hidden_state_layer_ids are not layer numbers",
-        ),
-        ({"transformer_layer_config": 3}, "transformer_layer_config is not a JSON"),
-    ],
-)
-def test_unsupported_variants_of_speculators_are_refused(tmp_path, wide_target, change, problem):
-    folder = str(write(tmp_path / "a", SPECULATORS | change, like=DEEPSPEC))
+REFUSED = [
+    (SPECULATORS | {"sample_from_anchor": False}, {}, "guesses nothing at the anchor"),
+    (SPECULATORS | {"draft_vocab_size": 10}, {}, "has a smaller vocabulary"),
+    (
+        SPECULATORS | {"aux_hidden_state_layer_ids": None},
+        {},
+        "its aux_hidden_state_layer_ids are not layer numbers",
+    ),
+    (SPECULATORS | {"transformer_layer_config": 3}, {}, "transformer_layer_config is not a JSON"),
+    (DEEPSPEC, {"lm_head.weight": GONE}, r"lm_head\.weight"),
+    (DEEPSPEC, {"markov_head.gate_proj.bias": GONE}, r"markov_head\.gate_proj\.bias"),
+    (DEEPSPEC, {"confidence_head.proj.bias": GONE}, r"confidence_head\.proj\.bias"),
+    (DEEPSPEC, {"markov_head.markov_w3.weight": torch.zeros(2)}, r"markov_head\.markov_w3\.weight"),
+    (
+        DEEPSPEC | {"architectures": ["Gemma4DSparkModel"]},
+        {},
+        "is a Gemma4DSparkModel; only Qwen3DSparkModel is",
+    ),
+    (DEEPSPEC | {"markov_head_type": "attention"}, {}, "Markov head of the type 'attention'"),
+]
+
+
+@pytest.mark.parametrize(("config", "tensors", "problem"), REFUSED)
+def test_file_that_is_not_supported_is_refused(tmp_path, wide_target, config, tensors, problem):
+    folder = write(tmp_path / "a", config, tensors=tensors, like=DEEPSPEC)
     with pytest.raises(Unsuitable, match=problem):
-        load_drafter(folder, wide_target)
-
-
-MISSING = ["lm_head.weight", "markov_head.gate_proj.bias", "confidence_head.proj.bias"]
-
-
-@pytest.mark.parametrize("name", MISSING)
-def test_error_names_the_missing_tensor(tmp_path, wide_target, name):
-    folder = str(write(tmp_path / "a", drop=[name]))
-    with pytest.raises(Unsuitable, match=name):
-        load_drafter(folder, wide_target)
-
-
-def test_head_with_layers_of_gemma_is_refused(tmp_path, wide_target):
-    folder = write(tmp_path / "gemma", DEEPSPEC | {"architectures": ["Gemma4DSparkModel"]})
-    with pytest.raises(Unsuitable, match="is a Gemma4DSparkModel; only Qwen3DSparkModel is"):
         load_drafter(str(folder), wide_target)
-
-
-def test_unknown_markov_head_and_unknown_tensor_are_refused(tmp_path, wide_target):
-    other = str(write(tmp_path / "a", DEEPSPEC | {"markov_head_type": "attention"}))
-    with pytest.raises(Unsuitable, match="Markov head of the type 'attention'"):
-        load_drafter(other, wide_target)
-    more = str(write(tmp_path / "b", **{"markov_head.markov_w3.weight": torch.zeros(2)}))
-    with pytest.raises(Unsuitable, match=r"markov_head\.markov_w3\.weight"):
-        load_drafter(more, wide_target)

@@ -11,7 +11,7 @@ from made import Recipe, made
 from specviz.frames import Scene, apply_patch, frames, questions
 from specviz.frames.numbers import parse_number
 from specviz.frames.scene import flat
-from specviz.trace.events import Judged, Round
+from specviz.trace.events import Round
 from specviz.ui.step.lines import lines
 
 pytestmark = pytest.mark.slow
@@ -30,13 +30,15 @@ def trace(request):
     return made(RECIPES[request.param])
 
 
+@pytest.fixture(scope="module")
 def asked(trace):
-    """Yield every (scene, verdict, question)."""
-    for index in range(len(trace.rounds)):
-        scene = Scene.of(trace, index)
-        found = questions(scene, frames(scene))
-        for at, question in found.items():
-            yield scene, scene.round.judged[scene.steps[at].at], question
+    """Return every (scene, verdict, question)."""
+    scenes = [Scene.of(trace, index) for index in range(len(trace.rounds))]
+    return [
+        (scene, scene.round.judged[scene.steps[at].at], question)
+        for scene in scenes
+        for at, question in questions(scene, frames(scene)).items()
+    ]
 
 
 def said(question):
@@ -44,24 +46,15 @@ def said(question):
     return "".join(p if isinstance(p, str) else p.get("n") or flat(p["w"]) for p in parts)
 
 
-def test_every_verdict_has_a_prediction_question(trace):
-    judged = sum(len(played.judged) for played in trace.rounds)
-    assert len(list(asked(trace))) == judged > 5
-
-
-def test_caption_tree_and_panel_show_the_guess_to_be_predicted(trace):
-    for scene, judged, question in asked(trace):
+def test_question_shows_the_guess_to_be_predicted_with_its_p_and_q(trace, asked):
+    assert len(asked) == sum(len(played.judged) for played in trace.rounds) > 5
+    for scene, judged, question in asked:
         word = scene.word(scene.guesses[judged.node - 1].token)
         assert {"w": word} in question["caption"]["parts"][:2]
         assert question["tree"]["here"] == judged.node
         assert question["tree"]["nodes"][str(judged.node)]["is"] == "waiting"
-        assert question["panel"]["w"] == word
-        assert question["panel"]["at"] == scene.depths[judged.node]
-
-
-def test_prediction_question_shows_the_p_and_q_of_the_verdict(trace):
-    for scene, judged, question in asked(trace):
         panel = question["panel"]
+        assert (panel["w"], panel["at"]) == (word, scene.depths[judged.node])
         if scene.greedy:
             assert not {"p", "q", "table"} & panel.keys()
             continue
@@ -74,7 +67,7 @@ def test_prediction_question_shows_the_p_and_q_of_the_verdict(trace):
             assert f"{min(1, p / q):.2f}" == f"{judged.threshold:.2f}"
 
 
-def with_coin(scene: Scene, judged: Judged, u: float) -> Scene:
+def with_coin(scene, judged, u):
     """Return the round up to a verdict, with another u."""
     known = scene.round.judged[: scene.round.judged.index(judged)]
     cut = Round(scene.round.number, scene.round.proposed, scene.round.scored)
@@ -82,9 +75,15 @@ def with_coin(scene: Scene, judged: Judged, u: float) -> Scene:
     return replace(scene, round=cut)
 
 
-def test_prediction_question_does_not_depend_on_u(trace):
+def test_question_contains_no_verdict_and_does_not_depend_on_u(asked):
     tried = 0
-    for scene, judged, question in asked(trace):
+    for scene, judged, question in asked:
+        panel = question["panel"]
+        assert not {"coin", "accepted", "whatif", "draw"} & panel.keys()
+        assert not {"u", "threshold"} & panel.get("text", {}).keys()
+        assert not panel.get("table", {}).get("full")
+        caption = json.dumps(question["caption"]).lower().replace("be accepted?", "")
+        assert not [word for word in ("accepted", "coin") if word in caption]
         if not 0 < judged.threshold < 1 and not scene.greedy:
             continue
         near = [judged.threshold * (1 - 1e-7), judged.threshold * (1 + 1e-7)]
@@ -95,33 +94,17 @@ def test_prediction_question_does_not_depend_on_u(trace):
     assert tried > 5
 
 
-def test_prediction_question_contains_no_coin_threshold_or_verdict(trace):
-    for _, _, question in asked(trace):
-        panel = question["panel"]
-        assert not {"coin", "accepted", "whatif", "draw"} & panel.keys()
-        assert not {"u", "threshold"} & panel.get("text", {}).keys()
-        assert not panel.get("table", {}).get("full")
-        caption = json.dumps(question["caption"]).lower().replace("be accepted?", "")
-        assert not [word for word in ("accepted", "coin") if word in caption]
-
-
-def test_page_restores_each_prediction_question_from_its_patch(trace):
-    told = [
-        json.loads(line)
-        for line in "".join(lines([trace.header, *trace.events], "recorded")).split("\n")
-        if line
-    ]
-    number = 0
-    for index, line in enumerate(line for line in told if line["kind"] == "round"):
-        scene = Scene.of(trace, index)
-        found = questions(scene, frames(scene))
-        assert set(line["asks"]) == {str(at) for at in found}
-        for at, question in found.items():
-            patch = line["then"][at - 2] if at > 1 else {}
-            restored = apply_patch(apply_patch(line["first"], patch), line["asks"][str(at)])
-            assert restored["panel"] == json.loads(json.dumps(question["panel"]))
-            assert restored["caption"] == question["caption"]
-            tree = restored["tree"]
-            assert str(tree["here"]) in tree["layout"]["places"], "the word in question is shown"
-            number += 1
-    assert number > 5
+def test_page_restores_each_question_from_its_patch(trace, asked):
+    text = "".join(lines([trace.header, *trace.events], "recorded"))
+    told = [json.loads(line) for line in text.split("\n") if line]
+    rounds = [line for line in told if line["kind"] == "round"]
+    restored = []
+    for line in rounds:
+        for at, patch in line["asks"].items():
+            before = line["then"][int(at) - 2] if int(at) > 1 else {}
+            restored.append(apply_patch(apply_patch(line["first"], before), patch))
+    for frame, (_, _, question) in zip(restored, asked, strict=True):
+        assert frame["panel"] == json.loads(json.dumps(question["panel"]))
+        assert frame["caption"] == question["caption"]
+        tree = frame["tree"]
+        assert str(tree["here"]) in tree["layout"]["places"], "the word in question is shown"

@@ -9,19 +9,16 @@ from dataclasses import replace
 import pytest
 import tiny
 import torch
-from test_engine import PROMPTS, traced
+from driven import grid, turns
+from test_engine import traced
 from transformers import GraniteConfig, GraniteForCausalLM
 
 from specviz.catalog.entry import with_defaults
 from specviz.drafters.layerskip import LayerSkip, LayerSkipSession
-from specviz.engine.loop import rounds
 from specviz.models.passes import UnsupportedModel
-from specviz.settings.chance import Chance
-from specviz.settings.settings import BadSettings, Sampling, Settings, tree_size
+from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
-from specviz.trace.metrics import summary, token_ids
-from specviz.verification import Drawn, MismatchedRule
-from specviz.verification.distributions import draw, logits_to_probs
+from specviz.verification.distributions import logits_to_probs
 
 LAYERS = 6
 SHAPES = [[], [3, 2], [1, 3], [2, 2, 2]]
@@ -63,34 +60,16 @@ def logits_by_layer(model, tokens):
     return {**dict(enumerate(laid, 1)), len(laid) + 1: out.logits[0, -1]}
 
 
-def played(target, drafter, settings, prompt=tiny.PROMPT):
-    """Return the rounds after the prefill, each with the text before it."""
-    text = target.encode(prompt, settings.max_new_tokens)
-    for turn in rounds(target, drafter, list(text), settings):
-        if turn.number:
-            yield list(text), turn
-        text += turn.tokens
-
-
-def proposed(target, settings, room=9, layer=3):
-    """Return the first proposal after a prompt, and its session."""
-    run = target.start(Exit(target).capture)
-    ids = target.encode(tiny.PROMPT, 9)
-    run.prefill(ids[:-1])
-    session = Exit(target, layer).begin(run, settings)
-    return session.propose(ids, tiny.max_tokens(settings, room), Chance(1, 1)), ids
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("siblings", SHAPES)
-@pytest.mark.parametrize("attention", ["sdpa", "eager"])
-@pytest.mark.parametrize("layer", [2, 5])
+@pytest.mark.parametrize(
+    ("attention", "layer", "siblings"), grid(["sdpa", "eager"], [2, 5], SHAPES, every=5)
+)
 def test_q_comes_from_the_exit_layer_and_p_from_the_whole_model(attention, siblings, layer):
     target = tiny.target(deep())
     target.model.set_attn_implementation(attention)
     settings = replace(WARM, siblings=siblings, gamma=3, sampling=Sampling(1.6))
     kept = set()
-    for text, turn in played(target, Exit(target, layer), settings):
+    for text, turn in turns(target, Exit(target, layer), settings):
         tree = turn.proposal.tree
         for node in range(len(tree)):
             path = [tree.tokens[n] for n in tree.path(node)]
@@ -128,9 +107,9 @@ class Counting:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("siblings", SHAPES)
-@pytest.mark.parametrize("temperature", [0, 1.1])
-@pytest.mark.parametrize("layer", [1, 3, 5])
+@pytest.mark.parametrize(
+    ("layer", "temperature", "siblings"), grid([1, 3, 5], [0, 1.1], SHAPES, every=5)
+)
 def test_no_layer_runs_twice_for_a_token(siblings, temperature, layer):
     """Layers 1..E run once per level, the others once per round, with one row per node."""
     target = tiny.target(deep())
@@ -138,7 +117,7 @@ def test_no_layer_runs_twice_for_a_token(siblings, temperature, layer):
     drafter = Exit(target, layer)
     counted = Counting(target.model)
     full = 0
-    for text, turn in played(target, drafter, settings):
+    for text, turn in turns(target, drafter, settings):
         nodes, depth = len(turn.proposal.tree), max(turn.proposal.tree.depths)
         first = not full
         full += 1
@@ -167,7 +146,7 @@ def test_no_layer_runs_twice_for_a_token(siblings, temperature, layer):
 def test_reading_the_evidence_runs_no_layer():
     target = tiny.target(deep())
     drafter, counted = Exit(target), Counting(target.model)
-    for _text, turn in played(target, drafter, WARM):
+    for _text, turn in turns(target, drafter, WARM):
         counted.clear()
         assert set(turn.proposal.evidence) == set(range(len(turn.proposal.tree)))
         assert set(counted.calls) == {0}
@@ -188,7 +167,7 @@ def top_layers(model, text, token, layers):
 def test_evidence_names_layers_that_agree_and_how_many_layers_ran(target, temperature, siblings):
     settings = replace(WARM, siblings=siblings, sampling=Sampling(temperature))
     last, seen = None, Counter()
-    for text, turn in played(target, Exit(target), settings):
+    for text, turn in turns(target, Exit(target), settings):
         tree, evidence = turn.proposal.tree, turn.proposal.evidence
         deepest = max(tree.depths)
         for node in range(1, len(tree)):
@@ -221,104 +200,6 @@ def shown(model, text, turn):
     return {"verified": found, "final": final}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("siblings", [[], [2, 2]])
-def test_session_receives_hidden_states_of_all_layers(target, siblings):
-    """With early exit too, captured rows are those that predicted the committed tokens."""
-    settings, seen = replace(WARM, siblings=siblings), []
-
-    class Listening(Exit):
-        def begin(self, run, settings):
-            session = super().begin(run, settings)
-            commit = session.commit
-            session.commit = lambda tokens, states, extra_rows=None: (
-                seen.append((tokens, states)) or commit(tokens, states, extra_rows)
-            )
-            return session
-
-    trace = traced(target, Listening(target), tiny.PROMPT, settings, baseline=False)
-    text = [*trace.header.prompt_ids, *token_ids(trace)]
-    with torch.inference_mode():
-        whole = target.model(torch.tensor([text]), output_hidden_states=True).hidden_states
-    at = 0
-    for tokens, states in seen:
-        assert set(states.layers) == set(range(1, LAYERS + 1))
-        for k in range(1, LAYERS):
-            rows = whole[k][0, at : at + len(tokens)]
-            assert torch.allclose(states.layers[k], rows, atol=1e-3)
-        at += len(tokens)
-    assert at == len(text) - 1
-
-
-@pytest.mark.parametrize("sampling", [Sampling(1.1), Sampling(1.3, top_k=5, top_p=0.9)])
-def test_siblings_are_sampled_without_replacement(target, sampling):
-    proposal, _ = proposed(target, replace(WARM, sampling=sampling))
-    assert proposal.drawn is Drawn.WITHOUT_REPLACEMENT
-    tree, chance = proposal.tree, Chance(1, 1)
-    for node, kids in enumerate(tree.children):
-        left = proposal.q[node].clone() if kids else None
-        for kid in kids:
-            again = draw(left, chance.draft(kid))
-            assert proposal.draws[kid].token == tree.tokens[kid] == again.token
-            left[again.token] = 0
-            left /= left.sum()
-
-
-def test_greedy_siblings_are_the_top_tokens_of_the_exit_layer_in_order(target):
-    proposal, ids = proposed(target, replace(WARM, candidates="greedy", gamma=2))
-    tree = proposal.tree
-    assert proposal.drawn is Drawn.POINT_MASS
-    assert not proposal.q
-    assert not proposal.draws
-    for node, kids in enumerate(tree.children[:4]):
-        path = [tree.tokens[n] for n in tree.path(node)[1:]]
-        best = logits_by_layer(target.model, [*ids, *path])[3].topk(len(kids)).indices.tolist()
-        assert [tree.tokens[kid] for kid in kids] == best
-
-
-@pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (9, 4)])
-def test_draft_tree_is_no_deeper_than_the_token_budget(target, room, depth):
-    proposal, _ = proposed(target, WARM, room)
-    assert max(proposal.tree.depths) == depth
-    assert len(proposal.tree) - 1 == tree_size([3, 2], depth)
-    proposal.check(proposal.drawn, room, target.eos)
-    assert (proposal.precomputed is None) == (depth == 0)
-    ran = {"ran": 3 if depth else 0, "passes": depth}
-    remark = {"form": "layers", "exit": 3, "layers": LAYERS, "before": {}} | ran
-    assert proposal.evidence[0] == remark
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-def test_end_of_text_ends_its_own_path_but_not_those_of_its_siblings(candidates):
-    target = tiny.target(deep())
-    settings = replace(WARM, gamma=3, candidates=candidates)
-    whole = proposed(target, settings)[0].tree
-    target.eos = (whole.tokens[2],)
-    proposal, _ = proposed(target, settings)
-    proposal.check(proposal.drawn, 9, target.eos)
-    assert proposal.tree.tokens[:4] == whole.tokens[:4]
-    assert [len(proposal.tree.children[n]) for n in (1, 2, 3)] == [2, 0, 2]
-    target.eos = whole.tokens[1:4]
-    assert proposed(target, settings)[0].tree.parents == (-1, 0, 0, 0)
-
-
-def test_distribution_with_few_tokens_gives_few_siblings(target):
-    few = replace(WARM, sampling=Sampling(1.1, top_k=2), siblings=[4, 4], gamma=2)
-    assert proposed(target, few)[0].tree.parents == (-1, 0, 0, 1, 1, 2, 2)
-    one = replace(WARM, sampling=Sampling(1.1, top_p=1e-9), siblings=[4], gamma=2)
-    assert proposed(target, one)[0].tree.parents == (-1, 0, 1)
-
-
-@pytest.mark.slow
-def test_later_exit_layer_raises_acceptance(target):
-    kept = [
-        summary(traced(target, Exit(target, k), tiny.PROMPT, GREEDY))["accepted_length"]
-        for k in (1, 5)
-    ]
-    assert kept[0] < kept[1]
-
-
 def test_exit_layer_is_read_from_the_settings_and_validated(target):
     drafter = LayerSkip(target)
     run = target.start(drafter.capture)
@@ -331,31 +212,19 @@ def test_exit_layer_is_read_from_the_settings_and_validated(target):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("layers", "half"), [(2, 1), (3, 1), (5, 2), (6, 3)])
-def test_default_exit_layer_is_half_the_number_of_layers(layers, half):
-    short = tiny.target(tiny.llama(num_hidden_layers=layers))
+def test_default_exit_layer_is_half_the_number_of_layers():
     usual = Settings.from_json(with_defaults("layerskip", {"sampling": {"temperature": 0.0}}))
-    trace = traced(short, LayerSkip(short), tiny.PROMPT, replace(usual, max_new_tokens=12))
-    assert trace.header.settings["exit_layer"] == half
-    exits = {played.proposed.remark["exit"] for played in trace.rounds[1:]}
-    assert exits == {half}
-    check(trace)
+    for layers, half in ((2, 1), (3, 1), (5, 2), (6, 3)):
+        short = tiny.target(tiny.llama(num_hidden_layers=layers))
+        trace = traced(short, LayerSkip(short), tiny.PROMPT, replace(usual, max_new_tokens=8))
+        assert trace.header.settings["exit_layer"] == half
+        assert {played.proposed.remark["exit"] for played in trace.rounds[1:]} == {half}
+        check(trace)
 
 
 def test_early_exit_drafter_of_another_target_is_refused(target):
     with pytest.raises(ValueError, match="another model than tiny"):
         traced(tiny.target(deep(2)), LayerSkip(target), tiny.PROMPT, GREEDY)
-
-
-def test_rule_for_independent_draws_is_refused_for_distinct_siblings(target):
-    with pytest.raises(MismatchedRule, match="without replacement"):
-        traced(target, Exit(target), "cat", replace(WARM, rule="speculative"))
-
-
-@pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
-def test_decoder_that_cannot_exit_early_is_refused(make):
-    with pytest.raises(UnsupportedModel, match="Llama-like"):
-        LayerSkip.load("early", None, tiny.target(make()))
 
 
 def granite(**changes):
@@ -366,22 +235,14 @@ def granite(**changes):
     return tiny.loud(GraniteForCausalLM, config, 1)
 
 
-@pytest.mark.parametrize("change", ["embedding_multiplier", "logits_scaling"])
-def test_decoder_that_scales_states_outside_its_layers_is_refused(change):
+def test_decoder_that_cannot_exit_early_is_refused():
     LayerSkip.load("early", None, tiny.target(granite()))
-    with pytest.raises(UnsupportedModel, match="a granite, that does not give the same result"):
-        LayerSkip.load("early", None, tiny.target(granite(**{change: 3.0})))
-
-
-@pytest.mark.slow
-def test_learning_schedule_raises_gamma_when_all_guesses_are_accepted(target):
-    gammas, expected = [], 2
-    settings = replace(GREEDY, schedule="learning", gamma=2, max_new_tokens=40)
-    for text, turn in played(target, Exit(target, 5), settings, PROMPTS[2]):
-        room = settings.max_new_tokens - (len(text) - len(target.encode(PROMPTS[2], 40)))
-        depth = max(turn.proposal.tree.depths)
-        assert depth == min(expected, room - 1)
-        swept = len(turn.verdict.path) == depth
-        expected = expected if not depth else expected + 2 if swept else max(1, expected - 1)
-        gammas.append(swept)
-    assert len(set(gammas)) == 2
+    scaled = "a granite, that does not give the same result"
+    for model, says in (
+        (tiny.gpt2(), "Llama-like"),
+        (tiny.neox(), "Llama-like"),
+        (granite(embedding_multiplier=3.0), scaled),
+        (granite(logits_scaling=3.0), scaled),
+    ):
+        with pytest.raises(UnsupportedModel, match=says):
+            LayerSkip.load("early", None, tiny.target(model))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 
 import pytest
 import tiny
 import torch
+from driven import grid, turns
 from fakes import Recording
 from hypothesis import given
 from hypothesis import strategies as st
-from test_engine import PROMPTS, generated, traced
+from test_engine import PROMPTS
 
 from specviz.drafters.lookahead import (
     Found,
@@ -29,57 +29,27 @@ from specviz.engine.protocol import Proposal
 from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.metrics import token_ids
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
 GREEDY = Settings(Sampling(0.0), max_new_tokens=32)
 WARM = Settings(Sampling(0.6, top_k=40, top_p=0.95), max_new_tokens=32)
 COOL = replace(WARM, sampling=Sampling(0.3))
-SHAPES = [WindowShape(), WindowShape(1, 3, 1), WindowShape(3, 3, 4), WindowShape(2, 6, 4)]
 
 
 class Shaped(Lookahead):
     """Lookahead with a given shape and sessions that can be inspected."""
 
-    def __init__(self, shape, pool=None):
+    def __init__(self, shape):
         super().__init__()
         self.shape = shape
-        self.pool = pool
 
     def begin(self, target, settings):
         self.session = LookaheadSession(target, self.shape)
-        if self.pool is not None:
-            self.session.pool = copy.deepcopy(self.pool)
         return self.session
 
 
-def played(target, drafter, settings, prompt=tiny.PROMPT):
-    """Return the rounds after the prefill, each with the text before it."""
-    text = target.encode(prompt, settings.max_new_tokens)
-    for turn in rounds(target, drafter, list(text), settings):
-        if turn.number:
-            yield list(text), turn
-        text += turn.tokens
-
-
 # The window
-
-
-def test_attention_mask_of_the_lookahead_window_equals_the_figure_in_the_paper():
-    """W 3, N 4: level 0 of two rows, two levels of three; a row sees itself, so the diagonal."""
-    picture = [
-        "#.......",
-        "##......",
-        "..#.....",
-        "#..#....",
-        "##..#...",
-        "..#..#..",
-        "#..#..#.",
-        "##..#..#",
-    ]
-    assert visible(3, 3).tolist() == [[mark == "#" for mark in line] for line in picture]
-    assert list(window_rows(3, 2)) == [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
 
 
 @pytest.mark.slow
@@ -141,23 +111,28 @@ def test_end_token_is_replaced_in_the_lookahead_window_but_may_end_an_n_gram():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
-@pytest.mark.parametrize("attention", ["sdpa", "eager"])
-@pytest.mark.parametrize("shape", [WindowShape(3, 4, 3), WindowShape(2, 3, 2)])
+@pytest.mark.parametrize(
+    ("make", "attention", "shape"),
+    grid(
+        [tiny.llama, tiny.gpt2, tiny.neox],
+        ["sdpa", "eager"],
+        [WindowShape(3, 4, 3), WindowShape(2, 3, 2)],
+        every=5,
+    ),
+)
 def test_logits_of_a_lookahead_row_equal_those_of_a_plain_pass_over_it(make, attention, shape):
     """Compare rows, and the last tokens of n-grams, with plain passes without cache or mask."""
     target = tiny.target(make())
     target.model.set_attn_implementation(attention)
     drafter = Shaped(shape)
     kept = 0
-    for text, turn in played(target, drafter, replace(GREEDY, max_new_tokens=20)):
+    for text, turn in turns(target, drafter, replace(GREEDY, max_new_tokens=20)):
         window = turn.proposal.evidence[0]["window"]
         if turn.scores.extra_rows is None:
             continue
         columns = len(window[0]) + 1
-        for (level, column), row in zip(
-            window_rows(columns, len(window)), turn.scores.extra_rows.logits, strict=True
-        ):
+        rows = zip(window_rows(columns, len(window)), turn.scores.extra_rows.logits, strict=True)
+        for (level, column), row in rows:
             read = window[0][:column] + [window[above][column] for above in range(1, level + 1)]
             with torch.inference_mode():
                 logits = target.model(torch.tensor([[*text, *read]])).logits[0, -1]
@@ -205,15 +180,6 @@ def test_draft_tree_contains_each_n_gram_once(tails, depth):
 # Runs
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
-def test_greedy_text_of_other_architectures_equals_generate(make):
-    target = tiny.target(make())
-    for prompt in PROMPTS[:4]:
-        trace = traced(target, Shaped(WindowShape()), prompt, GREEDY)
-        assert token_ids(trace) == generated(target, prompt, GREEDY)
-
-
 class Replaying(Recording):
     """Proposes the trees of an earlier run without extra rows."""
 
@@ -252,7 +218,7 @@ def test_evidence_of_lookahead_has_its_window_n_grams_and_their_sources(tiny_tar
     """Each guess refers to its n-gram, and that to the round and column of its discovery."""
     shape = WindowShape(4, 4, 3)
     windows, newest, traced_back = {}, {}, 0
-    for text, turn in played(tiny_target, Shaped(shape), GREEDY, PROMPTS[2]):
+    for text, turn in turns(tiny_target, Shaped(shape), GREEDY, PROMPTS[2]):
         tree, about = turn.proposal.tree, turn.proposal.evidence
         whole = about[0]
         filling = turn.number < shape.ngram - 1
@@ -283,33 +249,23 @@ def test_evidence_of_lookahead_has_its_window_n_grams_and_their_sources(tiny_tar
     assert traced_back > 10
 
 
-def test_trace_stores_evidence_as_plain_data(tiny_target, tmp_path):
-    trace = traced(tiny_target, Shaped(WindowShape()), PROMPTS[2], GREEDY, baseline=False)
-    trace.write(tmp_path / "run.jsonl")
-    remarks = [turn.proposed.remark for turn in trace.rounds[1:]]
-    assert remarks[0]["rows_window"] == 6
-    for turn in trace.rounds[1:]:
-        rows = turn.proposed.remark["rows_verified"] + turn.proposed.remark["rows_window"]
-        assert turn.scored.rows_in_pass == 1 + rows
-
-
 # Edges
 
 
-def session(shape=SHAPES[2], ngrams=()):
-    made = LookaheadSession(tiny.target().start(CaptureSpec()), shape)
+def session(ngrams):
+    made = LookaheadSession(tiny.target().start(CaptureSpec()), WindowShape(3, 3, 4))
     for tokens in ngrams:
         made.pool.add(Found(tokens, 0, 0))
     return made
 
 
-@pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (9, 2)])
-def test_last_pass_has_no_lookahead_rows(room, depth):
-    proposal = session(ngrams=[(7, 8, 9), (7, 8, 6)]).propose([5, 6, 7], room, Chance(1, 1))
-    proposal.check(Drawn.POINT_MASS, room, (0,))
-    assert max(proposal.tree.depths) == depth
-    assert len(proposal.tree) == [1, 2, 4][depth]
-    assert (proposal.extra_rows is None) == (room == 1)
+def test_last_pass_has_no_lookahead_rows():
+    for room, depth in ((1, 0), (2, 1), (3, 2), (9, 2)):
+        proposal = session(ngrams=[(7, 8, 9), (7, 8, 6)]).propose([5, 6, 7], room, Chance(1, 1))
+        proposal.check(Drawn.POINT_MASS, room, (0,))
+        assert max(proposal.tree.depths) == depth
+        assert len(proposal.tree) == [1, 2, 4][depth]
+        assert (proposal.extra_rows is None) == (room == 1)
 
 
 def test_no_guess_follows_an_end_token():

@@ -1,7 +1,4 @@
-"""Mixture of Attentions: the head computes the same in drafting and in training.
-
-The memory of all layers does not change while a draft is built.
-"""
+"""Mixture of Attentions: formulas, memory, whole runs, loss and learning."""
 
 from __future__ import annotations
 
@@ -9,24 +6,14 @@ from dataclasses import replace
 
 import headed
 import pytest
-import tiny
 import torch
-from moa_made import (
-    GREEDY,
-    TEXT,
-    WARM,
-    drafter,
-    learnt,
-    outputs,
-    plain_logits,
-    start_session,
-    turns,
-    wild,
-)
+from driven import GONE, write_head
+from moa_made import GREEDY, WARM, learnt, moa_turns, plain_logits, wild
 
 from specviz.drafters.common.training import EVERY, read_target_outputs
 from specviz.drafters.moa import head as training
-from specviz.drafters.moa.head import MoaHead
+from specviz.drafters.moa.head import MoaConfig, MoaHead
+from specviz.verification import Drawn
 
 pytestmark = pytest.mark.slow
 
@@ -35,8 +22,11 @@ pytestmark = pytest.mark.slow
 def test_logits_of_each_node_equal_the_formula_of_the_paper_for_its_path(settings):
     """Queries see their ancestors and the whole text, memory up to the newest token's predictor."""
     target, head, seen, depths = headed.target(), wild(headed.target()), 0, set()
-    for text, turn in list(turns(replace(settings, max_new_tokens=5), head))[:3]:
+    for text, turn in list(moa_turns(replace(settings, max_new_tokens=5), head))[:3]:
         tree = turn.proposal.tree
+        assert turn.proposal.drawn is Drawn.POINT_MASS
+        assert not turn.proposal.q
+        assert len(tree) - 1 <= settings.budget
         for node, kids in enumerate(tree.children):
             if not kids:
                 continue
@@ -52,50 +42,12 @@ def test_logits_of_each_node_equal_the_formula_of_the_paper_for_its_path(setting
     assert max(depths) > 1
 
 
-def test_loss_and_session_read_the_same_memory_and_tokens():
-    """At depth k, row t has the memory up to t and tokens up to t + k, as in a session."""
-    target, head = headed.target(), wild(headed.target())
-    ids = headed.windows(7, length=10, rows=2)
-    said = training.guesses(head, read_target_outputs(target.model, ids, (EVERY,)))
-    assert len(said) == training.STEPS
-    for depth, guessed in enumerate(said, start=1):
-        assert guessed.shape == (2, 10 - depth, tiny.VOCABULARY)
-        for row in (0, 2, 9 - depth):
-            text = ids[1, : row + 2].tolist()
-            path = ids[1, row + 2 : row + 1 + depth].tolist()
-            session = start_session(text, GREEDY, head)
-            session.reader.context = text
-            logits = session.reader.read_text(len(text))
-            for i in range(len(path)):
-                parents = [-1, *range(len(path))]
-                logits = session.reader.read_level([i + 1], [text[-1], *path], parents)
-            torch.testing.assert_close(guessed[1, row], logits[0], atol=1e-4, rtol=1e-4)
-
-
-def test_siblings_do_not_attend_to_each_other():
-    head, text = wild(headed.target()), headed.target().encode(TEXT, 9)
-    session = start_session(text, GREEDY, head)
-    session.reader.context = text
-    session.reader.read_text(len(text))
-    both = session.reader.read_level([1, 2], [text[-1], 5, 9], [-1, 0, 0])
-    deeper = session.reader.read_level([3, 4], [text[-1], 5, 9, 7, 7], [-1, 0, 0, 1, 2])
-    for row, (first, second) in enumerate([(5, 7), (9, 7)]):
-        other = start_session(text, GREEDY, head)
-        other.reader.context = text
-        other.reader.read_text(len(text))
-        one = other.reader.read_level([1], [text[-1], first], [-1, 0])
-        two = other.reader.read_level([2], [text[-1], first, second], [-1, 0, 1])
-        torch.testing.assert_close(one[0], both[row], atol=1e-4, rtol=1e-4)
-        torch.testing.assert_close(two[0], deeper[row], atol=1e-4, rtol=1e-4)
-    assert not torch.allclose(deeper[0], deeper[1], atol=1e-2)
-
-
 def test_drafting_adds_no_rows_to_the_memory_of_the_moa_head(monkeypatch):
-    head, asked, memory = learnt()[0], [], MoaHead.memory
+    head, asked, memory = learnt(), [], MoaHead.memory
     monkeypatch.setattr(
         MoaHead, "memory", lambda head, rows: asked.append(rows.shape[:3]) or memory(head, rows)
     )
-    seen = list(turns(GREEDY, head))
+    seen = list(moa_turns(GREEDY, head))
     assert len(asked) == len(seen)
     for text, turn in seen:
         assert turn.proposal.evidence[0]["memory"] == len(text) - 1
@@ -107,20 +59,41 @@ def test_drafting_adds_no_rows_to_the_memory_of_the_moa_head(monkeypatch):
     assert new == [len(seen[0][0]) - 1, *(len(v.path) + 1 for v in fresh[:-1])]
 
 
-def test_head_reads_all_target_layers_in_order():
-    target, head = headed.target(), wild(headed.target())
-    found = outputs(0)
-    assert list(found.keys_values) == [1, 2, 3]
-    whole = training.guesses(head, found, 1)[0]
-    for layer in range(1, headed.LAYERS + 1):
-        rows = dict(found.keys_values)
-        rows[layer] = (rows[layer][0], rows[layer][1] + 1)
-        assert not torch.allclose(
-            training.guesses(head, replace(found, keys_values=rows), 1)[0], whole, atol=1e-3
-        )
-    one, *others = (found.keys_values[k] for k in (3, 2, 1))
-    swapped = replace(found, keys_values={1: one, 2: others[0], 3: others[1]})
-    assert not torch.allclose(training.guesses(head, swapped, 1)[0], whole, atol=1e-3)
-    assert drafter(head).capture.keys_values == tuple(
-        range(1, target.model.config.num_hidden_layers + 1)
-    )
+# Learning
+
+
+def test_loss_is_the_weighted_mean_over_depths():
+    head, found = wild(headed.target()), headed.outputs(1)
+    total = weights = 0.0
+    for depth, output in enumerate(training.unroll(head, found, 3), start=1):
+        off = (output - found.final[:, depth:]).abs()
+        feature = torch.where(off < 1, off.square() / 2, off - 0.5).mean()
+        rows = output.shape[1]
+        law = found.logits[:, depth : depth + rows].softmax(-1)
+        missed = -(law * found.head(output).log_softmax(-1)).sum(-1).mean()
+        part = training.FEATURE_WEIGHT * feature + training.DISTRIBUTION_WEIGHT * missed
+        total += 0.8 ** (depth - 1) * part.item()
+        weights += 0.8 ** (depth - 1)
+    assert training.loss(head, found, steps=3).item() == pytest.approx(total / weights, rel=1e-4)
+
+
+def test_training_works_under_autocast():
+    head = MoaHead(MoaConfig.like(headed.target())).train()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = read_target_outputs(headed.target().model, headed.windows(2), (EVERY,))
+        loss = training.loss(head, found)
+    loss.backward()
+    plainly_ = training.loss(head, headed.outputs(0)).item()
+    assert loss.isfinite()
+    assert loss.item() == pytest.approx(plainly_, rel=0.2)
+
+
+# Files
+
+
+def test_missing_attention_head_size_follows_from_the_width(tmp_path):
+    head = wild(headed.target(), layer_self_attention_head_dim=0)
+    assert head.layer_self_attention.self_attn.q_proj.weight.shape == (48, 48)
+    write_head(tmp_path, head, {"layer_self_attention_head_dim": GONE, "made_for": GONE})
+    back = MoaHead.load(tmp_path, headed.target())
+    assert torch.equal(back.Ekv2E.bias, head.Ekv2E.bias.bfloat16().float())

@@ -3,7 +3,6 @@
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import tiny
@@ -11,31 +10,17 @@ import tiny
 from specviz.bench import methods as entrants
 from specviz.bench.measure import take_turns
 from specviz.bench.methods import Prompt
-from specviz.catalog import Entry, entries, find
+from specviz.catalog import entries, find
 from specviz.commands.cli import main
 from specviz.drafters.common.rank_paths import chosen_paths
 from specviz.drafters.eagle import width_under
 from specviz.drafters.ngram import NGram
-from specviz.glossary import GLOSSARY
-from specviz.models.files import fingerprint
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import ASSETS
 from specviz.training import measure
-from specviz.training.card import (
-    StaleMeasurements,
-    percents,
-    read_models,
-    settings_text,
-    single_head,
-)
+from specviz.training.card import StaleMeasurements, percents, single_head
 from specviz.training.card import measured as card_measured
-from specviz.training.card.models_card import (
-    card,
-    difference_text,
-    guess_count,
-    head_count,
-    write_card,
-)
+from specviz.training.card.models_card import guess_count, head_count, write_card
 from specviz.training.measure import MeasurementPlan, measure_drafters, to_text
 
 MODELS = ASSETS / "models"
@@ -63,7 +48,7 @@ def facts():
 
 
 @pytest.mark.slow
-def test_measurements_have_a_row_per_drafter_domain_and_temperature(facts):
+def test_measurements_have_all_rows_the_machine_versions_and_hashes(facts):
     told = [(row["name"], row["temperature"], row["domain"]) for row in facts["rows"]]
     drafters = ("ngram", "oracle")
     assert told == [(name, t, domain) for name in drafters for t in (0, 1) for domain in "ab"]
@@ -76,9 +61,6 @@ def test_measurements_have_a_row_per_drafter_domain_and_temperature(facts):
             assert row["alpha"] == pytest.approx(1, abs=1e-3)
             assert row["round_draft_cost"] > 0
             assert row["round_check_cost"] > 0
-
-
-def test_measurements_record_machine_versions_and_hashes(facts):
     assert facts["left_out"] == {"medusa": ABSENT}
     assert facts["drafters"]["ngram"]["settings"] == {"gamma": 10, "schedule": "fixed"}
     for about in facts["drafters"].values():  # neither has weights of its own
@@ -162,25 +144,14 @@ def test_equal_budget_measurements_contain_no_times(tiny_target, monkeypatch):
     assert {row["name"] for row in found["rows"]} == {"ngram"}
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--drafters", "nobody"], "has no drafter 'nobody'"),
-        (["--out", "elsewhere"], "Only the app's own models"),
-    ],
-)
-def test_unmeasurable_folder_raises_readable_error(
-    options, sentence, capsys, tmp_path, monkeypatch
-):
+def test_unmeasurable_folder_raises_readable_error(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["train", "measure", "--threads", "1", *options]) == 2
-    assert sentence in capsys.readouterr().err
-
-
-def test_measured_json_writes_a_list_of_numbers_on_one_line():
-    text = to_text({"a": [1.5, None], "b": [{"c": []}]})
-    assert '"a": [ 1.5, null ]' in text
-    assert json.loads(text) == {"a": [1.5, None], "b": [{"c": []}]}
+    for option, sentence in (
+        ("--drafters nobody", "has no drafter 'nobody'"),
+        ("--out elsewhere", "Only the app's own models"),
+    ):
+        assert main(["train", "measure", "--threads", "1", *option.split()]) == 2
+        assert sentence in capsys.readouterr().err
 
 
 def test_share_computed_from_few_cases_is_shown_as_a_dash():
@@ -189,195 +160,64 @@ def test_share_computed_from_few_cases_is_shown_as_a_dash():
     assert percents(None, [], 10) == "–"
 
 
-def test_settings_text_omits_settings_that_are_off():
-    paths = {"gamma": 4, "siblings": [], "rank_paths": [[0], [0, 1]], "confidence": 0.0}
-    assert settings_text(paths) == "gamma 4, rank_paths 2 paths"
-    assert (
-        settings_text({"gamma": 3, "siblings": [3, 2], "schedule": "fixed"})
-        == "gamma 3, siblings [3, 2]"
-    )
-
-
-# The model card.
-
-ROW = {
-    "name": "eagle",
-    "domain": "stories",
-    "temperature": 0.0,
-    "ratio_to_plain": 1.77,
-    "tokens_per_pass": 2.91,
-    "round_draft_cost": 0.35,
-    "round_check_cost": 1.21,
-    "alpha": 0.832,
-    "guesses_per_round": 24.6,
-    "kept_by_depth": [0.41, 0.3],
-    "judged_by_depth": [90, 60],
-}
-HEAD = {
-    "stage": "eagle",
-    "parameters": 812_544,
-    "bytes": 1_625_088,
-    "steps": 2000,
-    "tokens": 8_192_000,
-    "asked_tokens": 8_192_000,
-    "seconds": 600,
-    "loss": 0.4321,
-    "device": "cuda:0",
-    "threads": 8,
-    "recipe": {"seed": 0, "own_text": 2_000_000, "precision": "bfloat16", "matrix_rate": 0.014},
-    "agreement": {"one": [0.8, 0.6], "two": [0.6, 0.5]},
-    "overlap": {"one": [0.7, 0.5], "two": [0.5, 0.4]},
-}
+# The model card; its text is compared as a whole with the one that ships.
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """Write manifests of a target, a draft model and a head, with placeholder weights."""
-    for name in ("target", "draft-model", "eagle"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "model.safetensors").write_text(f"weights of {name}")
-    for name in ("target", "draft-model"):
-        shutil.copy(MODELS / name / "manifest.json", tmp_path / name)
-    (tmp_path / "eagle" / "manifest.json").write_text(json.dumps(HEAD))
+    """Return a folder with the shipped models and measurements."""
+    for path in MODELS.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    assert write_card_again(tmp_path) == (MODELS / "README.md").read_text(encoding="utf-8")
     return tmp_path
 
 
-def hash_of(folder: Path) -> str:
-    return fingerprint([folder / "model.safetensors"])
+def write_card_again(folder):
+    """Write the card, but not through the link to the shipped one."""
+    (folder / "README.md").unlink(missing_ok=True)
+    return write_card(folder).read_text(encoding="utf-8")
 
 
-def write_facts(folder: Path, **changes) -> None:
-    """Write measured.json for the weights of the folder; EAGLE-2 uses EAGLE's weights."""
-    about = {"hash": hash_of(folder / "eagle"), "bytes": 1_625_088, "settings": {"gamma": 4}}
-    drafters = dict.fromkeys(("eagle", "eagle2"), about)
-    drafters["ngram"] = {"hash": None, "bytes": 0, "settings": {"gamma": 5}}
-    rows = [ROW | {"name": name} for name in drafters]
-    rows += [row | {"temperature": 1.0, "alpha": None} for row in rows]
-    whole = {
-        "machine": {"device": "2 CPU cores", "processor": "A Fast One"},
-        "threads": 2,
-        "dtype": "float32",
-        "versions": {"torch": "2.13"},
-        "target": hash_of(folder / "target"),
-        "seed": 1,
-        "prompts": 3,
-        "repeats": 1,
-        "new_tokens": 64,
-        "drafters": drafters,
-        "left_out": {},
-        "rows": rows,
-        "same_budget": {
-            "guesses": 25,
-            "drafters": {"eagle": about},
-            "rows": [ROW | {"alpha": 0.5}, ROW | {"alpha": 0.7, "domain": "maths"}],
-        },
-    }
-    (folder / "measured.json").write_text(json.dumps(whole | changes))
-
-
-def drafter_row(name):
-    """Return the drafter's row of the catalogue."""
-    return find(name, "drafter")
-
-
-def test_model_card_shows_the_measurements(folder):
-    write_facts(folder)
-    facts = json.loads((folder / "measured.json").read_text())
-    facts["rows"].append(ROW | {"name": "eagle2", "domain": "maths", "ratio_to_plain": 7.08})
-    (folder / "measured.json").write_text(json.dumps(facts))
-    text = write_card(folder).read_text(encoding="utf-8")
-    line = "| 0.83 | 2.91 | 41 · 30 | 24.6 | 0.35 | 1.21 | × 1.77 |"
-    assert "### stories, temperature 0\n\n| drafter | α |" in text
-    assert text.count(f"| `eagle` {line}\n") == 1
-    assert text.count(f"| `ngram` {line}\n") == 1
-    assert f"| `eagle` {line.replace('0.83', '–', 1)}" in text  # at temperature 1
-    assert "| `eagle` | 1.63 MB | gamma 4 | 2.91 | × 1.77 | 2.91 | × 1.77 |" in text
-    assert "| `eagle2` | 1.63 MB | gamma 4 | 2.91 | × 2.83 |" in text  # 1.77 and 7.08
-    assert "| `ngram` | none | gamma 5 |" in text
-    assert "| `eagle` | 0 | 24.6 | 0.60 | 2.91 | 2.91 | 2.91 |" in text  # 0.5 and 0.7
-    assert "2 CPU cores (A Fast One), float32, torch 2.13 (threads: 2)" in text
-    assert "Not measured, because not on that machine: `draft-model`" in text
-    for entry in map(drafter_row, entrants.drafter_names("house", None)):
-        assert f"\n- `{entry.name}`: {difference_text(entry)}" in text
-        assert difference_text(entry).startswith(entry.differences)
-
-
-def test_model_card_shows_memory_if_it_was_measured(folder):
-    write_facts(folder)
-    text = write_card(folder).read_text(encoding="utf-8")
-    assert "| drafter | extra files | settings |" in text
-    assert "held in memory" not in text
-    held = {("eagle", 0.0): 7_640_000, ("eagle", 1.0): 7_650_000}
-    rows = json.loads((folder / "measured.json").read_text())["rows"]
-    write_facts(
-        folder,
-        rows=[row | {"held_bytes": held.get((row["name"], row["temperature"]), 0)} for row in rows],
-    )
-    text = write_card(folder).read_text(encoding="utf-8")
-    assert "| drafter | extra files | held in memory | settings |" in text
-    assert "| `eagle` | 1.63 MB | 7.65 MB | gamma 4 |" in text
-    assert "| `ngram` | none | none | gamma 5 |" in text
-    assert GLOSSARY["held in memory"][1:] in text
-
-
-def test_model_card_shows_how_heads_were_trained(folder):
-    text = write_card(folder).read_text(encoding="utf-8")
-    assert (
-        "| `eagle` | 0.81 M | 1.63 MB | 2,000 | 8.2 M | 2.0 M | 10 min | 0.432 "
-        "| 70 · 55 | 60 · 45 |"
-    ) in text
-    assert (
-        "python -m specviz train heads --names eagle --corpus CORPUS --tokens 8192000 --seed 0 "
-        "--own-text 2000000 --threads 8 --device cuda\n"
-    ) in text
-    assert card_measured.NOT_YET in text
-
-
-@pytest.mark.parametrize("changed", ["target", "eagle"])
-def test_measurements_of_other_weights_are_refused(folder, changed):
-    write_facts(folder)
-    write_card(folder)
-    (folder / changed / "model.safetensors").write_text("trained again")
-    with pytest.raises(StaleMeasurements, match=f"other weights than those in '{changed}'"):
-        write_card(folder)
-
-
-def test_measurements_of_missing_weights_are_refused(folder):
-    write_facts(folder)
-    (folder / "eagle" / "model.safetensors").unlink()
-    with pytest.raises(StaleMeasurements, match="eagle"):
-        write_card(folder)
+@pytest.mark.parametrize("weights", ["trained again", None])
+@pytest.mark.parametrize("name", ["target", "eagle"])
+def test_measurements_of_other_weights_are_refused(folder, name, weights):
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    shutil.copy(MODELS / name / "manifest.json", folder / name)
+    if weights:
+        (folder / name / "model.safetensors").write_text(weights)
+    with pytest.raises(StaleMeasurements, match=name):
+        write_card_again(folder)
 
 
 def test_equal_budget_measurements_of_other_weights_are_refused(folder):
-    other = {"eagle": {"hash": "0" * 64}}
-    write_facts(folder, same_budget={"guesses": 25, "drafters": other, "rows": []})
+    facts = json.loads((folder / "measured.json").read_text())
+    facts["same_budget"]["drafters"]["eagle"]["hash"] = "0" * 64
+    (folder / "measured.json").unlink()
+    (folder / "measured.json").write_text(json.dumps(facts))
     with pytest.raises(StaleMeasurements, match="eagle"):
-        write_card(folder)
+        write_card_again(folder)
+
+
+def test_card_without_measurements_says_so(folder):
+    (folder / "measured.json").unlink()
+    assert card_measured.NOT_YET in write_card_again(folder)
 
 
 def test_catalogue_states_how_each_drafter_differs_from_its_paper():
     assert all(entry.differences for entry in entries() if entry.kind == "drafter")
 
 
-def test_shipped_model_card_matches_manifests_and_measurements():
-    text = (MODELS / "README.md").read_text(encoding="utf-8")
-    assert text == card(read_models(MODELS)), "run: python -m specviz train card"
-
-
-def test_model_card_says_where_a_draft_is_smaller_than_in_the_paper():
+def test_number_of_guesses_on_the_model_card_agrees_with_the_measurements():
     """Sizes follow the catalogue and the checkpoints, and the measurements agree with them."""
     names = ("eagle", "eagle2", "medusa", "moa", "mtp-parallel")
-    found = {name: guess_count(drafter_row(name)) for name in names}
+    found = {name: guess_count(find(name, "drafter")) for name in names}
     assert found == {"eagle": 9, "eagle2": 10, "medusa": 8, "moa": 10, "mtp-parallel": 10}
-    assert (head_count(drafter_row("medusa")), head_count(drafter_row("lmtp"))) == (4, 3)
+    assert [head_count(find(name, "drafter")) for name in ("medusa", "lmtp")] == [4, 3]
     rows = json.loads((MODELS / "measured.json").read_text(encoding="utf-8"))["rows"]
     for entry in (entry for entry in entries() if entry.smaller):
         most = max(row["guesses_per_round"] for row in rows if row["name"] == entry.name)
         assert 0.9 * guess_count(entry) <= most <= guess_count(entry), entry.name
-    text = (MODELS / "README.md").read_text(encoding="utf-8")
-    assert "Here there are 4 heads and a tree of 8 guesses" in text
-    assert "The default tree here has 9 guesses; the tree in the paper's code has 25." in text
 
 
 PUBLIC_LINE = {"question_id": 81, "category": "writing", "turns": ["The dog", "Again."]}
@@ -404,16 +244,15 @@ def test_public_questions_are_measured_by_category_without_timing(
     assert json.loads(to_text(found)) == found
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["{", "[]", '{"turns": ["x"]}', '{"category": "a", "turns": []}',
-     '{"category": "a", "turns": [1]}', '{"category": 1, "turns": ["x"]}'],
-)  # fmt: skip
-def test_error_names_a_line_that_is_not_a_public_question(tmp_path, line):
+def test_error_names_a_line_that_is_not_a_public_question(tmp_path):
     file = tmp_path / "questions.jsonl"
-    file.write_text(json.dumps(PUBLIC_LINE) + "\n" + line)
-    with pytest.raises(ValueError, match=r"Line 2 of questions.jsonl is not"):
-        measure.first_turns(file)
+    for line in (
+        "{", "[]", '{"turns": ["x"]}', '{"category": "a", "turns": []}',
+        '{"category": "a", "turns": [1]}', '{"category": 1, "turns": ["x"]}',
+    ):  # fmt: skip
+        file.write_text(json.dumps(PUBLIC_LINE) + "\n" + line)
+        with pytest.raises(ValueError, match=r"Line 2 of questions.jsonl is not"):
+            measure.first_turns(file)
     file.write_text("\n")
     with pytest.raises(ValueError, match="has no questions"):
         measure.first_turns(file)
@@ -439,9 +278,7 @@ LONE = [
 
 
 @pytest.mark.parametrize("entry", LONE, ids=lambda entry: entry.name)
-def test_card_of_a_single_head_matches_its_manifest_and_measurements(
-    entry: Entry, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_card_of_a_single_head_matches_its_manifest_and_measurements(entry, monkeypatch):
     text = (entry.path / "README.md").read_text(encoding="utf-8")
     assert text == single_head.single_head_card(entry.path)
     with pytest.raises(ValueError, match="no head in"):
@@ -460,32 +297,9 @@ def test_card_of_a_single_head_matches_its_manifest_and_measurements(
         single_head.single_head_card(entry.path)
 
 
-@pytest.fixture
-def two_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Entry, Entry]:
-    """The catalogue's EAGLE-3 head for SmolLM2 and an unmeasured DSpark head beside it."""
-    eagle = find("eagle3-smollm2", "drafter")
-    shape = {"num_hidden_layers": 2, "markov_rank": 48, "block_size": 5, "made_for": ["a" * 64]}
-    facts = json.loads((eagle.path / "manifest.json").read_text())
-    facts |= {"recipe": facts["recipe"] | {"unrolled": 5}, "threads": 2, "asked_tokens": 77}
-    (tmp_path / "config.json").write_text(json.dumps(shape))
-    (tmp_path / "manifest.json").write_text(json.dumps(facts))
-    other = replace(eagle, name="dspark-smollm2", family="dspark", folder=str(tmp_path))
-    for module in (single_head, measure):
-        monkeypatch.setattr(module, "entries", lambda: (eagle, other))
-    return eagle, other
-
-
-def test_each_head_of_a_target_has_its_own_card_and_measurements(two_heads):
-    eagle, other = two_heads
-    assert single_head.single_head_card(eagle.path) == (eagle.path / "README.md").read_text()
-    text = single_head.single_head_card(other.path)
-    assert "5 guesses" in text
-    assert "rank 48" in text
-    assert "2 CPU threads" in text
-    assert "output rows, for" not in text
-    assert "draft vocabulary" not in text
-    assert "--names dspark --tokens 77 --seed 1 --rate 1.5 --unroll 5\n" in text
-    assert measure.measurement_folders("smollm2") == [eagle.path, other.path]
+def test_each_head_of_a_target_has_its_own_measurements():
+    own = [find(name, "drafter").path for name in ("eagle3-smollm2", "dspark-smollm2")]
+    assert measure.measurement_folders("smollm2") == own
     assert measure.measurement_folders("nobody") == []
 
 

@@ -1,10 +1,13 @@
 """A draft model with another tokenizer: shared tokens, converted texts, both kinds of runs."""
 
+from __future__ import annotations
+
+from functools import cache
+
 import headed
 import pytest
 import tiny
 import torch
-from other_vocabulary_made import bees, drafter
 
 from specviz.catalog import MismatchedVocabulary, Unsuitable, load
 from specviz.drafters.contract.harness import run_trace
@@ -24,6 +27,30 @@ from specviz.verification import Drawn
 CHAIN = Settings(Sampling(0.0), max_new_tokens=16, gamma=4)
 WARM = Settings(Sampling(0.8), max_new_tokens=16, gamma=4)
 TREE = Settings(Sampling(0.8), max_new_tokens=16, gamma=3, siblings=[3, 2])
+
+
+BEES = "Bees sat by the mat. The bee saw the boats and the red hat in the house. "
+
+
+@cache
+def bees():
+    """Return a tokenizer with different merges and two special tokens, so that few ids agree."""
+    return tiny.tokenizer_of(BEES * 4, tiny.START, tiny.STOP)
+
+
+def drafter(target, model, tokenizer=None):
+    """Return the model as a draft model for a target with another tokenizer."""
+    card = tiny.card(model, "bees", "draft-model")
+    return OtherVocabulary.between(model, card, tokenizer or bees(), target)
+
+
+@cache
+def twelve():
+    """Return a model of eleven letters and an end token, with the ids of `bees`."""
+    return tiny.llama(
+        3, vocab_size=14, num_hidden_layers=1, hidden_size=16, intermediate_size=16,
+        num_attention_heads=2, num_key_value_heads=1,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -55,16 +82,13 @@ def test_shared_tokens_have_the_same_bytes_in_both_vocabularies(target, both):
     }
 
 
-def test_special_token_is_not_shared_with_an_ordinary_token_of_equal_text(target):
+def test_special_tokens_are_shared_only_as_end_tokens(target):
     """The target's end token has the same bytes as an ordinary token of the other tokenizer."""
     other = tiny.tokenizer_of(tiny.TEXT)
     other.add_tokens(["<|stop|>"])
     mine = tiny.tokenizer_of(tiny.TEXT, "<|stop|>")
     letters = other.convert_tokens_to_ids("<|stop|>")
     assert letters not in find_shared_tokens(mine, 280, other, 281, None).to_draft.values()
-
-
-def test_end_tokens_of_both_vocabularies_are_paired(target):
     other = tiny.tokenizer_of(tiny.TEXT, "</s>")
     other.eos_token = "</s>"
     assert find_shared_tokens(target.tokenizer, 280, other, 280, None).to_draft[0] == 0
@@ -79,25 +103,19 @@ def test_q_covers_only_shared_tokens():
     assert fitted.tolist() == [[-torch.inf] * 2 + [1.0] + [-torch.inf] * 2 + [2.0, -torch.inf]]
 
 
-def test_text_is_converted_to_tokens_of_the_draft_model(target, rewriting):
-    text = rewriting.encode(target.encode("The bee saw the mat ü", 9))
-    assert (
-        b"".join(token_bytes(bees(), token) for token in text.ids)
-        == "The bee saw the mat ü".encode()
-    )
-    assert text.rest == b""
-    assert len(text.ids) < len(target.encode("The bee saw the mat ü", 9))
-
-
 def spelled(own):
     return b"".join(token_bytes(bees(), token) for token in own).decode()
 
 
-def test_incomplete_character_at_the_end_of_the_text_is_kept_as_bytes(target, rewriting):
-    half = target.encode("ü", 9)[:1]
-    text = rewriting.encode([*target.encode("The cat", 9), *half])
-    assert text.rest == "ü".encode()[:1]
-    assert spelled(text.ids) == "The cat"
+def test_text_is_converted_and_an_incomplete_character_at_its_end_is_kept_as_bytes(
+    target, rewriting
+):
+    ids = target.encode("The bee saw the mat ü", 9)
+    text = rewriting.encode(ids)
+    assert (spelled(text.ids), text.rest) == ("The bee saw the mat ü", b"")
+    assert len(text.ids) < len(ids)
+    half = rewriting.encode([*target.encode("The cat", 9), *target.encode("ü", 9)[:1]])
+    assert (spelled(half.ids), half.rest) == ("The cat", "ü".encode()[:1])
 
 
 def test_shared_special_tokens_survive_conversion():
@@ -105,45 +123,39 @@ def test_shared_special_tokens_survive_conversion():
     target = tiny.target(words=other)
     both = find_shared_tokens(other, 280, bees(), 280, 0)
     turn = [1, *target.encode("The bee", 9), 2]
-    assert rewriting_of(target, both).encode(turn).ids == [1, *bees()("The bee").input_ids, 2]
+    assert Retokenizer(target, bees(), both).encode(turn).ids == [
+        1,
+        *bees()("The bee").input_ids,
+        2,
+    ]
     alone = find_shared_tokens(other, 280, tiny.tokenizer(), 280, 0)
     read = Retokenizer(target, tiny.tokenizer(), alone).encode(turn).ids
     assert read == tiny.tokenizer()("The bee").input_ids, "an unknown token must be omitted"
 
 
-def rewriting_of(target, both):
-    return Retokenizer(target, bees(), both)
-
-
-@pytest.mark.parametrize(
-    ("before", "then"),
-    [
+def test_guesses_are_converted_to_tokens_of_the_target(target, rewriting):
+    for before, then in (
         ("The cat", " sat on the mat"),
         ("The c", "at saw"),  # the target's tokenizer would choose a different token than the text
         ("The cat ", "ü 🦊"),
         ("T", "h"),
-    ],
-)
-def test_guesses_are_converted_to_tokens_of_the_target(target, rewriting, before, then):
-    ids = target.encode(before, 9)
-    guesses = rewriting.guesses(ids, b"", bees()(then).input_ids)
-    assert b"".join(map(target.token_bytes, guesses)).decode() == then
-    whole = target.encode(before + then, 9)
-    if whole[: len(ids)] == ids:
-        assert guesses == whole[len(ids) :], "must be the tokens of the target's own tokenizer"
+    ):
+        ids = target.encode(before, 9)
+        guesses = rewriting.guesses(ids, b"", bees()(then).input_ids)
+        assert b"".join(map(target.token_bytes, guesses)).decode() == then
+        whole = target.encode(before + then, 9)
+        if whole[: len(ids)] == ids:
+            assert guesses == whole[len(ids) :], "must be the tokens of the target's own tokenizer"
 
 
-def test_guesses_that_do_not_complete_a_started_character_are_dropped(target, rewriting):
+def test_incomplete_characters_in_the_guesses_are_dropped(target, rewriting):
+    """A guess must complete a character that the text has started."""
     first, second = "ü".encode()[:1], "ü".encode()[1:]
     ids = [*target.encode("The cat", 9), *target.encode("ü", 9)[:1]]
     own = bees()("ü dog").input_ids
     assert b"".join(map(target.token_bytes, rewriting.guesses(ids, first, own))) == second + b" dog"
     assert rewriting.guesses(ids, first, bees()(" dog").input_ids) == []
-
-
-def test_incomplete_character_at_the_end_of_the_guesses_is_dropped(target, rewriting):
-    own = bees()("at ü").input_ids[:-1]
-    guesses = rewriting.guesses(target.encode("The c", 9), b"", own)
+    guesses = rewriting.guesses(target.encode("The c", 9), b"", bees()("at ü").input_ids[:-1])
     assert b"".join(map(target.token_bytes, guesses)) == b"at "
 
 

@@ -9,23 +9,21 @@ from dataclasses import replace
 import pytest
 from peers.as_there import as_there
 from peers.environment import PACKAGE, VERSION
-from peers.run_rounds import by_position, ours, theirs
+from peers.run_rounds import by_position, ours
 from peers.table import NEW_TOKENS, PEERS
-from peers.vllm_accepted import known
 from safetensors.torch import load_file
 
 from specviz.catalog import load_drafter, load_target
 from specviz.models.files import fingerprint, weight_files
 from specviz.shipped import ASSETS, prompts
 from specviz.training.card import StaleMeasurements, read_peers
-from specviz.training.card.measured import other_programs
 from specviz.training.export import SHARED, write_shared_projection
 
 MODELS = ASSETS / "models"
 FACTS = json.loads((MODELS / "peers.json").read_text(encoding="utf-8"))
 ROWS = {row["drafter"]: row for row in FACTS["rows"]}
 TEXTS = [text for texts in prompts().values() for text in texts]
-FEW = 24  # new tokens: a few rounds of a prompt
+NIGHT = pytest.mark.nightly
 
 
 def test_comparison_with_vllm_was_measured_with_the_shipped_weights():
@@ -43,38 +41,40 @@ def test_comparison_with_vllm_was_measured_with_the_shipped_weights():
         assert row["differs"] == peer.differs
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_counts_in_the_vllm_comparison_follow_from_its_rounds(row):
-    here = [row["others"].get(str(place), told) for place, told in enumerate(row["vllm"])]
-    assert len(row["vllm"]) == len(TEXTS)
-    assert row["rounds_equal"] == len(TEXTS) - len(row["others"])
-    for who, told in (("vllm", row["vllm"]), ("ours", here)):
-        assert row["by_position"][who] == by_position(told)
-        assert row["rounds"][who] == sum(map(len, told))
+def test_counts_in_the_vllm_comparison_follow_from_its_rounds():
+    for row in ROWS.values():
+        here = [row["others"].get(str(place), told) for place, told in enumerate(row["vllm"])]
+        assert len(row["vllm"]) == len(TEXTS)
+        assert row["rounds_equal"] == len(TEXTS) - len(row["others"])
+        for who, told in (("vllm", row["vllm"]), ("ours", here)):
+            assert row["by_position"][who] == by_position(told)
+            assert row["rounds"][who] == sum(map(len, told))
 
 
-@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.drafter)
-def test_texts_and_rounds_equal_those_of_vllm_except_where_noted(peer):
-    row = ROWS[peer.drafter]
-    assert row["texts_equal"] == len(TEXTS)
-    assert (row["rounds_equal"] == len(TEXTS)) is not bool(peer.differs)
-    assert row["as_there"] == (len(TEXTS) if peer.differs else None)
+def test_texts_and_rounds_equal_those_of_vllm_except_where_noted():
+    for peer in PEERS:
+        row = ROWS[peer.drafter]
+        assert row["texts_equal"] == len(TEXTS)
+        assert (row["rounds_equal"] == len(TEXTS)) is not bool(peer.differs)
+        assert row["as_there"] == (len(TEXTS) if peer.differs else None)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [2, 12])  # a story, and code, whose n-grams occur often
+@pytest.mark.parametrize(
+    ("place", "new"),  # a story; and code, whose n-grams occur often
+    [(2, 12), pytest.param(2, 24, marks=NIGHT), pytest.param(12, 24, marks=NIGHT)],
+)
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.drafter)
-def test_current_rounds_equal_recorded_rounds(peer, place, monkeypatch):
+def test_current_rounds_equal_recorded_rounds(peer, place, new, monkeypatch):
     target = load_target("house", "cpu")
-    whole = replace(peer.settings, max_new_tokens=FEW)
-    monkeypatch.setattr(type(peer), "settings", whole)
+    monkeypatch.setattr(type(peer), "settings", replace(peer.settings, max_new_tokens=new))
     told = ours(target, load_drafter(peer.drafter, target), TEXTS[place], peer).digits
     row = ROWS[peer.drafter]
     assert told
     assert row["others"].get(str(place), row["vllm"][place]).startswith(told)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("peer", [peer for peer in PEERS if peer.differs], ids=lambda p: p.drafter)
 def test_rounds_equal_those_of_vllm_after_the_noted_change(peer, monkeypatch):
     row = ROWS[peer.drafter]
@@ -85,25 +85,7 @@ def test_rounds_equal_those_of_vllm_after_the_noted_change(peer, monkeypatch):
     assert told == row["vllm"][int(place)] != row["others"][place]
 
 
-def test_vllm_comparison_omits_the_prefill_and_the_last_round():
-    steps = [
-        {"drafted": 0, "accepted": 0, "tokens": [5]},
-        {"drafted": 4, "accepted": 2, "tokens": [6, 7, 8]},
-        {"drafted": 0, "accepted": 0, "tokens": [9]},
-        {"drafted": 4, "accepted": 4, "tokens": [1]},
-    ]
-    told = theirs(steps)
-    assert (told.tokens, told.digits) == ((5, 6, 7, 8, 9, 1), "20")
-    assert by_position(["20", "1"]) == [2, 1]
-
-
-def test_existing_rows_are_kept_unless_the_conditions_changed():
-    file, same = MODELS / "peers.json", {key: FACTS[key] for key in FACTS.keys() - {"rows"}}
-    assert known(file, same) == ROWS
-    assert known(file, same | {"version": "0.1"}) == {}
-    assert known(MODELS / "none.json", same) == {}
-
-
+@pytest.mark.slow
 def test_medusa_folder_includes_the_output_projection_of_the_target(tmp_path):
     target = load_target("house", "cpu")
     beside = load_file(MODELS / "medusa" / SHARED)
@@ -117,27 +99,6 @@ def test_medusa_folder_includes_the_output_projection_of_the_target(tmp_path):
     (tmp_path / SHARED).unlink()
     write_shared_projection(tmp_path, target)
     assert not (tmp_path / SHARED).exists()
-
-
-def test_shipped_weights_stay_within_their_size_limit():
-    """House may take 60 MB, with projections that only vLLM reads; all weights together 110 MB."""
-    files = list(MODELS.rglob("*.safetensors"))
-    house = [file for file in files if not file.parent.name.endswith("-smollm2")]
-    assert len(house) < len(files)
-    assert sum(file.stat().st_size for file in house) < 60e6
-    assert sum(file.stat().st_size for file in files) < 110e6
-
-
-def test_model_card_shows_the_comparison_with_vllm():
-    from specviz.training.card import read_models
-
-    models = read_models(MODELS)
-    said = other_programs(models)
-    for peer in PEERS:
-        assert f"| `{peer.drafter}` |" in said
-        assert peer.why_not in said
-    assert said in (MODELS / "README.md").read_text(encoding="utf-8")
-    assert "Not compared yet" in other_programs(replace(models, peers=None))
 
 
 def test_comparison_with_other_weights_is_refused(tmp_path):

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 import pytest
 import tiny
 from hypothesis import given
 from hypothesis import strategies as st
-from test_uniform import IDS
 
 from specviz.drafters.suffix import Suffix, Suffixes
-from specviz.engine.loop import rounds
-from specviz.models.passes import CaptureSpec, States
+from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.verification import Drawn
 
 WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)
 TEXTS = st.lists(st.lists(st.integers(1, 3), max_size=8), min_size=1, max_size=5)
@@ -38,7 +32,7 @@ def walk(suffixes, string):
 
 @pytest.mark.slow
 @given(TEXTS)
-def test_automaton_counts_equal_brute_force_after_every_commit(chunks):
+def test_automaton_counts_and_ends_equal_brute_force_after_every_commit(chunks):
     suffixes, text = Suffixes(), []
     for chunk in chunks:
         suffixes.extend(chunk)
@@ -52,31 +46,13 @@ def test_automaton_counts_equal_brute_force_after_every_commit(chunks):
             order = sorted((t for t in after if after[t]), key=lambda t: rank(after[t]))
             assert [t for t, _ in found.following()] == order
             assert all(walk(suffixes, [*string, t]) is None for t in after if not after[t])
-
-
-@pytest.mark.slow
-@given(TEXTS)
-def test_automaton_ends_are_the_longest_suffix_of_each_set_of_positions(chunks):
-    suffixes, text = Suffixes(), []
-    for chunk in chunks:
-        suffixes.extend(chunk)
-        text += chunk
-        longest = {}
+        repeated = {}  # the longest suffix of each set of positions
         for length in range(1, len(text)):
             ends = tuple(places(text, text[-length:]))
             if len(ends) > 1:
-                longest[ends] = length
+                repeated[ends] = length
         lengths = [state.length for state in suffixes.ends()]
-        assert lengths == sorted(longest.values(), reverse=True)
-
-
-def test_short_text_has_no_repeated_suffix():
-    suffixes = Suffixes()
-    assert list(suffixes.ends()) == []
-    suffixes.extend([5])
-    assert list(suffixes.ends()) == []
-    suffixes.extend([5])
-    assert [(s.length, s.count) for s in suffixes.ends()] == [(1, 2)]
+        assert lengths == sorted(repeated.values(), reverse=True)
 
 
 def grown(text, end, depth, settings, eos):
@@ -157,83 +133,6 @@ def test_suffix_drafts_equal_brute_force(chunks, gamma, siblings, factor, least,
             assert proposal.score[node] == found["count"] / found["total"]
 
 
-def proposed(text, room=9, **choices):
-    settings = Settings(**choices)
-    session = Suffix().begin(tiny.target().start(CaptureSpec()), settings)
-    return session.propose(text, tiny.max_tokens(settings, room), Chance(1, 1))
-
-
-def test_drafted_chain_follows_the_most_frequent_token():
-    text = [7, 8, 1, 2, 7, 8, 3, 7, 8, 1, 4, 7, 8]
-    proposal = proposed(text, gamma=5)
-    assert proposal.tree.tokens == (
-        8,
-        1,
-        4,
-    )  # not 3, which is later but occurs once; 4 precedes the older 2
-    assert proposal.evidence[0] == {
-        "form": "counts", "factor": 1.0, "least": 0.1,
-        "start": 7, "length": 2, "expected": 2 / 3 + 1 / 3,
-    }  # fmt: skip
-    assert proposal.evidence[1] == {"count": 2, "total": 3, "from": 9}
-    assert proposal.evidence[2] == {"count": 1, "total": 2, "from": 10}
-    assert proposal.score == {1: 2 / 3, 2: 1 / 2}
-    assert proposal.drawn is Drawn.POINT_MASS
-    assert not proposal.q
-    json.dumps(dict(proposal.evidence))
-
-
-def test_tied_counts_prefer_the_most_recent_token():
-    assert proposed([7, 1, 7, 2, 7]).tree.tokens == (7, 2)
-    assert proposed([7, 2, 7, 1, 7]).tree.tokens == (7, 1)
-
-
-def test_draft_length_grows_with_the_length_of_the_match():
-    text = [5, 6, 7, 8, 9, 1, 2, 3, 5, 6, 7]
-    assert proposed(text, gamma=9).tree.tokens == (7, 8, 9, 1)
-    assert proposed(text, gamma=9, suffix_factor=2.0).tree.tokens == (7, 8, 9, 1, 2, 3, 5)
-    assert proposed(text, gamma=2, suffix_factor=2.0).tree.tokens == (7, 8, 9)
-    assert proposed(text, gamma=9, suffix_factor=0.3).tree.tokens == (7,)
-
-
-def test_path_below_the_minimum_probability_is_not_drafted():
-    text = [7, 1, 7, 2, 7, 3, 7]
-    assert proposed(text, suffix_least=0.33).tree.tokens == (7, 3)
-    weak = proposed(text, suffix_least=0.34)
-    assert weak.tree.tokens == (7,)
-    match = {"start": 4, "length": 1, "expected": 0.0}
-    assert weak.evidence == {0: {"form": "counts", "factor": 1.0, "least": 0.34} | match}
-    text = [7, 8, 1, 7, 8, 2, 9, 7, 8, 2, 4, 7, 8]  # 2 has 2/3, then 4 has 1/2 of that
-    assert proposed(text, suffix_least=0.4).tree.tokens == (8, 2)
-
-
-def test_shorter_suffix_is_used_if_it_promises_more_accepted_tokens():
-    # [8, 7] was followed by 2, 3 and 4, once each; [7] by 1 four times out of seven
-    text = [7, 1, 7, 1, 7, 1, 7, 1, 8, 7, 2, 8, 7, 3, 8, 7, 4, 8, 7]
-    long, short = proposed(text), proposed(text, suffix_least=0.4)
-    assert (long.evidence[0]["length"], long.tree.tokens) == (2, (7, 4, 8))
-    assert long.evidence[0]["expected"] == pytest.approx(2 / 3)
-    assert (short.evidence[0]["length"], short.tree.tokens) == (1, (7, 1))
-    assert short.evidence[1] == {"count": 4, "total": 7, "from": 7}
-
-
-def test_siblings_setting_gives_a_tree_ordered_by_counts():
-    text = [7, 8, 1, 2, 7, 8, 3, 7, 8, 1, 4, 7, 8]
-    tree = proposed(text, siblings=[2, 2]).tree
-    assert (tree.tokens, tree.parents) == ((8, 1, 3, 4, 2, 7), (-1, 0, 0, 1, 1, 2))
-    assert proposed(text, siblings=[8, 1]).tree.parents == (-1, 0, 0, 1, 2)
-
-
-def test_suffix_drafter_respects_the_token_limit_and_end_of_text():
-    text = [5, 6, 7, 8, 9, 1, 5, 6, 7]
-    assert proposed(text, room=2).tree.tokens == (7, 8)
-    assert proposed(text, room=1).tree.tokens == (7,)
-    assert proposed([5, 6, 7, 0, 9, 5, 6, 7]).tree.tokens == (7, 0)
-    for missed in ([1, 2, 3], [4]):
-        assert len(proposed(missed).tree) == 1
-        assert proposed(missed).evidence == {0: {"form": "counts", "factor": 1.0, "least": 0.1}}
-
-
 def test_suffix_session_forgets_an_earlier_text():
     drafter, target = Suffix(), tiny.target()
     mine, other = (drafter.begin(target.start(CaptureSpec()), WARM) for _ in range(2))
@@ -241,31 +140,3 @@ def test_suffix_session_forgets_an_earlier_text():
     assert len(other.propose([1, 7], 9, Chance(1, 1)).tree) == 1
     assert len(mine.propose([1, 7], 9, Chance(1, 1)).tree) == 1
     assert mine.propose([1, 7, 2, 7], 9, Chance(1, 1)).tree.tokens == (7, 2)
-
-
-def test_rejected_guesses_leave_no_state_in_the_session():
-    target = tiny.target(tiny.small_llama())
-    session = Suffix().begin(target.start(CaptureSpec()), WARM)
-    text = list(IDS)
-    for room, taken in [(3, 0), (2, 2), (4, 1), (5, 0), (3, 2)]:
-        proposal = session.propose(text, room, Chance(1, 1))
-        fresh = Suffix().begin(target.start(CaptureSpec()), WARM)
-        assert fresh.propose(text, room, Chance(1, 1)) == proposal
-        new = [*proposal.tree.tokens[1:][:taken], 11]
-        session.commit(new, States())
-        text += new
-    assert session.seen.text == text[: len(session.seen.text)]
-
-
-def test_automaton_updated_in_a_run_equals_a_new_one():
-    target = tiny.target(tiny.small_llama())
-    text, sizes = list(IDS), set()
-    settings = replace(WARM, sampling=Sampling(1.3), siblings=[2, 2], max_new_tokens=40)
-    for turn in rounds(target, Suffix(), list(text), settings):
-        if turn.number:
-            fresh = Suffix().begin(target.start(CaptureSpec()), settings)
-            room = tiny.max_tokens(settings, len(IDS) + 40 - len(text))
-            assert fresh.propose(text, room, turn.chance) == turn.proposal
-        sizes.add(len(turn.proposal.tree))
-        text += turn.tokens
-    assert len(sizes) > 2
