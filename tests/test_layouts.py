@@ -141,7 +141,7 @@ FORWARDS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", [name for name in PUBLISHED if name != "dflash"])
 def test_guesses_and_scores_equal_those_of_the_published_forward_pass(layout, tmp_path):
-    """Compare every guess of a draft and its score. DFlash: see test_dflash_head."""
+    """Compare every guess of a draft and its score. DFlash: see test_dflash."""
     tensors = written(layout, tmp_path / "head")
     drafter, judged, deepest = loaded(tmp_path / "head"), 0, 0
     settings = replace(TREE, candidates="greedy")

@@ -199,7 +199,9 @@ const named = new URLSearchParams(location.search).get("race") ?? "";
 
 /** @param {Value[]} chosen */
 const linked = ([chosen, ...filled]) =>
-  Object.hasOwn(stage.config.recorded, named) ? [named, ...follow(named, filled)] : [chosen, ...filled];
+  Object.hasOwn(stage.config.recorded, named)
+    ? [named, ...follow(named, filled)]
+    : [chosen, ...filled];
 
 /** @type {Start<Config>} */
 export function start(element, props, _watch, trigger, config) {
