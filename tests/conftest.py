@@ -22,7 +22,7 @@ from specviz.models.target import Target
 
 # How many examples hypothesis tries in each tier of run.py. A busy machine must not fail a test by
 # its deadline; CI tries the same examples every time.
-for tier, examples in {"quick": 20, "default": 50, "all": 300}.items():
+for tier, examples in {"quick": 25, "default": 100, "all": 500}.items():
     hypothesis.settings.register_profile(
         tier, max_examples=examples, deadline=None, derandomize="CI" in os.environ
     )
