@@ -17,7 +17,15 @@ from specviz.bench import reference
 from specviz.bench.measure import TimedCall, measure, take_turns
 from specviz.bench.methods import Entrant, Method, Outcome, Prompt, all_methods
 from specviz.bench.outcomes import DepthTally, sum_tallies, tally_rounds
-from specviz.bench.sweep import MAX_ROUNDS, MIN_ROUNDS, PRODUCT, READ, SweepPlan, SweepRun
+from specviz.bench.sweep import (
+    MAX_ROUNDS,
+    MIN_ROUNDS,
+    PRODUCT,
+    READ,
+    PassTimer,
+    SweepPlan,
+    SweepRun,
+)
 from specviz.catalog import NotAvailable, entries, load_target, loading
 from specviz.commands import progress
 from specviz.commands.cli import main
@@ -223,18 +231,13 @@ def test_transformers_methods_use_the_settings_of_the_matching_drafter(tiny_targ
     }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def deep_target():
-    """Return a target whose last two of four layers add little, so that an exit is often right."""
+@pytest.mark.slow
+def test_transformers_early_exit_gives_the_same_greedy_text():
     model = tiny.llama(num_hidden_layers=4)
-    for layer in model.model.layers[2:]:
+    for layer in model.model.layers[2:]:  # these add little, so that an exit is often right
         layer.self_attn.o_proj.weight.mul_(0.1)
         layer.mlp.down_proj.weight.mul_(0.1)
-    return tiny.target(model)
-
-
-@pytest.mark.slow
-def test_transformers_early_exit_gives_the_same_greedy_text(deep_target):
+    deep_target = tiny.target(model)
     settings = replace(GREEDY, exit_layer=2, max_new_tokens=32)
     for text in (tiny.PROMPT, "The dog", "A red house"):
         ids = deep_target.encode(text, 32)
@@ -297,24 +300,17 @@ def test_bench_command_prints_rows_and_what_it_left_out(pair, capsys, monkeypatc
     assert {row["gamma"] for row in rows} == {2}
 
 
-class Interrupted:
-    """A method that raises KeyboardInterrupt after a number of calls."""
+def interrupted(pair, monkeypatch, after, *options):
+    """Run `bench` with two methods, two prompts per domain and one turn; return its exit status."""
+    texts, asked = {"stories": ["The cat", "The dog"], "python": ["def", "import"]}, []
 
-    def __init__(self, after):
-        self.after, self.asked = after, 0
-
-    def decode(self, _prompt):
-        self.asked += 1
-        if self.asked == self.after:
+    def decode(prompt):
+        asked.append(prompt)
+        if len(asked) == after:
             signal.raise_signal(signal.SIGINT)
         return Outcome(4, 4)
 
-
-def interrupted(pair, monkeypatch, after, *options):
-    """Run `bench` with two methods, two prompts per domain and one turn; return its exit status."""
-    texts = {"stories": ["The cat", "The dog"], "python": ["def", "import"]}
-    way = Interrupted(after)
-    ways = [Method(name, way.decode, GREEDY) for name in ("plain", "other")]
+    ways = [Method(name, decode, GREEDY) for name in ("plain", "other")]
     monkeypatch.setattr(entrants, "prompts", lambda: texts)
     monkeypatch.setattr(entrants, "all_methods", lambda *_: ways)
     return main(
@@ -401,14 +397,6 @@ def test_missing_weights_are_reported_or_an_error_if_required(tiny_target, monke
 SHAPE = ModelShape(12, 256, 4, 4, 64, 704, 4096, tied=True, qk_norm=False)
 
 
-@pytest.fixture(scope="module")
-def swept(tiny_target):
-    """A whole sweep of the tiny target, and its steps."""
-    sweeping = SweepRun(tiny_target, SweepPlan(budget=0.0))
-    steps = list(sweeping.steps())
-    return sweeping.sweep(), steps
-
-
 def made(seconds=None, spread=0.0, **changes):
     """A sweep with given medians in ms by tokens."""
     given = seconds or {n: 5.0 + 0.1 * n for n in SIZES}
@@ -424,8 +412,10 @@ def made(seconds=None, spread=0.0, **changes):
 
 
 @pytest.mark.slow
-def test_sweep_measures_every_size_as_often_as_planned_and_round_trips(swept, tmp_path):
-    sweep, steps = swept
+def test_sweep_measures_every_size_as_often_as_planned_and_round_trips(tiny_target, tmp_path):
+    sweeping = SweepRun(tiny_target, SweepPlan(budget=0.0))
+    steps = list(sweeping.steps())
+    sweep = sweeping.sweep()
     assert [point.tokens for point in sweep.points] == list(SIZES)
     assert {len(point.seconds) for point in sweep.points} == {MIN_ROUNDS} == {sweep.rounds}
     assert len(sweep.flops) == len(sweep.bandwidth) == MIN_ROUNDS
@@ -442,17 +432,14 @@ def test_sweep_measures_every_size_as_often_as_planned_and_round_trips(swept, tm
     assert not {"date", "time", "host"} & set(again)
 
 
-def test_measurement_order_is_shuffled_each_round_and_depends_on_the_seed():
+@pytest.mark.slow
+def test_order_is_shuffled_each_round_by_the_seed_and_followed(tiny_target, monkeypatch):
     orders = [SweepPlan(seed=7).order(number) for number in range(4)]
     assert orders == [SweepPlan(seed=7).order(number) for number in range(4)]
     assert all(set(order) == {*SIZES, PRODUCT, READ} for order in orders)
     assert len({tuple(order) for order in orders}) == 4
     assert orders != [SweepPlan(seed=8).order(number) for number in range(4)]
     assert all([turn for turn in order if turn in SIZES] != list(SIZES) for order in orders)
-
-
-@pytest.mark.slow
-def test_sizes_are_timed_in_the_shuffled_order(tiny_target, monkeypatch):
     sweeping, met = SweepRun(tiny_target, SweepPlan(seed=3, budget=0.0)), []
     monkeypatch.setattr(sweeping, "_seconds", lambda turn: met.append(turn) or 0.001)
     list(sweeping.steps())
@@ -460,13 +447,10 @@ def test_sizes_are_timed_in_the_shuffled_order(tiny_target, monkeypatch):
     assert met == [turn for number in range(MIN_ROUNDS + 1) for turn in plan.order(number)]
 
 
-def test_time_budget_determines_the_number_of_rounds():
+@pytest.mark.slow
+def test_time_budget_and_limit_determine_the_number_of_rounds(tiny_target):
     plan = SweepPlan(budget=4.0)
     assert [plan.rounds(seconds) for seconds in (10.0, 0.5, 0.001)] == [MIN_ROUNDS, 8, MAX_ROUNDS]
-
-
-@pytest.mark.slow
-def test_sweep_on_a_slow_machine_stops_after_the_round_that_exceeds_its_time(tiny_target):
     sweeping = SweepRun(tiny_target, SweepPlan(longest=0.0))
     list(sweeping.steps())
     sweep = sweeping.sweep()
@@ -490,8 +474,6 @@ def test_stopped_sweep_keeps_finished_measurements(tiny_target):
 
 
 def test_measuring_a_pass_leaves_the_cache_unchanged(tiny_target):
-    from specviz.bench.sweep import PassTimer
-
     passes = PassTimer(tiny_target, 16, 8)
     before = [layer.keys.clone() for layer in passes.run.cache.layers]
     for tokens in (8, 1, 3):

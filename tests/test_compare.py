@@ -211,22 +211,16 @@ def test_warm_up_of_a_lane_is_excluded_from_its_time(tiny_target, drafters, monk
         assert hot == (24 if name == PLAIN else len(trace.rounds))
 
 
-def stopped(target, drafters, race, lane, after):
-    """Stop a race after this many passes of a lane; return its events and its results."""
-    said = []
-
-    def enough():
-        return sum(isinstance(e, LaneProgress) and e.lane == lane for e in said) >= after
-
-    return raced(target, drafters, race, enough, said)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
 def test_stopped_race_keeps_its_finished_rounds(place, tiny_target, drafters):
-    race = made(order_seed=3)
+    race, said = made(order_seed=3), []
     name = race.order[place]
-    said, results = stopped(tiny_target, drafters, race, name, 2)
+
+    def enough():
+        return sum(isinstance(e, LaneProgress) and e.lane == name for e in said) >= 2
+
+    _, results = raced(tiny_target, drafters, race, enough, said)
     assert tuple(results.traces) == race.order[: place + 1]
     assert [e.lane for e in said if isinstance(e, LaneStarted)] == list(race.order[: place + 1])
     assert not results.complete
@@ -408,9 +402,6 @@ EAGLES = ("eagle", "eagle2", "eagle3")
 FAMILIES = ("draft-model", "layerskip", "oracle", *WITHOUT_WEIGHTS, *EAGLES, *PARALLEL)
 
 
-FIRST, OTHERS = slice(1), slice(1, None)  # of a family's settings
-
-
 def flops_cases(family, tiny_target, small):
     """Return a target, a drafter of a family for it, and the settings to count with."""
     if family in PARALLEL:
@@ -436,19 +427,7 @@ def flops_cases(family, tiny_target, small):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "family",
-    [
-        "draft-model",
-        "layerskip",
-        "oracle",
-        *WITHOUT_WEIGHTS,
-        "eagle",
-        "eagle2",
-        "eagle3",
-        *PARALLEL,
-    ],
-)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_computed_flops_of_a_lane_equal_the_torch_count(family, tiny_target, drafters):
     target, drafter, cases = flops_cases(family, tiny_target, drafters["chain"])
     for settings in cases:

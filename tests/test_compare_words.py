@@ -1,8 +1,4 @@
-"""The sentences of a race, from made-up lanes with given seconds, checked by hand.
-
-Each lane has a prefill and a few rounds of one chain; its traces contain only the data from which
-the numbers are computed.
-"""
+"""The sentences of a race, from made-up lanes with given seconds, checked by hand."""
 
 from __future__ import annotations
 
@@ -146,11 +142,6 @@ def test_sentence_mentions_that_guesses_are_rare():
     assert "It found" not in lane_sentence(trace)
 
 
-def counts(parts):
-    """Return the numbers of a sentence that belong to no part of the cost, in order."""
-    return [float(p["n"]) for p in parts if isinstance(p, dict) and p["as"] == "k"]
-
-
 def test_displayed_costs_add_up_and_tokens_over_cost_equal_the_speedup():
     """Check the rounded numbers of the sentence, each marked with the quantity it states."""
     for draft in (0.006, 0.123, 0.256, 0.2571, 2.5, 2.5714):
@@ -158,9 +149,10 @@ def test_displayed_costs_add_up_and_tokens_over_cost_equal_the_speedup():
             trace = drafted_run(KEPT, draft=draft, target=target, prompt=0.777)
             bold, *parts = speed_sentence(lanes({"it": trace})["it"])
             ratio = re.search(r"here, (\d\.\d\d) × plain decoding:", bold["b"])[1]
-            shown = {part["as"]: float(part["n"]) for part in parts if isinstance(part, dict)}
+            named = [part for part in parts if isinstance(part, dict)]
+            shown = {part["as"]: float(part["n"]) for part in named}
             assert shown.keys() == {"k", "q", "p", "prefill"}
-            *accepted, tokens, cost = counts(parts)
+            *accepted, tokens, cost = (float(part["n"]) for part in named if part["as"] == "k")
             assert [tokens - 1] == pytest.approx(accepted or [tokens - 1]), "a round, not a share"
             assert bool(accepted) is bold["b"].startswith("Slower")
             assert f"{shown['q'] + shown['p'] + shown['prefill']:.4f}" == f"{cost:.4f}"
@@ -184,9 +176,6 @@ def test_headline_names_the_fastest_and_the_slower_lanes():
     none = headline([*lanes({"b": slow}).values()])
     assert none.endswith("; b comes closest, with a speed-up of 0.69.")
     assert headline([]).startswith("Nothing to compare")
-
-
-# Equal or not
 
 
 OTHER = [0, 1, 2, 3, 4, 77, 6, 7, 8, 9, 10]
@@ -217,15 +206,7 @@ TEXTS = [
     ({}, plain_run(range(13), 0.0), "length", 11, None, "texts agree for 11 tokens", "1 of 1 text"),
     (LOSSY, plain_run(OTHER), "lossy", 5, 9.0, "'typical' does not promise", "1 of 1 text"),
     (WARM | LOSSY, plain_run(OTHER, None), "lossy", 5, None, "'typical'", "different distribution"),
-    (
-        WARM,
-        plain_run(OTHER, None),
-        "sampled",
-        5,
-        None,
-        "another sample",
-        "same: every rule here is",
-    ),
+    (WARM, plain_run(OTHER, None), "sampled", 5, None, "another sample", "every rule here is"),
     (WARM, plain_run(range(11), None), "same", None, None, "11 of 11", "happen to be identical"),
     ({"reason": "stopped"}, plain_run(range(11)), "stopped", None, None, "Not compared", "did not"),
     ({}, STOPPED, "unknown", None, None, "Not compared", "Not compared: a lane did not finish."),
@@ -245,9 +226,6 @@ def test_texts_are_compared_by_token_ids(head, plain, verdict, position, margin,
     assert verdict != "lossy" or "The distribution is the same" not in plain_text(parts)
 
 
-# How evenly
-
-
 def test_timing_spread_compares_only_passes_of_equal_size():
     trace = drafted_run(KEPT)
     assert run_spread(trace) == 1
@@ -264,12 +242,10 @@ def test_timing_spread_compares_only_passes_of_equal_size():
 
 def verdicts(trace, plain):
     """Return what Compare's sentence, headline and table, and Step say about a lane's speed."""
-    found = race({"it": trace, PLAIN: plain})
-    lane = next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
+    whole = race_summary(race({"it": trace, PLAIN: plain}))
+    lane = next(lane for lane in whole["lanes"] if lane["name"] == "it")
     step = RunLines(trace.header, "recorded")
-    for event in [*trace.events, plain.baseline]:
-        step.trace.events.append(event)
-    whole = race_summary(found)
+    step.trace.events.extend([*trace.events, plain.baseline])
     noisy = lane["sentence"] == plain_text(say("compare", "lane_noisy"))
     assert noisy is bool(lane["noise"])
     return whole["caution"] or "", whole["headline"], lane_cells(lane)[1], step._summary()

@@ -14,7 +14,7 @@ from specviz.bench.methods import Outcome, drafter_names
 from specviz.compare import domains
 from specviz.compare.domains import Cell, Plan, choices, recorded
 from specviz.compare.domains import run as domain_run
-from specviz.compare.domains.heatmap import MEAN, HeatMap, caution, detail, fastest_by_domain, view
+from specviz.compare.domains.heatmap import MEAN, HeatMap, caution, fastest_by_domain, view
 from specviz.compare.domains.run import Measurements, TurnMeasured, TurnStarted, run
 from specviz.drafters.ngram import NGram
 from specviz.settings.settings import BadSettings
@@ -24,13 +24,14 @@ from specviz.trace.metrics import summary
 from specviz.ui.compare.domains import USUAL, live, map_shown, planned, size
 from specviz.ui.task import JobContext, Machine, StopFlag
 
-SHIPPED = {"stories": ["The cat sat on the mat."], "repeat": [tiny.PROMPT, "The dog saw the cat."]}
-
 
 @pytest.fixture
 def two_domains(monkeypatch):
     """Provide short prompts in two domains."""
-    texts = {"stories": [*SHIPPED["stories"], "The red house."], "repeat": SHIPPED["repeat"]}
+    texts = {
+        "stories": ["The cat sat on the mat.", "The red house."],
+        "repeat": [tiny.PROMPT, "The dog saw the cat."],
+    }
     monkeypatch.setattr(domains, "prompts", lambda: texts)
     monkeypatch.setattr("specviz.bench.methods.prompts", lambda: texts)
     return texts
@@ -40,8 +41,7 @@ def two_domains(monkeypatch):
 def drafters(tiny_draft):
     """Return drafters by their names in the catalogue."""
     card = replace(tiny_draft.card, name="draft-model")
-    small = type(tiny_draft)(tiny_draft.model, card)
-    return {"ngram": NGram(), "draft-model": small}
+    return {"ngram": NGram(), "draft-model": type(tiny_draft)(tiny_draft.model, card)}
 
 
 PLAN = Plan(("ngram", "draft-model"), prompts=2, new_tokens=12, order_seed=3)
@@ -147,7 +147,8 @@ def test_speedup_of_a_cell_is_the_median_ratio_as_in_bench(monkeypatch):
     def timed(tokens, seconds):
         return TimedCall(Outcome(tokens, tokens), seconds)
 
-    monkeypatch.setattr(domain_run, "guess_statistics", lambda _: dict.fromkeys(FATES, 0.5))
+    fates = dict.fromkeys(("accepted_length", "alpha", "guesses_per_round"), 0.5)
+    monkeypatch.setattr(domain_run, "guess_statistics", lambda _: fates)
     pairs = [
         (timed(10, 1.0), timed(10, 2.0)),
         (timed(10, 1.0), timed(10, 1.0)),
@@ -159,9 +160,6 @@ def test_speedup_of_a_cell_is_the_median_ratio_as_in_bench(monkeypatch):
     assert cell.speedup == ratio
     assert (cell.tokens, cell.seconds, cell.prompts) == (29, 3.0, 3)
     assert (cell.plain_slowest, cell.plain_fastest) == (2.5, 10.0)
-
-
-FATES = ("accepted_length", "alpha", "guesses_per_round")
 
 
 def test_drafter_that_cannot_run_is_reported_before_anything_is_measured(
@@ -243,8 +241,6 @@ def test_mean_speedup_assumes_the_same_amount_of_text_per_domain():
     assert mean["accepted_length"] == pytest.approx(3 / passes - 1)
     numbers = cells["ngram stories"]["numbers"]
     assert numbers == {name: getattr(heat.cells["ngram", "stories"], name) for name in numbers}
-    assert "same amount" not in detail(heat_of({"ngram": [0.9, 1, 1], "eagle": [0.8, 1, 1]}))
-    assert "same amount" not in detail(heat_of({"ngram": [2, 2, None], "eagle": [3, 3, 3]}))
     calm = heat_of({"ngram": [1.1, 2.4, 2.0]}, plain_slowest=100.0, plain_fastest=140.0)
     assert caution(calm) == ""
 
@@ -298,9 +294,7 @@ def told(tiny_target, drafters, monkeypatch, stops=None):
         lines += [json.loads(line) for line in sent.splitlines()]
         here.unwanted.set(sum(line["kind"] == "now" for line in lines) == stops)
     maps = [line for line in lines if line["kind"] == "map"]
-    cells = {}
-    for line in maps:
-        cells |= line["cells"]
+    cells = {name: cell for line in maps for name, cell in line["cells"].items()}
     return lines, maps, cells
 
 

@@ -36,8 +36,8 @@ RECIPES = {
     "nothing drafted": Recipe(drafts=False, rounds=4),
 }
 SAMPLED = ("chain", "siblings", "without replacement", "point mass", "point-mass siblings")
-
-
+ORDER = ["propose", "score", "judge", "draw", "commit"]
+STEP_OF = dict(zip((Proposed, Scored, Judged, Drew, Committed), ORDER, strict=True))
 LAST = {}
 SHIPPED = {path.stem: path for path in sorted((ASSETS / "traces").glob("*.jsonl"))}
 
@@ -124,26 +124,16 @@ def until(trace, cursor):
     """Return the trace up to and including the cursor's step."""
     scene = Scene.of(trace, cursor.round)
     step = scene.steps[cursor.step]
-    kept = []
-    for event in trace.events:
+
+    def is_past(event):
         number = getattr(event, "round", -1)
-        if isinstance(event, Finished | Baseline) or number > scene.round.number:
-            continue
-        if number < scene.round.number or isinstance(event, Proposed):
-            kept.append(event)
-        elif isinstance(event, Scored):
-            kept += [event] if step.kind != "propose" else []
-        elif isinstance(event, Judged):
-            place = scene.round.judged.index(event)
-            fallen = step.kind in ("draw", "commit") or (step.kind == "judge" and place <= step.at)
-            kept += [event] if fallen else []
-        elif isinstance(event, Drew):
-            kept += [event] if step.kind in ("draw", "commit") else []
-        elif isinstance(event, Committed):
-            kept += [event] if step.kind == "commit" else []
-        else:
-            kept.append(event)
-    return Trace(trace.header, kept)
+        if number != scene.round.number:
+            return number < scene.round.number and not isinstance(event, Finished | Baseline)
+        if isinstance(event, Judged) and step.kind == "judge":
+            return scene.round.judged.index(event) <= step.at
+        return ORDER.index(STEP_OF[type(event)]) <= ORDER.index(step.kind)
+
+    return Trace(trace.header, [event for event in trace.events if is_past(event)])
 
 
 @pytest.mark.slow
@@ -169,10 +159,9 @@ def test_patch_on_the_first_frame_of_a_round_restores_each_frame(trace):
 
 
 def test_steps_of_a_round_are_in_order(trace):
-    order = ["propose", "score", "judge", "draw", "commit"]
     for scene in scenes(trace):
         kinds = [step.kind for step in scene.steps]
-        assert kinds == sorted(kinds, key=order.index)
+        assert kinds == sorted(kinds, key=ORDER.index)
         assert kinds[-1] == "commit"
     assert [step.kind for step in Scene.of(trace, 0).steps] == ["score", "draw", "commit"]
 
@@ -257,16 +246,11 @@ def test_displayed_u_is_inside_the_displayed_interval_of_its_token(sampled):
         assert numbers(shot)["u"] == text["u"]
 
 
-def tables(trace):
-    """Yield the table of every verdict and of every recovered token."""
-    for kind in ("judge", "draw"):
-        for *_, shot in steps(trace, kind):
-            if shot["caption"]["is"] not in ("bonus", "plain"):
-                yield shot["panel"]["table"]
-
-
 def test_table_columns_sum_to_1_and_to_the_residual(trace):
-    for view in tables(trace):
+    for *_, shot in itertools.chain(steps(trace, "judge"), steps(trace, "draw")):
+        if shot["caption"]["is"] in ("bonus", "plain"):
+            continue
+        view = shot["panel"]["table"]
         p, q, above, scaled = (sum(row["m"][i] for row in view["rows"]) for i in range(4))
         has_q = any(head.get("of") == "q" for head in view["heads"])
         claimed = parse_number(view["total"]["p"])
@@ -325,17 +309,12 @@ def test_p_of_all_guesses_appears_at_the_score_step(trace):
                 assert rows == q[: len(rows)], "the tree and the list show the same q"
 
 
-def later_tries(trace):
-    """Yield (scene, judged, frame) of every second or later sibling."""
-    for scene, step, shot in steps(trace, "judge"):
-        judged = scene.round.judged[step.at]
-        if scene.rejected_before(judged) and not scene.greedy:
-            yield scene, judged, shot
-
-
 def test_bars_table_and_tree_of_a_later_sibling_show_the_remainder(trace):
     seen = 0
-    for scene, judged, shot in later_tries(trace):
+    for scene, step, shot in steps(trace, "judge"):
+        judged = scene.round.judged[step.at]
+        if scene.greedy or not scene.rejected_before(judged):
+            continue
         panel, node = shot["panel"], shot["tree"]["nodes"][str(judged.node)]
         assert panel["laws"]["p"] == "target p′"
         head = {"t": "p′", "of": "p", "left": "yes", "term": "remainder"}
@@ -384,14 +363,13 @@ def test_residual_in_the_sentence_is_the_mass_that_is_left(sampled):
             continue
         last = scene.round.judged[-1]
         fell = [*scene.rejected_before(last), last]
+        shown = numbers(shot)["residual"]
+        told = parse_number(shown.removeprefix("about "))
         if last.rows.q is not None:
-            told = parse_number(numbers(shot)["residual"].removeprefix("about "))
             assert told == pytest.approx(last.rows.residual, abs=0.006)
             continue
         held = {scene.guesses[j.node - 1].token: scene.round.scored.p[j.node - 1] for j in fell}
-        shown = numbers(shot)["residual"]
         decimals = len(shown.partition(".")[2]) if "." in shown else 2
-        told = parse_number(shown.removeprefix("about "))
         assert told == pytest.approx(1 - sum(held.values()), abs=0.6 * 10**-decimals)
         words = [flat(p["w"]) for p in shot["caption"]["parts"] if isinstance(p, dict) and "w" in p]
         assert words[:-1] == [flat(scene.word(token)) for token in held]

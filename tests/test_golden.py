@@ -30,7 +30,7 @@ from test_server_texts import INFO
 from specviz.compare.domains.heatmap import caution, detail, headline, view
 from specviz.cost.server.report import build_report
 from specviz.frames import Frame, Scene, frames
-from specviz.frames.scene import Word, flat
+from specviz.frames.scene import flat
 from specviz.frames.tree import turns
 from specviz.trace.rule_specs import speculative_threshold
 from specviz.ui.cost import law, roofline
@@ -78,7 +78,8 @@ def golden_lines() -> Iterator[str]:
             yield f"{name}, {turn['role']}:"
             yield from (f"    {part['is']} {part['t']!r}" for part in turn["parts"])
         for index in range(ROUNDS):
-            yield from round_lines(f"{name}, round {index}", sent(Scene.of(trace, index)))
+            shots = json.loads(json.dumps(frames(Scene.of(trace, index))))  # without tuples
+            yield from round_lines(f"{name}, round {index}", shots)
     yield from variant_lines()
 
 
@@ -123,21 +124,15 @@ def judged_so(p: float, q: float, u: float) -> Scene:
     scene = scene_of(RECIPES["chain"], 1)
     cat = next(token for token, data in scene.vocabulary.items() if data == b" cat")
     scene.round.proposed.guesses[0] = replace(scene.guesses[0], token=cat)
-    inputs = {"p": p, "q": q}
-    chance = speculative_threshold(inputs)
-    first = replace(scene.round.judged[0], inputs=inputs, u=u, threshold=chance)
-    scene.round.judged[0] = first
+    judged, inputs = scene.round.judged, {"p": p, "q": q}
+    judged[0] = replace(judged[0], inputs=inputs, u=u, threshold=speculative_threshold(inputs))
     return scene
-
-
-def sent(scene: Scene) -> list[Frame]:
-    """Return a round's frames as JSON has them, without tuples."""
-    return json.loads(json.dumps(frames(scene)))
 
 
 def round_lines(heading: str, shots: list[Frame]) -> Iterator[str]:
     """Return the lines of one round; the hash in its heading covers all that is not wording."""
-    yield f"== {heading} [{digest([structure(shot) for shot in shots])}]"
+    rest = json.dumps([structure(shot) for shot in shots], sort_keys=True)
+    yield f"== {heading} [{hashlib.sha256(rest.encode()).hexdigest()[:12]}]"
     before: list[str] = []
     for shot in shots:
         caption = shot["caption"]
@@ -176,13 +171,8 @@ def head_text(head: dict[str, str]) -> str:
 def joined(parts: list[Any]) -> str:
     """Return a sentence on one line, with tokens in ‹› since they may contain a full stop."""
     return "".join(
-        p if isinstance(p, str) else p.get("n") or p.get("t") or token(p["w"]) for p in parts
+        p if isinstance(p, str) else p.get("n") or p.get("t") or f"‹{flat(p['w'])}›" for p in parts
     )
-
-
-def token(word: Word) -> str:
-    """Return a token in a sentence, marked as on the page."""
-    return f"‹{flat(word)}›"
 
 
 def structure(value: Any) -> Any:
@@ -193,19 +183,11 @@ def structure(value: Any) -> Any:
 
 
 def styles(value: Any) -> list[Any]:
-    """Yield the values of STYLES inside wording, in order."""
+    """Return the values of STYLES inside wording, in order."""
     if isinstance(value, dict):
         own = [each for key, each in value.items() if key in STYLES]
-        return [
-            *own,
-            *(s for key, each in value.items() if key not in STYLES for s in styles(each)),
-        ]
+        return own + styles([each for key, each in value.items() if key not in STYLES])
     return [s for each in value for s in styles(each)] if isinstance(value, list) else []
-
-
-def digest(value: Any) -> str:
-    """Return twelve digits that change with any value inside."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
 
 
 SECTIONS = GOLDEN.with_name("sections.txt")

@@ -45,9 +45,6 @@ every_serving = st.builds(
 )
 
 
-# Shapes
-
-
 def test_model_shapes_have_as_many_parameters_as_their_checkpoints():
     """Of Qwen3, keras-hub pull request 2455 lists embedding models with a smaller vocabulary."""
     known = {
@@ -91,9 +88,6 @@ def test_missing_config_values_are_derived_from_the_others():
     assert shape == ModelShape(2, 8, 4, 4, 2, 16, 32, tied=False, qk_norm=False)
     assert ModelShape.of_config(config | {"head_dim": None, "num_key_value_heads": 2}) == TOY
     assert ModelShape.of_config(config | {"model_type": "qwen3"}).qk_norm
-
-
-# One pass
 
 
 def test_plain_pass_of_8b_reads_15_gigabytes_in_4_5_milliseconds():
@@ -160,9 +154,6 @@ def test_deployment_fits_only_within_its_memory():
     seventy = Serving(sources.models()["llama-3.1-70b"].shape, H100, "bf16")
     assert not fits_in_memory(seventy, 1)
     assert fits_in_memory(replace(seventy, cards=2), 1)
-
-
-# Refusals
 
 
 @pytest.mark.parametrize(
@@ -236,16 +227,12 @@ def test_predicted_tree_cost_is_one_verification_and_one_draft_pass_per_level():
     assert found.draft == pass_time(drafter, 2, 1).seconds + pass_time(drafter, 2, 2).seconds
 
 
-def test_speedup_falls_with_batch_size_until_drafting_is_slower():
+def test_speedup_falls_with_batch_size_below_1_from_the_first_losing_batch_on():
     guessing = DraftPlan.chain(0.6, 5)
     gains = [predict(SERVED, guessing, batch).speedup for batch in BATCHES]
     assert gains[0] > 2.3
     assert gains[-1] < 0.8
     assert gains == sorted(gains, reverse=True)
-
-
-def test_first_losing_batch_is_the_smallest_slower_than_plain_decoding():
-    guessing = DraftPlan.chain(0.6, 5)
     lost = first_losing_batch(SERVED, guessing)
     assert 200 < lost < 256
     assert predict(SERVED, guessing, lost).speedup < 1
