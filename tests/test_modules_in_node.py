@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from base64 import b64decode
-from functools import cache
 from io import BytesIO
 
 import numpy as np
@@ -62,7 +61,6 @@ class Node:
         return told.get("is")
 
     def call(self, module, name, *values):
-        """Call an exported function of a module."""
         return self.evaluate(CALL, module, name, values)
 
 
@@ -277,12 +275,6 @@ def test_job_reports_why_it_ended(node):
     assert {story: node.evaluate(JOB, story) for story in STORIES} == STORIES
 
 
-@cache
-def drafters():
-    """Return what the script of the race's form knows about each drafter."""
-    return form.config(form.opening())["drafters"]
-
-
 def settings_of(name, text):
     """Return the settings of a lane as the server parses them."""
     lanes = (FormLane(name, text), FormLane("ngram", ""))
@@ -294,12 +286,13 @@ LANES = {(one.drafter, one.settings) for preset in request.presets() for one in 
 LANES |= {("draft-model", "gamma=3 siblings=3,2 confidence=0.15 rule=point-mass")}
 LANES |= {("ngram", "gamma=4 ngram-max=5"), ("medusa", "gamma=2 rank-paths=")}
 LANE = "compare/race/lane_settings"
+DRAFTERS = form.config(form.opening())["drafters"]  # what the form's script knows about each
 
 
 def test_fields_and_text_of_a_lane_have_the_same_settings_for_every_drafter(node):
     rows = lane.rows()
     for name, text in sorted(LANES | SUITED):
-        known, settings = drafters()[name], settings_of(name, text)
+        known, settings = DRAFTERS[name], settings_of(name, text)
         values = node.call(LANE, "fieldValues", rows, known, text)
         again = node.call(LANE, "settingsText", rows, known, text, values)
         assert settings_of(name, again) == settings, (name, text)
@@ -310,12 +303,12 @@ def test_fields_and_text_of_a_lane_have_the_same_settings_for_every_drafter(node
         told = summarize_draft(settings.to_json(), settings_read_by(name))
         assert node.call(LANE, "summary", rows, known, text) == told, (name, text)
     for name, text in SUITED:
-        known = drafters()[name]
+        known = DRAFTERS[name]
         assert node.call(LANE, "settingsText", rows, known, "", known["defaults"]) == text, name
 
 
 def test_lane_text_contains_only_settings_that_differ_from_the_default(node):
-    rows, known = lane.rows(), drafters()["draft-model"]
+    rows, known = lane.rows(), DRAFTERS["draft-model"]
     usual = known["defaults"]
     changes = {"confidence": 0.15000000000000002, "siblings": "3, 2, ", "candidates": "greedy"}
     values = [changes.get(row["name"], value) for row, value in zip(rows, usual, strict=True)]

@@ -1,6 +1,7 @@
 """Layout at all window sizes: current content is visible, nothing overlaps, nothing is cut off."""
 
 import json
+from itertools import product
 
 import pytest
 from serve import SHIPPED
@@ -18,14 +19,7 @@ EVIDENT = [
     for name in SHIPPED
     if name[2:4] in ("04", "05") or ("12" <= name[2:4] <= "26" and name[2:4] != "21")
 ]
-SIZES = {
-    "1024 x 700": (1024, 700),
-    "1280 x 800": (1280, 800),
-    "1366 x 650": (1366, 650),
-    "1920 x 1080": (1920, 1080),
-    "768 x 900": (768, 900),
-    "390 x 844": (390, 844),
-}
+SIZES = [(1024, 700), (1280, 800), (1366, 650), (1920, 1080), (768, 900), (390, 844)]
 # The first steps of a run that show each kind of moment: [round, step] by name.
 MOMENTS = """async (address) => {
   const { frameAt, reel, stepsOf } = await import(new URL(address, document.baseURI));
@@ -173,17 +167,16 @@ def larger_text(page):
 
 
 OFTEN = {
-    TREE: list(SIZES),
-    "06-long-chain": ["390 x 844", "1024 x 700"],
-    CHAT: ["390 x 844", "1366 x 650"],
+    TREE: SIZES,
+    "06-long-chain": [(390, 844), (1024, 700)],
+    CHAT: [(390, 844), (1366, 650)],
 }
-RARELY = {
-    name: list(SIZES)
-    for name in ("01-chain", "02-siblings", "04-temperature-0", "06-long-chain", CHAT)
-}
+RARELY = ["01-chain", "02-siblings", "04-temperature-0", "06-long-chain", CHAT]
 
 
-@pytest.mark.parametrize("runs", [OFTEN, pytest.param(RARELY, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "runs", [OFTEN, pytest.param(dict.fromkeys(RARELY, SIZES), marks=pytest.mark.nightly)]
+)
 def test_no_content_overlaps_or_is_cut_off_at_any_window_size(looker, runs):
     found = {}
     for name, sizes in runs.items():
@@ -191,8 +184,8 @@ def test_no_content_overlaps_or_is_cut_off_at_any_window_size(looker, runs):
         where = moments(looker, name)
         assert name != TREE or set(where) >= ALL
         for larger in (False, True):
-            for size in sizes if not larger else ("390 x 844", "1280 x 800"):
-                resize(page, *SIZES[size])
+            for size in sizes if not larger else ((390, 844), (1280, 800)):
+                resize(page, *size)
                 found[name, size, larger] = problems(looker, where, WRONG)
             larger_text(page)
     assert {which: wrong for which, wrong in found.items() if wrong} == {}
@@ -216,25 +209,24 @@ def test_evidence_for_a_guess_does_not_overflow(looker, names):
 def test_current_step_is_completely_visible_in_the_window(visit):
     page, found = visit.open(), {}
     check = f"() => ({UNSEEN})({json.dumps(PARTS)}, false)"
-    for size in ("1280 x 800", "1366 x 650", "1024 x 700", "1920 x 1080"):
-        resize(page, *SIZES[size])
+    for size in ((1280, 800), (1366, 650), (1024, 700), (1920, 1080)):
+        resize(page, *size)
         for name in ("02-siblings", TREE, OPENING):
             visit.show(name)
             found[size, name] = problems(visit, moments(visit, name), check)
-        if size == "1366 x 650" and page.locator(".sv-intro").is_visible():
+        if size == (1366, 650) and page.locator(".sv-intro").is_visible():
             page.click("[data-intro=away]")
     assert {where: wrong for where, wrong in found.items() if wrong} == {}
 
 
 def unseen(page, *names):
-    """Return which of these parts are not completely visible in the window."""
     return page.evaluate(f"(names) => ({UNSEEN})(names, true)", list(names))
 
 
-def notify(page, repeats=0):
-    """Show a notice of some sentences above the run, or hide it."""
+def notify(page, repeats, size):
+    """Show a notice of some sentences above the run, or hide it, in a window of this size."""
     page.evaluate(NOTICE, repeats)
-    resize(page, *page.viewport_size.values())
+    resize(page, *size)
 
 
 RECOVERED = (".sv-drow", ".sv-note", ".sv-mr.sv-on-drawn", ".sv-ms")  # u's strip, note and table
@@ -245,13 +237,9 @@ HEIGHTS = """() => ["#sv-brand h1", "#sv-tabs [role=tab]", "#sv-go", ".sv-verdic
 def test_coin_and_timeline_stay_visible_below_a_notice_and_with_larger_text(visit):
     page = visit.open(f"?trace={OPENING}")
     visit.step_to("Rejected")
-    for width, height in ((1280, 800), (1024, 700)):
-        resize(page, width, height)
-        assert unseen(page, ".sv-coin", ".sv-time") == [], width
-        notify(page, 12)
-        assert unseen(page, ".sv-coin", ".sv-time") == [], f"{width} with a notice"
-        notify(page)
-    resize(page, 1280, 800)
+    for repeats, size in product((12, 0), ((1024, 700), (1280, 800))):
+        notify(page, repeats, size)
+        assert unseen(page, ".sv-coin", ".sv-time") == [], (size, repeats)
     before = page.evaluate(HEIGHTS)
     larger_text(page)
     after = page.evaluate(HEIGHTS)
@@ -259,8 +247,7 @@ def test_coin_and_timeline_stay_visible_below_a_notice_and_with_larger_text(visi
     resize(page, 1280, 800)
     assert unseen(page, ".sv-coin", ".sv-time") == [], "larger text"
     for size, repeats in (((1280, 800), 0), ((1280, 800), 4), ((1024, 768), 0)):
-        resize(page, *size)
-        notify(page, repeats)
+        notify(page, repeats, size)
         visit.ask("first()")
         visit.step_to("Recovered")
         assert unseen(page, *RECOVERED) == [], (size, repeats)
@@ -306,7 +293,7 @@ def test_glossary_card_covers_no_token_of_the_tree(looker):
 def test_verdict_and_recovered_token_are_visible_on_a_phone_without_scrolling(visit):
     page = visit.open(f"?trace={OPENING}")
     visit.step_to("Rejected")
-    resize(page, *SIZES["390 x 844"])
+    resize(page, 390, 844)
     assert page.locator(".sv-intro").is_visible()
     assert page.evaluate("scrollY") == 0
     assert unseen(page, ".sv-list", ".sv-coin") == []
@@ -330,8 +317,7 @@ def test_phone_with_larger_text_scrolls_to_the_coin_and_keeps_words_large(visit)
     page = visit.open(f"?trace={OPENING}")
     resize(page, 390, 844)
     for size, repeats in (((390, 844), 12), ((390, 844), 0), ((1024, 768), 0)):
-        resize(page, *size)
-        notify(page, repeats)
+        notify(page, repeats, size)
         page.evaluate("scrollTo(0, 0)")
         visit.ask("first()")
         visit.step_to("Rejected")

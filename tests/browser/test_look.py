@@ -44,10 +44,7 @@ def test_headings_in_a_list_cannot_be_selected_and_escape_closes_list_then_setti
     button.click()
     method.click()
     first = page.get_by_role("option", name="EAGLE", exact=True)
-    scrolled = page.locator("#sv-method .option-list").evaluate("e => e.scrollTop")
-    assert scrolled == 0, "the first heading is in view"
-    heading = first.evaluate("e => getComputedStyle(e, '::before').content")
-    assert heading == '"Heads on the target"'
+    assert page.locator("#sv-method .option-list").evaluate("e => e.scrollTop") == 0
     box = first.bounding_box()
     page.mouse.click(box["x"] + 20, box["y"] - 14)
     expect(method).to_have_value("Draft model")
@@ -76,13 +73,11 @@ def test_prompt_grows_and_keeps_its_text_while_the_rest_stays_in_place(visit):
     page.keyboard.press("Tab")
     page.wait_for_function("document.activeElement.closest('#sv-prompt') === null")
     assert box.bounding_box()["height"] == folded
-    page.click("#sv-examples input")
-    page.wait_for_selector("[role=listbox]")
-    page.keyboard.press("Escape")
-    page.wait_for_selector("[role=listbox]", state="detached")
-    page.click("#sv-recorded input")
-    page.wait_for_selector("[role=listbox]")
-    page.keyboard.press("Escape")
+    for name in ("examples", "recorded"):
+        page.click(f"#sv-{name} input")
+        page.wait_for_selector("[role=listbox]")
+        page.keyboard.press("Escape")
+        page.wait_for_selector("[role=listbox]", state="detached")
     expect(box, "closing a list keeps the prompt").to_have_value("a prompt of my own\n" * 6)
     for _ in range(2):  # an example can be chosen again
         page.click("#sv-examples input")

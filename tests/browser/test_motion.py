@@ -62,26 +62,22 @@ STATE = """() => {
 
 @pytest.fixture
 def mover(lively):
-    """A page of a visitor without reduced motion, at a step; nothing plays by itself."""
-    return lively.open("?trace=01-chain&round=1&step=propose-1")
-
-
-def player(page, expression):
-    """Evaluate a property or a call of the player's public object."""
-    return page.evaluate(f"window.specviz.players['sv-step'].{expression}")
+    """A visitor without reduced motion, at a step; nothing plays by itself."""
+    lively.open("?trace=01-chain&round=1&step=propose-1")
+    return lively
 
 
 def test_every_kind_of_step_is_animated_briefly_forward_and_not_at_all_back(mover):
     kinds = set()
-    while player(mover, "cursor.round") < 3:
-        moving = mover.evaluate(MOVED, "next")
+    while mover.ask("cursor.round") < 3:
+        moving = mover.page.evaluate(MOVED, "next")
         assert all(longest <= LONGEST for longest, _ in moving), moving
         if moving:
-            kinds.add(player(mover, "frame.step.kind"))
-        mover.wait_for_function(STILL, timeout=20 * LONGEST)
+            kinds.add(mover.ask("frame.step.kind"))
+        mover.page.wait_for_function(STILL, timeout=20 * LONGEST)
     assert kinds == {"propose", "score", "judge", "draw", "commit"}
-    while player(mover, "cursor.round") > 0:
-        assert mover.evaluate(MOVED, "back") == [], player(mover, "frame.step.id")
+    while mover.ask("cursor.round") > 0:
+        assert mover.page.evaluate(MOVED, "back") == [], mover.ask("frame.step.id")
 
 
 def test_keys_during_an_animation_lead_to_the_same_state_as_without_motion(mover, looker):
@@ -90,14 +86,14 @@ def test_keys_during_an_animation_lead_to_the_same_state_as_without_motion(mover
     assert not any(moves), "reduced motion has no animation"
     for kind in ("score", "judge", "draw", "commit"):
         cursors = []
-        while player(mover, "frame.step.kind") != kind:
-            mover.keyboard.press("ArrowRight")
-            cursors.append(player(mover, "cursor"))
+        while mover.ask("frame.step.kind") != kind:
+            mover.page.keyboard.press("ArrowRight")
+            cursors.append(mover.ask("cursor"))
         assert len({str(cursor) for cursor in cursors}) == len(cursors), "each key is a step"
         looker.ask(f"go({cursors[-1]['round']}, {cursors[-1]['step']})")
-        mover.wait_for_function(STILL)
-        assert mover.inner_text(".sv") == calm.inner_text(".sv")
-        assert mover.evaluate(STATE).split("\n") == calm.evaluate(STATE).split("\n")
+        mover.page.wait_for_function(STILL)
+        assert mover.page.inner_text(".sv") == calm.inner_text(".sv")
+        assert mover.page.evaluate(STATE).split("\n") == calm.evaluate(STATE).split("\n")
 
 
 @pytest.mark.parametrize("names", [OFTEN, pytest.param(RARELY, marks=pytest.mark.nightly)])
@@ -117,10 +113,9 @@ def test_no_step_shifts_the_layout_and_a_narrow_dock_stays_at_the_bottom(looker,
 
 
 # Every trip ends at the same frame. So once all lines, figures and compiled functions exist, all
-# growth is memory that was kept by mistake. Functions are compiled during the first 10 to 16 trips
-# (measured growth in KiB per two trips: 330, 228, 134, 194, 234, 173, then -27 to 38), so the test
-# goes on until four trips add next to nothing. 100 KiB in 200 steps are a third of a frame a step;
-# forgotten nodes and listeners are counted separately.
+# growth is memory that was kept by mistake. Functions are compiled during the first 10 to 16 trips,
+# so the test goes on until four trips add next to nothing. 100 KiB in 200 steps are a third of a
+# frame a step; forgotten nodes and listeners are counted separately.
 TRIPS = """(trips) => {
   const player = window.specviz.players["sv-step"];
   for (let trip = 0; trip < trips; trip += 1) {

@@ -8,7 +8,7 @@ import made_race
 import pytest
 from made_race import APART, HOSTILE, LANES, ORDER, PROMPT, TOKENS, tokens_at
 from playwright.sync_api import expect
-from test_access import faint, faults
+from test_access import check_readable
 
 RACE = "window.specviz.races['sv-race']"
 RECORDED = {"made": made_race.recorded(), "apart": made_race.recorded("apart", "draft")}
@@ -51,7 +51,6 @@ class Racer:
 
     @classmethod
     def of(cls, visit):
-        """Return a visitor with a new page."""
         page = visit.page
         page.route(re.compile("/sv/races/(made|apart|changed)$"), send)
         page.goto(visit.url)
@@ -60,15 +59,12 @@ class Racer:
         return cls(page)
 
     def ask(self, expression):
-        """Evaluate a property or a call of the race's public object."""
         return self.page.evaluate(f"{RACE}.{expression}")
 
     def begin(self):
-        """Begin a live race, and return its number."""
         return str(self.ask("begin()"))
 
     def receive(self, *lines):
-        """Send further lines of the live race."""
         self.page.evaluate(f"(lines) => {RACE}.hear(lines)", list(lines))
 
     def load(self, change):
@@ -105,17 +101,14 @@ def racer(looker):
 
 @pytest.fixture
 def mover(lively):
-    """A visitor without reduced motion."""
     return Racer.of(lively)
 
 
 def started(lane, place, turn=1):
-    """Return the line of a lane that starts."""
     return {"kind": "started", "lane": lane, "place": place, "turn": turn}
 
 
 def state(name, number, **facts):
-    """Return the line of a state of a live race."""
     return {"kind": "state", "state": name, "id": number, **facts}
 
 
@@ -131,7 +124,6 @@ def test_race_plays_by_itself_and_hides_its_result_until_it_ends(mover):
         said.append(speed.inner_text())
     assert said == ["1/12 ×", "1/3 ×", "1 ×", "1/24 ×", "1/12 ×", "1/3 ×", "1 ×"]
     assert mover.ask("time") == paused, "another speed does not move it"
-    assert page.locator(".sv-race-sub").inner_text().endswith("measured times, real time")
     page.get_by_role("button", name="Play", exact=True).click()
     page.wait_for_function(f"!{RACE}.playing")
     assert mover.ask("time") == pytest.approx(END)
@@ -181,7 +173,6 @@ def test_reduced_motion_plays_a_race_on_request_for_8_to_12_seconds(racer):
 
 
 def stretch(lines, factor):
-    """Multiply all times of a race by a factor."""
     for line in lines:
         if line["kind"] == "ended":
             line["passes"] = [[part * factor for part in each] for each in line["passes"]]
@@ -258,7 +249,6 @@ def test_result_names_its_numbers_and_marks_a_different_text(racer):
     assert page.locator(".sv-race-plain .sv-race-spread").count() == 0
     term = page.get_by_role("button", name="acceptance α")
     term.focus()
-    page.get_by_role("tooltip").filter(has_text="sum of min(p, q)").wait_for()
     racer.ask("load('apart')")
     expect(page.locator(".sv-race-apart")).to_have_text(APART)
     expect(term, "the focus stays where it was").to_be_focused()
@@ -323,7 +313,6 @@ def test_finished_live_race_shows_its_numbers_and_warns_of_noise(racer):
     assert page.locator(".sv-race-caution").inner_text() == caution
     assert cost.evaluate(grey), "times do not count here"
     assert page.locator(".sv-race-numbers[role=rowgroup]").count() == len(LANES)
-    assert "Measured on this machine" in page.locator(".sv-race-foot").inner_text()
     assert page.get_by_role("button", name="Play the race").is_enabled()
     racer.ask("ended()")
     assert racer.notice() == ""
@@ -386,12 +375,6 @@ def make_hostile_and_noisy(lines):
 
 
 def test_race_passes_axe_and_contrast_checks(racer, looker):
-    page = racer.page
-    page.locator(".sv-race-words summary").click()
+    racer.page.locator(".sv-race-words summary").click()
     racer.ask("seek(0.3)")
-    for width, theme in ((1280, "light"), (390, "dark")):
-        page.set_viewport_size({"width": width, "height": 900})
-        looker.dress(theme)
-        assert faint(page) == [], theme
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert faults(page) == []
+    check_readable(looker)

@@ -18,7 +18,6 @@ SETTINGS = "#sv-raceform-settings"
 
 @pytest.fixture
 def page(visit):
-    """The Compare tab with its settings open."""
     return compare(visit)
 
 
@@ -71,12 +70,10 @@ def expect_lanes(page, *lanes):
 
 
 def typed(page, place):
-    """Return the hidden field with a lane's settings."""
     return page.locator(f"#sv-raceform-lane-{place} .sv-raceform-typed input")
 
 
 def words(page, place):
-    """Return the displayed summary of a lane's settings."""
     return page.locator(f"#sv-raceform-lane-{place} .sv-raceform-hint p")
 
 
@@ -156,7 +153,7 @@ def test_preset_race_runs_and_can_be_rejected_or_stopped(page):
     assert whole["lanes"], "finished lanes are kept"
 
 
-def test_recorded_race_is_shown_as_finished_and_fills_in_the_form(visit):
+def test_recorded_race_fills_in_the_form_and_another_target_lists_its_drafters(visit):
     page = compare(visit, "?race=2-repeat")
     expect(page.locator("#sv-raceform-recorded input")).to_have_value(title("2-repeat"))
     assert page.evaluate(f"{RACE}.race.id") == "2-repeat"
@@ -174,10 +171,6 @@ def test_recorded_race_is_shown_as_finished_and_fills_in_the_form(visit):
     expect(typed(page, 2)).to_have_value(suits("medusa"))
     prompt = page.locator("#sv-raceform-prompt textarea")
     expect(prompt).to_have_value(page.evaluate(f"{RACE}.race.prompt"))
-    another_target_lists_only_drafters_that_fit_it(page, visit)
-
-
-def another_target_lists_only_drafters_that_fit_it(page, visit):
     lane = "#sv-raceform-lane-1 .sv-raceform-model input"
     assert "EAGLE-3" in visit.listed(lane)
     system = page.locator("#sv-raceform-chat").get_by_label("System text")

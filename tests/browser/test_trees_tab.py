@@ -50,10 +50,6 @@ def opened(visit):
     return page
 
 
-def settled(page):
-    page.wait_for_function(f"{GROW}.question.idle")
-
-
 def test_trees_grow_step_by_step_and_are_selected_saved_and_typed(trees):
     expect(trees.locator(SOURCE)).to_contain_text("recorded")
     trees.get_by_role("button", name="First step").click()
@@ -70,7 +66,7 @@ def test_trees_grow_step_by_step_and_are_selected_saved_and_typed(trees):
     assert trees.locator(".sv-grow-matrix").is_visible()
     a_selected_node_is_shown_in_every_view(trees)
     trees.locator("#sv-grow-preset").select_option("1")
-    settled(trees)
+    trees.wait_for_function(IDLE)
     nodes = trees.evaluate(f"{GROW}.view.answer.nodes.length")
     assert nodes > 300
     assert trees.locator(NODE).count() < 100, "as many as are in view"
@@ -175,7 +171,7 @@ def test_labs_compare_rules_on_examples_and_on_a_live_draft(trees):
     trees.get_by_role("button", name="Draft here, live").click()
     expect(trees.locator(SOURCE)).to_contain_text("live", timeout=60_000)
     assert trees.evaluate(ink) == before, "Step still shows the recorded run that its list names"
-    settled(trees)
+    trees.wait_for_function(IDLE)
     expect(trees.locator(SOURCE)).to_contain_text("Medusa")
     place = trees.evaluate(f"{GROW}.state.place")
     for lab in ("judge", "rank"):
