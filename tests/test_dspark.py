@@ -115,8 +115,7 @@ def test_guesses_are_sampled_from_the_corrected_block(kind, settings):
         guesses = len(tokens) - 1
         assert proposal.tree.parents == tuple(range(-1, guesses))
         assert guesses == SIZE or tokens[-1] in target.eos
-        rows = block_outputs(head, target, text)
-        rows = rows[:guesses]
+        rows = block_outputs(head, target, text)[:guesses]
         base = target.model.lm_head(rows)
         soft = (base + corrections(head, rows, tokens)).softmax(-1)
         assert not torch.allclose(soft, base.softmax(-1), atol=0.01)
@@ -125,9 +124,9 @@ def test_guesses_are_sampled_from_the_corrected_block(kind, settings):
             assert proposal.score[node] == pytest.approx(soft[node - 1, token].item(), abs=1e-4)
             laws = [base[node - 1].softmax(-1), soft[node - 1]]
             check_places([evidence["base"], evidence["top"]], laws)
-            assert evidence["confidence"] == pytest.approx(
-                confidence(head, rows[node - 1], tokens[node - 1]), abs=1e-4
-            )
+            read = torch.cat([rows[node - 1], head.markov_head.markov_w1.weight[tokens[node - 1]]])
+            confidence = head.confidence_head.proj(read).sigmoid().item()
+            assert evidence["confidence"] == pytest.approx(confidence, abs=1e-4)
         if settings is GREEDY:
             assert tokens[1:] == soft.argmax(-1).tolist()
             assert proposal.drawn is Drawn.POINT_MASS
@@ -138,12 +137,6 @@ def test_guesses_are_sampled_from_the_corrected_block(kind, settings):
                 warm = (soft[node].log() / settings.sampling.temperature).softmax(-1)
                 expected = torch.where(q > 0, warm, 0.0)
                 assert torch.allclose(q, (expected / expected.sum()).to(q), atol=1e-4)
-
-
-def confidence(head, row, token):
-    """Return the predicted probability of acceptance after a token, from the weights."""
-    read = torch.cat([row, head.markov_head.markov_w1.weight[token]])
-    return head.confidence_head.proj(read).sigmoid().item()
 
 
 def test_draft_cut_by_confidence_is_a_prefix_of_the_uncut_draft():
@@ -276,20 +269,14 @@ def write(folder, config=DEEPSPEC, like=None, tensors=None):
     return folder
 
 
-@pytest.fixture(scope="module")
-def wide_target():
-    return published.target()
-
-
-def test_every_tensor_of_a_deepspec_file_is_used(tmp_path, wide_target):
-    made = load_drafter(str(write(tmp_path / "a")), wide_target)
+def test_every_tensor_of_a_deepspec_file_is_used(tmp_path):
+    made = load_drafter(str(write(tmp_path / "a")), published.target())
     tensors = public_tensors(DEEPSPEC)
     state = made.head.state_dict()
     assert state.keys() == tensors.keys()
     assert all(torch.equal(state[key], value) for key, value in tensors.items())
     settings = Settings(Sampling(1.0), gamma=7, max_new_tokens=12)
-    trace = traced(wide_target, made, tiny.PROMPT, settings)
-    check(trace)
+    check(traced(published.target(), made, tiny.PROMPT, settings))
 
 
 OUTER = ("mask_token_id", "block_size", "markov_rank", "markov_head_type",
@@ -303,7 +290,8 @@ SPECULATORS = {name: DEEPSPEC[name] for name in OUTER} | {
 }  # fmt: skip
 
 
-def test_file_in_speculators_format_loads_as_the_same_head(tmp_path, wide_target):
+def test_file_in_speculators_format_loads_as_the_same_head(tmp_path):
+    wide_target = published.target()
     ours = load_drafter(str(write(tmp_path / "a")), wide_target).head
     theirs = load_drafter(str(write(tmp_path / "b", SPECULATORS, like=DEEPSPEC)), wide_target).head
     assert theirs.config.tap_layers == ours.config.tap_layers == (2, 5)
@@ -314,27 +302,19 @@ def test_file_in_speculators_format_loads_as_the_same_head(tmp_path, wide_target
 REFUSED = [
     (SPECULATORS | {"sample_from_anchor": False}, {}, "guesses nothing at the anchor"),
     (SPECULATORS | {"draft_vocab_size": 10}, {}, "has a smaller vocabulary"),
-    (
-        SPECULATORS | {"aux_hidden_state_layer_ids": None},
-        {},
-        "its aux_hidden_state_layer_ids are not layer numbers",
-    ),
+    (SPECULATORS | {"aux_hidden_state_layer_ids": None}, {}, "layer_ids are not layer numbers"),
     (SPECULATORS | {"transformer_layer_config": 3}, {}, "transformer_layer_config is not a JSON"),
     (DEEPSPEC, {"lm_head.weight": GONE}, r"lm_head\.weight"),
     (DEEPSPEC, {"markov_head.gate_proj.bias": GONE}, r"markov_head\.gate_proj\.bias"),
     (DEEPSPEC, {"confidence_head.proj.bias": GONE}, r"confidence_head\.proj\.bias"),
     (DEEPSPEC, {"markov_head.markov_w3.weight": torch.zeros(2)}, r"markov_head\.markov_w3\.weight"),
-    (
-        DEEPSPEC | {"architectures": ["Gemma4DSparkModel"]},
-        {},
-        "is a Gemma4DSparkModel; only Qwen3DSparkModel is",
-    ),
+    (DEEPSPEC | {"architectures": ["Gemma4DSparkModel"]}, {}, "is a Gemma4DSparkModel; only Qwen3"),
     (DEEPSPEC | {"markov_head_type": "attention"}, {}, "Markov head of the type 'attention'"),
 ]
 
 
 @pytest.mark.parametrize(("config", "tensors", "problem"), REFUSED)
-def test_file_that_is_not_supported_is_refused(tmp_path, wide_target, config, tensors, problem):
+def test_file_that_is_not_supported_is_refused(tmp_path, config, tensors, problem):
     folder = write(tmp_path / "a", config, tensors=tensors, like=DEEPSPEC)
     with pytest.raises(Unsuitable, match=problem):
-        load_drafter(str(folder), wide_target)
+        load_drafter(str(folder), published.target())

@@ -11,6 +11,7 @@ import tiny
 import torch
 import torch.nn.functional as functional
 from safetensors.torch import load_file, save_file
+from test_training import LINES
 from torch import nn
 
 from specviz.adapters.transformers import cached_keys_values, growing_cache, with_cache
@@ -98,7 +99,7 @@ def trained(folder, *families, steps=10, **changes):
     return train_heads(TARGET, families, plan(folder, steps, **changes), report=lambda _text: None)
 
 
-def interrupted(folder, at, *families, target=TARGET, steps=10):
+def interrupted(folder, at, *families, target=TARGET, steps=10, **changes):
     """Train until the last family's head has saved its checkpoint of step `at`."""
     real = Trainer.save
 
@@ -110,7 +111,7 @@ def interrupted(folder, at, *families, target=TARGET, steps=10):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Trainer, "save", save)
         with pytest.raises(KeyboardInterrupt):
-            train_heads(target, families, plan(folder, steps, target))
+            train_heads(target, families, plan(folder, steps, target, **changes))
 
 
 def test_captured_target_outputs_equal_those_of_model_forward():
@@ -163,34 +164,18 @@ def test_keys_and_values_of_a_missing_layer_are_refused():
 
 @pytest.mark.slow
 def test_resuming_gives_the_weights_of_an_uninterrupted_run(tmp_path):
+    """A head that is ahead waits for the other one."""
     families = toy("one"), toy("other")
-    straight = trained(tmp_path / "straight", *families)
-    for at in (4, 8):  # once at a constant rate, once while it falls
-        interrupted(tmp_path / "stopped", at, *families)
-    resumed = trained(tmp_path / "stopped", *families)
-    for before, after in zip(straight, resumed, strict=True):
-        assert after.trainer.step == 10
-        assert same(weights(before), weights(after))
-
-
-@pytest.mark.slow
-def test_resumed_head_that_is_ahead_waits_for_the_others(tmp_path):
-    interrupted(tmp_path / "ahead", 4, toy("one"))
+    interrupted(tmp_path / "ahead", 4, families[0])  # at a constant rate
     passes = []
-    noted = batches(texts=noting(passes))
-    both = trained(tmp_path / "ahead", toy("one"), toy("other"), batches=noted)
+    noted = batches(texts=lambda step: passes.append(step) or batch(step))
+    interrupted(tmp_path / "ahead", 8, *families, batches=noted)  # while it falls
+    both = trained(tmp_path / "ahead", *families, batches=noted)
     assert passes == list(range(10))
-    for run, name in zip(both, ("one", "other"), strict=True):
-        (alone,) = trained(tmp_path / "alone", toy(name))
+    for run, family in zip(both, families, strict=True):
+        (alone,) = trained(tmp_path / "alone", family)
+        assert run.trainer.step == 10
         assert same(weights(alone), weights(run))
-
-
-def noting(passes):
-    def noted(step):
-        passes.append(step)
-        return batch(step)
-
-    return noted
 
 
 @pytest.mark.slow
@@ -331,7 +316,7 @@ WRITER = data.Writer(MODEL, seed=3, rows=4, length=24, prompts=(3, 6))
 
 def written(folder, tokens):
     domains = [domain("one", 0.25), domain("three", 0.75)]
-    return data.with_own_text(domains, WRITER, tokens, "f" * 64, folder)[-1]
+    return data.with_own_text(domains, WRITER, tokens, "f" * 64, folder)
 
 
 @pytest.mark.slow
@@ -354,9 +339,7 @@ def test_training_text_is_generated_by_the_target():
 
 @pytest.mark.slow
 def test_generated_text_starts_with_prompts_and_has_half_the_training_share(tmp_path):
-    one, three, own = data.with_own_text(
-        [domain("one", 0.25), domain("three", 0.75)], WRITER, 200, "f" * 64, tmp_path
-    )
+    one, three, own = written(tmp_path, 200)
     assert [one.share, three.share, own.share] == [0.125, 0.375, 0.5]
     assert len(own.training) == 3 * 4 * 24  # whole batches
     assert own.starts.tolist() == list(range(0, 288, 24))
@@ -368,28 +351,17 @@ def test_generated_text_starts_with_prompts_and_has_half_the_training_share(tmp_
 
 @pytest.mark.slow
 def test_generated_text_is_reused_and_extended(tmp_path, monkeypatch):
-    longer = np.array(written(tmp_path / "longer", 400).training)
-    short = np.array(written(tmp_path / "grown", 100).training)
+    longer = np.array(written(tmp_path / "longer", 400)[-1].training)
+    short = np.array(written(tmp_path / "grown", 100)[-1].training)
     assert longer[: len(short)].tolist() == short.tolist()
     (path,) = (tmp_path / "grown").glob("*.training.bin")
     path.write_bytes(path.read_bytes()[:-7])  # stopped in the middle of a batch
-    assert written(tmp_path / "grown", 400).training.tolist() == longer.tolist()
-
-    def no_more(*_arguments):
-        raise AssertionError("written again")
-
-    monkeypatch.setattr(data, "continued", no_more)
-    assert written(tmp_path / "grown", 400).training.tolist() == longer.tolist()
+    assert written(tmp_path / "grown", 400)[-1].training.tolist() == longer.tolist()
+    monkeypatch.setattr(data, "continued", None)  # nothing is written again
+    assert written(tmp_path / "grown", 400)[-1].training.tolist() == longer.tolist()
 
 
 # The whole stage
-
-
-LINES = (
-    "Once upon a time, a cat sat on a mat. The cat was warm.",
-    "User: I want a table.\nAssistant: For how many people?",
-    "def add(a, b):\n    return a + b\n",
-)
 
 
 @pytest.fixture
@@ -398,7 +370,7 @@ def workshop(tmp_path, monkeypatch):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     for name in {source.domain for source in SOURCES} | {"dialogues_dev"}:
-        lines = [json.dumps({"text": f"{name} {i} {LINES[i % 3]}"}) for i in range(150)]
+        lines = [json.dumps({"text": f"{name} {i} {LINES[i % 4]}"}) for i in range(150)]
         (corpus / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
     tokenizer = train_tokenizer(LINES * 4, vocabulary_size=tiny.VOCABULARY)
     save_tokenizer(tokenizer, tmp_path / "work" / "tokenizer")
@@ -480,8 +452,7 @@ def tells(head, inputs, family):
 @pytest.mark.parametrize("name", loading.trainable_heads())
 def test_every_family_of_heads_can_be_trained_resumed_saved_and_loaded(tmp_path, deep, name, steps):
     """Train a head, and again with an interruption; save it and load it."""
-    target, folder = deep, tmp_path
-    family = loading.training_family(name)
+    target, folder, family = deep, tmp_path, loading.training_family(name)
     new = head_training._start_run(target, family, plan(folder / "new", steps))
     before = weights(new)
     straight = plan(folder / "straight", steps, target, measure_every=steps // 2)

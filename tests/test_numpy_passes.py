@@ -9,15 +9,9 @@ import driven
 import pytest
 import tiny
 import torch
+import windowed
 from torch import nn
-from transformers import (
-    MistralConfig,
-    MistralForCausalLM,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-)
+from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from specviz.adapters.transformers import llama_decoder
 from specviz.drafters.common.checkpoint import freeze_like
@@ -31,11 +25,7 @@ from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix, Sta
 from specviz.models.target import Target
 from specviz.verification.tree import DraftTree
 
-SHAPE = {
-    "vocab_size": tiny.VOCABULARY, "hidden_size": 48, "intermediate_size": 96,
-    "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "max_position_embeddings": tiny.POSITIONS, "bos_token_id": 0, "eos_token_id": 0,
-}  # fmt: skip
+WHOLE = {"num_hidden_layers": 3, "sliding_window": None, "use_sliding_window": False}
 LLAMA3 = {
     "rope_type": "llama3", "rope_theta": 10_000.0, "factor": 4.0, "low_freq_factor": 1.0,
     "high_freq_factor": 4.0, "original_max_position_embeddings": 64,
@@ -47,16 +37,12 @@ KINDS = {
     "Llama, no shared heads": lambda: tiny.llama(num_key_value_heads=4),
     "Llama, wide heads": lambda: tiny.llama(head_dim=16),
     "Llama 3.1's angles": lambda: tiny.llama(rope_parameters=LLAMA3),
-    "Mistral": lambda: mistral(None),
-    "Qwen2": lambda: biased(tiny.loud(Qwen2ForCausalLM, Qwen2Config(**SHAPE), 1)),
-    "Qwen3": lambda: tiny.loud(Qwen3ForCausalLM, Qwen3Config(**SHAPE, head_dim=12), 1),
+    "Mistral": lambda: windowed.mistral(**WHOLE),
+    "Qwen2": lambda: biased(windowed.qwen2(**WHOLE)),
+    "Qwen3": lambda: tiny.loud(Qwen3ForCausalLM, Qwen3Config(**windowed.USUAL | WHOLE), 1),
 }
 BY_LENGTH = {"rope_type": "dynamic", "rope_theta": 10_000.0, "factor": 2.0}
 TREE = DraftTree((7, 9, 11, 13, 15, 17), (-1, 0, 0, 1, 1, 3))
-
-
-def mistral(window):
-    return tiny.loud(MistralForCausalLM, MistralConfig(**SHAPE, sliding_window=window), 1)
 
 
 def biased(model):
@@ -181,7 +167,7 @@ def test_other_architectures_keep_their_own_forward():
     for model in (
         tiny.llama(hidden_act="gelu"),
         tiny.llama(rope_parameters=BY_LENGTH),
-        mistral(8),
+        windowed.mistral(),
         tiny.gpt2(),
         tiny.neox(),
         tiny.llama().bfloat16(),

