@@ -13,6 +13,7 @@ the click on Run live to the first round, if the models are installed.
 from __future__ import annotations
 
 import math
+import socket
 import statistics
 import subprocess
 import sys
@@ -25,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import chromium
+from app_server import ROOT, wait_for
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-ROOT = Path(__file__).resolve().parent.parent
 PLAYER = "window.specviz.players['sv-step']"
 OVER = "!document.body.classList.contains('sv-running')"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -58,62 +59,69 @@ TRIP = f"""(steps) => {{
 
 def main() -> None:
     """Measure and print everything."""
+    given = sys.argv[1:]
+    with browsing() as browser:
+        with served(given) as url:
+            weight(browser, url)
+            trace_moves(browser, url)
+            page = opened(browser, url)
+            steps(page)
+            heap(page)
+            live(page)
+            page.context.close()
+        if not given:
+            wide(browser)
+
+
+@contextmanager
+def browsing() -> Iterator[Browser]:
+    """Yield a browser."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
-        if len(sys.argv) > 1:
-            everything(browser, sys.argv[1])
-        else:
-            with served(["app.py", "--port"], 7899) as url:
-                everything(browser, url)
-            with tempfile.TemporaryDirectory() as folder:
-                write_wide(Path(folder))
-                with served(["tests/browser/serve.py", folder], 7898) as url:
-                    wide(browser, url)
+        yield browser
         browser.close()
 
 
 @contextmanager
-def served(command: list[str], port: int) -> Iterator[str]:
-    """Yield the address of a running page."""
-    with subprocess.Popen([sys.executable, *command, str(port)], cwd=ROOT) as server:
-        time.sleep(15)
-        yield f"http://127.0.0.1:{port}/"
-        server.terminate()
+def served(given: list[str], *command: str) -> Iterator[str]:
+    """Yield the given address, or that of a server that runs within the context.
+
+    command: what starts the server if its port is added; app.py if omitted.
+    """
+    if given:
+        yield given[0]
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, *(command or ("app.py", "--port")), str(port)]
+    with subprocess.Popen(words, cwd=ROOT) as server:
+        try:
+            wait_for(f"http://127.0.0.1:{port}/")
+            time.sleep(10)  # the server also reads its models
+            yield f"http://127.0.0.1:{port}/"
+        finally:
+            server.terminate()
 
 
-def everything(browser: Browser, url: str) -> None:
-    """Measure the page at `url`."""
-    weight(browser, url)
-    trace_moves(browser, url)
-    page = opened(browser, url)
-    steps(page)
-    heap(page)
-    live(page)
-    page.context.close()
-
-
-def write_wide(folder: Path) -> None:
-    """Write the made-up run with 60 guesses per round."""
+def wide(browser: Browser) -> None:
+    """Measure the steps of a made-up run with 60 guesses per round."""
     sys.path.insert(0, str(ROOT))
     from made import RUNS, made
 
-    made(RUNS["07-wide"]).write(folder / "07-wide.jsonl")
-
-
-def wide(browser: Browser, url: str) -> None:
-    """Measure the steps of a run with 60 guesses per round."""
-    print("a made-up run of 60 guesses a round:")
-    page = opened(browser, url + "?trace=07-wide")
-    steps(page)
-    page.context.close()
+    with tempfile.TemporaryDirectory() as folder:
+        made(RUNS["07-wide"]).write(Path(folder) / "07-wide.jsonl")
+        with served([], "tests/browser/serve.py", folder) as url:
+            print("a made-up run of 60 guesses a round:")
+            page = opened(browser, url + "?trace=07-wide")
+            steps(page)
+            page.context.close()
 
 
 def fresh(browser: Browser, motion: str = "reduce") -> BrowserContext:
-    """Yield a new browser profile without caches."""
-    context = browser.new_context(
-        viewport={"width": 1280, "height": 900},
-        reduced_motion=motion,  # type: ignore[arg-type]
-    )
+    """Return a new browser profile without caches."""
+    size = {"width": 1280, "height": 900}
+    context = browser.new_context(viewport=size, reduced_motion=motion)
     context.set_default_timeout(120_000)
     return context
 
@@ -136,7 +144,7 @@ def trace_moves(browser: Browser, url: str) -> None:
     page = fresh(browser, "no-preference").new_page()
     start = time.perf_counter()
     page.goto(url)
-    page.wait_for_function(f"{PLAYER.replace('.players', '?.players')}?.cursor.step > 0")
+    page.wait_for_function(f"{PLAYER.replace('.players', '?.players?.')}?.cursor.step > 0")
     print(f"first step      {time.perf_counter() - start:6.2f} s (it plays by itself)")
     page.context.close()
 
@@ -180,7 +188,7 @@ def report(rows: dict[str, tuple[str, int]]) -> None:
     sums: Counter[str] = Counter()
     for what, size in rows.values():
         sums[what] += size
-    whole = sum(sums.values())
+    whole = sums.total()
     verdict = "within" if whole <= LIMIT else "over"
     print(f"a cold open: {whole:,} bytes in {len(rows)} requests, {verdict} the limit of {LIMIT:,}")
     for what, size in sums.most_common():

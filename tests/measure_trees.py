@@ -14,16 +14,13 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import chromium
-from playwright.sync_api import Page, sync_playwright
+from measure_page import ROOT, browsing, served
+from playwright.sync_api import Page
 
-ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SIZE = {"depth": 6, "width": 10, "budget": 59}
 PLACES = 30
 MOVE = """(to) => new Promise((done) => {
@@ -43,21 +40,15 @@ def main() -> None:
     """Measure and print."""
     building()
     laying_out()
-    if len(sys.argv) > 1:
-        painting(sys.argv[1])
-        return
-    from measure_page import served
-
-    with served(["app.py", "--port"], 7897) as url:
+    with served(sys.argv[1:]) as url:
         painting(url)
 
 
 def said(name: str, seconds: list[float]) -> None:
     """Return a median and the range, in milliseconds."""
     low, high = min(seconds), max(seconds)
-    print(
-        f"{name}: {1e3 * statistics.median(seconds):.2f} ms ({1e3 * low:.2f} to {1e3 * high:.2f})"
-    )
+    middle = statistics.median(seconds)
+    print(f"{name}: {1e3 * middle:.2f} ms ({1e3 * low:.2f} to {1e3 * high:.2f})")
 
 
 def building() -> None:
@@ -80,12 +71,11 @@ def building() -> None:
         passes: list[float] = []
         session.logits_after = timed(session.logits_after, passes)
         dynamic.rank_tokens = timed(rank_tokens, passes)
-        whole, share = [], []
+        whole: list[float] = []
+        propose, share = timed(session.propose, whole), []
         for place in range(PLACES):
             passes.clear()
-            start = perf_counter()
-            session.propose(walk.text, 7, Chance(1, place))
-            whole.append(perf_counter() - start)
+            propose(walk.text, 7, Chance(1, place))
             share.append(whole[-1] / sum(passes) - 1.0)
             walk.step()
         said(f"{name}, 60 tokens", whole)
@@ -115,26 +105,22 @@ def laying_out() -> None:
     field = shipped_position("2-eagle2-dialogue")
     one = grow_tree(field, Parameters(**SIZE))
     labels = [drawn(field, token, -1, 0)["label"] for token in one.growth.tokens]
-    for name, only in (("layout of 60 nodes", one.kept), ("layout of the pool", None)):
-        said(name, [clocked(lambda only=only: layout(labels, one, only)) for _ in range(50)])
     usual = {"place": "2-eagle2-dialogue", "kind": "dynamic", "seed": 1, "cold": False}
     question = usual | {"tree": SIZE}
-    said(
-        f"answer, {len(one.order)} weighed", [clocked(lambda: answer(question)) for _ in range(20)]
-    )
-
-
-def clocked(call: Callable[[], Any]) -> float:
-    """Return how long a call takes."""
-    start = perf_counter()
-    call()
-    return perf_counter() - start
+    for name, times, call in (
+        ("layout of 60 nodes", 50, lambda: layout(labels, one, one.kept)),
+        ("layout of the pool", 50, lambda: layout(labels, one, None)),
+        (f"answer, {len(one.order)} weighed", 20, lambda: answer(question)),
+    ):
+        seconds: list[float] = []
+        for _ in range(times):
+            timed(call, seconds)()
+        said(name, seconds)
 
 
 def painting(url: str) -> None:
     """Measure the time from moving a slider to the new tree on screen."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
+    with browsing() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(url)
         page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
@@ -147,7 +133,6 @@ def painting(url: str) -> None:
         moves(page, "a slider's move, tree of 60 of 450, all drawn")
         page.get_by_role("button", name="Tree only").click()
         moves(page, "a slider's move, tree of 60, kept only")
-        browser.close()
 
 
 def moves(page: Page, name: str) -> None:

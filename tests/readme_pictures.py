@@ -8,24 +8,18 @@ package, so readers can find it on the page.
 from __future__ import annotations
 
 import io
-import signal
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
-import chromium
-from app_server import ROOT, Server
+from measure_page import PLAYER, ROOT, browsing, served
 from PIL import Image
-from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
+from playwright.sync_api import Browser, FloatRect, Page
 
 FOLDER = ROOT / "docs" / "images"
 LIMIT: Final = 1_500_000  # bytes of all pictures together
 THEMES: Final = ("light", "dark")
-FLAGS: Final = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-PLAYER: Final = "window.specviz.players['sv-step']"
 VERDICT: Final = f"{PLAYER}.frame.caption.is"
 MARGIN: Final = 16  # pixels around a crop
 
@@ -51,29 +45,13 @@ TABLE = """.sv-strip, .sv-caption, .sv-evidence > :not(.sv-panel), .sv-panel > .
 def main(arguments: list[str]) -> None:
     """Take every picture; raise SystemExit if together they exceed LIMIT bytes."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with served(arguments) as url, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
+    with served(arguments) as url, browsing() as browser:
         for theme in THEMES:
             take_rejection(browser, url, theme)
             take_step(browser, url, theme)
             take_compare(browser, url, theme)
             take_lossless(browser, url, theme)
-        browser.close()
     report()
-
-
-@contextmanager
-def served(arguments: list[str]) -> Iterator[str]:
-    """Yield the given address, or that of a server that runs within the context."""
-    if arguments:
-        yield arguments[0]
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder))
-        try:
-            yield server.address
-        finally:
-            server.end(signal.SIGINT)
 
 
 @contextmanager

@@ -6,20 +6,16 @@ Without a URL it serves the page itself, with the recorded runs that ship.
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Final
 
-import chromium
-from playwright.sync_api import Browser, Page, sync_playwright
+from measure_page import PLAYER, browsing, served
+from playwright.sync_api import Browser, Page
 
-ROOT = Path(__file__).resolve().parent.parent
-PLAYER = "window.specviz.players['sv-step']"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SIZES: Final = {1280: 900, 390: 844}
 GREY = "document.documentElement.style.filter = 'grayscale(1)'"
 
@@ -52,16 +48,6 @@ def guessing(page: Page) -> None:
     until("Your prediction?")(page)
 
 
-def drawer(page: Page) -> None:
-    """Open the settings."""
-    page.click("#sv-settings button")
-
-
-def examples(page: Page) -> None:
-    """Open the list of examples."""
-    page.click("#sv-examples input")
-
-
 def larger(page: Page) -> None:
     """Show a rejection in larger text."""
     page.get_by_role("button", name="Larger text").click()
@@ -79,8 +65,8 @@ SCENES: Final = {
     "commit": Scene("", until("Commit")),
     "last": Scene("", lambda page: page.evaluate(f"{PLAYER}.last()")),
     "guess": Scene("", guessing),
-    "settings": Scene("", drawer),
-    "examples": Scene("", examples),
+    "settings": Scene("", lambda page: page.click("#sv-settings button")),
+    "examples": Scene("", lambda page: page.click("#sv-examples input")),
     "larger": Scene("", larger),
     "temperature-0": Scene("20-ngram-repeat", until("Rejected")),
     "point-mass": Scene("10-top-token", until("Rejected")),
@@ -91,32 +77,14 @@ def main() -> None:
     """Take every picture."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    if len(sys.argv) > 2:
-        take_all(sys.argv[2], folder)
-        return
-    port = "7898"
-    with subprocess.Popen([sys.executable, "app.py", "--port", port], cwd=ROOT) as server:
-        time.sleep(15)
-        take_all(f"http://127.0.0.1:{port}/", folder)
-        server.terminate()
+    with served(sys.argv[2:]) as url, browsing() as browser:
+        for width, theme, name in product(SIZES, ("light", "dark"), SCENES):
+            path = folder / f"{name}-{width}-{theme}"
+            take(browser, f"{url}?__theme={theme}", path, width, SCENES[name])
 
 
-def take_all(url: str, folder: Path) -> None:
-    """Take every scene in every size and theme."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
-        for width in SIZES:
-            for theme in ("light", "dark"):
-                for name, scene in SCENES.items():
-                    take(
-                        browser, f"{url}?__theme={theme}", folder, f"{name}-{width}-{theme}", scene
-                    )
-        browser.close()
-
-
-def take(browser: Browser, url: str, folder: Path, name: str, scene: Scene) -> None:
-    """Take one scene in a new browser profile."""
-    width = int(name.split("-")[-2])
+def take(browser: Browser, url: str, path: Path, width: int, scene: Scene) -> None:
+    """Take one scene in a new browser profile; `path` lacks the ending."""
     context = browser.new_context(
         viewport={"width": width, "height": SIZES[width]},
         reduced_motion="reduce",
@@ -131,10 +99,10 @@ def take(browser: Browser, url: str, folder: Path, name: str, scene: Scene) -> N
     height = page.evaluate("document.documentElement.scrollHeight")
     page.set_viewport_size({"width": width, "height": height})
     page.wait_for_timeout(400)
-    page.screenshot(path=folder / f"{name}.png", full_page=True)
+    page.screenshot(path=f"{path}.png", full_page=True)
     if scene.grey:
         page.evaluate(GREY)
-        page.screenshot(path=folder / f"{name}-grey.png", full_page=True)
+        page.screenshot(path=f"{path}-grey.png", full_page=True)
     context.close()
 
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import tiny
@@ -302,32 +303,36 @@ def test_stream_of_unknown_session_ends_with_one_message(server):
 
 
 def test_server_still_responds_after_all_invalid_input(server):
-    settings = {"max_new_tokens": 4}
-    told = server.call(
-        server.event(4, "run")["id"], ["Once upon a time", "ngram", settings, "house"]
-    )
-    assert "specviz-trace" in told
+    values = ["Once upon a time", "ngram", {"max_new_tokens": 4}, "house"]
+    assert "specviz-trace" in server.call(server.event(4, "run")["id"], values)
 
 
 # Faults of the machine.
 
 
+def failed_start(phrase, *options, **environment):
+    """Assert that the app exits with status 2 and one sentence that starts like this."""
+    told = subprocess.run(
+        [sys.executable, "app.py", *options],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.returncode, told.stdout, told.stderr.count("\n")) == (2, "", 1)
+    assert told.stderr.startswith(f"specviz: {phrase}")
+
+
 @pytest.mark.nightly  # the next test has the error without a second process
 def test_port_in_use_raises_readable_error(server):
     port = str(server.client.base_url.port)
-    command = [sys.executable, "app.py", "--port", port]
-    second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert second.returncode == 2
-    assert second.stderr.startswith(f"specviz: The page cannot be served at 127.0.0.1, port {port}")
-    assert second.stderr.count("\n") == 1
+    failed_start(f"The page cannot be served at 127.0.0.1, port {port}", "--port", port)
 
 
 def test_unwritable_disk_and_port_in_use_raise_readable_errors(monkeypatch):
     """Gradio creates a folder for files as soon as a page is built."""
-
-    def begun(*_, **__):
-        raise OSError(30, "Read-only file system", "/a/folder")
-
+    begun = Mock(side_effect=OSError(30, "Read-only file system", "/a/folder"))
     with monkeypatch.context() as patch:
         patch.setattr(page, "build", begun)
         with pytest.raises(page.ServeError, match=r"\(Read-only file system\).*GRADIO_TEMP_DIR"):
@@ -350,23 +355,12 @@ def test_missing_writable_folder_raises_readable_error(tmp_path):
     nowhere = "import tempfile\ntempfile._candidate_tempdir_list = lambda: ['/proc/none']\n"
     (tmp_path / "sitecustomize.py").write_text(nowhere)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    told = subprocess.run(
-        [sys.executable, "app.py"],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (told.returncode, told.stdout, told.stderr.count("\n")) == (2, "", 1)
-    assert told.stderr.startswith("specviz: This user can write to no folder for temporary files")
+    failed_start("This user can write to no folder for temporary files", PYTHONPATH=path)
 
 
 def test_message_about_a_missing_temporary_folder_omits_the_error_number(monkeypatch, capsys):
-    def begun(*_):
-        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
-
-    monkeypatch.setattr(cli, "build_parser", begun)
+    error = FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+    monkeypatch.setattr(cli, "build_parser", Mock(side_effect=error))
     refused(capsys, ["models"], "specviz: No usable temporary directory found in")
 
 

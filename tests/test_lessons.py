@@ -6,27 +6,25 @@ import copy
 import re
 
 import pytest
+import torch
 
 from specviz.frames.frame import frame_at
 from specviz.frames.scene import Scene
 from specviz.texts.languages import ENGLISH, check_language, languages
-from specviz.trees.rounding import EXAMPLES
+from specviz.trees.ranking import rank_all_ways
+from specviz.trees.rounding import EXAMPLES, as_position
 from specviz.ui.learn import answer, lessons
 from specviz.ui.learn.lessons import BadLesson, inline, lesson, titles
-from specviz.ui.learn.values import (
-    bfloat16,
-    find_frame,
-    preset_word,
-    rounded_pair,
-)
+from specviz.ui.learn.values import bfloat16, find_frame, preset_word, rounded_pair
+from specviz.ui.lossless.sandbox import WORDS
 from specviz.ui.routes import HALF
 from specviz.ui.step import recorded
 from specviz.ui.step.tour import STOPS
+from specviz.verification.published_rules import GALLERY, find_case_study
 
 NAMES = [title["id"] for title in titles()]
-TRANSLATED = sorted(
-    (file.parent.name, file.stem) for file in lessons.FOLDER.glob("*/*.md")
-)  # language and lesson
+# Language and lesson.
+TRANSLATED = sorted((file.parent.name, file.stem) for file in lessons.FOLDER.glob("*/*.md"))
 # A number of a run, such as 0.75, 3.3 ms or 12%. Papers' sections and temperatures are not.
 NUMBER = re.compile(r"(?<![\d./\w])\d+\.\d+|\d+ ?%|\d ms")
 ALLOWED = {"1.15.1", "3.8", "0.7", "A.1"}
@@ -101,8 +99,6 @@ def asked_before_shown(step):
 
 @pytest.mark.slow
 def test_places_cases_and_examples_of_lessons_exist():
-    from specviz.verification.published_rules import GALLERY
-
     steps = [step for name in NAMES for step in lesson(name)["steps"]]
     wild = [step for step in steps if "case" in step]
     assert {step["case"] for step in wild} <= {study.key for study in GALLERY}
@@ -158,9 +154,6 @@ def test_lesson_markup_is_parsed_into_parts():
 
 @pytest.mark.slow
 def test_numbers_of_a_replacement_from_p_equal_those_of_the_gallery_case():
-    from specviz.ui.lossless.sandbox import WORDS
-    from specviz.verification.published_rules import find_case_study
-
     study = find_case_study("resample-from-p")
     out, p = study.result().first()
     for at, name in enumerate(WORDS):
@@ -173,11 +166,6 @@ def test_numbers_of_a_replacement_from_p_equal_those_of_the_gallery_case():
 
 @pytest.mark.slow
 def test_rounding_example_of_a_lesson_equals_that_of_the_ranking_lab():
-    import torch
-
-    from specviz.trees.ranking import rank_all_ways
-    from specviz.trees.rounding import as_position
-
     for value in (0.01, 0.295, -4.605170186, 1.00390625, 1.01171875):
         assert bfloat16(value) == torch.tensor(value).bfloat16().item()
     example = next(each for each in EXAMPLES if each.name == "deep-sum")

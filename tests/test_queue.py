@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -84,12 +83,6 @@ def test_jobs_end_alone_with_their_visitor_or_with_the_server():
     assert not later.stop_flag()
     line.close()
     assert all(ticket.stopped and ticket.stop_flag() for ticket in (later, *others))
-
-
-def test_reused_stop_flag_is_cleared(monkeypatch):
-    monkeypatch.setattr("specviz.ui.task.NUMBERS", iter([7, 7]))
-    Ticket("a").stop()
-    assert not Ticket("b").stop_flag()
 
 
 def begun(queue, *visitors, phase=Phase.DRAFTING):
@@ -234,9 +227,11 @@ def test_job_stopped_between_turns_ends_before_the_next_job_starts():
     assert line._running is following
 
 
-def test_job_that_was_stopped_does_not_count_as_overdue():
-    overdue, stopped = Ticket("a"), Ticket("b")
+def test_stopped_job_does_not_count_as_overdue_and_a_reused_stop_flag_is_cleared(monkeypatch):
+    monkeypatch.setattr("specviz.ui.task.NUMBERS", iter([7, 8, 7]))
+    stopped, overdue = Ticket("a"), Ticket("b")
     stopped.stop()
+    assert not Ticket("c").stop_flag()
     for ticket in (overdue, stopped):
         ticket.run_out()
     assert (overdue.overdue, stopped.overdue) == (True, False)
@@ -253,11 +248,10 @@ def line(number):
     return json.dumps({"kind": "round", "number": number}) + "\n"
 
 
-@contextmanager
 def client(jobs):
     """Return a client of the routes, without a server."""
     transport = httpx.ASGITransport(Starlette(routes=jobs.routes()))
-    yield httpx.AsyncClient(transport=transport, base_url=f"http://server{PREFIX}/jobs/")
+    return httpx.AsyncClient(transport=transport, base_url=f"http://server{PREFIX}/jobs/")
 
 
 def over(jobs, number=1, lines=3):
@@ -275,24 +269,20 @@ def numbers(text):
     return [json.loads(each).get("number") for each in data], ids[-1]
 
 
-async def get(http, path, **headers):
-    return await http.get(path, headers=headers)
-
-
 @in_event_loop
 async def test_reader_gets_each_line_once_and_resumes_from_its_cursor():
     jobs = Jobs()
     over(jobs)
-    with client(jobs) as http:
-        whole = await get(http, f"{PAGE}/1/lines")
+    async with client(jobs) as http:
+        whole = await http.get(f"{PAGE}/1/lines")
         assert whole.headers["content-type"].startswith("text/event-stream")
         assert whole.headers["cache-control"] == "no-store"
         assert numbers(whole.text) == ([0, 1, 2, None], 4)
-        rest = await get(http, f"{PAGE}/1/lines?from=2")
+        rest = await http.get(f"{PAGE}/1/lines?from=2")
         assert numbers(rest.text) == ([2, None], 4)
-        again = await get(http, f"{PAGE}/1/lines?from=1", **{"Last-Event-ID": "3"})
+        again = await http.get(f"{PAGE}/1/lines?from=1", headers={"Last-Event-ID": "3"})
         assert numbers(again.text) == ([None], 4)
-        assert (await get(http, f"{PAGE}/1/lines?from=4")).status_code == 204
+        assert (await http.get(f"{PAGE}/1/lines?from=4")).status_code == 204
 
 
 @in_event_loop
@@ -323,15 +313,15 @@ async def test_job_can_be_read_and_stopped_only_by_its_own_page(monkeypatch):
     monkeypatch.setattr(module, "UNBEGUN", 0.02)
     jobs = Jobs()
     stream = jobs.open(PAGE, 1)
-    with client(jobs) as http:
-        assert (await get(http, f"{OTHER}/1/lines")).status_code == 204
-        assert (await get(http, f"{OTHER}/1/lines?from=0")).status_code == 204
+    async with client(jobs) as http:
+        assert (await http.get(f"{OTHER}/1/lines")).status_code == 204
+        assert (await http.get(f"{OTHER}/1/lines?from=0")).status_code == 204
         assert (await http.post(f"{OTHER}/1/stop")).status_code == 204
         assert not stream.stopped
         for name in ("a/1", f"{PAGE}/x", f"{PAGE}/-1", f"{PAGE}/{'9' * 17}", f"{'A' * 32}/1"):
-            assert (await get(http, f"{name}/lines")).status_code == 404
+            assert (await http.get(f"{name}/lines")).status_code == 404
             assert (await http.post(f"{name}/stop")).status_code == 404
-        assert (await get(http, f"{PAGE}/1/stop")).status_code == 405
+        assert (await http.get(f"{PAGE}/1/stop")).status_code == 405
         await http.post(f"{PAGE}/1/stop")
     assert stream.stopped
 
@@ -339,8 +329,8 @@ async def test_job_can_be_read_and_stopped_only_by_its_own_page(monkeypatch):
 @in_event_loop
 async def test_reader_may_connect_before_the_job_is_started():
     jobs = Jobs()
-    with client(jobs) as http:
-        reading = asyncio.create_task(get(http, f"{PAGE}/7/lines"))
+    async with client(jobs) as http:
+        reading = asyncio.create_task(http.get(f"{PAGE}/7/lines"))
         await asyncio.sleep(0.02)
         over(jobs, 6)
         over(jobs, 7, lines=1)
@@ -351,7 +341,7 @@ async def test_reader_may_connect_before_the_job_is_started():
 async def test_early_stop_requests_take_effect_and_are_limited_in_number(monkeypatch):
     monkeypatch.setattr(module, "MOST", 3)
     jobs = Jobs()
-    with client(jobs) as http:
+    async with client(jobs) as http:
         for number in range(1, 9):
             await http.post(f"{PAGE}/{number}/stop")
     assert len(jobs._stopped) == 3
@@ -420,11 +410,11 @@ async def test_stalled_reader_is_disconnected_and_its_job_is_stopped(monkeypatch
 async def test_number_of_readers_of_a_job_is_limited():
     jobs = Jobs()
     stream = over(jobs)
-    with client(jobs) as http:
+    async with client(jobs) as http:
         stream.readers = module.READERS
-        assert (await get(http, f"{PAGE}/1/lines")).status_code == 429
+        assert (await http.get(f"{PAGE}/1/lines")).status_code == 429
         stream.readers -= 1
-        assert (await get(http, f"{PAGE}/1/lines")).status_code == 200
+        assert (await http.get(f"{PAGE}/1/lines")).status_code == 200
 
 
 @pytest.mark.parametrize(("limit", "value"), [("KEPT", -1.0), ("BYTES", 500), ("MOST", 5)])

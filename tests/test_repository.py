@@ -22,7 +22,7 @@ import yaml
 from check_commit_message import is_imperative, main, problems
 from packaging.requirements import Requirement
 from packaging.version import Version
-from PIL import Image
+from PIL import Image, ImageSequence
 from run import canonical
 
 from specviz import __version__
@@ -99,23 +99,17 @@ SETTINGS = {
 }
 
 
-def front_matter():
-    """Return the Space settings at the top of the README."""
-    return yaml.safe_load(README.split("---\n")[1])
-
-
-def docker_settings():
-    """Return the settings that a Docker Space has instead."""
-    return yaml.safe_load(re.search(r"```yaml\n(.*?)```", read("docs/hosting.md"), re.DOTALL)[1])
+SPACE = yaml.safe_load(README.split("---\n")[1])  # at the top of the README
+# What a Docker Space has instead.
+DOCKER = yaml.safe_load(re.search(r"```yaml\n(.*?)```", read("docs/hosting.md"), re.DOTALL)[1])
 
 
 def test_space_runs_app_py_with_documented_settings_and_preloads_only_files_that_are_read():
-    facts = front_matter()
-    for each in (facts, docker_settings()):
+    for each in (SPACE, DOCKER):
         assert each.keys() <= SETTINGS.keys()
         assert [name for name, value in each.items() if not SETTINGS[name](value)] == []
-    assert (facts["sdk"], facts["app_file"]) == ("gradio", "app.py")
-    (line,) = facts["preload_from_hub"]
+    assert (SPACE["sdk"], SPACE["app_file"]) == ("gradio", "app.py")
+    (line,) = SPACE["preload_from_hub"]
     repository, files = line.split(" ")
     assert repository in [place.get("hub") for each in entries() for place in each.sources]
     wanted = _patterns(None)
@@ -125,7 +119,7 @@ def test_space_runs_app_py_with_documented_settings_and_preloads_only_files_that
 def test_container_runs_as_user_1000_on_the_documented_port_with_a_health_check():
     lines = read("Dockerfile").replace("\\\n", "").split("\n")
     said = {line.split(" ", 1)[0]: line for line in lines if line}
-    port = docker_settings()["app_port"]
+    port = DOCKER["app_port"]
     assert "--uid 1000 user" in "".join(lines)
     assert said["USER"] == "USER user"
     assert said["EXPOSE"] == f"EXPOSE {port}"
@@ -145,26 +139,17 @@ def by_name(lines):
     return {requirement.name: requirement for requirement in found}
 
 
-def requirements():
-    """Return the requirements of the app."""
-    return by_name(read("requirements.txt").split("\n"))
+REQUIREMENTS = by_name(read("requirements.txt").split("\n"))
+# The further requirements of tests and training.
+EXTRAS = {name: by_name(lines) for name, lines in PROJECT["optional-dependencies"].items()}
+# The version of every package of the last full test run.
+LOCK = dict(re.findall(r"^([^#=\n]+)==(.+)$", read("requirements.lock"), re.MULTILINE))
 
 
-def extras():
-    """Return the further requirements of tests and training, by extra."""
-    return {name: by_name(lines) for name, lines in PROJECT["optional-dependencies"].items()}
-
-
-def lock():
-    """Return the version of every package of the last full test run."""
-    lines = read("requirements.lock").split("\n")
-    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
-
-
-def imported(folder):
-    """Return the top-level packages that a folder's modules import, also inside functions."""
+def imported():
+    """Return the top-level packages that the package's modules import, also inside functions."""
     found = set()
-    for path in (ROOT / folder).rglob("*.py"):
+    for path in (ROOT / "specviz").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 found |= {alias.name.split(".")[0] for alias in node.names}
@@ -175,41 +160,38 @@ def imported(folder):
 
 @pytest.mark.slow
 def test_requirements_are_exactly_the_packages_that_the_app_imports():
-    optional = {"spaces", "xllamacpp", *extras()["train"]}  # optional: imported if installed
-    found = imported("specviz")
-    assert requirements().keys() - {"tokenizers"} <= found
-    assert found - optional == requirements().keys()
+    optional = {"spaces", "xllamacpp", *EXTRAS["train"]}  # optional: imported if installed
+    found = imported()
+    assert REQUIREMENTS.keys() - {"tokenizers"} <= found
+    assert found - optional == REQUIREMENTS.keys()
 
 
 def test_every_requirement_has_bounds_that_the_version_matrix_can_parse_and_a_purpose():
     section = DEVELOPMENT.split("## Packages")[1].split("##")[0]
-    for listed in (requirements(), *extras().values()):
+    for listed in (REQUIREMENTS, *EXTRAS.values()):
         for name, requirement in listed.items():
             assert {part.operator for part in requirement.specifier} == {">=", "<"}, name
             assert re.search(rf"\b{name}\b", section), name
-    assert matrix.bounds().keys() == requirements().keys()
+    assert matrix.bounds().keys() == REQUIREMENTS.keys()
 
 
 # `matrix.py` leaves out the next four tests by name while a bound is being changed.
 
 
 def test_lock_file_has_every_requirement_within_its_range():
-    versions = lock()
-    wanted = requirements() | extras()["dev"]
-    for name, requirement in wanted.items():
-        assert requirement.specifier.contains(versions[canonical(name)]), name
+    for name, requirement in (REQUIREMENTS | EXTRAS["dev"]).items():
+        assert requirement.specifier.contains(LOCK[canonical(name)]), name
 
 
 def test_upper_bounds_are_the_minor_release_after_the_locked_one():
-    versions = lock()
-    for name, requirement in requirements().items():
-        locked = Version(versions[canonical(name)])
+    for name, requirement in REQUIREMENTS.items():
+        locked = Version(LOCK[canonical(name)])
         (bound,) = (Version(part.version) for part in requirement.specifier if part.operator == "<")
         assert (bound.major, bound.minor) == (locked.major, locked.minor + 1), name
 
 
 def test_hugging_face_space_pins_the_locked_gradio_version():
-    assert front_matter()["sdk_version"] == lock()["gradio"]
+    assert SPACE["sdk_version"] == LOCK["gradio"]
 
 
 def test_table_of_tested_versions_agrees_with_the_bounds():
@@ -219,7 +201,7 @@ def test_table_of_tested_versions_agrees_with_the_bounds():
     versions = {row[0]: row[1:] for row in rows if len(row) > 2}
     assert re.match(r"Tested on \d{4}-\d\d-\d\d with Python ", table)
     assert versions["package"][:2] == ["oldest", "newest"]
-    for name, requirement in requirements().items():
+    for name, requirement in REQUIREMENTS.items():
         oldest, newest, *_ = versions[name]
         floor = next(part for part in requirement.specifier if part.operator == ">=")
         assert Version(oldest) == Version(floor.version), name
@@ -329,12 +311,11 @@ def test_each_readme_picture_exists_in_both_themes_with_the_same_size_and_is_sma
 def test_animation_has_6_to_10_frames_shown_long_enough_to_read():
     for theme in readme_pictures.THEMES:
         with Image.open(readme_pictures.FOLDER / f"rejection-{theme}.webp") as picture:
-            frames, durations = picture.n_frames, []
-            for index in range(frames):
-                picture.seek(index)
-                picture.load()
-                durations.append(picture.info["duration"])
-        assert 6 <= frames <= 10
+            durations = []
+            for frame in ImageSequence.Iterator(picture):
+                frame.load()
+                durations.append(frame.info["duration"])
+        assert 6 <= len(durations) <= 10
         assert min(durations) >= readme_pictures.SHORT
         assert durations.count(readme_pictures.LONG) >= 5
         assert sum(durations) <= 25_000

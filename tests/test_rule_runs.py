@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 
 import pytest
 import tiny
 import torch
 from fakes import Branching
 from forging import cut, edited, header, put, refused, setting, traced
+from test_leaf_first_runs import forged
 
 from specviz.commands.run import compare_with_baseline, summary_lines
 from specviz.engine.decode import Tally, repeat
@@ -22,7 +24,7 @@ from specviz.trace.check import CheckFailed, check, list_assumptions
 from specviz.trace.events import Judged
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
-from specviz.trace.rule_specs import RULE_SPECS, THRESHOLDS, AfterRejection
+from specviz.trace.rule_specs import RULE_SPECS, AfterRejection
 from specviz.verification import Drawn, MismatchedRule, make_rule
 from specviz.verification.base import Decision, NodeDistributions
 from specviz.verification.exact.closed_form import closed_form
@@ -137,11 +139,8 @@ def test_check_detects_inputs_that_contradict_p_and_q(runs, rule, name, other, s
     """Forge the threshold along with the input, so that only the input is wrong."""
     trace = runs[rule]
     event = next(e for e in trace.events if isinstance(e, Judged))
-    inputs = {**event.inputs, name: other(event.inputs[name])}
-    bar = THRESHOLDS[trace.header.rule](inputs)
-    forged = replace(event, inputs=inputs, threshold=bar)
     with pytest.raises(CheckFailed, match=says):
-        check(edited(trace, event, forged))
+        check(forged(trace, event, **{name: other(event.inputs[name])}))
 
 
 def test_check_detects_a_last_token_from_another_distribution(runs):
@@ -149,10 +148,10 @@ def test_check_detects_a_last_token_from_another_distribution(runs):
     for rule in ("typical", "relaxed:3,0.05"):
         drew = next(r.drew for r in runs[rule].rounds if r.drew and r.drew.kind == "recovered")
         assert drew.p[0] == 1.0
-        forged = replace(drew, p=[0.9, *drew.p[1:]], rest_p=drew.rest_p + 0.1)
-        forged = replace(forged, drawn=replace(drew.drawn, hi=0.9, u=min(drew.drawn.u, 0.8)))
+        other = replace(drew, p=[0.9, *drew.p[1:]], rest_p=drew.rest_p + 0.1)
+        other = replace(other, drawn=replace(drew.drawn, hi=0.9, u=min(drew.drawn.u, 0.8)))
         with pytest.raises(CheckFailed):
-            check(edited(runs[rule], drew, forged))
+            check(edited(runs[rule], drew, other))
 
 
 def test_check_detects_a_last_token_from_a_wrong_residual_of_k_seq(runs):
@@ -163,9 +162,9 @@ def test_check_detects_a_last_token_from_a_wrong_residual_of_k_seq(runs):
         if r.drew and r.drew.kind == "recovered" and r.drew.token == r.drew.tokens[0]
     )
     lighter = [*drew.p[:-1], drew.p[-1] * 0.5]
-    forged = replace(drew, p=lighter, rest_p=drew.rest_p + drew.p[-1] * 0.5)
+    other = replace(drew, p=lighter, rest_p=drew.rest_p + drew.p[-1] * 0.5)
     with pytest.raises(CheckFailed, match="the last distribution, "):
-        check(edited(runs["k-seq"], drew, forged))
+        check(edited(runs["k-seq"], drew, other))
 
 
 # Bounds of a run
@@ -266,13 +265,8 @@ def test_g_test_detects_a_lossy_rule():
 def test_repeated_runs_can_be_stopped_at_any_time(tiny_target, tiny_draft):
     ids = tiny_target.encode(tiny.PROMPT, 4)
     settings = Settings(Sampling(1.0), max_new_tokens=2, gamma=2, seed=2**63 - 1)
-    asked = []
-
-    def stop():
-        asked.append(True)
-        return len(asked) > 2
-
-    tallies = list(repeat(tiny_target, tiny_draft, ids, settings, 50, stop))
+    asked = count(1)
+    tallies = list(repeat(tiny_target, tiny_draft, ids, settings, 50, lambda: next(asked) > 2))
     assert [tally.done for tally in tallies] == [1, 2]
     assert all(len(text) <= 2 for text in tallies[-1].speculative)
 
@@ -285,9 +279,8 @@ def test_command_line_describes_the_loss_of_a_lossy_rule(runs, tiny_target):
         said = list(summary_lines(trace, summary(trace)))
         assert said[1] == f"not lossless. {RULE_SPECS[trace.header.rule].tradeoff}"
     assert compare_with_baseline(greedy).endswith("the rule 'unverified' does not promise it")
-    assert not any(
-        "not lossless" in line for line in summary_lines(runs["k-seq"], summary(runs["k-seq"]))
-    )
+    exact = summary_lines(runs["k-seq"], summary(runs["k-seq"]))
+    assert "not lossless" not in "\n".join(exact)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import json
 import threading
 from contextlib import aclosing
 from functools import partial
+from unittest.mock import Mock
 
 import gradio as gr
 import pytest
@@ -154,10 +155,7 @@ async def test_other_jobs_compute_while_a_job_pauses_for_its_page(runs, wish, mo
 
 
 def test_warm_up_error_is_logged(runs, monkeypatch, caplog):
-    def broken(*_):
-        raise RuntimeError("no such kernel")
-
-    monkeypatch.setattr(Machine, "load", broken)
+    monkeypatch.setattr(Machine, "load", Mock(side_effect=RuntimeError("no such kernel")))
     runs.warm_up()
     runs._thread.shutdown()
     assert "no such kernel" in caplog.text
@@ -184,6 +182,17 @@ def test_impossible_run_reports_the_reason_and_the_next_run_works(runs, wish):
     assert kinds(texts(runs, wish(), "me", 2)[-1])[-1] == "done"
 
 
+def break_off(patch, fault):
+    """Raise the fault after the first events of each run."""
+    whole = engine.run_stepwise
+
+    def breaking(*args, **kwargs):
+        yield from itertools.islice(whole(*args, **kwargs), 12)
+        raise fault
+
+    patch.setattr(engine, "run_stepwise", breaking)
+
+
 @pytest.mark.parametrize(
     ("fault", "word"),
     [
@@ -193,13 +202,7 @@ def test_impossible_run_reports_the_reason_and_the_next_run_works(runs, wish):
     ],
 )
 def test_error_during_a_run_keeps_finished_rounds(runs, wish, monkeypatch, caplog, fault, word):
-    whole = engine.run_stepwise
-
-    def breaking(*args, **kwargs):
-        yield from itertools.islice(whole(*args, **kwargs), 12)
-        raise fault
-
-    monkeypatch.setattr(engine, "run_stepwise", breaking)
+    break_off(monkeypatch, fault)
     shown = texts(runs, wish())[-1]
     assert kinds(shown)[:4] == ["loading", "drafting", "run", "round"]
     last = told(shown)[-1]
@@ -220,24 +223,16 @@ def loaded_places():
 def test_out_of_memory_unloads_the_newest_model_and_says_what_fits(
     runs, wish, pair, monkeypatch, when, gone
 ):
-    """If it happens during a run, finished rounds are kept; in both cases the next run works."""
-    whole = engine.run_stepwise
-
-    def breaking(*args, **kwargs):
-        yield from itertools.islice(whole(*args, **kwargs), 12)
-        too_large()
-
-    def too_large(*_args, **_options):
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB")
-
+    too_large = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB")
     assert kinds(texts(runs, wish())[-1])[-1] == "done"
     assert str(pair[0].resolve()) in loaded_places()
     with monkeypatch.context() as patch:
         if when == "drafting":
-            patch.setattr(engine, "run_stepwise", breaking)
+            break_off(patch, too_large)
         else:
             unload_last()
-            patch.setattr(checkpoint.AutoModelForCausalLM, "from_pretrained", too_large)
+            loading = Mock(side_effect=too_large)
+            patch.setattr(checkpoint.AutoModelForCausalLM, "from_pretrained", loading)
         shown = texts(runs, wish())[-1]
     assert ("round" in kinds(shown)) == (when == "drafting")
     said = told(shown)[-1]["sentence"]
@@ -354,13 +349,12 @@ def test_all_computation_runs_in_one_thread(runs, wish, monkeypatch):
         seen.append(threading.current_thread().name)
         yield desk.says("noted")
 
-    async def all_of_them():
-        notes = (texts_of(runs, Task(noted, 1.0), f"visitor{n}", n) for n in range(3))
-        job = heard(runs, wish())
-        await asyncio.gather(*map(_last, notes), job, runs.whole(recorded(wish()), "client"))
+    async def note(n):
+        return [text async for text in texts_of(runs, Task(noted, 1.0), f"visitor{n}", n)]
 
-    async def _last(outputs):
-        return [text async for text in outputs][-1]
+    async def all_of_them():
+        client = runs.whole(recorded(wish()), "client")
+        await asyncio.gather(*map(note, range(3)), heard(runs, wish()), client)
 
     monkeypatch.setattr(Machine, "load", watched)
     monkeypatch.setattr("specviz.ui.worker.HOUSE", "nobody's")

@@ -31,7 +31,9 @@ from typing import Any
 
 import httpx
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from app_server import ROOT, wait_for
+
 API = "/gradio_api"
 PATIENCE = 120.0  # seconds until a visitor gives up
 PLACE, ROUND, PAGE = 0.3, 3.0, 3.0  # intended seconds: to a queue position, a round, a page
@@ -64,19 +66,11 @@ class Server:
     pid: int
     address: str
 
-    @property
-    def memory(self) -> float:
-        """Megabytes of memory that the process holds."""
-        return self._status("VmRSS") / 1024
-
-    @property
-    def threads(self) -> int:
-        """How many threads the process has."""
-        return self._status("Threads")
-
-    def _status(self, name: str) -> int:
+    def status(self) -> tuple[float, int]:
+        """Return the megabytes of memory that the process holds, and its number of threads."""
         text = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
-        return int(text.split(f"\n{name}:")[1].split()[0])
+        memory, threads = (text.split(f"\n{name}:")[1].split()[0] for name in ("VmRSS", "Threads"))
+        return int(memory) / 1024, int(threads)
 
 
 @asynccontextmanager
@@ -92,12 +86,7 @@ async def served() -> AsyncIterator[Server]:
     ):
         server = Server(app.pid, f"http://127.0.0.1:{port}")
         try:
-            async with httpx.AsyncClient(base_url=server.address) as http:
-                for _ in range(240):
-                    with suppress(httpx.HTTPError):
-                        await http.get("/gradio_api/sv/health")
-                        break
-                    await asyncio.sleep(0.5)
+            wait_for(f"{server.address}{API}/sv/health")
             warm = Seen()
             for drafter in DRAFTERS:
                 async with Visitor(server, Random(0), warm) as visitor:
@@ -255,33 +244,11 @@ async def room(visitors: int, seconds: float) -> dict[str, Any]:
     """Run all visitors; return the results."""
     async with served() as server:
         seen, until = Seen(), time.monotonic() + seconds
-        before = (server.memory, server.threads)
+        states = [server.status()]
         seats = [visits(server, place, until, seen) for place in range(visitors)]
-        watching = asyncio.create_task(watched(server, seconds))
-        await asyncio.gather(*seats)
-        memory = await watching
+        await asyncio.gather(watch(server, seconds, states), *seats)
         await asyncio.sleep(15)
-        return told(visitors, seconds, seen, memory, before, (server.memory, server.threads))
-
-
-async def watched(server: Server, seconds: float) -> list[float]:
-    """Measure the server's memory at ten moments."""
-    found = []
-    for _ in range(10):
-        await asyncio.sleep(seconds / 10)
-        found.append(server.memory)
-    return found
-
-
-def told(
-    visitors: int,
-    seconds: float,
-    seen: Seen,
-    memory: list[float],
-    before: tuple[float, int],
-    after: tuple[float, int],
-) -> dict[str, Any]:
-    """Print the results."""
+        states.append(server.status())
     share = sum(seen.in_time) / len(seen.in_time) if seen.in_time else 0.0
     return {
         "visitors": visitors,
@@ -294,10 +261,17 @@ def told(
         "place seconds: median, 95th, slowest": _spread(seen.place),
         "first round seconds: median, 95th, slowest": _spread(seen.first),
         f"first round in {ROUND:g} s or a place in {PLACE:g} s": round(share, 3),
-        "memory MB: before, while full, after": [round(m) for m in (before[0], *memory, after[0])],
-        "threads: before, after": [before[1], after[1]],
+        "memory MB: before, while full, after": [round(memory) for memory, _ in states],
+        "threads: before, after": [states[0][1], states[-1][1]],
         "wrong": seen.wrong[:10],
     }
+
+
+async def watch(server: Server, seconds: float, states: list[tuple[float, int]]) -> None:
+    """Note the server's state at ten moments."""
+    for _ in range(10):
+        await asyncio.sleep(seconds / 10)
+        states.append(server.status())
 
 
 def _spread(values: list[float]) -> list[float]:
@@ -310,9 +284,8 @@ def _spread(values: list[float]) -> list[float]:
 
 def main() -> int:
     """Run and print; return 1 if a run was lost or something failed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    raw = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--visitors", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=600)
     args = parser.parse_args()

@@ -54,10 +54,13 @@ async def phone(http: httpx.AsyncClient, room: str, random: Random, sent: list[f
         (await http.post(f"{room}/answer", json=answer)).raise_for_status()
 
 
-async def vote(address: str, phones: int, questions: int) -> dict[str, Any]:
-    """Hold a vote; return the seconds from each answer to the first state that counts it."""
+async def vote(phones: int, questions: int) -> None:
+    """Hold a vote; print the seconds from each answer to the first state that counts it."""
     limits = httpx.Limits(max_connections=2 * phones + 10)
-    async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits) as http:
+    async with (
+        served() as server,
+        httpx.AsyncClient(base_url=server.address, timeout=60, limits=limits) as http,
+    ):
         opened = (await http.post(BASE, json={})).json()
         room, key = f"{BASE}/{opened['code']}", {"key": opened["key"]}
         heard: asyncio.Queue[Any] = asyncio.Queue()
@@ -81,13 +84,8 @@ async def vote(address: str, phones: int, questions: int) -> dict[str, Any]:
                 _, state = await heard.get()
         await http.post(f"{room}/close", json=key)
         await asyncio.wait_for(asyncio.gather(*tasks), 30)
-        return {"answers": len(delays), "seconds: median, 95th, slowest": _spread(delays)}
-
-
-async def main_async(phones: int, questions: int) -> None:
-    """Serve and vote."""
-    async with served() as server:
-        print(await vote(server.address, phones, questions), "memory MB:", round(server.memory))
+        told = {"answers": len(delays), "seconds: median, 95th, slowest": _spread(delays)}
+        print(told, "memory MB:", round(server.status()[0]))
 
 
 if __name__ == "__main__":
@@ -96,4 +94,4 @@ if __name__ == "__main__":
     parser.add_argument("--phones", type=int, default=40)
     parser.add_argument("--questions", type=int, default=10)
     args = parser.parse_args()
-    asyncio.run(main_async(min(args.phones, 300), min(args.questions, 50)))
+    asyncio.run(vote(min(args.phones, 300), min(args.questions, 50)))

@@ -24,13 +24,9 @@ WAITING = {
     "1000 spins": {"GOMP_SPINCOUNT": "1000"},
     "asleep": {"OMP_WAIT_POLICY": "PASSIVE"},
 }
-WAYS = {
-    "1 thread": {"OMP_NUM_THREADS": "1"},
-    **{
-        f"{CORES} threads, {name}": {"OMP_NUM_THREADS": str(CORES), **told}
-        for name, told in WAITING.items()
-    },
-}
+WAYS = {"1 thread": {"OMP_NUM_THREADS": "1"}}
+for waiting, told in WAITING.items():
+    WAYS[f"{CORES} threads, {waiting}"] = {"OMP_NUM_THREADS": str(CORES), **told}
 DECODING = """
 import time
 from specviz.catalog import load
