@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from specviz.commands import cli
@@ -160,6 +161,25 @@ def test_layer_dropped_for_one_text_still_runs_for_other_texts():
     states = losses.TrainingForward(model, fast=False).states(ids, keep)
     assert torch.equal(states[1][1], states[0][1])
     assert not torch.equal(states[1][0], states[0][0])
+
+
+@torch.inference_mode()
+def test_loss_of_the_target_adds_a_quarter_of_one_exit_which_changes_with_the_step(monkeypatch):
+    monkeypatch.setattr(losses, "LARGEST_DROPOUT", 0.0)
+    model = tiny_model()
+    ids = torch.randint(300, (2, 20), generator=torch.Generator().manual_seed(1))
+    hidden = model(ids[:, :-1], output_hidden_states=True).hidden_states
+    last, *exits = (
+        float(functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten()))
+        for logits in (
+            model.lm_head(hidden[-1]),
+            *(model.lm_head(model.model.norm(hidden[layer])) for layer in (1, 2)),
+        )
+    )
+    assert abs(exits[0] - exits[1]) > 0.05, "else one exit could be taken for the other"
+    loss = losses.target_loss(model, seed=0, fast=False)
+    for step in range(3):
+        assert float(loss(ids, step)) == pytest.approx(last + exits[step % 2] / 4, abs=0.01)
 
 
 def test_layer_dropout_rises_from_zero_to_its_largest_rate():
