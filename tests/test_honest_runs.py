@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 
@@ -13,12 +14,11 @@ import torch
 from specviz.catalog import entries, load
 from specviz.catalog.entry import with_defaults
 from specviz.drafters.contract.harness import run_trace
-from specviz.engine.protocol import draft_cut
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.file import Trace
 from specviz.trace.rule_specs import RULE_SPECS
-from specviz.verification import refuse_rule
+from specviz.verification import MismatchedRule
 
 TEMPERATURES = (0.0, 0.3, 0.7, 1.0, 1.5)
 CUTS = ({}, {"top_k": 5}, {"top_p": 0.9}, {"top_k": 5, "top_p": 0.9})
@@ -41,7 +41,10 @@ def refused(case, grid):
     """Return the refusals of a case's runs with these settings."""
     target = case.target()
     drafter = case.drafter(target)
-    found = (refusal(target, drafter, case.prompts[0], settings) for settings in grid)
+    found = []
+    for settings in grid:
+        with suppress(MismatchedRule):
+            found.append(refusal(target, drafter, case.prompts[0], settings))
     return [problem for problem in found if problem]
 
 
@@ -71,17 +74,15 @@ def test_check_accepts_honest_runs_of_the_shipped_models_at_temperature_1():
 def test_check_accepts_honest_runs_of_every_drafter_over_the_whole_grid(name):
     """Temperature, top-k and top-p for every shape, each γ, and each rule that fits."""
     case = families.CASES[name]
-    target = case.target()
-    drafter = case.drafter(target)
     grid = [replace(shape, sampling=sampling) for shape in case.shapes for sampling in ALL]
     grid += [
         replace(case.shapes[0], gamma=gamma, sampling=sampling)
         for gamma, sampling in product((1, 4, 16), ALL)
     ]
-    session = drafter.begin(target.start(drafter.capture), case.shapes[0])
-    for (rule, spec), sampling in product(RULE_SPECS.items(), FEW):
-        if not refuse_rule(spec, session.drawn, sampling, draft_cut(session)):
-            grid.append(replace(case.shapes[0], rule=rule, sampling=sampling))
+    grid += [
+        replace(case.shapes[0], rule=rule, sampling=sampling)
+        for rule, sampling in product(RULE_SPECS, FEW)
+    ]
     assert refused(case, grid) == []
 
 
