@@ -33,31 +33,33 @@ LLAMA3 = {
 KINDS = {
     "Llama": lambda: tiny.llama(num_hidden_layers=3),
     "Llama, untied": lambda: tiny.llama(tie_word_embeddings=False),
-    "Llama, biases": lambda: biased(tiny.llama(attention_bias=True, mlp_bias=True)),
+    "Llama, biases": lambda: tiny.llama(attention_bias=True, mlp_bias=True),
     "Llama, no shared heads": lambda: tiny.llama(num_key_value_heads=4),
     "Llama, wide heads": lambda: tiny.llama(head_dim=16),
     "Llama 3.1's angles": lambda: tiny.llama(rope_parameters=LLAMA3),
     "Mistral": lambda: windowed.mistral(**WHOLE),
-    "Qwen2": lambda: biased(windowed.qwen2(**WHOLE)),
+    "Qwen2": lambda: windowed.qwen2(**WHOLE),
     "Qwen3": lambda: tiny.loud(Qwen3ForCausalLM, Qwen3Config(**windowed.USUAL | WHOLE), 1),
 }
 BY_LENGTH = {"rope_type": "dynamic", "rope_theta": 10_000.0, "factor": 2.0}
 TREE = DraftTree((7, 9, 11, 13, 15, 17), (-1, 0, 0, 1, 1, 3))
 
 
-def biased(model):
-    """Set biases that matter: new models have zeros."""
+def varied(model):
+    """Set biases and norms that matter: in new models, biases are 0 and norms are 1."""
     torch.manual_seed(9)
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if name.endswith("bias"):
                 weight.normal_(std=0.5)
+            elif "norm" in name:
+                weight.uniform_(0.5, 1.5)
     return model
 
 
 def both(kind):
     """Return the same model twice: computed by NumPy, and by transformers."""
-    fast, usual = KINDS[kind](), KINDS[kind]()
+    fast, usual = varied(KINDS[kind]()), varied(KINDS[kind]())
     prepare(fast)
     assert isinstance(network_of(fast), NumpyLlama)
     assert isinstance(network_of(usual), TorchNetwork)
@@ -196,7 +198,7 @@ def test_network_with_differing_numpy_logits_keeps_its_own_forward():
 @torch.inference_mode()
 def test_rounding_error_is_at_most_that_of_transformers():
     """Both are compared with the same model in float64."""
-    exact = KINDS["Llama"]().double()
+    exact = varied(KINDS["Llama"]()).double()
     fast, usual = both("Llama")
     words = torch.arange(3, 60)[None]
     wanted = exact(input_ids=words).logits[0, -1:]
