@@ -284,6 +284,13 @@ def test_reader_chooses_german_for_lessons_and_tour(page, address):
     expect(entries.nth(6)).not_to_contain_text(german["words"]["untranslated"])
 
 
+def test_link_with_an_unknown_language_opens_the_lessons_in_english(page, address):
+    for code in ("xx", "constructor", "__proto__"):
+        page.goto(f"{address}?tab=learn&lang={code}")
+        expect(page.locator(".sv-learn-one")).to_have_count(len(NAMES))
+        expect(page.locator(".sv-learn .sv-languages")).to_have_attribute("lang", "en")
+
+
 def test_late_first_run_does_not_replace_the_run_of_a_lesson(page, address):
     held = []
     for late in ("**/traces/01-chain", "**/step/player.js*"):
