@@ -308,3 +308,7 @@ def test_numpy_uses_all_threads_for_a_large_target(bound, large, monkeypatch):
     monkeypatch.setattr(products, "CACHE_BYTES", bound)
     tiny.target().start(CaptureSpec())
     assert given == [large]
+
+
+def test_products_that_choose_the_number_of_threads_take_a_measurable_time():
+    assert threads._seconds() > 0.0

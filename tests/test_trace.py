@@ -15,9 +15,9 @@ from specviz.drafters.ngram import NGram
 from specviz.engine.decode import run
 from specviz.settings.settings import Sampling, Settings
 from specviz.settings.specs import MAX_GUESSES
-from specviz.trace import codec
+from specviz.trace import codec, metrics
 from specviz.trace.check import CheckFailed, check, describe_losslessness
-from specviz.trace.events import Unknown, Vocabulary
+from specviz.trace.events import Baseline, Unknown, Vocabulary
 from specviz.trace.file import Trace, TraceError
 
 
@@ -314,3 +314,7 @@ def test_no_change_of_a_trace_causes_a_traceback(name, tmp_path, capsys):
 )
 def test_no_change_of_any_kind_of_trace_causes_a_traceback(name, tmp_path, capsys):
     change_at_random(name, 40, tmp_path / "run.jsonl", capsys)
+
+
+def test_spread_of_a_baseline_with_one_pass_is_unknown():
+    assert metrics.plain_spread(Baseline([5], [0.1], None, None)) is None
