@@ -18,7 +18,7 @@ def ask(answer: Answer, question: Any, longest: int = LONGEST) -> dict[str, Any]
     """
     text = question if isinstance(question, str) else json.dumps(question)
     try:
-        told: dict[str, Any] = json.loads(Section(answer, longest).respond(text.encode()))
+        response: dict[str, Any] = json.loads(Section(answer, longest).respond(text.encode()))
     except BadRequest as problem:
         return {"problem": str(problem)}
-    return told
+    return response

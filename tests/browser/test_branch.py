@@ -115,14 +115,16 @@ def check_path(visit: Visit) -> None:
     page.locator(f".sv-tree [data-node='{node}']").click()
     assert page.inner_text(".sv-verdict") == "What if?"
     assert f"+{view['depth']} would be in the text if" in visit.caption()
-    laid = set(page.evaluate("JSON.parse(window.specviz.players['sv-step'].wish()).settings.coins"))
+    forced = set(
+        page.evaluate("JSON.parse(window.specviz.players['sv-step'].wish()).settings.coins")
+    )
     path = {int(node)}
     while nodes[str(min(path))]["parent"]:
         path.add(nodes[str(min(path))]["parent"])
     states = {each: nodes[str(each)]["is"] for each in path}
     assert "rejected" in states.values(), "the path leads through what was rejected"
     wanted = {each for each, state in states.items() if state != "accepted"}
-    assert {int(name.split()[2]) for name in laid} == wanted
+    assert {int(name.split()[2]) for name in forced} == wanted
     page.click(".sv-answer >> text=Back")
 
 

@@ -61,7 +61,7 @@ def test_recorded_map_is_sorted_and_explained_and_fits_a_phone(recorded_map):
     page, (told, usual) = recorded_map, known()
     expect(page.locator(".sv-domains-badge")).to_have_text("recorded")
     assert page.locator(".sv-domains-headline").text_content() == told["headline"]
-    the_saved_map_has_the_numbers_unrounded(page, told)
+    check_saved_map_is_unrounded(page, told)
     assert column(page, 0) == [told["cells"][f"{name} stories"]["speedup"][0] for name in usual]
     press(page, "Accepted length")
     assert column(page, 0) == [told["cells"][f"{name} stories"]["accepted"][0] for name in usual]
@@ -115,7 +115,7 @@ def saved(page, kind):
     return file.suggested_filename, file.path().read_bytes().decode("utf-8-sig")
 
 
-def the_saved_map_has_the_numbers_unrounded(page, told):
+def check_saved_map_is_unrounded(page, told):
     name, text = saved(page, "CSV")
     assert name == "specviz-map-of-domains-temperature-0.csv"
     rows = {(row["drafter"], row["domain"]): row for row in csv.DictReader(text.splitlines())}
