@@ -170,6 +170,15 @@ def test_drafter_with_shorter_context_is_refused(pair, tmp_path):
 
 
 @pytest.mark.slow
+def test_model_overwritten_on_disk_is_read_again(pair, tmp_path):
+    folder = tiny.save(tiny.llama(), tmp_path / "small")
+    first = load(str(pair[0]), str(folder))[1].model
+    assert load(str(pair[0]), str(folder))[1].model is first
+    tiny.save(tiny.llama(hidden_size=64), folder)
+    assert load(str(pair[0]), str(folder))[1].model.config.hidden_size == 64
+
+
+@pytest.mark.slow
 def test_drafter_for_other_weights_is_refused(tmp_path, tiny_target):
     for accepted in (None, "a" * 64, ("b" * 64, "a" * 64)):
         check_made_for("head", accepted, "house", "a" * 64)

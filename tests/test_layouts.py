@@ -203,6 +203,16 @@ def other_target(**changes):
     return Target(tiny.llama(**shape), tiny.tokenizer(), card)
 
 
+def test_head_overwritten_on_disk_is_read_again(tmp_path):
+    written("eagle", tmp_path / "head")
+    first = loaded(tmp_path / "head")
+    assert loaded(tmp_path / "head") is first
+    written("eagle without a bias", tmp_path / "head")
+    second = loaded(tmp_path / "head")
+    assert (first.head.config.bias, second.head.config.bias) == (True, False)
+    assert [value for _, value in loading.HEADS.entries()] == [second]
+
+
 @pytest.mark.parametrize("layout", PUBLISHED)
 def test_head_for_a_target_of_another_shape_raises_readable_error(layout, tmp_path):
     written(layout, tmp_path / "head")

@@ -1,8 +1,8 @@
 """Load a target and a drafter by name, and check that they fit each other.
 
-Weights are read once per process and shared. If a model or a pair cannot be used, one of the
-catalogue's errors is raised. A drafter's class, and the code that trains a head, are imported when
-they are needed.
+Weights are read once per process and shared, until their files change. If a model or a pair cannot
+be used, one of the catalogue's errors is raised. A drafter's class, and the code that trains a
+head, are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from specviz.models.checkpoint import (
 from specviz.models.devices import free_memory, pick_device, pick_dtype, process_count
 from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
 from specviz.models.file_checks import check_numbers, count_stored, read_config
+    file_version,
 from specviz.models.files import (
     find_or_fetch,
     folder_label,
@@ -247,7 +248,8 @@ def _head(name: str, path: str, folder: Path, target: Target, shipped: bool) -> 
     kind = _drafter_class(name, path)
     copy = (str(target.device), str(target.dtype), str(target.card.hash))
     key = (name, str(folder.resolve()), *copy)
-    return HEADS.get(key, partial(_read_head, kind, name, folder, target), shipped=shipped)
+    load = partial(_read_head, kind, name, folder, target)
+    return HEADS.get(key, load, shipped, file_version(folder))
 
 
 def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
@@ -284,7 +286,7 @@ def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype)
         found = load_checkpoint(public_name(name), path, device, dtype, sharded=kind == "target")
         return found if entry is None else replace(found, title=entry.title)
 
-    return MODELS.get(key, load, entry is not None)
+    return MODELS.get(key, load, entry is not None, file_version(path))
 
 
 def _external_path(name: str, kind: Kind) -> Path:
