@@ -29,7 +29,6 @@ from specviz.drafters.draft_model import DraftModel
 from specviz.engine.protocol import Drafter
 from specviz.models.checkpoint import (
     Checkpoint,
-    check_context_length,
     check_made_for,
     load_checkpoint,
     same_vocabulary,
@@ -37,8 +36,8 @@ from specviz.models.checkpoint import (
 from specviz.models.devices import free_memory, pick_device, pick_dtype, process_count
 from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
 from specviz.models.file_checks import check_numbers, count_stored, read_config
-    file_version,
 from specviz.models.files import (
+    file_version,
     find_or_fetch,
     folder_label,
     head_files,
@@ -224,14 +223,13 @@ def _drafter_class(name: str, path: str) -> Any:
 def _draft_model(name: str, target: Target) -> Drafter:
     """Load a causal LM from the catalogue, a folder or the Hub as a drafter."""
     found = _checkpoint(name, "drafter", target.device, target.dtype)
-    title, other = public_name(name), target.card.name
+    title = public_name(name)
     card = found.card(title, "draft-model")
     if not same_vocabulary(target.tokenizer, found.tokenizer):
         drafter: Drafter = resolve_name(OTHER_VOCABULARY).between(
             found.model, card, found.tokenizer, target
         )
         return drafter
-    check_context_length(title, found.model, other, target.max_length)
     return DraftModel(found.model, card)
 
 

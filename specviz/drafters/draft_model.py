@@ -27,6 +27,7 @@ from specviz.drafters.common.proposal_builder import (
 )
 from specviz.drafters.common.tree_reader import TreeReader
 from specviz.engine.protocol import DraftSession, Proposal
+from specviz.models.attention import context_length
 from specviz.models.checkpoint import MadeFor
 from specviz.models.passes import CaptureSpec, ExtraRows, States, causal_lm_weights
 from specviz.models.target import Target, TargetRun
@@ -40,7 +41,11 @@ from specviz.verification.tree import DraftTree
 
 
 class DraftModel:
-    """A transformers causal LM in eval mode that has the target's token ids."""
+    """A transformers causal LM in eval mode that has the target's token ids.
+
+    Attributes:
+        max_length: Longest text that it can read, in tokens; None for no limit.
+    """
 
     name = "draft-model"
     made_for: MadeFor = None
@@ -49,6 +54,7 @@ class DraftModel:
     def __init__(self, model: Any, card: ModelCard) -> None:
         self.model = model
         self.card = card
+        self.max_length = context_length(model)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """Implement `Drafter.begin`."""

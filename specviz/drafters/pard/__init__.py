@@ -36,8 +36,8 @@ from specviz.drafters.common.proposal_builder import (
 from specviz.drafters.dflash import TOP_COUNT, top_tokens_by_position
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.checkpoint import (
+from specviz.models.attention import context_length
     MadeFor,
-    check_context_length,
     load_checkpoint,
     same_vocabulary,
 )
@@ -106,7 +106,6 @@ class PardModel(nn.Module):
                 f"{name!r} was made for another target than {target.card.name!r}: their tokens "
                 "differ."
             )
-        check_context_length(name, found.model, target.card.name, target.max_length)
         return cls(found.model, found.tokenizer)
 
 
@@ -126,6 +125,7 @@ class Pard(HeadDrafter):
         self.card = card
         self.made_for: MadeFor = None
 
+        self.max_length = context_length(head.model)
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """Implement `Drafter.begin`."""
         return PardSession(self, target.target, settings)
