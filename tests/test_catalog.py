@@ -181,6 +181,23 @@ def test_draft_model_with_shorter_context_is_refused_only_for_longer_runs(mask, 
 
 
 @pytest.mark.slow
+def test_draft_model_reads_tokens_beyond_its_embeddings_as_its_last(tmp_path):
+    """Targets pad their vocabulary differently, also within one family."""
+    wide = tiny.save(tiny.llama(vocab_size=tiny.VOCABULARY + 8), tmp_path / "wide")
+    for name, mask in (("plain", None), ("parallel", 188)):
+        model = tiny.llama()
+        if mask is not None:
+            model.config.pard_token = mask
+        target, drafter = load(str(wide), str(tiny.save(model, tmp_path / name)))
+        ids, settings = [3, 287, 5, 280], Settings(Sampling(0), gamma=3, max_new_tokens=8)
+        target.eos = ()
+        played = list(engine.rounds(target, drafter, ids, settings))
+        assert [token for each in played for token in each.tokens] == [
+            step.token for step in engine.plain(target, ids, settings)
+        ]
+
+
+@pytest.mark.slow
 def test_model_overwritten_on_disk_is_read_again(pair, tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "small")
     first = load(str(pair[0]), str(folder))[1].model

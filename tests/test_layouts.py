@@ -203,6 +203,22 @@ def other_target(**changes):
     return Target(tiny.llama(**shape), tiny.tokenizer(), card)
 
 
+OWN_ROWS = ["eagle", "eagle3 with embeddings", "eagle3 of DeepSpec", "p-eagle of SpecForge"]
+
+
+@pytest.mark.parametrize("layout", OWN_ROWS)
+def test_text_may_contain_tokens_beyond_the_head_own_embeddings(layout, tmp_path):
+    """Targets pad their vocabulary; every token of the prompt but two is beyond the head's."""
+    wide = other_target(vocab_size=TOKENS + 3)
+    written(layout, tmp_path / "head")
+    drafter = load_drafter(str(tmp_path / "head"), wide)
+    wide.eos, ids = (), [3, TOKENS + 2, 5, TOKENS, TOKENS + 1]
+    settings = replace(TREE, sampling=Sampling(0.0), max_new_tokens=8)
+    played = list(engine.rounds(wide, drafter, ids, settings))
+    text = [token for each in played for token in each.tokens]
+    assert text == [step.token for step in engine.plain(wide, ids, settings)]
+
+
 def test_head_overwritten_on_disk_is_read_again(tmp_path):
     written("eagle", tmp_path / "head")
     first = loaded(tmp_path / "head")

@@ -65,6 +65,14 @@ class DraftModel:
         return causal_lm_weights(self.model)
 
 
+def own_ids(tokens: Sequence[int], rows: int) -> list[int]:
+    """Return tokens with those beyond a table of embeddings replaced by its last row.
+
+    See `OwnEmbedding`.
+    """
+    return [min(token, rows - 1) for token in tokens]
+
+
 class DraftModelSession:
     """A session with the small model's cache, which every proposal first truncates to the text."""
 
@@ -72,6 +80,7 @@ class DraftModelSession:
 
     def __init__(self, drafter: DraftModel, target: TargetRun, settings: Settings) -> None:
         self.reader = TreeReader(drafter.model, drafter.card.name)
+        self.rows: int = drafter.model.get_input_embeddings().weight.shape[0]
         self.vocab_size = target.target.vocab_size
         self.eos = target.target.eos
         self.settings = settings
@@ -127,8 +136,8 @@ class DraftModelSession:
         self.reader.discard_from(node)
 
     def draft_text(self, context: Sequence[int]) -> Sequence[int]:
-        """Return the text in the draft model's tokens; here it is unchanged."""
-        return context
+        """Return the text in the draft model's tokens; here only those beyond its table change."""
+        return own_ids(context, self.rows)
 
     def draft_words(self, words: Tensor) -> Tensor:
         """Return guesses (n,) in the draft model's tokens; here they are unchanged."""

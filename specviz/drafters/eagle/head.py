@@ -25,7 +25,7 @@ from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.common.checkpoint import HeadNetwork
 from specviz.drafters.common.config import HeadConfig, check_depth
 from specviz.drafters.common.features import NumpyPass
-from specviz.drafters.common.layers import Attention, Mix, Mlp, Unrolled, weight_of
+from specviz.drafters.common.layers import Attention, Mix, Mlp, OwnEmbedding, Unrolled, weight_of
 from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import DEPTH, Family, TargetOutputs
 from specviz.models.errors import Unsuitable
@@ -189,7 +189,7 @@ class EagleHead(HeadNetwork):
         super().__init__()
         self.config = config
         wide = config.hidden_size
-        self.embed_tokens = nn.Embedding(config.vocab_size, wide) if own_embedding else None
+        self.embed_tokens = OwnEmbedding(config.vocab_size, wide) if own_embedding else None
         self.fc = nn.Linear(2 * wide, wide, bias=config.bias)
         self.layers = nn.ModuleList([EagleLayer(config)])
 
