@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Final, Self
 
+from specviz.adapters.transformers import rope_parameters
 from specviz.drafters.common.checkpoint import rope_theta
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import Unsuitable
@@ -23,6 +24,12 @@ TYPES: Final[Mapping[str, set[type]]] = {  # types of values, by annotation
     "float": {int, float},
     "bool": {bool},
 }
+ROPE_KEYS: Final = frozenset((  # keys that transformers reads for these types
+    "attention_factor", "beta_fast", "beta_slow", "factor", "high_freq_factor", "low_freq_factor",
+    "mscale", "mscale_all_dim", "original_max_position_embeddings", "rope_theta", "rope_type",
+    "truncate", "type",
+    "mrope_interleaved", "mrope_section",  # for text alone, all sections have the same positions
+))  # fmt: skip
 ROPES: Final = ("linear", "llama3", "yarn")  # rope types that need only the config
 
 
@@ -203,10 +210,28 @@ def check_depth(name: str, layers: int, target: Target) -> None:
 def rope_of(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return rope_theta (default 10,000) and rope_scaling from any key that may contain them.
 
+    If several keys do, the one that transformers uses counts.
+
     Raises:
-        Unsuitable: If the scaling is not implemented.
+        Unsuitable: If the positions are invalid or their scaling is not implemented.
     """
-    rope = data.get("rope_parameters") or data.get("rope_scaling") or {}
+    for key in ("rope_parameters", "rope_scaling"):
+        _check_rope(name, key, data.get(key) or {})
+    try:
+        rope = rope_parameters(data)
+        theta = float(rope.get("rope_theta") or 10_000.0)
+    except (TypeError, ValueError) as error:
+        raise Unsuitable(f"{name!r}: its rotary positions are invalid: {error!s:.200}") from error
+    scaled = rope["rope_type"] != "default"
+    return {"rope_theta": theta, "rope_scaling": rope if scaled else None}
+
+
+def _check_rope(name: str, key: str, rope: Any) -> None:
+    """Check that one of a config's keys for rotary positions asks for nothing unknown.
+
+    Raises:
+        Unsuitable: If it does.
+    """
     if not isinstance(rope, Mapping) or any(isinstance(v, Mapping) for v in rope.values()):
         raise Unsuitable(f"{name!r}: its rotary positions differ between kinds of layers.")
     kind = rope.get("rope_type", rope.get("type", "default"))
@@ -214,9 +239,11 @@ def rope_of(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
         raise Unsuitable(
             f"{name!r} scales its rotary positions ({kind}), which is not supported here."
         )
-    theta = float(data.get("rope_theta") or rope.get("rope_theta") or 10_000.0)
-    scaling = None if kind == "default" else {**rope, "rope_type": kind, "rope_theta": theta}
-    return {"rope_theta": theta, "rope_scaling": scaling}
+    for part, value in rope.items():
+        if part not in ROPE_KEYS and not (part == "partial_rotary_factor" and value in (None, 1)):
+            raise Unsuitable(f"{name!r} sets {key}.{part}, which is not supported here.")
+        if isinstance(value, str) and part not in ("type", "rope_type"):
+            raise Unsuitable(f"{name!r}: {key}.{part} must be a number, not {value!r:.80}.")
 
 
 def check_activation(name: str, data: Mapping[str, Any]) -> None:
