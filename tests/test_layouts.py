@@ -120,6 +120,8 @@ TAPS = {
     "eagle3 of all tokens": (2, 4, 5),
     "eagle3 of SpecForge": (1, 3, 7),
     "eagle3 of DeepSpec": (1, 3, 4, 6, 7),
+    "eagle3 of ModelOpt": (1, 3, 7),
+    "eagle3 of ModelOpt, normed": (1, 3, 7),
     "p-eagle of SpecForge": (2, 4, 5),
 }
 SPECULATORS = {"wheels": FAST, "own": False, "before": True}
@@ -128,6 +130,8 @@ FORWARDS = {
     "of all tokens": {"wheels": PLAIN},
     "of SpecForge": {"wheels": FAST},
     "of DeepSpec": {"wheels": published.rates(1e6)},
+    "of ModelOpt": {"wheels": FAST},
+    "of ModelOpt, normed": {"wheels": FAST},
     "of speculators": SPECULATORS,
     "with embeddings": {**SPECULATORS, "own": True},
     "with norm_before_fc": SPECULATORS,

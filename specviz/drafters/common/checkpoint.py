@@ -322,12 +322,17 @@ class HeadNetwork(nn.Module):
             NotAvailable: If the folder has no head.
             Unsuitable: If the head does not fit; a tensor that does not fit is named.
         """
-        found = read_head(folder, cls.family)
+        found = cls.prepare(read_head(folder, cls.family), target)
         config = cls.config_type.from_json(found.name, found.config)
         config.check_fit(found.name, target)
         head = cls.like_file(found, config)
         restore(found.name, head, found.tensors, target.model)
         return head
+
+    @classmethod
+    def prepare(cls, found: Head, target: Target) -> Head:
+        """Return the head's files, completed with what follows from the target."""
+        return found
 
     @classmethod
     def like_file(cls, found: Head, config: Any) -> Self:

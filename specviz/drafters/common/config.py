@@ -7,12 +7,13 @@ heads vLLM loads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Final, Self
 
 from specviz.adapters.transformers import rope_parameters
 from specviz.drafters.common.checkpoint import rope_theta
+from specviz.drafters.common.layouts import Head
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
@@ -192,6 +193,24 @@ def check_sizes(name: str, width: int, vocabulary: int, target: Target) -> None:
             f"{name!r} knows {vocabulary:,} tokens; "
             f"{target.card.name!r} knows {target.vocab_size:,}."
         )
+
+
+def read_taps(found: Head, taps: Sequence[int], last: int) -> tuple[int, ...]:
+    """Return the layers whose outputs a head reads, given those that its config lists.
+
+    Some programs also list the target's last layer, whose output serves as the target of training.
+    It is left out if fc reads one layer less than is listed.
+
+    Args:
+        found: The head.
+        taps: The listed layers.
+        last: The target's last layer, counted as in `taps`.
+    """
+    fc = found.tensors.get("fc.weight")
+    wide = found.config.get("target_hidden_size") or found.config.get("hidden_size")
+    if fc is None or fc.dim() != 2 or type(wide) is not int or taps[-1] != last:
+        return tuple(taps)
+    return tuple(taps[:-1] if fc.shape[1] == (len(taps) - 1) * wide else taps)
 
 
 def check_depth(name: str, layers: int, target: Target) -> None:
