@@ -310,6 +310,11 @@ REFUSED = [
     (DEEPSPEC, {"confidence_head.proj.bias": GONE}, r"confidence_head\.proj\.bias"),
     (DEEPSPEC, {"markov_head.markov_w3.weight": torch.zeros(2)}, r"markov_head\.markov_w3\.weight"),
     (DEEPSPEC | {"architectures": ["Gemma4DSparkModel"]}, {}, "is a Gemma4DSparkModel; only Qwen3"),
+    (DEEPSPEC | {"use_swa": True, "sliding_window": 4}, {}, "sliding window"),
+    (DEEPSPEC | {"dflash_config": {"use_swa": True}}, {}, "sliding window"),
+    (DEEPSPEC | {"is_causal": True}, {}, "sets is_causal to True"),
+    (DEEPSPEC | {"dflash_config": {"projector_type": "domino"}}, {}, "projector_type to 'domino'"),
+    (DEEPSPEC | {"shift_label": True}, {}, "sets shift_label in its config.json"),
     (DEEPSPEC | {"markov_head_type": "attention"}, {}, "Markov head of the type 'attention'"),
 ]
 

@@ -1,8 +1,8 @@
 """Configs of EAGLE-like heads, with the keys of the public checkpoints.
 
-A config is refused if it requires a computation that is not implemented; unknown keys without
-effect are ignored. Written configs have the keys that vLLM reads; the documentation lists which
-heads vLLM loads.
+A config is refused if it requires a computation that is not implemented, or has a key that is not
+known; see `config_keys`. Written configs have the keys that vLLM reads; the documentation lists
+which heads vLLM loads.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from typing import Any, ClassVar, Final, Self
 
 from specviz.adapters.transformers import rope_parameters
 from specviz.drafters.common.checkpoint import rope_theta
+from specviz.drafters.common.config_keys import check_activation, check_keys
 from specviz.drafters.common.layouts import Head
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 
 NEEDED: Final = ("hidden_size", "intermediate_size", "num_attention_heads", "vocab_size")
+ALSO_READ: Final = frozenset(  # keys that are read, but are no fields
+    ("num_hidden_layers", "num_target_layers", "rope_parameters")
+)
 TYPES: Final[Mapping[str, set[type]]] = {  # types of values, by annotation
     "int": {int},
     "int | None": {int, type(None)},
@@ -41,6 +45,7 @@ class HeadConfig:
     Attributes:
         architectures: Names of the classes in vLLM's registry.
         omitted_if_empty: Keys that are left out of the file if their values are empty.
+        implemented: Values of further keys that the network computes, see `check_keys`.
         hidden_size: Width.
         intermediate_size: Inner width of the MLP.
         num_attention_heads: Attention heads.
@@ -62,6 +67,8 @@ class HeadConfig:
     omitted_if_empty: ClassVar[frozenset[str]] = frozenset(
         ("made_for", "max_position_embeddings", "rope_scaling", "head_norms", "biases")
     )
+
+    implemented: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 
     hidden_size: int
     intermediate_size: int
@@ -103,6 +110,7 @@ class HeadConfig:
                 f"{name!r} has {data['num_hidden_layers']} layers; EAGLE heads have one."
             )
         check_activation(name, data)
+        check_keys(name, data, known | ALSO_READ, cls.implemented)
         config = cls(**(defaults | given | rope_of(name, data)))
         _check_numbers(name, config)
         return config
@@ -263,13 +271,3 @@ def _check_rope(name: str, key: str, rope: Any) -> None:
             raise Unsuitable(f"{name!r} sets {key}.{part}, which is not supported here.")
         if isinstance(value, str) and part not in ("type", "rope_type"):
             raise Unsuitable(f"{name!r}: {key}.{part} must be a number, not {value!r:.80}.")
-
-
-def check_activation(name: str, data: Mapping[str, Any]) -> None:
-    """Check that a config's MLP uses silu.
-
-    Raises:
-        Unsuitable: If not.
-    """
-    if data.get("hidden_act", "silu") != "silu":
-        raise Unsuitable(f"{name!r} uses {data['hidden_act']} in its MLP; only silu is supported.")

@@ -48,6 +48,11 @@ class DSparkConfig(DFlashConfig):
     """
 
     architectures: ClassVar[tuple[str, ...]] = ARCHITECTURES[:1]
+    implemented: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        **DFlashConfig.implemented,
+        "projector_type": ("dspark",),
+        "sample_from_anchor": (True,),
+    }
     PUBLIC_BLOCK: ClassVar[int] = 7
     SUPPORTED: ClassVar[tuple[str, ...]] = ARCHITECTURES
 

@@ -31,7 +31,8 @@ from specviz.adapters.transformers import (
 )
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.checkpoint import read_head, rope_theta
-from specviz.drafters.common.config import check_activation, check_depth, check_sizes, rope_of
+from specviz.drafters.common.config import check_depth, check_sizes, rope_of
+from specviz.drafters.common.config_keys import check_activation
 from specviz.drafters.common.layers import (
     Embed,
     OwnEmbedding,
@@ -184,7 +185,13 @@ def read_mtp(found: Head, target: Target) -> MTPConfig:
     Raises:
         Unsuitable: If it is not supported or made for another target.
     """
-    config = checkpoint.parse_config(found.name, found.config, MTPConfig)
+    config = checkpoint.parse_config(
+        found.name,
+        found.config,
+        MTPConfig,
+        # The first two and vocab_size follow from the target and the tensors.
+        also=("head_dim", "hidden_size", "vocab_size", "rope_parameters", "rope_scaling"),
+    )
     rope = rope_of(found.name, found.config)
     if rope["rope_scaling"]:
         raise Unsuitable(
