@@ -319,11 +319,12 @@ def test_shipped_head_configs_have_the_keys_that_vllm_reads():
     for name, kind in (
         ("eagle", "LlamaForCausalLM"),  # which becomes EagleLlamaForCausalLM there
         ("eagle3", "LlamaForCausalLMEagle3"),
+        ("p-eagle", "LlamaForCausalLMEagle3"),  # vLLM renames PEagleDraftModel, then refuses it
         ("dflash", "DFlashDraftModel"),
         ("medusa", "MedusaModel"),
     ):
         assert said[name]["architectures"] == [kind]
-    for name in ("eagle", "eagle3", "dflash"):
+    for name in ("eagle", "eagle3", "p-eagle", "dflash"):
         assert said[name]["max_position_embeddings"] == 1024
         assert said[name]["tie_word_embeddings"] is False
     assert said["eagle3"][AUX] == said["eagle3"]["tap_layers"] == [2, 6, 9]
