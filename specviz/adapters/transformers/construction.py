@@ -123,7 +123,8 @@ def rope_parameters(config: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value := given.get(key), dict):
             given[key] = {part: each for part, each in value.items() if each is not None}
     try:
-        return dict(LlamaConfig(**given).rope_parameters)
+        made: Any = LlamaConfig(**given)
+        return dict(made.rope_parameters)
     except Exception as error:  # which one depends on the value and on the version
         raise ValueError(str(error)) from error
 
