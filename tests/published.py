@@ -150,6 +150,11 @@ def deepspec_tensors():
     return {key: value for key, value in made.items() if key not in ("d2t", "t2d")}
 
 
+def modelopt_tensors():
+    """Return a head as NVIDIA's ModelOpt exports it: without embeddings and t2d."""
+    return {key: value for key, value in eagle3_tensors("layers.0").items() if key != "t2d"}
+
+
 def peagle_tensors():
     """Return a head with three layers, the first of EAGLE-3's kind."""
     plain = ("input_layernorm", "post_attention_layernorm")
@@ -214,6 +219,18 @@ DEEPSPEC = {
     "rope_theta": 1000000, "step_loss_decay": 0.8, "target_layer_ids": [0, 2, 3, 5, 6],
     "ttt_length": 7,
 }  # fmt: skip
+OPTIONS = {
+    "eagle_aux_hidden_state_layer_ids": [0, 2, 6], "use_aux_hidden_state": True,
+    "use_input_layernorm_in_first_layer": True, "use_last_layernorm": True,
+    "use_mtp_layernorm": False, "next_layer_regular": True, "parallel_draft_step": 1,
+    "parallel_draft_heads_num_layers": 1,
+}  # fmt: skip
+MODELOPT = {
+    **LLAMA, "architectures": ["LlamaForCausalLMEagle3"], "draft_vocab_size": DRAFT,
+    "attention_bias": False, "attention_dropout": 0.0, "head_dim": SIZE, "mlp_bias": False,
+    "pretraining_tp": None, "rope_scaling": {"rope_type": "default", "rope_theta": 500000.0},
+    "rope_theta": 10000, "eagle_config": OPTIONS,
+}  # fmt: skip
 MEDUSA = {
     "base_model_name_or_path": "lmsys/vicuna-7b-v1.3", "medusa_num_heads": 2,
     "medusa_num_layers": 1, "transformers_version": "4.31.0",
@@ -251,6 +268,10 @@ MTP = {
 }  # fmt: skip
 
 
+def modelopt_tensors_normed():
+    return {key: value for key, value in normed_before_fc().items() if key != "t2d"}
+
+
 def embedded():
     return eagle3_tensors("layers.0", own_embedding=True)
 
@@ -277,6 +298,11 @@ PUBLISHED = {
     "eagle3 of Qwen3's kind": ("eagle3", SPECULATORS, qwen3_tensors),
     "eagle3 with scaled positions": ("eagle3", scaled(**LLAMA3), unembedded),
     "eagle3 of DeepSpec": ("eagle3", DEEPSPEC, deepspec_tensors),
+    "eagle3 of ModelOpt": ("eagle3", MODELOPT, modelopt_tensors),
+    "eagle3 of ModelOpt, normed": (
+        "eagle3", {**MODELOPT, "eagle_config": {**OPTIONS, "norm_before_fc": True}},
+        modelopt_tensors_normed,
+    ),
     "p-eagle of speculators": ("p-eagle", PEAGLE, peagle_tensors),
     "p-eagle of SpecForge": ("p-eagle", SPECFORGE_PEAGLE, peagle_tensors),
     "medusa": ("medusa", MEDUSA, medusa_tensors),

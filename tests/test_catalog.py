@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -15,6 +16,7 @@ import tiny
 import torch
 from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors.torch import load_file, save_file
+from test_engine import traced
 from transformers import (
     BloomConfig,
     BloomForCausalLM,
@@ -47,6 +49,7 @@ from specviz.models.devices import NotEnoughMemory
 from specviz.models.errors import DiskFull
 from specviz.models.memory import ModelCache
 from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
 
 DRAFTERS = [entry for entry in entry.entries() if entry.kind == "drafter"]
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=24)
@@ -163,10 +166,44 @@ def test_spoiled_checkpoint_is_refused_without_running_its_code(spoil, sentence,
 
 
 @pytest.mark.slow
-def test_drafter_with_shorter_context_is_refused(pair, tmp_path):
-    folder = tiny.save(tiny.llama(max_position_embeddings=128), tmp_path / "short")
-    with pytest.raises(Unsuitable, match="'short' can see at most 128 tokens"):
-        load(str(pair[0]), str(folder))
+@pytest.mark.parametrize("mask", [None, 188], ids=["draft-model", "pard"])
+def test_draft_model_with_shorter_context_is_refused_only_for_longer_runs(mask, pair, tmp_path):
+    short = tiny.llama(max_position_embeddings=64)
+    if mask is not None:
+        short.config.pard_token = mask
+    target, drafter = load(str(pair[0]), str(tiny.save(short, tmp_path / "short")))
+    new = 64 - len(target.encode(tiny.PROMPT, 1))
+    settings = Settings(Sampling(0), gamma=4, max_new_tokens=new)
+    target.eos = ()
+    check(traced(target, drafter, tiny.PROMPT, settings))
+    with pytest.raises(Unsuitable, match="'short' can see at most 64 tokens, but this run can ha"):
+        traced(target, drafter, tiny.PROMPT, replace(settings, max_new_tokens=new + 1))
+
+
+@pytest.mark.slow
+def test_draft_model_reads_tokens_beyond_its_embeddings_as_its_last(tmp_path):
+    """Targets pad their vocabulary differently, also within one family."""
+    wide = tiny.save(tiny.llama(vocab_size=tiny.VOCABULARY + 8), tmp_path / "wide")
+    for name, mask in (("plain", None), ("parallel", 188)):
+        model = tiny.llama()
+        if mask is not None:
+            model.config.pard_token = mask
+        target, drafter = load(str(wide), str(tiny.save(model, tmp_path / name)))
+        ids, settings = [3, 287, 5, 280], Settings(Sampling(0), gamma=3, max_new_tokens=8)
+        target.eos = ()
+        played = list(engine.rounds(target, drafter, ids, settings))
+        assert [token for each in played for token in each.tokens] == [
+            step.token for step in engine.plain(target, ids, settings)
+        ]
+
+
+@pytest.mark.slow
+def test_model_overwritten_on_disk_is_read_again(pair, tmp_path):
+    folder = tiny.save(tiny.llama(), tmp_path / "small")
+    first = load(str(pair[0]), str(folder))[1].model
+    assert load(str(pair[0]), str(folder))[1].model is first
+    tiny.save(tiny.llama(hidden_size=64), folder)
+    assert load(str(pair[0]), str(folder))[1].model.config.hidden_size == 64
 
 
 @pytest.mark.slow

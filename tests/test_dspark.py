@@ -16,6 +16,7 @@ from once import once
 from safetensors.torch import save_file
 from test_engine import traced
 
+from specviz import engine
 from specviz.bench.outcomes import calibration_error, pool_reliability, sum_tallies, tally_rounds
 from specviz.catalog.loading import load_drafter
 from specviz.drafters.dspark import DSpark, training
@@ -309,8 +310,28 @@ REFUSED = [
     (DEEPSPEC, {"confidence_head.proj.bias": GONE}, r"confidence_head\.proj\.bias"),
     (DEEPSPEC, {"markov_head.markov_w3.weight": torch.zeros(2)}, r"markov_head\.markov_w3\.weight"),
     (DEEPSPEC | {"architectures": ["Gemma4DSparkModel"]}, {}, "is a Gemma4DSparkModel; only Qwen3"),
+    (DEEPSPEC | {"use_swa": True, "sliding_window": 4}, {}, "sliding window"),
+    (DEEPSPEC | {"dflash_config": {"use_swa": True}}, {}, "sliding window"),
+    (DEEPSPEC | {"is_causal": True}, {}, "sets is_causal to True"),
+    (DEEPSPEC | {"dflash_config": {"projector_type": "domino"}}, {}, "projector_type to 'domino'"),
+    (DEEPSPEC | {"shift_label": True}, {}, "sets shift_label in its config.json"),
     (DEEPSPEC | {"markov_head_type": "attention"}, {}, "Markov head of the type 'attention'"),
 ]
+
+
+@pytest.mark.parametrize("config", [DEEPSPEC, SPECULATORS], ids=["deepspec", "speculators"])
+def test_text_may_contain_tokens_beyond_the_head_own_embeddings(config, tmp_path):
+    tokens = published.TOKENS
+    model = tiny.llama(
+        vocab_size=tokens + 3, num_hidden_layers=published.LAYERS, hidden_size=published.WIDE
+    )
+    wide = tiny.target(model)
+    wide.eos, ids = (), [3, tokens + 2, 5, tokens, tokens + 1]
+    drafter = load_drafter(str(write(tmp_path / "a", config, like=DEEPSPEC)), wide)
+    settings = Settings(Sampling(0), gamma=5, max_new_tokens=8)
+    played = list(engine.rounds(wide, drafter, ids, settings))
+    text = [token for each in played for token in each.tokens]
+    assert text == [step.token for step in engine.plain(wide, ids, settings)]
 
 
 @pytest.mark.parametrize(("config", "tensors", "problem"), REFUSED)

@@ -104,7 +104,7 @@ CONFIGS = {
         "made_for": headed.HASH,
     },
     "p-eagle": {
-        "architectures": ["PEagleDraftModel"], "num_hidden_layers": 2, "pard_token": 0,
+        "architectures": ["LlamaForCausalLMEagle3"], "num_hidden_layers": 2, "pard_token": 0,
         "mask_token_id": 0,
     },
 }  # fmt: skip

@@ -120,6 +120,8 @@ TAPS = {
     "eagle3 of all tokens": (2, 4, 5),
     "eagle3 of SpecForge": (1, 3, 7),
     "eagle3 of DeepSpec": (1, 3, 4, 6, 7),
+    "eagle3 of ModelOpt": (1, 3, 7),
+    "eagle3 of ModelOpt, normed": (1, 3, 7),
     "p-eagle of SpecForge": (2, 4, 5),
 }
 SPECULATORS = {"wheels": FAST, "own": False, "before": True}
@@ -128,6 +130,8 @@ FORWARDS = {
     "of all tokens": {"wheels": PLAIN},
     "of SpecForge": {"wheels": FAST},
     "of DeepSpec": {"wheels": published.rates(1e6)},
+    "of ModelOpt": {"wheels": FAST},
+    "of ModelOpt, normed": {"wheels": FAST},
     "of speculators": SPECULATORS,
     "with embeddings": {**SPECULATORS, "own": True},
     "with norm_before_fc": SPECULATORS,
@@ -201,6 +205,32 @@ def other_target(**changes):
     shape = {"vocab_size": TOKENS, "num_hidden_layers": 8, "hidden_size": WIDE, **changes}
     card = ModelCard("other", "causal-lm", 1, 1, None)
     return Target(tiny.llama(**shape), tiny.tokenizer(), card)
+
+
+OWN_ROWS = ["eagle", "eagle3 with embeddings", "eagle3 of DeepSpec", "p-eagle of SpecForge"]
+
+
+@pytest.mark.parametrize("layout", OWN_ROWS)
+def test_text_may_contain_tokens_beyond_the_head_own_embeddings(layout, tmp_path):
+    """Targets pad their vocabulary; every token of the prompt but two is beyond the head's."""
+    wide = other_target(vocab_size=TOKENS + 3)
+    written(layout, tmp_path / "head")
+    drafter = load_drafter(str(tmp_path / "head"), wide)
+    wide.eos, ids = (), [3, TOKENS + 2, 5, TOKENS, TOKENS + 1]
+    settings = replace(TREE, sampling=Sampling(0.0), max_new_tokens=8)
+    played = list(engine.rounds(wide, drafter, ids, settings))
+    text = [token for each in played for token in each.tokens]
+    assert text == [step.token for step in engine.plain(wide, ids, settings)]
+
+
+def test_head_overwritten_on_disk_is_read_again(tmp_path):
+    written("eagle", tmp_path / "head")
+    first = loaded(tmp_path / "head")
+    assert loaded(tmp_path / "head") is first
+    written("eagle without a bias", tmp_path / "head")
+    second = loaded(tmp_path / "head")
+    assert (first.head.config.bias, second.head.config.bias) == (True, False)
+    assert [value for _, value in loading.HEADS.entries()] == [second]
 
 
 @pytest.mark.parametrize("layout", PUBLISHED)
@@ -289,11 +319,12 @@ def test_shipped_head_configs_have_the_keys_that_vllm_reads():
     for name, kind in (
         ("eagle", "LlamaForCausalLM"),  # which becomes EagleLlamaForCausalLM there
         ("eagle3", "LlamaForCausalLMEagle3"),
+        ("p-eagle", "LlamaForCausalLMEagle3"),  # vLLM renames PEagleDraftModel, then refuses it
         ("dflash", "DFlashDraftModel"),
         ("medusa", "MedusaModel"),
     ):
         assert said[name]["architectures"] == [kind]
-    for name in ("eagle", "eagle3", "dflash"):
+    for name in ("eagle", "eagle3", "p-eagle", "dflash"):
         assert said[name]["max_position_embeddings"] == 1024
         assert said[name]["tie_word_embeddings"] is False
     assert said["eagle3"][AUX] == said["eagle3"]["tap_layers"] == [2, 6, 9]

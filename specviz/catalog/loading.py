@@ -1,8 +1,8 @@
 """Load a target and a drafter by name, and check that they fit each other.
 
-Weights are read once per process and shared. If a model or a pair cannot be used, one of the
-catalogue's errors is raised. A drafter's class, and the code that trains a head, are imported when
-they are needed.
+Weights are read once per process and shared, until their files change. If a model or a pair cannot
+be used, one of the catalogue's errors is raised. A drafter's class, and the code that trains a
+head, are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from specviz.drafters.draft_model import DraftModel
 from specviz.engine.protocol import Drafter
 from specviz.models.checkpoint import (
     Checkpoint,
-    check_context_length,
     check_made_for,
     load_checkpoint,
     same_vocabulary,
@@ -38,6 +37,7 @@ from specviz.models.devices import free_memory, pick_device, pick_dtype, process
 from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
 from specviz.models.file_checks import check_numbers, count_stored, read_config
 from specviz.models.files import (
+    file_version,
     find_or_fetch,
     folder_label,
     head_files,
@@ -223,14 +223,13 @@ def _drafter_class(name: str, path: str) -> Any:
 def _draft_model(name: str, target: Target) -> Drafter:
     """Load a causal LM from the catalogue, a folder or the Hub as a drafter."""
     found = _checkpoint(name, "drafter", target.device, target.dtype)
-    title, other = public_name(name), target.card.name
+    title = public_name(name)
     card = found.card(title, "draft-model")
     if not same_vocabulary(target.tokenizer, found.tokenizer):
         drafter: Drafter = resolve_name(OTHER_VOCABULARY).between(
             found.model, card, found.tokenizer, target
         )
         return drafter
-    check_context_length(title, found.model, other, target.max_length)
     return DraftModel(found.model, card)
 
 
@@ -247,7 +246,8 @@ def _head(name: str, path: str, folder: Path, target: Target, shipped: bool) -> 
     kind = _drafter_class(name, path)
     copy = (str(target.device), str(target.dtype), str(target.card.hash))
     key = (name, str(folder.resolve()), *copy)
-    return HEADS.get(key, partial(_read_head, kind, name, folder, target), shipped=shipped)
+    load = partial(_read_head, kind, name, folder, target)
+    return HEADS.get(key, load, shipped, file_version(folder))
 
 
 def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
@@ -284,7 +284,7 @@ def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype)
         found = load_checkpoint(public_name(name), path, device, dtype, sharded=kind == "target")
         return found if entry is None else replace(found, title=entry.title)
 
-    return MODELS.get(key, load, entry is not None)
+    return MODELS.get(key, load, entry is not None, file_version(path))
 
 
 def _external_path(name: str, kind: Kind) -> Path:

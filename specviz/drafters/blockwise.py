@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import read_head
+from specviz.drafters.common.config_keys import DECODER
 from specviz.drafters.common.layers import Project
 from specviz.drafters.common.rank_paths import RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
@@ -84,9 +85,8 @@ class BlockwiseHeads(nn.Module):
             Unsuitable: If the head does not fit the target.
         """
         found = read_head(folder, "blockwise")
-        heads = cls.new(
-            checkpoint.parse_config(found.name, found.config, BlockwiseConfig), target.model
-        )
+        config = checkpoint.parse_config(found.name, found.config, BlockwiseConfig, DECODER)
+        heads = cls.new(config, target.model)
         checkpoint.restore(found.name, heads, found.tensors, target.model)
         return heads
 

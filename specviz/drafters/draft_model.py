@@ -27,6 +27,7 @@ from specviz.drafters.common.proposal_builder import (
 )
 from specviz.drafters.common.tree_reader import TreeReader
 from specviz.engine.protocol import DraftSession, Proposal
+from specviz.models.attention import context_length
 from specviz.models.checkpoint import MadeFor
 from specviz.models.passes import CaptureSpec, ExtraRows, States, causal_lm_weights
 from specviz.models.target import Target, TargetRun
@@ -40,7 +41,11 @@ from specviz.verification.tree import DraftTree
 
 
 class DraftModel:
-    """A transformers causal LM in eval mode that has the target's token ids."""
+    """A transformers causal LM in eval mode that has the target's token ids.
+
+    Attributes:
+        max_length: Longest text that it can read, in tokens; None for no limit.
+    """
 
     name = "draft-model"
     made_for: MadeFor = None
@@ -49,6 +54,7 @@ class DraftModel:
     def __init__(self, model: Any, card: ModelCard) -> None:
         self.model = model
         self.card = card
+        self.max_length = context_length(model)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """Implement `Drafter.begin`."""
@@ -59,6 +65,14 @@ class DraftModel:
         return causal_lm_weights(self.model)
 
 
+def own_ids(tokens: Sequence[int], rows: int) -> list[int]:
+    """Return tokens with those beyond a table of embeddings replaced by its last row.
+
+    See `OwnEmbedding`.
+    """
+    return [min(token, rows - 1) for token in tokens]
+
+
 class DraftModelSession:
     """A session with the small model's cache, which every proposal first truncates to the text."""
 
@@ -66,6 +80,7 @@ class DraftModelSession:
 
     def __init__(self, drafter: DraftModel, target: TargetRun, settings: Settings) -> None:
         self.reader = TreeReader(drafter.model, drafter.card.name)
+        self.rows: int = drafter.model.get_input_embeddings().weight.shape[0]
         self.vocab_size = target.target.vocab_size
         self.eos = target.target.eos
         self.settings = settings
@@ -121,8 +136,8 @@ class DraftModelSession:
         self.reader.discard_from(node)
 
     def draft_text(self, context: Sequence[int]) -> Sequence[int]:
-        """Return the text in the draft model's tokens; here it is unchanged."""
-        return context
+        """Return the text in the draft model's tokens; here only those beyond its table change."""
+        return own_ids(context, self.rows)
 
     def draft_words(self, words: Tensor) -> Tensor:
         """Return guesses (n,) in the draft model's tokens; here they are unchanged."""

@@ -24,6 +24,7 @@ from torch import Tensor, cat, nn
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import read_head
+from specviz.drafters.common.config_keys import DECODER
 from specviz.drafters.common.layers import Project, linear_at_zero, residual, side_by_side
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
@@ -118,7 +119,7 @@ class LeapHeads(nn.Module):
             Unsuitable: If the head does not fit the target.
         """
         found = read_head(folder, "lmtp")
-        config = checkpoint.parse_config(found.name, found.config, LeapConfig)
+        config = checkpoint.parse_config(found.name, found.config, LeapConfig, DECODER)
         config = replace(config, n_head=checkpoint.count_numbered(found.tensors, "heads."))
         width, vocabulary = checkpoint.sizes(target.model)
         own = "heads.0.lm_head.weight" in found.tensors

@@ -24,6 +24,7 @@ from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import read_head
 from specviz.drafters.common.config import check_sizes
+from specviz.drafters.common.config_keys import DECODER
 from specviz.drafters.common.layers import Project, linear_at_zero, residual, side_by_side
 from specviz.drafters.common.layouts import Head, any_match
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
@@ -32,6 +33,10 @@ from specviz.models.passes import States, causal_lm_weights, matrix_weights
 from specviz.models.target import Target, TargetRun
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
+
+MEDUSA_KEYS: Final = DECODER | {  # keys that change nothing, or whose effect is in the tensors
+    "max_paths", "medusa_fc_bias", "num_heads", "original_lm_head", "topk", "truncated_vocab_size",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ class MedusaHeads(nn.ModuleList):
             Unsuitable: If the head does not fit the target.
         """
         found = read_head(folder, "medusa")
-        config = checkpoint.parse_config(found.name, found.config, MedusaConfig)
+        config = checkpoint.parse_config(found.name, found.config, MedusaConfig, MEDUSA_KEYS)
         config_heads = config.medusa_num_heads if "medusa_num_heads" in found.config else 0
         count = max(config_heads, checkpoint.count_numbered(found.tensors))
         config = replace(config, medusa_num_heads=count)

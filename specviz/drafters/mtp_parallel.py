@@ -42,6 +42,11 @@ from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 
+SHAPES: Final = (  # keys of the same file that follow from the tensors or the target
+    "dim", "ffn_dim_multiplier", "max_batch_size", "max_seq_len", "multiple_of", "n_layers",
+    "vocab_size",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class ParallelConfig:
@@ -174,7 +179,8 @@ class ParallelHeads(nn.Module):
             Unsuitable: If the head does not fit the target.
         """
         found = read_head(folder, "mtp-parallel")
-        heads = cls(checkpoint.parse_config(found.name, found.config, ParallelConfig), target.model)
+        config = checkpoint.parse_config(found.name, found.config, ParallelConfig, SHAPES)
+        heads = cls(config, target.model)
         checkpoint.restore(found.name, heads, found.tensors, target.model)
         return heads
 

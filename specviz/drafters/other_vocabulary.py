@@ -24,7 +24,6 @@ from specviz.drafters.common.proposal_builder import candidate_kind
 from specviz.drafters.common.tree_reader import TreeReader
 from specviz.drafters.draft_model import DraftModel, DraftModelSession
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.attention import context_length
 from specviz.models.errors import BadPrompt, MismatchedVocabulary, Unsuitable
 from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target, TargetRun
@@ -229,21 +228,17 @@ class OtherVocabulary(DraftModel):
         card: Its card.
         tokenizer: Its tokenizer.
         shared: The tokens that it shares with the target.
-        max_length: Longest text that it can read, in tokens; None for no limit.
+
+    Attributes:
+        own_length: Longest text that it can read, in its own tokens; None for no limit. Longer
+            texts get no guesses.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        card: ModelCard,
-        tokenizer: Any,
-        shared: SharedTokens,
-        max_length: int | None,
-    ) -> None:
+    def __init__(self, model: Any, card: ModelCard, tokenizer: Any, shared: SharedTokens) -> None:
         super().__init__(model, card)
+        self.own_length, self.max_length = self.max_length, None
         self.tokenizer = tokenizer
         self.shared = shared
-        self.max_length = max_length
 
     @classmethod
     def between(cls, model: Any, card: ModelCard, tokenizer: Any, target: Target) -> Self:
@@ -261,7 +256,7 @@ class OtherVocabulary(DraftModel):
         both = find_shared_tokens(target.tokenizer, target.vocab_size, tokenizer, own_size, end)
         if not set(both.to_draft) - set(target.eos):
             raise MismatchedVocabulary(NOTHING_SHARED.format(target.card.name, card.name))
-        return cls(model, card, tokenizer, both, context_length(model))
+        return cls(model, card, tokenizer, both)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """Implement `Drafter.begin`."""
@@ -282,7 +277,7 @@ class DraftTextReader:
             text = self.rewriting.encode(context)
         except BadPrompt:
             return NO_TEXT
-        limit = self.drafter.max_length
+        limit = self.drafter.own_length
         fits = text.ids and (limit is None or len(text.ids) + guesses <= limit)
         return text if fits else NO_TEXT
 

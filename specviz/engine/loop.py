@@ -19,6 +19,7 @@ from torch import Tensor
 
 from specviz.engine.protocol import Drafter, DraftSession, Proposal, can_branch, draft_cut
 from specviz.models.devices import synchronize
+from specviz.models.errors import Unsuitable
 from specviz.models.memory import unique_bytes
 from specviz.models.passes import CaptureSpec, Scores
 from specviz.models.target import Target, TargetRun
@@ -104,6 +105,27 @@ class PlainStep:
     top: float
 
 
+def check_context(drafter: Drafter, prompt: int, new: int) -> None:
+    """Check that a drafter's context is long enough for a run.
+
+    Drafters that read texts as long as the target's do not set the attribute `max_length`.
+
+    Args:
+        drafter: The drafter.
+        prompt: Tokens of the prompt.
+        new: The largest number of new tokens.
+
+    Raises:
+        Unsuitable: If the context is shorter.
+    """
+    limit: int | None = getattr(drafter, "max_length", None)
+    if limit is not None and prompt + new > limit:
+        raise Unsuitable(
+            f"{drafter.card.name!r} can see at most {limit:,} tokens, but this run can have "
+            f"{prompt + new:,}: {prompt:,} of the prompt and {new:,} new ones."
+        )
+
+
 class Decoding:
     """The state of one speculative run: text, target cache, drafter session and γ schedule."""
 
@@ -124,6 +146,7 @@ class Decoding:
             ValueError: The drafter does not fit the target; the message says why.
         """
         settings.sampling.fit(target.vocab_size)
+        check_context(drafter, len(ids), settings.max_new_tokens)
         self.target = target
         self.drafter = drafter
         self.settings = settings

@@ -113,6 +113,9 @@ class Drafter(Protocol):
         made_for: Hash of the target weights that the drafter fits, see `MadeFor`; None if it fits
             any target.
         capture: Hidden states, keys and values that the drafter needs from the target.
+
+    A drafter whose context may be shorter than the target's also has the attribute `max_length`:
+    the length of the longest text in tokens, guesses included, or None for no limit.
     """
 
     name: str

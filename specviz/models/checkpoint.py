@@ -36,7 +36,7 @@ from specviz.adapters.transformers import (
     plans_plain_cache,
     takes_tree_nodes,
 )
-from specviz.models.attention import PreallocatedCache, context_length, layer_masks
+from specviz.models.attention import PreallocatedCache, layer_masks
 from specviz.models.devices import (
     NotEnoughMemory,
     process_count,
@@ -126,20 +126,6 @@ def same_vocabulary(one: PreTrainedTokenizerBase, other: PreTrainedTokenizerBase
     """Return whether every token id means the same token in both vocabularies."""
     same: bool = one.get_vocab() == other.get_vocab()
     return same
-
-
-def check_context_length(drafter: str, model: PreTrainedModel, target: str, length: int) -> None:
-    """Check that a drafter's context is long enough for any run of the target.
-
-    Raises:
-        Unsuitable: The context is shorter.
-    """
-    sees = context_length(model)
-    if sees is not None and sees < length:
-        raise Unsuitable(
-            f"{drafter!r} can see at most {sees:,} tokens, but a run of {target!r} can have "
-            f"{length:,}."
-        )
 
 
 def check_made_for(drafter: str, made_for: MadeFor, target: str, hash: str | None) -> None:

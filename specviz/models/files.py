@@ -296,6 +296,16 @@ def _in_float32(path: Path) -> int:
     return sum(4 * each.elements if each.floating else each.bytes for each in stored)
 
 
+def file_version(path: Path) -> str:
+    """Return a text that changes when a model's folder or file is written again.
+
+    It contains the sizes and modification times of the files, which is faster than hashing them.
+    """
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    stats = [(each.name, each.stat()) for each in files if each.is_file()]
+    return " ".join(f"{name}:{stat.st_size}:{stat.st_mtime_ns}" for name, stat in stats)
+
+
 def fingerprint(files: Sequence[Path]) -> str | None:
     """Return the SHA-256 of the concatenated files, or None if there are no files."""
     if not files:

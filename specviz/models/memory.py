@@ -93,27 +93,31 @@ class ModelCache(Generic[T]):
         self._capacity = capacity
         self._shipped: dict[Key, T] = {}
         self._others: OrderedDict[Key, T] = OrderedDict()
+        self._versions: dict[Key, str] = {}
         self._lock = Lock()  # held only briefly
         self._loading = Lock()  # held during a load, so that no weights are read twice
 
-    def get(self, key: Key, load: Callable[[], T], shipped: bool) -> T:
-        """Return the entry under `key`, loading it if it is missing.
+    def get(self, key: Key, load: Callable[[], T], shipped: bool, version: str = "") -> T:
+        """Return the entry under `key`, loading it if it is missing or of another version.
 
         Args:
             key: Identifies the copy of the model.
             load: Loads the entry. Other threads can use the cache meanwhile. Exceptions are passed
                 on.
             shipped: Whether the model ships with the app and is therefore never evicted.
+            version: Identifies the contents of its files.
         """
-        if found := self._find(key):
+        if found := self._find(key, version):
             return found
         with self._loading:
-            if found := self._find(key):
+            if found := self._find(key, version):
                 return found
+            self._drop(key)
             if not shipped:
                 self._evict()
             loaded = load()
             with self._lock:
+                self._versions[key] = version
                 (self._shipped if shipped else self._others)[key] = loaded
             return loaded
 
@@ -127,11 +131,18 @@ class ModelCache(Generic[T]):
         with self._lock:
             return self._others.popitem() if self._others else None
 
-    def _find(self, key: Key) -> T | None:
+    def _find(self, key: Key, version: str) -> T | None:
         with self._lock:
+            if self._versions.get(key) != version:
+                return None
             if key in self._others:
                 self._others.move_to_end(key)
             return self._shipped.get(key) or self._others.get(key)
+
+    def _drop(self, key: Key) -> None:
+        with self._lock:
+            self._shipped.pop(key, None)
+            self._others.pop(key, None)
 
     def _evict(self) -> None:
         with self._lock:

@@ -53,6 +53,11 @@ def model(method: str, tokens: int) -> dict[str, Any]:
     return {"method": method, "num_speculative_tokens": tokens}
 
 
+def parallel(method: str, tokens: int) -> dict[str, Any]:
+    """Return vLLM's speculative_config of a drafter that makes all its guesses in one pass."""
+    return model(method, tokens) | {"parallel_drafting": True}
+
+
 CHAIN = {"gamma": 4, "siblings": []}
 PEERS = (
     Peer(
@@ -61,8 +66,10 @@ PEERS = (
         {"gamma": 5, "ngram_min": 2, "ngram_max": 3},
     ),
     Peer("draft-model", model("draft_model", 4), CHAIN),
+    Peer("pard", parallel("draft_model", 4), CHAIN),
     Peer("eagle", model("eagle", 4), CHAIN),
     Peer("eagle3", model("eagle3", 4), {"gamma": 4, "budget": 4, "fan_out": 1}),
+    Peer("p-eagle", parallel("eagle3", 4), {"gamma": 4}),
     Peer(
         "medusa",
         model("medusa", 4),

@@ -3,7 +3,8 @@
 Usage: python tests/peers/vllm_accepted.py ENVIRONMENT [--drafters a,b] [--out FILE]. ENVIRONMENT is
 a folder; vLLM for CPUs is installed there if it is missing (3 GB). The script writes
 assets/models/peers.json, which the model card shows and tests/test_peers.py reads; with --drafters
-it updates only their rows.
+it updates only their rows. Rows that were measured on another machine, or with other versions,
+than the first ones state their own.
 
 Both programs use the same target and drafters and decode every shipped prompt at temperature 0 in
 float32 with a chain of guesses. The script compares the texts and the number of accepted guesses in
@@ -214,25 +215,41 @@ def main() -> None:
     from specviz.training.measure import to_text
 
     comparison = Comparison(ready(args.environment.absolute()))
-    same = facts(comparison)
-    rows = known(args.out, same)
+    here = same = facts(comparison)
+    same, rows = known(args.out, same)
     wanted = [name for name in args.drafters.split(",") if name]
     for peer in PEERS:
         if not wanted or peer.drafter in wanted:
-            one = rows[peer.drafter] = comparison.row(peer)
+            one = rows[peer.drafter] = comparison.row(peer) | other_machine(same, here)
             print(peer.drafter, one["said"], one["texts_equal"], one["rounds_equal"], flush=True)
             print(one["by_position"], one["rounds"], flush=True)
     told = [rows[peer.drafter] for peer in PEERS if peer.drafter in rows]
     args.out.write_text(to_text(same | {"rows": told}), encoding="utf-8")
 
 
-def known(file: Path, same: dict[str, Any]) -> dict[str, Any]:
-    """Return the rows that a file already has, if the shared facts are unchanged."""
+MACHINE = ("processor", "versions")
+
+
+def known(file: Path, here: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the shared facts and the rows that a file already has; none if the task changed.
+
+    Args:
+        file: The file.
+        here: The facts of the current run.
+    """
     if not file.exists():
-        return {}
+        return here, {}
     found = json.loads(file.read_text(encoding="utf-8"))
     rows = found.pop("rows")
-    return {row["drafter"]: row for row in rows} if found == same else {}
+    if any(found[key] != here[key] for key in here.keys() - set(MACHINE)):
+        return here, {}
+    return found, {row["drafter"]: row for row in rows}
+
+
+def other_machine(same: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
+    """Return what a row says about its machine and versions if they are not the shared ones."""
+    differs = any(same[key] != here[key] for key in MACHINE)
+    return {key: here[key] for key in MACHINE} if differs else {}
 
 
 if __name__ == "__main__":

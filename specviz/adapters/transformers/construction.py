@@ -6,7 +6,9 @@ are built. If the module moves, the classes are taken from a tiny model.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -98,6 +100,33 @@ def block_config(**sizes: Any) -> LlamaConfig:
     """
     with_attention: Any = {**sizes, "attn_implementation": "sdpa"}
     return LlamaConfig(**with_attention)
+
+
+def rope_parameters(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rotary parameters that a Llama with this config.json has in transformers.
+
+    Which of rope_parameters, rope_scaling and rope_theta counts if a file has several of them is
+    not documented, so a config is made from them and asked.
+
+    Args:
+        config: Contents of config.json.
+
+    Returns:
+        The parameters, with `rope_type` and `rope_theta`.
+
+    Raises:
+        ValueError: A key that the type of scaling needs is missing, or a value is invalid.
+    """
+    keys = (*("rope_parameters", "rope_scaling", "rope_theta"), "max_position_embeddings")
+    given: Any = {key: deepcopy(config[key]) for key in keys if config.get(key) is not None}
+    for key in ("rope_parameters", "rope_scaling"):
+        if isinstance(value := given.get(key), dict):
+            given[key] = {part: each for part, each in value.items() if each is not None}
+    try:
+        made: Any = LlamaConfig(**given)
+        return dict(made.rope_parameters)
+    except Exception as error:  # which one depends on the value and on the version
+        raise ValueError(str(error)) from error
 
 
 def scaled_frequencies(config: LlamaConfig) -> tuple[Tensor, float]:

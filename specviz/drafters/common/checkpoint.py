@@ -21,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from specviz.drafters.common.config_keys import check_keys
 from specviz.drafters.common.layouts import EAGLE1, EAGLE3, MEDUSA, OTHERS, Head, Layout, Names
 from specviz.models import file_checks
 from specviz.models.checkpoint import MadeFor
@@ -199,13 +200,23 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> None:
 Config = TypeVar("Config")
 
 
-def parse_config(name: str, data: Mapping[str, Any], kind: type[Config]) -> Config:
-    """Parse a config into the dataclass `kind`, ignoring unknown keys.
+def parse_config(
+    name: str, data: Mapping[str, Any], kind: type[Config], also: Collection[str] = ()
+) -> Config:
+    """Parse a config into the dataclass `kind`.
+
+    Args:
+        name: Name of the head in error messages.
+        data: Contents of the file.
+        kind: The class of the config.
+        also: Keys that are no fields, but are read by the caller or change nothing in the family.
 
     Raises:
-        Unsuitable: If a key is missing or a count is not a positive integer.
+        Unsuitable: If a key is missing, unknown or not implemented, or if a count is not a positive
+            integer.
     """
     known: list[Any] = list(fields(kind))  # type: ignore[arg-type]
+    check_keys(name, data, {field.name for field in known} | set(also))
     given = {field.name: data[field.name] for field in known if field.name in data}
     try:
         config = kind(**given)
@@ -322,12 +333,17 @@ class HeadNetwork(nn.Module):
             NotAvailable: If the folder has no head.
             Unsuitable: If the head does not fit; a tensor that does not fit is named.
         """
-        found = read_head(folder, cls.family)
+        found = cls.prepare(read_head(folder, cls.family), target)
         config = cls.config_type.from_json(found.name, found.config)
         config.check_fit(found.name, target)
         head = cls.like_file(found, config)
         restore(found.name, head, found.tensors, target.model)
         return head
+
+    @classmethod
+    def prepare(cls, found: Head, target: Target) -> Head:
+        """Return the head's files, completed with what follows from the target."""
+        return found
 
     @classmethod
     def like_file(cls, found: Head, config: Any) -> Self:

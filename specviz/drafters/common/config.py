@@ -1,28 +1,40 @@
 """Configs of EAGLE-like heads, with the keys of the public checkpoints.
 
-A config is refused if it requires a computation that is not implemented; unknown keys without
-effect are ignored. Written configs have the keys that vLLM reads; the documentation lists which
-heads vLLM loads.
+A config is refused if it requires a computation that is not implemented, or has a key that is not
+known; see `config_keys`. Written configs have the keys that vLLM reads; the documentation lists
+which heads vLLM loads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Final, Self
 
+from specviz.adapters.transformers import rope_parameters
 from specviz.drafters.common.checkpoint import rope_theta
+from specviz.drafters.common.config_keys import check_activation, check_keys
+from specviz.drafters.common.layouts import Head
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 
 NEEDED: Final = ("hidden_size", "intermediate_size", "num_attention_heads", "vocab_size")
+ALSO_READ: Final = frozenset(  # keys that are read, but are no fields
+    ("num_hidden_layers", "num_target_layers", "rope_parameters")
+)
 TYPES: Final[Mapping[str, set[type]]] = {  # types of values, by annotation
     "int": {int},
     "int | None": {int, type(None)},
     "float": {int, float},
     "bool": {bool},
 }
+ROPE_KEYS: Final = frozenset((  # keys that transformers reads for these types
+    "attention_factor", "beta_fast", "beta_slow", "factor", "high_freq_factor", "low_freq_factor",
+    "mscale", "mscale_all_dim", "original_max_position_embeddings", "rope_theta", "rope_type",
+    "truncate", "type",
+    "mrope_interleaved", "mrope_section",  # for text alone, all sections have the same positions
+))  # fmt: skip
 ROPES: Final = ("linear", "llama3", "yarn")  # rope types that need only the config
 
 
@@ -33,6 +45,7 @@ class HeadConfig:
     Attributes:
         architectures: Names of the classes in vLLM's registry.
         omitted_if_empty: Keys that are left out of the file if their values are empty.
+        implemented: Values of further keys that the network computes, see `check_keys`.
         hidden_size: Width.
         intermediate_size: Inner width of the MLP.
         num_attention_heads: Attention heads.
@@ -54,6 +67,8 @@ class HeadConfig:
     omitted_if_empty: ClassVar[frozenset[str]] = frozenset(
         ("made_for", "max_position_embeddings", "rope_scaling", "head_norms", "biases")
     )
+
+    implemented: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 
     hidden_size: int
     intermediate_size: int
@@ -95,6 +110,7 @@ class HeadConfig:
                 f"{name!r} has {data['num_hidden_layers']} layers; EAGLE heads have one."
             )
         check_activation(name, data)
+        check_keys(name, data, known | ALSO_READ, cls.implemented)
         config = cls(**(defaults | given | rope_of(name, data)))
         _check_numbers(name, config)
         return config
@@ -187,6 +203,24 @@ def check_sizes(name: str, width: int, vocabulary: int, target: Target) -> None:
         )
 
 
+def read_taps(found: Head, taps: Sequence[int], last: int) -> tuple[int, ...]:
+    """Return the layers whose outputs a head reads, given those that its config lists.
+
+    Some programs also list the target's last layer, whose output serves as the target of training.
+    It is left out if fc reads one layer less than is listed.
+
+    Args:
+        found: The head.
+        taps: The listed layers.
+        last: The target's last layer, counted as in `taps`.
+    """
+    fc = found.tensors.get("fc.weight")
+    wide = found.config.get("target_hidden_size") or found.config.get("hidden_size")
+    if fc is None or fc.dim() != 2 or type(wide) is not int or taps[-1] != last:
+        return tuple(taps)
+    return tuple(taps[:-1] if fc.shape[1] == (len(taps) - 1) * wide else taps)
+
+
 def check_depth(name: str, layers: int, target: Target) -> None:
     """Check that a head was made for a target of this depth.
 
@@ -203,10 +237,28 @@ def check_depth(name: str, layers: int, target: Target) -> None:
 def rope_of(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return rope_theta (default 10,000) and rope_scaling from any key that may contain them.
 
+    If several keys do, the one that transformers uses counts.
+
     Raises:
-        Unsuitable: If the scaling is not implemented.
+        Unsuitable: If the positions are invalid or their scaling is not implemented.
     """
-    rope = data.get("rope_parameters") or data.get("rope_scaling") or {}
+    for key in ("rope_parameters", "rope_scaling"):
+        _check_rope(name, key, data.get(key) or {})
+    try:
+        rope = rope_parameters(data)
+        theta = float(rope.get("rope_theta") or 10_000.0)
+    except (TypeError, ValueError) as error:
+        raise Unsuitable(f"{name!r}: its rotary positions are invalid: {error!s:.200}") from error
+    scaled = rope["rope_type"] != "default"
+    return {"rope_theta": theta, "rope_scaling": rope if scaled else None}
+
+
+def _check_rope(name: str, key: str, rope: Any) -> None:
+    """Check that one of a config's keys for rotary positions asks for nothing unknown.
+
+    Raises:
+        Unsuitable: If it does.
+    """
     if not isinstance(rope, Mapping) or any(isinstance(v, Mapping) for v in rope.values()):
         raise Unsuitable(f"{name!r}: its rotary positions differ between kinds of layers.")
     kind = rope.get("rope_type", rope.get("type", "default"))
@@ -214,16 +266,8 @@ def rope_of(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
         raise Unsuitable(
             f"{name!r} scales its rotary positions ({kind}), which is not supported here."
         )
-    theta = float(data.get("rope_theta") or rope.get("rope_theta") or 10_000.0)
-    scaling = None if kind == "default" else {**rope, "rope_type": kind, "rope_theta": theta}
-    return {"rope_theta": theta, "rope_scaling": scaling}
-
-
-def check_activation(name: str, data: Mapping[str, Any]) -> None:
-    """Check that a config's MLP uses silu.
-
-    Raises:
-        Unsuitable: If not.
-    """
-    if data.get("hidden_act", "silu") != "silu":
-        raise Unsuitable(f"{name!r} uses {data['hidden_act']} in its MLP; only silu is supported.")
+    for part, value in rope.items():
+        if part not in ROPE_KEYS and not (part == "partial_rotary_factor" and value in (None, 1)):
+            raise Unsuitable(f"{name!r} sets {key}.{part}, which is not supported here.")
+        if isinstance(value, str) and part not in ("type", "rope_type"):
+            raise Unsuitable(f"{name!r}: {key}.{part} must be a number, not {value!r:.80}.")

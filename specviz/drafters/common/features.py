@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks
-from specviz.drafters.common.layers import Attention, KeysValues
+from specviz.drafters.common.layers import Attention, KeysValues, OwnEmbedding
 from specviz.models.numpy_layers import NumpyCache, Positions, RotaryTable, Rotation
 from specviz.models.passes import States
 from specviz.models.products import Array
@@ -258,9 +258,9 @@ class FeatureReader:
 
     def _words(self, tokens: Sequence[int]) -> Array:
         """Return the embeddings of tokens on the host, (n, h)."""
-        if type(self.embed) is nn.Embedding:  # a subclass may scale embeddings
+        if type(self.embed) in (nn.Embedding, OwnEmbedding):  # others may scale embeddings
             table: Array = self.embed.weight.detach().numpy()
-            return table[tokens]
+            return table[np.minimum(tokens, len(table) - 1)]
         embedded: Array = self.embed(torch.tensor(tokens)).numpy()
         return embedded
 

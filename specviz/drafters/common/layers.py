@@ -65,6 +65,18 @@ Project = Callable[[Tensor], Tensor]  # the target's output projection: maps (�
 Embed = Callable[[Tensor], Tensor]  # the target's embeddings: map ids (…) to (…, h)
 
 
+class OwnEmbedding(nn.Embedding):
+    """A drafter's own table of embeddings, which may have fewer rows than the target's.
+
+    Targets pad their vocabulary differently, also within one family. Should the target emit a token
+    beyond the table, the last row is read for it; only the guesses depend on that.
+    """
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Map ids (…) to embeddings (…, h)."""
+        return super().forward(ids.clamp(max=self.num_embeddings - 1))
+
+
 def linear_at_zero(width: int) -> nn.Linear:
     """Return a square layer of zeros, so that an untrained head repeats the target's prediction."""
     layer = nn.Linear(width, width)

@@ -8,7 +8,8 @@ drops a tensor without a stated reason.
   Llama with one layer, with `bias` false if fc has none.
 - EAGLE-3's layer reads an embedding together with a hidden state. Taps are the target's layers
   whose outputs a head reads. SafeAILab: `midlayer.*`, a flat config, and taps 2, L // 2 and L - 3.
-  SpecForge: the same names; taps in `eagle_config`, counted from 0. speculators: `layers.0.*`, the
+  SpecForge: the same names; taps in `eagle_config`, counted from 0, as are other options. NVIDIA's
+  ModelOpt: that config, with `layers.0.*` and without t2d. speculators: `layers.0.*`, the
   layer's config nested, taps counted as in vLLM: outputs of layers from 1. DeepSpec: `layers.0.*`,
   a flat config, five taps as `target_layer_ids`, counted from 0, and a draft vocabulary of all
   tokens. P-EAGLE: more layers, and `mask_hidden`.
@@ -147,13 +148,21 @@ def from_dspark(head: Head) -> Head:
             raise Unsuitable(f"{head.name!r}: transformer_layer_config is not a JSON object.")
         key = "aux_hidden_state_layer_ids"
         ids = [number - 2 for number in _count_from_one(head.name, key, head.config.get(key))]
-        head = replace(head.without("transformer_layer_config"), config={**inner, **head.config})
+        head = with_layer_config(head, inner)
         head = head.with_config(architectures=["DSparkDraftModel"], target_layer_ids=ids)
     if head.config.get("sample_from_anchor") is False:
         raise Unsuitable(f"{head.name!r} guesses nothing at the anchor, which is not supported.")
     if head.config.get("draft_vocab_size") not in (None, head.config.get("vocab_size")):
         raise Unsuitable(f"{head.name!r} has a smaller vocabulary, which is not supported.")
+    head = head.without("aux_hidden_state_layer_ids", "draft_vocab_size")
     return head.with_config(own_vocabulary="embed_tokens.weight" in head.tensors)
+
+
+def with_layer_config(head: Head, inner: Mapping[str, Any]) -> Head:
+    """Replace transformer_layer_config by its keys; other keys precede them unless null."""
+    outer = head.without("transformer_layer_config").config
+    given = {key: value for key, value in outer.items() if value is not None or key not in inner}
+    return replace(head, config={**inner, **given})
 
 
 def _mtp(config: Mapping[str, Any], names: Names) -> bool:
@@ -240,7 +249,10 @@ def _by(algorithm: str, config: Mapping[str, Any]) -> bool:
 
 def _parallel(config: Mapping[str, Any], names: Names) -> bool:
     kinds = config.get("architectures") or ()
-    return "mask_hidden" in names or _by("peagle", config) or "PEagleDraftModel" in kinds
+    with_mask = any(config.get(key) is not None for key in MASKS)
+    with_mask &= any_match(r"(midlayer|layers\.0)\.hidden_norm\.", names)
+    named = _by("peagle", config) or "PEagleDraftModel" in kinds
+    return "mask_hidden" in names or named or with_mask
 
 
 def _speculators(config: Mapping[str, Any], names: Names) -> bool:
@@ -256,38 +268,53 @@ def _deepspec(config: Mapping[str, Any], names: Names) -> bool:
     return "Qwen3Eagle3Model" in (config.get("architectures") or ())
 
 
+def _modelopt(config: Mapping[str, Any], names: Names) -> bool:
+    kinds = config.get("architectures") or ()
+    named = "LlamaForCausalLMEagle3" in kinds and any_match(r"layers\.0\.", names)
+    return named or any_match(r"layers\.0\.hidden_norm\.", names)
+
+
 def _safeailab(config: Mapping[str, Any], names: Names) -> bool:
     return any_match(r"midlayer\.", names)
 
 
 def from_safeailab(head: Head) -> Head:
-    """Return the head unchanged.
+    """Convert a head whose layer is called `midlayer`; options may be in `eagle_config`.
 
     Raises:
         Unsuitable: If it is unclear which layers it reads.
     """
-    if AUX in head.config and "tap_layers" not in head.config:
-        raise Unsuitable(
-            f"{head.name!r} gives its tapped layers as {AUX}, which differs by one between "
-            "programs. Add tap_layers to its config: the layers whose outputs it reads, from 1."
-        )
-    return with_attention_parts(head, "midlayer")
+    return with_attention_parts(from_eagle_config(head), "midlayer")
 
 
 def from_specforge(head: Head) -> Head:
-    """Convert a SpecForge head: count taps from 1 instead of 0.
+    """Convert a SpecForge head.
 
     Raises:
         Unsuitable: For unsupported variants.
     """
+    head = from_eagle_config(head)
     if head.config.get("norm_output") is False:
         raise Unsuitable(
             f"{head.name!r} has no norm before its output head, which is not supported."
         )
-    return from_safeailab(_specforge_taps(head).without("norm_output"))
+    return from_safeailab(head.without("norm_output"))
 
 
-def _specforge_taps(head: Head) -> Head:
+def from_modelopt(head: Head) -> Head:
+    """Convert a head of NVIDIA's ModelOpt: rename `layers.0` to `midlayer`."""
+    return from_safeailab(head.renamed((r"^layers\.0\.", "midlayer.")))
+
+
+def from_eagle_config(head: Head) -> Head:
+    """Replace `eagle_config` by flat keys, with taps counted from 1 instead of 0.
+
+    Its options precede those of the same name outside it, as in vLLM.
+
+    Raises:
+        Unsuitable: If it is invalid, if the head reads no inner layer of its target, or if it is
+            unclear which layers it reads.
+    """
     inner = head.config.get("eagle_config") or {}
     if not isinstance(inner, Mapping):
         raise Unsuitable(f"{head.name!r}: its eagle_config is not a JSON object.")
@@ -295,10 +322,22 @@ def _specforge_taps(head: Head) -> Head:
         raise Unsuitable(
             f"{head.name!r} reads no inner layer of its target, which is not supported."
         )
+    given = {key: value for key, value in inner.items() if key != AUX and value is not None}
+    head = replace(head, config={**head.without("eagle_config").config, **given})
     taps = inner.get(AUX)
-    if taps is None or "tap_layers" in head.config:
-        return head
-    return head.with_config(tap_layers=_count_from_one(head.name, AUX, taps))
+    if "tap_layers" in head.config:
+        return head.without(AUX)
+    if head.config.get(AUX):
+        raise Unsuitable(
+            f"{head.name!r} gives its tapped layers as {AUX}, which differs by one between "
+            "programs. Add tap_layers to its config: the layers whose outputs it reads, from 1."
+        )
+    head = head.without(AUX)
+    return (
+        head
+        if taps in (None, [])
+        else head.with_config(tap_layers=_count_from_one(head.name, AUX, taps))
+    )
 
 
 def from_speculators(head: Head) -> Head:
@@ -307,8 +346,8 @@ def from_speculators(head: Head) -> Head:
     if not isinstance(inner, Mapping):
         raise Unsuitable(f"{head.name!r} has no transformer_layer_config in its config.json.")
     if AUX in head.config:
-        head = head.with_config(tap_layers=head.config[AUX])
-    head = replace(head.without("transformer_layer_config"), config={**inner, **head.config})
+        head = head.without(AUX).with_config(tap_layers=head.config[AUX])
+    head = with_layer_config(head, inner)
     narrow = head.config.get("target_hidden_size") not in (None, head.config.get("hidden_size"))
     if _by("eagle3", head.config) and not narrow and not head.config.get("embed_requires_grad"):
         # A copy of the target's embeddings, which some exporters fill with random numbers; unused.
@@ -324,7 +363,8 @@ def from_deepspec(head: Head) -> Head:
         Unsuitable: If its taps are missing.
     """
     taps = _count_from_one(head.name, "target_layer_ids", head.config.get("target_layer_ids"))
-    head = head.with_config(tap_layers=taps).renamed((r"^layers\.0\.", "midlayer."))
+    head = head.without("target_layer_ids").with_config(tap_layers=taps)
+    head = head.renamed((r"^layers\.0\.", "midlayer."))
     return with_attention_parts(head, "midlayer")
 
 
@@ -337,9 +377,9 @@ def from_parallel(head: Head) -> Head:
         methods = _speculative_tokens(head.config)
         head = from_speculators(head).with_config(speculative_tokens=methods)
     else:
-        head = _specforge_taps(head)
+        head = from_eagle_config(head)
     token = next((head.config[k] for k in MASKS if head.config.get(k) is not None), None)
-    head = head.with_config(mask_token_id=token)
+    head = head.without(*MASKS).with_config(mask_token_id=token)
     renamed = head.renamed((r"^layers\.0\.", "midlayer."), (r"^layers\.", "later."))
     numbered = {_renumber_later(key): tensor for key, tensor in renamed.tensors.items()}
     if "mask_hidden" in numbered:
@@ -379,6 +419,7 @@ EAGLE3: Final = (
     Layout("EAGLE-3 (speculators)", "eagle3", EAGLE3_DRAFTER, _speculators, from_speculators),
     Layout("EAGLE-3 (SpecForge)", "eagle3", EAGLE3_DRAFTER, _specforge, from_specforge),
     Layout("EAGLE-3 (DeepSpec)", "eagle3", EAGLE3_DRAFTER, _deepspec, from_deepspec),
+    Layout("EAGLE-3 (ModelOpt)", "eagle3", EAGLE3_DRAFTER, _modelopt, from_modelopt),
     Layout("EAGLE-3 (SafeAILab)", "eagle3", EAGLE3_DRAFTER, _safeailab, from_safeailab),
 )
 

@@ -18,14 +18,6 @@ NESTED: Final = (
     "mask_token_id",
     "target_layer_ids",
 )  # some files have these keys at the top level
-NEUTRAL: Final[Mapping[str, Any]] = {
-    "is_causal": False,
-    "attention_bias": False,
-    "fc_layernorm": False,
-    "input_embedding_scale": 1.0,
-    "output_multiplier": 1.0,
-    "final_logit_softcapping": 0,
-}
 
 
 @dataclass(frozen=True)
@@ -42,6 +34,13 @@ class DFlashConfig(HeadConfig):
     """
 
     architectures: ClassVar[tuple[str, ...]] = ("DFlashDraftModel",)
+    implemented: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "attention_bias": (False,),
+        "causal": (False,),
+        "is_causal": (False,),
+        "projector_type": ("dflash",),
+        "sample_from_anchor": (False,),
+    }
     PUBLIC_BLOCK: ClassVar[int] = 16
     SUPPORTED: ClassVar[tuple[str, ...]] = ("DFlashDraftModel",)  # names of the architecture
 
@@ -106,7 +105,7 @@ class DFlashConfig(HeadConfig):
         if not isinstance(inner, Mapping):
             raise Unsuitable(f"{name!r}: its dflash_config is not a JSON object.")
         flat = dict(data) | {key: inner[key] for key in inner if inner[key] is not None}
-        _refuse_others(name, flat, cls.SUPPORTED)
+        _check_architecture(name, flat, cls.SUPPORTED)
         missing = [key for key in NESTED if key not in flat]
         if missing:
             raise Unsuitable(f"{name!r}: its config.json gives no {missing[0]}.")
@@ -173,17 +172,12 @@ def evenly_spaced(target_layers: int, count: int) -> tuple[int, ...]:
     return tuple(sorted(rows))
 
 
-def _refuse_others(name: str, data: Mapping[str, Any], supported: Sequence[str]) -> None:
-    """Raise an error for unsupported variants, such as DFlash2 and sliding windows.
+def _check_architecture(name: str, data: Mapping[str, Any], supported: Sequence[str]) -> None:
+    """Raise an error for related architectures, such as DFlash2.
 
     Raises:
-        Unsuitable: If the config is one of them.
+        Unsuitable: If the config names one of them.
     """
     kinds = data.get("architectures") or [supported[0]]
     if len(kinds) != 1 or kinds[0] not in supported:
         raise Unsuitable(f"{name!r} is a {kinds[0]}; only {supported[0]} is supported.")
-    if "sliding_attention" in (data.get("layer_types") or []):
-        raise Unsuitable(f"{name!r} has layers with a sliding window, which are not supported.")
-    for key, neutral in NEUTRAL.items():
-        if data.get(key) not in (None, neutral):
-            raise Unsuitable(f"{name!r} sets {key}, a variant of DFlash that is not supported.")

@@ -23,8 +23,9 @@ from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.common.checkpoint import HeadNetwork
-from specviz.drafters.common.config import HeadConfig
+from specviz.drafters.common.config import HeadConfig, read_taps
 from specviz.drafters.common.layers import Mix, Mlp, Rotary, rotate
+from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import Family, TargetOutputs
 from specviz.drafters.dflash.config import DFlashConfig
 from specviz.models.target import Target
@@ -45,6 +46,19 @@ class DFlashHead(HeadNetwork):
         self.hidden_norm = LlamaRMSNorm(wide, eps)
         self.layers = nn.ModuleList(BlockLayer(config) for _ in range(config.num_hidden_layers))
         self.norm = LlamaRMSNorm(wide, eps)
+
+    @classmethod
+    def prepare(cls, found: Head, target: Target) -> Head:
+        """Implement `HeadNetwork.prepare`: leave out the target's last layer if fc does."""
+        inner = found.config.get("dflash_config")
+        flat = {**found.config, **inner} if isinstance(inner, Mapping) else found.config
+        ids = flat.get("target_layer_ids")
+        if not isinstance(ids, list) or not ids:
+            return found  # refused when the config is parsed
+        taps = list(read_taps(found, ids, target.layers - 1))
+        if isinstance(inner, Mapping):
+            found = found.with_config(dflash_config={**inner, "target_layer_ids": taps})
+        return found.with_config(target_layer_ids=taps)
 
     def past(
         self, states: Mapping[int, Tensor] | Sequence[Tensor], positions: Tensor

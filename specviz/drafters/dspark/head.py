@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Self
 import torch
 from torch import Tensor, nn
 
+from specviz.drafters.common.layers import OwnEmbedding
 from specviz.drafters.dflash.config import DFlashConfig, evenly_spaced
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.drafters.eagle.head import default_taps
@@ -47,6 +48,11 @@ class DSparkConfig(DFlashConfig):
     """
 
     architectures: ClassVar[tuple[str, ...]] = ARCHITECTURES[:1]
+    implemented: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        **DFlashConfig.implemented,
+        "projector_type": ("dspark",),
+        "sample_from_anchor": (True,),
+    }
     PUBLIC_BLOCK: ClassVar[int] = 7
     SUPPORTED: ClassVar[tuple[str, ...]] = ARCHITECTURES
 
@@ -119,7 +125,7 @@ class MarkovHead(nn.Module):
         super().__init__()
         rank, wide = config.markov_rank, config.hidden_size
         self.kind, self.rank = config.markov_head_type, rank
-        self.markov_w1 = nn.Embedding(config.vocab_size, rank)
+        self.markov_w1 = OwnEmbedding(config.vocab_size, rank)
         self.markov_w2 = nn.Linear(rank, config.vocab_size, bias=False)
         if self.kind == "gated":
             self.gate_proj = nn.Linear(wide + rank, rank)
@@ -188,7 +194,7 @@ class DSparkHead(DFlashHead):
     def __init__(self, config: DSparkConfig) -> None:
         super().__init__(config)
         if config.own_vocabulary:
-            self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+            self.embed_tokens = OwnEmbedding(config.vocab_size, config.hidden_size)
             self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
         self.markov_head = MarkovHead(config)
         if config.enable_confidence_head:

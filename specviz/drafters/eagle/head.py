@@ -23,9 +23,9 @@ from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.common.checkpoint import HeadNetwork
-from specviz.drafters.common.config import HeadConfig, check_depth
+from specviz.drafters.common.config import HeadConfig, check_depth, read_taps
 from specviz.drafters.common.features import NumpyPass
-from specviz.drafters.common.layers import Attention, Mix, Mlp, Unrolled, weight_of
+from specviz.drafters.common.layers import Attention, Mix, Mlp, OwnEmbedding, Unrolled, weight_of
 from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import DEPTH, Family, TargetOutputs
 from specviz.models.errors import Unsuitable
@@ -148,7 +148,8 @@ def read_eagle3(found: Head, target: Target, kind: type[Kind]) -> Kind:
     whole = isinstance(taps, list | tuple) and all(type(k) is int for k in taps)
     if not whole or not all(1 <= k <= depth for k in taps):
         raise Unsuitable(f"{name!r} taps layers {taps!r:.80}; this target has 1 to {depth}.")
-    config = kind.from_json(name, {**found.config, "tap_layers": tuple(taps)})
+    taps = read_taps(found, taps, depth)
+    config = kind.from_json(name, {**found.config, "tap_layers": taps})
     config.check_fit(name, target)
     if type(made_for := found.config.get("num_target_layers")) is int:
         check_depth(name, made_for, target)
@@ -189,7 +190,7 @@ class EagleHead(HeadNetwork):
         super().__init__()
         self.config = config
         wide = config.hidden_size
-        self.embed_tokens = nn.Embedding(config.vocab_size, wide) if own_embedding else None
+        self.embed_tokens = OwnEmbedding(config.vocab_size, wide) if own_embedding else None
         self.fc = nn.Linear(2 * wide, wide, bias=config.bias)
         self.layers = nn.ModuleList([EagleLayer(config)])
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.common.checkpoint import HeadNetwork, read_head, restore
 from specviz.drafters.common.features import NumpyPass
-from specviz.drafters.common.layers import Attention, Mix, Mlp, weight_of
+from specviz.drafters.common.layers import Attention, Mix, Mlp, OwnEmbedding, weight_of
 from specviz.drafters.common.training import DEPTH, Family, HeadOptions, TargetOutputs
 from specviz.drafters.eagle.head import (
     Eagle3Config,
@@ -84,7 +84,7 @@ class Eagle3Head(HeadNetwork):
         super().__init__()
         self.config = config
         wide, taps, eps = config.hidden_size, len(config.tap_layers), config.rms_norm_eps
-        self.embed_tokens = nn.Embedding(config.vocab_size, wide) if own_embedding else None
+        self.embed_tokens = OwnEmbedding(config.vocab_size, wide) if own_embedding else None
         self.input_norm = (
             LlamaRMSNorm(taps * config.input_width, eps) if config.norm_before_fc else None
         )

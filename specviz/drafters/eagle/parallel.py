@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 
 import torch
 from torch import Tensor, nn
@@ -49,8 +49,6 @@ class PEagleConfig(Eagle3Config):
         mask_token_id: Token that replaces tokens not guessed yet.
         speculative_tokens: Positions that it was trained to predict; None if unknown.
     """
-
-    architectures: ClassVar[tuple[str, ...]] = ("PEagleDraftModel",)
 
     num_hidden_layers: int = 1
     mask_token_id: int = 0

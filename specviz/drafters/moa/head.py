@@ -39,6 +39,9 @@ from specviz.models.errors import Unsuitable
 from specviz.models.products import Group
 from specviz.models.target import Target
 
+SHAPES: Final = (  # keys of a Llama's config that follow from the tensors or are not used
+    "head_dim", "intermediate_size", "num_hidden_layers", "num_key_value_heads",
+)  # fmt: skip
 FROM_WIDTH: Final = 0  # the head size is derived from the width, as in the public code
 UNSUPPORTED: Final = {  # for each key: the only supported value, and what other values mean
     "disable_LSA": (False, "a head without layer self-attention"),
@@ -128,7 +131,7 @@ class MoaConfig:
         for key, (built, called) in UNSUPPORTED.items():
             if data.get(key, built) != built:
                 raise Unsuitable(f"{name!r} has {called} ({key}), which is not supported.")
-        config = checkpoint.parse_config(name, data, cls)
+        config = checkpoint.parse_config(name, data, cls, (*UNSUPPORTED, *SHAPES))
         config._check(name, asdict(config))
         return config
 

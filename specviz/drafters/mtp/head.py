@@ -31,8 +31,16 @@ from specviz.adapters.transformers import (
 )
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.checkpoint import read_head, rope_theta
-from specviz.drafters.common.config import check_activation, check_depth, check_sizes, rope_of
-from specviz.drafters.common.layers import Embed, Project, causal_mask, llama_config, own_rows_mask
+from specviz.drafters.common.config import check_depth, check_sizes, rope_of
+from specviz.drafters.common.config_keys import check_activation
+from specviz.drafters.common.layers import (
+    Embed,
+    OwnEmbedding,
+    Project,
+    causal_mask,
+    llama_config,
+    own_rows_mask,
+)
 from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.errors import Unsuitable
@@ -92,7 +100,7 @@ class MTPModule(LlamaDecoderLayer):
         self.enorm = LlamaRMSNorm(width, eps)
         self.hnorm = LlamaRMSNorm(width, eps)
         self.eh_proj = nn.Linear(2 * width, width, bias=False)
-        self.embed_tokens = None if own[0] is None else nn.Embedding(own[0], width)
+        self.embed_tokens = None if own[0] is None else OwnEmbedding(own[0], width)
         self.shared_head = SharedHead(width, eps, own[1])
 
     def join(self, states: Tensor, tokens: Tensor, embed: Embed) -> Tensor:
@@ -177,7 +185,13 @@ def read_mtp(found: Head, target: Target) -> MTPConfig:
     Raises:
         Unsuitable: If it is not supported or made for another target.
     """
-    config = checkpoint.parse_config(found.name, found.config, MTPConfig)
+    config = checkpoint.parse_config(
+        found.name,
+        found.config,
+        MTPConfig,
+        # The first two and vocab_size follow from the target and the tensors.
+        also=("head_dim", "hidden_size", "vocab_size", "rope_parameters", "rope_scaling"),
+    )
     rope = rope_of(found.name, found.config)
     if rope["rope_scaling"]:
         raise Unsuitable(

@@ -34,10 +34,11 @@ from specviz.drafters.common.proposal_builder import (
     fit_vocabulary,
 )
 from specviz.drafters.dflash import TOP_COUNT, top_tokens_by_position
+from specviz.drafters.draft_model import own_ids
 from specviz.engine.protocol import DraftSession, Proposal
+from specviz.models.attention import context_length
 from specviz.models.checkpoint import (
     MadeFor,
-    check_context_length,
     load_checkpoint,
     same_vocabulary,
 )
@@ -106,7 +107,6 @@ class PardModel(nn.Module):
                 f"{name!r} was made for another target than {target.card.name!r}: their tokens "
                 "differ."
             )
-        check_context_length(name, found.model, target.card.name, target.max_length)
         return cls(found.model, found.tokenizer)
 
 
@@ -125,6 +125,7 @@ class Pard(HeadDrafter):
         self.head = head
         self.card = card
         self.made_for: MadeFor = None
+        self.max_length = context_length(head.model)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """Implement `Drafter.begin`."""
@@ -148,7 +149,9 @@ class PardSession:
 
     def __init__(self, drafter: Pard, target: Target, settings: Settings) -> None:
         self.name, self.mask = drafter.card.name, drafter.head.mask
-        self.network = network_of(drafter.head.model)
+        model = drafter.head.model
+        self.network = network_of(model)
+        self.rows: int = model.get_input_embeddings().weight.shape[0]
         self.device = target.device
         self.vocab_size, self.eos = target.vocab_size, target.eos
         self.settings = settings
@@ -216,7 +219,7 @@ class PardSession:
             start += 1
         self.cache.cut(start)
         self.known = list(context)
-        read = [*context[start:], *[self.mask] * self.masks]
+        read = [*own_ids(context[start:], self.rows), *[self.mask] * self.masks]
         words = uploads.put(torch.tensor(read))
         positions = uploads.put(torch.arange(start, start + len(read)))
         count = self.masks + 1

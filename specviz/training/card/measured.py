@@ -323,6 +323,7 @@ def other_programs(models: Models) -> str:
         "drafter", "folder", "guesses per round", "same text", "same rounds", "kept by position",
     )  # fmt: skip
     notes = [_note(row) for row in facts["rows"] if row["why_not"] or row["differs"]]
+    notes += [_machine_note(row) for row in facts["rows"] if "versions" in row]
     return "\n\n".join(
         [
             "## In vLLM",
@@ -335,7 +336,8 @@ def other_programs(models: Models) -> str:
 
 def _compared_setup(facts: dict[str, Any]) -> str:
     theirs, ours = facts["versions"]["vllm"], facts["versions"]["ours"]
-    days = " and ".join(sorted({row["date"] for row in facts["rows"]}))
+    here = [row for row in facts["rows"] if "versions" not in row]
+    days = " and ".join(sorted({row["date"] for row in here}))
     return (
         f"Measured with `python tests/peers/vllm_accepted.py FOLDER` on {days}: "
         f"{facts['program']} {facts['version']} ({facts['package']}, torch {theirs['torch']}, "
@@ -361,6 +363,16 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
         f"{row['texts_equal']} of {prompts}",
         f"{row['rounds_equal']} of {prompts}",
         _accepted_counts(row),
+    )
+
+
+def _machine_note(row: dict[str, Any]) -> str:
+    """Return where a row was measured, if that was not where the others were."""
+    theirs, ours = row["versions"]["vllm"], row["versions"]["ours"]
+    return (
+        f"- `{row['drafter']}`: measured on {row['date']} on {row['processor']}, with torch "
+        f"{theirs['torch']} and transformers {theirs['transformers']} for vLLM, and torch "
+        f"{ours['torch']} and transformers {ours['transformers']} for specviz."
     )
 
 
