@@ -29,6 +29,7 @@ DSPARK: Final = "dspark"  # samples a block in order, and ends it by predicted a
 CHAINS: Final = frozenset({NGRAM, "mtp", "blockwise", "dflash", "p-eagle", DSPARK})
 WITHOUT_NETWORK: Final = frozenset({NGRAM, SUFFIX, LOOKAHEAD, UNIFORM})  # have no network
 WITH_NETWORK: Final = GROWING | RANKED | DYNAMIC | {"blockwise", "dflash", "p-eagle", DSPARK}
+SHARING: Final = frozenset({"oracle", "layerskip"})  # their weights are the target's
 BUILT_IN: Final = WITHOUT_NETWORK | WITH_NETWORK
 
 

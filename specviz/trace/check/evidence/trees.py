@@ -58,13 +58,7 @@ def check_intersection(draft: Draft) -> None:
     expect(bool(text) or not draft.guesses, where, "it has guesses after a text of 0 tokens")
     if draft.guesses:
         nodes = draft.read_above(draft.deepest)
-        exact = draft.in_order
-        work = draft.proposed.work
-        fits = work is None or nodes <= work.body <= nodes - 1 + text or not exact
-        expect(fits, where, f"its work has {work and work.body} rows for {nodes} nodes")
-        expect_work(draft, Work(nodes, nodes), exact=False)
-        same = work is None or work.head == nodes or not exact
-        expect(same, where, f"its work has {work and work.head} rows (head) for {nodes} nodes")
+        check_own_work(draft, nodes, nodes - 1 + text)
 
 
 def check_rewritten(draft: Draft) -> None:
@@ -77,10 +71,22 @@ def check_rewritten(draft: Draft) -> None:
     expect(count <= draft.depth, where, f"it wrote {count} tokens, more than allowed")
     expect(bool(text) or not count, where, "it wrote tokens after a text of 0 tokens")
     expect(bool(count) or not draft.guesses, where, "it has guesses, but nothing was written")
-    expect_work(draft, Work(count, count), exact=False)
-    work = draft.proposed.work
-    same = work is None or (work.head == count and work.body <= count * (text + count))
-    expect(same, where, f"its work does not fit {count} written tokens")
+    check_own_work(draft, count, count * (text + count))
+
+
+def check_own_work(draft: Draft, passes: int, most: int) -> None:
+    """Check the rows of a draft model with other tokens, whose number in the text can change.
+
+    Args:
+        draft: The draft.
+        passes: The number of nodes that it read, each of which has at least one row.
+        most: The largest possible number of rows.
+    """
+    work, exact = draft.proposed.work, draft.in_order
+    if work is None:
+        return
+    rows = work.body if passes <= work.body <= most or not exact else passes
+    expect_work(draft, Work(rows, passes), exact)
 
 
 def check_oracle(draft: Draft) -> None:
@@ -117,7 +123,11 @@ def check_dynamic(draft: Draft) -> None:
     same = remark["kept"] == total
     expect(same, where, "its remark gives another number of guesses")
     least = draft.deepest
-    expect(least <= passes <= draft.depth, where, f"{passes} passes cannot give this tree")
+    ends = [guess.token in draft.eos for guess in draft.guesses]
+    open_ = [depth for depth, end in zip(draft.depths, ends, strict=True) if not end]
+    ended = passes == draft.depth or passes not in open_  # the deepest level is not expanded
+    possible = least <= passes <= draft.depth and ended
+    expect(possible, where, f"{passes} passes cannot give this tree")
     check_weighed(draft)
     if not total:
         expect(passes == 0, where, "it has passes but no guesses")
