@@ -10,12 +10,13 @@ import torch
 from families import KNOWING_NOTHING, target_of
 
 from specviz.drafters.common.proposal_builder import fit_vocabulary
-from specviz.drafters.ngram import Match, NGram, longest_match
+from specviz.drafters.ngram import NGram
 from specviz.engine.loop import Decoding, schedule
 from specviz.engine.protocol import BadProposal, Proposal
 from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings, max_gamma
+from specviz.trace.lookup import Match, longest_match
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 

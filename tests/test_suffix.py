@@ -7,10 +7,11 @@ import tiny
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.drafters.suffix import Suffix, Suffixes
+from specviz.drafters.suffix import Suffix
 from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
+from specviz.trace.suffixes import Suffixes
 
 WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)
 TEXTS = st.lists(st.lists(st.integers(1, 3), max_size=8), min_size=1, max_size=5)

@@ -8,7 +8,6 @@ model, so q is a point mass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from specviz.drafters.common.base import Weightless
@@ -17,36 +16,10 @@ from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
+from specviz.trace.lookup import longest_match
 from specviz.trace.work import Work
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """An earlier occurrence of the text's last `length` tokens, beginning at `start`."""
-
-    start: int
-    length: int
-
-    @property
-    def end(self) -> int:
-        """The position where the continuation starts."""
-        return self.start + self.length
-
-
-def longest_match(context: Sequence[int], shortest: int, longest: int) -> Match | None:
-    """Return the earliest occurrence of the longest suffix that occurs before the end, or None.
-
-    Example: in [7, 8, 9, 5, 7, 8] the suffix [7, 8] occurs at 0, so 9 is the guess.
-    """
-    text = list(context)
-    for length in range(min(longest, len(text) - 1), shortest - 1, -1):
-        suffix = text[-length:]
-        for start in range(len(text) - length):
-            if text[start] == suffix[0] and text[start : start + length] == suffix:
-                return Match(start, length)
-    return None
 
 
 class NGram(Weightless):

@@ -192,9 +192,11 @@ class DSparkSession(DFlashSession):
         """Return the data that is recorded for each guess."""
         if not guesses:
             return {}
-        base = self._logits[:guesses].float()
-        added = torch.stack([step.correction for step in self._steps[:guesses]]).float()
-        tops = [softmax_top(base), softmax_top(base + added)]
+        size = self.target.vocab_size
+        base = fit_vocabulary(self._logits[:guesses], size)
+        added = torch.stack([step.correction for step in self._steps[:guesses]])
+        drawn = fit_vocabulary(self._logits[:guesses] + added, size)  # as in `plan_level`
+        tops = [softmax_top(base.float()), softmax_top(drawn.float())]
         before, after = (top_tokens_by_position(*to_host(*top)) for top in tops)
         predicted = self._confidence(guesses)
         found: dict[int, dict[str, Any]] = {}

@@ -26,6 +26,7 @@ from specviz.trace.check.drafting import (
     check_drafting,
     check_tree,
 )
+from specviz.trace.check.evidence import EvidenceReplay
 from specviz.trace.check.expectations import CheckFailed, expect, malformed_fails
 from specviz.trace.check.families import BUILT_IN, DraftLimits, check_counts
 from specviz.trace.check.header import RunSpec, check_header_counts, read_run_spec
@@ -46,7 +47,8 @@ def check(trace: Trace) -> None:
         plan = read_run_spec(trace.header)
         check_header_counts(trace.header)
     text = list(trace.header.prompt_ids)
-    gammas, family = GammaReplay(plan.settings), trace.header.drafter.family
+    gammas, evidence = GammaReplay(plan.settings), EvidenceReplay(trace.header, plan.settings)
+    family = trace.header.drafter.family
     drawn = {played.proposed.drawn for played in trace.rounds if played.proposed}
     for expected, played in enumerate(trace.rounds):
         where = f"Round {played.number}"
@@ -57,10 +59,9 @@ def check(trace: Trace) -> None:
             check_round(played, text, plan, trace.header)
             if limits is not None and played.proposed is not None:
                 check_drafting(played.proposed, family, plan.settings, limits, where)
+            evidence.check(played, limits)
             gammas.observe(played)
-            added = played.committed.tokens if played.committed else []
-            expect(bool(added), where, "it adds no token")
-        text += added
+            text += added_tokens(played)
     expect(len(drawn) < 2, "Rounds", "guesses are sampled in more than one way")
     with malformed_fails("End"):
         check_once(trace.events)
@@ -71,6 +72,13 @@ def check(trace: Trace) -> None:
         check_baseline(trace, plan)
     with malformed_fails("Vocabulary"):
         check_vocabulary(trace)
+
+
+def added_tokens(played: Round) -> Sequence[int]:
+    """Return the tokens that a round adds, of which there is at least one."""
+    added = played.committed.tokens if played.committed else []
+    expect(bool(added), f"Round {played.number}", "it adds no token")
+    return added
 
 
 def draft_limits(

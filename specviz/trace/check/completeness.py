@@ -19,7 +19,8 @@ from specviz.trace.check.expectations import (
     expect_duration,
     expect_pass_duration,
 )
-from specviz.trace.check.header import MOST_BYTES, RunSpec
+from specviz.trace.check.families import SHARING, UNIFORM, WITH_NETWORK, WITHOUT_NETWORK
+from specviz.trace.check.header import LEAST_BITS, MOST_BYTES, RunSpec
 from specviz.trace.check.sampling import check_margins
 from specviz.trace.events import (
     Baseline,
@@ -222,9 +223,7 @@ def check_finished(trace: Trace, plan: RunSpec) -> None:
         expect(False, f"Line {len(trace.events) + 1}", "the file ends before the run does")
         return
     expect_duration(finished.trace_seconds, "End", "recording")
-    used = finished.held_bytes
-    possible = used is None or 0 <= used <= MOST_BYTES
-    expect(possible, "End", f"{used!r} bytes of memory are not possible")
+    check_memory(finished.held_bytes, trace.header)
     plain = trace.baseline
     # A lane of plain decoding has no rounds; its text is that of its baseline.
     tokens = plain.token_ids if plain and not trace.rounds else token_ids(trace)
@@ -232,6 +231,27 @@ def check_finished(trace: Trace, plan: RunSpec) -> None:
     expected = end_reason(tokens, plan)
     problem = f"the reason is {finished.reason!r} but should be {expected!r}"
     expect(finished.reason == expected, "End", problem)
+
+
+def check_memory(used: int | None, header: Header) -> None:
+    """Check the memory that a drafter and its session used at the end, if it was measured.
+
+    A drafter holds its own weights, a blind guess one probability per token, and other drafters
+    without a network nothing. The oracle and early exits use the target's weights.
+    """
+    if used is None:
+        return
+    expect(0 <= used <= MOST_BYTES, "End", f"{used!r} bytes of memory are not possible")
+    family, drafter, target = header.drafter.family, header.drafter, header.target
+    if family in WITHOUT_NETWORK:
+        size = header.vocab_size if family == UNIFORM else 0
+        fits = used in (4 * size, 8 * size)  # without float64, a probability has 4 bytes
+        expect(fits, "End", f"{family} cannot hold {used!r} bytes of memory")
+    same = drafter.hash is not None and drafter.hash == target.hash
+    if family in WITH_NETWORK - SHARING and not same:
+        fits = 8 * used >= LEAST_BITS * drafter.parameters
+        problem = f"{used!r} bytes are too few for the drafter's {drafter.parameters!r} parameters"
+        expect(fits, "End", problem)
 
 
 def check_baseline(trace: Trace, plan: RunSpec) -> None:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
 from specviz.settings.settings import Settings
-from specviz.trace.check.expectations import TOLERANCE, expect, expect_probabilities
+from specviz.trace.check.expectations import TOLERANCE, expect
 from specviz.trace.check.position import children
 from specviz.trace.events import Guess, Proposed, Round
 from specviz.trace.work import Work
@@ -30,6 +29,7 @@ DSPARK: Final = "dspark"  # samples a block in order, and ends it by predicted a
 CHAINS: Final = frozenset({NGRAM, "mtp", "blockwise", "dflash", "p-eagle", DSPARK})
 WITHOUT_NETWORK: Final = frozenset({NGRAM, SUFFIX, LOOKAHEAD, UNIFORM})  # have no network
 WITH_NETWORK: Final = GROWING | RANKED | DYNAMIC | {"blockwise", "dflash", "p-eagle", DSPARK}
+SHARING: Final = frozenset({"oracle", "layerskip"})  # their weights are the target's
 BUILT_IN: Final = WITHOUT_NETWORK | WITH_NETWORK
 
 
@@ -70,30 +70,6 @@ def check_complete(
         fits = len(found) == wanted or (0 < len(found) < wanted and exhausted)
         problem = f"{len(found)} guesses come after node {node}, but the settings give {wanted}"
         expect(fits, where, problem)
-
-
-def check_block(proposed: Proposed, settings: Settings, limits: DraftLimits, where: str) -> None:
-    """Check that a DSpark draft ends by predicted acceptance, or at the end of its block.
-
-    The acceptance of a guess is predicted before the guess is drawn, and it is drawn only if the
-    product of all predictions up to it reaches the setting. So if a draft is shorter, it must have
-    recorded a smaller product.
-    """
-    guesses, remark = proposed.guesses, proposed.remark or {}
-    predicted = [(guess.evidence or {}).get("confidence") for guess in guesses]
-    known = [each for each in predicted if isinstance(each, int | float)]
-    expect_probabilities(known, where, "the list of predictions")
-    survival = prod(known)
-    problem = f"a guess was drawn at a predicted survival of {survival!r}"
-    expect(survival >= settings.confidence - TOLERANCE, where, problem)
-    cut, block = remark.get("cut"), remark.get("block")
-    if isinstance(cut, int | float):
-        problem = f"the draft was cut at a predicted survival of {cut!r}"
-        expect(cut < settings.confidence + TOLERANCE, where, problem)
-    elif type(block) is int and not (guesses and guesses[-1].token in limits.eos):
-        most = max(0, min(limits.depth, block))
-        problem = f"{len(guesses)} guesses fill a block of {most} that nothing cuts"
-        expect(len(guesses) == most, where, problem)
 
 
 def expected_siblings(

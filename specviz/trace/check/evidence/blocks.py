@@ -1,0 +1,233 @@
+"""Evidence of drafters that fill several positions in one pass: DFlash, DSpark, P-EAGLE and PARD.
+
+Each records the most probable tokens of every position, rounded to six digits. A guess is one of
+them with its score, or is less probable than all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+from specviz.trace.check.evidence.draft import (
+    NEAR,
+    ROUNDED,
+    Draft,
+    EvidenceRules,
+    evidence_of,
+    expect_constant,
+    expect_entries,
+    expect_work,
+    keys,
+    read_count,
+)
+from specviz.trace.check.expectations import TOLERANCE, expect, expect_probabilities
+from specviz.trace.events import Guess
+from specviz.trace.work import Work
+
+TOP: Final = 3  # tokens that are listed per position, or fewer if the vocabulary is smaller
+
+
+def read_tops(draft: Draft, found: Any, where: str) -> dict[int, float]:
+    """Read the most probable tokens of a position, with their probabilities.
+
+    Raises:
+        CheckFailed: If they cannot be the most probable tokens of a distribution.
+    """
+    size = draft.header.vocab_size
+    whole = isinstance(found, list) and len(found) == min(TOP, size)
+    whole = whole and all(isinstance(each, dict) and set(each) == {"token", "p"} for each in found)
+    expect(whole, where, "its top tokens are not listed with their probabilities")
+    tops = {each["token"]: each["p"] for each in found}
+    ids = len(tops) == len(found) and all(type(t) is int and 0 <= t < size for t in tops)
+    expect(ids, where, "its top tokens are not different tokens of the vocabulary")
+    numbers = all(type(p) in (int, float) for p in tops.values())
+    expect(numbers, where, "the probability of a top token is not a number")
+    expect_probabilities(tops.values(), where, "the list of top tokens")
+    total = math.fsum(tops.values())
+    expect(total <= 1.0 + TOP * ROUNDED, where, f"the total of its top tokens is {total!r}")
+    falling = all(one >= other for one, other in pairwise(tops.values()))
+    expect(falling, where, "its top tokens are not in falling order of probability")
+    return tops
+
+
+def check_listed(guess: Guess, tops: Mapping[int, float], point_mass: bool, where: str) -> None:
+    """Check a guess's score against the top tokens of its position.
+
+    Args:
+        guess: The guess.
+        tops: The top tokens with their probabilities.
+        point_mass: Whether the guess must be a top token itself.
+        where: The node, for messages.
+    """
+    score = math.nan if guess.score is None else guess.score
+    if guess.token in tops:
+        listed = tops[guess.token]
+        problem = f"its score is {score!r}, but its position lists {listed!r}"
+        expect(abs(score - listed) <= NEAR, where, problem)
+    least = min(tops.values())
+    likely = guess.token in tops or score <= least + NEAR
+    expect(likely, where, "its score is higher than that of a listed token")
+    top = score >= max(tops.values()) - NEAR
+    expect(top or not point_mass, where, "it is not the top token of its position")
+
+
+def read_places(draft: Draft, count: int) -> list[dict[int, float]]:
+    """Read the top tokens of each of `count` positions."""
+    found = draft.remark.get("places")
+    whole = isinstance(found, list) and len(found) == count
+    expect(whole, draft.where, f"its places are not those of {count} positions")
+    return [read_tops(draft, each, draft.where) for each in found or []]
+
+
+def check_places(draft: Draft, count: int) -> None:
+    """Check each guess's position in the block, and its score there."""
+    places = read_places(draft, count)
+    for node, (guess, depth) in enumerate(zip(draft.guesses, draft.depths, strict=True), 1):
+        here = f"{draft.where}, node {node}"
+        expect_entries(evidence_of(guess), {"place": depth}, here)
+        check_listed(guess, places[depth - 1], draft.proposed.drawn == "point-mass", here)
+
+
+def check_filled(draft: Draft, most: int) -> None:
+    """Check that a chain has as many guesses as its pass gives, up to the end of the text."""
+    guesses = draft.guesses
+    ended = bool(guesses) and guesses[-1].token in draft.eos
+    problem = f"{len(guesses)} guesses do not fill the {most} positions"
+    expect(len(guesses) == most or (ended and len(guesses) < most), draft.where, problem)
+
+
+def check_no_pass(draft: Draft) -> None:
+    """Check that a draft without a pass has no guesses and no work."""
+    expect_entries(draft.remark, {"passes": 0}, draft.where)
+    expect(not draft.guesses, draft.where, "it has guesses, but no pass was made for them")
+    expect_work(draft, Work())
+
+
+def check_dflash(draft: Draft) -> None:
+    """Check a DFlash block: its size, its states, and each position."""
+    block = read_count(draft.remark, "block", draft.where)
+    expect_constant(draft, "block", block)
+    most = min(block - 1, draft.depth)
+    if most < 1:
+        check_no_pass(draft)
+        return
+    states = draft.length - 1
+    expected = {"passes": 1, "states": states, "masks": block - 1}
+    expect_entries(draft.remark, expected, draft.where)
+    check_places(draft, block - 1)
+    check_filled(draft, most)
+    expect_work(draft, Work(body=block, head=block - 1, entry=draft.new_states))
+
+
+def check_dspark(draft: Draft) -> None:
+    """Check a DSpark block: its size, its states, each position, and where it was cut."""
+    block = read_count(draft.remark, "block", draft.where)
+    expect_constant(draft, "block", block)
+    most = min(block, draft.depth)
+    if most < 1:
+        check_no_pass(draft)
+        return
+    expected = {"passes": 1, "states": draft.length - 1, "masks": block - 1}
+    expect_entries(draft.remark, expected, draft.where)
+    for node, guess in enumerate(draft.guesses, 1):
+        here, evidence = f"{draft.where}, node {node}", evidence_of(guess)
+        expect_entries(evidence, {"place": node}, here)
+        read_tops(draft, evidence["base"], here)
+        tops = read_tops(draft, evidence["top"], here)
+        check_listed(guess, tops, draft.proposed.drawn == "point-mass", here)
+    check_cut(draft, most)
+    considered = len(draft.guesses) + ("cut" in draft.remark)
+    expect_work(draft, Work(block, most, draft.new_states, considered))
+
+
+def check_cut(draft: Draft, most: int) -> None:
+    """Check that a DSpark draft ends by predicted acceptance, or at the end of its block.
+
+    The acceptance of a guess is predicted before the guess is drawn, and it is drawn only if the
+    product of all predictions up to it reaches the setting. So if a draft is shorter, it must have
+    recorded a smaller product.
+    """
+    where, least = draft.where, draft.settings.confidence
+    predicted = [evidence_of(guess).get("confidence") for guess in draft.guesses]
+    known = [each for each in predicted if type(each) in (int, float)]
+    whole = len(known) == len(predicted) or not any(each is not None for each in predicted)
+    expect(whole, where, "not every guess has a predicted acceptance")
+    expect_probabilities(known, where, "the list of predictions")
+    survival = math.prod(known)
+    problem = f"a guess was drawn at a predicted survival of {survival!r}"
+    expect(survival >= least - TOLERANCE, where, problem)
+    if "cut" not in draft.remark:
+        check_filled(draft, most)
+        return
+    cut = draft.remark["cut"]
+    problem = f"the draft was cut at a predicted survival of {cut!r}"
+    possible = type(cut) in (int, float) and 0.0 <= cut <= survival + len(known) * ROUNDED + NEAR
+    expect(possible and cut < least + NEAR, where, problem)
+    expect(len(draft.guesses) < most, where, "the draft was cut, but its block is full")
+
+
+def check_p_eagle(draft: Draft) -> None:
+    """Check a P-EAGLE pass: one position for the newest token and one for each mask.
+
+    A head may predict fewer positions than γ allows; then it predicts as many in every draft.
+    """
+    if draft.depth < 1:
+        check_no_pass(draft)
+        return
+    count = read_count(draft.remark, "masks", draft.where) + 1
+    expect(count <= draft.depth, draft.where, f"its pass gives {count} guesses, more than allowed")
+    constants = draft.memory.constants
+    trained = constants["positions"] = max(count, constants.get("positions", 0))
+    fits = count == min(draft.depth, trained)
+    expect(fits, draft.where, f"its pass gives {count} guesses, but its head predicts {trained}")
+    expect_entries(draft.remark, {"passes": 1, "states": draft.length - 1}, draft.where)
+    check_places(draft, count)
+    check_filled(draft, count)
+    new = draft.new_states
+    expect_work(draft, Work(new + count - 1, count, new + (count > 1)))
+
+
+def check_pard(draft: Draft) -> None:
+    """Check a PARD pass: the rows of the text's new tokens, and one mask for each further depth."""
+    if draft.depth < 1:
+        check_no_pass(draft)
+        return
+    masks = draft.depth - 1
+    rows = draft.new_tokens + masks
+    expect_entries(draft.remark, {"passes": 1, "rows": rows, "masks": masks}, draft.where)
+    check_places(draft, draft.depth)
+    expect_work(draft, Work(rows, draft.depth))
+
+
+def listed_in_guess(draft: Draft, node: int) -> Mapping[int, float]:
+    """Return the top tokens that DSpark records for the guess under a node."""
+    under = [evidence_of(guess) for guess in draft.guesses if guess.parent == node]
+    return read_tops(draft, under[0]["top"], draft.where) if under else {}
+
+
+def listed_by_depth(draft: Draft, node: int) -> Mapping[int, float]:
+    """Return the top tokens that a pass gives for the depth under a node."""
+    depth = draft.depths[node - 1] if node else 0
+    found = draft.remark.get("places") or []
+    return read_tops(draft, found[depth], draft.where) if depth < len(found) else {}
+
+
+BLOCK_RULES: Final[Mapping[str, EvidenceRules]] = {
+    "dflash": EvidenceRules(
+        {"block": keys("block passes", "states masks places", "place")}, check_dflash
+    ),
+    "dspark": EvidenceRules(
+        {"spark": keys("block passes", "states masks", "place base top", "cut confidence")},
+        check_dspark,
+        listed_in_guess,
+    ),
+    "p-eagle": EvidenceRules(
+        {"parallel": keys("passes", "states masks places", "place")}, check_p_eagle
+    ),
+    "pard": EvidenceRules(
+        {"masks": keys("passes", "rows masks places", "place")}, check_pard, listed_by_depth
+    ),
+}
