@@ -20,7 +20,8 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specviz.ui.access import Access, name_in
-from specviz.ui.guard import DIGITS, route_path
+from specviz.ui.bodies import DIGITS
+from specviz.ui.guard import route_path
 from specviz.ui.learn.article import article, article_policy
 from specviz.ui.policy import POLICY, plain_page_policy, written
 from specviz.ui.routes import PREFIX, plain_page
