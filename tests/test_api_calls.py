@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import gradio as gr
@@ -30,20 +31,17 @@ def calls(monkeypatch):
 
 
 def test_calls_are_limited_per_address_and_in_total(calls):
-    def begin(address):
-        call = calls.counted(address)
-        call.__enter__()
-        return call
-
-    first, *_ = [begin("one") for _ in range(PER_ADDRESS)]
-    with pytest.raises(QueueFull, match="of your network address"):
-        begin("one")
-    first.__exit__(None, None, None)
-    begin("one")
-    for number in range(MOST - PER_ADDRESS):
-        begin(f"other {number}")
-    with pytest.raises(QueueFull, match="16 API calls are already"):
-        begin("new")
+    with ExitStack() as open_calls:
+        for _ in range(PER_ADDRESS - 1):
+            open_calls.enter_context(calls.counted("one"))
+        with calls.counted("one"), pytest.raises(QueueFull, match="of your network address"):
+            open_calls.enter_context(calls.counted("one"))
+        open_calls.enter_context(calls.counted("one"))
+        for number in range(MOST - PER_ADDRESS):
+            open_calls.enter_context(calls.counted(f"other {number}"))
+        with pytest.raises(QueueFull, match="16 API calls are already"):
+            open_calls.enter_context(calls.counted("new"))
+    assert not calls._addresses
 
 
 @in_event_loop
