@@ -213,9 +213,12 @@ export class Job {
     else if (state === "resumed") this.face.wait("");
     else if (state === "lending") this.face.wait(borrowing(seconds));
     else if (state === "loading" && line.stage) this.face.wait(loading(line), howFar(line));
-    else {
-      const text = own(this.face.waits, state);
-      if (text !== undefined) this.face.wait(text);
-    }
+    else this.#waitFor(state);
+  }
+
+  /** Say what the visitor waits for, if the section has a text for it. @param {string} [state] */
+  #waitFor(state) {
+    const text = own(this.face.waits, state);
+    if (text !== undefined) this.face.wait(text);
   }
 }
