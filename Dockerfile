@@ -1,6 +1,8 @@
 # The app on port 7860, with or without a GPU. PIP_OPTIONS: further options for pip, such as an
 # index of CPU-only wheels, which makes the image much smaller.
-FROM python:3.12-slim
+# The base image is named by its digest, so that builds of one commit are the same. For a newer one:
+# docker buildx imagetools inspect python:3.12-slim
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 ARG PIP_OPTIONS=""
 RUN useradd --create-home --uid 1000 user
 USER user

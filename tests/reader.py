@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 
-from specviz.ui.queue import QueueFull
+from specviz.ui.queue import Queue, QueueFull
 from specviz.ui.stream import Stream
 from specviz.ui.task import Task
 from specviz.ui.worker import Worker
@@ -22,6 +22,13 @@ class Noted(Stream):
         super()._append(text, last)
         whole = "".join(f"{line}\n" for line in self.lines)
         self._loop.call_soon_threadsafe(self.texts.put_nowait, (whole, last))
+
+
+def stop_jobs(line: Queue, visitor: str) -> None:
+    """Stop all jobs of a visitor, as the page does for each of its own."""
+    for ticket in line._tickets:
+        if ticket.visitor == visitor:
+            ticket.stop()
 
 
 async def texts(

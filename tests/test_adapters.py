@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ADAPTERS = ROOT / "specviz" / "adapters"
 LIBRARIES = {
     "gguf", "gradio", "gradio_client", "huggingface_hub", "networkx", "plotly", "safetensors",
-    "spaces", "starlette", "tokenizers", "torch", "transformers", "xllamacpp",
+    "spaces", "starlette", "tokenizers", "torch", "transformers", "uvicorn", "xllamacpp",
 }  # fmt: skip
 # Modules that the documentation of these libraries names.
 DOCUMENTED = LIBRARIES - {"gradio_client", "xllamacpp"} | {

@@ -1,6 +1,7 @@
 """The API endpoint on a running server: the documented example, and rejected calls."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -10,6 +11,7 @@ from gradio_client.exceptions import AppError
 
 from specviz.trace.check import check
 from specviz.trace.file import Trace
+from specviz.ui.api_calls import PER_ADDRESS
 
 pytestmark = pytest.mark.slow
 
@@ -70,16 +72,23 @@ def test_api_client_receives_errors_of_one_sentence(client):
         assert str(refused.value).endswith(".")
 
 
-def test_api_calls_without_a_session_share_one_visitors_limit(address):
-    """Two calls compute or wait; a third is rejected with one sentence."""
+def test_api_calls_of_one_address_share_a_limit_and_cannot_skip_the_queue(address):
+    """Four calls compute or wait, whatever sessions they name; a fifth is refused."""
     calls = f"{address.rstrip('/')}/gradio_api/call/run"
     asked = {"data": ["Once upon a time", "draft-model", {"max_new_tokens": 200}, "house"]}
 
     def finish(event):
         return httpx.get(f"{calls}/{event}", timeout=120).text
 
-    events = [httpx.post(calls, json=asked).json()["event_id"] for _ in range(3)]
-    answers = [finish(event) for event in events]
+    def call(number):
+        session = {"session_hash": f"invented {number}"} if number % 2 else {}
+        return httpx.post(calls, json=asked | session).json()["event_id"]
+
+    events = [call(number) for number in range(PER_ADDRESS + 1)]
+    with ThreadPoolExecutor() as readers:
+        answers = [*readers.map(finish, events)]
     refused = [answer for answer in answers if "event: error" in answer]
     assert len(refused) == 1
-    assert "You already have 2 runs waiting or running." in refused[0]
+    assert "4 API calls of your network address are already waiting" in refused[0]
+    direct = httpx.post(f"{address}gradio_api/run/run", json=asked)
+    assert direct.status_code == 404

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 import tiny
+from reader import stop_jobs
 from reader import texts as texts_of
 
 from specviz import engine
@@ -604,7 +605,7 @@ async def heard(runs, stop_at=None):
     text = ""
     async for text in texts_of(runs, LIVE, "me", 1.0):
         if stop_at is not None and text.count('"progress"') >= stop_at:
-            runs.line.stop("me")
+            stop_jobs(runs.line, "me")
     return [json.loads(line) for line in text.splitlines()]
 
 

@@ -1,9 +1,11 @@
 """Steps of recorded runs in frames: of other pages, by oEmbed, and of the article."""
 
 import re
+from functools import cache
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from threading import current_thread
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
@@ -17,6 +19,7 @@ from specviz.ui.access import Access
 from specviz.ui.learn.article import FILE, _inline, article, article_policy
 from specviz.ui.learn.lessons import read
 from specviz.ui.server import app_kwargs
+from specviz.ui.step import embed
 from specviz.ui.step.embed import OEMBED, WIDTH
 from specviz.ui.step.replay import SHOWABLE, frame_height
 
@@ -83,6 +86,32 @@ def test_main_address_shows_the_whole_page_without_embed_and_an_error_for_an_unk
             assert answer.status_code == 404, query
             assert answer.headers["content-type"].startswith("text/plain")
             assert answer.text.startswith(sentence)
+
+
+def test_embedded_pages_are_built_outside_the_event_loop_and_prepare_each_run_once(
+    client, monkeypatch
+):
+    """However a visitor spells the address of a step, the run's lines are computed once."""
+    prepared, threads = [], []
+    prepare, build = embed.Recording.of, embed.excerpt
+    monkeypatch.setattr(embed, "_recording", cache(embed._recording.__wrapped__))
+    monkeypatch.setattr(embed.Recording, "of", lambda run: prepared.append(run) or prepare(run))
+
+    def note_thread(*asked):
+        threads.append(current_thread().name)
+        return build(*asked)
+
+    monkeypatch.setattr(embed, "excerpt", note_thread)
+    spellings = ["round=1&show=text", "round=01&show=text,text", "round=001&show=,text"]
+    for address in ("/?embed=1&", f"{ADDRESS}/embed?"):
+        pages = [client.get(f"{address}trace=01-chain&{each}").text for each in spellings]
+        assert [page.count('"show": ["text"]') for page in pages] == [1, 1, 1]
+    assert ask(client, f"{HOST}/?embed=1&{STEP}&show=coin,coin").json()["height"] == frame_height(
+        ["coin"]
+    )
+    assert len(prepared) == 1
+    assert len(threads) == 7
+    assert all(name.startswith("excerpts") for name in threads)
 
 
 def test_embedded_page_links_to_its_oembed_response(client):

@@ -13,12 +13,14 @@ from types import ModuleType, SimpleNamespace
 import gradio as gr
 import httpx
 import pytest
+from event_loop import in_event_loop
+from gradio import state_holder
 
 from specviz.adapters import gradio as adapter
 from specviz.adapters import warn_once
 from specviz.ui import sessions
 from specviz.ui.page import LOOK, PROGRESS, Options, build, launch_arguments
-from specviz.ui.sessions import Sessions
+from specviz.ui.sessions import Heartbeats, Sessions
 from specviz.ui.task import Machine
 from specviz.ui.worker import Worker
 
@@ -87,7 +89,8 @@ def test_installed_gradio_has_what_the_adapter_needs(warned):
         adapter.explain_errors(demo, str)
         app = App.create_app(demo)
         assert adapter.busy_sessions(demo) == set()
-        assert adapter.has_session(demo, "somebody")
+        assert adapter.knows_readers(app)
+        adapter.check_heartbeats(app)
         adapter.drop_session(demo, "nobody")
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://a") as client:
@@ -99,6 +102,33 @@ def test_installed_gradio_has_what_the_adapter_needs(warned):
     wanted = launch_arguments(Options())
     assert adapter.launch_arguments(gr.Blocks.launch, wanted) == wanted
     assert warned() == []
+
+
+@pytest.mark.slow
+def test_state_of_a_session_is_built_without_the_config_of_the_page(warned, monkeypatch):
+    monkeypatch.setattr(state_holder, "SessionState", state_holder.SessionState)
+    with gr.Blocks() as demo:
+        box = gr.Textbox("old")
+    adapter.skip_session_configs()
+    adapter.skip_session_configs()
+    state = state_holder.SessionState(demo)
+    assert state.config_values == {}
+    assert state[box._id] is box
+    state._update_value_in_config(box._id, "new")
+    assert state.config_values[box._id]["props"]["value"] == "new"
+    assert warned() == []
+    changed = SimpleNamespace(default_config=demo.default_config, blocks=demo.blocks, more=1)
+    monkeypatch.setattr(state_holder, "SessionState", NeedsMore)
+    adapter.skip_session_configs()
+    assert state_holder.SessionState(changed).more == 1
+    assert warned() == [adapter.SLOW_SESSIONS]
+
+
+class NeedsMore:
+    """A state that needs more of the page than today's."""
+
+    def __init__(self, blocks):
+        self.more = blocks.more
 
 
 # With a Gradio that has changed.
@@ -196,7 +226,8 @@ def test_missing_stub_module_logs_one_warning(warned, monkeypatch):
     assert isinstance(sys.meta_path[0], adapter.StubSkipper)
 
 
-def test_data_of_closed_sessions_is_dropped_after_their_last_job():
+@in_event_loop
+async def test_data_of_closed_sessions_is_dropped_after_their_last_job(monkeypatch):
     def visit(name):
         for table in tables:
             table[name] = "what it was shown"
@@ -207,6 +238,9 @@ def test_data_of_closed_sessions_is_dropped_after_their_last_job():
     queue = SimpleNamespace(event_ids_to_events=events, pending_messages_per_session=tables[2])
     queue.pending_event_ids_session = tables[3]
     gone = Sessions(SimpleNamespace(state_holder=holder, _queue=queue))
+    returned = []
+    monkeypatch.setattr(sessions, "TRIM", 0.0)
+    monkeypatch.setattr(sessions, "give_back", lambda: returned.append(1))
     for name in ("busy", *map(str, range(20))):
         visit(name)
     for name in ("busy", *map(str, range(20))):
@@ -216,6 +250,34 @@ def test_data_of_closed_sessions_is_dropped_after_their_last_job():
     gone.part("another, who never asked anything")
     assert tables == [{}] * 4
     assert not gone._gone
+    while not returned:
+        await asyncio.sleep(0.01)
+    assert returned == [1], "memory is returned once after many pages were closed"
+
+
+@in_event_loop
+async def test_end_of_a_heartbeat_ends_its_session_and_no_other_request_does():
+    parted = []
+    begun, closed = asyncio.Event(), asyncio.Event()
+
+    async def beat(scope, receive, send):
+        begun.set()
+        await closed.wait()
+        raise ConnectionError
+
+    heartbeats = Heartbeats(beat, SimpleNamespace(part=parted.append))
+
+    def request(path, root="", kind="http"):
+        scope = {"type": kind, "path": root + path, "root_path": root}
+        return asyncio.create_task(heartbeats(scope, None, None))
+
+    open_one = request(f"{adapter.HEARTBEATS}one", "/viz")
+    await begun.wait()
+    assert parted == []
+    closed.set()
+    others = [request(path) for path in ("/", f"{adapter.API_PREFIX}/queue/data", "/lifespan")]
+    await asyncio.gather(open_one, *others, request("", kind="lifespan"), return_exceptions=True)
+    assert parted == ["one"]
 
 
 def test_free_memory_is_returned_to_the_system_where_supported(monkeypatch):

@@ -8,6 +8,7 @@ from threading import Event
 
 import gradio as gr
 import pytest
+from reader import stop_jobs
 from reader import texts as texts_of
 from test_runs import heard, kinds, runs, told, until, wish  # noqa: F401
 
@@ -106,7 +107,7 @@ def test_load_ends_when_stopped_or_abandoned_and_the_next_load_works(runs, wish,
     async def story():
         job = asyncio.create_task(heard(runs, wish()))
         await reached(there)
-        runs.line.stop("me") if way == "stop" else job.cancel()
+        stop_jobs(runs.line, "me") if way == "stop" else job.cancel()
         await asyncio.sleep(0)
         go.set()
         try:

@@ -117,6 +117,13 @@ SCALED = [(None, "–"), (7, "7"), (999.4, "999"), (999.6, "1.0 k"), (22_000_000
 PASSES = [(0, 0), (0.99, 0), (1, 1), (1.5, 1), (2.5, 2), (9, 3)]
 
 
+def test_names_of_a_prototype_are_in_no_table(node):
+    for name in ("constructor", "__proto__", "toString", "", None):
+        assert node.call("shared/own", "own", {"house": 1}, name) is None
+        assert node.call("shared/view", "termAttributes", name) == {}
+    assert node.call("shared/own", "own", {"house": 1, "constructor": 2}, "constructor") == 2
+
+
 def test_small_functions_return_the_right_values(node):
     old = {"a": 1, "b": {"c": [1, 2], "d": 3}}
     for patch, new in MERGED:

@@ -81,8 +81,12 @@ def test_answer_function_given_by_name_is_imported_at_the_first_request():
     )
 
 
-def test_requests_run_in_parallel_up_to_a_limit_per_visitor():
-    """The limit of one visitor does not affect others, and a finished request no longer counts."""
+def test_requests_run_in_parallel_up_to_a_limit_per_visitor_and_per_address(monkeypatch):
+    """The limit of one visitor does not affect others, and a finished request no longer counts.
+
+    Invented names of visitors do not lift the limit of their address.
+    """
+    monkeypatch.setattr(module, "PER_ADDRESS", PER_VISITOR + 1)
     leave, most, now = threading.Event(), 0, 0
     lock = threading.Lock()
 
@@ -110,6 +114,7 @@ def test_requests_run_in_parallel_up_to_a_limit_per_visitor():
             refused = await ask("a")
             other = asyncio.create_task(ask("b"))
             await asyncio.sleep(0.05)
+            assert (await ask("c")).status_code == 429
             leave.set()
             statuses = {(await each).status_code for each in [*asked, other]}
             return refused, statuses, (await ask("a")).status_code

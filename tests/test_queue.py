@@ -6,11 +6,13 @@ import json
 import httpx
 import pytest
 from event_loop import in_event_loop
+from reader import stop_jobs
 from starlette.applications import Starlette
 
+from specviz.ui import event_stream
 from specviz.ui import jobs as module
 from specviz.ui import stream as streams
-from specviz.ui.jobs import Events, Jobs, events
+from specviz.ui.jobs import Jobs, events
 from specviz.ui.live import parse_name, starting
 from specviz.ui.queue import FEWEST, PASSED_OVER, PER_VISITOR, Phase, Queue, QueueFull, Ticket
 from specviz.ui.routes import PREFIX
@@ -50,7 +52,7 @@ async def test_jobs_run_in_order_and_move_up_when_others_end_or_are_stopped():
     waiting = Waiting("abcd")
     await settle()
     assert waiting.seen == {"a": ["turn"], "b": [1], "c": [2], "d": [3]}
-    waiting.line.stop("b")
+    stop_jobs(waiting.line, "b")
     await settle()
     assert waiting.seen["b"] == [1, "stopped"]
     await waiting.leave("b")
@@ -76,7 +78,7 @@ def test_jobs_end_alone_with_their_visitor_or_with_the_server():
     others = [line.join("you"), line.join("metoo")]
     mine[1].stop()
     assert (mine[0].stop_flag(), mine[1].stop_flag()) == (False, True)
-    line.stop("me")
+    stop_jobs(line, "me")
     assert [ticket.stopped for ticket in (*mine, *others)] == [True, True, False, False]
     assert [ticket.stop_flag() for ticket in (*mine, *others)] == [True, True, False, False]
     later = line.join("me")
@@ -384,7 +386,7 @@ async def test_job_without_a_reader_is_stopped_unless_its_page_reloads(monkeypat
 
 @in_event_loop
 async def test_stalled_reader_is_disconnected_and_its_job_is_stopped(monkeypatch):
-    monkeypatch.setattr(module, "STALLED", 0.05)
+    monkeypatch.setattr(event_stream, "STALLED", 0.05)
     monkeypatch.setattr(streams, "ABSENT", 0.05)
     stream, accepted = Jobs().open(PAGE, 1), []
 
@@ -396,7 +398,8 @@ async def test_stalled_reader_is_disconnected_and_its_job_is_stopped(monkeypatch
     async def receive():
         await asyncio.Event().wait()
 
-    slow = asyncio.create_task(Events(stream, 0)({"type": "http"}, receive, send))
+    reader = event_stream.EventStream(events(stream, 0), stream.reading)
+    slow = asyncio.create_task(reader({"type": "http"}, receive, send))
     for number in range(1000):
         stream.write(line(number))
     await asyncio.wait_for(slow, 2)

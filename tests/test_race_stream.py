@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 import tiny
+from reader import stop_jobs
 from reader import texts as texts_of
 from test_runs import told
 
@@ -208,7 +209,7 @@ def test_stopped_race_keeps_every_lane_that_started(runs, race, monkeypatch, pla
             if isinstance(event, LaneProgress) and event.lane == asked.order[place]:
                 passes.append(event)
             if len(passes) == 2:
-                runs.line.stop("me")
+                stop_jobs(runs.line, "me")
 
     monkeypatch.setattr(racing, "run", stopping)
     text = texts(runs, asked)[-1]

@@ -130,6 +130,22 @@ def test_container_runs_as_user_1000_on_the_documented_port_with_a_health_check(
     assert all("--chown=user" in line for line in copied)
 
 
+def test_base_image_and_actions_are_pinned_and_the_lock_is_audited_every_week():
+    (base,) = re.findall(r"^FROM (.*)$", read("Dockerfile"), re.MULTILINE)
+    assert re.fullmatch(r"python:3\.\d+-slim@sha256:[0-9a-f]{64}", base)
+    workflows = sorted((ROOT / ".github/workflows").glob("*.yml"))
+    texts = [path.read_text(encoding="utf-8") for path in workflows]
+    used = re.findall(r"uses: (.*)$", "\n".join(texts), re.MULTILINE)
+    assert used
+    pin = r"[\w-]+/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+"
+    assert [each for each in used if not re.fullmatch(pin, each)] == []
+    assert len({each.partition("@")[0] for each in used}) == len(set(used)), "one version of each"
+    (audit,) = [job for text in texts for name, job in yaml.safe_load(text)["jobs"].items()
+                if name == "audit"]  # fmt: skip
+    assert "17 4 * * 1" in audit["if"]
+    assert "pip-audit --requirement requirements.lock" in audit["steps"][-1]["run"]
+
+
 # Packages
 
 

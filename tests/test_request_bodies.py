@@ -4,13 +4,16 @@ import asyncio
 import json
 
 import pytest
+from event_loop import in_event_loop
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from specviz.cost.measured_costs import MAX_CHARACTERS as MAX_COST_FILE
 from specviz.cost.server.loading import MAX_CHARACTERS as MAX_STATS
-from specviz.ui.guard import EVENT_LIMIT, LIMIT, Guard, limit_of
+from specviz.ui import bodies
+from specviz.ui.bodies import EVENT_LIMIT, LIMIT, limit_of
+from specviz.ui.guard import Guard
 from specviz.ui.request import LONGEST_TEXT
 
 CHUNK = 100_000
@@ -74,6 +77,71 @@ def test_wrong_content_length_does_not_bypass_the_limit():
         status, _, read = post(OTHER, 10**8, content_length=stated)
         assert status == 413
         assert read <= LIMIT + CHUNK
+
+
+class Upload:
+    """A request whose body arrives when `send` is called."""
+
+    def __init__(self, app, address="1.1.1.1"):
+        self.parts, self.sent = asyncio.Queue(), []
+        headers = [(b"host", b"localhost"), (b"content-length", str(EVENT_LIMIT).encode())]
+        scope = {"type": "http", "method": "POST", "path": EVENT, "headers": headers}
+        scope |= {"query_string": b"", "client": (address, 1)}
+        self.task = asyncio.create_task(app(scope, self.parts.get, self.collect))
+
+    async def collect(self, message):
+        self.sent.append(message)
+
+    async def send(self, size, more=True):
+        self.parts.put_nowait({"type": "http.request", "body": b"x" * size, "more_body": more})
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def status(self):
+        await asyncio.wait_for(self.task, 5)
+        assert (b"connection", b"close") in self.sent[0]["headers"] or self.sent[0]["status"] == 200
+        return self.sent[0]["status"]
+
+
+def counting_app():
+    return Guard(Starlette(routes=[Route("/{path:path}", count, methods=["POST"])]))
+
+
+@in_event_loop
+async def test_bodies_in_memory_are_limited_in_total_and_per_address(monkeypatch):
+    monkeypatch.setattr(bodies, "TOTAL", 1_000_000)
+    monkeypatch.setattr(bodies, "PER_ADDRESS", 600_000)
+    app = counting_app()
+    first = Upload(app)
+    await first.send(600_000)
+    same, small, other = Upload(app), Upload(app), Upload(app, "2.2.2.2")
+    await same.send(bodies.SMALL + 1)
+    assert await same.status() == 503
+    await small.send(bodies.SMALL, more=False)
+    assert await small.status() == 200
+    await other.send(400_000)
+    third = Upload(app, "3.3.3.3")
+    await third.send(100_000)
+    assert await third.status() == 503
+    await other.send(0, more=False)
+    assert await other.status() == 200
+    again = Upload(app, "3.3.3.3")
+    await again.send(100_000, more=False)
+    assert await again.status() == 200
+    first.parts.put_nowait({"type": "http.disconnect"})
+    await asyncio.wait_for(first.task, 5)
+    assert first.sent == []
+    assert not app.bodies._held
+
+
+@in_event_loop
+async def test_body_that_does_not_become_complete_is_refused(monkeypatch):
+    monkeypatch.setattr(bodies, "SECONDS", 0.05)
+    app = counting_app()
+    upload = Upload(app)
+    await upload.send(100_000)
+    assert await upload.status() == 408
+    assert not app.bodies._held
 
 
 def test_disconnected_client_gets_no_response():

@@ -13,6 +13,7 @@ import gradio as gr
 import pytest
 import torch
 from event_loop import in_event_loop
+from reader import stop_jobs
 from reader import texts as texts_of
 
 from specviz import engine
@@ -247,7 +248,7 @@ def test_out_of_memory_unloads_the_newest_model_and_says_what_fits(
 async def test_waiting_runs_report_their_position_and_leave_at_once(runs, wish, held):
     running, stopped, last = (asyncio.create_task(heard(runs, wish(), n, 1)) for n in "abc")
     await until(lambda: len(runs.line) == 3)
-    runs.line.stop("b")
+    stop_jobs(runs.line, "b")
     assert kinds((await asyncio.wait_for(stopped, 60))[-1]) == ["queued", "stopped"]
     assert not running.done()
     assert len(runs.line) == 2
@@ -264,7 +265,7 @@ async def test_stopped_run_ends_after_its_round_and_reports_the_stop(runs, wish)
     async for text in texts_of(runs, shown(wish(max_new_tokens=200)), "me", 7):
         seen.append(text)
         if "round" in kinds(text):
-            runs.line.stop("me")
+            stop_jobs(runs.line, "me")
     assert kinds(seen[-1])[-2:] == ["finished", "stopped"]
     assert told(seen[-1])[-2]["reason"] == "stopped"
     assert kinds(seen[-1]).count("round") < 20
@@ -320,7 +321,7 @@ async def test_api_run_shares_the_queue_and_ends_when_its_client_disconnects(run
     cancelled = asyncio.create_task(runs.whole(recorded(wish()), "another"))
     await until(lambda: len(runs.line) == 3)
     cancelled.cancel()
-    runs.line.stop("client")
+    stop_jobs(runs.line, "client")
     with pytest.raises(gr.Error, match="stopped"):
         await asyncio.wait_for(client, 60)
     with pytest.raises(asyncio.CancelledError):
@@ -372,7 +373,7 @@ async def test_waiting_jobs_do_not_occupy_threads(runs, wish, held):
     await until(lambda: len(runs.line) == 30)
     assert threading.active_count() <= before + 2
     for n in range(30):
-        runs.line.stop(str(n))
+        stop_jobs(runs.line, str(n))
     held.set()
     await asyncio.gather(*tasks)
 

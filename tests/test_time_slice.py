@@ -7,6 +7,7 @@ import time
 from collections import Counter
 
 import pytest
+from reader import stop_jobs
 from reader import texts as texts_of
 from test_runs import heard, kinds, runs, told, wish  # noqa: F401
 
@@ -149,10 +150,10 @@ def test_job_stopped_between_turns_ends_at_once(job, runs, log, sliced):  # noqa
         other = asyncio.create_task(job("other", 10_000))
         while "other" not in log:
             await asyncio.sleep(0.002)
-        runs.line.stop("long")
+        stop_jobs(runs.line, "long")
         text = await asyncio.wait_for(long, 60)
         assert not other.done()
-        runs.line.stop("other")
+        stop_jobs(runs.line, "other")
         await other
         return text
 
@@ -221,7 +222,7 @@ def test_time_between_turns_is_excluded_from_measurements(runs, wish, sliced, mo
         before = len(steps)
         text = await runs.whole(recorded(wish(max_new_tokens=24)), "me")
         assert len(steps) >= before + 24, "it took turns between rounds and passes"
-        runs.line.stop("other")
+        stop_jobs(runs.line, "other")
         with pytest.raises(Exception, match="stopped"):
             await other
         return text

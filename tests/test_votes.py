@@ -8,6 +8,7 @@ import pytest
 from starlette.applications import Starlette
 
 from specviz.ui import votes
+from specviz.ui.misses import MOST_ADDRESSES
 from specviz.ui.policy import POLICY
 from specviz.ui.questions import BadRequest
 from specviz.ui.routes import PREFIX
@@ -127,5 +128,89 @@ def test_only_the_teacher_can_ask_reveal_close_and_see_counts():
             page = await http.get("/vote/ABCDE")
             assert "script-src 'self';" in page.headers[POLICY]
             assert "unsafe" not in page.headers[POLICY]
+
+    asyncio.run(story())
+
+
+def test_wrong_codes_and_keys_slow_down_their_address_but_not_teachers_and_known_phones():
+    now = [0.0]
+    rooms = Rooms(clock=lambda: now[0])
+    code, room = rooms.open("school")
+    wrong = code.translate(str.maketrans(votes.LETTERS, votes.LETTERS[1:] + votes.LETTERS[0]))
+
+    def attempt(given=code, address="school", seen=None, key=None):
+        try:
+            return rooms.enter(given, address, seen, key)
+        except (Unknown, TooMany) as problem:
+            return "wait" if getattr(problem, "wait", 0.0) else "unknown"
+
+    assert attempt(seen=phone(1)) is room
+    tried = [attempt(wrong) for _ in range(100)]
+    assert tried.count("unknown") == 60
+    assert tried[-1] == "wait"
+    assert attempt() == attempt(key="wrong") == "wait", "a right code is not recognized either"
+    assert attempt(seen=phone(2)) == attempt(seen=["a list"]) == "wait"
+    assert attempt(seen=phone(1)) is attempt(key=room.key) is attempt(address="home") is room
+    now[0] += 1.9
+    assert attempt(wrong) == "wait"
+    now[0] += 0.2
+    assert attempt(wrong) == "unknown"
+    assert attempt() == "wait"
+    now[0] += 120.0
+    assert attempt(seen=phone(3)) is room
+    assert phone(3) in room.phones
+    others = [attempt(wrong, f"address {number}") for number in range(1000)]
+    assert others.count("unknown") == 300
+    assert attempt(address="home") == "wait", "so many addresses count together"
+    assert len(rooms._misses._addresses) <= MOST_ADDRESSES
+
+
+def test_readers_of_a_room_are_limited_even_if_they_connect_at_the_same_moment(monkeypatch):
+    async def story():
+        monkeypatch.setattr(votes, "READERS", 5)
+        rooms = Rooms()
+        code, room = rooms.open("school")
+        app = Starlette(routes=rooms.routes())
+        statuses, release = [], asyncio.Event()
+
+        async def read():
+            async def receive():
+                await release.wait()
+                return {"type": "http.disconnect"}
+
+            async def send(message):
+                if message["type"] == "http.response.start":
+                    statuses.append(message["status"])
+                    await asyncio.sleep(0.05)  # as if the connection were slow
+
+            scope = {"type": "http", "method": "GET", "path": f"{PREFIX}/votes/{code}/lines"}
+            await app(scope | {"headers": [], "query_string": b""}, receive, send)
+
+        reading = [asyncio.create_task(read()) for _ in range(12)]
+        await asyncio.sleep(0.2)
+        assert room.readers == 5
+        release.set()
+        await asyncio.wait_for(asyncio.gather(*reading), 5)
+        assert sorted(statuses) == [200] * 5 + [429] * 7
+        assert room.readers == 0
+
+    asyncio.run(story())
+
+
+def test_refused_attempt_says_when_to_try_again(monkeypatch):
+    async def story():
+        rooms = Rooms()
+        monkeypatch.setattr(rooms._misses, "wait", lambda address: 6.2)
+        transport = httpx.ASGITransport(Starlette(routes=rooms.routes()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://server") as http:
+            answer = {"phone": phone(1), "number": 1, "answer": "accepted"}
+            code, _ = rooms.open("school")
+            room = f"{PREFIX}/votes/{code}"
+            for response in (
+                await http.get(f"{room}/lines"),
+                await http.post(f"{room}/answer", json=answer),
+            ):
+                assert (response.status_code, response.headers["retry-after"]) == (429, "7")
+                assert response.json()["problem"].endswith("Try again in 7 seconds.")
 
     asyncio.run(story())

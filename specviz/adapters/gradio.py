@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from specviz.adapters import Patch, warn_once
@@ -238,6 +238,23 @@ KEPT_LONGER: Final = (
 )
 
 
+# Every open page keeps a request to this route open, so that Gradio notices when it is closed. If
+# Gradio renames it, closed pages are not noticed.
+HEARTBEATS: Final = f"{API_PREFIX}/heartbeat/"
+
+
+def heartbeat_session(path: str) -> str | None:
+    """Return the session whose heartbeat a path is, or None if it is another path."""
+    return path[len(HEARTBEATS) :].strip("/") or None if path.startswith(HEARTBEATS) else None
+
+
+def check_heartbeats(app: Any) -> None:
+    """Log once if the app of Gradio has no route of heartbeats."""
+    with Patch(KEPT_LONGER):
+        if app.url_path_for("heartbeat", session_hash="one") != f"{HEARTBEATS}one":
+            warn_once(KEPT_LONGER)
+
+
 def busy_sessions(demo: gr.Blocks) -> set[str] | None:
     """Return the sessions that have an event waiting or running, or None if unknown."""
     with Patch(KEPT_LONGER):
@@ -246,16 +263,44 @@ def busy_sessions(demo: gr.Blocks) -> set[str] | None:
     return None
 
 
-# A call without a session gets its event's id as session. If that changes, each such call counts as
-# a separate visitor.
-NO_SESSION: Final = "Gradio now names sessions differently: calls without one count as visitors."
+# Clients read the results of calls from streams at these addresses, of a session or of an event. A
+# call without a session gets its event's id as session. If that changes, calls do not end when
+# nobody reads them.
+RESULTS: Final = f"{API_PREFIX}/queue/data"
+EVENT_RESULTS: Final = f"{API_PREFIX}/call/"
+UNKNOWN_READERS: Final = (
+    "Gradio now sends results differently: calls of the API do not end when nobody reads them."
+)
 
 
-def has_session(demo: gr.Blocks, session: str) -> bool:
-    """Return whether a call belongs to a session; if not, Gradio has created an id for it."""
-    with Patch(NO_SESSION):
-        return session not in demo._queue.event_ids_to_events
-    return True
+def result_session(app: Any, path: str, query: Mapping[str, str]) -> str | None:
+    """Return the session whose results a GET request reads, or None if it reads none.
+
+    Args:
+        app: The app of Gradio.
+        path: The path of the request.
+        query: Its query.
+    """
+    if path == RESULTS:
+        return query.get("session_hash")
+    if not path.startswith(EVENT_RESULTS):
+        return None
+    event = path.rstrip("/").rpartition("/")[2]
+    with Patch(UNKNOWN_READERS):
+        events = app.get_blocks()._queue.event_ids_to_events
+        return str(events[event].session_hash) if event in events else event
+    return event
+
+
+def knows_readers(app: Any) -> bool:
+    """Return whether `result_session` recognizes the streams of this app; log once if not."""
+    with Patch(UNKNOWN_READERS):
+        of_event = app.url_path_for("simple_predict_get", api_name="run", event_id="one")
+        if app.url_path_for("queue_data") == RESULTS and of_event.startswith(EVENT_RESULTS):
+            app.get_blocks()._queue.event_ids_to_events  # noqa: B018, it must exist
+            return True
+        warn_once(UNKNOWN_READERS)
+    return False
 
 
 def drop_session(demo: gr.Blocks, session: str) -> None:
@@ -269,6 +314,34 @@ def drop_session(demo: gr.Blocks, session: str) -> None:
         queue: Any = demo._queue
         queue.pending_messages_per_session.pop(session, None)
         queue.pending_event_ids_session.pop(session, None)
+
+
+# For its links to a saved page, which are closed here, Gradio copies the config of every block when
+# a session sends its first event. This takes 26 ms on the event loop, so forty visitors who begin
+# together would stop everybody for a second. A state that finds no blocks copies nothing, and adds
+# a block's config when its value changes.
+SLOW_SESSIONS: Final = (
+    "Gradio now builds the state of a session differently: each visitor's first event delays all "
+    "others by some 26 ms."
+)
+
+
+def skip_session_configs() -> None:
+    """Prevent Gradio from copying the config of the whole page for every session."""
+    with Patch(SLOW_SESSIONS):
+        from gradio import state_holder
+
+        plain: Any = state_holder.SessionState
+
+        def build_state(blocks: Any) -> Any:
+            with Patch(SLOW_SESSIONS):
+                found = plain(SimpleNamespace(default_config=blocks.default_config, blocks={}))
+                found.config_values  # noqa: B018, it must exist
+                return found
+            return plain(blocks)
+
+        if isinstance(plain, type):
+            setattr(state_holder, "SessionState", build_state)  # noqa: B010, mypy knows a class
 
 
 # Events.

@@ -29,6 +29,7 @@ to host the app for others:
   no --allow-any-model     with it, every visitor can make this machine load and download models
   --longest-run 60         so that no visitor keeps a small machine busy for long
   GRADIO_ROOT_PATH=/path   if a proxy serves the page below a path
+  FORWARDED_ALLOW_IPS=IP   the proxy's address, so that its visitors have addresses of their own
   HF_HOME=/folder          where models are downloaded to: a folder that the app may write
   SPECVIZ_SERVER=vllm:URL  an inference server that every visitor may choose as the target
   {API_PREFIX}/sv/health    answers "ok", for a health check

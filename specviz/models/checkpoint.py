@@ -37,13 +37,14 @@ from specviz.adapters.transformers import (
     takes_tree_nodes,
 )
 from specviz.models.attention import PreallocatedCache, layer_masks
+from specviz.models.bounded_encoding import check_loading
 from specviz.models.devices import (
     NotEnoughMemory,
     process_count,
     ran_out_of_memory,
     sharding_options,
 )
-from specviz.models.errors import NotAvailable, Stopped, Unsuitable
+from specviz.models.errors import NotAvailable, Stopped, Unsuitable, is_panic
 from specviz.models.fast_layers import fuse_norms
 from specviz.models.file_checks import (
     check_folder,
@@ -208,7 +209,9 @@ def _read(
         prepare_model(name, model, device)
     except (Unsuitable, NotAvailable, Stopped):
         raise
-    except Exception as error:  # a damaged file can raise any exception
+    except BaseException as error:  # a damaged file can raise any exception
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
         raise _load_error(name, error, device) from error
     files = weight_files(path)
     check_stop()
@@ -224,6 +227,7 @@ def _load_folder(name: str, folder: Path, dtype: torch.dtype, sharded: bool) -> 
     """Load the network and the tokenizer of a folder in transformers' layout."""
     config, weights = _checked_config(name, folder)
     begin_stage(TOKENIZER)
+    check_loading(name, folder)
     tokenizer = AutoTokenizer.from_pretrained(
         folder, local_files_only=True, trust_remote_code=False
     )
@@ -337,7 +341,7 @@ def prepare_model(name: str, model: PreTrainedModel, device: torch.device) -> No
     layer_masks(model)  # this runs a pass, so it must be done before the model is shared
 
 
-def _load_error(name: str, error: Exception, device: torch.device) -> ValueError:
+def _load_error(name: str, error: BaseException, device: torch.device) -> ValueError:
     """Return the error to raise in place of an exception that a load raised."""
     if ran_out_of_memory(error):
         return NotEnoughMemory(f"{name!r} does not fit in the memory of this {device.type}.")

@@ -4,6 +4,11 @@ All are ValueErrors, so a caller that only shows the message can catch one class
 """
 
 
+def is_panic(error: BaseException) -> bool:
+    """Return whether an error comes from a library in Rust, whose errors may be no Exceptions."""
+    return type(error).__name__ == "PanicException"
+
+
 class BadPrompt(ValueError):
     """Raised if a prompt cannot be run; the message explains why."""
 

@@ -20,7 +20,8 @@ from weakref import WeakKeyDictionary, proxy
 
 from tokenizers import AddedToken, Tokenizer
 
-from specviz.models.errors import BadPrompt
+from specviz.models.bounded_encoding import BoundedEncoder, is_bound
+from specviz.models.errors import BadPrompt, is_panic
 
 SPELLED: Final = (
     "The text contains {!r}, which this tokenizer cannot read as plain characters. Write it "
@@ -70,6 +71,9 @@ class PromptEncoder:
         self._plain = (
             _plain_tokenizer(tokenizer, added.values(), self._marks) if is_fast(tokenizer) else None
         )
+        self._bounded: BoundedEncoder | None = None
+        if self._plain is not None and is_bound(tokenizer):
+            self._bounded = BoundedEncoder(self._plain.to_str)
 
     def encode(self, text: str) -> list[int]:
         """Encode a text, with the special tokens that the tokenizer adds around it.
@@ -84,7 +88,7 @@ class PromptEncoder:
             added = self.tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
             ours = [] if any(added) else ids
         else:
-            read = self._plain.encode(text)
+            read = self._read(text)
             added, marked = read.special_tokens_mask, self._marked
             ours = [i for i, own in zip(read.ids, added, strict=True) if not own | (i in marked)]
             ids = [marked.get(i, i) for i in read.ids]
@@ -108,13 +112,29 @@ class PromptEncoder:
         Raises:
             BadPrompt: Typed text would become a special token.
         """
-        assert self._plain is not None
-        read, marked = self._plain.encode(text, add_special_tokens=False), self._marked
+        read, marked = self._read(text, add_special_tokens=False), self._marked
         self._check([i for i in read.ids if i not in marked])
         return [
             EncodedToken(marked.get(i, i), start, end, i in marked)
             for i, (start, end) in zip(read.ids, read.offsets, strict=True)
         ]
+
+    def _read(self, text: str, add_special_tokens: bool = True) -> Any:
+        """Encode a text that may contain markers; return what `Tokenizer.encode` returns.
+
+        Raises:
+            BadPrompt: The tokenizer fails on this text.
+        """
+        assert self._plain is not None
+        encoder = self._plain if self._bounded is None else self._bounded
+        try:
+            return encoder.encode(text, add_special_tokens=add_special_tokens)
+        except BaseException as error:
+            if is_panic(error):
+                raise BadPrompt(
+                    f"The tokenizer of this model fails on this text: {error}"
+                ) from error
+            raise
 
     @cached_property
     def _marked(self) -> dict[int, int]:

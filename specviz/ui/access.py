@@ -14,11 +14,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Final, Self
+from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
 ALLOWED_HOSTS: Final = "SPECVIZ_ALLOWED_HOSTS"  # environment variables with comma-separated lists
 EMBED_IN: Final = "SPECVIZ_EMBED_IN"
+# The addresses of trusted proxies, separated by commas: a documented variable of uvicorn, which
+# trusts every program of this machine if it is not set.
+TRUSTED_PROXIES: Final = "FORWARDED_ALLOW_IPS"
 AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]*)?")
 NAME: Final = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
 SITE: Final = re.compile(r"\*|https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?")
@@ -26,6 +29,20 @@ OWN: Final = "'self'"
 # A Space is served at OWNER-NAME.hf.space and embedded in huggingface.co.
 SPACES: Final = "*.hf.space"
 SPACE_FRAMES: Final = ("https://huggingface.co", f"https://{SPACES}")
+
+
+def trust_no_unnamed_proxy() -> None:
+    """Ignore what a proxy states about a client's address, unless a host has named the proxy."""
+    os.environ.setdefault(TRUSTED_PROXIES, "")
+
+
+def client_address(scope: Mapping[str, Any]) -> str:
+    """Return the network address of an ASGI scope's client, "" if unknown.
+
+    Behind a trusted proxy, it is the address that the proxy states.
+    """
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 def host_name(text: str) -> str:

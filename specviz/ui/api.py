@@ -8,17 +8,17 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.adapters.gradio import has_session
+from specviz.ui.access import client_address
+from specviz.ui.api_calls import PER_ADDRESS, ApiCalls
 from specviz.ui.request import HOUSE, USUAL, RunRequest
 from specviz.ui.step.live import recorded
 from specviz.ui.worker import Worker
 
 NOTHING: Final[dict[str, Any]] = {}  # all settings at their defaults
-NOBODY: Final = "api"  # counts as the visitor of calls without a session
 
 
-def add(demo: gr.Blocks, runs: Worker, any_model: bool) -> None:
-    """Add the endpoint to `demo`, the page that is being built."""
+def add(runs: Worker, any_model: bool, calls: ApiCalls) -> None:
+    """Add the endpoint to the page that is being built; `calls` limits its calls."""
 
     async def run(
         request: gr.Request,
@@ -43,9 +43,10 @@ def add(demo: gr.Blocks, runs: Worker, any_model: bool) -> None:
         """
         asked = {"prompt": prompt, "drafter": drafter, "settings": settings, "target": target}
         wish = RunRequest.from_json(asked, any_model)
-        session = str(request.session_hash)
-        visitor = session if has_session(demo, session) else NOBODY
-        return await runs.whole(recorded(wish), visitor)
+        address = client_address(request.scope)
+        with calls.counted(address):
+            run = runs.whole(recorded(wish), f"address {address}", PER_ADDRESS)
+            return await calls.run_while_read(str(request.session_hash), run)
 
     # documented, although `gradio.__all__` does not list it
     gr.api(run, api_name="run", concurrency_limit=None)  # type: ignore[attr-defined]

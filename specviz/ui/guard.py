@@ -1,6 +1,6 @@
 """The outermost middleware: refuses requests before any other code, and adds headers.
 
-It limits the size of request bodies while they arrive, before they are parsed.
+It limits request bodies while they arrive, before they are parsed (`bodies`).
 """
 
 from __future__ import annotations
@@ -14,80 +14,14 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from specviz.adapters.gradio import (
-    API_PREFIX,
     CLOSED_PREFIXES,
     CLOSED_ROUTES,
-    EVENT_ROUTES,
     is_lost_session,
 )
 from specviz.ui.access import ALLOWED_HOSTS, Access
+from specviz.ui.bodies import Bodies, BodyRefused, Disconnected, limit_of
 from specviz.ui.policy import other_policy, sending_headers
 from specviz.ui.routes import PREFIX
-
-# Maximum bytes of a request's body. The page's largest question is that of the Cost page, about two
-# pasted texts of 400,000 characters each: in JSON, a quotation mark takes 2 bytes and a character
-# beyond Latin-1 up to 3, so 2.4 MB. The next largest is its file of measured costs: 2**18
-# characters, 0.8 MB. The value of an event is JSON within JSON: a run has at most 64,000
-# characters. No route accepts a file.
-EVENT_LIMIT: Final = 4_000_000
-LIMIT: Final = 1_000_000  # maximum bytes of a request's body on every other route
-ASK: Final = f"{API_PREFIX}/sv/ask/"  # path to which questions are sent
-DIGITS: Final = 12  # maximum digits: Python refuses to read a number with thousands of digits
-
-
-class BodyTooLarge(ValueError):
-    """Raised if a body is larger than its route accepts; the message is a sentence."""
-
-
-class Disconnected(Exception):
-    """Raised if the client disconnected before its body was complete."""
-
-
-def limit_of(path: str) -> int:
-    """Return the maximum body size in bytes for a path."""
-    return EVENT_LIMIT if path.startswith((*EVENT_ROUTES, ASK)) else LIMIT
-
-
-async def read_body(scope: Scope, receive: Receive, limit: int) -> Receive:
-    """Read a body of at most `limit` bytes; return a `receive` function that replays it.
-
-    A body whose Content-Length is too large is not read at all; any other is read up to the limit.
-    Raises BodyTooLarge, and Disconnected.
-    """
-    headers = Headers(scope=scope)
-    stated = headers.get("content-length", "")
-    if not stated and "transfer-encoding" not in headers:
-        return receive  # then HTTP/1.1 has no body
-    if stated.isdecimal() and (len(stated) > DIGITS or int(stated) > limit):
-        raise _too_large(limit)
-    body = bytearray()
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise Disconnected
-        body += message.get("body", b"")
-        if len(body) > limit:
-            raise _too_large(limit)
-        more = message.get("more_body", False)
-    return _replay(bytes(body), receive)
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` function that first yields a whole body."""
-    whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive_again() -> Message:
-        return whole.pop() if whole else await receive()
-
-    return receive_again
-
-
-def _too_large(limit: int) -> BodyTooLarge:
-    return BodyTooLarge(
-        f"This request is too large: this address accepts at most {limit // 10**6} MB."
-    )
-
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +50,7 @@ class Guard:
         self.app = app
         self.access = access or Access()
         self.policy = other_policy(self.access)
+        self.bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request with one sentence, or pass it on."""
@@ -133,15 +68,19 @@ class Guard:
         if refused:
             await refused(scope, receive, send)
             return
-        try:
-            receive = await read_body(scope, receive, limit_of(route_path(scope)))
-        except BodyTooLarge as error:
-            await PlainTextResponse(str(error), 413)(scope, receive, send)
-        except Disconnected:
-            log.debug("a client disconnected before its request was complete")
-        else:
-            ours = route_path(scope).startswith(PREFIX)
-            await (self.app if ours else self._pass_on)(scope, receive, send)
+        with self.bodies.counted(scope) as body:
+            try:
+                receive = await body.read(scope, receive, limit_of(route_path(scope)))
+            except BodyRefused as error:
+                # The rest of the body is not read, so the connection has to end.
+                headers = {"Connection": "close"}
+                response = PlainTextResponse(str(error), error.status, headers)
+                await response(scope, receive, send)
+            except Disconnected:
+                log.debug("a client disconnected before its request was complete")
+            else:
+                ours = route_path(scope).startswith(PREFIX)
+                await (self.app if ours else self._pass_on)(scope, receive, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on to Gradio; if that raises before it responds, answer with 400."""

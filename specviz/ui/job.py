@@ -67,7 +67,7 @@ class Job:
                     self._threads = threads_now()
                     return False
             self._finish()
-        except Exception as problem:
+        except BaseException as problem:  # such as a panic of a tokenizer, which is no Exception
             self.output.fail(problem)
         return True
 

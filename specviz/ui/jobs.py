@@ -18,30 +18,26 @@ nobody reads for a few seconds is stopped; its lines are kept for some time, in 
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from time import perf_counter
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import Message, Receive, Scope, Send
 
+from specviz.ui.event_stream import EventStream, TooManyReaders
 from specviz.ui.routes import PREFIX
 from specviz.ui.stream import Stream
-
-log = logging.getLogger(__name__)
 
 KEPT: Final = 120.0  # seconds for which the lines of a finished job are kept
 BYTES: Final = 16 * 2**20  # maximum total size of all such lines
 MOST: Final = 1000  # maximum number of finished jobs, and of stops that arrived before their jobs
 READERS: Final = 4  # of one job at a time
 UNBEGUN: Final = 20.0  # seconds that a reader waits for a job to be started
-STALLED: Final = 20.0  # seconds that a reader may take to accept a batch
 PAGE: Final = re.compile("[0-9a-z]{20,40}")
 NUMBER: Final = re.compile("[1-9][0-9]{0,15}")
 LOOK: Final = 30.0  # seconds between two checks for lines to drop
@@ -95,9 +91,7 @@ class Jobs:
         at = at or 0
         if stream is None or (stream.over and at >= len(stream.lines)):
             return Response(status_code=204)
-        if stream.readers >= READERS:
-            return PlainTextResponse(BUSY, 429)
-        return Events(stream, at)
+        return EventStream(events(stream, at), partial(_reading, stream))
 
     async def stop(self, request: Request) -> Response:
         """Stop a job."""
@@ -138,26 +132,13 @@ class Jobs:
             self._timer = asyncio.get_running_loop().call_later(LOOK, self._forget)
 
 
-class Events(StreamingResponse):
-    """The lines of a job as server-sent events."""
-
-    def __init__(self, stream: Stream, at: int) -> None:
-        super().__init__(events(stream, at), media_type="text/event-stream")
-        # Some proxies collect a whole response unless they are told not to.
-        self.headers.update({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
-        self._stream = stream
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the lines to a reader, and give up if it accepts nothing for STALLED seconds."""
-        with self._stream.reading():
-            try:
-                await super().__call__(scope, receive, partial(_send_soon, send))
-            except TimeoutError:
-                log.info("a reader of a job accepts nothing and is dropped")
-
-
-async def _send_soon(send: Send, message: Message) -> None:
-    await asyncio.wait_for(send(message), STALLED)
+@contextmanager
+def _reading(stream: Stream) -> Iterator[None]:
+    """Count a reader of a job. Raises TooManyReaders."""
+    if stream.readers >= READERS:
+        raise TooManyReaders(BUSY)
+    with stream.reading():
+        yield
 
 
 async def events(stream: Stream, at: int) -> AsyncIterator[str]:

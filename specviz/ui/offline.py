@@ -83,10 +83,12 @@ class OfflinePart:
             lines: JSON lines, as the page receives them.
             data: Further values for its script, by name.
         """
-        packed = gzip.compress("".join(lines).encode(), 9, mtime=0)
-        whole = json.dumps({"lines": b64encode(packed).decode(), **data})
+        return self.file_of(pack(lines), **data)
+
+    def file_of(self, packed: str, **data: Any) -> str:
+        """Return the file with a recording whose lines are packed; `data` as in `file`."""
         before, after = self.shell.split(PLACE)
-        return f"{before}{PLACE}{whole}{after}"
+        return f"{before}{PLACE}{json.dumps({'lines': packed, **data})}{after}"
 
     @cached_property
     def shell(self) -> str:
@@ -149,6 +151,11 @@ class OfflinePart:
     def address(self) -> str:
         """The address of the file without a recording, relative to the page."""
         return f"{PREFIX}/{self.packed[0]}".lstrip("/")
+
+
+def pack(lines: Iterable[str]) -> str:
+    """Return JSON lines as a file contains them: compressed, in base64."""
+    return b64encode(gzip.compress("".join(lines).encode(), 9, mtime=0)).decode()
 
 
 def _markup(path: str) -> str:

@@ -14,10 +14,13 @@ import gradio as gr
 
 from specviz.adapters import gradio as adapter
 from specviz.adapters.spaces import ZEROGPU
+from specviz.adapters.uvicorn import limit_header_time
 from specviz.compare.domains import choices
+from specviz.models.bounded_encoding import bind_foreign_tokenizers
 from specviz.settings.threads import shorten_busy_wait
 from specviz.ui import api, learn, models
-from specviz.ui.access import Access
+from specviz.ui.access import Access, trust_no_unnamed_proxy
+from specviz.ui.api_calls import ApiCalls
 from specviz.ui.broken import section, style
 from specviz.ui.compare.race import lane
 from specviz.ui.component import TabContext, css, header
@@ -46,6 +49,7 @@ ROOMS: Final = tuple(f"specviz.{room}" for room in ("engine", "trees", "bench", 
 # two polls of progress, which nothing here reports through Gradio.
 LOOK: Final = 0.02
 PROGRESS: Final = 1.0
+HEADERS: Final = 15.0  # seconds until a request's headers are complete
 LEAVING: Final = 1.0  # seconds that a run has to end when the server shuts down
 
 
@@ -105,6 +109,7 @@ def build(
     fetches: Worker,
     questions: Questions | None = None,
     jobs: Jobs | None = None,
+    calls: ApiCalls | None = None,
 ) -> gr.Blocks:
     """Build the page and connect its events.
 
@@ -114,6 +119,7 @@ def build(
         fetches: Downloads models; this worker has a separate queue.
         questions: Object to which sections add the functions that answer the page's questions.
         jobs: The jobs of all sections, whose lines are sent to the page.
+        calls: Limits the calls of the API function.
     """
     adapter.check_stub_files()
     demo: gr.Blocks
@@ -134,18 +140,11 @@ def build(
             with gr.Tab("Models"):
                 section(models.build, place, fields or {})
 
-        sessions = Sessions(demo)
-
-        async def leave(request: gr.Request) -> None:
-            session = str(request.session_hash)
-            runs.line.stop(session)  # runs of an API client; a page's may survive a reload
-            sessions.part(session)
-
-        api.add(demo, runs, options.allow_any_model)
-        demo.unload(leave)
-    demo.queue(max_size=64)
+        api.add(runs, options.allow_any_model, calls or ApiCalls())
+    demo.queue(max_size=64, api_open=False)  # no call skips the queue
     adapter.poll_less_often(demo, LOOK, PROGRESS)
     adapter.explain_errors(demo, explained)
+    adapter.skip_session_configs()
     return demo
 
 
@@ -158,11 +157,15 @@ def launch(options: Options) -> None:
         ServeError: If the page cannot be served.
     """
     shorten_busy_wait()
+    trust_no_unnamed_proxy()
+    limit_header_time(HEADERS)
+    if options.allow_any_model:
+        bind_foreign_tokenizers()
     machine = Machine(options.device, options.dtype)
     runs, fetches = Worker(machine, options.longest_run), Worker(machine, inf)
-    questions, jobs = Questions(), Jobs()
+    questions, jobs, calls = Questions(), Jobs(), ApiCalls()
     try:
-        demo = build(options, runs, fetches, questions, jobs)
+        demo = build(options, runs, fetches, questions, jobs, calls)
     except OSError as problem:
         raise ServeError(UNWRITABLE.format(problem.strerror)) from problem
     # While one thread imports transformers, which replaces itself by another kind of module, a
@@ -171,9 +174,8 @@ def launch(options: Options) -> None:
     if ZEROGPU:
         prepare(machine)
     try:
-        arguments = adapter.launch_arguments(
-            demo.launch, launch_arguments(options, questions, jobs)
-        )
+        wanted = launch_arguments(options, questions, jobs, Sessions(demo), calls)
+        arguments = adapter.launch_arguments(demo.launch, wanted)
         demo.launch(**arguments, prevent_thread_lock=True)
     except OSError as problem:
         raise ServeError(taken(options)) from problem
@@ -207,7 +209,11 @@ def prepare(machine: Machine) -> None:
 
 
 def launch_arguments(
-    options: Options, questions: Questions | None = None, jobs: Jobs | None = None
+    options: Options,
+    questions: Questions | None = None,
+    jobs: Jobs | None = None,
+    sessions: Sessions | None = None,
+    calls: ApiCalls | None = None,
 ) -> dict[str, Any]:
     """Return the launch arguments: no browser storage, no uploads, no usage statistics.
 
@@ -225,7 +231,7 @@ def launch_arguments(
         "max_file_size": "64kb",
         "mcp_server": False,
         "footer_links": [],
-        "app_kwargs": app_kwargs(access, questions, jobs),
+        "app_kwargs": app_kwargs(access, questions, jobs, sessions, calls),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
         "css": css() + style(drawer.css, drawer.heads, drawer.fitting, form.css, lane.css),
     }

@@ -17,9 +17,9 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, TypedDict
@@ -28,6 +28,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from specviz.ui.access import client_address
 from specviz.ui.routes import PREFIX
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ log = logging.getLogger(__name__)
 LONGEST: Final = 4000  # maximum characters of a question, unless its section allows more
 THREADS: Final = 4  # maximum number of answers that are computed at the same time
 PER_VISITOR: Final = 16  # questions of one page answered at the same time; it sends one per section
+PER_ADDRESS: Final = 256  # the same of one network address, which a school may share
 LONGEST_VISITOR: Final = 64  # maximum characters of the name in the header VISITOR
 VISITOR: Final = "specviz-visitor"  # header in which a page sends its own name
 FAILED: Final = "An error on the server ended this answer; the server's log has the details."
@@ -100,7 +102,7 @@ class Questions:
     def __init__(self) -> None:
         self.sections: dict[str, Section] = {}
         self._pool = ThreadPoolExecutor(THREADS, "questions")
-        self._open: Counter[str] = Counter()  # number of active questions of each visitor
+        self._open: Counter[tuple[str, str]] = Counter()  # active questions by page and by address
 
     def add(self, name: str, answer: Answer | str, longest: int = LONGEST) -> None:
         """Add a section; the arguments are those of `Section`."""
@@ -121,7 +123,7 @@ class Questions:
         body = await request.body()
         loop = asyncio.get_running_loop()
         try:
-            async with self._counted(_visitor(request)):
+            with self._counted(request):
                 text = await loop.run_in_executor(self._pool, section.respond, body)
         except TooManyQuestions as problem:
             return _refused(429, problem)
@@ -132,19 +134,28 @@ class Questions:
             return _refused(500, BadRequest(FAILED))
         return _json(200, text)
 
-    @asynccontextmanager
-    async def _counted(self, visitor: str) -> AsyncIterator[None]:
-        """Count a visitor's question while it is answered. Raises TooManyQuestions."""
-        if self._open[visitor] >= PER_VISITOR:
-            raise TooManyQuestions(
-                f"You already have {PER_VISITOR} questions under way. Wait for an answer."
-            )
-        self._open[visitor] += 1
+    @contextmanager
+    def _counted(self, request: Request) -> Iterator[None]:
+        """Count a question while it is answered: its page's, whose name may be invented, and its
+        network address's.
+
+        Raises:
+            TooManyQuestions: One of them has too many.
+        """
+        address = client_address(request.scope)
+        name = request.headers.get(VISITOR, "")[:LONGEST_VISITOR] or address
+        limits = {("page", name): PER_VISITOR, ("address", address): PER_ADDRESS}
+        for who, most in limits.items():
+            if self._open[who] >= most:
+                raise TooManyQuestions(
+                    f"You already have {most} questions under way. Wait for an answer."
+                )
+        self._open.update(limits.keys())
         try:
             yield
         finally:
-            self._open[visitor] -= 1
-            self._open += Counter()  # this drops visitors without active questions
+            self._open.subtract(limits.keys())
+            self._open += Counter()  # this drops those without active questions
 
 
 def parse(text: str | bytes, longest: int = LONGEST) -> Mapping[str, Any]:
@@ -161,12 +172,6 @@ def parse(text: str | bytes, longest: int = LONGEST) -> Mapping[str, Any]:
     if not isinstance(data, dict):
         raise BadRequest("A question must be a JSON object.")
     return data
-
-
-def _visitor(request: Request) -> str:
-    """Return who asks: the page's own name, or the client's address."""
-    named = request.headers.get(VISITOR, "")[:LONGEST_VISITOR]
-    return named or (request.client.host if request.client else "")
 
 
 def _packed(data: Mapping[str, Any]) -> str:

@@ -28,9 +28,7 @@ PER_VISITOR: Final = 2  # maximum jobs of one visitor that wait or compute at th
 PASSED_OVER: Final = 4  # turns in a row that may pass over a phase in which jobs wait
 REPEAT: Final = 5.0  # seconds between two reports to a job that takes turns with others
 FEWEST, LATEST = 3, 20  # how many measured turns an estimate needs, and how many it uses
-TOO_MANY: Final = (
-    f"You already have {PER_VISITOR} runs waiting or running. Stop one, or wait until one ends."
-)
+TOO_MANY: Final = "You already have {} runs waiting or running. Stop one, or wait until one ends."
 
 
 class QueueFull(ValueError):
@@ -63,7 +61,7 @@ class Ticket:
     """One job in the queue.
 
     Attributes:
-        visitor: The page's key, or the session of an API client.
+        visitor: The page's key, or the network address of an API client.
         stopped: Whether it was stopped.
         overdue: Whether it was ended by its time limit.
         moved: Event that is set when the position may have changed.
@@ -126,16 +124,16 @@ class Queue:
     def __len__(self) -> int:
         return len(self._tickets)
 
-    def join(self, visitor: str) -> Ticket:
-        """Add a job.
+    def join(self, visitor: str, most: int = PER_VISITOR) -> Ticket:
+        """Add a job of a visitor, who may have at most so many at the same time.
 
         Raises:
             QueueFull: If the queue is full, or this visitor has too many jobs.
         """
         ticket = Ticket(visitor)
         mine = [t for t in self._tickets if t.visitor == visitor and not t.stopped]
-        if len(mine) >= PER_VISITOR:
-            raise QueueFull(TOO_MANY)
+        if len(mine) >= most:
+            raise QueueFull(TOO_MANY.format(most))
         if len(self) >= self._longest:
             raise QueueFull(f"{len(self)} runs are already waiting. Try again in a few minutes.")
         ticket.served = (next(self._numbers), 0)
@@ -257,12 +255,6 @@ class Queue:
         """Return whether another job could compute if the active one ended its turn."""
         waiting = [ticket for ticket in list(self._tickets) if ticket is not self._running]
         return not all(ticket.stopped or ticket.drawing for ticket in waiting)
-
-    def stop(self, visitor: str) -> None:
-        """End all jobs of a visitor."""
-        for ticket in self._tickets:
-            if ticket.visitor == visitor:
-                ticket.stop()
 
     def close(self) -> None:
         """End all jobs because the server shuts down; thread-safe."""

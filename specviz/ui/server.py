@@ -20,8 +20,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from specviz.adapters.gradio import put_first
+from specviz.adapters.gradio import check_heartbeats, knows_readers, put_first
 from specviz.ui.access import Access
+from specviz.ui.api_calls import ApiCalls, ResultReaders
 from specviz.ui.compare.race import recorded
 from specviz.ui.compare.race.replay import RACE
 from specviz.ui.guard import Guard
@@ -30,6 +31,7 @@ from specviz.ui.jobs import Jobs
 from specviz.ui.offline import OfflinePart
 from specviz.ui.questions import Questions
 from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plotly_js
+from specviz.ui.sessions import Heartbeats, Sessions
 from specviz.ui.step.embed import EMBED, OEMBED, EmbedMode, Pages, send_oembed
 from specviz.ui.step.recorded import body, names
 from specviz.ui.step.replay import PLAYER
@@ -111,14 +113,20 @@ def _send(request: Request, what: str, made: Callable[[], bytes] | None) -> Resp
 
 
 @asynccontextmanager
-async def put_guard_first(app: ASGIApp) -> AsyncIterator[None]:
-    """Put the guard around Gradio's own middleware as well, before the first request."""
+async def prepare_app(app: ASGIApp, calls: ApiCalls) -> AsyncIterator[None]:
+    """Check Gradio's app and put the guard around its own middleware, before the first request."""
     put_first(app, Guard)
+    check_heartbeats(app)
+    calls.readers_known = knows_readers(app)
     yield
 
 
 def app_kwargs(
-    access: Access | None = None, questions: Questions | None = None, jobs: Jobs | None = None
+    access: Access | None = None,
+    questions: Questions | None = None,
+    jobs: Jobs | None = None,
+    sessions: Sessions | None = None,
+    calls: ApiCalls | None = None,
 ) -> dict[str, Any]:
     """Return routes and middleware for `launch(app_kwargs=...)`.
 
@@ -126,8 +134,10 @@ def app_kwargs(
         access: Who may use the server; see `Guard`.
         questions: Answers the page's questions.
         jobs: The jobs whose lines are sent, and which can be stopped.
+        sessions: The sessions of the page, whose data is deleted when they end.
+        calls: The calls of the API function, which end if nobody reads their results.
     """
-    access = access or Access()
+    access, calls = access or Access(), calls or ApiCalls()
     pages = Pages(access)
     routes = [
         Route(f"{PREFIX}/health", send_health),
@@ -151,5 +161,12 @@ def app_kwargs(
         Middleware(GZipMiddleware, minimum_size=1000),
         Middleware(EmbedMode, pages),
         Middleware(Head, access),
+        Middleware(ResultReaders, calls),
     ]
-    return {"routes": routes, "middleware": middleware, "lifespan": put_guard_first}
+    if sessions is not None:
+        middleware.append(Middleware(Heartbeats, sessions))
+    return {
+        "routes": routes,
+        "middleware": middleware,
+        "lifespan": partial(prepare_app, calls=calls),
+    }

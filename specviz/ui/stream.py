@@ -238,7 +238,7 @@ class Stream:
         self.resumed()
         self._append(state(name, self.nonce, **more), last=True)
 
-    def fail(self, problem: Exception) -> None:
+    def fail(self, problem: BaseException) -> None:
         """Send the last line: the reason why the run failed."""
         self._append(error(explained(problem), self.nonce), last=True)
 
@@ -302,7 +302,7 @@ def load_facts(stage: LoadStage) -> dict[str, float | str]:
     return facts | ({"spent": int(stage.spent)} if left is None else {"left": ceil(left)})
 
 
-def explained(problem: Exception) -> str:
+def explained(problem: BaseException) -> str:
     """Return an error's sentence for the visitor; unexpected errors go to the log."""
     if isinstance(problem, gr.Error):  # the exception already has a sentence
         return str(problem.message)
@@ -318,7 +318,7 @@ def explained(problem: Exception) -> str:
     )
 
 
-def out_of_memory(problem: Exception) -> bool:
+def out_of_memory(problem: BaseException) -> bool:
     """Return whether memory ran out, during a load or a run."""
     if "torch" not in sys.modules:
         return isinstance(problem, MemoryError)

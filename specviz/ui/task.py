@@ -168,7 +168,9 @@ def performed(context: JobContext, task: Task) -> Generator[str, None, None]:
                 yield text
     except Stopped:  # the visitor stopped it while models were loaded
         return
-    except Exception as problem:
+    except (GeneratorExit, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as problem:  # such as a panic of a tokenizer, which is no Exception
         yield Failure(explained(problem))
 
 

@@ -8,7 +8,8 @@ need the key.
 
 Rooms are stored in memory only. A phone is identified by a random name that its page creates, so
 answers are anonymous, and a student could deliberately answer twice. The number of rooms, of rooms
-per address, of phones and of readers is limited, and so are sizes and times.
+per address, of phones and of readers is limited, and so are sizes and times. Who tries many wrong
+codes has to wait.
 """
 
 from __future__ import annotations
@@ -17,17 +18,22 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import ceil
 from secrets import choice, compare_digest, token_urlsafe
 from time import monotonic
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from specviz.ui.access import Access
+from specviz.texts import count
+from specviz.ui.access import Access, client_address
+from specviz.ui.event_stream import EventStream, TooManyReaders
+from specviz.ui.misses import Misses
 from specviz.ui.policy import POLICY, plain_page_policy
 from specviz.ui.questions import BadRequest, parse
 from specviz.ui.routes import PREFIX, plain_page
@@ -45,7 +51,6 @@ LONGEST: Final = 2000  # maximum characters of a request
 FIELDS: Final[Mapping[str, int]] = {"text": 400, "guess": 80, "p": 16, "q": 16}  # maximum lengths
 PAUSE: Final = 0.1  # minimum seconds between two states of a stream
 SILENCE: Final = 15.0  # seconds after which a comment keeps the connection open
-STALLED: Final = 20.0  # seconds that a reader may take to accept a state
 
 Verdict = Literal["accepted", "rejected"]
 
@@ -80,7 +85,15 @@ class VoteState(TypedDict):
 
 
 class TooMany(BadRequest):
-    """Raised if a limit was reached."""
+    """Raised if a limit was reached.
+
+    Attributes:
+        wait: Seconds after which another attempt may succeed, 0 if unknown.
+    """
+
+    def __init__(self, sentence: str, wait: float = 0.0) -> None:
+        super().__init__(sentence)
+        self.wait = wait
 
 
 class Unknown(BadRequest):
@@ -97,6 +110,7 @@ class Room:
         ends: When the room closes, by the clock of `Rooms`.
         answers: Each phone's answer to the question.
         readers: Number of open streams.
+        phones: The phones that have read or answered, at most READERS.
     """
 
     key: str
@@ -109,6 +123,7 @@ class Room:
     answers: dict[str, Verdict] = field(default_factory=dict)
     asked: list[float] = field(default_factory=list)
     readers: int = 0
+    phones: set[str] = field(default_factory=set)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ask(self, data: Mapping[str, Any], now: float) -> None:
@@ -141,6 +156,22 @@ class Room:
         self.answers[phone] = verdict
         self.notify_readers()
         return True
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Count an open stream inside this context. Raises TooManyReaders."""
+        if self.readers >= READERS:
+            raise TooManyReaders("This room has too many readers.")
+        self.readers += 1
+        try:
+            yield
+        finally:
+            self.readers -= 1
+
+    def admit(self, phone: object) -> None:
+        """Remember a phone that knows the code of the room."""
+        if isinstance(phone, str) and PHONE.fullmatch(phone) and len(self.phones) < READERS:
+            self.phones.add(phone)
 
     def reveal(self, verdict: object) -> None:
         """Show the verdict; later answers do not count."""
@@ -199,6 +230,7 @@ class Rooms:
         self.rooms: dict[str, Room] = {}
         self._access = access or Access()
         self._clock = clock
+        self._misses = Misses(clock)
 
     def open(self, owner: str) -> tuple[str, Room]:
         """Open a room for a network address. Raises TooMany."""
@@ -221,6 +253,42 @@ class Rooms:
         if key is not None and not (isinstance(key, str) and is_same(key, room.key)):
             raise Unknown("This is not the key of this room.")
         return room
+
+    def enter(self, code: str, address: str, phone: object = None, key: object = None) -> Room:
+        """Return an open room like `find`, but slow down addresses that try codes or keys.
+
+        The teacher and phones that were in the room before are never slowed down.
+
+        Args:
+            code: The code of the room.
+            address: The client's network address.
+            phone: The name of the phone, if the client is one.
+            key: The teacher's key, if the client is the teacher.
+
+        Raises:
+            Unknown: If there is no such room.
+            TooMany: If this address, or all together, have tried too many wrong codes.
+        """
+        try:
+            room = self.find(code, key)
+        except Unknown:
+            self._wait_after_misses(address)
+            self._misses.count(address)
+            raise
+        if key is None:
+            if not (isinstance(phone, str) and phone in room.phones):
+                self._wait_after_misses(address)
+            room.admit(phone)
+        return room
+
+    def _wait_after_misses(self, address: str) -> None:
+        seconds = ceil(self._misses.wait(address))
+        if seconds:
+            raise TooMany(
+                "Too many wrong codes were tried from your network. Try again in "
+                f"{count(seconds, 'second')}.",
+                seconds,
+            )
 
     def sweep(self) -> None:
         """Close the rooms whose time is over."""
@@ -253,7 +321,7 @@ class Rooms:
             data = parse(await request.body(), LONGEST)
             answer = self.perform(request, data)
         except TooMany as problem:
-            return JSONResponse({"problem": str(problem)}, 429)
+            return refuse(problem)
         except Unknown as problem:
             return JSONResponse({"problem": str(problem)}, 404)
         except BadRequest as problem:
@@ -262,17 +330,17 @@ class Rooms:
 
     def perform(self, request: Request, data: Mapping[str, Any]) -> dict[str, object]:
         """Do what a request asks for."""
-        code = request.path_params.get("code")
+        code, address = request.path_params.get("code"), client_address(request.scope)
         if code is None:
-            opened, room = self.open(request.client.host if request.client else "")
+            opened, room = self.open(address)
             return {"code": opened, "key": room.key}
         act = request.path_params["act"]
         if act == "answer":
-            room = self.find(code)
+            room = self.enter(code, address, data.get("phone"))
             return {
                 "counts": room.answer(data.get("phone"), data.get("number"), data.get("answer"))
             }
-        room = self.find(code, data.get("key") or "")
+        room = self.enter(code, address, key=data.get("key") or "")
         if act == "ask":
             room.ask(data, self._clock())
         elif act == "reveal":
@@ -285,24 +353,26 @@ class Rooms:
 
     async def send_lines(self, request: Request) -> Response:
         """Stream a room's state; status 204, if there is no room, makes browsers stop asking."""
+        phone, key = (request.query_params.get(name) for name in ("phone", "key"))
+        address = client_address(request.scope)
         try:
-            room = self.find(request.path_params["code"], request.query_params.get("key"))
+            room = self.enter(request.path_params["code"], address, phone, key)
+        except TooMany as problem:
+            return refuse(problem)
         except Unknown:
             return Response(status_code=204)
-        if room.readers >= READERS:
-            return JSONResponse({"problem": "This room has too many readers."}, 429)
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        states = self._counted(room, "key" in request.query_params)
-        return StreamingResponse(states, media_type="text/event-stream", headers=headers)
+        return EventStream(self._states(room, key is not None), room.reading)
 
-    async def _counted(self, room: Room, for_teacher: bool) -> AsyncIterator[str]:
-        room.readers += 1
-        try:
-            async for state in room.states(for_teacher):
-                yield state
-                self.sweep()
-        finally:
-            room.readers -= 1
+    async def _states(self, room: Room, for_teacher: bool) -> AsyncIterator[str]:
+        async for state in room.states(for_teacher):
+            yield state
+            self.sweep()
+
+
+def refuse(problem: TooMany) -> Response:
+    """Return the response to a client that reached a limit."""
+    headers = {"Retry-After": f"{problem.wait:.0f}"} if problem.wait else {}
+    return JSONResponse({"problem": str(problem)}, 429, headers)
 
 
 def is_same(one: str, other: str) -> bool:

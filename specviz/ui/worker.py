@@ -29,7 +29,7 @@ from specviz.models.load_control import LoadStage, listening
 from specviz.ui import stream
 from specviz.ui.job import Job
 from specviz.ui.limits import LIMIT
-from specviz.ui.queue import Queue
+from specviz.ui.queue import PER_VISITOR, Queue
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import Stream, explained, log
 from specviz.ui.task import Machine, Task, too_long
@@ -49,12 +49,20 @@ class Worker:
         self._stage: LoadStage | None = None  # stage of the active load in that thread
         self._under_way: set[asyncio.Task[None]] = set()  # asyncio keeps only weak references
 
-    def start(self, task: Task, output: Stream) -> asyncio.Task[None]:
+    def start(self, task: Task, output: Stream, most: int = PER_VISITOR) -> asyncio.Task[None]:
         """Queue a task and return its job, which is not cancelled when its reader leaves.
 
-        The job writes to `output`, and ends soon after `output` was stopped. Raises QueueFull.
+        The job writes to `output`, and ends soon after `output` was stopped.
+
+        Args:
+            task: The task.
+            output: Receives the output of the job.
+            most: How many jobs of its visitor may wait or compute at the same time.
+
+        Raises:
+            QueueFull: If the job is not accepted.
         """
-        ticket = self.line.join(output.visitor)
+        ticket = self.line.join(output.visitor, most)
         output.on_stop(ticket.stop)
         job = Job(task, ticket, output, self.machine, self.limit)
         under_way = asyncio.create_task(self._take_turns(job))
@@ -62,15 +70,15 @@ class Worker:
         under_way.add_done_callback(self._under_way.discard)
         return under_way
 
-    async def whole(self, task: Task, visitor: str) -> str:
-        """Return the output of a task, up to its time limit.
+    async def whole(self, task: Task, visitor: str, most: int = PER_VISITOR) -> str:
+        """Return the output of a task, up to its time limit. The arguments are those of `start`.
 
         Raises:
             QueueFull: If too many jobs wait.
             gr.Error: If the task was stopped, refused or failed.
         """
         output = Record(visitor)
-        under_way = self.start(task, output)
+        under_way = self.start(task, output, most)
         try:
             await asyncio.shield(under_way)
         finally:
@@ -163,7 +171,7 @@ class Record(Stream):
         super().__init__(visitor, "")
         self._texts: list[str] = []
         self._end = ""
-        self._problem: Exception | None = None
+        self._problem: BaseException | None = None
 
     def write(self, text: str) -> None:
         """Store a text of the task."""
@@ -181,7 +189,7 @@ class Record(Stream):
         """Store how the job ended."""
         self._end = name
 
-    def fail(self, problem: Exception) -> None:
+    def fail(self, problem: BaseException) -> None:
         """Store the error."""
         self._problem = problem
 

@@ -50,3 +50,13 @@ def test_projector_counts_phone_votes_reveals_the_verdict_and_asks_again(visit, 
     expect(two.locator("#status")).to_have_text("The vote is over.")
     expect(page.locator(".sv-vote")).to_have_count(0)
     two.close()
+
+
+def test_phone_says_why_it_is_refused_and_tries_again_unless_there_is_no_room(browser, url):
+    page = browser.new_page(viewport=PHONE)
+    refusal = {"problem": "Too many wrong codes were tried from your network."}
+    page.route("**/lines*", lambda route: route.fulfill(status=429, json=refusal), times=2)
+    page.goto(f"{url}vote/ABCDE")
+    expect(page.locator("#status")).to_have_text(refusal["problem"])
+    expect(page.locator("#status")).to_have_text("There is no room with this code.", timeout=15000)
+    page.close()

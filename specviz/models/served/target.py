@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import torch
 from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
+from specviz.models.bounded_encoding import check_loading
 from specviz.models.errors import NotAvailable, ServerFault, Unsuitable
 from specviz.models.file_checks import check_folder, read_config
 from specviz.models.files import find_fetched
@@ -29,6 +30,7 @@ from specviz.models.passes import (
 from specviz.models.served.http_client import Address
 from specviz.models.served.server import LogProbs, Server, to_logits
 from specviz.models.target import Environment, Target, TargetRun, end_tokens
+from specviz.models.tokenizer import is_fast, prompt_encoder
 from specviz.settings.settings import BadSettings, Sampling
 from specviz.trace.events import ModelCard
 from specviz.verification.distributions import exact_dtype
@@ -153,7 +155,11 @@ class ServedTarget(Target):
         question = {"model": self.server.model, "prompt": text, "add_special_tokens": False}
         answer = self.server.client.post_json("/tokenize", question)
         theirs = answer.get("tokens") if isinstance(answer, dict) else None
-        if theirs != self.tokenizer.encode(text, add_special_tokens=False):
+        if is_fast(self.tokenizer):
+            ours = [token.id for token in prompt_encoder(self.tokenizer).encode_marked(text)]
+        else:
+            ours = self.tokenizer.encode(text, add_special_tokens=False)
+        if theirs != ours:
             raise Unsuitable(
                 f"The tokenizer on this machine is not that of {self.card.name!r} on the server: "
                 "they split a text into different tokens."
@@ -169,6 +175,7 @@ def read_tokenizer(folder: Path) -> tuple[Any, Any, list[int]]:
     """
     check_folder(folder.name, folder)
     read_config(folder.name, folder)
+    check_loading(folder.name, folder)
     try:
         ours = {"local_files_only": True, "trust_remote_code": False}
         tokenizer = AutoTokenizer.from_pretrained(folder, **ours)

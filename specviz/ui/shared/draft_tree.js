@@ -56,7 +56,7 @@ const HIT = 30; // minimum height of a target for the pointer
  */
 const inOrder = (nodes, places) =>
   Object.keys(nodes)
-    .filter((id) => id in places)
+    .filter((id) => Object.hasOwn(places, id))
     .sort((a, b) => places[a][0] - places[b][0] || places[a][1] - places[b][1]);
 
 /**
@@ -144,7 +144,7 @@ export class DraftTree extends Component {
     const { width, height, heads, places } = layout;
     const [low, high] = seen ?? [-Infinity, Infinity];
     const inside = (/** @type {string} */ id) =>
-      id in places && places[id][1] >= low && places[id][1] <= high;
+      Object.hasOwn(places, id) && places[id][1] >= low && places[id][1] <= high;
     const drawn = inOrder(nodes, places);
     const stop = drawn.find((id) => id === this.state.current && inside(id));
     const first = stop ?? drawn.find((id) => inside(id) && nodes[id].name !== undefined);

@@ -1,6 +1,7 @@
 // A live job: the page numbers it, and its lines of JSON arrive as server-sent events, each once. A
 // section has at most one job at a time; the section's texts and callbacks are its `face`.
 
+import { own } from "./own.js";
 import { store, stored } from "./page.js";
 
 /** @import { StateLine } from "../stream.py" */
@@ -212,6 +213,12 @@ export class Job {
     else if (state === "resumed") this.face.wait("");
     else if (state === "lending") this.face.wait(borrowing(seconds));
     else if (state === "loading" && line.stage) this.face.wait(loading(line), howFar(line));
-    else if (state in this.face.waits) this.face.wait(this.face.waits[state]);
+    else this.#waitFor(state);
+  }
+
+  /** Say what the visitor waits for, if the section has a text for it. @param {string} [state] */
+  #waitFor(state) {
+    const text = own(this.face.waits, state);
+    if (text !== undefined) this.face.wait(text);
   }
 }

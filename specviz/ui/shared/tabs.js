@@ -40,7 +40,7 @@ export async function visit(tab, part, data) {
 /** @template {object} Data @param {string} part @param {(data: Data) => void} take */
 export function expect(part, take) {
   const look = () => {
-    if (!(part in handed)) return;
+    if (!Object.hasOwn(handed, part)) return;
     const data = /** @type {Data} */ (handed[part]);
     delete handed[part];
     take(data);

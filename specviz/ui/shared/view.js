@@ -129,7 +129,8 @@ export const TableRow = ([head, ...cells], at) =>
  * @param {string | undefined} term
  * @returns {Record<string, string>}
  */
-export const termAttributes = (term) => (term && term in GLOSSARY ? { "data-term": term } : {});
+export const termAttributes = (term) =>
+  term && Object.hasOwn(GLOSSARY, term) ? { "data-term": term } : {};
 
 /**
  * Create an element of the page from a node, for code that inserts it elsewhere.

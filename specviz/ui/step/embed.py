@@ -7,8 +7,10 @@ which course systems and blogs ask an address for the HTML that embeds it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from functools import lru_cache, partial
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from html import escape
 from typing import Final, Literal, TypedDict
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -18,12 +20,13 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specviz.ui.access import Access, name_in
-from specviz.ui.guard import DIGITS, route_path
+from specviz.ui.bodies import DIGITS
+from specviz.ui.guard import route_path
 from specviz.ui.learn.article import article, article_policy
 from specviz.ui.policy import POLICY, plain_page_policy, written
 from specviz.ui.routes import PREFIX, plain_page
 from specviz.ui.step.recorded import names, title, trace
-from specviz.ui.step.replay import PLAYER, frame_height, replay
+from specviz.ui.step.replay import PLAYER, Recording, frame_height
 
 KEYS: Final = ("trace", "round", "step", "show")  # in the address of an embedded step
 EMBED: Final = f"{PREFIX}/embed"
@@ -31,6 +34,9 @@ OEMBED: Final = f"{PREFIX}/oembed"
 WIDTH: Final = 720  # pixels of a frame, unless a maximum is requested
 LEAST: Final = 200  # pixels; a smaller frame is not readable
 LONGEST: Final = 2000  # maximum characters of an address
+# Builds the pages one after another: requests that wait for a run's first page hold no thread that
+# others need, and no run is prepared twice.
+BUILDER: Final = ThreadPoolExecutor(1, "excerpts")
 
 
 class OEmbed(TypedDict):
@@ -63,12 +69,16 @@ class Pages:
         text, styles = plain_page("step/notes", "../..")
         return _page(lambda: text, plain_page_policy(styles, self.access))
 
-    def send_excerpt(self, request: Request) -> Response:
-        """Send a recorded run or parts of it, with the address of its oEmbed answer."""
+    async def send_excerpt(self, request: Request) -> Response:
+        """Send a recorded run or parts of it, with the address of its oEmbed answer.
+
+        The page is built outside the event loop, on which all other requests wait.
+        """
         asked = [request.query_params.get(name, "") for name in KEYS]
         own = f"{base_of(request)}{EMBED}?{urlencode(dict(zip(KEYS, asked, strict=True)))}"
         about = f"{base_of(request)}{OEMBED}?{urlencode({'url': own})}"
-        return _page(partial(_linked, asked, about), self.excerpts)
+        page = partial(_page, partial(_linked, asked, about), self.excerpts)
+        return await asyncio.get_running_loop().run_in_executor(BUILDER, page)
 
 
 class EmbedMode:
@@ -84,13 +94,18 @@ class EmbedMode:
         if main and route_path(scope) in ("", "/"):
             request = Request(scope)
             if request.query_params.get("embed") == "1":
-                await self.pages.send_excerpt(request)(scope, receive, send)
+                response = await self.pages.send_excerpt(request)
+                await response(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
 
-def send_oembed(request: Request) -> Response:
+async def send_oembed(request: Request) -> Response:
     """Answer `oembed?url=ADDRESS&maxwidth=N&maxheight=N&format=json`."""
+    return await asyncio.get_running_loop().run_in_executor(BUILDER, _oembed_response, request)
+
+
+def _oembed_response(request: Request) -> Response:
     query = request.query_params
     if query.get("format", "json") != "json":
         return PlainTextResponse("This address answers in JSON only.", 501)
@@ -119,8 +134,7 @@ def oembed(address: str, base: str, widest: int | None, highest: int | None) -> 
         raise ValueError("This is not the address of a step that can be embedded.")
     asked = [query.get(name, "") for name in KEYS]
     excerpt(*asked)
-    parts = [part for part in query.get("show", "").split(",") if part]
-    high = frame_height(parts)
+    high = frame_height(_parts(query.get("show", "")))
     shown = {name: value for name, value in zip(KEYS, asked, strict=True) if value}
     source = f"{base}/?" + urlencode({"embed": "1", **shown}, safe=",")
     width, height = min(WIDTH, widest or WIDTH), min(high, highest or high)
@@ -193,7 +207,6 @@ def _linked(asked: list[str], about: str) -> str:
     return f"{head}</title>\n{link}{rest}"
 
 
-@lru_cache(maxsize=64)
 def excerpt(name: str, number: str, step: str, show: str) -> str:
     """Return the page that replays a recorded run. Raises ValueError for unknown names.
 
@@ -208,6 +221,16 @@ def excerpt(name: str, number: str, step: str, show: str) -> str:
         raise ValueError("No recorded run has this name.")
     if number and not (number.isdecimal() and len(number) < DIGITS):
         raise ValueError("A round is given by its number.")
-    parts = tuple(part for part in show.split(",") if part)
-    found = trace(name or known[0])
-    return replay(found, int(number) if number else None, step or None, parts)
+    recording = _recording(name or known[0])
+    return recording.file(int(number) if number else None, step or None, _parts(show))
+
+
+def _parts(show: str) -> list[str]:
+    """Return the different names in a list that is separated by commas."""
+    return [*dict.fromkeys(part for part in show.split(",") if part)]
+
+
+@cache
+def _recording(name: str) -> Recording:
+    """Return a recorded run, cached by its name only: visitors choose everything else."""
+    return Recording.of(trace(name))

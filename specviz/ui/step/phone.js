@@ -5,6 +5,7 @@
 
 const code = location.pathname.split("/").at(-1) ?? "";
 const ADDRESS = new URL("../../../votes/" + encodeURIComponent(code) + "/", import.meta.url);
+const RETRY = 5000; // ms after which a phone tries again that was refused
 const KEPT = "sv-vote-" + code; // the latest answer of this phone, for a page that is reloaded
 
 /** @param {string} name */
@@ -85,17 +86,37 @@ async function send(answer) {
   }
 }
 
+function listen() {
+  const lines = new URL("lines?phone=" + mine.phone, ADDRESS);
+  const source = new EventSource(lines);
+  source.onmessage = (/** @type {MessageEvent<string>} */ { data }) => {
+    const state = JSON.parse(data);
+    show(state);
+    if (state.closed) source.close();
+  };
+  source.onerror = () => {
+    if (source.readyState !== EventSource.CLOSED)
+      return say("The connection was lost. Trying again…");
+    part("question").hidden = true;
+    return explain(lines);
+  };
+}
+
+/** Say why the server has refused the stream. @param {URL} lines */
+async function explain(lines) {
+  const stopped = new AbortController();
+  try {
+    const response = await fetch(lines, { signal: stopped.signal });
+    if (response.status === 204) return say("There is no room with this code.");
+    if (response.status === 429) say((await response.json()).problem);
+  } catch {
+    say("The server was not reached. Trying again…");
+  }
+  stopped.abort();
+  setTimeout(listen, RETRY);
+}
+
 keep();
 for (const button of buttons)
   button.addEventListener("click", () => send(button.dataset.answer ?? ""));
-const source = new EventSource(new URL("lines", ADDRESS));
-source.onmessage = (/** @type {MessageEvent<string>} */ { data }) => {
-  const state = JSON.parse(data);
-  show(state);
-  if (state.closed) source.close();
-};
-source.onerror = () => {
-  const gone = source.readyState === EventSource.CLOSED;
-  if (gone) part("question").hidden = true;
-  say(gone ? "There is no room with this code." : "The connection was lost. Trying again…");
-};
+listen();

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypedDict, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self, TypedDict, cast
 
 from specviz.catalog.entry import title_of
 from specviz.frames.frame import StepName
@@ -13,7 +14,7 @@ from specviz.texts import count
 from specviz.trace import metrics
 from specviz.trace.file import Trace
 from specviz.trace.metrics import explain_noise
-from specviz.ui.offline import OfflinePart, Replay
+from specviz.ui.offline import OfflinePart, Replay, pack
 from specviz.ui.step.lines import lines
 from specviz.ui.step.run_file import VERSION, file_config
 
@@ -61,22 +62,45 @@ def replay(
     step: str | None = None,
     show: Sequence[str] = (),
 ) -> str:
-    """Return the HTML file that replays a run.
+    """Return the HTML file that replays a run; see `Recording.file`."""
+    return Recording.of(trace).file(number, step, show)
 
-    Args:
-        trace: The run.
-        number: The round that is shown first; see `find_step`.
-        step: The step that is shown first.
-        show: The only parts to show, from SHOWABLE; all if empty.
 
-    Raises:
-        ValueError: If the run has no such step, or the player no such part.
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A run as the player's file contains it, from which a file for any step is made quickly.
+
+    Attributes:
+        packed: Its packed lines.
+        steps: All steps, each with the number of its round.
     """
-    if unknown := [part for part in show if part not in SHOWABLE]:
-        raise ValueError(f"{unknown[0]!r} is none of the parts: {', '.join(SHOWABLE)}.")
-    run = [*lines([trace.header, *trace.events], "recorded", "run")]
-    at = None if number is None and step is None else find_step(run, number, step)
-    return PLAYER.file(run, version=VERSION, at=at, show=list(show))
+
+    packed: str
+    steps: tuple[tuple[int, StepName], ...]
+
+    @classmethod
+    def of(cls, trace: Trace) -> Self:
+        """Return the recording of a run."""
+        run = [*lines([trace.header, *trace.events], "recorded", "run")]
+        return cls(pack(run), tuple(list_steps(run)))
+
+    def file(
+        self, number: int | None = None, step: str | None = None, show: Sequence[str] = ()
+    ) -> str:
+        """Return the HTML file that replays the run.
+
+        Args:
+            number: The round that is shown first; see `find_step`.
+            step: The step that is shown first.
+            show: The only parts to show, from SHOWABLE; all if empty.
+
+        Raises:
+            ValueError: If the run has no such step, or the player no such part.
+        """
+        if unknown := [part for part in show if part not in SHOWABLE]:
+            raise ValueError(f"{unknown[0]!r} is none of the parts: {', '.join(SHOWABLE)}.")
+        at = None if number is None and step is None else find_step(self.steps, number, step)
+        return PLAYER.file_of(self.packed, version=VERSION, at=at, show=list(show))
 
 
 def frame_height(parts: Sequence[str]) -> int:
@@ -84,11 +108,11 @@ def frame_height(parts: Sequence[str]) -> int:
     return EDGES + sum(HEIGHTS[part] for part in parts) if parts else WHOLE
 
 
-def find_step(run: Iterable[str], number: int | None, step: str | None) -> Link:
+def find_step(steps: Iterable[tuple[int, StepName]], number: int | None, step: str | None) -> Link:
     """Find a step of a run.
 
     Args:
-        run: The run's lines.
+        steps: All steps of the run, each with the number of its round.
         number: The number of a round; if None, the first round that has the step.
         step: A step's id, as in links to the page ("score", "judge-2"), or REJECTED; if None, the
             round's first step.
@@ -96,7 +120,7 @@ def find_step(run: Iterable[str], number: int | None, step: str | None) -> Link:
     Raises:
         ValueError: If the run has no such step.
     """
-    found = [place for place in steps(run) if number in (None, place[0])]
+    found = [place for place in steps if number in (None, place[0])]
     for place, name in found:
         if step in (None, name["id"], name.get("is") if step == REJECTED else None):
             return {"round": place, "step": name["id"]}
@@ -108,7 +132,7 @@ def find_step(run: Iterable[str], number: int | None, step: str | None) -> Link:
     raise ValueError(f"{where} has no step {step!r}{known}.")
 
 
-def steps(run: Iterable[str]) -> Iterator[tuple[int, StepName]]:
+def list_steps(run: Iterable[str]) -> Iterator[tuple[int, StepName]]:
     """Yield each step of a run's lines with the number of its round."""
     number = 0
     first: StepName | None = None

@@ -4,6 +4,7 @@
 
 import { byId } from "../../shared/dom.js";
 import { onEscape } from "../../shared/gradio.js";
+import { own } from "../../shared/own.js";
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 import { InlineFacts, h, render } from "../../shared/view.js";
@@ -41,7 +42,7 @@ const slots = (lanes) =>
 /** @param {Slots} one @param {Slots} other */
 const same = (one, other) => slots(lanesOf(one)).join("\n") === slots(lanesOf(other)).join("\n");
 /** @param {string | null} name */
-const known = (name) => stage.config.drafters[name || ""] || stage.config.drafters["draft-model"];
+const known = (name) => own(stage.config.drafters, name) || stage.config.drafters["draft-model"];
 /** @param {string | null} name */
 const suits = (name) => (name ? known(name).suits : "");
 /** @param {string} path */
@@ -76,9 +77,10 @@ function remove(place, values) {
 function hint(name, settings, target) {
   if (!name) return "";
   const { drafters, fields, targets } = stage.config;
-  const madeFor = name in drafters ? known(name).made_for : null;
-  if (madeFor && madeFor !== target && target in targets)
-    return `made for ${targets[madeFor]}: it cannot draft for ${targets[target]}`;
+  const madeFor = own(drafters, name)?.made_for;
+  const title = own(targets, target);
+  if (madeFor && madeFor !== target && title)
+    return `made for ${targets[madeFor]}: it cannot draft for ${title}`;
   const isDefault = settings.trim() === known(name).suits;
   return summary(fields, known(name), settings) + (isDefault ? " (default)" : "");
 }
@@ -120,7 +122,7 @@ function show(values) {
   const parts = [
     h("b", null, count === 1 ? "1 drafter" : count + " drafters"),
     h("span", null, " for "),
-    h("b", null, targets[target] || fileName(target) || "House"),
+    h("b", null, own(targets, target) || fileName(target) || "House"),
     InlineFacts(rest),
   ];
   render(parts, $(".sv-said"));
@@ -183,7 +185,7 @@ function showFields(drawer, values) {
   drawer.dataset.edits = open ? String(edited + 1) : "";
   const box = there(byId("sv-raceform-fields"));
   box.dataset.reads = open ? known(name).reads.join(" ") : "";
-  const title = Object.hasOwn(stage.config.drafters, name) ? known(name).title : fileName(name);
+  const title = own(stage.config.drafters, name)?.title ?? fileName(name);
   there(box.querySelector("h2")).textContent = "Settings of lane " + (edited + 1) + ": " + title;
 }
 
@@ -191,7 +193,7 @@ function showFields(drawer, values) {
 /** @param {string} name @param {Value[]} filled */
 function follow(name, filled) {
   edited = -1;
-  return stage.config.recorded[name] || filled;
+  return own(stage.config.recorded, name) || filled;
 }
 
 // The page's URL may contain the name of a recorded race other than the first.

@@ -103,7 +103,8 @@ function put(name, value) {
 
 /** @param {Choice} values */
 export function fill(values) {
-  for (const name of ["hardware", "model"]) if (name in values) put(name, values[name]);
+  for (const name of ["hardware", "model"])
+    if (Object.hasOwn(values, name)) put(name, values[name]);
   offer();
   for (const [name, value] of Object.entries(values)) put(name, value);
   // If the value is unknown, the first option is selected.

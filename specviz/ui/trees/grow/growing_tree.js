@@ -117,7 +117,7 @@ export function follow() {
   const all = answer().nodes;
   const kids = all.map((_, at) => at).filter((at) => at < born && all[at].parent === node);
   for (const at of [node, kids[kids.length - 1] ?? node, kids[0] ?? node])
-    if (at in layout().places) reveal(at);
+    if (Object.hasOwn(layout().places, at)) reveal(at);
 }
 
 /** @type {{ x: number, y: number, left: number, top: number } | null} */
