@@ -207,7 +207,7 @@ def outlook(
     Raises:
         UnreadableStats: If nothing can be predicted.
     """
-    if stats.siblings > 1:
+    if (stats.siblings or 1) > 1:
         raise UnreadableStats(
             "This server drafts trees, and its statistics do not show which siblings "
             "were accepted, so other shapes cannot be predicted."
