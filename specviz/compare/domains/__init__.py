@@ -15,6 +15,7 @@ from typing import Any, Final
 from specviz.catalog.entry import entries, with_defaults
 from specviz.settings.chance import random_u
 from specviz.settings.settings import Settings, require
+from specviz.settings.suggestion import did_you_mean
 from specviz.shipped import MEASURED, prompts, read_shipped_json
 from specviz.texts import text
 
@@ -64,7 +65,8 @@ class Plan:
         known = [name for _, name in choices()]
         require(len(self.drafters) > 0, "Choose at least one drafter.")
         for name in self.drafters:
-            require(name in known, f"There is no drafter called {name!r:.80} for the House target.")
+            sentence = f"There is no drafter called {name!r:.80} for the House target."
+            require(name in known, sentence + did_you_mean(name, known))
         unique = len(set(self.drafters)) == len(self.drafters)
         require(unique, "Choose each drafter only once.")
         enough = 1 <= self.prompts <= max_prompts()

@@ -16,6 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, NotRequired, TypedDict
 
+from specviz.settings.suggestion import did_you_mean
 from specviz.shipped import ASSETS
 from specviz.texts import Part, Piece, evaluate, render_text
 from specviz.texts.languages import ENGLISH, languages
@@ -206,7 +207,8 @@ def lesson(name: str, lang: str = ENGLISH) -> Lesson:
     """
     file = FOLDER / f"{name}.md"
     if file.stem != name or not file.is_file():
-        raise BadLesson("There is no lesson of this name.")
+        known = [each.stem for each in FOLDER.glob("*.md")]
+        raise BadLesson(f"There is no lesson of this name.{did_you_mean(name, known)}")
     found = read(file, lang)
     if len(found["steps"]) > MOST_STEPS:
         raise BadLesson(f"Lesson {name} has more than {MOST_STEPS} steps.")

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from specviz.settings.suggestion import did_you_mean
 from specviz.ui.access import Access, name_in
 from specviz.ui.guard import DIGITS, route_path
 from specviz.ui.learn.article import article, article_policy
@@ -205,7 +206,7 @@ def excerpt(name: str, number: str, step: str, show: str) -> str:
     """
     known = names()
     if name not in ("", *known) or not known:
-        raise ValueError("No recorded run has this name.")
+        raise ValueError(f"No recorded run has this name.{did_you_mean(name, known)}")
     if number and not (number.isdecimal() and len(number) < DIGITS):
         raise ValueError("A round is given by its number.")
     parts = tuple(part for part in show.split(",") if part)

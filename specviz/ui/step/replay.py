@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypedDict, cast
 from specviz.catalog.entry import title_of
 from specviz.frames.frame import StepName
 from specviz.frames.whatif import U_TO_ACCEPT, U_TO_REJECT
+from specviz.settings.suggestion import did_you_mean
 from specviz.texts import count
 from specviz.trace import metrics
 from specviz.trace.file import Trace
@@ -73,7 +74,8 @@ def replay(
         ValueError: If the run has no such step, or the player no such part.
     """
     if unknown := [part for part in show if part not in SHOWABLE]:
-        raise ValueError(f"{unknown[0]!r} is none of the parts: {', '.join(SHOWABLE)}.")
+        hint = did_you_mean(unknown[0], SHOWABLE)
+        raise ValueError(f"{unknown[0]!r} is none of the parts: {', '.join(SHOWABLE)}.{hint}")
     run = [*lines([trace.header, *trace.events], "recorded", "run")]
     at = None if number is None and step is None else find_step(run, number, step)
     return PLAYER.file(run, version=VERSION, at=at, show=list(show))
