@@ -45,6 +45,7 @@ from specviz.models.served.http_client import Address, HttpClient, Refused
 from specviz.shipped import ASSETS, read_shipped_json
 
 MAX_CHARACTERS: Final = 400_000
+BYTE_ORDER_MARK: Final = "\ufeff"  # begins text from standard input, a server or the page's box
 # All names that are read from JSON. The page removes everything else before it sends a text,
 # because the settings of an SGLang server contain API keys.
 JSON_NAMES: Final = (
@@ -74,7 +75,7 @@ def parse_stats(text: str, model: str | None = None) -> ServerStats:
             f"This text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read. "
             "Leave out lines with “_bucket” in their name."
         )
-    stripped = text.strip()
+    stripped = text.removeprefix(BYTE_ORDER_MARK).strip()
     if not stripped:
         raise unrecognized("nothing")
     if stripped[0] == "{" or re.match(r"\[\s*[{\[\]]", stripped):
@@ -216,6 +217,7 @@ def _address(url: str) -> Address:
 
 def strip_metrics(text: str) -> str:
     """Remove comments and histogram buckets, which are most of a metrics text."""
+    text = text.removeprefix(BYTE_ORDER_MARK)
     if text.lstrip()[:1] in ("{", "[", "<"):
         return text
     lines = (line for line in text.splitlines() if not line.startswith("#"))
