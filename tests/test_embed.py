@@ -117,6 +117,13 @@ def test_oembed_returns_an_iframe_large_enough_for_its_parts_up_to_the_maximum_s
     assert larger["width"] == WIDTH
 
 
+def test_oembed_answers_for_the_link_that_step_copies(client):
+    found = [ask(client, f"{HOST}/?{query}{STEP}").json() for query in ("", "tab=step&", "embed=1&")]
+    assert found[0] == found[1] == found[2]
+    (frame,) = Frame(found[0]["html"]).frames
+    assert client.get(frame["src"]).status_code == 200
+
+
 def test_oembed_uses_the_public_address_behind_a_proxy(client):
     public = {"x-forwarded-proto": "https", "x-forwarded-host": "specviz.example.edu"}
     url = quote(f"https://specviz.example.edu/?embed=1&{STEP}", safe="")
@@ -132,7 +139,8 @@ def test_oembed_uses_the_public_address_behind_a_proxy(client):
         ("https://elsewhere.example.org/?embed=1", "This is not an address of this server."),
         ("javascript:alert(1)", "This is not an address of this server."),
         ("http://[", "This is not an address."),
-        (f"{HOST}/?{STEP}", "This is not the address of a step that can be embedded."),
+        (f"{HOST}/?round=1", "This is not the address of a step that can be embedded."),
+        (f"{HOST}/?tab=cost&{STEP}", "This is not the address of a step that can be embedded."),
         (f"{HOST}/gradio_api/sv/article", "This is not the address of a step that"),
         (f"{HOST}/?embed=1&trace=none", "No recorded run has this name."),
         (f"{HOST}/?embed=1&show=<b>", "'<b>' is none of the parts: "),

@@ -107,7 +107,7 @@ def oembed(address: str, base: str, widest: int | None, highest: int | None) -> 
     """Return the oEmbed answer for the address of an embedded step.
 
     Args:
-        address: The main address with `embed=1`, or the address EMBED.
+        address: The main address with `embed=1` or with a recorded run, or the address EMBED.
         base: The address of this server, without a slash at its end.
         widest: The maximum width of the frame in pixels.
         highest: Its maximum height.
@@ -116,7 +116,9 @@ def oembed(address: str, base: str, widest: int | None, highest: int | None) -> 
         ValueError: If there is no such step here.
     """
     where, query = _parse(address, base)
-    if where not in (EMBED, "", "/") or (where != EMBED and query.get("embed") != "1"):
+    copied = "trace" in query and query.get("tab", "step") == "step"  # a link that Step copies
+    step = query.get("embed") == "1" or copied
+    if where not in (EMBED, "", "/") or (where != EMBED and not step):
         raise ValueError("This is not the address of a step that can be embedded.")
     asked = [query.get(name, "") for name in KEYS]
     excerpt(*asked)
