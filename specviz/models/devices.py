@@ -129,6 +129,12 @@ def describe_device(device: torch.device) -> str:
     return f"{cores} CPU core{'s' if cores > 1 else ''}"
 
 
+def describe_machine(device: torch.device) -> str:
+    """Return the device in words with the processor's name, for numbers that are kept."""
+    name = describe_device(device)
+    return f"{name} ({cpu_name()})" if device.type == "cpu" else name
+
+
 def cpu_name(listed: Path = Path("/proc/cpuinfo")) -> str:
     """Return the processor's name, or its architecture if the name is not known."""
     lines = listed.read_text(encoding="utf-8").split("\n") if listed.is_file() else []

@@ -164,6 +164,7 @@ class Recorded:
     """The shipped measurement at one temperature.
 
     Attributes:
+        machine: The machine, with its processor.
         where: The machine and the dtype.
     """
 
@@ -173,6 +174,7 @@ class Recorded:
     temperature: float
     prompts: int
     new_tokens: int
+    machine: str
     where: str
 
 
@@ -197,7 +199,7 @@ def _by_temperature(facts: Any) -> list[Recorded]:
 
 def _at(facts: Mapping[str, Any], temperature: float) -> Recorded:
     rows = [row for row in facts["rows"] if row["temperature"] == temperature]
-    machine = facts["machine"]
+    machine = f"{facts['machine']['device']} ({facts['machine']['processor']})"
     return Recorded(
         cells=tuple(_cell(row, facts["prompts"]) for row in rows),
         drafters=tuple(facts["drafters"]),
@@ -205,7 +207,8 @@ def _at(facts: Mapping[str, Any], temperature: float) -> Recorded:
         temperature=temperature,
         prompts=facts["prompts"],
         new_tokens=facts["new_tokens"],
-        where=f"{machine['device']} ({machine['processor']}) · {facts['dtype']}",
+        machine=machine,
+        where=f"{machine} · {facts['dtype']}",
     )
 
 
