@@ -110,14 +110,30 @@ function reveal(node) {
   showGrowingTree();
 }
 
-/** Scroll to what a step added: the expanded guess, and its first and last child. */
+/**
+ * Scroll to what a step's sentence is about. Where not all of it fits, its beginning is visible.
+ */
 export function follow() {
-  const { node, born } = step();
-  if (node === undefined) return;
-  const all = answer().nodes;
+  if (!$(".sv-grow-view").clientHeight) return; // another tab is open
+  for (const node of subjects()) if (node in layout().places) reveal(node);
+}
+
+/**
+ * The guesses that a step's sentence is about, the most important one last: those on the accepted
+ * path or else the first judged one, the expanded guess with its first and last child, or the
+ * frontier.
+ * @returns {number[]}
+ */
+function subjects() {
+  const { kind, node, level, born } = step();
+  const { nodes: all, verdict } = answer();
+  if (kind === "verify") {
+    const path = verdict.path.length ? verdict.path : verdict.decisions.map((one) => one.node);
+    return [...path].reverse();
+  }
+  if (node === undefined) return [...(level ?? [])].reverse();
   const kids = all.map((_, at) => at).filter((at) => at < born && all[at].parent === node);
-  for (const at of [node, kids[kids.length - 1] ?? node, kids[0] ?? node])
-    if (at in layout().places) reveal(at);
+  return [node, kids[kids.length - 1] ?? node, kids[0] ?? node];
 }
 
 /** @type {{ x: number, y: number, left: number, top: number } | null} */
