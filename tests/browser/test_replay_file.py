@@ -100,7 +100,14 @@ def test_saved_page_shows_the_run_offline_as_the_app_does(visit, reader, pair, t
     expect(other.locator(BADGE)).to_have_text("The end")
     expect_no_server(
         other,
-        ["Run it live", "Race drafters", "Save the run as a page", "Copy a link", "Run live"],
+        [
+            "Run it live",
+            "Race drafters",
+            "Save the run as a page",
+            "Copy a link",
+            "Run live",
+            "Ask the class",
+        ],
     )
     fits_a_phone(reader, file, f"{BADGE}:not(:empty)")
 
