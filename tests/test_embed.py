@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
-from test_lessons import NUMBER
+from test_lessons import NUMBER, flat
 
 from specviz.ui.access import Access
 from specviz.ui.learn.article import FILE, _inline, article, article_policy
@@ -118,7 +118,9 @@ def test_oembed_returns_an_iframe_large_enough_for_its_parts_up_to_the_maximum_s
 
 
 def test_oembed_answers_for_the_link_that_step_copies(client):
-    found = [ask(client, f"{HOST}/?{query}{STEP}").json() for query in ("", "tab=step&", "embed=1&")]
+    found = [
+        ask(client, f"{HOST}/?{query}{STEP}").json() for query in ("", "tab=step&", "embed=1&")
+    ]
     assert found[0] == found[1] == found[2]
     (frame,) = Frame(found[0]["html"]).frames
     assert client.get(frame["src"]).status_code == 200
@@ -168,6 +170,15 @@ def test_oembed_refuses_an_invalid_size_or_format(client):
 def test_article_takes_every_number_of_a_run_from_its_trace():
     text = re.sub(r"\{\{.*?\}\}|\(https://\S+\)|holds = .*", "", FILE.read_text())
     assert NUMBER.findall(text) == []
+
+
+def test_article_says_above_and_below_of_a_figure_where_it_is():
+    """A section's figure is after its first paragraph."""
+    for step in read(FILE)["steps"]:
+        first, *rest = (flat(paragraph) for paragraph in step["text"])
+        before = r"(run|figure|drafter|text|one|tree)s? {}\b"
+        assert "figure" not in step or not re.search(before.format("above"), first), first
+        assert not any(re.search(before.format("below"), later) for later in rest), rest
 
 
 def test_server_shows_the_frames_of_the_article_and_the_guide(client):
