@@ -212,13 +212,13 @@ MISSPELLED_IN_PYTHON = {
     "rule": (lambda: make_rule("pointmass"), "point-mass"),
     "shape of a tree": (lambda: published_tree("eagel-25"), "eagle-25"),
     "setting of a lane": (lambda: parse_lane("ngram gama=3", Namespace()), "gamma"),
-    "choice of a lane": (lambda: parse_lane("ngram schedule=leraning", Namespace()), "learning"),
+    "choice of a lane": (
+        lambda: parse_lane("ngram schedule=leraning", Namespace()).lane("a"),
+        "learning",
+    ),
     "setting of a race": (lambda: shared_options({"temprature": 0}), "temperature"),
     "head": (lambda: training_family("medusae"), "medusa"),
-    "field of a request": (
-        lambda: RunRequest.from_data({"prompt": "a", "setings": {}}),
-        "settings",
-    ),
+    "field of a request": (lambda: RunRequest.from_json({"prompt": "a", "seting": 1}), "settings"),
     "model of a request": (lambda: require_listed("housee", "target"), "house"),
     "drafter of a map": (lambda: Plan(("draft-modle",)), "draft-model"),
     "part of the player": (lambda: replay(recorded.trace(RUN), show=("txet",)), "text"),

@@ -197,7 +197,7 @@ def test_tokens_per_pass_of_a_run_are_those_that_step_and_compare_show():
         assert step == compare == pytest.approx(point["tokens_per_pass"], abs=1e-6)
         assert f"{point['tokens']:.2f}" != f"{step:.2f}", "rounds that drafted give more"
         rows = [row[:2] for row in told(run=point)["run"]["rows"]]
-        assert ("tokens per pass", f"{step:.2f}") in rows
+        assert ["tokens per pass", f"{step:.2f}"] in rows
 
 
 def test_numbers_are_shown_with_all_their_significant_digits():
