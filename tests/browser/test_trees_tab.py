@@ -77,14 +77,17 @@ def test_trees_grow_step_by_step_and_are_selected_saved_and_typed(trees):
     a_typed_shape_is_drawn_and_copied(trees)
 
 
-# For every node of the accepted path, whether it is drawn inside the view.
+# For every node of the accepted path, whether it is drawn inside the view; only for the first one
+# if the path is longer than the view.
 IN_VIEW = """() => {
   const view = document.querySelector(".sv-grow-view");
   const { top, bottom } = view.getBoundingClientRect();
-  return window.specviz.grow.view.answer.verdict.path.map((node) => {
-    const box = view.querySelector(`[data-node="${node}"]`)?.getBoundingClientRect();
-    return box !== undefined && box.top >= top && box.bottom <= bottom;
-  });
+  const boxes = window.specviz.grow.view.answer.verdict.path.map((node) =>
+    view.querySelector(`[data-node="${node}"]`)?.getBoundingClientRect());
+  const seen = boxes.map((box) => Boolean(box) && box.top >= top && box.bottom <= bottom);
+  const ends = boxes.flatMap((box) => (box ? [box.top, box.bottom] : []));
+  const fits = boxes.every(Boolean) && Math.max(...ends) - Math.min(...ends) + 60 < bottom - top;
+  return fits ? seen : seen.slice(0, 1);
 }"""
 
 
