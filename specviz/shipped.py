@@ -51,7 +51,7 @@ def read_shipped_json(path: Path, parse: Callable[[Any], Parsed]) -> Parsed:
 def read_shipped_text(path: Path, parse: Callable[[str], Parsed]) -> Parsed:
     """Parse the text of a shipped file with `parse`; raises the same as `read_shipped_json`."""
     try:
-        return parse(path.read_text(encoding="utf-8"))
+        return parse(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as problem:
         raise BrokenFile(path, "is missing") from problem
     except OSError as problem:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import signal
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import tiny
@@ -15,9 +15,10 @@ from specviz import engine
 from specviz.adapters import llamacpp
 from specviz.bench import methods as entrants
 from specviz.bench import reference
-from specviz.bench.measure import TimedCall, measure, take_turns
+from specviz.bench.measure import Row, TimedCall, measure, take_turns
 from specviz.bench.methods import Entrant, Method, Outcome, Prompt, all_methods
-from specviz.bench.outcomes import DepthTally, sum_tallies, tally_rounds
+from specviz.bench.noise import explain_row_noise, noise_text
+from specviz.bench.outcomes import DepthTally, Tally, sum_tallies, tally_rounds
 from specviz.bench.sweep import (
     MAX_ROUNDS,
     MIN_ROUNDS,
@@ -29,6 +30,7 @@ from specviz.bench.sweep import (
 )
 from specviz.catalog import NotAvailable, entries, load_target, loading
 from specviz.commands import progress
+from specviz.commands.bench import row_cells
 from specviz.commands.cli import main
 from specviz.compare.report import count_by_depth
 from specviz.cost import sweep_text
@@ -161,6 +163,68 @@ def test_costs_are_given_in_units_of_a_plain_pass(tiny_target, prompt):
     assert [row.round_draft_cost for row in rows] == [None, 1.5]
     assert [row.round_check_cost for row in rows] == [None, 2.5]
     assert rows[1].tokens_per_pass == 3
+
+
+MADE_ROW = Row(
+    name="drafter", domain="a", device="cpu", dtype="float32", threads=1, temperature=0.0, gamma=3,
+    runs=6, tokens_per_second=9.0, ratio_to_plain=1.0, ratio_to_transformers=None,
+    tokens_per_pass=3.0, draft_cost=None, round_draft_cost=None, round_check_cost=None, alpha=None,
+    accepted_length=None, guesses_per_round=None, kept_by_depth=None, judged_by_depth=None,
+    reliability=None, held_bytes=None,
+)  # fmt: skip
+
+
+def calls(*seconds, **outcome):
+    """Return calls of these durations."""
+    return [TimedCall(Outcome(9, 3, **outcome), each) for each in seconds]
+
+
+def tallied(**outcome):
+    """Return six calls of a drafter, whose rounds have three guesses."""
+    return calls(*[1.0] * 6, tally=Tally(rounds=3, guesses=6), **outcome)
+
+
+EVEN_PLAIN = calls(*[2.0] * 6)
+COSTS = {"ratio_to_plain": 2.0, "round_check_cost": 1.2, "guesses_per_round": 3.0}
+NOISY = {
+    "spread": (tallied(spread=1.4), EVEN_PLAIN, {}, "passes of the same size differ"),
+    "repeats": (calls(*[1.0, 2.0] * 3), EVEN_PLAIN, {}, "repeats of the same prompt differ"),
+    "plain": (tallied(), calls(*[1.0, 9.0] * 3), {}, "plain decoding is uneven: repeats"),
+    "cheap check": (tallied(), EVEN_PLAIN, {"round_check_cost": 0.5}, "took 0.50 plain passes"),
+    "slow check": (tallied(), EVEN_PLAIN, {"round_check_cost": 90.0}, "over 4.0 rows took 90.0"),
+    "no gain": (tallied(), EVEN_PLAIN, {"tokens_per_pass": 1.0}, "although no pass added"),
+}
+
+
+@pytest.mark.parametrize("case", NOISY.values(), ids=NOISY)
+def test_row_with_implausible_times_is_explained(case):
+    mine, plain, changes, reason = case
+    row = replace(MADE_ROW, **COSTS | changes)
+    assert reason in explain_row_noise(row, mine, plain, 3)
+    assert explain_row_noise(replace(MADE_ROW, **COSTS), tallied(), EVEN_PLAIN, 3) is None
+
+
+def test_a_drafter_without_weights_may_make_the_checking_pass_cheaper():
+    row = replace(MADE_ROW, **COSTS | {"round_check_cost": 0.5})
+    assert explain_row_noise(row, tallied(borrows=True), EVEN_PLAIN, 3) is None
+    assert explain_row_noise(row, tallied(), EVEN_PLAIN, 3)
+
+
+def test_table_marks_unreliable_rows_and_says_why(tiny_target, prompt, monkeypatch):
+    clock = iter([1.0, 100.0, 1.0, 2.0])  # plain, slow; slow, plain
+    monkeypatch.setattr(
+        "specviz.bench.measure._timed",
+        lambda _, way, text: TimedCall(way.decode(text), next(clock)),
+    )
+    ways = [Method(name, lambda _: Outcome(4, 4), GREEDY) for name in ("plain", "slow")]
+    rows = [asdict(row) for row in measure(tiny_target, ways, {"a": [prompt]}, repeats=2)]
+    assert rows[1]["noise"] == "repeats of the same prompt differ in speed by 100.0 ×"
+    assert row_cells(rows[1])[-1] == "unreliable"
+    assert row_cells(rows[1] | {"partial": True})[-1] == "partial, unreliable"
+    assert row_cells(rows[1] | {"noise": None})[-1] == ""
+    assert "slow on a: repeats of the same prompt" in noise_text(rows)
+    assert "2 more, whose reasons" in noise_text(rows[1:] * 5)
+    assert noise_text([rows[1] | {"noise": None}]) == ""
 
 
 TREE = Settings(Sampling(0.9), max_new_tokens=32, gamma=3, siblings=[3, 2])
@@ -341,7 +405,7 @@ def test_table_marks_partial_rows_and_progress_has_the_time_left(pair, monkeypat
     assert interrupted(pair, monkeypatch, 8) == 130
     header, *lines = capsys.readouterr().out.splitlines()
     assert header.split()[:3] == ["Domain", "Method", "Tokens/s"]
-    assert [line.endswith("  partial") for line in lines] == [False, False, True, True]
+    assert ["  partial" in line for line in lines[:4]] == [False, False, True, True]
     assert interrupted(pair, monkeypatch, 99) == 0
     said = capsys.readouterr().err
     assert "1 of 10 calls, 10%, about 0 s left\n" in said

@@ -17,7 +17,8 @@ from test_console import assert_one_sentence, raising
 import specviz
 from specviz.catalog import find, loading
 from specviz.commands import compare as command
-from specviz.commands.cli import main
+from specviz.commands.cli import build_parser, main
+from specviz.commands.compare import parse_race
 from specviz.commands.output import printable
 from specviz.compare import run, storage
 from specviz.compare.race import LaneProgress, Results
@@ -26,6 +27,7 @@ from specviz.frames.numbers import format_bytes
 from specviz.settings.settings import BadSettings, Settings, add_settings
 from specviz.trace.file import Trace
 from specviz.trace.metrics import token_ids
+from specviz.ui.compare.race.form import opening
 
 pytestmark = pytest.mark.slow
 
@@ -115,7 +117,7 @@ def assert_lane_is_printed(lane, said):
 
 def test_compare_can_be_called_from_python(pair):
     lanes = [str(pair[1]), f"{pair[1]} gamma=2 siblings=3,2", "ngram"]
-    shared = {"temperature": 0, "max_new_tokens": 12}
+    shared = {"max_new_tokens": 12}
     found = specviz.compare(tiny.PROMPT, lanes, str(pair[0]), order_seed=5, **shared)
     assert isinstance(found, Results)
     assert found.complete
@@ -131,6 +133,15 @@ def test_compare_can_be_called_from_python(pair):
     ):
         with pytest.raises(BadSettings, match=f"(?i){sentence}"):
             specviz.compare(tiny.PROMPT, lanes, str(pair[0]), **wrong)
+
+
+def test_race_is_greedy_by_default():
+    words = ["compare", "--prompt", "a", "--drafters", "ngram,suffix"]
+    for options, temperature in ([], 0.0), (["--temperature", "0.7"], 0.7):
+        race = parse_race(build_parser("compare").parse_args([*words, *options]))
+        assert {lane.settings.sampling.temperature for lane in race.lanes} == {temperature}
+    _, _, temperature, *_ = opening()
+    assert temperature == 0.0, "the page's race"
 
 
 @pytest.mark.parametrize("first", ["specviz", "specviz.compare.race", "specviz.compare"])

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import termios
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -20,15 +21,27 @@ from test_bad_input import refused
 
 from specviz import __version__, engine
 from specviz.catalog import NotAvailable, load_drafter, load_target
+from specviz.catalog.loading import training_family
 from specviz.commands import progress
 from specviz.commands.cli import COMMANDS, GROUPS, build_parser, main
 from specviz.commands.output import Column, print_table, printable
 from specviz.commands.progress import CallProgress, DownloadProgress
+from specviz.compare.domains import Plan
+from specviz.compare.lanes import parse_lane, shared_options
+from specviz.cost.roofline import bytes_per_number
 from specviz.models.errors import MismatchedVocabulary
-from specviz.settings.settings import did_you_mean
+from specviz.settings.settings import Settings
+from specviz.settings.suggestion import did_you_mean
+from specviz.shipped import FOLDER
 from specviz.trace import metrics
 from specviz.trace.events import Committed, Finished
 from specviz.trace.file import Trace
+from specviz.trees.shapes import published_tree
+from specviz.ui.request import RunRequest, require_listed
+from specviz.ui.step import recorded
+from specviz.ui.step.embed import excerpt
+from specviz.ui.step.replay import replay
+from specviz.verification import make_rule
 from specviz.verification.distributions import BadScores
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,6 +89,48 @@ def _read(leader):
         return os.read(leader, 1 << 16)
     except OSError:  # the other end is closed
         return b""
+
+
+# A reader that has closed the pipe
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["--help"], 0),
+        (["run", "--help-all"], 0),
+        (["--version"], 0),
+        (["models"], 0),
+        (["models", "--json"], 0),
+        (["check", str(FOLDER / "07-learning.jsonl")], 0),
+        (["export", str(FOLDER / "07-learning.jsonl"), "--html", "-"], 0),
+        (["check", str(FOLDER / "recipes.json")], 1),
+        (["run", "--nothing"], 2),
+    ],
+)
+def test_a_closed_pipe_changes_neither_status_nor_errors(words, status):
+    for stream in ("stdout", "stderr"):
+        reader, writer = os.pipe()
+        os.close(reader)
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {stream: writer}
+        done = subprocess.run([*PROGRAM, *words], cwd=ROOT, text=True, check=False, **streams)
+        os.close(writer)
+        assert done.returncode == status
+        if stream == "stdout":
+            assert (status == 0) == (not done.stderr), done.stderr
+
+
+@pytest.mark.slow
+def test_a_command_writes_its_files_after_its_reader_has_gone(pair, tmp_path):
+    files = [tmp_path / name for name in ("run.jsonl", "run.json", "counts.json")]
+    names = ("--trace", "--json", "--metrics")
+    options = [part for option in zip(names, files, strict=True) for part in option]
+    models = ["--target", str(pair[0]), "--drafter", str(pair[1])]
+    command = [*PROGRAM, "run", *models, "--prompt", tiny.PROMPT, "--max-new-tokens", "6"]
+    with subprocess.Popen([*command, *map(str, options)], cwd=ROOT, stdout=subprocess.PIPE) as run:
+        run.stdout.close()
+        assert run.wait() == 0
+    assert all(path.stat().st_size for path in files)
 
 
 # The help
@@ -138,12 +193,45 @@ MISSPELLED = {
     "server - --hardware h100": "Did you mean 'h100-sxm'?",
     "fetch smolm2": "Did you mean 'smollm2'?",
     "run --prompt a --target hosue": "Did you mean 'house'?",
+    "run --prompt a --rule specualtive": "Did you mean 'speculative'?",
+    "run --prompt a --rule typcal:0.1": "Did you mean 'typical'?",
+    "run --prompt a --candidates gredy": "Did you mean 'greedy'?",
+    "run --prompt a --dtype flaot32": "Did you mean 'float32'?",
+    "run --prompt a --device cdua:0": "Did you mean 'cuda'?",
 }
 
 
 @pytest.mark.parametrize(("words", "phrase"), MISSPELLED.items())
 def test_a_misspelled_name_is_rejected_with_a_suggestion(words, phrase, capsys):
     refused(capsys, words.split(), phrase)
+
+
+RUN = recorded.names()[0]
+MISSPELLED_IN_PYTHON = {
+    "setting": (lambda: Settings.from_json({"gama": 3}), "gamma"),
+    "rule": (lambda: make_rule("pointmass"), "point-mass"),
+    "shape of a tree": (lambda: published_tree("eagel-25"), "eagle-25"),
+    "setting of a lane": (lambda: parse_lane("ngram gama=3", Namespace()), "gamma"),
+    "choice of a lane": (
+        lambda: parse_lane("ngram schedule=leraning", Namespace()).lane("a"),
+        "learning",
+    ),
+    "setting of a race": (lambda: shared_options({"temprature": 0}), "temperature"),
+    "head": (lambda: training_family("medusae"), "medusa"),
+    "field of a request": (lambda: RunRequest.from_json({"prompt": "a", "seting": 1}), "settings"),
+    "model of a request": (lambda: require_listed("housee", "target"), "house"),
+    "drafter of a map": (lambda: Plan(("draft-modle",)), "draft-model"),
+    "part of the player": (lambda: replay(recorded.trace(RUN), show=("txet",)), "text"),
+    "run to embed": (lambda: excerpt(RUN + "x", "", "", ""), RUN),
+    "number format": (lambda: bytes_per_number("bf61"), "bf16"),
+}
+
+
+@pytest.mark.parametrize("case", MISSPELLED_IN_PYTHON.values(), ids=MISSPELLED_IN_PYTHON)
+def test_a_misspelled_name_in_python_and_on_the_page_gets_a_suggestion(case):
+    call, name = case
+    with pytest.raises(ValueError, match=f"Did you mean '{name}"):
+        call()
 
 
 def test_an_unfamiliar_name_gets_no_suggestion(tiny_target):
@@ -481,9 +569,17 @@ def test_check_reports_a_changed_threshold_and_exits_with_1(trace, tmp_path, cap
     assert "0.123456" in said.err
 
 
-def test_models_command_lists_the_documented_fields(capsys):
+def test_models_command_lists_the_documented_fields(tmp_path, capsys):
+    path = tmp_path / "models.json"
     assert main(["models", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr().out
+    assert main(["models", "--json", "-"]) == 0
+    assert capsys.readouterr().out == said
+    assert main(["models", "--json", str(path)]) == 0
+    assert capsys.readouterr().out == ""
+    assert path.read_text(encoding="utf-8") == said
+    assert_one_sentence(capsys, main(["models", "--json", str(tmp_path)]), "cannot be written")
+    rows = json.loads(said)
     assert {"house", "draft-model", "ngram"} <= {row["name"] for row in rows}
     wanted = {"name", "kind", "family", "layout", "licence", "bytes", "on_this_machine"}
     assert all(wanted <= row.keys() for row in rows)

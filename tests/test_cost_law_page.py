@@ -8,6 +8,8 @@ import pytest
 from asking import ask
 from made import Recipe, made
 
+from specviz.compare import storage
+from specviz.compare.report import report
 from specviz.cost import formula, tree_formula
 from specviz.cost.formula import (
     MeasuredPoint,
@@ -17,12 +19,14 @@ from specviz.cost.formula import (
     measured_point,
 )
 from specviz.cost.sources import acceptances
+from specviz.shipped import ASSETS
+from specviz.trace import metrics
 from specviz.ui.cost.law import START
 from specviz.ui.cost.law.answer import LIMITS, answer, compared, number, times
 from specviz.ui.cost.roofline import USUAL
 from specviz.ui.cost.terms import START as TERMS_START
 from specviz.ui.cost.terms import config
-from specviz.ui.step.lines import lines
+from specviz.ui.step.lines import lines, point_data
 
 RUN = {
     "alpha": 0.746, "gamma": 4.952, "guesses": 4.952, "c": 0.218,
@@ -177,10 +181,23 @@ def test_measured_run_is_compared_with_the_formula_at_its_own_values():
     assert found["law"] == times(formula.speedup(0.746, 4.952, 0.218, 1.468))
     assert found["measured"] == "1.15 ×"
     assert f"(2.95, not {formula.expected_tokens(0.746, 4.952):.2f})" in found["why"]
+    assert "tokens per pass" not in dict(row[:2] for row in found["rows"]), "an older page's point"
     marks = told(run=RUN)["speed"]["data"]
     assert (marks["80-run"]["x"], marks["80-run"]["y"]) == ([4.952], [1.148])
     assert marks["71-law"]["y"] == [MeasuredPoint(**RUN).predicted]
     assert told(run=RUN, map="c")["map"]["data"]["80-run"]["y"] == [0.218]
+
+
+def test_tokens_per_pass_of_a_run_are_those_that_step_and_compare_show():
+    results = storage.read(ASSETS / "races" / "1-story")
+    for name in ("Draft model", "EAGLE-3"):
+        trace = results.with_baseline(name)
+        step, compare = metrics.summary(trace)["tokens_per_pass"], report(results, name).brings
+        point = point_data(measured_point(trace))
+        assert step == compare == pytest.approx(point["tokens_per_pass"], abs=1e-6)
+        assert f"{point['tokens']:.2f}" != f"{step:.2f}", "rounds that drafted give more"
+        rows = [row[:2] for row in told(run=point)["run"]["rows"]]
+        assert ["tokens per pass", f"{step:.2f}"] in rows
 
 
 def test_numbers_are_shown_with_all_their_significant_digits():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import tiny
+import torch
 
 from specviz import engine
 from specviz.bench import measure
@@ -17,11 +18,13 @@ from specviz.compare.domains import run as domain_run
 from specviz.compare.domains.heatmap import MEAN, HeatMap, caution, fastest_by_domain, view
 from specviz.compare.domains.run import Measurements, TurnMeasured, TurnStarted, run
 from specviz.drafters.ngram import NGram
+from specviz.models import devices
 from specviz.settings.settings import BadSettings
 from specviz.shipped import measured, prompts
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
 from specviz.ui.compare.domains import USUAL, live, map_shown, planned, size
+from specviz.ui.compare.race import recorded as races
 from specviz.ui.task import JobContext, Machine, StopFlag
 
 
@@ -246,6 +249,24 @@ def test_mean_speedup_assumes_the_same_amount_of_text_per_domain():
 
 
 # The recorded measurement
+
+
+def test_recorded_map_names_its_machine_and_those_of_the_races(monkeypatch):
+    (one, *_) = recorded()
+    assert one.machine in one.where
+    assert races.machines() == {
+        Trace.read(path).header.machine for path in races.FOLDER.glob("*/*.jsonl")
+    }
+    for machines, said in (({"a", one.machine}, True), ({one.machine}, False)):
+        monkeypatch.setattr(races, "machines", lambda machines=machines: machines)
+        caution = map_shown(one)["caution"]
+        assert (f"measured on {one.machine}, the recorded races above on a," in caution) is said
+        assert ("only within one measurement" in caution) is said
+
+
+def test_recorded_machine_is_described_with_its_processor(monkeypatch):
+    monkeypatch.setattr(devices, "cpu_name", lambda: "Processor 9")
+    assert devices.describe_machine(torch.device("cpu")).endswith(" (Processor 9)")
 
 
 def test_recorded_map_equals_the_shipped_measurement():

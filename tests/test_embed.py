@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
-from test_lessons import NUMBER
+from test_lessons import NUMBER, flat
 
 from specviz.ui.access import Access
 from specviz.ui.learn.article import FILE, _inline, article, article_policy
@@ -146,6 +146,15 @@ def test_oembed_returns_an_iframe_large_enough_for_its_parts_up_to_the_maximum_s
     assert larger["width"] == WIDTH
 
 
+def test_oembed_answers_for_the_link_that_step_copies(client):
+    found = [
+        ask(client, f"{HOST}/?{query}{STEP}").json() for query in ("", "tab=step&", "embed=1&")
+    ]
+    assert found[0] == found[1] == found[2]
+    (frame,) = Frame(found[0]["html"]).frames
+    assert client.get(frame["src"]).status_code == 200
+
+
 def test_oembed_uses_the_public_address_behind_a_proxy(client):
     public = {"x-forwarded-proto": "https", "x-forwarded-host": "specviz.example.edu"}
     url = quote(f"https://specviz.example.edu/?embed=1&{STEP}", safe="")
@@ -161,7 +170,8 @@ def test_oembed_uses_the_public_address_behind_a_proxy(client):
         ("https://elsewhere.example.org/?embed=1", "This is not an address of this server."),
         ("javascript:alert(1)", "This is not an address of this server."),
         ("http://[", "This is not an address."),
-        (f"{HOST}/?{STEP}", "This is not the address of a step that can be embedded."),
+        (f"{HOST}/?round=1", "This is not the address of a step that can be embedded."),
+        (f"{HOST}/?tab=cost&{STEP}", "This is not the address of a step that can be embedded."),
         (f"{HOST}/gradio_api/sv/article", "This is not the address of a step that"),
         (f"{HOST}/?embed=1&trace=none", "No recorded run has this name."),
         (f"{HOST}/?embed=1&show=<b>", "'<b>' is none of the parts: "),
@@ -189,6 +199,15 @@ def test_oembed_refuses_an_invalid_size_or_format(client):
 def test_article_takes_every_number_of_a_run_from_its_trace():
     text = re.sub(r"\{\{.*?\}\}|\(https://\S+\)|holds = .*", "", FILE.read_text())
     assert NUMBER.findall(text) == []
+
+
+def test_article_says_above_and_below_of_a_figure_where_it_is():
+    """A section's figure is after its first paragraph."""
+    for step in read(FILE)["steps"]:
+        first, *rest = (flat(paragraph) for paragraph in step["text"])
+        before = r"(run|figure|drafter|text|one|tree)s? {}\b"
+        assert "figure" not in step or not re.search(before.format("above"), first), first
+        assert not any(re.search(before.format("below"), later) for later in rest), rest
 
 
 def test_server_shows_the_frames_of_the_article_and_the_guide(client):

@@ -293,6 +293,14 @@ def test_translations_have_the_numbers_and_steps_of_the_english_lessons():
 
 
 @pytest.mark.slow
+def test_lesson_is_found_by_its_number():
+    for number in ("7", "07", "07-several-guesses"):
+        assert answer({"lesson": number})["id"] == "07-several-guesses"
+    for wrong in ("0", "99", "007-", "²", "9" * 5000, "07-several"):
+        with pytest.raises(BadLesson, match="There is no lesson of this name"):
+            answer({"lesson": wrong})
+
+
 def test_lesson_without_a_translation_is_returned_in_english():
     assert answer({"lesson": NAMES[3], "lang": "de"})["lang"] == ENGLISH
     assert [each["lang"] for each in titles("de")][3:5] == [ENGLISH, "de"]

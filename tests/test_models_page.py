@@ -76,6 +76,11 @@ def test_models_section_lists_every_model_once():
     slim = known["AngelSlim/Qwen3-4B_eagle3"]
     assert (slim["size"], slim["licence"], slim["gated"]) == ("not checked",) * 3
     assert (slim["tried"], known["house"]["tried"]) == ("nothing", "weights and layout")
+    assert known["smollm2"]["tried"] == "weights and layout", "its heads were measured on it"
+    assert known["Qwen/Qwen3-4B"]["tried"] == "layout only, with a tiny checkpoint"
+    public = next(row for row in rows.public_rows() if row["verified"]["layout"])
+    tested = public | {"verified": {"layout": True, "weights": True}}
+    assert rows.other(tested)[0]["tried"] == "weights and layout"
     assert known["meta-llama/Llama-3.2-1B-Instruct"]["gated"].startswith("gated")
     assert known["Qwen/Qwen3-4B"]["memory"] == "16.00 GB"
     assert known["house"]["memory"] == "42.8 MB"  # by its parameters

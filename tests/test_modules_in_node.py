@@ -17,6 +17,8 @@ from specviz.catalog.entry import entries, settings_read_by
 from specviz.figures.charts import add_figures
 from specviz.frames import Scene, frames, questions
 from specviz.settings.settings import summarize_draft
+from specviz.shipped import FOLDER
+from specviz.trace.file import Trace
 from specviz.ui.compare.race import form, lane, request
 from specviz.ui.compare.race.request import FormLane, RaceRequest, suits
 from specviz.ui.routes import module_texts
@@ -155,6 +157,33 @@ SNAPPED = [
     (0.50049, 0.5005, 0.5),
 ]
 DIGITS = [(0.3, 0.7, 2), (0.699, 0.7, 3), (0.70004, 0.7, 5), (0.5, 0.5, 2), (0.6999999, 0.7, 6)]
+
+
+def test_worksheet_adds_up_every_share_of_its_table(node):
+    """The strip on screen combines narrow shares, so its words left some of the table out."""
+    combined = early = 0
+    for name in ("12-eagle", "13-eagle2", "15-mtp", "18-moa"):
+        trace = Trace.read(FOLDER / f"{name}.jsonl")
+        for index in range(len(trace.rounds)):
+            for frame in frames(Scene.of(trace, index)):
+                draw, table = frame["panel"].get("draw"), frame["panel"].get("table")
+                if frame["step"]["kind"] != "draw" or not draw or not table:
+                    continue
+                order = node.call("step/worksheet_order", "orderOf", table, draw)
+                shares = [row["share"] for row in order]
+                assert sum(shares) == pytest.approx(1, abs=2e-4)
+                words = [row["w"] for row in order if row.get("w")]
+                listed = [row for row in table["rows"] if "w" in row and row["m"][3] > 0]
+                assert len(words) == len(listed)
+                assert all(row["w"] in words for row in listed)
+                (drawn,) = (row["w"] for row in table["rows"] if row.get("is") == "drawn")
+                at = [row.get("w") for row in order].index(drawn)
+                u = draw["u"]
+                assert sum(shares[:at]) - 2e-4 <= u <= sum(shares[: at + 1]) + 2e-4
+                combined += len(words) > sum("w" in share for share in draw["shares"])
+                early += any(not row.get("w") for row in order[:-1])
+    assert combined > 3
+    assert early > 0
 
 
 def test_dragged_u_snaps_and_is_written_on_its_side_of_the_threshold(node):

@@ -8,6 +8,7 @@ from itertools import chain
 
 import pytest
 import tiny
+import torch
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -20,6 +21,7 @@ from specviz.compare.storage import FILE, FOLDER, RaceRecipe, SavedError, read, 
 from specviz.compare.summary import race_summary
 from specviz.drafters.ngram import NGram
 from specviz.frames.scene import word
+from specviz.models.devices import describe_machine
 from specviz.models.files import fingerprint, weight_files
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
@@ -386,6 +388,8 @@ def test_record_command_records_races_from_recipes(small_recipe, tmp_path, capsy
     assert made.complete
     assert [lane.settings.gamma for lane in made.race.lanes] == [10, 8]
     assert made.race.target == "big"
+    machines = {trace.header.machine for trace in made.traces.values()}
+    assert machines == {describe_machine(torch.device("cpu"))}
     assert [path.name for path in tmp_path.iterdir()] == ["1-tiny"]
 
 

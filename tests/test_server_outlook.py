@@ -290,8 +290,8 @@ def sent(data):
 
 def test_json_keys_that_the_browser_removes_are_never_needed():
     texts = [case[0] for case in READ.values() if case[0][0] in "{["]
-    assert len(texts) == 5
+    assert len(texts) == 9
     for text in texts:
-        less = json.dumps(sent(json.loads(text)))
+        less = "\n".join(json.dumps(sent(json.loads(line))) for line in text.splitlines())
         assert "secret" not in less
         assert parse_stats(less) == parse_stats(text)

@@ -8,6 +8,7 @@ import pytest
 
 from specviz.cost.server.formats import MAX_LINES
 from specviz.cost.server.loading import MAX_CHARACTERS, example, parse_stats
+from specviz.cost.server.programs import CHAIN_OR_TREE
 from specviz.cost.server.report import build_report
 from specviz.cost.server.stats import (
     ServerStats,
@@ -63,6 +64,19 @@ INFO = {
     "speculative_num_draft_tokens": 5, "admin_api_key": "secret",
     "internal_states": [{"avg_spec_accept_length": 2.5}, {"avg_spec_accept_length": 3.5}],
 }  # fmt: skip
+ANSWER = {
+    "text": "a", "meta_info": {
+        "id": "1", "completion_tokens": 90, "spec_verify_ct": 43, "spec_num_correct_drafts": 10,
+        "spec_num_proposed_drafts": 129, "spec_correct_drafts_histogram": [39, 1, 0, 3],
+        "spec_accept_histogram": [39, 1, 0, 3],
+    },
+}  # fmt: skip
+OLD_ANSWER = {
+    "choices": [
+        {"meta_info": {"spec_verify_ct": 4, "spec_draft_token_num": 20, "spec_accept_histogram": h}}
+        for h in ([1, 1, 2], [4])
+    ]
+}
 SGLANG = """sglang:spec_accept_length{dp_rank="0",model_name="m",tp_rank="0"} 2.5
 sglang:spec_accept_length{dp_rank="0",model_name="m",tp_rank="1"} 2.5
 sglang:spec_accept_length{dp_rank="1",model_name="m",tp_rank="0"} 3.5
@@ -117,6 +131,14 @@ READ = {
     "vllm, its core": (json.dumps(REQUEST), "vLLM", 1 + 10 / 43, 3, None, (4, 3, 3)),
     "sglang info": (json.dumps(INFO), "SGLang", 3.0, 4, None, ()),
     "sglang": (SGLANG, "SGLang", 3.0, 4, 6, ()),
+    "sglang, one answer": (json.dumps(ANSWER), "SGLang", 1 + 10 / 43, 3, None, (4, 3, 3)),
+    "sglang, its core": (
+        json.dumps(ANSWER["meta_info"]), "SGLang", 1 + 10 / 43, 3, None, (4, 3, 3),
+    ),
+    "sglang, choices of an older release": (
+        json.dumps(OLD_ANSWER), "SGLang", 1 + 5 / 8, None, None, (3, 2),
+    ),
+    "sglang, lines": (f"{json.dumps(ANSWER)}\n" * 2, "SGLang", 1 + 10 / 43, 3, None, (8, 6, 6)),
     "trt": (TRT, "TensorRT-LLM", 1.8, 3, 7, (30, 10, 0)),
     "trt, iterations": (json.dumps(TRT_JSON), "TensorRT-LLM", 1 + 28 / 16, 3, 8, ()),
     "llama": (LLAMA, "llama.cpp", 1 + 172 / 113, 2, 2, (94, 78)),
@@ -151,6 +173,18 @@ def test_draft_with_more_tokens_than_levels_is_recognised_as_a_tree():
     deep = SGLANG.replace('tp_rank="0"} 5', 'tp_rank="0"} 9')
     assert (parse_stats(SGLANG).siblings, parse_stats(deep).siblings) == (1, 2)
     assert parse_stats(json.dumps(INFO | {"speculative_eagle_topk": 4})).siblings == 4
+
+
+def test_draft_length_of_sglang_answers_is_unknown_unless_a_whole_draft_was_accepted():
+    stats = parse_stats(json.dumps(OLD_ANSWER))
+    assert (stats.drafted, stats.accepted, stats.siblings, stats.draft_length) == (
+        40,
+        5,
+        None,
+        None,
+    )
+    assert stats.notes == (CHAIN_OR_TREE,)
+    assert parse_stats(json.dumps(ANSWER)).notes == ()
 
 
 def test_infinite_or_negative_counts_are_refused():
@@ -231,6 +265,17 @@ REFUSED = {
     ),
     "a step that is no count": (
         json.dumps(DETAILED | {"per_step_accepted": [1, 2.5, 0]}), "must have integers",
+    ),
+    "an SGLang histogram cut": (
+        json.dumps({"meta_info": ANSWER["meta_info"] | {"spec_verify_ct": 40}}),
+        "gives 43 and “spec_verify_ct” is 40",
+    ),
+    "an SGLang sum": (
+        json.dumps({"meta_info": ANSWER["meta_info"] | {"spec_num_correct_drafts": 9}}),
+        "gives 10 and “spec_num_correct_drafts” is 9",
+    ),
+    "an SGLang histogram that is none": (
+        json.dumps({"meta_info": {"spec_accept_histogram": {"0": 1}}}), "must be a list of 1",
     ),
     "half a draft": (json.dumps(REQUEST | {"num_spec_tokens": 2.5}), "must be an integer"),
     "no drafts beside guesses": (

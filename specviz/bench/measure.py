@@ -16,6 +16,7 @@ import torch
 
 from specviz.bench.limit import Limiter, MemoryLimit
 from specviz.bench.methods import PLAIN, Method, Outcome, Prompt
+from specviz.bench.noise import explain_row_noise
 from specviz.bench.outcomes import sum_tallies
 from specviz.engine.loop import Stop, never
 from specviz.models.devices import describe_device, synchronize
@@ -63,6 +64,7 @@ class Row:
         share_of_limit_after_prompt: tokens_per_second_after_prompt divided by the limit.
         same_text: Whether every run gave the same tokens as plain decoding; None if this is not
             compared.
+        noise: Why the row's times are unreliable, as a clause; None if they are plausible.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Row:
     tokens_per_second_after_prompt: float | None = None
     share_of_limit_after_prompt: float | None = None
     same_text: bool | None = None
+    noise: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,9 @@ def measure(
         turns = take_turns(target, methods, queue, watch, limiter)
         partial = len(turns[PLAIN]) < len(queue)
         for method in methods if turns[PLAIN] else ():
-            yield replace(_row(method, domain, target, turns), partial=partial)
+            row = _row(method, domain, target, turns)
+            noise = explain_row_noise(row, turns[method.name], turns[PLAIN], len(prompts))
+            yield replace(row, partial=partial, noise=noise)
         if partial:
             return
 

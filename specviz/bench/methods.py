@@ -29,6 +29,7 @@ from specviz.models.prompt import encode_prompt
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.shipped import prompts
+from specviz.trace import metrics
 from specviz.trace.events import Committed, Proposed
 
 
@@ -114,6 +115,11 @@ class Outcome:
         measure_memory: Returns the drafter's memory; called after the clock has stopped.
         tally: What `count_tally` returned.
         held_bytes: What `measure_memory` returned.
+        measure_spread: Returns how much the times of equally large passes vary; called after the
+            clock has stopped.
+        spread: What `measure_spread` returned, see `trace.metrics.spread`.
+        borrows: Whether the drafter has no weights, so it may run layers of the target, which the
+            checking pass then skips.
         text: The new tokens, if the method's text is compared with plain decoding's.
     """
 
@@ -128,6 +134,9 @@ class Outcome:
     measure_memory: Callable[[], int] | None = None
     tally: Tally | None = None
     held_bytes: int | None = None
+    measure_spread: Callable[[], float | None] | None = None
+    spread: float | None = None
+    borrows: bool = False
     text: tuple[int, ...] | None = None
 
     @property
@@ -143,7 +152,9 @@ class Outcome:
         """
         tally = self.count_tally() if self.count_tally else self.tally
         used = self.measure_memory() if self.measure_memory else self.held_bytes
-        return replace(self, count_tally=None, measure_memory=None, tally=tally, held_bytes=used)
+        spread = self.measure_spread() if self.measure_spread else self.spread
+        done = replace(self, count_tally=None, measure_memory=None, measure_spread=None)
+        return replace(done, tally=tally, held_bytes=used, spread=spread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +288,7 @@ def _run_plain(target: Target, prompt: Prompt, settings: Settings) -> Outcome:
         len(steps),
         pass_seconds=median(after) if after else None,
         decode_seconds=decoding,
+        measure_spread=lambda: metrics.spread([after]),
         text=tuple(step.token for step in steps),
     )
 
@@ -293,7 +305,17 @@ def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:
         checking=fmean(c.score + c.judge + c.commit for c in after) if after else None,
         count_tally=partial(tally_rounds, played),
         measure_memory=lambda: decoding.held_bytes,
+        measure_spread=partial(_spread, played[1:]),
+        borrows=entrant.drafter.card.parameters == 0,
     )
+
+
+def _spread(played: Sequence[RoundResult]) -> float | None:
+    """Return how much the times of target passes over trees of the same size vary."""
+    alike: dict[int, list[float]] = {}
+    for round in played:
+        alike.setdefault(len(round.proposal.tree), []).append(round.clocks.score)
+    return metrics.spread(list(alike.values()))
 
 
 def _seconds_per_guess(played: Sequence[RoundResult]) -> float | None:

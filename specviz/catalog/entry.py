@@ -19,7 +19,8 @@ from typing import Any, Final, Literal
 
 from specviz.catalog.sources import find_local
 from specviz.models.files import size_of, weight_files
-from specviz.settings.settings import Sampling, Settings, did_you_mean
+from specviz.settings.settings import Sampling, Settings
+from specviz.settings.suggestion import did_you_mean
 from specviz.shipped import ASSETS, read_shipped_json
 
 Kind = Literal["target", "drafter"]
@@ -164,7 +165,7 @@ def _read_more_rows(path: Path, taken: set[tuple[Kind, str]]) -> tuple[Entry, ..
         ValueError: The file cannot be used.
     """
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = json.loads(path.read_text(encoding="utf-8-sig"))
         found = tuple(Entry(**{"kind": "drafter", **row}) for row in rows)
     except OSError as error:
         reason = error.strerror or type(error).__name__

@@ -50,6 +50,7 @@ from specviz.models.memory import ModelCache, packed_bytes, unique_bytes
 from specviz.models.served.http_client import is_served
 from specviz.models.served.target import served_target
 from specviz.models.target import Target
+from specviz.settings.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from specviz.drafters.common.training import Family
@@ -362,9 +363,9 @@ def training_family(name: str) -> Family:
     """
     entry = find(name, "drafter")
     if entry is None or not entry.training:
-        raise ValueError(
-            f"No head is called {name!r}; choose one of {', '.join(trainable_heads())}."
-        )
+        known = trainable_heads()
+        hint = did_you_mean(name, known)
+        raise ValueError(f"No head is called {name!r}; choose one of {', '.join(known)}.{hint}")
     found: Family = resolve_name(entry.training)
     return found
 

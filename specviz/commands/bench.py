@@ -22,6 +22,7 @@ from specviz.commands.output import (
     write_json,
 )
 from specviz.commands.parser import INTERRUPTED, Parser, add_target, add_tree_size, interruptible
+from specviz.commands.pipes import is_reader_gone
 from specviz.commands.progress import CallProgress, show_loading
 from specviz.settings.settings import MAX_COUNT, add_settings, count_type, option_group
 
@@ -93,7 +94,9 @@ def run(args: argparse.Namespace) -> int:
         columns = table_columns(list(texts), [method.name for method in methods])
         with CallProgress(count_calls(methods, texts, args.repeats)) as progress:
             printer = Printer(columns, progress, quiet)
-            monitor = Progress(stop, progress.advance)
+            # Without a file, nobody would see further rows once the reader of a pipe is gone.
+            unread = is_reader_gone if args.json is None else lambda: False
+            monitor = Progress(lambda: stop() or unread(), progress.advance)
             limit = make_limiter(target, settings.max_new_tokens)
             rows = printer.print(measure(target, methods, texts, args.repeats, monitor, limit))
     if not quiet:
@@ -140,10 +143,12 @@ def add_other_programs(
 
 
 def print_limit(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the memory limit, the share of it that was reached, and which texts differ."""
+    """Print the memory limit and the share reached, and which texts differ and times are noisy."""
     from specviz.bench.limit_text import limit_text, text_mismatches
+    from specviz.bench.noise import noise_text
 
-    for sentence, style in ((limit_text(rows), ""), (text_mismatches(rows), "yellow")):
+    notes = (limit_text(rows), ""), (text_mismatches(rows), "yellow"), (noise_text(rows), "yellow")
+    for sentence, style in notes:
         if sentence:
             say(sentence, style)
 
@@ -160,7 +165,7 @@ def table_columns(domains: Sequence[str], names: Sequence[str]) -> list[Column]:
         Column("× transformers", right=True, width=14),
         Column("Draft cost", right=True, width=10),
         Column("Of the limit", right=True, width=12),
-        Column("", width=7),
+        Column("", width=10),
     ]
 
 
@@ -202,6 +207,7 @@ def row_cells(row: Mapping[str, Any]) -> list[str]:
     """Return a row of the table; cells that were not measured are empty."""
     ratio, cost, alpha = row["ratio_to_transformers"], row["draft_cost"], row["alpha"]
     share = row["share_of_limit_after_prompt"]
+    marks = [*(["partial"] if row["partial"] else []), *(["unreliable"] if row["noise"] else [])]
     return [
         row["domain"],
         row["name"],
@@ -212,5 +218,5 @@ def row_cells(row: Mapping[str, Any]) -> list[str]:
         f"{ratio:.2f}" if ratio is not None else "",
         f"{cost:.3f}" if cost is not None else "",
         f"{share:.2f}" if share is not None else "",
-        "partial" if row["partial"] else "",
+        ", ".join(marks),
     ]

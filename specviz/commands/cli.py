@@ -141,9 +141,6 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _complain("Stopped.", INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader has closed the pipe, so a message could not be shown
-        return 1
     except (ValueError, OSError) as error:
         return _complain(_sentence(error) or type(error).__name__, 2)
     except (MemoryError, RuntimeError) as error:

@@ -1,6 +1,7 @@
 """`compare`: two to four lanes and plain decoding on one prompt, as a table or as one JSON object.
 
-An option applies to all lanes, and a setting within a lane only to that lane. Settings that are not
+The temperature is 0 by default, as on the page, so that all lanes write the same text. An option
+applies to all lanes, and a setting within a lane only to that lane. Other settings that are not
 given have the drafter's own defaults.
 """
 
@@ -24,7 +25,7 @@ from specviz.commands.output import (
 )
 from specviz.commands.parser import INTERRUPTED, Parser, add_prompt, add_target, interruptible
 from specviz.commands.progress import show_loading
-from specviz.compare.lanes import EXAMPLE, LaneRequest, build_race, parse_lane
+from specviz.compare.lanes import EXAMPLE, RACE_TEMPERATURE, LaneRequest, build_race, parse_lane
 from specviz.compare.race import (
     LaneEnded,
     LaneStarted,
@@ -74,7 +75,7 @@ def add_options(parser: Parser) -> None:
     output.add_argument("--json", metavar="FILE", help="write the result as JSON (- prints it)")
     traces = f"write the trace of each lane there, and {FILE}, so that `export` can replay the race"
     output.add_argument("--traces", metavar="FOLDER", help=traces)
-    parser.set_defaults(func=compare)
+    parser.set_defaults(func=compare, temperature=RACE_TEMPERATURE)
     parser.shorten(COMMON)
 
 

@@ -9,7 +9,14 @@ from typing import Any, Final
 from specviz.catalog import listing
 from specviz.catalog.entry import find, missing_message
 from specviz.catalog.public import UNKNOWN, public_rows
-from specviz.commands.output import STANDARD_OUTPUT, Column, print_table, say, write_json
+from specviz.commands.output import (
+    STANDARD_OUTPUT,
+    Column,
+    print_table,
+    require_writable,
+    say,
+    write_json,
+)
 from specviz.commands.parser import Parser
 
 NOT_HERE: Final = "not here"
@@ -52,16 +59,23 @@ OTHERS: Final = (
 
 def add_options(parser: Parser) -> None:
     """Add the options of `models`."""
-    parser.add_argument("--json", action="store_true", help="print a JSON list")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        nargs="?",
+        const=STANDARD_OUTPUT,
+        help="write a JSON list (- or no FILE prints it)",
+    )
     parser.set_defaults(func=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the catalogue, then the checkpoints that others publish."""
-    if args.json:
-        write_json(STANDARD_OUTPUT, [*listing(), *public_rows()])
-        return 0
+    require_writable(args.json)
     rows = listing()
+    if args.json is not None:
+        write_json(args.json, [*rows, *public_rows()])
+        return 0
     _print("Targets", TARGETS, [target_cells(row) for row in rows if row["kind"] == "target"])
     say(MEMORY, "dim")
     _print("Drafters", DRAFTERS, [drafter_cells(row) for row in rows if row["kind"] == "drafter"])

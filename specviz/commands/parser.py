@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
 from specviz.commands.output import print_help, printable
-from specviz.settings.settings import did_you_mean, option_group, prompt_type
+from specviz.settings.settings import option_group, prompt_type
+from specviz.settings.suggestion import did_you_mean
 from specviz.trees.shapes import BadTree, Parameters
 
 HELP_OPTIONS: Final = {"-h", "--help", "--help-all"}

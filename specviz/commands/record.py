@@ -7,6 +7,7 @@ whose target is not on this machine, or whose server does not answer, is skipped
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from specviz.catalog.entry import find, missing_message, weights_path, with_defaults
@@ -51,6 +52,7 @@ def record_run(recipe: Recipe, folder: Path) -> str:
     """Record, check and write a run; return its summary."""
     from specviz.catalog.loading import load
     from specviz.engine.decode import run as decode
+    from specviz.models.devices import describe_machine
     from specviz.models.errors import ServerFault
     from specviz.trace.check import check
     from specviz.trace.events import Header
@@ -65,7 +67,7 @@ def record_run(recipe: Recipe, folder: Path) -> str:
     for _ in range(2):  # the first run is a warm-up
         header, *events = decode(*pair, recipe.text, settings)
     assert isinstance(header, Header)
-    trace = Trace(header, events)
+    trace = Trace(replace(header, machine=describe_machine(pair[0].device)), events)
     check(trace)
     trace.write(folder / f"{recipe.name}.jsonl")
     numbers = summary(trace)
@@ -86,6 +88,7 @@ def record_race(recipe: RaceRecipe, folder: Path) -> str:
     from specviz.compare.run import run
     from specviz.compare.storage import write
     from specviz.compare.summary import race_summary
+    from specviz.models.devices import describe_machine
     from specviz.trace.check import check
 
     race = recipe.race
@@ -94,7 +97,8 @@ def record_race(recipe: RaceRecipe, folder: Path) -> str:
     results = Results(race)
     for event in run(target, drafters, race):
         results.add(event)
-    for name in results.traces:
+    for name, trace in results.traces.items():
+        trace.header = replace(trace.header, machine=describe_machine(target.device))
         check(results.with_baseline(name))
     write(folder / recipe.name, results)
     whole = race_summary(results)

@@ -131,7 +131,7 @@ def _snapshots(args: argparse.Namespace) -> tuple[str, str]:
 
 def _read_file(name: str) -> str:
     try:
-        with Path(name).open(encoding="utf-8") as file:
+        with Path(name).open(encoding="utf-8-sig") as file:
             text = file.read(16 * MAX_CHARACTERS)
     except UnicodeDecodeError as error:
         raise UnreadableStats(f"{name!r} is not a text file.") from error

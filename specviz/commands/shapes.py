@@ -26,7 +26,8 @@ from specviz.cost.measured_costs import ContextCosts, CostFile, ModelCosts
 from specviz.cost.measured_costs_text import caution, describe_machine, drafter_rows
 from specviz.cost.sources import Model, models
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
-from specviz.settings.settings import count_type, did_you_mean
+from specviz.settings.settings import count_type
+from specviz.settings.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from specviz.bench.shapes import ShapeMeasurement

@@ -11,8 +11,9 @@ from typing import Final
 from specviz.catalog.loading import trainable_heads
 from specviz.commands.parser import Parser
 from specviz.drafters.common.training import HeadOptions
-from specviz.settings.settings import MAX_COUNT, count_type, did_you_mean, number_type, seed_type
+from specviz.settings.settings import MAX_COUNT, count_type, number_type, seed_type
 from specviz.settings.specs import find_spec
+from specviz.settings.suggestion import did_you_mean
 from specviz.training.measure import MeasurementPlan
 from specviz.training.options import Options
 from specviz.training.stages import STAGES

@@ -25,8 +25,10 @@ from specviz.settings.settings import (
     require,
     summarize_draft,
 )
+from specviz.settings.suggestion import did_you_mean
 from specviz.texts import count
 
+RACE_TEMPERATURE: Final = 0.0  # the default of all races, so that all lanes write one text
 EXAMPLE: Final = "'draft-model gamma=8 siblings=2,2'"
 
 
@@ -105,8 +107,9 @@ def _parse_settings(pairs: Sequence[str], prefix: str) -> argparse.Namespace:
         own, unknown = parser.parse_known_args([f"--{name}={value}" for name, value in options])
     except BadSettings as error:
         raise BadSettings(f"{prefix}{error}") from error
-    strange = ", ".join(word.removeprefix("--").partition("=")[0] for word in unknown)
-    require(not unknown, f"{prefix}there is no setting called {strange}.")
+    strange = [word.removeprefix("--").partition("=")[0] for word in unknown]
+    hint = did_you_mean(strange[0].replace("-", "_"), setting_names()) if strange else ""
+    require(not unknown, f"{prefix}there is no setting called {', '.join(strange)}.{hint}")
     return own
 
 
@@ -117,11 +120,17 @@ def build_race(prompt: str, target: str, requests: Sequence[LaneRequest], order_
     return Race(prompt, public_name(target), lanes, order_seed)
 
 
+def setting_names() -> set[str]:
+    """Return the names of all settings of a run."""
+    return {field.name for field in (*fields(Settings), *fields(Sampling))} - {"sampling"}
+
+
 def shared_options(given: Mapping[str, Any]) -> argparse.Namespace:
     """Return the settings for all lanes as options. Raises BadSettings for an unknown setting."""
-    known = {field.name for field in (*fields(Settings), *fields(Sampling))} - {"sampling"}
+    known = setting_names()
     for name in given:
-        require(name in known, f"There is no setting called {name!r}.")
+        hint = did_you_mean(name, known)
+        require(name in known, f"There is no setting called {name!r}.{hint}")
     return argparse.Namespace(**given)
 
 

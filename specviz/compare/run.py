@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from specviz import engine
 from specviz.catalog.loading import load_drafter, load_target
-from specviz.compare.lanes import build_race, parse_lane, shared_options
+from specviz.compare.lanes import RACE_TEMPERATURE, build_race, parse_lane, shared_options
 from specviz.compare.measures import is_finished, total_seconds
 from specviz.compare.race import (
     PLAIN,
@@ -80,8 +80,8 @@ def compare(
         lanes: Drafters, by themselves or with settings of their own: "draft-model gamma=8".
         target: The target: a name that `specviz models` lists, a folder or a Hub id.
         order_seed: Seed of the order of the lanes; a new one each time if None.
-        settings: Settings of all lanes, such as `temperature=0`. The drafters' own defaults apply
-            to all other settings.
+        settings: Settings of all lanes, such as `temperature=0.7`. Without a temperature, decoding
+            is greedy; the drafters' own defaults apply to all other settings.
 
     Returns:
         The results. `show` replays them; a notebook does so if they end a cell.
@@ -89,7 +89,7 @@ def compare(
     Raises:
         BadSettings: If the lanes cannot be compared, or a setting is unknown or invalid.
     """
-    options = shared_options(settings)
+    options = shared_options({"temperature": RACE_TEMPERATURE, **settings})
     requests = [parse_lane(text, options) for text in lanes]
     seed = secrets.randbits(32) if order_seed is None else order_seed
     race = build_race(prompt, target, requests, seed)

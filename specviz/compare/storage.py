@@ -149,7 +149,7 @@ def read(folder: Path) -> Results:
         SavedError: If it cannot be read.
     """
     try:
-        saved: SavedRace = from_plain(SavedRace, json.loads((folder / FILE).read_text("utf-8")))
+        saved: SavedRace = from_plain(SavedRace, json.loads((folder / FILE).read_text("utf-8-sig")))
         race = saved.race
         _check(saved, race)
         traces = {name: Trace.read(folder / file) for name, file in saved.traces.items()}

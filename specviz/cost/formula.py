@@ -285,8 +285,10 @@ class MeasuredPoint:
         guesses: Nodes drafted.
         c: Time to draft one level.
         verify: Time of the target pass, judging and commit.
-        tokens: Tokens per round.
+        tokens: Tokens of a round that drafted.
         speedup: Speed-up of the whole run, including round 0 and rounds without a draft.
+        tokens_per_pass: New tokens per target pass of the whole run, as everywhere else; None in
+            points saved by older pages.
     """
 
     alpha: float
@@ -296,6 +298,7 @@ class MeasuredPoint:
     verify: float
     tokens: float
     speedup: float
+    tokens_per_pass: float | None = None
 
     @property
     def chain(self) -> bool:
@@ -327,6 +330,7 @@ def measured_point(trace: Trace) -> MeasuredPoint | None:
         verify=mean(map(_checking, rounds)) / baseline,
         tokens=mean(len(played.committed.tokens) for played in rounds if played.committed),
         speedup=numbers["speedup"],
+        tokens_per_pass=numbers["tokens_per_pass"],
     )
 
 

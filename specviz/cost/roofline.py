@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 
 from specviz.cost import formula, tree_formula
 from specviz.cost.formula import check_not_negative, check_positive, check_probability
+from specviz.settings.suggestion import did_you_mean
 
 BYTES_PER_NUMBER: Final[Mapping[str, int]] = {"fp32": 4, "bf16": 2, "fp16": 2}  # bytes per number
 
@@ -121,7 +122,8 @@ class ModelShape:
 def bytes_per_number(dtype: str) -> int:
     """Return the bytes of one number."""
     if dtype not in BYTES_PER_NUMBER:
-        raise ValueError(f"{dtype} must be one of {', '.join(BYTES_PER_NUMBER)}.")
+        hint = did_you_mean(dtype, BYTES_PER_NUMBER)
+        raise ValueError(f"{dtype} must be one of {', '.join(BYTES_PER_NUMBER)}.{hint}")
     return BYTES_PER_NUMBER[dtype]
 
 

@@ -192,7 +192,7 @@ class Sweep:
             SweepError: If it is not a valid sweep.
         """
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as problem:
             raise SweepError(f"The sweep {path.name!r} cannot be read.") from problem
         return cls.from_text(text)

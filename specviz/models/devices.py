@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from specviz.models.errors import Unsuitable
+from specviz.settings.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     import torch
@@ -56,7 +57,8 @@ def pick_device(name: str | None = None) -> torch.device:
         name = next(kind for kind in KINDS if device_count(kind))
     kind, _, index = name.partition(":")
     if kind not in KINDS or (index and not index.isdecimal()):
-        raise ValueError(f"No device is called {name!r}; choose one of {', '.join(KINDS)}.")
+        hint = did_you_mean(kind, KINDS)
+        raise ValueError(f"No device is called {name!r}; choose one of {', '.join(KINDS)}.{hint}")
     number = int(index or (own_device() if kind == "cuda" else 0))
     if number >= device_count(kind):
         raise ValueError(f"This machine has no device {name!r}; it has {_available()}.")
@@ -96,7 +98,8 @@ def pick_dtype(device: torch.device, name: str | None = None) -> torch.dtype:
             has_bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
         return torch.bfloat16 if has_bf16 else torch.float16
     if name not in DTYPES:
-        raise ValueError(f"No dtype is called {name!r}; choose one of {', '.join(DTYPES)}.")
+        hint = did_you_mean(name, DTYPES)
+        raise ValueError(f"No dtype is called {name!r}; choose one of {', '.join(DTYPES)}.{hint}")
     dtype = getattr(torch, name)
     assert isinstance(dtype, torch.dtype)
     return dtype
@@ -124,6 +127,12 @@ def describe_device(device: torch.device) -> str:
         return "Apple GPU"
     cores = usable_cores()
     return f"{cores} CPU core{'s' if cores > 1 else ''}"
+
+
+def describe_machine(device: torch.device) -> str:
+    """Return the device in words with the processor's name, for numbers that are kept."""
+    name = describe_device(device)
+    return f"{name} ({cpu_name()})" if device.type == "cpu" else name
 
 
 def cpu_name(listed: Path = Path("/proc/cpuinfo")) -> str:

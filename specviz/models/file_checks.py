@@ -267,7 +267,7 @@ def read_config(name: str, folder: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > LARGEST_JSON:
             raise Unsuitable(f"{name!r}: its config.json has more than {LARGEST_JSON:,} bytes.")
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise NotAvailable(f"{name!r} has no config.json.") from error
     except Unsuitable:

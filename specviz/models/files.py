@@ -248,7 +248,7 @@ def _shards(folder: Path, index: str) -> list[Path]:
     if path.stat().st_size > LARGEST_INDEX:
         raise Unsuitable(f"{name!r}: its {index} has more than {LARGEST_INDEX:,} bytes.")
     try:
-        shards = set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values())
+        shards = set(json.loads(path.read_text(encoding="utf-8-sig"))["weight_map"].values())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Unsuitable(f"{name!r}: its {index} is damaged: it lists no files.") from error
     if not 0 < len(shards) <= MOST_SHARDS:

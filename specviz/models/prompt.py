@@ -16,6 +16,7 @@ from specviz.models.chat import has_template, read_chat
 from specviz.models.errors import BadPrompt
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
+from specviz.settings.suggestion import did_you_mean
 from specviz.trace.chat import ROLES, Chat, Turn
 
 Prompt = str | Sequence[Turn]  # a text, or a conversation whose last turn was written by the user
@@ -97,8 +98,10 @@ def _check_turns(target: Target, turns: Sequence[Turn], settings: Settings) -> N
         raise BadPrompt("A conversation cannot be sent as raw text. Choose chat instead.")
     if settings.system:
         raise BadPrompt("The system text of a conversation belongs in a turn, not in the settings.")
-    if any(turn.role not in ROLES for turn in turns):
-        raise BadPrompt(f"The role of a turn must be one of {', '.join(ROLES)}.")
+    wrong = next((turn.role for turn in turns if turn.role not in ROLES), None)
+    if wrong is not None:
+        hint = did_you_mean(wrong, ROLES)
+        raise BadPrompt(f"The role of a turn must be one of {', '.join(ROLES)}.{hint}")
     if not turns or turns[-1].role != "user":
         raise BadPrompt("The last turn of a conversation must be the user's.")
     if not has_template(target.tokenizer):

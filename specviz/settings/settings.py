@@ -12,9 +12,8 @@ a race.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from difflib import get_close_matches
 from typing import Any, Final, Self
 
 from specviz.settings.chance import Chance
@@ -32,6 +31,7 @@ from specviz.settings.specs import (
     default,
     find_spec,
 )
+from specviz.settings.suggestion import did_you_mean
 from specviz.settings.value_types import (
     BadSettings,
     Choice,
@@ -219,7 +219,8 @@ class Settings:
         """
         known = {f.name for f in fields(cls)}
         unknown = sorted(set(data) - known)
-        require(not unknown, f"Unknown setting: {', '.join(unknown)}.")
+        hint = did_you_mean(unknown[0], known) if unknown else ""
+        require(not unknown, f"Unknown setting: {', '.join(unknown)}.{hint}")
         try:
             sampling = Sampling(**data.get("sampling", {}))
             return cls(**{**data, "sampling": sampling})
@@ -271,18 +272,6 @@ def is_relevant(row: SettingSpec, reads: Sequence[str] | None) -> bool:
     if row.group != "drafting" or row.name in READ_BY_ALL:
         return True
     return not row.rarely_read if reads is None else row.name in reads
-
-
-MIN_PREFIX: Final = 3  # minimum length of a prefix for which a longer name is suggested
-
-
-def did_you_mean(typed: str, known: Iterable[str]) -> str:
-    """Return " Did you mean 'name'?" for the closest known name; empty if none is close."""
-    names = {name.casefold(): name for name in known}
-    word = typed.casefold()[:100]
-    longer = [name for name in names if len(word) >= MIN_PREFIX and name.startswith(word)]
-    found = get_close_matches(word, longer or names, n=1, cutoff=0.0 if longer else 0.6)
-    return f" Did you mean {names[found[0]]!r}?" if found else ""
 
 
 MAX_COUNT: Final = 1000  # maximum number of prompts per domain, and of repeats per prompt

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol
 
 from specviz.settings.published_trees import PUBLISHED_TREES
+from specviz.settings.suggestion import did_you_mean
 
 NUMBERS: Final = re.compile(r"([0-9]{1,3}([\s,]+[0-9]{1,3})*)?")
 U_KEY: Final = re.compile(  # see `chance.u_key`
@@ -222,7 +223,8 @@ class Choice:
         """Implement `ValueType.check`."""
         require(isinstance(value, str), f"{noun} must be a word, not {value!r:.40}.")
         fits = not self.words or value in self.words
-        require(fits, f"{noun} must be {self.range}, not {value!r:.40}.")
+        hint = "" if fits else did_you_mean(value, self.words)
+        require(fits, f"{noun} must be {self.range}, not {value!r:.40}.{hint}")
 
     def parse(self, noun: str, value: Any) -> Any:
         """Implement `ValueType.parse`."""

@@ -109,7 +109,7 @@ class OverLimit(ValueError):
 
 
 def read_lines(path: Path | str) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file, one at a time.
+    """Yield the lines of a UTF-8 file, one at a time, without a byte order mark.
 
     Raises:
         OverLimit: If a line or the file is too long.
@@ -124,7 +124,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
                 raise OverLimit(number, f"The line is longer than {LINE_BYTES // 2**20} MB.")
             if total > FILE_BYTES:
                 raise OverLimit(number, f"The file is longer than {FILE_BYTES // 2**20} MB.")
-            yield line.decode()
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
 
 
 def parse_json(line: str) -> Any:

@@ -283,16 +283,23 @@ def run_spread(trace: Trace) -> float | None:
     alike: dict[int, list[float]] = {}
     for scored in (played.scored for played in later if played.scored):
         alike.setdefault(scored.rows_in_pass, []).append(scored.seconds)
-    return _spread(list(alike.values()))
+    return spread(list(alike.values()))
 
 
 def plain_spread(plain: Baseline) -> float | None:
     """Return `run_spread` of plain decoding."""
-    return _spread([plain.seconds[1:]])
+    return spread([plain.seconds[1:]])
 
 
-def _spread(alike: list[list[float]]) -> float | None:
-    """Return the spread of times; each item of `alike` has the seconds of passes of one size."""
+def spread(alike: Sequence[Sequence[float]]) -> float | None:
+    """Return how much the times of equally large passes vary, as `run_spread` does.
+
+    Args:
+        alike: For each size, the seconds of its passes.
+
+    Returns:
+        A ratio of at least 1; None if there are no times.
+    """
     typical = sum(len(same) * median(same) for same in alike if same)
     if typical <= 0:
         return None

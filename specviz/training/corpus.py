@@ -127,9 +127,9 @@ def is_held_out(text: str) -> bool:
 def _from_folder(folder: Path, domain: str) -> Iterator[str]:
     packed, plain = folder / f"{domain}.jsonl.xz", folder / f"{domain}.jsonl"
     if packed.is_file():
-        lines: IO[str] = lzma.open(packed, "rt", encoding="utf-8")  # noqa: SIM115
+        lines: IO[str] = lzma.open(packed, "rt", encoding="utf-8-sig")  # noqa: SIM115
     elif plain.is_file():
-        lines = plain.open(encoding="utf-8")
+        lines = plain.open(encoding="utf-8-sig")
     else:
         raise CorpusError(f"The folder {str(folder)!r} has no {packed.name} and no {plain.name}.")
     with lines:

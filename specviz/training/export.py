@@ -192,7 +192,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not path.is_file():
         raise FileNotFoundError(f"There is no trained model in {str(folder)!r} yet.")
-    manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8-sig"))
     return manifest
 
 

@@ -361,7 +361,7 @@ def _log(run: HeadRun) -> Path:
 def _logged(path: Path) -> list[dict[str, Any]]:
     """Return the lines of a log, without an incomplete last line."""
     found = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+    for line in path.read_text(encoding="utf-8-sig").splitlines() if path.is_file() else ():
         with suppress(json.JSONDecodeError):
             found.append(json.loads(line))
     return found

@@ -156,7 +156,7 @@ def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> 
         facts = measure_drafters(load_target(target, plan.device), plan)
     else:
         questions = first_turns(plan.public)
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = json.loads(path.read_text(encoding="utf-8-sig"))
         found = measure_public(load_target(target, plan.device), plan, questions)
         facts["public"] = {"file": plan.public.name, **found}
     path.write_text(to_text(facts), encoding="utf-8")
@@ -217,7 +217,7 @@ def first_turns(path: Path) -> dict[str, list[str]]:
         OSError: If the file cannot be read.
     """
     found: dict[str, list[str]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
         if not line.strip():
             continue
         try:

@@ -141,7 +141,7 @@ class RecordedPosition:
             OSError: If the file cannot be read.
             PositionError: If it is not a valid position.
         """
-        return cls.from_text(file.read_text(encoding="utf-8"))
+        return cls.from_text(file.read_text(encoding="utf-8-sig"))
 
 
 def is_position_file(text: str) -> bool:

@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 from specviz.cost import tree_formula
 from specviz.settings.published_trees import PUBLISHED_TREES
 from specviz.settings.settings import MAX_GUESSES
+from specviz.settings.suggestion import did_you_mean
 from specviz.trace.depths import node_depths
 
 
@@ -159,9 +160,9 @@ def published_tree(name: str) -> list[int]:
         BadTree: If there is none with this name.
     """
     if name not in PUBLISHED_TREES:
-        raise BadTree(
-            f"No published shape is called {name!r:.40}; there is {', '.join(PUBLISHED_TREES)}."
-        )
+        known = ", ".join(PUBLISHED_TREES)
+        hint = did_you_mean(name, PUBLISHED_TREES)
+        raise BadTree(f"No published shape is called {name!r:.40}; there is {known}.{hint}")
     return parents_of(PUBLISHED_TREES[name].paths)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 from specviz.catalog.entry import Kind, entries, find, with_defaults
 from specviz.settings.settings import BadSettings, Settings, require
+from specviz.settings.suggestion import did_you_mean
 from specviz.trace.chat import Turn
 from specviz.trace.codec import from_plain
 
@@ -65,7 +66,9 @@ class RunRequest:
         known = [f.name for f in fields(cls)]
         require(isinstance(data, Mapping), f"A run must be a JSON object with {', '.join(known)}.")
         unknown = sorted(set(map(str, data)) - set(known))
-        require(not unknown, f"A run has no field {', '.join(unknown)}; it has {', '.join(known)}.")
+        hint = did_you_mean(unknown[0], known) if unknown else ""
+        sentence = f"A run has no field {', '.join(unknown)}; it has {', '.join(known)}.{hint}"
+        require(not unknown, sentence)
         require("prompt" in data, "A run needs a prompt.")
         settings = settings_of(data.get("settings"), str(data.get("drafter", USUAL)))
         prompt = prompt_of(data["prompt"])
@@ -104,10 +107,9 @@ def prompt_of(data: Any) -> str | tuple[Turn, ...]:
 
 def require_listed(name: str, kind: Kind) -> None:
     """Raise BadSettings unless the model is in the catalogue."""
-    names = ", ".join(entry.name for entry in entries() if entry.kind == kind)
-    require(
-        find(name, kind) is not None, f"No {kind} is called {name!r} here. Choose one of: {names}."
-    )
+    names = [entry.name for entry in entries() if entry.kind == kind]
+    sentence = f"No {kind} is called {name!r} here. Choose one of: {', '.join(names)}."
+    require(find(name, kind) is not None, sentence + did_you_mean(name, names))
 
 
 def settings_of(data: Any, drafter: str) -> Settings:

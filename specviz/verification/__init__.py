@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from specviz.settings.settings import Sampling
+from specviz.settings.suggestion import did_you_mean
 from specviz.trace.rule_choice import refuse_rule, select_rule
 from specviz.trace.rule_specs import Cut, Drawn, parse_rule
 from specviz.verification.base import (
@@ -82,7 +83,8 @@ def make_rule(text: str) -> Rule:
         raise MismatchedRule(str(error)) from error
     if name not in RULE_FACTORIES:
         names = ", ".join(RULE_FACTORIES)
-        raise MismatchedRule(f"There is no rule {name!r}. The rules are {names}.")
+        hint = did_you_mean(name, ["auto", *RULE_FACTORIES])
+        raise MismatchedRule(f"There is no rule {name!r:.100}. The rules are {names}.{hint}")
     return RULE_FACTORIES[name](name, parameters)
 
 

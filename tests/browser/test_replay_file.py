@@ -6,6 +6,8 @@ from made import Recipe, made
 from playwright.sync_api import expect
 from visit import Visit
 
+from specviz.ui.step.embed import excerpt
+
 BADGE = ".sv-verdict"
 BARS = """() => [...document.querySelectorAll(".sv-chart path")].map((bar) =>
   [Math.round(bar.getBoundingClientRect().width), getComputedStyle(bar).fill])"""
@@ -100,9 +102,29 @@ def test_saved_page_shows_the_run_offline_as_the_app_does(visit, reader, pair, t
     expect(other.locator(BADGE)).to_have_text("The end")
     expect_no_server(
         other,
-        ["Run it live", "Race drafters", "Save the run as a page", "Copy a link", "Run live"],
+        [
+            "Run it live",
+            "Race drafters",
+            "Save the run as a page",
+            "Copy a link",
+            "Run live",
+            "Ask the class",
+        ],
     )
     fits_a_phone(reader, file, f"{BADGE}:not(:empty)")
+
+
+def test_list_of_guesses_shows_the_position_that_the_sentence_names(reader, tmp_path):
+    file = tmp_path / "step.html"
+    file.write_text(excerpt("20-ngram-repeat", "1", "propose-6", "sentence,tree"), "utf-8")
+    reader.page.set_viewport_size({"width": 390, "height": 280})
+    page = reader.read(file)
+    expect(page.locator(".sv-caption")).to_contain_text("position +6")
+    row = page.locator(".sv-list .sv-row", has=page.get_by_text("+6", exact=True))
+    expect(row).to_be_visible()
+    bottoms = [each.bounding_box() for each in (row, page.locator(".sv-list"))]
+    inner, outer = (box["y"] + box["height"] for box in bottoms)
+    assert inner <= outer + 1
 
 
 def test_saved_file_in_an_iframe_leaves_address_and_history_unchanged(reader, tmp_path):

@@ -67,6 +67,7 @@ def test_trees_grow_step_by_step_and_are_selected_saved_and_typed(trees):
     a_selected_node_is_shown_in_every_view(trees)
     trees.locator("#sv-grow-preset").select_option("1")
     trees.wait_for_function(IDLE)
+    the_accepted_path_is_in_view(trees)
     nodes = trees.evaluate(f"{GROW}.view.answer.nodes.length")
     assert nodes > 300
     assert trees.locator(NODE).count() < 100, "as many as are in view"
@@ -74,6 +75,32 @@ def test_trees_grow_step_by_step_and_are_selected_saved_and_typed(trees):
         trees.get_by_role("button", name="Save draft tree as SVG").click()
     assert download.value.path().read_text().count("data-node") == nodes, "the whole tree"
     a_typed_shape_is_drawn_and_copied(trees)
+
+
+# For every node of the accepted path, whether it is drawn inside the view; only for the first one
+# if the path is longer than the view.
+IN_VIEW = """() => {
+  const view = document.querySelector(".sv-grow-view");
+  const { top, bottom } = view.getBoundingClientRect();
+  const boxes = window.specviz.grow.view.answer.verdict.path.map((node) =>
+    view.querySelector(`[data-node="${node}"]`)?.getBoundingClientRect());
+  const seen = boxes.map((box) => Boolean(box) && box.top >= top && box.bottom <= bottom);
+  const ends = boxes.flatMap((box) => (box ? [box.top, box.bottom] : []));
+  const fits = boxes.every(Boolean) && Math.max(...ends) - Math.min(...ends) + 60 < bottom - top;
+  return fits ? seen : seen.slice(0, 1);
+}"""
+
+
+def the_accepted_path_is_in_view(trees):
+    for shown in ("Tree only", "All candidates"):
+        trees.locator(".sv-grow-view").evaluate("(view) => view.scrollTo(0, view.scrollHeight)")
+        trees.get_by_role("button", name=shown).click()
+        found = trees.evaluate(IN_VIEW)
+        assert found, "the target accepts a guess here"
+        assert all(found), shown
+    trees.get_by_role("button", name="First step").click()
+    trees.get_by_role("button", name="Last step").click()
+    assert all(trees.evaluate(IN_VIEW))
 
 
 def a_selected_node_is_shown_in_every_view(trees):

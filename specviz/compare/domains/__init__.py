@@ -15,6 +15,7 @@ from typing import Any, Final
 from specviz.catalog.entry import entries, with_defaults
 from specviz.settings.chance import random_u
 from specviz.settings.settings import Settings, require
+from specviz.settings.suggestion import did_you_mean
 from specviz.shipped import MEASURED, prompts, read_shipped_json
 from specviz.texts import text
 
@@ -64,7 +65,8 @@ class Plan:
         known = [name for _, name in choices()]
         require(len(self.drafters) > 0, "Choose at least one drafter.")
         for name in self.drafters:
-            require(name in known, f"There is no drafter called {name!r:.80} for the House target.")
+            sentence = f"There is no drafter called {name!r:.80} for the House target."
+            require(name in known, sentence + did_you_mean(name, known))
         unique = len(set(self.drafters)) == len(self.drafters)
         require(unique, "Choose each drafter only once.")
         enough = 1 <= self.prompts <= max_prompts()
@@ -162,6 +164,7 @@ class Recorded:
     """The shipped measurement at one temperature.
 
     Attributes:
+        machine: The machine, with its processor.
         where: The machine and the dtype.
     """
 
@@ -171,6 +174,7 @@ class Recorded:
     temperature: float
     prompts: int
     new_tokens: int
+    machine: str
     where: str
 
 
@@ -195,7 +199,7 @@ def _by_temperature(facts: Any) -> list[Recorded]:
 
 def _at(facts: Mapping[str, Any], temperature: float) -> Recorded:
     rows = [row for row in facts["rows"] if row["temperature"] == temperature]
-    machine = facts["machine"]
+    machine = f"{facts['machine']['device']} ({facts['machine']['processor']})"
     return Recorded(
         cells=tuple(_cell(row, facts["prompts"]) for row in rows),
         drafters=tuple(facts["drafters"]),
@@ -203,7 +207,8 @@ def _at(facts: Mapping[str, Any], temperature: float) -> Recorded:
         temperature=temperature,
         prompts=facts["prompts"],
         new_tokens=facts["new_tokens"],
-        where=f"{machine['device']} ({machine['processor']}) · {facts['dtype']}",
+        machine=machine,
+        where=f"{machine} · {facts['dtype']}",
     )
 
 

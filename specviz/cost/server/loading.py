@@ -11,7 +11,7 @@ accepted tokens by position over thirty prompts, one sequence at a time, on a CP
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,10 +25,15 @@ from specviz.cost.server.formats import (
     unrecognized,
 )
 from specviz.cost.server.programs import (
+    SGLANG_CORRECT,
+    SGLANG_HISTOGRAMS,
+    SGLANG_PROPOSED,
+    SGLANG_VERIFIED,
     llamacpp_metrics,
     llamacpp_timings,
     sglang_info,
     sglang_metrics,
+    sglang_requests,
     tensorrt_iterations,
     tensorrt_metrics,
     vllm_metrics,
@@ -40,6 +45,7 @@ from specviz.models.served.http_client import Address, HttpClient, Refused
 from specviz.shipped import ASSETS, read_shipped_json
 
 MAX_CHARACTERS: Final = 400_000
+BYTE_ORDER_MARK: Final = "\ufeff"  # begins text from standard input, a server or the page's box
 # All names that are read from JSON. The page removes everything else before it sends a text,
 # because the settings of an SGLang server contain API keys.
 JSON_NAMES: Final = (
@@ -49,7 +55,8 @@ JSON_NAMES: Final = (
     "speculative_num_steps", "speculative_num_draft_tokens", "speculative_eagle_topk",
     "served_model_name", "iter", "specDecodingStats", "numDraftTokens", "numAcceptedTokens",
     "numRequestsWithDraftTokens", "inflightBatchingStats", "numGenRequests", "timings",
-    "draft_n", "draft_n_accepted", "predicted_n",
+    "draft_n", "draft_n_accepted", "predicted_n", "choices", "meta_info",
+    *SGLANG_HISTOGRAMS, *SGLANG_CORRECT, *SGLANG_PROPOSED, SGLANG_VERIFIED,
 )  # fmt: skip
 
 
@@ -68,7 +75,7 @@ def parse_stats(text: str, model: str | None = None) -> ServerStats:
             f"This text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read. "
             "Leave out lines with “_bucket” in their name."
         )
-    stripped = text.strip()
+    stripped = text.removeprefix(BYTE_ORDER_MARK).strip()
     if not stripped:
         raise unrecognized("nothing")
     if stripped[0] == "{" or re.match(r"\[\s*[{\[\]]", stripped):
@@ -97,29 +104,48 @@ def _of_metrics(family: Metrics, model: str | None) -> ServerStats:
 
 
 def _of_json(data: Any) -> ServerStats:
+    rows = object_list(data, "the list") if isinstance(data, list) else [data]
+    if (answers := _requests(rows)) is not None:
+        return answers
     if isinstance(data, list):
-        rows = object_list(data, "the list")
-        requests = [_request(row) for row in rows]
-        if rows and all(request is not None for request in requests):
-            return vllm_requests([request for request in requests if request is not None])
-        return tensorrt_iterations(object_list(data, "iterations"))
+        return tensorrt_iterations(rows)
     if "internal_states" in data:
         return sglang_info(data)
     if "specDecodingStats" in data:
         return tensorrt_iterations([data])
-    request = _request(data)
-    if request is not None:
-        return vllm_requests([request])
     timings = _first(data, ("timings",))
     if timings is not None or "draft_n" in data:
         return llamacpp_timings(timings or data)
     raise unrecognized("json")
 
 
-def _request(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _requests(rows: Sequence[Mapping[str, Any]]) -> ServerStats | None:
+    """Return the statistics of answers to requests; None if one of them has none."""
+    vllm = [_vllm_request(row) for row in rows]
+    if rows and all(request is not None for request in vllm):
+        return vllm_requests([request for request in vllm if request is not None])
+    sglang = [_sglang_request(row) for row in rows]
+    if rows and all(sglang):
+        return sglang_requests([request for several in sglang for request in several])
+    return None
+
+
+def _vllm_request(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the metrics of a vLLM request from its response; None if there are none."""
     found = _first(data, ("metrics", "speculative_decoding"), ("speculative_decoding",))
     return data if found is None and "acceptance_histogram" in data else found
+
+
+def _sglang_request(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the `meta_info` of an SGLang answer, or of each choice of one, with a histogram."""
+    choices = data.get("choices")
+    holders = [data, *(choices if isinstance(choices, list) else ())]
+    found = [lookup(holder, "meta_info") for holder in holders]
+    return [
+        each
+        for each in (data, *found)
+        if isinstance(each, dict) and any(name in each for name in SGLANG_HISTOGRAMS)
+    ]
 
 
 def _first(data: Mapping[str, Any], *paths: tuple[str, ...]) -> Mapping[str, Any] | None:
@@ -191,6 +217,7 @@ def _address(url: str) -> Address:
 
 def strip_metrics(text: str) -> str:
     """Remove comments and histogram buckets, which are most of a metrics text."""
+    text = text.removeprefix(BYTE_ORDER_MARK)
     if text.lstrip()[:1] in ("{", "[", "<"):
         return text
     lines = (line for line in text.splitlines() if not line.startswith("#"))

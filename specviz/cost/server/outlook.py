@@ -24,6 +24,7 @@ from specviz.cost.server.stats import (
     tokens_per_pass,
 )
 from specviz.cost.sources import at_default_efficiency, at_extremes, drafters
+from specviz.settings.suggestion import did_you_mean
 
 CLOSE = 1.02  # relative difference up to which times count as equal
 
@@ -207,7 +208,7 @@ def outlook(
     Raises:
         UnreadableStats: If nothing can be predicted.
     """
-    if stats.siblings > 1:
+    if (stats.siblings or 1) > 1:
         raise UnreadableStats(
             "This server drafts trees, and its statistics do not show which siblings "
             "were accepted, so other shapes cannot be predicted."
@@ -360,4 +361,5 @@ class Deployment:
 
 def _known(value: str, names: list[str], kind: str) -> None:
     if value not in names:
-        raise ValueError(f"{value!r:.60} is not a known {kind}; choose one of {', '.join(names)}.")
+        listed, hint = ", ".join(names), did_you_mean(value, names)
+        raise ValueError(f"{value!r:.60} is not a known {kind}; choose one of {listed}.{hint}")

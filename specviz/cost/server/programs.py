@@ -6,6 +6,7 @@ The comments before each program's metric names say where the names are defined.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from statistics import mean
 from typing import Any, Final
@@ -74,26 +75,31 @@ def _time_between_outputs(mine: Metrics) -> tuple[float, float] | None:
 
 def vllm_requests(requests: Sequence[Mapping[str, Any]]) -> ServerStats:
     """Parse and add the metrics of several vLLM requests; their drafts are concatenated."""
-    each = [vllm_request(data) for data in requests]
+    return _add_requests([vllm_request(data) for data in requests])
+
+
+def _add_requests(each: Sequence[ServerStats]) -> ServerStats:
+    """Add the statistics of requests to one program; a count that one of them lacks is None."""
     if len(each) == 1:
         return each[0]
-    places = max(len(one.accepted_by_position) for one in each)
+    positions = max(len(one.accepted_by_position) for one in each)
     lengths = [one.gamma for one in each if one.gamma is not None]
+    drafted = [one.drafted for one in each if one.drafted is not None]
+    accepted = [one.accepted for one in each if one.accepted is not None]
     return ServerStats(
-        "vLLM",
+        each[0].program,
         f"answers to {len(each):,} requests",
         rounds=sum(one.rounds or 0.0 for one in each),
-        drafted=sum(one.drafted or 0.0 for one in each),
-        accepted=None if any(one.accepted is None for one in each)
-        else sum(one.accepted or 0.0 for one in each),
+        drafted=sum(drafted) if len(drafted) == len(each) else None,
+        accepted=sum(accepted) if len(accepted) == len(each) else None,
         accepted_by_position=tuple(
-            sum(one.accepted_by_position[at : at + 1][0] for one in each
-                if at < len(one.accepted_by_position))
-            for at in range(places)
+            sum(one.accepted_by_position[at] for one in each if at < len(one.accepted_by_position))
+            for at in range(positions)
         ),
         gamma=max(lengths, default=None),
+        siblings=next((one.siblings for one in each if one.siblings is not None), None),
         steps=tuple(step for one in each for step in one.steps),
-    )  # fmt: skip
+    )
 
 
 def vllm_request(data: Mapping[str, Any]) -> ServerStats:
@@ -110,7 +116,6 @@ def vllm_request(data: Mapping[str, Any]) -> ServerStats:
             f"“acceptance_histogram” sums to {rounds:,.0f} rounds and “num_spec_steps” is "
             f"{reported:,.0f}."
         )
-    at_least = list(accumulate(reversed(histogram)))[::-1]
     gamma = whole_number(optional_number(data, "num_spec_tokens"), "“num_spec_tokens”")
     return ServerStats(
         "vLLM",
@@ -118,10 +123,15 @@ def vllm_request(data: Mapping[str, Any]) -> ServerStats:
         rounds=rounds,
         drafted=required_number(data, "num_draft_tokens"),
         accepted=optional_number(data, "num_accepted_draft_tokens"),
-        accepted_by_position=tuple(at_least[1:]),
+        accepted_by_position=_at_each_position(histogram),
         gamma=gamma or len(histogram) - 1 or None,
         steps=_steps(data, histogram),
     )
+
+
+def _at_each_position(histogram: Sequence[float]) -> tuple[float, ...]:
+    """Return how many rounds accepted at least 1, 2, 3, … tokens."""
+    return tuple(accumulate(reversed(histogram)))[::-1][1:]
 
 
 def _steps(data: Mapping[str, Any], histogram: Sequence[float]) -> tuple[tuple[int, int], ...]:
@@ -224,6 +234,66 @@ def sglang_info(data: Mapping[str, Any]) -> ServerStats:
         siblings=_siblings(steps, verified, setting("speculative_eagle_topk")),
         engines=len(lengths),
         notes=(EQUAL_WEIGHTS,) if len(lengths) > 1 else (),
+    )
+
+
+# The `meta_info` of an SGLang answer. Names as in sgl-project/sglang:
+# python/sglang/srt/managers/tokenizer_manager.py, later
+# tokenizer_manager_components/spec_decoding_meta.py (at 9155cf0e). Newer releases write
+# `spec_correct_drafts_histogram` and keep `spec_accept_histogram`, the only name of older ones, as
+# an alias. Entry j counts the steps that accepted j tokens, without the target's own; the list ends
+# at the largest j that occurred. The proposed tokens are `spec_verify_ct` times
+# (`speculative_num_draft_tokens` - 1), which are the nodes of a tree and the length of a chain.
+SGLANG_HISTOGRAMS: Final = ("spec_correct_drafts_histogram", "spec_accept_histogram")
+SGLANG_CORRECT: Final = ("spec_num_correct_drafts", "spec_accepted_drafts")
+SGLANG_PROPOSED: Final = (
+    "spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num"
+)  # fmt: skip
+SGLANG_VERIFIED: Final = "spec_verify_ct"
+CHAIN_OR_TREE: Final = (
+    "An SGLang answer does not report whether its drafts were chains or trees, so their length is "
+    "unknown."
+)
+
+
+def sglang_requests(requests: Sequence[Mapping[str, Any]]) -> ServerStats:
+    """Parse and add the `meta_info` of the answers to several SGLang requests."""
+    total = _add_requests([sglang_request(data) for data in requests])
+    # One server drafts with one configuration, so a chain in one answer decides for all.
+    return replace(total, notes=() if total.siblings == 1 else (CHAIN_OR_TREE,))
+
+
+def sglang_request(data: Mapping[str, Any]) -> ServerStats:
+    """Parse the `meta_info` of one SGLang answer, which has a histogram of accepted tokens.
+
+    Raises:
+        UnreadableStats: If a count is not valid, or two of them contradict each other.
+    """
+    name = next(name for name in SGLANG_HISTOGRAMS if name in data)
+    histogram = required_counts(data, name)
+    rounds, accepted = sum(histogram), sum(j * steps for j, steps in enumerate(histogram))
+    for other, counted in [
+        (SGLANG_VERIFIED, rounds),
+        *((each, accepted) for each in SGLANG_CORRECT),
+    ]:
+        reported = optional_number(data, other)
+        if reported is not None and reported != counted:
+            raise UnreadableStats(
+                f"“{name}” gives {counted:,.0f} and “{other}” is {reported:,.0f}."
+            )
+    proposed = [optional_number(data, each) for each in SGLANG_PROPOSED]
+    drafted = next((each for each in proposed if each is not None), None)
+    # Only a chain can be accepted as a whole.
+    chain = drafted is not None and drafted == rounds * (len(histogram) - 1)
+    return ServerStats(
+        "SGLang",
+        "answer to one request",
+        rounds=rounds,
+        drafted=drafted,
+        accepted=accepted,
+        accepted_by_position=_at_each_position(histogram),
+        gamma=len(histogram) - 1 or None if chain else None,
+        siblings=1 if chain else None,
     )
 
 

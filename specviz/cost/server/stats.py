@@ -51,7 +51,7 @@ class ServerStats:
         accepted_by_position: For each position, the number of drafts whose token was accepted.
         mean: Mean tokens per pass including the target's own, if only this average is reported.
         gamma: The longest draft.
-        siblings: Number of alternatives at one position; 1 for a chain.
+        siblings: Number of alternatives at one position; 1 for a chain, None if unknown.
         engines: Number of copies of the model.
         running: Number of sequences that one copy was decoding at that moment.
         output_gaps: Sum of the seconds between two outputs of a sequence, and the number of gaps.
@@ -70,7 +70,7 @@ class ServerStats:
     accepted_by_position: tuple[float, ...] = ()
     mean: float | None = None
     gamma: int | None = None
-    siblings: int = 1
+    siblings: int | None = 1
     engines: int = 1
     running: float | None = None
     output_gaps: tuple[float, float] | None = None
@@ -128,8 +128,8 @@ class ServerStats:
 
     @property
     def draft_length(self) -> int | None:
-        """γ as reported, or else the mean draft length if it is a whole number."""
-        if self.gamma is not None:
+        """γ as reported, or else the mean length of chains if it is a whole number."""
+        if self.gamma is not None or self.siblings is None:
             return self.gamma
         if self.rounds and self.drafted and self.drafted % self.rounds == 0:
             return int(self.drafted // self.rounds)

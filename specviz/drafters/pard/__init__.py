@@ -80,7 +80,7 @@ class PardModel(nn.Module):
         deepcopy(self.model).to(torch.bfloat16).save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         settings = folder / "tokenizer_config.json"
-        text = settings.read_text(encoding="utf-8")
+        text = settings.read_text(encoding="utf-8-sig")
         settings.write_text(text.replace("TokenizersBackend", "PreTrainedTokenizerFast"), "utf-8")
 
     @classmethod

@@ -167,7 +167,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
     path = folder / SETTINGS_FILE
     if not path.is_file():
         raise ValueError(f"There are no answers in {str(folder)!r}: run `train write` first.")
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8-sig"))
     return found
 
 

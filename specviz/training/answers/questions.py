@@ -44,7 +44,7 @@ def read_questions(path: Path) -> list[Question]:
     """
     found = []
     lines = (
-        path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+        path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
     )  # splitlines would also split at other characters
     for number, line in enumerate(filter(None, lines), 1):
         try:

@@ -279,5 +279,7 @@ def guess_count(entry: Entry) -> int:
 def head_count(entry: Entry) -> int:
     """Return the number of heads in the drafter's checkpoint."""
     assert entry.path is not None
-    config: dict[str, Any] = json.loads((entry.path / "config.json").read_text(encoding="utf-8"))
+    config: dict[str, Any] = json.loads(
+        (entry.path / "config.json").read_text(encoding="utf-8-sig")
+    )
     return int(next(config[key] for key in HEAD_COUNT_KEYS if key in config))

@@ -76,7 +76,7 @@ def _numbers(folder: Path, name: str) -> dict[str, Any] | None:
     path = folder / MEASURED.name
     if not path.is_file():
         return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8-sig"))
     weights, targets = fingerprint(weight_files(folder)), _accepted_hashes(folder)
     for part in filter(None, (found, found.get("public"))):
         mine = part["drafters"].get(name, {}).get("hash")

@@ -7,7 +7,7 @@ from typing import Any, Final, TypedDict
 
 from specviz.texts.languages import ENGLISH, languages
 from specviz.ui.component import TabContext, component
-from specviz.ui.learn.lessons import Lesson, LessonTitle, lesson, titles
+from specviz.ui.learn.lessons import Lesson, LessonTitle, full_name, lesson, titles
 from specviz.ui.routes import module_address, modules
 
 NAME: Final = "sv-learn"
@@ -49,7 +49,8 @@ def answer(question: Mapping[str, Any]) -> OpenedLesson:
     """Return a lesson, in English if it is not translated. Raises ValueError if there is none."""
     lang = question.get("lang")
     known = isinstance(lang, str) and lang in languages()
-    found = lesson(str(question.get("lesson", "")), str(lang) if known else ENGLISH)
+    name = full_name(str(question.get("lesson", "")))
+    found = lesson(name, str(lang) if known else ENGLISH)
     return {**found, "modules": _modules_of(found)}
 
 

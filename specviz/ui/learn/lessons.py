@@ -16,6 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, NotRequired, TypedDict
 
+from specviz.settings.suggestion import did_you_mean
 from specviz.shipped import ASSETS
 from specviz.texts import Part, Piece, evaluate, render_text
 from specviz.texts.languages import ENGLISH, languages
@@ -25,6 +26,7 @@ from specviz.ui.learn.sources import BadLesson, StepSource, find_translation, re
 from specviz.ui.learn.values import Values, find_frame, find_preset, read_trace
 from specviz.ui.lossless.sandbox import TITLES
 
+DIGITS: Final = 3  # of a lesson's number
 FOLDER: Final = ASSETS / "lessons"
 TABS: Final = ("Step", "Learn", "Compare", "Lossless?", "Trees", "Cost", "Models")
 MOST_STEPS: Final = 8
@@ -197,6 +199,14 @@ def titles(lang: str = ENGLISH) -> list[LessonTitle]:
     return found
 
 
+def full_name(name: str) -> str:
+    """Return a lesson's name for its number, such as "7" or "07"; any other name is returned."""
+    if not (name.isascii() and name.isdigit() and len(name) <= DIGITS):
+        return name
+    numbered = {int(file.stem.partition("-")[0]): file.stem for file in FOLDER.glob("*.md")}
+    return numbered.get(int(name), name)
+
+
 @cache
 def lesson(name: str, lang: str = ENGLISH) -> Lesson:
     """Read a lesson and fill in its numbers. Without a translation, it is in English.
@@ -204,9 +214,10 @@ def lesson(name: str, lang: str = ENGLISH) -> Lesson:
     Raises:
         BadLesson: If there is no such lesson, or if something that it needs is missing.
     """
+    known = [each.stem for each in FOLDER.glob("*.md")]
+    if name not in known:
+        raise BadLesson(f"There is no lesson of this name.{did_you_mean(name, known)}")
     file = FOLDER / f"{name}.md"
-    if file.stem != name or not file.is_file():
-        raise BadLesson("There is no lesson of this name.")
     found = read(file, lang)
     if len(found["steps"]) > MOST_STEPS:
         raise BadLesson(f"Lesson {name} has more than {MOST_STEPS} steps.")

@@ -17,6 +17,7 @@ import gradio as gr
 from specviz.catalog import public
 from specviz.models.files import FetchMonitor
 from specviz.settings.settings import require
+from specviz.settings.suggestion import did_you_mean
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import PRIVATE, Start, wire
 from specviz.ui.models.rows import answer, fetchable
@@ -90,7 +91,9 @@ def _wire_use(fields: dict[str, Any]) -> None:
 
 def wanted(_: Stream, name: Any) -> Task:
     """Return the task of a download. Raises BadSettings for a model that cannot be downloaded."""
-    require(name in fetchable(), f"There is no model {name!r:.100} to download.")
+    known = fetchable()
+    hint = did_you_mean(str(name), known)
+    require(name in known, f"There is no model {name!r:.100} to download.{hint}")
     return Task(partial(download, name), 0.0)
 
 

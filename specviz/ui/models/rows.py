@@ -200,8 +200,7 @@ def own(row: Listed) -> Model:
     """Return the row of an entry of the catalogue."""
     entry = find(row["name"], row["kind"])
     held = row["memory_bytes"] or in_float32(entry)
-    ships = entry is not None and shipped(entry)
-    tried = "weights and layout" if ships else "layout only, with a tiny checkpoint"
+    tested = entry is not None and _has_tested_weights(entry)
     made_for = row["made_for"] and find(row["made_for"], "target")
     facts: Facts = {
         "name": row["name"],
@@ -213,7 +212,7 @@ def own(row: Listed) -> Model:
         "memory": size(held),
         "licence": row["licence"],
         "gated": "",
-        "tried": tried if ships or row["sources"] else UNKNOWN,
+        "tried": describe_tests(tested, True) if tested or row["sources"] else UNKNOWN,
         "here": row["on_this_machine"],
         "runs": True,
         "about": row["about"],
@@ -222,10 +221,22 @@ def own(row: Listed) -> Model:
     return facts, held, row["made_for"]
 
 
+def _has_tested_weights(entry: Entry) -> bool:
+    """Return whether a model ships, or a head ships that was trained and measured on it."""
+    heads = [each for each in entries() if each.made_for == entry.name]
+    return shipped(entry) or any(map(shipped, heads))
+
+
+def describe_tests(weights: bool, layout: bool) -> str:
+    """Return in words what of a checkpoint was tested."""
+    if weights:
+        return "weights and layout"
+    return "layout only, with a tiny checkpoint" if layout else "nothing"
+
+
 def other(row: Listed) -> Model:
     """Return the row of a public checkpoint."""
     gated = {True: "gated: requires consent on the Hub", False: "open", None: UNKNOWN}[row["gated"]]
-    tried = row["verified"]["layout"]
     facts: Facts = {
         "name": row["name"],
         "title": row["name"],
@@ -236,7 +247,7 @@ def other(row: Listed) -> Model:
         "memory": size(row["memory_bytes"]),
         "licence": row["licence"] or UNKNOWN,
         "gated": gated,
-        "tried": "layout only, with a tiny checkpoint" if tried else "nothing",
+        "tried": describe_tests(row["verified"]["weights"], row["verified"]["layout"]),
         "here": row["on_this_machine"],
         "runs": row["runs"],
         "about": row["about"],

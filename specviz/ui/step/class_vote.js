@@ -8,7 +8,7 @@ import { now, repaint } from "./cursor.js";
 import { notice } from "./live.js";
 import { predictFirst } from "./predict_first.js";
 import { frameAt, questionAt, reel } from "./reel.js";
-import { $ } from "./stage.js";
+import { $, stage } from "./stage.js";
 import { tokensBefore } from "./worksheet.js";
 
 /** @import { TrialPanel } from "../../frames/inspector.py" */
@@ -38,7 +38,9 @@ async function post(path, data) {
 
 /** The button that opens a room. */
 export const AskTheClass = () =>
-  room ? null : Button("Ask the class", open, { class: "sv-link sv-ask-class" });
+  room || !stage.config.served
+    ? null
+    : Button("Ask the class", open, { class: "sv-link sv-ask-class" });
 
 async function open() {
   if (room || !reel.rounds.length) return;

@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from specviz.settings.suggestion import did_you_mean
 from specviz.ui.access import Access, name_in
 from specviz.ui.bodies import DIGITS
 from specviz.ui.guard import route_path
@@ -121,7 +122,7 @@ def oembed(address: str, base: str, widest: int | None, highest: int | None) -> 
     """Return the oEmbed answer for the address of an embedded step.
 
     Args:
-        address: The main address with `embed=1`, or the address EMBED.
+        address: The main address with `embed=1` or with a recorded run, or the address EMBED.
         base: The address of this server, without a slash at its end.
         widest: The maximum width of the frame in pixels.
         highest: Its maximum height.
@@ -130,7 +131,9 @@ def oembed(address: str, base: str, widest: int | None, highest: int | None) -> 
         ValueError: If there is no such step here.
     """
     where, query = _parse(address, base)
-    if where not in (EMBED, "", "/") or (where != EMBED and query.get("embed") != "1"):
+    copied = "trace" in query and query.get("tab", "step") == "step"  # a link that Step copies
+    step = query.get("embed") == "1" or copied
+    if where not in (EMBED, "", "/") or (where != EMBED and not step):
         raise ValueError("This is not the address of a step that can be embedded.")
     asked = [query.get(name, "") for name in KEYS]
     excerpt(*asked)
@@ -218,7 +221,7 @@ def excerpt(name: str, number: str, step: str, show: str) -> str:
     """
     known = names()
     if name not in ("", *known) or not known:
-        raise ValueError("No recorded run has this name.")
+        raise ValueError(f"No recorded run has this name.{did_you_mean(name, known)}")
     if number and not (number.isdecimal() and len(number) < DIGITS):
         raise ValueError("A round is given by its number.")
     recording = _recording(name or known[0])

@@ -121,7 +121,11 @@ class FinishedLine(EndPatch):
 
 
 class PointData(TypedDict):
-    """A MeasuredPoint as sent to the page; `predicted` is by the formula for its values."""
+    """A MeasuredPoint as sent to the page; `predicted` is by the formula for its values.
+
+    Attributes:
+        tokens_per_pass: Missing in the files of older pages.
+    """
 
     alpha: float
     gamma: float
@@ -131,6 +135,7 @@ class PointData(TypedDict):
     tokens: float
     speedup: float
     predicted: float
+    tokens_per_pass: NotRequired[float]
 
 
 class BaselineLine(EndPatch):
@@ -291,12 +296,15 @@ def _prediction_questions(
 
 def point_data(point: MeasuredPoint) -> PointData:
     """Return a measured point for the page, with `predicted` (simulated)."""
-    return {
+    data: PointData = {
         "alpha": round(point.alpha, 6), "gamma": round(point.gamma, 6),
         "guesses": round(point.guesses, 6), "c": round(point.c, 6),
         "verify": round(point.verify, 6), "tokens": round(point.tokens, 6),
         "speedup": round(point.speedup, 6), "predicted": round(point.predicted, 6),
     }  # fmt: skip
+    if point.tokens_per_pass is not None:
+        data["tokens_per_pass"] = round(point.tokens_per_pass, 6)
+    return data
 
 
 def parts(played: Round) -> tuple[float, float, float]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Self, TypedDict, cast
 from specviz.catalog.entry import title_of
 from specviz.frames.frame import StepName
 from specviz.frames.whatif import U_TO_ACCEPT, U_TO_REJECT
+from specviz.settings.suggestion import did_you_mean
 from specviz.texts import count
 from specviz.trace import metrics
 from specviz.trace.file import Trace
@@ -98,7 +99,8 @@ class Recording:
             ValueError: If the run has no such step, or the player no such part.
         """
         if unknown := [part for part in show if part not in SHOWABLE]:
-            raise ValueError(f"{unknown[0]!r} is none of the parts: {', '.join(SHOWABLE)}.")
+            hint = did_you_mean(unknown[0], SHOWABLE)
+            raise ValueError(f"{unknown[0]!r} is none of the parts: {', '.join(SHOWABLE)}.{hint}")
         at = None if number is None and step is None else find_step(self.steps, number, step)
         return PLAYER.file_of(self.packed, version=VERSION, at=at, show=list(show))
 

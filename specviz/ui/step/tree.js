@@ -90,7 +90,8 @@ function showFacts({ nodes, slot }, node) {
   render(Facts(lines), $(".sv-felt"));
 }
 
-// If there is not enough space for all columns, scroll to the column that the sentence is about.
+// If there is not enough space for all columns, or rows of the list, scroll to the one that the
+// sentence is about: while guesses are proposed, the last one.
 /** @param {Tree} tree */
 export function follow(tree) {
   const { places } = tree.layout;
@@ -100,7 +101,9 @@ export function follow(tree) {
   const proposed = Object.values(nodes).every((node) => node.is === "waiting");
   const right = place && (slot || judged) ? place[0] + COLUMN - 4 : proposed ? farthest : 0;
   const here = slot ?? nodes[judged ?? 0];
-  $(".sv-list").scrollTop = here ? (here.depth - 4) * ROW : 0;
+  const deepest = Math.max(0, ...Object.values(nodes).map((node) => node.depth));
+  const depth = here?.depth ?? (proposed ? deepest : 0);
+  $(".sv-list").scrollTop = (depth - 4) * ROW;
   const box = $(".sv-treebox");
   const width = widthOf("columns");
   const hidden = zoomOf(tree) < 1 ? 0 : Math.ceil((right - width) / COLUMN);

@@ -9,6 +9,7 @@ import { notice } from "./live.js";
 import { pause } from "./playback.js";
 import { firstRejection, frameAt, reel, stepName, stepsOf } from "./reel.js";
 import { others } from "./residual_table.js";
+import { orderOf } from "./worksheet_order.js";
 
 /** @import { ComponentChild } from "../vendor/preact.js" */
 /** @import { VerdictPanel } from "../../frames/inspector.py" */
@@ -326,7 +327,7 @@ function questions(exercise) {
  * The questions on what replaces the guess.
  * @param {Exercise} exercise @returns {[ComponentChild, ComponentChild][]}
  */
-function replacement({ panel, next, replaced }) {
+function replacement({ panel, table, next, replaced }) {
   const question = "What replaces the guess?";
   if (panel.accepted) return [[question, "nothing, since it was accepted"]];
   if (!next) return [];
@@ -340,10 +341,12 @@ function replacement({ panel, next, replaced }) {
   }
   const { draw } = next;
   if (!draw?.text) return [[question, Token(replaced)]];
-  const order = draw.shares.flatMap((share, index) => [
-    index ? ", " : "",
-    "w" in share && share.w ? Token(share.w) : "others",
-  ]);
+  const shares = orderOf(table, draw);
+  const order = shares.flatMap(({ w, share }, index) => {
+    const early = index < shares.length - 1; // only a part of the others comes before a word
+    const name = early ? `others (${share.toFixed(table.digits)} of their share)` : "others";
+    return [index ? ", " : "", w ? Token(w) : name];
+  });
   const ask = [
     question,
     " Add up the last column in this order until the sum is above the second coin: ",

@@ -10,11 +10,13 @@ import gradio as gr
 from specviz.compare import domains
 from specviz.compare.domains import Plan, choices, recorded
 from specviz.compare.domains.heatmap import HeatMap, MapView, Measure, view
+from specviz.compare.lanes import join_names
 from specviz.glossary import GLOSSARY
 from specviz.settings.settings import BadSettings, require
 from specviz.settings.value_types import parse_integer, parse_number
 from specviz.texts import count, text
 from specviz.ui.compare.domains.live import live as measure
+from specviz.ui.compare.race import recorded as races
 from specviz.ui.component import TabContext, bound, component
 from specviz.ui.live import PRIVATE, Start, wire
 from specviz.ui.step.drawer import group
@@ -141,6 +143,13 @@ def config() -> Config:
     }
 
 
+def _other_machine(machine: str) -> str:
+    """Return a caution if the recorded races ran on another machine than the map, or may have."""
+    others = sorted(races.machines() - {machine})
+    values = {"machine": machine, "others": join_names(others)}
+    return text("compare", "map_other_machine", **values) if others else ""
+
+
 def map_shown(one: domains.Recorded) -> RecordedMap:
     """Convert a recorded measurement to a map for the page."""
     heat = HeatMap.from_cells(one.cells, one.drafters, one.domains, one.prompts)
@@ -150,8 +159,10 @@ def map_shown(one: domains.Recorded) -> RecordedMap:
         f"{one.new_tokens} new tokens",
         f"T {one.temperature:g}",
     )
+    cautions = [view(heat)["caution"], _other_machine(one.machine)]
     return {
         **view(heat),
+        "caution": " ".join(filter(None, cautions)),
         "badge": "recorded",
         "where": " · ".join(where),
         "temperature": f"{one.temperature:g}",

@@ -47,12 +47,15 @@ const Definitions = () =>
     h("div", null, h("dt", null, title), h("dd", null, meaning(term))),
   );
 
+const RECORDED =
+  "Measured when this race was recorded; other sections may have speeds from another machine, which each names.";
+
 /** @param {Result} whole */
 function footnote({ lanes }) {
   const race = there(story.race);
   const most = Math.max(...lanes.map(({ runs }) => runs.length));
   const sentences = [
-    race.source === "live" ? "Measured on this machine." : "Measured when this race was recorded.",
+    race.source === "live" ? "Measured on this machine." : RECORDED,
     "The lanes ran one at a time, in random order: " + race.order.map(titleOf).join(", ") + ".",
     most > 1 &&
       "Lanes that took less than a second ran " +

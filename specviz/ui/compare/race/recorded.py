@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gzip
-from functools import cache
+from functools import cache, partial
+from itertools import islice
+from pathlib import Path
 from typing import TypedDict
 
 from specviz.compare.storage import FILE, FOLDER, RaceRecipe, read, recipes
+from specviz.trace.codec import read_lines
+from specviz.trace.file import Trace
 from specviz.ui.broken import spared
 from specviz.ui.compare.race.lines import replay
 
@@ -43,6 +47,18 @@ def title(name: str) -> str:
     """Return a recorded race's title: from its recipe, or made from the name of its folder."""
     made = recipe(name)
     return made.title if made else name.lstrip("0123456789-").replace("-", " ")
+
+
+@cache
+def machines() -> frozenset[str]:
+    """Return the machines on which the recorded races ran, without races that cannot be read."""
+    traces = [path for name in names() for path in sorted((FOLDER / name).glob("*.jsonl"))]
+    found = [spared(partial(_machine, path), "") for path in traces]
+    return frozenset(filter(None, found))
+
+
+def _machine(path: Path) -> str:
+    return Trace.parse(islice(read_lines(path), 1)).header.machine
 
 
 @cache

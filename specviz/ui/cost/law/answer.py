@@ -129,6 +129,8 @@ def _run(data: Any) -> MeasuredPoint | None:
     if not isinstance(data, dict):
         raise BadRequest("A measured run must be a JSON object.")
     names = [field.name for field in fields(MeasuredPoint)]
+    if data.get("tokens_per_pass") is None:  # a file of an older page
+        names.remove("tokens_per_pass")
     found = {name: _finite(data.get(name), f"A run's {name}") for name in names}
     costs = [found[name] for name in names if name != "alpha"]
     if not 0.0 <= found["alpha"] <= 1.0 or min(costs) < 0.0 or max(costs) > 1e6:
@@ -294,10 +296,16 @@ ALPHA: Final = (
 )
 
 
+DRAFTED: Final = "of a round that drafted"
+EVERY_PASS: Final = "over all passes, the one over the prompt included, as on Step and Compare"
+
+
 def compared(run: MeasuredPoint) -> RunFacts:
     """Compare a run with the formula for the run's own α, γ, c and v."""
     predicted = formula.expected_tokens(run.alpha, run.gamma)
     gamma = "draft tokens in a chain" if run.chain else "levels of the draft tree"
+    mean = run.tokens_per_pass
+    per_pass = [] if mean is None else [("tokens per pass", f"{mean:.2f}", EVERY_PASS)]
     return {
         "measured": times(run.speedup),
         "law": times(run.predicted),
@@ -307,7 +315,8 @@ def compared(run: MeasuredPoint) -> RunFacts:
             ("γ", f"{run.gamma:.2f}", gamma),
             ("c", f"{run.c:.2f}", "drafting one of them, in plain passes"),
             ("v", f"{run.verify:.2f}", "the verification pass, in plain passes"),
-            ("tokens", f"{run.tokens:.2f}", f"per round; the formula predicts {predicted:.2f}"),
+            ("tokens", f"{run.tokens:.2f}", f"{DRAFTED}; the formula predicts {predicted:.2f}"),
+            *per_pass,
         ],
     }
 

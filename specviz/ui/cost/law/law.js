@@ -34,6 +34,7 @@ import { TreeCards } from "./tree_cards.js";
 
 /** @type {(keyof Measured)[]} */
 const MEASURED = ["alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup"];
+const PER_PASS = "tokens_per_pass"; // missing in the files of older pages
 /** @type {("c" | "verify" | "c_hat")[]} */
 const OWN = ["c", "verify", "c_hat"]; // α and γ belong to the whole tab
 /** @type {Text[]} */
@@ -70,7 +71,8 @@ const chosen = () => runs[runs.chosen];
 // Return the question; the name of the run stays in the browser.
 function request() {
   const point = chosen();
-  const run = point && Object.fromEntries(MEASURED.map((name) => [name, point[name]]));
+  const names = point?.tokens_per_pass === undefined ? MEASURED : [...MEASURED, PER_PASS];
+  const run = point && Object.fromEntries(names.map((name) => [name, point[name]]));
   return { ...state, run, parts: parts.filter((part) => part.open).map(({ name }) => name) };
 }
 

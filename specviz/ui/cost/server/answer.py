@@ -220,7 +220,7 @@ def takes(made: Report) -> Takes | None:
     This α gives the same mean tokens per pass. None if γ is unknown.
     """
     gamma = made.stats.draft_length
-    if not gamma or made.stats.siblings > 1 or not 1 <= made.tokens.mean <= gamma + 1:
+    if not gamma or (made.stats.siblings or 1) > 1 or not 1 <= made.tokens.mean <= gamma + 1:
         return None
     alpha = formula.solve_alpha(made.tokens.mean, gamma)
     on = f" on {shorten(made.stats.model)}" if made.stats.model else ""

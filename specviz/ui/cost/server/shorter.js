@@ -9,7 +9,8 @@ const UNREAD = /^(#|[\w:]+_(bucket|created)[{ ])/;
  * @param {number} longest
  */
 export function shorter(text, names, longest) {
-  const made = JSON_BEGINS.test(text) ? kept(text, names) : read(text);
+  const plain = text.replace(/^\ufeff/, ""); // the byte order mark of a saved file
+  const made = JSON_BEGINS.test(plain) ? kept(plain, names) : read(plain);
   return made.slice(0, longest + 1); // one too many, so that it is refused, not truncated
 }
 

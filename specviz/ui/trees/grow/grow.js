@@ -11,7 +11,7 @@ import { Options } from "../shared/options.js";
 import { AttentionMask } from "./attention_mask.js";
 import { showControls, startControls } from "./controls.js";
 import { AcceptedLengths, showWorth, TreeFormats } from "./gains.js";
-import { showGrowingTree, startDragging, wholeTree } from "./growing_tree.js";
+import { follow, showGrowingTree, startDragging, wholeTree } from "./growing_tree.js";
 import { fillLive, fromLink, keepLink } from "./link.js";
 import { job, onPosition, wanted } from "./live.js";
 import { ContextText, SelectedGuess } from "./selected_guess.js";
@@ -77,6 +77,7 @@ function show(found) {
     at: atEnd ? last : Math.min(Math.max(view.at, 0), last),
     picked: Math.min(view.picked, found.nodes.length - 1),
   });
+  follow();
   keep();
   showWorth();
 }

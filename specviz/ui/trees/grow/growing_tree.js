@@ -9,6 +9,7 @@ import { $, answer, pathTo, pick, step, view } from "./state.js";
 /** @import { Node, Places } from "../../shared/draft_tree.js" */
 
 const HIGHEST = 760; // height of the view, as in its style sheet
+const EDGE = 30; // pixels above and below the middle of a guess that are visible, too
 const MORE = 480; // pixels that are drawn beyond the view on each side
 const LATE = ["rerank", "mask", "verify"]; // steps at which the whole pool is there
 /** @type {Record<string, string>} */
@@ -48,7 +49,7 @@ export function showGrowingTree(whole = false) {
     seen: whole ? undefined : [from / zoom, to / zoom],
     sideways: true,
     onPoint: (/** @type {number | null} */ node) => node !== null && !held && pick(node),
-    onReveal: reveal,
+    onReveal: (/** @type {number} */ node) => reveal([node]),
   });
   render(tree, place);
 }
@@ -96,28 +97,60 @@ function growingState(id) {
 }
 
 /**
- * Scroll the view, but not the page, to a guess, and draw what is visible there.
- * @param {number} node
+ * Scroll the view, but not the page, to some guesses, and draw what is visible there. If not all of
+ * them fit, the first one is visible.
+ * @param {number[]} nodes
  */
-function reveal(node) {
+function reveal(nodes) {
   const place = $(".sv-grow-view");
-  const [x, y] = layout().places[node].map((at) => at * scale());
-  const wide = answer().nodes[node].label.pill * scale();
   const { clientHeight, clientWidth, scrollLeft, scrollTop } = place;
-  if (y < scrollTop + 30 || y > scrollTop + clientHeight - 30)
-    place.scrollTop = y - clientHeight / 2;
-  if (x < scrollLeft || x + wide > scrollLeft + clientWidth) place.scrollLeft = x - 80;
+  const boxes = nodes.map((node) => {
+    const [x, y] = layout().places[node].map((at) => at * scale());
+    const wide = answer().nodes[node].label.pill * scale();
+    return { left: x, right: x + wide, top: y - EDGE, bottom: y + EDGE };
+  });
+  const [top, bottom] = span(boxes, "top", "bottom", clientHeight);
+  const [left, right] = span(boxes, "left", "right", clientWidth);
+  if (top < scrollTop || bottom > scrollTop + clientHeight)
+    place.scrollTop = (top + bottom - clientHeight) / 2;
+  if (left < scrollLeft || right > scrollLeft + clientWidth)
+    place.scrollLeft = Math.max(left - 80, right - clientWidth);
   showGrowingTree();
 }
 
-/** Scroll to what a step added: the expanded guess, and its first and last child. */
+/**
+ * From where to where all boxes reach, or only the first one if this is more than `most`.
+ * @template {string} Side
+ * @param {Record<Side, number>[]} boxes @param {Side} from @param {Side} to @param {number} most
+ * @returns {[number, number]}
+ */
+function span(boxes, from, to, most) {
+  const start = Math.min(...boxes.map((box) => box[from]));
+  const end = Math.max(...boxes.map((box) => box[to]));
+  return end - start <= most ? [start, end] : [boxes[0][from], boxes[0][to]];
+}
+
+/** Scroll to what a step's sentence is about. */
 export function follow() {
-  const { node, born } = step();
-  if (node === undefined) return;
-  const all = answer().nodes;
+  if (!$(".sv-grow-view").clientHeight) return; // another tab is open
+  const found = subjects().filter((node) => Object.hasOwn(layout().places, node));
+  if (found.length) reveal(found);
+}
+
+/**
+ * The guesses that a step's sentence is about: the accepted path, or if it is empty the judged
+ * guesses; the first and last child of the expanded guess, and this guess; or the frontier.
+ * @returns {number[]}
+ */
+function subjects() {
+  const { kind, node, level, born } = step();
+  const { nodes: all, verdict } = answer();
+  if (kind === "verify") {
+    return verdict.path.length ? verdict.path : verdict.decisions.map((one) => one.node);
+  }
+  if (node === undefined) return level ?? [];
   const kids = all.map((_, at) => at).filter((at) => at < born && all[at].parent === node);
-  for (const at of [node, kids[kids.length - 1] ?? node, kids[0] ?? node])
-    if (Object.hasOwn(layout().places, at)) reveal(at);
+  return [kids[0] ?? node, kids[kids.length - 1] ?? node, node];
 }
 
 /** @type {{ x: number, y: number, left: number, top: number } | null} */

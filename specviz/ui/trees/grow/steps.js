@@ -91,7 +91,10 @@ export const ShownSwitch = () =>
         type: "button",
         "data-shown": value,
         "aria-pressed": String(value === view.shown),
-        onClick: () => look({ shown: value }),
+        onClick: () => {
+          look({ shown: value });
+          follow();
+        },
       },
       title,
     ),
