@@ -60,6 +60,9 @@ class Words(TypedDict):
     fold: str
     unfold: str
     follows: str
+    start: str
+    drafters: str
+    limits: str
     hides: str
 
 
@@ -75,14 +78,10 @@ class Language(TypedDict):
 
     Attributes:
         name: The language's name in that language.
-        note: Who has checked its texts, in that language; "" for English.
-        english_note: The same note in English.
         tour: The texts of the tour, by the place of the stop; see `specviz.ui.step.tour`.
     """
 
     name: str
-    note: str
-    english_note: str
     words: Words
     tour: dict[str, TourText]
 

@@ -1,11 +1,12 @@
 // The list of lessons, with the reader's progress.
 
-import { LANGUAGES } from "../shared/given.js";
-import { catalogue, LanguageSwitch, language, phrase } from "../shared/language.js";
+import { LanguageSwitch, language, phrase } from "../shared/language.js";
 import { Stage } from "../shared/stage.js";
 import { Button, classes, h, render } from "../shared/view.js";
 import { progress } from "./progress.js";
 
+/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { Words } from "../../texts/languages.py" */
 /** @import { Start } from "../shared/section.js" */
 /** @import { Config } from "./__init__.py" */
 /** @import { LessonTitle } from "./lessons.py" */
@@ -25,16 +26,29 @@ function show() {
   const known = progress();
   const lessons = stage.config.lessons[language()];
   const last = lessons.map(({ id }) => Boolean(known[id]?.done)).lastIndexOf(true);
-  const entries = lessons.map((lesson, index) =>
-    Entry(lesson, index, known[lesson.id], last >= 0 && index === last + 1),
-  );
+  const groups = [...new Set(lessons.map(({ group }) => group))].map((group) => {
+    const entries = lessons.map((lesson, index) =>
+      lesson.group === group
+        ? Entry(lesson, index, known[lesson.id], last >= 0 && index === last + 1)
+        : null,
+    );
+    return Group(group, entries);
+  });
   render(Lead(), stage.$(".sv-learn-lead"));
-  render(entries, stage.$(".sv-learn-list"));
+  render(groups, stage.$(".sv-learn-groups"));
 }
+
+/** @param {string} name @param {ComponentChild} entries */
+const Group = (name, entries) =>
+  h(
+    "section",
+    { key: name },
+    h("h3", { lang: language() }, phrase(/** @type {keyof Words} */ (name))),
+    h("ol", { class: "sv-learn-list" }, entries),
+  );
 
 function Lead() {
   const [before, article, after] = phrase("article").split(/[[\]]/);
-  const notes = Object.values(LANGUAGES).map((each) => each.english_note);
   return [
     h(
       "p",
@@ -43,7 +57,7 @@ function Lead() {
       h("a", { href: "gradio_api/sv/article" }, article),
       after,
     ),
-    LanguageSwitch(undefined, catalogue().note || notes.filter(Boolean).join(" ")),
+    LanguageSwitch(),
   ];
 }
 

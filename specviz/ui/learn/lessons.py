@@ -166,6 +166,8 @@ class LessonTitle(TypedDict):
     """An entry in the list of lessons.
 
     Attributes:
+        group: The heading below which it is listed: a key of the catalogue's words; "" for the
+            article.
         lang: The language of its texts.
     """
 
@@ -173,6 +175,7 @@ class LessonTitle(TypedDict):
     title: str
     question: str
     minutes: int
+    group: str
     lang: str
 
 
@@ -256,6 +259,7 @@ def _title(file: Path, head: Mapping[str, Any], lang: str) -> LessonTitle:
         "title": head["title"],
         "question": head["question"],
         "minutes": head["minutes"],
+        "group": head.get("group", ""),
         "lang": lang,
     }
 

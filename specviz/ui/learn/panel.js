@@ -325,13 +325,11 @@ function Navigation(lesson, { predict }) {
   const last = at + 1 === steps.length;
   const waits = predict && !state.answers.has(at);
   return [
-    last &&
-      lesson.next &&
-      Button(phrase("next_lesson"), () => open(lesson.next, 0), { class: "sv-button" }),
+    last && lesson.next && Button(phrase("done"), finish, { class: "sv-button" }),
     Button(phrase("back"), () => show(at - 1), { class: "sv-button", disabled: at === 0 }),
     Button(
-      phrase(last ? "done" : waits ? "skip" : "next"),
-      () => (last ? finish() : show(at + 1)),
+      phrase(waits ? "skip" : !last ? "next" : lesson.next ? "next_lesson" : "done"),
+      () => (!last ? show(at + 1) : lesson.next ? open(lesson.next, 0) : finish()),
       {
         class: classes("sv-button", !waits && "sv-lesson-main"),
         "data-lesson": "next",

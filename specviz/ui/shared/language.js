@@ -48,11 +48,10 @@ function keep() {
 }
 
 /**
- * The switch between languages, with a note; nothing if there is only one language.
+ * The switch between languages; nothing if there is only one language.
  * @param {string[]} [codes] The languages of the translations.
- * @param {string} [note] Who has checked the texts of the chosen language.
  */
-export const LanguageSwitch = (codes = Object.keys(LANGUAGES), note = catalogue().note) =>
+export const LanguageSwitch = (codes = Object.keys(LANGUAGES)) =>
   codes.length > 1 &&
   h(
     "div",
@@ -68,5 +67,4 @@ export const LanguageSwitch = (codes = Object.keys(LANGUAGES), note = catalogue(
         }),
       ]),
     ),
-    note && h("span", { class: "sv-language-note" }, note),
   );
