@@ -23,7 +23,6 @@ from specviz.trace.events import Finished
 from specviz.ui import guard, head, server
 from specviz.ui.page import Options, launch_arguments
 from specviz.ui.queue import LONGEST
-from specviz.ui.routes import HALF, lean
 from specviz.ui.step import drawer, player, recorded
 from specviz.ui.step.lines import lines
 
@@ -283,29 +282,3 @@ def test_command_line_options_set_model_permission_and_device(capsys):
     with pytest.raises(SystemExit):
         options(["--longest-run", "0"])
     assert "The longest run" in capsys.readouterr().err
-
-
-def test_javascript_module_is_served_without_comments_but_with_all_code():
-    text = b"""// What it is.
-/** @param {number} a
- * and more */
-export function f(a) { // said beside code
-  /** inside */
-  const address = "https://a.b//c"; // kept
-  /** @type {HTMLElement} */ (a).focus();
-  /** of the next */
-  return a
-    / 2;
-}
-"""
-    kept = b"""export function f(a) { // said beside code
-  const address = "https://a.b//c"; // kept
-  /** @type {HTMLElement} */ (a).focus();
-  return a
-    / 2;
-}
-"""
-    assert lean(text) == kept
-    sources = [path.read_bytes() for path in HALF.rglob("*.js")]
-    assert sources
-    assert all(lean(lean(source)) == lean(source) for source in sources)
