@@ -24,8 +24,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "specviz"
 FOLDER = ROOT / "build" / "declarations"
 IMPORT = re.compile(r"(?:@import|import type)\s*\{([^}]*)\}\s*from\s*\"(\.[^\"]+\.py)\"")
-# The module of values that Python writes, and the TypedDict of these values; see routes.py.
-GIVEN = {"ui/shared/given.d.ts": ("specviz.ui.routes", "Given")}
 PLAIN = {
     str: "string", int: "number", float: "number", bool: "boolean", type(None): "null",
     Any: "unknown", object: "unknown",
@@ -34,7 +32,7 @@ PLAIN = {
 
 def imported(package: Path) -> Iterator[tuple[str, str]]:
     """Yield the module and the name of every Python type that a script imports."""
-    for script in sorted(package.rglob("*.[jt]s")):
+    for script in sorted(package.rglob("*.[jt]s*")):
         for names, source in IMPORT.findall(script.read_text(encoding="utf-8")):
             file = (script.parent / source).resolve().relative_to(package.parent).with_suffix("")
             if file.name == "__init__":
@@ -170,29 +168,17 @@ def tagged(records: Sequence[type], name: str) -> bool:
     return all(get_origin(hint) is Literal for hint in hints) and len(values) == len(set(values))
 
 
-def write(
-    folder: Path = FOLDER,
-    package: Path = PACKAGE,
-    written: Mapping[str, tuple[str, str]] = GIVEN,
-) -> None:
+def write(folder: Path = FOLDER, package: Path = PACKAGE) -> None:
     """Write the declarations of all types that the scripts of a package import.
 
     Args:
         folder: Where they are written.
         package: The package's folder.
-        written: Modules of values that Python writes, and the TypedDict of each.
     """
     declarations = Declarations()
-    for module, name in [*imported(package), *written.values()]:
+    for module, name in imported(package):
         declarations.add(module, name)
     declarations.write(folder)
-    for file, (module, name) in written.items():
-        values = fields(getattr(importlib.import_module(module), name))
-        given = _elsewhere(path_of(module), name, file)
-        lines = [f'export const {key}: {given}["{key}"];\n' for key in values]
-        place = folder / file
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text("".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

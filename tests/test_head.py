@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from specviz.ui.component import LONGEST, script
 from specviz.ui.head import head
-from specviz.ui.routes import modules
+from specviz.ui.routes import script_address, script_text
 from specviz.ui.server import app_kwargs
 
 PAGE = '<html><head><base href="./" /><title>é</title></head><body><base></body></html>'
@@ -51,17 +51,13 @@ def test_only_pages_with_a_base_element_contain_the_early_script_once_after_it(c
     assert client.get("/data").json() == {"page": PAGE}
 
 
-def test_page_preloads_exactly_the_modules_that_the_first_tab_imports(client):
+def test_page_preloads_its_one_script(client):
     links = re.findall(r'<link rel="modulepreload" href="([^"]+)">', head().decode())
-    folder = f"gradio_api/sv/{modules()[0]}/"
-    names = {link.removeprefix(folder) for link in links}
-    assert len(links) == len(names) > 10
-    assert {"vendor/preact.js", "shared/given.js", "step/dock.js"} <= names
-    assert not [name for name in names if name.startswith(("compare/", "cost/", "trees/"))]
-    assert "shared/ask.js" not in names  # no section of the first tab asks questions
-    assert "shared/early.js" not in modules()[1]  # the script itself is no module
-    for link in links:
-        assert client.get("/" + link).status_code == 200
+    assert links == [script_address("page")]
+    sent = client.get("/" + links[0])
+    assert sent.status_code == 200
+    assert sent.text == script_text("page")
+    assert "immutable" in sent.headers["cache-control"]
 
 
 def test_long_config_is_fetched_and_short_config_is_inline(client):

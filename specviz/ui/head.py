@@ -1,4 +1,4 @@
-"""The page's head: a script that runs before Gradio's, preload links, and headings in dropdowns.
+"""The page's head: a script that runs before Gradio's, a preload link, and headings in dropdowns.
 
 The head is inserted when the page is sent; see `adapters.gradio.insert_head`.
 """
@@ -9,7 +9,6 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Final
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,23 +16,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from specviz.adapters.gradio import LIST_ENTRY, insert_head
 from specviz.ui.access import Access
 from specviz.ui.policy import POLICY, page_policy
-from specviz.ui.routes import EARLY, imported, lean, module_address, module_texts, plotly_js
-
-# The sections that are shown before any other tab is opened.
-FIRST: Final = ("shared/header.js", "step/intro.js", "step/player.js", "step/settings.js")
+from specviz.ui.routes import script_address, script_text
 
 
 @cache
 def head() -> bytes:
-    """Return the early script, and links that preload the modules of the first tab.
-
-    Without these links, each module would be loaded only after the module that imports it. Modules
-    of other tabs are loaded when their tab is opened.
-    """
-    names = imported(FIRST, module_texts(plotly_js()[0]))
-    addresses = [module_address(name.removesuffix(".js")) for name in sorted(names)]
-    links = "".join(f'<link rel="modulepreload" href="{address}">' for address in addresses)
-    return b"<script>%b</script>%b" % (lean(EARLY.read_bytes()), links.encode())
+    """Return the early script, and a link that preloads the page's own script."""
+    link = f'<link rel="modulepreload" href="{script_address("page")}">'
+    return f"<script>{script_text('early')}</script>{link}".encode()
 
 
 class Head:

@@ -1,7 +1,7 @@
 """Addresses of the page's own files, and how long browsers may cache them.
 
-The JavaScript modules are in the folder of their section's Python code. All are served below one
-address, which changes with their content, so relative imports work.
+The browser's modules are in the folder of their section's Python code; `tests/build.mjs` bundles
+them into the scripts that are served, below an address that changes with their content.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import posixpath
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -28,10 +26,8 @@ from specviz.texts.languages import Language, languages
 PREFIX: Final = f"{API_PREFIX}/sv"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 HALF: Final = Path(__file__).resolve().parent  # path of the folder with the browser's modules
-GIVEN: Final = "shared/given.js"
-EARLY: Final = HALF / "shared/early.js"  # this is not a module: it is in the page's head
-# Matches an import of a module: the text before its relative path, and the path.
-IMPORT: Final = re.compile(r'^((?:im|ex)port\b[^;"]*)"(\.{1,2}/[^"]+)";', re.MULTILINE)
+BUILT: Final = HALF / "built"  # the bundles
+GIVEN: Final = "GIVEN"  # the constant that a bundle reads its values from Python from
 
 
 @cache
@@ -42,51 +38,22 @@ def plotly_js() -> tuple[str, bytes]:
 
 
 @cache
-def modules() -> tuple[str, Mapping[str, bytes]]:
-    """Return the path of the modules below PREFIX, and each one's compressed text by path."""
-    texts = module_texts(plotly_js()[0])
-    whole = hashlib.sha256(json.dumps([[k, v.decode()] for k, v in texts.items()]).encode())
+def scripts() -> tuple[str, Mapping[str, bytes]]:
+    """Return the path of the scripts below PREFIX, and each one's compressed text by name."""
+    texts = {path.name: script_text(path.stem).encode() for path in sorted(BUILT.glob("*.js"))}
+    whole = hashlib.sha256(b"".join(texts.values())).hexdigest()
     packed = {name: gzip.compress(text, 9, mtime=0) for name, text in texts.items()}
-    return f"js/{whole.hexdigest()[:12]}", packed
+    return f"js/{whole[:12]}", packed
 
 
-def module_texts(plotly: str) -> dict[str, bytes]:
-    """Return each module's text without comments, by path; `plotly` is the value of PLOTLY."""
-    paths = sorted(set(HALF.rglob("*.js")) - {EARLY})
-    texts = {path.relative_to(HALF).as_posix(): path.read_bytes() for path in paths}
-    texts[GIVEN] = given(plotly).encode()
-    return {name: lean(text) for name, text in texts.items()}
-
-
-def imported(names: Iterable[str], texts: Mapping[str, bytes]) -> set[str]:
-    """Return the paths of modules and of all modules that they import, directly or not.
-
-    Args:
-        names: Paths of modules to start from.
-        texts: The text of every module by path.
-    """
-    found: set[str] = set()
-    ahead = list(names)
-    while ahead:
-        name = ahead.pop()
-        if name not in found:
-            found.add(name)
-            ahead += [resolve(name, each) for _, each in IMPORT.findall(texts[name].decode())]
-    return found
-
-
-def resolve(name: str, specifier: str) -> str:
-    """Return the path of the module that the module `name` imports by a relative specifier."""
-    return posixpath.normpath(posixpath.join(name, "..", specifier))
-
-
-def lean(text: bytes) -> bytes:
-    """Remove a module's comment lines."""
-    return re.sub(rb"^[ \t]*(//.*|/\*\*((?!\*/)[\s\S])*\*/)\n", b"", text, flags=re.MULTILINE)
+def script_text(name: str) -> str:
+    """Return a bundle of the page's modules, after the values from Python if it uses them."""
+    text = (BUILT / f"{name}.js").read_text(encoding="utf-8")
+    return f"{given(plotly_js()[0])}{text}" if GIVEN in text else text
 
 
 class Given(Marks):
-    """Values of the module GIVEN.
+    """Values that scripts get from Python.
 
     Attributes:
         GLOSSARY: The explanation of each term.
@@ -103,7 +70,7 @@ class Given(Marks):
 
 
 def given(plotly: str) -> str:
-    """Return the text of the module GIVEN; `plotly` is its value of PLOTLY."""
+    """Return the statement that defines GIVEN; `plotly` is its value of PLOTLY."""
     rows = [row for row in specs.SETTING_SPECS if row.label]
     values: Given = {
         **given_marks(),
@@ -113,7 +80,9 @@ def given(plotly: str) -> str:
         "PLOTLY": plotly,
         "LANGUAGES": languages(),
     }
-    return "".join(f"export const {key} = {json.dumps(value)};\n" for key, value in values.items())
+    # "<" is escaped, since files have the script in their markup.
+    data = json.dumps(values, separators=(",", ":")).replace("<", "\\u003c")
+    return f"const {GIVEN}={data};\n"
 
 
 configs: Final[dict[str, bytes]] = {}  # compressed JSON of all sections built, by file name
@@ -126,11 +95,11 @@ def config_address(section: str, data: str) -> str:
     return f"{PREFIX}/sections/{name}".lstrip("/")
 
 
-def module_address(name: str) -> str:
-    """Return a module's address relative to the page; `name` is its path without ".js"."""
-    folder, packed = modules()
+def script_address(name: str) -> str:
+    """Return the address of a bundle of modules relative to the page."""
+    folder, packed = scripts()
     if f"{name}.js" not in packed:
-        raise LookupError(f"there is no module {name}.js")
+        raise LookupError(f"there is no script {name}.js")
     return f"{PREFIX}/{folder}/{name}.js".lstrip("/")
 
 
@@ -139,11 +108,11 @@ def plain_page(name: str, root: str) -> tuple[str, str]:
     """Return a page without Gradio, and its style sheet, whose hash is in the page's policy.
 
     Args:
-        name: Path of its module without ".js". Its template is beside it.
+        name: Path of its template, which ends with the name of its script.
         root: Address of the server's root relative to the page.
     """
     text = (HALF / f"{name}_page.html").read_text(encoding="utf-8")
     colours = (HALF / "shared/10-colours.css").read_text(encoding="utf-8")
     text = text.replace("[colours]", colours)
-    text = text.replace("[module]", f"{root}/{module_address(name)}")
+    text = text.replace("[module]", f"{root}/{script_address(Path(name).name)}")
     return text, text.split("<style>")[1].split("</style>")[0]

@@ -30,7 +30,7 @@ from specviz.ui.head import Head
 from specviz.ui.jobs import Jobs
 from specviz.ui.offline import OfflinePart
 from specviz.ui.questions import Questions
-from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plotly_js
+from specviz.ui.routes import FOR_EVER, PREFIX, configs, plotly_js, scripts
 from specviz.ui.sessions import Heartbeats, Sessions
 from specviz.ui.step.embed import EMBED, OEMBED, EmbedMode, Pages, send_oembed
 from specviz.ui.step.recorded import body, names
@@ -58,10 +58,10 @@ def offline_route(part: OfflinePart) -> Route:
     return Route(f"{PREFIX}/{name}", send)
 
 
-async def send_module(request: Request) -> Response:
-    """Send a JavaScript module of the page; all modules were read when the server started."""
-    packed = modules()[1].get(request.path_params["name"])
-    return PlainTextResponse("No module has this name.", 404) if packed is None else _script(packed)
+async def send_script(request: Request) -> Response:
+    """Send a script of the page; all scripts were read when the server started."""
+    packed = scripts()[1].get(request.path_params["name"])
+    return PlainTextResponse("No script has this name.", 404) if packed is None else _script(packed)
 
 
 async def send_config(request: Request) -> Response:
@@ -143,7 +143,7 @@ def app_kwargs(
         Route(f"{PREFIX}/health", send_health),
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
         *map(offline_route, (PLAYER, RACE)),
-        Route(f"{PREFIX}/{modules()[0]}/{{name:path}}", send_module),
+        Route(f"{PREFIX}/{scripts()[0]}/{{name}}", send_script),
         Route(f"{PREFIX}/sections/{{name}}", send_config),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
         Route(f"{PREFIX}/races/{{name}}", send_race),

@@ -16,9 +16,7 @@ UNFOLD = "document.querySelectorAll('.sv-fold').forEach((part) => { part.open = 
 # The runs that the tab knows and the origin of α and γ, which no field restores.
 FORGET = """async (first) => {
   const names = performance.getEntriesByType("resource").map((each) => each.name);
-  const tab = names.find((name) => name.includes("/cost/")).replace(/\\/cost\\/.*/, "/cost/");
-  const [{ runs }, { setTerms }] = await Promise.all(
-    ["runs", "terms"].map((name) => import(`${tab}shared/${name}.js`)));
+  const { runs, setTerms } = await import(names.find((name) => name.endsWith("/page.js")));
   const player = window.specviz.players["sv-step"];
   if (player.run.id !== "01-chain") await player.load("01-chain");
   window.specviz.measured = window.measuredAtFirst;

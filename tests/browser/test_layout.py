@@ -7,7 +7,7 @@ import pytest
 from serve import SHIPPED
 from visit import STILL
 
-from specviz.ui.routes import module_address
+from specviz.ui.routes import script_address
 
 TREE, OPENING, CHAT = (
     next(name for name in SHIPPED if name.endswith(end))
@@ -22,7 +22,7 @@ EVIDENT = [
 SIZES = [(1024, 700), (1280, 800), (1366, 650), (1920, 1080), (768, 900), (390, 844)]
 # The first steps of a run that show each kind of moment: [round, step] by name.
 MOMENTS = """async (address) => {
-  const { frameAt, reel, stepsOf } = await import(new URL(address, document.baseURI));
+  const { frameAt, reel, stepsOf } = (await import(new URL(address, document.baseURI))).reel;
   const found = {};
   const names = ({ caption, panel, step }) => [
     panel.why && "evidence",
@@ -145,7 +145,7 @@ KNOWN = {}
 def moments(visit, name):
     """Return the steps of the open run that show each kind of content, without missing kinds."""
     if name not in KNOWN:
-        KNOWN[name] = visit.page.evaluate(MOMENTS, module_address("step/reel"))
+        KNOWN[name] = visit.page.evaluate(MOMENTS, script_address("page"))
     return KNOWN[name]
 
 

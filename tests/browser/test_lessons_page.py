@@ -312,23 +312,19 @@ def test_link_with_an_unknown_language_opens_the_lessons_in_english(page, addres
 
 def test_late_first_run_does_not_replace_the_run_of_a_lesson(page, address):
     held = []
-    for late in ("**/traces/01-chain", "**/step/player.js*"):
-        held.clear()
-        page.route(late, lambda route, _: held.append(route))
-        page.goto("about:blank")
-        with page.expect_event("requestfinished", lambda got: "/traces/01-chain" in got.url):
-            page.goto(f"{address}?lesson=12-blocks.1", wait_until="commit")
-            while not held:
-                page.evaluate(FRAMES)
-            if "traces" in late:
-                wait_for_step(page, 1)
-                page.wait_for_function(f"{RUN} === '19-dflash'")
-            for route in held:
-                route.continue_()
+    page.route("**/traces/01-chain", lambda route, _: held.append(route))
+    with page.expect_event("requestfinished", lambda got: "/traces/01-chain" in got.url):
+        page.goto(f"{address}?lesson=12-blocks.1", wait_until="commit")
+        while not held:
+            page.evaluate(FRAMES)
+        wait_for_step(page, 1)
         page.wait_for_function(f"{RUN} === '19-dflash'")
-        page.evaluate(FRAMES)
-        assert page.evaluate(RUN) == "19-dflash", late
-        page.unroute(late)
+        for route in held:
+            route.continue_()
+    page.wait_for_function(f"{RUN} === '19-dflash'")
+    page.evaluate(FRAMES)
+    assert page.evaluate(RUN) == "19-dflash"
+    page.unroute("**/traces/01-chain")
 
 
 def test_steps_are_drawn_once_with_their_runs_fetched_before(page, address):

@@ -18,9 +18,8 @@ AGAIN = """() => {
 }"""
 # The job of the repeated runs, in the module that the page has loaded.
 REPEATS = """(steps) => import(
-  performance.getEntriesByType("resource")
-    .find(({ name }) => name.endsWith("proof/repeats.js")).name
-).then(({ job, takeLine }) => steps.forEach(([verb, value]) =>
+  performance.getEntriesByType("resource").find(({ name }) => name.endsWith("/page.js")).name
+).then(({ repeats: { job, takeLine } }) => steps.forEach(([verb, value]) =>
   verb === "line" ? takeLine(value) : job.face[verb](value, true)))"""
 # The counts on screen, whether the verdict is visible, and where the next section begins.
 COUNTED = """() => new Promise((done) => {

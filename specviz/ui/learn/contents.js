@@ -5,7 +5,7 @@ import { Stage } from "../shared/stage.js";
 import { Button, classes, h, render } from "../shared/view.js";
 import { progress } from "./progress.js";
 
-/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { Words } from "../../texts/languages.py" */
 /** @import { Start } from "../shared/section.js" */
 /** @import { Config } from "./__init__.py" */

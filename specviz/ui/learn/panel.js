@@ -16,8 +16,7 @@ import { remember } from "./progress.js";
 /** @import { Start } from "../shared/section.js" */
 /** @import { RunLine } from "../step/lines.py" */
 /** @import { LessonNotes } from "../step/present.js" */
-/** @import { OpenedLesson as Lesson } from "./__init__.py" */
-/** @import { LessonStep, Paragraph, Place, Prediction } from "./lessons.py" */
+/** @import { Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py" */
 
 /**
  * The functions of Step's player that the panel uses.
@@ -90,14 +89,7 @@ async function open(id, at) {
 
 // Fetch what the lesson's steps will show, so that they open at once.
 /** @param {Lesson} lesson */
-function fetchAhead({ steps, modules }) {
-  for (const address of modules) {
-    const href = new URL(address, document.baseURI).href;
-    if (document.querySelector(`link[href="${href}"]`)) continue;
-    document.head.append(
-      Object.assign(document.createElement("link"), { rel: "modulepreload", href }),
-    );
-  }
+function fetchAhead({ steps }) {
   const places = steps.flatMap(({ place, predict }) => [place, predict?.then]);
   const runs = places.flatMap((place) => (place ? [place.trace] : []));
   player()?.fetchAhead([...new Set(runs)]);

@@ -1,6 +1,8 @@
 // Questions to the server: `ask` sends one; a `Question` belongs to a section, and its newest
 // answer is shown.
 
+import { SERVER } from "./server.js";
+
 /** @import { Refusal } from "../questions.py" */
 
 /**
@@ -9,7 +11,7 @@
  * @typedef {(Answer & { problem?: undefined, field?: undefined }) | Refusal} Reply
  */
 
-const ADDRESS = new URL("../../../ask/", import.meta.url); // of ours below any root path
+const ADDRESS = new URL("ask/", SERVER);
 const SILENT = "The server does not answer. What is shown may be out of date.";
 const SILENCE = 30000; // milliseconds after which no answer is expected any more
 // The page's own name, by which the server limits simultaneous questions.

@@ -3,12 +3,13 @@
 
 import { own } from "./own.js";
 import { store, stored } from "./page.js";
+import { SERVER } from "./server.js";
 
 /** @import { StateLine } from "../stream.py" */
 
 // The page's own key, which tells the server whose job it is; a reloaded page keeps it.
 const PAGE = stored("sv-page") ?? randomKey();
-const ADDRESS = new URL("../../../jobs/" + PAGE + "/", import.meta.url); // of ours below any root path
+const ADDRESS = new URL("jobs/" + PAGE + "/", SERVER);
 const PATIENCE = 8000; // milliseconds without a connection after which the server counts as lost
 const LEAVING = 300; // the same if the connection was closed, as when a page is left
 const KEPT = "sv-job-"; // the number of the job under way, by kind, for the visit

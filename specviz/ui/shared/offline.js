@@ -45,9 +45,11 @@ export async function unpack(packed) {
 export async function saveReplay(address, lines, data, name) {
   const answer = await fetch(address).catch(() => null);
   if (!answer?.ok) return false;
-  const [before, after] = (await answer.text()).split(PLACE);
+  const text = await answer.text();
+  const end = text.lastIndexOf(PLACE) + PLACE.length; // the file's script contains PLACE, too
   const recording = JSON.stringify({ ...data, lines: await pack(lines) });
-  save(new Blob([before, PLACE, recording, after], { type: "text/html" }), name + ".html");
+  const parts = [text.slice(0, end), recording, text.slice(end)];
+  save(new Blob(parts, { type: "text/html" }), name + ".html");
   return true;
 }
 

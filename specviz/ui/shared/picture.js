@@ -5,7 +5,7 @@ import { still } from "./still.js";
 import { there } from "./there.js";
 import { Component, h, toElement } from "./view.js";
 
-/** @import { ComponentChildren } from "../vendor/preact.js" */
+/** @import { ComponentChildren } from "preact" */
 
 const SVG = "http://www.w3.org/2000/svg";
 const SHARP = 2; // pixels of a PNG per pixel of the page

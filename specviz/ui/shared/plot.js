@@ -3,11 +3,12 @@
 
 import { PLOTLY, TRACE } from "./given.js";
 import { isDark } from "./gradio.js";
+import { SERVER } from "./server.js";
 import { there } from "./there.js";
 
 /** @import { Figure, Plotly, Trace } from "./plotly.js" */
 
-const ADDRESS = new URL("../../../" + PLOTLY, import.meta.url); // of ours below any root path
+const ADDRESS = new URL(PLOTLY, SERVER);
 /** @type {Plotly | null} */
 export let plotly = null;
 /** @type {Promise<Plotly> | null} */

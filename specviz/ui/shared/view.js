@@ -2,10 +2,10 @@
 // never markup. `render(node, place)` shows a node in an element and later changes only what
 // differs, so focus, selection and listeners are kept.
 
-import { Component, Fragment, h, render } from "../vendor/preact.js";
+import { Component, Fragment, h, render } from "preact";
 import { GLOSSARY, GLYPHS, ICONS, MARKS } from "./given.js";
 
-/** @import { ComponentChild, VNode } from "../vendor/preact.js" */
+/** @import { ComponentChild, VNode } from "preact" */
 /** @import { Stroke } from "../../figures/marks.py" */
 /** @import { Word } from "../../frames/scene.py" */
 

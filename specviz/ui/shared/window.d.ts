@@ -55,3 +55,6 @@ interface HTMLElementEventMap {
   /** The settings in words: drafter, target, the rest. */
   "sv-said": CustomEvent<[string, string, string]>;
 }
+
+/** What Python writes before the script; see given.js. */
+declare const GIVEN: object;

@@ -5,7 +5,7 @@ import { classes, h, Mark, termAttributes } from "../shared/view.js";
 import { momentKey } from "./cursor.js";
 import { linkAttributes } from "./hover_links.js";
 
-/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { Caption as Said } from "../../frames/caption.py" */
 /** @import { Part } from "../../texts/__init__.py" */
 

@@ -2,6 +2,7 @@
 // shown, and draws the answers as they arrive. The questions are those of "Predict first".
 
 import { flat } from "../shared/dom.js";
+import { SERVER } from "../shared/server.js";
 import { there } from "../shared/there.js";
 import { Button, h, render, toElement } from "../shared/view.js";
 import { now, repaint } from "./cursor.js";
@@ -15,8 +16,8 @@ import { tokensBefore } from "./worksheet.js";
 /** @import { Word } from "../../frames/scene.py" */
 /** @import { VoteQuestion, VoteState } from "../votes.py" */
 
-const ADDRESS = new URL("../../../votes", import.meta.url); // of ours below any root path
-const PHONES = new URL("../../../../../vote/", import.meta.url);
+const ADDRESS = new URL("votes", SERVER);
+const PHONES = new URL("../../vote/", SERVER);
 const LONGEST = 400; // characters of the text before the guess
 const GUESS = 80; // characters of the guess
 const LOST = "The server was not reached, so the class was not asked.";

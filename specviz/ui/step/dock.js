@@ -11,7 +11,7 @@ import { reel, stepName } from "./reel.js";
 import { widthOf } from "./room.js";
 import { $, stage } from "./stage.js";
 
-/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { StepName } from "../../frames/frame.py" */
 /** @import { Word } from "../../frames/scene.py" */
 

@@ -15,7 +15,7 @@ import { widthOf, zoom } from "./room.js";
 import { squash } from "./size.js";
 import { $, stage } from "./stage.js";
 
-/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
 /** @import { Fact } from "../../frames/evidence/forms.py" */
 /** @import { GuessesPanel, Panel } from "../../frames/inspector.py" */

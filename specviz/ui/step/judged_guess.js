@@ -7,7 +7,7 @@ import { Drawing, h } from "../shared/view.js";
 import { CoinBar, HiddenCoin, trackWidth } from "./coin_bar.js";
 import { linkAttributes } from "./hover_links.js";
 
-/** @import { VNode } from "../vendor/preact.js" */
+/** @import { VNode } from "preact" */
 /** @import { AskedPanel, TrialPanel } from "../../frames/inspector.py" */
 /** @typedef {{ rows: VNode<any>[], covered: number, whole: number }} Bars */
 

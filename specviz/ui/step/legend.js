@@ -3,7 +3,7 @@
 import { Drawing, h, Mark, render, termAttributes } from "../shared/view.js";
 import { $ } from "./stage.js";
 
-/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { Stroke } from "../../figures/marks.py" */
 /** @import { DrawnTree as Tree } from "../../figures/tree.py" */
 

@@ -7,7 +7,7 @@ import { now } from "./cursor.js";
 import { feed, reel } from "./reel.js";
 import { $ } from "./stage.js";
 
-/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { Line } from "./lines.py" */
 
 export const STOPPED = "Stopped. Finished rounds are kept.";

@@ -1,10 +1,12 @@
 // A student's phone in a class vote: shows the question and sends one answer. This is a separate
 // page, which contains nothing else.
 
+import { SERVER } from "../shared/server.js";
+
 /** @import { VoteState } from "../votes.py" */
 
 const code = location.pathname.split("/").at(-1) ?? "";
-const ADDRESS = new URL("../../../votes/" + encodeURIComponent(code) + "/", import.meta.url);
+const ADDRESS = new URL("votes/" + encodeURIComponent(code) + "/", SERVER);
 const RETRY = 5000; // ms after which a phone tries again that was refused
 const KEPT = "sv-vote-" + code; // the latest answer of this phone, for a page that is reloaded
 

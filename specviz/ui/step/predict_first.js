@@ -8,7 +8,7 @@ import { go, now, repaint } from "./cursor.js";
 import { frameAt, reel, stepName } from "./reel.js";
 import { $ } from "./stage.js";
 
-/** @import { VNode } from "../vendor/preact.js" */
+/** @import { VNode } from "preact" */
 /** @import { TossedPanel, VerdictPanel } from "../../frames/inspector.py" */
 /** @import { Part } from "../../texts/__init__.py" */
 /** @import { Place } from "./cursor.js" */

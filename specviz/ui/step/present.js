@@ -2,6 +2,7 @@
 // notes, which are another window of this page.
 
 import { isDark } from "../shared/gradio.js";
+import { SERVER } from "../shared/server.js";
 import { Button, h, toElement } from "../shared/view.js";
 import { now } from "./cursor.js";
 import { nextStep } from "./dock.js";
@@ -38,7 +39,7 @@ import { $ } from "./stage.js";
 /** @typedef {{ sv: "notes", state: SpeakerState }} Answer */
 /** @typedef {{ speaker: LessonNotes | null, turn(by: number): void }} OpenLesson */
 
-const NOTES = new URL("../../../notes", import.meta.url).href;
+const NOTES = new URL("notes", SERVER).href;
 const BLOCKED =
   "The browser blocked the window of the speaker notes. Allow pop-ups for this page, then press N.";
 

@@ -169,7 +169,7 @@ PLAYER: Final = OfflinePart(
     name="sv-step",
     title="A run, step by step",
     markup="step/player",
-    entry="step/replay.js",
+    script="run_file",
     folders=("step",),
     config=config,
 )

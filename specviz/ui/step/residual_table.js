@@ -8,7 +8,7 @@ import { frameAt, stepsOf } from "./reel.js";
 import { $ } from "./stage.js";
 import { TryRules } from "./try_rules.js";
 
-/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { Head, Table, TableRow } from "../../frames/table.py" */
 /** @typedef {{ view: Table, unit: number, last: number }} Scale How long masses are drawn. */
 

@@ -8,7 +8,7 @@ import { reel } from "./reel.js";
 import { widthOf } from "./room.js";
 import { $ } from "./stage.js";
 
-/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
 /** @import { RoundLine } from "./lines.py" */
 /** @typedef {[at: number, long: number]} Span A stretch of time, in seconds. */

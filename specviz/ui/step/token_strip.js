@@ -21,7 +21,7 @@ import { reel, stepsOf } from "./reel.js";
 import { $ } from "./stage.js";
 import { pickNode } from "./what_if.js";
 
-/** @import { ComponentChild, VNode } from "../vendor/preact.js" */
+/** @import { ComponentChild, VNode } from "preact" */
 /** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
 /** @import { Marks } from "../../frames/evidence/forms.py" */
 /** @import { Chip, TurnBlock } from "../../frames/tree.py" */

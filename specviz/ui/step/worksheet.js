@@ -11,7 +11,7 @@ import { firstRejection, frameAt, reel, stepName, stepsOf } from "./reel.js";
 import { others } from "./residual_table.js";
 import { orderOf } from "./worksheet_order.js";
 
-/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { VerdictPanel } from "../../frames/inspector.py" */
 /** @import { Word } from "../../frames/scene.py" */
 /** @import { Table, TableRow } from "../../frames/table.py" */

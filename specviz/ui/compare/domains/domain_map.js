@@ -112,7 +112,7 @@ function drawMap() {
 }
 
 // Two component types, so that Preact never reuses a cell of one for the other.
-/** @param {{ children?: import("../../vendor/preact.js").ComponentChildren }} props */
+/** @param {{ children?: import("preact").ComponentChildren }} props */
 const DomainOnly = ({ children }) => children;
-/** @param {{ children?: import("../../vendor/preact.js").ComponentChildren }} props */
+/** @param {{ children?: import("preact").ComponentChildren }} props */
 const AllDomains = ({ children }) => children;

@@ -53,7 +53,7 @@ export function cellAttributes(row, column, at, place) {
  * @param {Row[]} rows
  * @param {string} references The sentence.
  * @param {number} columns The table's number, with that of the drafters' names.
- * @param {(row: Row, at: number) => import("../../vendor/preact.js").ComponentChild} draw
+ * @param {(row: Row, at: number) => import("preact").ComponentChild} draw
  */
 export function Bodies(rows, references, columns, draw) {
   const bounds = rows.filter((row) => row.bound);

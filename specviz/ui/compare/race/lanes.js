@@ -10,7 +10,7 @@ import { PassBars } from "./pass_bars.js";
 import { longest, plainFirst, story, titleOf, tokensBy } from "./lines.js";
 import { inSeconds } from "./words.js";
 
-/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { Lane, Now } from "./lines.js" */
 /** @import { LaneFacts, RaceLine, Token } from "./lines.py" */
 

@@ -7,7 +7,7 @@ import { Button, classes, h } from "../../shared/view.js";
 import { factsOf, plainFirst, stage, story, titleOf } from "./lines.js";
 import { DASH, fixed, Key, Patch, scaled, SentencePart, Sign } from "./words.js";
 
-/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { CostNumbers, LaneNumbers } from "./lines.py" */
 
 /** For each column, its name and its glossary entry. @type {Record<string, [string, string]>} */

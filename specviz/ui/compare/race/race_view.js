@@ -19,7 +19,7 @@ import { showResult } from "./race_result.js";
 import { TimeAxis } from "./time_axis.js";
 import { Key, Patch } from "./words.js";
 
-/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 
 const WIDE = 1050,
   SLIM = 728; // the section's width in px, which depends on the zoom

@@ -23,7 +23,7 @@ RACE: Final = OfflinePart(
     name="sv-race",
     title="A race, lane by lane",
     markup="compare/race/race",
-    entry="compare/race/replay.js",
+    script="race_file",
     folders=("compare/race",),
     config=config,
 )

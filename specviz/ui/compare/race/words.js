@@ -3,7 +3,7 @@
 import { meaning } from "../../shared/dom.js";
 import { classes, Drawing, h } from "../../shared/view.js";
 
-/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { Stroke } from "../../../figures/marks.py" */
 /** @import { Part } from "../../../compare/summary.py" */
 

@@ -49,7 +49,7 @@ function show(answer) {
 /**
  * @param {keyof Asked} name
  * @param {string} title
- * @param {import("../../vendor/preact.js").ComponentChild} control
+ * @param {import("preact").ComponentChild} control
  * @param {string} [shown] The value as text, beside a slider.
  */
 const Field = (name, title, control, shown) =>

@@ -65,12 +65,12 @@ function Keys(answer, figure, keys) {
 
 /**
  * @param {string} title
- * @param {import("../../vendor/preact.js").ComponentChild} about
+ * @param {import("preact").ComponentChild} about
  * @param {string} name
  * @param {Figure} figure
  * @param {{ "aria-label": string, onClick?: (event: MouseEvent) => void }} attributes
- * @param {import("../../vendor/preact.js").ComponentChild} [keys]
- * @param {import("../../vendor/preact.js").ComponentChild} [choice]
+ * @param {import("preact").ComponentChild} [keys]
+ * @param {import("preact").ComponentChild} [choice]
  */
 const Chart = (title, about, name, figure, attributes, keys, choice) =>
   h(

@@ -2,7 +2,7 @@
 
 import { classes, h } from "../../shared/view.js";
 
-/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { SourceData } from "./__init__.py" */
 
 /**

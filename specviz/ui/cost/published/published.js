@@ -34,7 +34,7 @@ function change(values) {
 
 const meanings = () => Object.fromEntries(stage.config.evidence);
 
-/** @param {string} title @param {import("../../vendor/preact.js").ComponentChild} control */
+/** @param {string} title @param {import("preact").ComponentChild} control */
 const Labelled = (title, control) => h("label", null, title + " ", control);
 
 function showNumbers() {

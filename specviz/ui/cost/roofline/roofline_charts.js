@@ -4,7 +4,7 @@ import { percent } from "../../shared/dom.js";
 import { h } from "../../shared/view.js";
 import { Plot } from "../shared/figure.js";
 
-/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { Answer, FigureName, Round } from "./answer.py" */
 
 /** @type {[name: FigureName, title: string, about: string, keys: [style: string, title: string][]][]} */

@@ -3,7 +3,7 @@
 import { h, HeadRow, TableRow } from "../../shared/view.js";
 import { Plot } from "../shared/figure.js";
 
-/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { Answer, FigureName } from "./answer.py" */
 
 const SIMULATED = h("span", { class: "sv-server-mark" }, "simulated");

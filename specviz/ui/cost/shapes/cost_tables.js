@@ -2,7 +2,7 @@
 
 import { h, HeadRow } from "../../shared/view.js";
 
-/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { DrafterRow } from "../../../cost/measured_costs_text.py" */
 /** @import { PassRow } from "./__init__.py" */
 

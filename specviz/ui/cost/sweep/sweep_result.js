@@ -3,7 +3,7 @@
 import { h } from "../../shared/view.js";
 import { Plot } from "../shared/figure.js";
 
-/** @import { VNode } from "../../vendor/preact.js" */
+/** @import { VNode } from "preact" */
 /** @import { SweepRow } from "../../../cost/sweep_text.py" */
 /** @import { SweepData } from "./__init__.py" */
 

@@ -63,7 +63,7 @@ const BothRow = ({ p, q }) =>
     ),
   );
 
-/** @param {string} name @param {...import("../../vendor/preact.js").ComponentChild} inside */
+/** @param {string} name @param {...import("preact").ComponentChild} inside */
 const Row = (name, ...inside) => h("div", null, h("dt", null, name), h("dd", null, ...inside));
 
 /** A rule's statistics, without its name. @param {Evidence} evidence @param {Word[]} words */

@@ -4,7 +4,7 @@ import { flat } from "../../shared/dom.js";
 import { h, RunningToken, Token } from "../../shared/view.js";
 import { answer, pathTo, ranked, step, view } from "./state.js";
 
-/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { Word } from "../../../frames/scene.py" */
 /** @import { Node } from "./answer.py" */
 

@@ -5,7 +5,7 @@ import { h, HeadRow, render, TableRow } from "../../shared/view.js";
 import { Options } from "../shared/options.js";
 import { $, stage } from "./state.js";
 
-/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { ComponentChild } from "preact" */
 /** @import { Measured } from "./__init__.py" */
 
 const HEADS = [

@@ -1,0 +1,1 @@
+{let t=window.requestAnimationFrame.bind(window),a=n=>{try{return/performance\.now\(\)/.test(`${n}`)}catch{return!1}},e=!1;window.requestAnimationFrame=n=>{if(!a(n))return t(n);let r=document.getElementById("sv-brand")!==null;return r&&e?(e=!1,0):(e=!r,t(n))}}
