@@ -283,6 +283,28 @@ def test_row_of_hidden_tokens_adds_up_their_residuals_token_by_token(sampled):
     assert found
 
 
+def test_rows_left_out_of_a_table_are_added_to_the_row_of_all_other_tokens(sampled):
+    for scene, step, shot in steps(sampled, "judge"):
+        view, rows = shot["panel"]["table"], scene.round.judged[step.at].rows
+        listed = [row for row in view["rows"] if "w" in row]
+        sums = [sum(row["m"][i] for row in view["rows"]) for i in range(4)]
+        hidden = set()
+        for fold in view["folds"]:
+            assert "is" not in view["rows"][fold["at"]], "a row that the sentence is about stays"
+            hidden.add(fold["at"])
+            shown = [row for at, row in enumerate(view["rows"]) if "w" in row and at not in hidden]
+            others = fold["rest"]
+            assert others["rest"] + len(shown) == len(rows.tokens) + rows.rest_tokens
+            for i, total in enumerate(sums):
+                assert sum(row["m"][i] for row in [*shown, others]) == pytest.approx(
+                    total, abs=1e-5
+                )
+            texts = [parse_number(others["t"][i]) for i in (0, 1, 3, 4) if others["t"][i]]
+            masses = [others["m"][i] for i in (0, 1, 2, 3) if others["t"][(0, 1, 3, 4)[i]]]
+            assert texts == pytest.approx(masses, abs=0.51 * 10 ** -view["digits"])
+        assert len(hidden) == len([row for row in listed if "is" not in row])
+
+
 @pytest.mark.slow
 def test_node_and_chip_labels_do_not_reveal_a_verdict_before_its_step(trace):
     telling = {"accepted", "rejected", "recovered", "bonus", "unreached"}

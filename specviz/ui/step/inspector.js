@@ -19,6 +19,7 @@ import { $, stage } from "./stage.js";
 /** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
 /** @import { Fact } from "../../frames/evidence/forms.py" */
 /** @import { GuessesPanel, Panel } from "../../frames/inspector.py" */
+/** @import { Table } from "../../frames/table.py" */
 
 const ORDINALS = ["", "", "2nd", "3rd"];
 
@@ -48,10 +49,11 @@ const LEAST = 180; // px of room for a panel; with less, one scrolls
 
 /**
  * Hide what does not fit above the timeline: first the part that the sentence is not about, which the
- * step before or after shows, then rows of the table. In one column, the page scrolls instead.
- * @param {Frame["step"]} step
+ * step before or after shows, then rows of the table, which "others" contains from then on. In one
+ * column, the page scrolls instead.
+ * @param {Frame} frame
  */
-export function fitInspector({ kind }) {
+export function fitInspector({ panel: { table }, step: { kind } }) {
   for (const each of stage.all(".sv-left-out")) each.classList.remove("sv-left-out");
   const panel = $(".sv-panel");
   const { top } = panel.getBoundingClientRect();
@@ -62,10 +64,16 @@ export function fitInspector({ kind }) {
   if (over() <= 0) return;
   const aside = { draw: ".sv-trial", judge: ".sv-draw" }[String(kind)];
   if (aside) leaveOut($(aside));
-  const rows = stage.all(".sv-mr:not(.sv-on-trial, .sv-on-drawn, .sv-rest)").reverse();
-  const tall = rows[0]?.getBoundingClientRect().height ?? 1;
-  for (const row of rows.slice(0, Math.max(0, Math.ceil(over() / tall)))) leaveOut(row);
+  if (table) shorten(table, over());
   if (kind === "judge" && over() > 0) leaveOut($(".sv-table"));
+}
+
+/** @param {Table} table @param {number} over By how many pixels it is too high. */
+function shorten(table, over) {
+  if (over <= 0 || !table.folds.length) return;
+  const rows = Math.ceil(over / $(".sv-mr").getBoundingClientRect().height);
+  const added = table.rows.some((row) => row.rest) ? 0 : 1; // the row of all other tokens
+  render(ResidualTable(table, Math.min(rows + added, table.folds.length)), $(".sv-table"));
 }
 
 /**
