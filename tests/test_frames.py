@@ -10,6 +10,7 @@ from made import ODD, Recipe, made
 
 from specviz.frames import Cursor, Scene, apply_patch, frame, frames, make_patch
 from specviz.frames.caption import is_same
+from specviz.frames.inspector import inspector
 from specviz.frames.numbers import (
     format_draw,
     format_mass,
@@ -281,6 +282,57 @@ def test_row_of_hidden_tokens_adds_up_their_residuals_token_by_token(sampled):
         assert rest["m"][2] == pytest.approx(rows.rest_residual + sum(hidden), abs=1e-5)
         found += len(hidden)
     assert found
+
+
+def test_rows_left_out_of_a_table_are_added_to_the_row_of_all_other_tokens(sampled):
+    for scene, step, shot in steps(sampled, "judge"):
+        view, rows = shot["panel"]["table"], scene.round.judged[step.at].rows
+        listed = [row for row in view["rows"] if "w" in row]
+        sums = [sum(row["m"][i] for row in view["rows"]) for i in range(4)]
+        hidden = set()
+        for fold in view["folds"]:
+            assert "is" not in view["rows"][fold["at"]], "a row that the sentence is about stays"
+            hidden.add(fold["at"])
+            shown = [row for at, row in enumerate(view["rows"]) if "w" in row and at not in hidden]
+            others = fold["rest"]
+            assert others["rest"] + len(shown) == len(rows.tokens) + rows.rest_tokens
+            for i, total in enumerate(sums):
+                assert sum(row["m"][i] for row in [*shown, others]) == pytest.approx(
+                    total, abs=1e-5
+                )
+            texts = [parse_number(others["t"][i]) for i in (0, 1, 3, 4) if others["t"][i]]
+            masses = [others["m"][i] for i in (0, 1, 2, 3) if others["t"][(0, 1, 3, 4)[i]]]
+            assert texts == pytest.approx(masses, abs=0.51 * 10 ** -view["digits"])
+        assert len(hidden) == len([row for row in listed if "is" not in row])
+
+
+def test_listed_probabilities_of_a_distribution_sum_to_1():
+    found = set()
+    for name in ("chain", "nothing drafted"):
+        for _, _, shot in itertools.chain(steps(run(name), "score"), steps(run(name), "draw")):
+            panel = shot["panel"]
+            if panel["kind"] in ("law", "empty") and panel["rows"]:
+                assert sum(row["p"] for row in panel["rows"]) == pytest.approx(1, abs=1e-4)
+                assert "rest" in panel["rows"][-1]
+                found.add(panel["kind"])
+    assert found == {"law", "empty"}
+
+
+def test_tokens_after_the_first_12_of_a_distribution_are_in_the_row_of_others():
+    scene, step, _ = next(each for each in steps(run("nothing drafted"), "draw"))
+    drew = replace(scene.round.drew, tokens=[*range(20)], token=17, p=[0.045] * 20, rest_p=0.1)
+    longer = replace(scene, round=replace(scene.round, drew=drew))
+    rows = inspector(longer, step)["rows"]
+    assert len(rows) == 14
+    assert [at for at, row in enumerate(rows) if row.get("hit")] == [12]
+    assert rows[-1] == {"rest": drew.rest_tokens + 7, "p": pytest.approx(0.1 + 7 * 0.045)}
+
+
+def test_long_list_of_guesses_says_how_many_it_shows():
+    trace = made(Recipe(shape=(6, 5, 4), rounds=2))
+    panels = [shot["panel"] for scene, _, shot in steps(trace, "score") if scene.guesses]
+    assert panels
+    assert all((each["shown"], each["of"], len(each["rows"])) == (12, 15, 12) for each in panels)
 
 
 @pytest.mark.slow

@@ -50,7 +50,6 @@ LABEL_WIDTH: Final = 104
 NUMBER_WIDTH: Final = 64
 GUESS_HEIGHT: Final = 32
 TOKEN_HEIGHT: Final = 22
-MAX_ROWS: Final = 12
 # Moves the numbers of p up and of q down, since they are close to each other in a low window.
 APART: Final = {"p": -2.0, "q": 3.0}
 ABOVE: Final = 4.0  # space above the first bar, whose number is higher than the bar
@@ -70,9 +69,8 @@ def guesses_figure(panel: Mapping[str, Any]) -> Figure:
 
     If there is no q, a paler bar shows the drafter's confidence.
     """
-    rows: Sequence[Row] = panel["rows"]
-    shown = rows[:MAX_ROWS] if panel.get("scored") else rows[-MAX_ROWS:]
-    has_q = any("q" in row for row in rows)
+    shown: Sequence[Row] = panel["rows"]
+    has_q = any("q" in row for row in shown)
     data: dict[str, Trace] = {"20-words": _labels([_guess(row) for row in shown], GUESS_HEIGHT)}
     for at, row in enumerate(shown):  # adds space for a second line under a repeated token
         if "after" in row:
@@ -95,7 +93,7 @@ def distribution_figure(panel: Mapping[str, Any]) -> Figure:
 
     The sampled token's bar is filled. Outlines, if any, show the softmax at temperature 1.
     """
-    rows: Sequence[Row] = panel["rows"][: MAX_ROWS + 2]
+    rows: Sequence[Row] = panel["rows"]
     places = [at * TOKEN_HEIGHT + TOKEN_HEIGHT / 2 for at in range(len(rows))]
     pairs = list(zip(rows, places, strict=True))
     others = [(row["p"], y) for row, y in pairs if not row.get("hit")]

@@ -136,6 +136,7 @@ VerdictPanel = GreedyPanel | TossedPanel
 TrialPanel = AskedPanel | VerdictPanel
 Panel = GuessesPanel | EmptyPanel | TrialPanel | LawPanel | RoundPanel
 
+LISTED: Final = 12  # how many guesses, or tokens of a distribution, are listed
 BESIDE_EVIDENCE: Final = 6  # how many guesses are listed if evidence is shown below them
 
 
@@ -144,8 +145,8 @@ def inspector(scene: Scene, step: Step) -> Panel:
     match step.kind:
         case "propose" | "score":
             panel, reasons = _guesses(scene, step), evidence_section(scene, step)
+            _shorten(panel, step, LISTED if reasons is None else BESIDE_EVIDENCE)
             if reasons is not None:
-                _shorten(panel, step)
                 panel["why"] = reasons
             return panel
         case "judge":
@@ -218,11 +219,11 @@ def distinguishing_words(scene: Scene) -> dict[int, Word]:
     return found
 
 
-def _shorten(panel: GuessesPanel | EmptyPanel, step: Step) -> None:
+def _shorten(panel: GuessesPanel | EmptyPanel, step: Step, most: int) -> None:
     """Shorten the list of guesses to the newest while drafting, and to the first afterwards."""
     rows = panel["rows"]
-    if panel["kind"] == "guesses" and len(rows) > BESIDE_EVIDENCE:
-        shown = rows[-BESIDE_EVIDENCE:] if step.kind == "propose" else rows[:BESIDE_EVIDENCE]
+    if panel["kind"] == "guesses" and len(rows) > most:
+        shown = rows[-most:] if step.kind == "propose" else rows[:most]
         panel |= {"rows": shown, "shown": len(shown), "of": len(rows)}
 
 
@@ -232,7 +233,10 @@ def _next_tokens(scene: Scene, step: Step) -> list[Row]:
     if hidden or not scene.round.scored or not scene.round.scored.top:
         return []
     pairs = scene.round.scored.top[0]
-    return [{"w": scene.word(int(token)), "p": round(p, 6)} for token, p in pairs]
+    rows: list[Row] = [{"w": scene.word(int(token)), "p": round(p, 6)} for token, p in pairs]
+    if others := scene.header.vocab_size - len(pairs):
+        rows.append({"rest": others, "p": round(max(0.0, 1 - sum(p for _, p in pairs)), 6)})
+    return rows
 
 
 def _verdict_panel(scene: Scene, judged: Judged) -> Verdict:
@@ -315,13 +319,17 @@ def _distribution(scene: Scene, drew: Drew) -> list[Row]:
     """List the last token's distribution in descending order, all unlisted tokens in one row."""
     soft: list[float | None] = [*drew.soft] if drew.soft else [None] * len(drew.tokens)
     rows: list[Row] = []
-    for token, p, s in zip(drew.tokens, drew.p, soft, strict=True):
+    others, rest = drew.rest_tokens, drew.rest_p
+    for at, (token, p, s) in enumerate(zip(drew.tokens, drew.p, soft, strict=True)):
+        if at >= LISTED and token != drew.token:
+            others, rest = others + 1, rest + p
+            continue
         row: Row = {"w": scene.word(token), "p": round(p, 6)}
         if token == drew.token:
             row["hit"] = True
         rows.append(row if s is None else row | {"soft": round(s, 6)})
-    if drew.rest_tokens and drew.soft is None:
-        rows.append({"rest": drew.rest_tokens, "p": round(drew.rest_p, 6)})
+    if others and drew.soft is None:
+        rows.append({"rest": others, "p": round(rest, 6)})
     return rows
 
 

@@ -6,7 +6,7 @@ of the minima. Totals come from the trace and cover the whole vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NotRequired, TypedDict
 
@@ -63,6 +63,18 @@ class RestRow(Cells):
 TableRow = TokenRow | RestRow
 
 
+class Fold(TypedDict):
+    """A row that a lower table leaves out, and the row of all other tokens after that.
+
+    Attributes:
+        at: Index of the row among the rows of the whole table.
+        rest: The row of all other tokens, with this row and those of the folds before it.
+    """
+
+    at: int
+    rest: RestRow
+
+
 class Totals(TypedDict):
     """Totals over the whole vocabulary.
 
@@ -83,12 +95,14 @@ class Table(TypedDict):
 
     Attributes:
         full: Whether it has the columns of a rejection.
+        folds: The rows that can be left out if there is no space, in the order of leaving out.
     """
 
     full: bool
     heads: list[Head]
     digits: int
     rows: list[TableRow]
+    folds: list[Fold]
     total: Totals
 
 
@@ -160,6 +174,7 @@ def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> Table:
         line = _drawn_line(listed, drew, judged.rows.share)
         shown = sorted([*shown, line], key=lambda line: -line.p)
         rest, others = combine_masses(rest, [line], -1), others - 1
+    needed = {candidate, drew.token if drew else None}
     digits = table_digits(scene, judged, drew)
     cells: list[TableRow] = [
         _token_row(scene, line, _cells(line, judged.rows, digits), candidate, drew)
@@ -172,8 +187,21 @@ def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> Table:
         "heads": column_heads(scene, judged, drew),
         "digits": digits,
         "rows": cells,
+        "folds": [
+            {"at": at, "rest": {**_cells(mass, judged.rows, digits), "rest": others + number}}
+            for number, (at, mass) in enumerate(_fold(shown, rest, needed), 1)
+        ],
         "total": _totals(scene, judged, drew, digits),
     }
+
+
+def _fold(shown: Sequence[Line], rest: Line, needed: set[int | None]) -> Iterator[tuple[int, Line]]:
+    """Yield the rows that are not needed, least probable first, each with the sum without it."""
+    masses = {at: max(line.p, line.q, line.soft or 0.0) for at, line in enumerate(shown)}
+    for at in sorted(masses, key=lambda at: (masses[at], -at)):
+        if shown[at].token not in needed:
+            rest = combine_masses(rest, [shown[at]])
+            yield at, rest
 
 
 def column_heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:

@@ -4,6 +4,7 @@ import json
 from itertools import product
 
 import pytest
+from playwright.sync_api import expect
 from serve import SHIPPED
 from visit import STILL
 
@@ -227,6 +228,44 @@ def notify(page, repeats, size):
     """Show a notice of some sentences above the run, or hide it, in a window of this size."""
     page.evaluate(NOTICE, repeats)
     resize(page, *size)
+
+
+# The rows of the table on screen: token or number of others, p, q, residual, and its share.
+ROWS = """() => [...document.querySelectorAll(".sv-table .sv-mr")]
+  .filter((row) => row.checkVisibility())
+  .map((row) => [...row.querySelectorAll(".sv-tk, .sv-pv, .sv-qv, .sv-cl")]
+    .map((cell) => cell.textContent))"""
+
+
+def check_sums(page, table):
+    """Check that the rows on screen add up to the totals; return how many rows are left out."""
+    rows = page.evaluate(ROWS)
+    tokens = sum("w" in row for row in table["rows"])
+    number = int(rows[-1][0].removesuffix(" others").replace(",", ""))
+    assert number + len(rows) - 1 == table["rows"][-1]["rest"] + tokens
+    columns = list(zip(*(row[1:] for row in rows), strict=True))
+    totals = [table["total"][name] for name in ("p", "q", "left", "scaled")]
+    for column, total in zip(columns, totals, strict=False):
+        rounding = 0.5 * 10 ** -table["digits"] * len(rows)
+        assert sum(map(float, column)) == pytest.approx(float(total), abs=rounding)
+    return tokens + 1 - len(rows)
+
+
+def test_rows_that_do_not_fit_are_in_the_row_of_others(visit):
+    page, left_out = visit.open(f"?trace={OPENING}&present=1"), []
+    for size, vote in product(((1280, 800), (1280, 720), (1024, 768)), (False, True)):
+        resize(page, *size)
+        if vote:
+            page.get_by_role("button", name="Ask the class").click()
+            expect(page.locator(".sv-vote")).to_be_visible()
+        visit.ask("first()")
+        for verdict in ("Rejected", "Recovered"):
+            visit.step_to(verdict)
+            left_out.append(check_sums(page, visit.ask("frame.panel.table")))
+        if vote:
+            page.get_by_role("button", name="Close the vote").click()
+    assert min(left_out) >= 0
+    assert sum(number > 0 for number in left_out) > 3
 
 
 RECOVERED = (".sv-drow", ".sv-note", ".sv-mr.sv-on-drawn", ".sv-ms")  # u's strip, note and table

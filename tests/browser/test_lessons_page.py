@@ -105,8 +105,8 @@ def wait_for_step(page, number):
     )
 
 
-def open_lesson(page, address, name, number):
-    page.goto(f"{address}?lesson={name}.{number}")
+def open_lesson(page, address, name, number, more=""):
+    page.goto(f"{address}?lesson={name}.{number}{more}")
     wait_for_step(page, number)
 
 
@@ -308,6 +308,74 @@ def test_link_with_an_unknown_language_opens_the_lessons_in_english(page, addres
         page.goto(f"{address}?tab=learn&lang={code}")
         expect(page.locator(".sv-learn-one")).to_have_count(len(NAMES))
         expect(page.locator(".sv-learn .sv-languages")).to_have_attribute("lang", "en")
+
+
+# Opens the steps of a lesson that show Step, and answers their questions. Returns what is covered
+# or cut there, by step.
+CROWDED = """async ([id, steps]) => {
+  const found = {};
+  const query = (name) => document.querySelector(name);
+  const visible = (each) => each?.checkVisibility({ visibilityProperty: true });
+  const until = async (holds) => {
+    for (let seconds = 0; !holds(); seconds += 0.02) {
+      if (seconds > 60) throw new Error("step does not open");
+      await new Promise((done) => setTimeout(done, 20));
+    }
+    for (let frames = 0; frames < 4; frames += 1)
+      await new Promise((done) => requestAnimationFrame(done));
+  };
+  // The end of an element, or of the box in which it can be scrolled.
+  const end = (each) => Math.min(...[each, each.closest(".sv-list, .sv-scrolls, .sv-says-why")]
+    .filter(Boolean).map((box) => box.getBoundingClientRect().bottom));
+  const check = (name) => {
+    const wrong = scrollY ? ["the page scrolls by " + scrollY] : [];
+    const card = query(".sv-lesson").getBoundingClientRect().bottom;
+    for (const part of [".sv-strip", ".sv-caption", ".sv-tree-part", ".sv-panel"])
+      if (visible(query(part)) && query(part).getBoundingClientRect().top < card)
+        wrong.push("the lesson covers " + part);
+    const bars = [".sv-time", ".sv-dock"].map(query).filter(visible);
+    const limit = Math.min(innerHeight, ...bars.map((bar) => bar.getBoundingClientRect().top));
+    for (const part of [".sv-strip", ".sv-caption", ".sv-tree svg", ".sv-list", ".sv-pass-columns",
+      ".sv-facts", ".sv-chart svg", ".sv-trial", ".sv-mx", ".sv-draw", ".sv-why"])
+      if (visible(query(part)) && end(query(part)) > limit + 1) wrong.push("covered: " + part);
+    const [chart, panel] = [query(".sv-chart svg"), query(".sv-panel")];
+    if (visible(chart) && chart.getBoundingClientRect().bottom > end(panel) + 1)
+      wrong.push("cut: .sv-chart");
+    if (wrong.length) found[id + " " + name] = wrong;
+  };
+  for (const { at, answer, then } of steps) {
+    dispatchEvent(new CustomEvent("sv-lesson", { detail: { id, at } }));
+    const isOpen = () => specviz.lesson.shown?.id === id && specviz.lesson.shown.at === at;
+    await until(() => isOpen() && !query(".sv-lesson-head [role=status]").textContent);
+    check(at + 1);
+    if (answer === null) continue;
+    document.querySelectorAll(".sv-lesson-option")[answer].click();
+    const step = () => specviz.players["sv-step"].frame.step.id;
+    await until(() => query(".sv-lesson-why") && (!then || step() === then));
+    check(at + 1 + " answered");
+  }
+  return found;
+}"""
+
+
+def test_panel_of_a_lesson_covers_nothing_of_step_in_low_windows(page, address):
+    found = {}
+    for size, present in product(((1280, 720), (1024, 768)), ("", "&present=1")):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        open_lesson(page, address, NAMES[0], 1, present)
+        for name in NAMES:
+            steps = [
+                {
+                    "at": at,
+                    "answer": step.get("predict", {}).get("answer"),
+                    "then": step.get("predict", {}).get("then", {}).get("step"),
+                }
+                for at, step in enumerate(lesson(name)["steps"])
+                if step["tab"] == "Step"
+            ]
+            if wrong := page.evaluate(CROWDED, [name, steps]):
+                found[size, present, name] = wrong
+    assert found == {}
 
 
 def test_late_first_run_does_not_replace_the_run_of_a_lesson(page, address):

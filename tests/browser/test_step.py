@@ -69,6 +69,58 @@ def test_keys_and_buttons_step_but_not_while_the_visitor_types(looker):
     assert looker.ask("cursor") == {"round": 0, "step": 0}
 
 
+def test_keys_step_after_other_tabs_were_opened(visit):
+    page = visit.open("?trace=01-chain")
+    for name in ("Cost", "Models"):
+        page.get_by_role("tab", name=name, exact=True).click()
+        page.wait_for_function("document.querySelectorAll('.sv').length > 1")
+    page.get_by_role("tab", name="Step", exact=True).click()
+    expect(page.locator(".sv-dock")).to_be_visible()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Home")
+    assert visit.ask("cursor") == {"round": 0, "step": 0}
+    page.keyboard.press("ArrowRight")
+    after = visit.ask("cursor")
+    assert after != {"round": 0, "step": 0}
+    page.keyboard.press("ArrowLeft")
+    assert visit.ask("cursor") == {"round": 0, "step": 0}
+    page.keyboard.press(" ")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    page.keyboard.press("End")
+    assert visit.ask("cursor.round") == visit.ask("rounds") - 1
+
+
+# The share of its track that the outlined bar fills, and the number at its end.
+OUTLINE = """() => {
+  const bar = document.querySelector(".sv-trial .sv-f-soft"), track = bar.parentElement;
+  const width = bar.getBoundingClientRect().width / track.getBoundingClientRect().width;
+  return [width, track.querySelector("b").textContent];
+}"""
+
+
+def test_outlined_bar_at_temperature_0_is_as_long_as_its_probability(visit):
+    page, verdicts = visit.open("?trace=04-temperature-0"), set()
+    for _ in range(40):
+        panel = visit.ask("frame.panel")
+        if "soft" in panel and panel["kind"] == "trial":
+            width, number = page.evaluate(OUTLINE)
+            assert number == str(int(panel["p"]))
+            assert width == pytest.approx(0.8 * panel["soft"], abs=0.02)
+            verdicts.add(panel["accepted"])
+        visit.ask("next()")
+    assert verdicts == {True, False}
+    visit.ask("first()")
+    page.get_by_label("Predict first").check()
+    asked = 0
+    for _ in range(40):
+        if page.locator(".sv-answers").count():
+            width, number = page.evaluate(OUTLINE)
+            assert 0.5 * float(number) < width < float(number) + 0.02
+            asked += 1
+        visit.ask("next()")
+    assert asked
+
+
 def test_clicks_on_rounds_steps_and_tokens_open_them(looker):
     page = looker.look()
     looker.ask("last()")

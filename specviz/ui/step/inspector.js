@@ -19,6 +19,7 @@ import { $, stage } from "./stage.js";
 /** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
 /** @import { Fact } from "../../frames/evidence/forms.py" */
 /** @import { GuessesPanel, Panel } from "../../frames/inspector.py" */
+/** @import { Table } from "../../frames/table.py" */
 
 const ORDINALS = ["", "", "2nd", "3rd"];
 
@@ -45,27 +46,54 @@ export function showInspector({ panel, step }) {
 }
 
 const LEAST = 180; // px of room for a panel; with less, one scrolls
+const RING = 12; // px around an element that a lesson is about, see ring.js, and above the timeline
 
 /**
  * Hide what does not fit above the timeline: first the part that the sentence is not about, which the
- * step before or after shows, then rows of the table. In one column, the page scrolls instead.
- * @param {Frame["step"]} step
+ * step before or after shows, then rows of the table, which "others" contains from then on. If that
+ * is not sufficient, the panel scrolls. In one column, the page scrolls instead.
+ * @param {Frame} frame
  */
-export function fitInspector({ kind }) {
+export function fitInspector({ panel: { table, why }, step: { kind } }) {
   for (const each of stage.all(".sv-left-out")) each.classList.remove("sv-left-out");
   const panel = $(".sv-panel");
+  scroll(panel, false);
   const { top } = panel.getBoundingClientRect();
   const room = roomBelow(top);
   limitTo(room ? Math.floor(room / zoom) + "px" : "");
   if (!room) return;
+  if (why && inLesson() && panel.scrollHeight > panel.clientHeight) leaveOutChart();
   const over = () => Math.max(...[...panel.children].map(bottomOf)) - top - room;
   if (over() <= 0) return;
   const aside = { draw: ".sv-trial", judge: ".sv-draw" }[String(kind)];
   if (aside) leaveOut($(aside));
-  const rows = stage.all(".sv-mr:not(.sv-on-trial, .sv-on-drawn, .sv-rest)").reverse();
-  const tall = rows[0]?.getBoundingClientRect().height ?? 1;
-  for (const row of rows.slice(0, Math.max(0, Math.ceil(over() / tall)))) leaveOut(row);
+  if (table) shorten(table, over());
   if (kind === "judge" && over() > 0) leaveOut($(".sv-table"));
+  scroll(panel, over() > 0);
+}
+
+// A lesson is about the evidence; the tree has the probabilities of the guesses, too.
+function leaveOutChart() {
+  if (!$(".sv-why").checkVisibility({ visibilityProperty: true })) return;
+  for (const name of [".sv-panel > .sv-head", ".sv-chart"]) leaveOut($(name));
+}
+
+const inLesson = () => document.body.classList.contains("sv-in-lesson");
+
+/** @param {HTMLElement} panel @param {boolean} scrolls */
+function scroll(panel, scrolls) {
+  panel.classList.toggle("sv-scrolls", scrolls);
+  // So that keys can scroll it.
+  if (scrolls) panel.tabIndex = 0;
+  else panel.removeAttribute("tabindex");
+}
+
+/** @param {Table} table @param {number} over By how many pixels it is too high. */
+function shorten(table, over) {
+  if (over <= 0 || !table.folds.length) return;
+  const rows = Math.ceil(over / $(".sv-mr").getBoundingClientRect().height);
+  const added = table.rows.some((row) => row.rest) ? 0 : 1; // the row of all other tokens
+  render(ResidualTable(table, Math.min(rows + added, table.folds.length)), $(".sv-table"));
 }
 
 /**
@@ -75,7 +103,7 @@ export function fitInspector({ kind }) {
 function roomBelow(top) {
   if ($(".sv").matches(".sv-one, .sv-high")) return 0;
   const below = [".sv-time", ".sv-dock"].map((name) => $(name).getBoundingClientRect().height);
-  const room = innerHeight - below[0] - below[1] - (top + scrollY);
+  const room = innerHeight - below[0] - below[1] - (top + scrollY) - (inLesson() ? RING : 0);
   return room < LEAST ? 0 : room;
 }
 

@@ -27,9 +27,9 @@ const NoCoin = () =>
     "Temperature 0 needs no coin. The outline is the target's probability at temperature 1.",
   );
 
-/** Return the share of a bar's track that its number takes. @param {string[]} texts */
-const numberWidth = (texts) =>
-  (Math.max(...texts.map((text) => text.length)) * 9.2 + 10) / trackWidth();
+/** Return the share of a bar's track that its number leaves for the bar. @param {string[]} texts */
+const barSpace = (texts) =>
+  Math.min(0.8, 1 - (Math.max(...texts.map((text) => text.length)) * 9.2 + 10) / trackWidth());
 
 /**
  * Return the bars of both distributions and their lengths; without q, the bar of u has the whole
@@ -42,8 +42,9 @@ function barsOf(panel, p) {
   const { laws, soft } = panel;
   const text = there(panel.text);
   const total = panel.q ?? (panel.asked || panel.coin ? 1 : 0);
-  const space = Math.min(0.8, 1 - numberWidth(Object.values(text).map(String)));
-  const scale = space / Math.max(p, total, soft || 0, 1e-9);
+  // p and q are compared with each other; at temperature 0 there is nothing to compare with.
+  const longest = panel.asked || panel.coin ? Math.max(p, total, 1e-9) : 1;
+  const scale = barSpace(Object.values(text).map(String)) / longest;
   const [covered, over, whole] = [Math.min(p, total), Math.max(total - p, 0), total].map(
     (mass) => mass * scale,
   );
@@ -69,8 +70,9 @@ function barsOf(panel, p) {
  * @param {AskedPanel} panel
  */
 function SoftmaxBar({ soft = 0, text }) {
-  const length = soft * (0.8 / Math.max(soft, 1e-9));
-  return [Bar("softmax", text ? text.p : "", "soft", length, [Fill("soft", length)]), NoCoin()];
+  const number = text ? text.p : "";
+  const length = soft * barSpace([number]);
+  return [Bar("softmax", number, "soft", length, [Fill("soft", length)]), NoCoin()];
 }
 
 /** @param {string} why */

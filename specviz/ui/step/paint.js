@@ -117,12 +117,12 @@ const isEchoed = () => now.whatIf?.coin && $(".sv").matches(".sv-slim");
 // Parts that need the positions of what was drawn come last, so that the layout is computed only
 // once.
 /** @param {Frame} frame */
-function settle({ step, tree }) {
-  fitInspector(step);
+function settle(frame) {
+  fitInspector(frame);
   fitSteps();
   scrollTokenStrip();
   scrollTargetPass();
-  follow(tree);
+  follow(frame.tree);
 }
 
 // The cursor has moved, possibly one step forward.

@@ -51,7 +51,9 @@ function onKey(event) {
     "input:not([type=checkbox]), textarea, select, [contenteditable], [role=slider], " + LIST,
   );
   const pressing = event.key === " " && target.closest("button, a, [type=checkbox], " + TAB);
-  const mine = document.querySelectorAll(".sv").length === 1 || stage.element.contains(target);
+  // Other tabs, which are hidden, have elements of this class, too.
+  const visible = [...document.querySelectorAll(".sv")].filter((each) => each.checkVisibility());
+  const mine = visible.length === 1 || stage.element.contains(target);
   if (!name || typing || pressing || !mine || !stage.element.offsetParent) return;
   if (event.key.startsWith("Page") && !isPresenting()) return; // they scroll
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;

@@ -33,8 +33,12 @@ function digitsOf(view) {
   return Math.max(view.digits, ...steps.map((each) => (each?.full ? each.digits : 0)));
 }
 
-/** @param {Table} view */
-export function ResidualTable(view) {
+/**
+ * @param {Table} whole
+ * @param {number} leftOut How many rows are left out; "others" contains them.
+ */
+export function ResidualTable(whole, leftOut = 0) {
+  const view = { ...whole, rows: shownRows(whole, leftOut) };
   const digits = digitsOf(view);
   const left = view.heads.map((head) => head.left && "sv-rows-left-" + head.of);
   const sizes = [!view.full && "sv-short", digits > 2 && "sv-fine", !hasQ(view) && "sv-alone"];
@@ -59,6 +63,15 @@ export function ResidualTable(view) {
     view.rows.map((row) => Row(row, scale)),
     Totals(view),
   );
+}
+
+/** @param {Table} view @param {number} leftOut @returns {TableRow[]} */
+function shownRows({ rows, folds }, leftOut) {
+  if (leftOut === 0) return rows;
+  const folded = folds.slice(0, leftOut);
+  const hidden = new Set(folded.map(({ at }) => at));
+  const shown = rows.filter((row, at) => row.w && !hidden.has(at));
+  return [...shown, folded[folded.length - 1].rest];
 }
 
 // If numbers are long, a narrow page has no space for the bars of p and q (40-narrow.css); columns
