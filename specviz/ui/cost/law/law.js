@@ -34,6 +34,7 @@ import { TreeCards } from "./tree_cards.js";
 
 /** @type {(keyof Measured)[]} */
 const MEASURED = ["alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup"];
+/** @type {keyof Measured} */
 const PER_PASS = "tokens_per_pass"; // missing in the files of older pages
 /** @type {("c" | "verify" | "c_hat")[]} */
 const OWN = ["c", "verify", "c_hat"]; // α and γ belong to the whole tab
