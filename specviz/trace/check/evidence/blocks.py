@@ -152,7 +152,7 @@ def check_cut(draft: Draft, most: int) -> None:
     """
     where, least = draft.where, draft.settings.confidence
     predicted = [evidence_of(guess).get("confidence") for guess in draft.guesses]
-    known = [each for each in predicted if type(each) in (int, float)]
+    known = [each for each in predicted if isinstance(each, int | float) and each is not True]
     whole = len(known) == len(predicted) or not any(each is not None for each in predicted)
     expect(whole, where, "not every guess has a predicted acceptance")
     expect_probabilities(known, where, "the list of predictions")
