@@ -13,7 +13,10 @@ import torch
 
 from specviz.catalog import entries, load
 from specviz.catalog.entry import with_defaults
-from specviz.drafters.contract.harness import run_trace
+from specviz.drafters.contract.harness import networks, run_trace
+from specviz.drafters.ngram import NGram
+from specviz.drafters.suffix import Suffix
+from specviz.engine.decode import run
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.file import Trace
@@ -94,6 +97,29 @@ def test_check_accepts_honest_runs_in_half_precision(dtype):
     for sampling in FEW:
         settings = Settings(gamma=4, siblings=[2, 2], sampling=sampling)
         assert refusal(target, drafter, tiny.PROMPT, settings) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", families.KNOWING_NOTHING)
+def test_check_accepts_honest_runs_of_every_untrained_drafter_in_bfloat16(name):
+    """Half precision rounds logits, so scores that are computed in another way would differ."""
+    target = families.target_of(name)
+    target.model.to(torch.bfloat16)
+    drafter = families.KNOWING_NOTHING[name](target)
+    for network in networks(drafter, target):
+        network.to(torch.bfloat16)
+    settings = Settings(gamma=4, exit_layer=1, sampling=Sampling(0.7))
+    assert refusal(target, drafter, tiny.PROMPT, settings) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chat", ["chat", "raw"])
+def test_check_accepts_honest_runs_of_a_chat_and_of_raw_text(chat):
+    target = tiny.target(words=tiny.chat_tokenizer())
+    for drafter, sampling in product((tiny.draft(), NGram(), Suffix()), FEW):
+        settings = Settings(gamma=4, sampling=sampling, chat=chat, max_new_tokens=NEW)
+        header, *events = run(target, drafter, "the cat sat on the cat", settings)
+        check(Trace.parse(Trace(header, events).lines()))
 
 
 def excluding(count):

@@ -22,6 +22,7 @@ from specviz.trace.check.evidence.draft import (
     expect_work,
     keys,
     read_count,
+    siblings_of,
 )
 from specviz.trace.check.expectations import TOLERANCE, expect, expect_probabilities
 from specviz.trace.events import Guess
@@ -88,7 +89,9 @@ def check_places(draft: Draft, count: int) -> None:
     for node, (guess, depth) in enumerate(zip(draft.guesses, draft.depths, strict=True), 1):
         here = f"{draft.where}, node {node}"
         expect_entries(evidence_of(guess), {"place": depth}, here)
-        check_listed(guess, places[depth - 1], draft.proposed.drawn == "point-mass", here)
+        first = siblings_of(draft, node)[0] == node
+        top = first and draft.proposed.drawn == "point-mass"
+        check_listed(guess, places[depth - 1], top, here)
 
 
 def check_filled(draft: Draft, most: int) -> None:

@@ -18,6 +18,7 @@ from specviz.trace.check.evidence.draft import (
     siblings_of,
 )
 from specviz.trace.check.expectations import TOLERANCE, expect, expect_close
+from specviz.trace.check.position import children
 from specviz.trace.work import Work
 
 
@@ -243,15 +244,28 @@ def check_verified(draft: Draft, layers: int) -> None:
     if before is None:
         expect(not found, where, "there is no round before whose tokens were verified")
         return
-    path = [0, *draft.accepted]
-    reached = path if len(draft.accepted) < draft.new_tokens else path[:-1]
-    nodes = [n for at in reached for n, g in enumerate(before.guesses, 1) if g.parent == at]
+    tokens, path = draft.text[before.length :], [0]
+    for token in tokens:  # the last token may also be that of a rejected guess
+        under = children(before.guesses, path[-1])
+        same = [node for node in under if before.guesses[node - 1].token == token]
+        if not same:
+            break
+        path.append(same[0])
+    nodes = [node for at in path[: len(tokens)] for node in children(before.guesses, at)]
     verified = found["verified"]
-    same = list(verified) == [str(node) for node in nodes]
-    expect(same, where, f"its verified nodes are {list(verified)!r:.80} but should be {nodes!r}")
+    expected = [str(node) for node in nodes]
+    expect(
+        list(verified) == expected,
+        where,
+        f"its verified nodes are {list(verified)!r:.80} but should be {nodes!r}",
+    )
     for each in verified.values():
         check_layers(each, layers, where)
-    check_layers(found["final"], layers, where)
+    guessed = len(path) > len(tokens)
+    fits = (found["final"] is None) == guessed
+    expect(fits, where, "the layers of its last verified token are given twice or not at all")
+    if not guessed:
+        check_layers(found["final"], layers, where)
 
 
 DYNAMIC_KEYS: Final = "weighed kept passes"
