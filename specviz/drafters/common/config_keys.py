@@ -141,7 +141,7 @@ def check_keys(
     Raises:
         Unsuitable: Naming the first key that asks for something else, or that is unknown.
     """
-    values = IMPLEMENTED | dict(implemented or {})
+    values = {**IMPLEMENTED, **(implemented or {})}
     if not WINDOW_KEYS.issubset(read):
         check_windows(name, config)
     for key, value in flat_items(config):
