@@ -105,7 +105,8 @@ def test_installed_gradio_has_what_the_adapter_needs(warned):
 
 
 @pytest.mark.slow
-def test_state_of_a_session_is_built_without_the_config_of_the_page(warned, monkeypatch):
+@in_event_loop  # Gradio opens a loop that it does not close if there is none
+async def test_state_of_a_session_is_built_without_the_config_of_the_page(warned, monkeypatch):
     monkeypatch.setattr(state_holder, "SessionState", state_holder.SessionState)
     with gr.Blocks() as demo:
         box = gr.Textbox("old")

@@ -126,7 +126,7 @@ class PromptEncoder:
             BadPrompt: The tokenizer fails on this text.
         """
         assert self._plain is not None
-        encoder = self._plain if self._bounded is None else self._bounded
+        encoder: Any = self._plain if self._bounded is None else self._bounded
         try:
             return encoder.encode(text, add_special_tokens=add_special_tokens)
         except BaseException as error:

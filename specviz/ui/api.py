@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.ui.access import client_address
 from specviz.ui.api_calls import PER_ADDRESS, ApiCalls
 from specviz.ui.request import HOUSE, USUAL, RunRequest
 from specviz.ui.step.live import recorded
@@ -43,7 +42,7 @@ def add(runs: Worker, any_model: bool, calls: ApiCalls) -> None:
         """
         asked = {"prompt": prompt, "drafter": drafter, "settings": settings, "target": target}
         wish = RunRequest.from_json(asked, any_model)
-        address = client_address(request.scope)
+        address = str(request.client.host) if request.client else ""
         with calls.counted(address):
             run = runs.whole(recorded(wish), f"address {address}", PER_ADDRESS)
             return await calls.run_while_read(str(request.session_hash), run)
