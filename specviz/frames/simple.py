@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from specviz.frames.caption import TESTS
-from specviz.frames.numbers import NEGLIGIBLE, format_verdict, parse_number
+from specviz.frames.numbers import NEGLIGIBLE, format_nonzero, format_verdict, parse_number
 from specviz.frames.scene import Scene, Step
-from specviz.frames.table import residual_text
 from specviz.frames.whatif import is_certain
 from specviz.texts import NumberPart, Part, TermPart, Whose, number, say, term, word
 from specviz.trace import metrics
@@ -181,7 +180,7 @@ def _recovered(scene: Scene, drew: Drew, token: Part) -> list[Part]:
     last, lossless = scene.last_rejected, scene.header.lossless
     if last.rows.share < 1.0 or (last.rows.q is None and scene.rejected_before(last)):
         return say("simple", "recovered_missing", token=token, lossless=lossless)
-    mass = number(percent(residual_text(scene, last, drew)), "residual")
+    mass = number(percent(format_nonzero(last.rows.residual)), "residual")
     if last.rows.q is None:
         return say("simple", "recovered_fixed", big=BIG, mass=mass, token=token, lossless=lossless)
     return say("simple", "recovered", mass=mass, token=token, lossless=lossless)

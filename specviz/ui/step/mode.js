@@ -50,6 +50,7 @@ export function updateMode() {
   const simple = !details && !DETAILED.some((name) => classList.contains("sv-" + name));
   if (simple === isSimple()) return;
   classList.toggle(SIMPLE, simple);
+  stage.find(".sv")?.classList.toggle("sv-simple", simple);
   show();
 }
 
@@ -62,20 +63,17 @@ export function switchMode() {
 
 /** The switch in the dock. */
 export const ModeSwitch = () =>
-  h(
-    "div",
-    { class: "sv-mode", role: "group", "aria-label": "How much is shown (key d)" },
-    ModeButton("Simple", isSimple()),
-    ModeButton("Details", !isSimple()),
-  );
+  Button([ModeName("Simple", isSimple()), ModeName("Details", !isSimple())], switchMode, {
+    key: "mode",
+    class: "sv-mode",
+    role: "switch",
+    "aria-checked": String(!isSimple()),
+    "aria-label": "Details",
+    title: "One picture, or all details (key d)",
+  });
 
 /** @param {string} name @param {boolean} chosen */
-const ModeButton = (name, chosen) =>
-  Button(name, () => (chosen ? undefined : switchMode()), {
-    key: name,
-    "aria-pressed": String(chosen),
-    "data-mode": name.toLowerCase(),
-  });
+const ModeName = (name, chosen) => h("span", { class: chosen ? "sv-chosen" : "" }, name);
 
 /** @param {KeyboardEvent} event */
 function onKey({ key, target, ctrlKey, metaKey, altKey }) {

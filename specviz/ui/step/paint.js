@@ -122,8 +122,20 @@ function captionOf({ caption: { is, label, parts, simple } }) {
   if (now.whatIf && !isEchoed()) return ["if", "What if?", WhatIfSentence(now.whatIf)];
   if (now.question) return [is, label, [...parts.map(SentencePart), " ", Answers()]];
   const said = isSimple() && simple ? simple.map(forNewcomers) : parts;
-  return [is, label, (feedbackHere() ?? said).map(SentencePart)];
+  const name = isSimple() ? (EVERYDAY[is] ?? label) : label;
+  return [is, name, (feedbackHere() ?? said).map(SentencePart)];
 }
+
+/** The names of steps in everyday words. @type {Partial<Record<string, string>>} */
+const EVERYDAY = {
+  propose: "Guess",
+  score: "Check",
+  accepted: "Kept",
+  recovered: "Replaced",
+  bonus: "One more",
+  plain: "One word",
+  commit: "Result",
+};
 
 // The names of the two models: in everyday words together with the field's, until the reader knows
 // these.

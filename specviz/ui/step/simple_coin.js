@@ -74,8 +74,20 @@ export function DrawCoin({ shares, u = 0 }, title, whose) {
       shares.map((share, index) => Stretch(share, texts[index], isAt(shares, index, at))),
       h("i", { class: "sv-pin sv-toss-pin", style: { left: percent(at) }, ...pin }),
     ),
-    h("p", { class: "sv-toss-hint" }, "↔ Drag the coin: another word is drawn."),
+    h(
+      "p",
+      { class: "sv-toss-hint" },
+      "The coin is on ",
+      Hit(shares, at),
+      ". ↔ Drag it: another word.",
+    ),
   );
+}
+
+/** The word under the coin. @param {Share[]} shares @param {number} u */
+function Hit(shares, u) {
+  const share = shares.find((_, index) => isAt(shares, index, u));
+  return h("b", null, share?.w ? RunningToken(share.w) : "one of the others");
 }
 
 /** @param {Share[]} shares @param {number} index @param {number} u */
@@ -94,10 +106,6 @@ function Stretch(share, text, hit) {
       style: { width: percent(share.m) },
       title: name + " " + text,
     },
-    share.m > NAMED || (hit && share.m > NAMED / 2)
-      ? share.w
-        ? RunningToken(share.w)
-        : "others"
-      : null,
+    share.m > NAMED ? (share.w ? RunningToken(share.w) : "others") : null,
   );
 }

@@ -27,7 +27,7 @@ function Lanes(until, races) {
     Lane(
       ["The big model alone", "one word per pass"],
       reel.baseline
-        ? Track(plainBlocks(), scale, until)
+        ? Track(plainBlocks(), scale, Math.min(until, plain))
         : h("span", { class: "sv-lanes-none" }, unmeasured()),
       races
         ? [passesAt(until), "words"]
@@ -36,7 +36,7 @@ function Lanes(until, races) {
     ),
     Lane(
       [`A ${guesser()} guesses`, "the big one checks"],
-      Track(blocks(), scale, until),
+      Track(blocks(), scale, Math.min(until, wholeTime())),
       races ? [wordsAt(until), "words"] : [passes, passes === 1 ? "pass" : "passes"],
       races ? TextUpTo(wordsAt(until)) : null,
     ),

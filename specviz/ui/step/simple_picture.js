@@ -4,7 +4,6 @@ import { flat } from "../shared/dom.js";
 import { classes, h, render, RunningToken } from "../shared/view.js";
 import { momentKey } from "./cursor.js";
 import { Swatch } from "./legend.js";
-import { percentOf } from "./percents.js";
 import { reel } from "./reel.js";
 import { widthOf } from "./room.js";
 import { Bars } from "./simple_bars.js";
@@ -21,7 +20,11 @@ import { $ } from "./stage.js";
 /** @param {Frame} frame @param {number} round */
 export function showPicture(frame, round) {
   render(
-    h("div", { key: momentKey(), class: "sv-picture-in" }, Picture(frame, round)),
+    h(
+      "div",
+      { key: momentKey(), class: "sv-picture-in sv-picture-" + frame.step.kind },
+      Picture(frame, round),
+    ),
     $(".sv-picture"),
   );
 }
@@ -71,10 +74,10 @@ function partKeys(table, sampled) {
 }
 
 /** @param {Frame} frame */
-function Replacement({ panel, caption }) {
+function Replacement({ panel, caption, pass }) {
   const draw = "draw" in panel ? panel.draw : undefined;
   if (panel.kind !== "trial" || !panel.table) {
-    if (!draw) return null;
+    if (!draw) return FirstChoices(pass);
     const rows = shareRows(draw.shares, most());
     return [
       Figure(Bars(rows, "p"), Keys(["outline"])),
@@ -83,16 +86,25 @@ function Replacement({ panel, caption }) {
   }
   const rows = tableRows(panel.table, {}, most(), panel.q !== undefined);
   if (!draw) return [Figure(Bars(rows, "p"), Keys(["outline"])), null];
-  const { left } = panel.table.total;
+  const mass = caption.simple?.find((part) => typeof part !== "string" && part.as === "residual");
   return [
     Figure(Bars(rows, "missing"), Keys(["outline", "both", "scaled"])),
     h(
       "div",
       null,
-      panel.table.full && caption.is === "recovered" ? Balance(percentOf(left)) : null,
+      typeof mass === "object" && mass.n ? Balance(mass.n) : null,
       DrawCoin(draw, "A new coin draws one of them", "r"),
     ),
   ];
+}
+
+/** At temperature 0 nothing is drawn: the first choice has all the probability. @param {Frame["pass"]} pass */
+function FirstChoices(pass) {
+  const used = pass?.columns?.filter(({ use, node }) => use === "used" && !node);
+  const top = used?.at(-1)?.top ?? [];
+  if (!top.length) return null;
+  const shares = top.map(([w, m]) => ({ w, m }));
+  return Figure(Bars(shareRows(shares, most()), "p"), Keys(["first"]));
 }
 
 /** What is discarded and what is missing, which are equal. @param {string} mass */
@@ -111,6 +123,7 @@ const Figure = (bars, keys) => h("div", { class: "sv-picture-main" }, bars, keys
 /** @type {Record<string, [sign: ComponentChild, text: string]>} */
 const KEYS = {
   outline: [h("i", { class: "sv-sw sv-sw-outline" }), "how often the big model says it"],
+  first: [h("i", { class: "sv-sw sv-sw-outline" }), "the big model’s first choice"],
   both: [Swatch("b"), "kept as a guess"],
   miss: [Swatch("r"), "still missing"],
   over: [h("i", { class: "sv-sw sv-sw-over" }), "guessed too often"],
@@ -134,9 +147,18 @@ function Guesses({ tree, caption }, riding) {
   const columns = Array.from({ length: deepest }, (_, at) =>
     nodes.filter(([, { depth }]) => depth === at + 1),
   );
+  // The pass also reads the last word of the text, whose next word it predicts.
+  const root = riding
+    ? h(
+        "li",
+        { key: "root" },
+        h("span", { class: "sv-ahead-word sv-ahead-root" }, RunningToken(tree.root)),
+      )
+    : null;
   return h(
     "ol",
     { class: classes("sv-ahead-words", riding && "sv-riding") },
+    root,
     columns.map((column, at) =>
       h(
         "li",
