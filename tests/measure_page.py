@@ -131,7 +131,7 @@ def opened(browser: Browser, url: str) -> Page:
     page = fresh(browser).new_page()
     page.add_init_script(f"({SHIFTS})()")
     start = time.perf_counter()
-    page.goto(url)
+    page.goto(f"{url}?details=1")
     page.wait_for_selector(".sv-verdict:not(:empty)")
     print(f"first caption   {time.perf_counter() - start:6.2f} s")
     page.wait_for_selector(".sv-tree svg", state="attached")
@@ -143,7 +143,7 @@ def trace_moves(browser: Browser, url: str) -> None:
     """Measure from navigation to the first step that plays by itself."""
     page = fresh(browser, "no-preference").new_page()
     start = time.perf_counter()
-    page.goto(url)
+    page.goto(f"{url}?details=1")
     page.wait_for_function(f"{PLAYER.replace('.players', '?.players?.')}?.cursor.step > 0")
     print(f"first step      {time.perf_counter() - start:6.2f} s (it plays by itself)")
     page.context.close()
@@ -168,7 +168,7 @@ def weight(browser: Browser, url: str) -> None:
 
     tools.on("Network.responseReceived", answered)
     tools.on("Network.loadingFinished", loaded)
-    page.goto(url)
+    page.goto(f"{url}?details=1")
     page.wait_for_selector(".sv-tree svg", state="attached")
     page.wait_for_timeout(3000)
     report({told[key]: (kind(told[key], kinds[key]), size) for key, size in sizes.items()})

@@ -63,6 +63,7 @@ def opened(browser: Browser, address: str, width: int, scale: float) -> Iterator
         device_scale_factor=scale,
     )
     page = context.new_page()
+    page.add_init_script("localStorage.setItem('sv-details', '1')")
     page.goto(address)
     page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
     page.wait_for_selector(".sv-tree svg", state="attached")

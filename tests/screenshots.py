@@ -91,7 +91,7 @@ def take(browser: Browser, url: str, path: Path, width: int, scene: Scene) -> No
         device_scale_factor=1 if width > 1000 else 2,
     )
     page = context.new_page()
-    page.goto(url + (f"&trace={scene.trace}" if scene.trace else ""))
+    page.goto(url + "&details=1" + (f"&trace={scene.trace}" if scene.trace else ""))
     page.wait_for_selector(".sv-verdict:not(:empty)")
     page.wait_for_selector(".sv-tree svg", state="attached")
     scene.act(page)

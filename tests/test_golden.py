@@ -62,7 +62,18 @@ VERDICTS = [
 MATCH = {"form": "match", "min": 1, "max": 3}
 
 # Keys of a frame whose values are wording, and keys inside these whose values are not.
-WORDING = {"label", "next", "parts", "facts", "laws", "heads", "kept", "rejected", "stuck"}
+WORDING = {
+    "label",
+    "next",
+    "parts",
+    "simple",
+    "facts",
+    "laws",
+    "heads",
+    "kept",
+    "rejected",
+    "stuck",
+}
 STYLES = {"as", "term", "of", "left"}
 
 
@@ -137,6 +148,7 @@ def round_lines(heading: str, shots: list[Frame]) -> Iterator[str]:
     for shot in shots:
         caption = shot["caption"]
         yield f"{shot['step']['id']} [{caption['label']}] {joined(caption['parts'])}"
+        yield f"    simple: {joined(caption['simple'])}"
         details = list(detail_lines(shot))
         yield from (f"    {line}" for line in details if line not in before)
         before = details

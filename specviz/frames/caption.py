@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import exp
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from specviz.frames.draw import draw_sentence
 from specviz.frames.evidence import guess_sentence, is_random_pick, no_guess
@@ -36,8 +36,12 @@ from specviz.trace.metrics import accepted_path
 from specviz.trace.rule_specs import fly_own_threshold
 
 Badge = TokenState | StepKind | Literal["ask", "end"]
-# a badge (its kind and its text) and a sentence
-Caption = TypedDict("Caption", {"is": Badge, "label": str, "parts": list[Part]})
+# A badge (its kind and its text) and a sentence; "simple" is that of the Simple mode, which a
+# question does not have.
+Caption = TypedDict(
+    "Caption",
+    {"is": Badge, "label": str, "parts": list[Part], "simple": NotRequired[list[Part]]},
+)
 
 
 def caption(scene: Scene, step: Step) -> Caption:

@@ -19,6 +19,7 @@ from specviz.frames.leaf_first import bars, explaining_verdict
 from specviz.frames.leaf_first import question as leaf_first_question
 from specviz.frames.numbers import format_nonzero, format_verdict
 from specviz.frames.scene import Cursor, MayHaveState, Scene, Step, StepKind, TokenState, Word, flat
+from specviz.frames.simple import simple_end, simple_sentence
 from specviz.frames.table import table
 from specviz.frames.target_pass import TargetPass, target_pass
 from specviz.frames.tree import Chip, Tree, chips, tree
@@ -114,7 +115,7 @@ def frame_at(scene: Scene, step: Step) -> Frame:
     """Build the frame of one step."""
     shown: Frame = {
         "step": step_names(scene, step),
-        "caption": caption(scene, step),
+        "caption": caption(scene, step) | {"simple": simple_sentence(scene, step)},
         "chips": chips(scene, step),
         "tree": tree(scene, step),
         "panel": inspector(scene, step),
@@ -150,7 +151,12 @@ def step_names(scene: Scene, step: Step) -> StepName:
 
 def end_card(trace: Trace, last: FrameParts) -> FrameParts:
     """Build the frame at the end of a run: the last frame with a summary as its caption."""
-    caption: Caption = {"is": "end", "label": "The end", "parts": _totals(trace)}
+    caption: Caption = {
+        "is": "end",
+        "label": "The end",
+        "parts": _totals(trace),
+        "simple": simple_end(trace),
+    }
     panel = cast("Panel", last["panel"] | {"times": _times(trace)})  # the panel of a round
     return last | {"step": END_STEP, "caption": caption, "panel": panel}
 

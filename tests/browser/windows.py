@@ -15,6 +15,8 @@ from playwright.sync_api import Browser, Page
 from visit import Looker, Visit
 
 SIZE = {"width": 1280, "height": 900}
+# Not a first visit: all details are on screen, unless a link asks for the simple mode.
+DETAILS = "try { localStorage.setItem('sv-details', localStorage['sv-details'] ?? '1') } catch {}"
 PATIENCE = 60_000  # milliseconds: a machine may be busy
 
 
@@ -29,6 +31,7 @@ class Windows:
         self.browser = browser
         self.own = browser.contexts[0]  # the browser's own profile, which outlives this connection
         self.own.set_default_timeout(PATIENCE)
+        self.own.add_init_script(DETAILS)
         self.free = [*self.own.pages]
         self.used: list[Page] = []
         self.left: dict[Page, Looker] = {}  # pages that are still open: who looked at them last
@@ -88,6 +91,7 @@ class Windows:
             return self.own.new_page()
         context = self.browser.new_context(viewport=SIZE)
         context.set_default_timeout(PATIENCE)
+        context.add_init_script(DETAILS)
         return context.new_page()
 
     def close(self) -> None:

@@ -51,6 +51,7 @@ async function open() {
     const source = new EventSource(ADDRESS.href + "/" + code + "/lines?key=" + key);
     room = { code, key, source, shown: { number: 0 } };
     source.onmessage = ({ data }) => hear(JSON.parse(data));
+    document.body.classList.add("sv-in-vote");
     predictFirst();
     follow();
     paint();
@@ -77,6 +78,7 @@ function leave() {
   room?.source.close();
   room = null;
   asked = "";
+  document.body.classList.remove("sv-in-vote");
   paint();
   repaint(); // the button is back
 }

@@ -8,9 +8,10 @@ import { go, now } from "./cursor.js";
 import { linkAttributes } from "./hover_links.js";
 import { pause } from "./playback.js";
 import { widthOf } from "./room.js";
-import { moveCoin, WhatIfSentence } from "./what_if.js";
+import { moveCoin, moveDraw, WhatIfSentence } from "./what_if.js";
 
 /** @import { TossedPanel } from "../../frames/inspector.py" */
+/** @import { Share } from "../../frames/draw.py" */
 /** @import { WhatIf } from "../../frames/whatif.py" */
 /** @typedef {[from: number, to: number]} Stretch A part of the bar; the whole bar is from 0 to 1. */
 
@@ -56,12 +57,12 @@ function Bar(panel, u, spoken) {
   const { coin, whatif } = panel;
   const { threshold } = coin;
   const was = h("i", { class: "sv-pin sv-pin-was", style: { left: percent(coin.u) } });
-  const slider = whatif ? sliderAttributes(panel, whatif, u, spoken) : {};
+  const controls = whatif && coinControls(panel, whatif, u, spoken);
   return h(
     "div",
     {
       class: classes("sv-coin", whatif && "sv-movable"),
-      ...(whatif ? dragging(panel, whatif) : {}),
+      ...controls?.track,
     },
     h("span", {
       class: "sv-keep",
@@ -71,16 +72,21 @@ function Bar(panel, u, spoken) {
     threshold < 1 ? h("span", { class: "sv-no" }) : null,
     Sides(threshold, u),
     now.whatIf?.coin ? was : null,
-    h("i", { class: "sv-pin", style: { left: percent(u) }, ...linkAttributes("u"), ...slider }),
+    h("i", {
+      class: "sv-pin",
+      style: { left: percent(u) },
+      ...linkAttributes("u"),
+      ...controls?.pin,
+    }),
   );
 }
 
-/** @param {TossedPanel} panel @param {WhatIf} whatif */
-function dragging(panel, whatif) {
+/** @param {(u: number) => void} move Called with the position of the pointer on the bar. */
+function dragging(move) {
   /** @param {PointerEvent & { currentTarget: HTMLElement }} event */
   const follow = ({ clientX, currentTarget }) => {
     const { left, width } = currentTarget.getBoundingClientRect();
-    moveCoin((clientX - left) / width, panel, whatif);
+    move((clientX - left) / width);
   };
   return {
     title: "Drag the coin: what if it had another value?",
@@ -112,29 +118,53 @@ const STRIDES = {
 
 /**
  * Attributes that let keys move the coin: arrows move it, Enter runs it, Escape restores it.
- * @param {TossedPanel} panel
- * @param {WhatIf} whatif
+ * @param {(u: number) => void} move
  * @param {number} u
  * @param {string} spoken
+ * @param {string} label
  */
-const sliderAttributes = (panel, whatif, u, spoken) => ({
+const sliderAttributes = (move, u, spoken, label) => ({
   role: /** @type {const} */ ("slider"),
   tabindex: 0,
   "aria-valuemin": 0,
   "aria-valuemax": 1,
   "aria-valuenow": /** @type {any} */ (spoken),
-  "aria-label": "Coin: arrow keys move it, Enter runs from here, Escape goes back",
+  "aria-label": label,
   /** @param {KeyboardEvent} event */
   onKeyDown(event) {
     const by = STRIDES[event.key];
     if (event.key === "Enter" && now.whatIf?.coins) branch();
     else if (event.key === "Escape") go(now.at.round, now.at.step);
-    else if (by) moveCoin(u + by, panel, whatif);
+    else if (by) move(u + by);
     else return;
     event.preventDefault();
     event.stopPropagation();
   },
 });
+
+/**
+ * Return the attributes with which the coin of a verdict is moved: of its bar, and of its pin.
+ * @param {TossedPanel} panel
+ * @param {WhatIf} whatif
+ * @param {number} u
+ * @param {string} [spoken]
+ */
+export function coinControls(panel, whatif, u, spoken = String(u)) {
+  const move = (/** @type {number} */ to) => moveCoin(to, panel, whatif);
+  const label = "Coin: arrow keys move it, Enter runs from here, Escape goes back";
+  return { track: dragging(move), pin: sliderAttributes(move, u, spoken, label) };
+}
+
+/**
+ * Return the attributes with which the coin that draws a word is moved.
+ * @param {Share[]} shares
+ * @param {number} u
+ */
+export function drawControls(shares, u) {
+  const move = (/** @type {number} */ to) => moveDraw(to, shares);
+  const label = "Coin of the draw: arrow keys move it, Escape goes back";
+  return { track: dragging(move), pin: sliderAttributes(move, u, String(u), label) };
+}
 
 // Return the wider part of a stretch that the pin divides.
 /** @param {Stretch} stretch @param {number} u @param {number} pin @returns {Stretch} */

@@ -6,6 +6,7 @@ import { there } from "../shared/there.js";
 import { Button, classes, h, Icon, Mark, render, Token } from "../shared/view.js";
 import { following, go, momentKey, now } from "./cursor.js";
 import { waiting } from "./live.js";
+import { isSimple, ModeSwitch } from "./mode.js";
 import { act, isPlaying } from "./playback.js";
 import { reel, stepName } from "./reel.js";
 import { widthOf } from "./room.js";
@@ -20,6 +21,7 @@ let dropped = 0; // number of oldest steps taken that are not shown
 export function showDock() {
   dropped = 0;
   redrawDock();
+  if (isSimple()) return;
   oneStop($(".sv-rounds"), stage.find(".sv-steps [aria-current]"));
 }
 
@@ -28,6 +30,7 @@ export const redrawDock = () => render(Dock(), $(".sv-dock"));
 
 // Hide the oldest steps if there is not enough space, so that no step is cut.
 export function fitSteps() {
+  if (isSimple()) return;
   const steps = $(".sv-steps");
   const over = steps.scrollWidth - steps.clientWidth;
   if (over <= 0) return;
@@ -38,6 +41,64 @@ export function fitSteps() {
 }
 
 function Dock() {
+  return isSimple() ? SimpleDock() : FullDock();
+}
+
+// Back, the next step, Play, and the four parts of a round.
+function SimpleDock() {
+  const { round, step } = now.at;
+  const after = reel.rounds.length ? following(round, step) : null;
+  const playing = isPlaying();
+  return [
+    h(
+      "div",
+      { key: "simple", class: "sv-buttons", role: "group", "aria-label": "Steps" },
+      DockButton("back", { "aria-label": "Back" }, Icon("back")),
+      DockButton(
+        "next",
+        { class: "sv-next", disabled: reel.rounds.length > 0 && !after },
+        simpleNext(),
+      ),
+      DockButton("play", {}, playing ? "Pause" : "Play"),
+    ),
+    reel.rounds.length ? Phases() : null,
+    ModeSwitch(),
+  ];
+}
+
+/** @type {Partial<Record<StepName["kind"], string>>} */
+const SIMPLE_NEXT = {
+  propose: "Next: guess ahead",
+  score: "Next: check them",
+  judge: "Next: decide",
+  commit: "Next: the result",
+};
+
+function simpleNext() {
+  const { round, step } = now.at;
+  const after = following(round, step);
+  if (!reel.rounds.length || now.question || !after || after[1] === 0) return nextStep()[0];
+  const { kind, label } = stepName(...after);
+  if (kind === "draw")
+    return label === "recover" ? "Next: what replaces it?" : "Next: one more word";
+  return SIMPLE_NEXT[kind] ?? nextStep()[0];
+}
+
+// The last part has its own name only once it is known which one it is.
+function Phases() {
+  const { kind, label } = stepName(now.at.round, now.at.step);
+  const last = kind !== "draw" ? "Last word" : label === "recover" ? "Replace" : "One more";
+  const kinds = ["propose", "score", "judge", "draw"];
+  return h(
+    "ol",
+    { class: "sv-phases", "aria-label": "Parts of a round" },
+    ["Guess", "Check", "Decide", last].map((name, at) =>
+      h("li", { key: at, "aria-current": kinds[at] === kind ? "step" : undefined }, name),
+    ),
+  );
+}
+
+function FullDock() {
   const { round, step } = now.at;
   const after = reel.rounds.length ? following(round, step) : null;
   const [play, label] = isPlaying() ? ["pause", "Pause"] : ["play", "Play"];
@@ -45,7 +106,7 @@ function Dock() {
   return [
     h(
       "div",
-      { class: "sv-buttons", role: "group", "aria-label": "Steps" },
+      { key: "full", class: "sv-buttons", role: "group", "aria-label": "Steps" },
       DockButton("first", { "aria-label": "First step" }, Icon("first")),
       DockButton("back", { "aria-label": "Back" }, Icon("back")),
       DockButton("play", { "aria-label": label }, Icon(play)),
@@ -62,6 +123,7 @@ function Dock() {
       },
       reel.rounds.length ? rounds() : null,
     ),
+    stage.config.served ? ModeSwitch() : null,
   ];
 }
 

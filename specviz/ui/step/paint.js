@@ -9,9 +9,14 @@ import { fitInspector, showInspector } from "./inspector.js";
 import { remember } from "./links.js";
 import { animate, calm, completeMotion } from "./motion.js";
 import { now } from "./cursor.js";
+import { isSimple, knowsTerms } from "./mode.js";
+import { isRacing } from "./opening_race.js";
 import { Answers, feedbackHere, PredictFirst } from "./predict_first.js";
 import { frameAt, questionAt, reel, stepName } from "./reel.js";
 import { measure } from "./room.js";
+import { showLanes } from "./simple_lanes.js";
+import { showPicture } from "./simple_picture.js";
+import { timeAt } from "./simple_times.js";
 import { fit, reserve, setMargins } from "./size.js";
 import { $, stage } from "./stage.js";
 import { scrollTargetPass, showTargetPass } from "./target_pass.js";
@@ -21,10 +26,12 @@ import { follow, showTree } from "./tree.js";
 import { supposedFrame, WhatIfSentence } from "./what_if.js";
 
 /** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
+/** @import { Part } from "../../texts/__init__.py" */
 /** @typedef {Parameters<typeof Caption>} Said */
 
 export function paint() {
   if (!reel.rounds.length) return showCaption(nothingYet());
+  if (isRacing()) return undefined;
   completeMotion();
   if (!fit()) measure();
   const { round } = now.at;
@@ -44,12 +51,18 @@ function draw(frame, round) {
   setMargins();
   showCaption(captionOf(frame));
   showTokenStrip(frame, round);
+  if (isSimple()) {
+    showLanes(timeAt(round, now.at.step), false);
+    showPicture(frame, round);
+    return showDock();
+  }
   showInspector(frame);
   showTargetPass(frame.pass);
   showTree(frame.tree);
   reserve(round);
   showDock();
   showTimeline(frame, round);
+  return undefined;
 }
 
 /**
@@ -105,10 +118,35 @@ const nothingYet = () => [
  * Return the caption: a supposition, question or answer, if there is one, or else what happened.
  * @param {Frame} frame @returns {Said}
  */
-function captionOf({ caption: { is, label, parts } }) {
+function captionOf({ caption: { is, label, parts, simple } }) {
   if (now.whatIf && !isEchoed()) return ["if", "What if?", WhatIfSentence(now.whatIf)];
   if (now.question) return [is, label, [...parts.map(SentencePart), " ", Answers()]];
-  return [is, label, (feedbackHere() ?? parts).map(SentencePart)];
+  const said = isSimple() && simple ? simple.map(forNewcomers) : parts;
+  const name = isSimple() ? (EVERYDAY[is] ?? label) : label;
+  return [is, name, (feedbackHere() ?? said).map(SentencePart)];
+}
+
+/** The names of steps in everyday words. @type {Partial<Record<string, string>>} */
+const EVERYDAY = {
+  propose: "Guess",
+  score: "Check",
+  accepted: "Kept",
+  recovered: "Replaced",
+  bonus: "One more",
+  plain: "One word",
+  commit: "Result",
+};
+
+// The names of the two models: in everyday words together with the field's, until the reader knows
+// these.
+/** @type {Record<string, string>} */
+const FIELD_WORDS = { draft: "drafter", target: "target" };
+
+/** @param {Part} part @returns {Part} */
+function forNewcomers(part) {
+  if (typeof part === "string" || part.t === undefined) return part;
+  const word = FIELD_WORDS[part.term];
+  return { ...part, t: knowsTerms() ? word : `${part.t} (${word})` };
 }
 
 // On a narrow page, the sentence about a moved coin is below the coin: see coin_bar.js.
@@ -118,11 +156,13 @@ const isEchoed = () => now.whatIf?.coin && $(".sv").matches(".sv-slim");
 // once.
 /** @param {Frame} frame */
 function settle(frame) {
+  if (isSimple()) return scrollTokenStrip();
   fitInspector(frame);
   fitSteps();
   scrollTokenStrip();
   scrollTargetPass();
   follow(frame.tree);
+  return undefined;
 }
 
 // The cursor has moved, possibly one step forward.
@@ -136,6 +176,7 @@ export function paintMove(onward) {
 // If the window is too low for both the text and the coin, or the strip of a new coin, scroll down to
 // it, unless the reader has scrolled further.
 export function reveal() {
+  if (isSimple()) return;
   const { kind } = stepName(now.at.round, now.at.step);
   const coin = stage.find(kind === "draw" ? ".sv-drow" : ".sv-cr-coin");
   if (!coin) return;

@@ -3,8 +3,11 @@
 import { following, go, now, pose, preceding } from "./cursor.js";
 import { mustAsk, reveal } from "./predict_first.js";
 import { waiting } from "./live.js";
-import { frameAt, reel, stepsOf } from "./reel.js";
+import { isSimple } from "./mode.js";
+import { frameAt, reel, stepName, stepsOf } from "./reel.js";
 import { stage } from "./stage.js";
+
+/** @import { Place } from "./cursor.js" */
 
 /** Milliseconds that autoplay stays at a step, by its kind. */
 export const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100, end: 1100 };
@@ -18,17 +21,37 @@ export function onPlayback(show) {
 }
 
 // Move one step forward; return false at the end.
-function advance() {
-  const to = following(now.at.round, now.at.step);
+function advance(to = following(now.at.round, now.at.step)) {
   if (now.question) reveal();
   else if (to && mustAsk(to)) pose(to);
   else if (to) go(...to);
   return Boolean(to);
 }
 
+/**
+ * Return the last of a round's steps with guesses, from one of them; any other step as it is.
+ * @param {Place | null} to
+ */
+function lastGuess(to) {
+  if (!to) return to;
+  let [round, step] = to;
+  while (isGuess(round, step) && step + 1 < stepsOf(round) && isGuess(round, step + 1)) step += 1;
+  return /** @type {Place} */ ([round, step]);
+}
+
+/** @param {number} round @param {number} step */
+const isGuess = (round, step) => stepName(round, step).kind === "propose";
+
+// In the Simple mode, all guesses of a round are one step.
+function goNext() {
+  const to = following(now.at.round, now.at.step);
+  advance(isSimple() ? lastGuess(to) : to);
+}
+
 function goBack() {
   const { round, step } = now.at;
-  const to = now.question ? [round, step] : preceding(round, step);
+  const from = isSimple() && isGuess(round, step) ? 0 : step;
+  const to = now.question ? [round, step] : preceding(round, from);
   if (to) go(to[0], to[1]);
 }
 
@@ -36,7 +59,7 @@ function goBack() {
 const ACTIONS = {
   first: () => go(0, 0),
   last: () => go(reel.rounds.length - 1, stepsOf(reel.rounds.length - 1) - 1),
-  next: advance,
+  next: goNext,
   back: goBack,
   play: () => (timer ? pause() : play(false)),
 };

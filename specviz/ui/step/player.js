@@ -20,8 +20,10 @@ import { keepRun, resumeRun } from "./kept.js";
 import { openLinked, query, startLinks } from "./links.js";
 import { showLegends } from "./legend.js";
 import { job, notice } from "./live.js";
+import { startMode } from "./mode.js";
 import { readLink } from "./live_link.js";
 import { OpenRun, startDrops } from "./open_run.js";
+import { endRace } from "./opening_race.js";
 import { paint, paintMove } from "./paint.js";
 import { isPresenting, presentButtons, startPresenting } from "./present.js";
 import { act, KEYS, onPlayback, pause, play } from "./playback.js";
@@ -29,7 +31,7 @@ import { feed, frameAt, onLines, reel } from "./reel.js";
 import { SaveRun } from "./replay_file.js";
 import { SaveRunFile } from "./run_file.js";
 import { fetchAhead, formOf, formOnScreen, lineViews, load, openMoment } from "./runs.js";
-import { showSize } from "./size.js";
+import { forgetSize, showSize } from "./size.js";
 import { aboutMoment } from "./source_line.js";
 import { $, stage } from "./stage.js";
 import { showEmptyTimeline } from "./timeline.js";
@@ -84,6 +86,13 @@ async function offer(text, name) {
   return formOf(linked);
 }
 
+function showMode() {
+  endRace();
+  forgetSize();
+  showDock();
+  paint();
+}
+
 /** @type {[name: string, part: string][]} */
 const FIGURES = [
   ["text", ".sv-strip"],
@@ -123,6 +132,7 @@ export function start(element, props, _watch, _trigger, config) {
     startEmbedding();
   }
   showEmptyTimeline();
+  startMode(showMode);
   showDock();
   showSize(paint);
   document.addEventListener("keydown", onKey);

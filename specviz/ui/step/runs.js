@@ -10,8 +10,12 @@ import { follow, missingRunNotice, moveTo, query } from "./links.js";
 import { came, job, notice, STOPPED, waiting } from "./live.js";
 import { go, now } from "./cursor.js";
 import { paint, reveal } from "./paint.js";
+import { canRace, endRace, race } from "./opening_race.js";
 import { pause, play } from "./playback.js";
 import { feed, firstRejection, frameAt, reel } from "./reel.js";
+import { isSimple } from "./mode.js";
+import { showLanes } from "./simple_lanes.js";
+import { timeAt } from "./simple_times.js";
 import { reserveText } from "./size.js";
 import { $, stage } from "./stage.js";
 import { showSource } from "./source_line.js";
@@ -58,6 +62,7 @@ function write(selector, sentence) {
 
 /** @param {RunLine} run */
 function onRun(run) {
+  endRace();
   showHint("");
   write(".sv-again", run.again ?? "");
   fresh = true;
@@ -80,15 +85,29 @@ function onRounds() {
     showBranch();
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (!led) now.at = startOf(calm);
+    const races = opening && canRace();
     opening = false;
     paint();
     if (led) reveal();
-    if (!led && !calm && !now.offered) play(true);
+    else if (!calm && !now.offered) begin(races);
   } else {
     showDock();
     fitSteps();
-    showTimeline(frameAt(now.at.round, now.at.step), now.at.round);
+    showTimes();
   }
+}
+
+/** Let the run begin to move by itself. @param {boolean} races Whether its time rows race first. */
+function begin(races) {
+  if (races) race();
+  else play(true);
+}
+
+// Draw both time rows again, because more of the run or its baseline has arrived.
+function showTimes() {
+  const { round, step } = now.at;
+  if (isSimple()) showLanes(timeAt(round, step), false);
+  else showTimeline(frameAt(round, step), round);
 }
 
 let opening = !query.has("trace"); // the page opens with the first run
@@ -117,7 +136,7 @@ function onEnd() {
   if (fresh && reel.rounds.length) onRounds(); // the run ended before the round of the link
   const { finished } = reel;
   if (finished && finished.reason === "stopped" && $(".sv-notice").hidden) notice(STOPPED);
-  if (reel.rounds.length) showTimeline(frameAt(now.at.round, now.at.step), now.at.round);
+  if (reel.rounds.length) showTimes();
 }
 
 let asked = 0; // how many runs were asked for; an earlier one that arrives later is not shown

@@ -72,6 +72,11 @@ function heightAbove() {
   );
 }
 
+/** Lay out the player anew when it is next drawn, because the mode has changed. */
+export function forgetSize() {
+  fitted = "";
+}
+
 /** @param {number} height */
 function easeAt(height) {
   const above = EASE.findIndex(([at]) => at >= height);

@@ -25,6 +25,7 @@ function SourceLine({ source, lossless, drafter, on, names, where, summary: sett
   const words = [drafter + " drafts for " + on, where, ...settings.map(([, each]) => each)];
   return [
     h("span", { class: "sv-badge", ...termAttributes(source) }, source),
+    About(source, words),
     h("span", { class: "sv-lossy" }, lossless ? null : "not lossless"),
     h(
       "span",
@@ -36,6 +37,20 @@ function SourceLine({ source, lossless, drafter, on, names, where, summary: sett
     ),
   ];
 }
+
+// In the Simple mode, machine and settings are in the card of the badge.
+/** @param {RunLine["source"]} source @param {string[]} facts */
+const About = (source, facts) =>
+  h(
+    "details",
+    { class: "sv-about" },
+    h("summary", null, source === "recorded" ? "A real run, recorded" : "A real run, live"),
+    h(
+      "ul",
+      null,
+      facts.map((fact) => h("li", { key: fact }, fact)),
+    ),
+  );
 
 /** What a film and a picture say of the run. */
 export function provenance() {

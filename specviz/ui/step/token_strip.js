@@ -17,6 +17,7 @@ import {
 } from "../shared/view.js";
 import { go, momentKey } from "./cursor.js";
 import { linkAttributes } from "./hover_links.js";
+import { isSimple } from "./mode.js";
 import { reel, stepsOf } from "./reel.js";
 import { $ } from "./stage.js";
 import { pickNode } from "./what_if.js";
@@ -73,7 +74,7 @@ export function TokenChip(chip, node = chip.node) {
     ...linkAttributes(...names),
   };
   const parts = [Token(chip.w), Mark(chip.is)];
-  if (!node) return h("span", attributes, ...parts);
+  if (!node || isSimple()) return h("span", attributes, ...parts);
   return h("button", { ...attributes, type: "button", onClick: () => pickNode(node) }, ...parts);
 }
 

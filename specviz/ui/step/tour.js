@@ -8,6 +8,7 @@ import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
 import { Button, h, render } from "../shared/view.js";
 import { go } from "./cursor.js";
+import { rememberTour, updateMode } from "./mode.js";
 import { pause } from "./playback.js";
 import { firstRejection, reel, stepName, stepsOf } from "./reel.js";
 import { load } from "./runs.js";
@@ -36,6 +37,7 @@ export function startTour(onBegin) {
 }
 
 function end() {
+  document.body.classList.remove("sv-in-tour");
   stage.$(".sv-tour").hidden = true;
   ring(null);
 }
@@ -43,8 +45,13 @@ function end() {
 /** @param {number} number */
 function show(number) {
   const stop = stage.config.stops[number];
-  if (!stop) return end();
+  if (!stop) {
+    rememberTour();
+    return end();
+  }
   shown = number;
+  document.body.classList.add("sv-in-tour"); // its stops are on the screen of Details
+  updateMode();
   stage.$(".sv-tour").hidden = false;
   paint();
   pause();

@@ -14,6 +14,7 @@ import { h } from "../shared/view.js";
 /** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
 /** @import { TossedPanel } from "../../frames/inspector.py" */
 /** @import { Need } from "../../frames/leaf_first.py" */
+/** @import { Share } from "../../frames/draw.py" */
 /** @import { WhatIf } from "../../frames/whatif.py" */
 /** @import { Part } from "../../texts/__init__.py" */
 /** @typedef {Record<string, number>} Coins By name: "3 judge 2" is that of node 2 in round 3. */
@@ -78,6 +79,30 @@ export function WhatIfSentence({ parts, coins, run }) {
  */
 export function moveCoin(to, panel, whatif) {
   suppose(supposeCoin(snapped(to, panel.coin.threshold), panel, whatif));
+}
+
+/**
+ * Move u of the draw on screen: another word would be drawn from the same shares.
+ * @param {number} to @param {Share[]} shares
+ */
+export function moveDraw(to, shares) {
+  const u = Math.round(Math.min(Math.max(to, 0), 0.999) * 1000) / 1000;
+  const text = u.toFixed(3);
+  let at = 0;
+  const hit = shares.find(({ m }) => {
+    at += m;
+    return u < at;
+  });
+  /** @type {Part} */
+  const token = hit?.w ? { w: hit.w } : "one of the other words";
+  const parts = [
+    "With the coin set to ",
+    { n: text, as: "u" },
+    ", the draw would give ",
+    token,
+    ".",
+  ];
+  suppose({ parts: /** @type {Part[]} */ (parts), coins: null, coin: { u, text } });
 }
 
 /**

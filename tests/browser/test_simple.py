@@ -1,0 +1,155 @@
+"""The Simple mode of Step: a first visit, what it shows, its switch, and its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+from serve import SHIPPED
+from visit import Visit
+
+OPENING = next(name for name in SHIPPED if name.endswith("01-chain"))
+SIMPLE = "document.body.classList.contains('sv-in-simple')"
+# Words, words with digits and small words of all visible text in the window, and its controls.
+COUNT = r"""() => {
+  // Gradio measures copies of its tabs, which are hidden in boxes without a size.
+  const clipped = (element) => {
+    const { width, height } = element.getBoundingClientRect();
+    return element !== document.body
+      && (width <= 1 || height <= 1 || clipped(element.parentElement));
+  };
+  const seen = (element, { width, height, top, bottom, left, right }) =>
+    !clipped(element) &&
+    element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) &&
+    width > 1 && height > 1 && bottom > 0 && top < innerHeight && right > 0 && left < innerWidth &&
+    getComputedStyle(element).clipPath === "none";
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found = { words: [], digits: [], small: [] };
+  while (texts.nextNode()) {
+    const { currentNode: node } = texts;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const words = node.textContent.trim().split(/\s+/).filter(Boolean);
+    if (!words.length || !seen(node.parentElement, range.getBoundingClientRect())) continue;
+    found.words.push(...words);
+    found.digits.push(...words.filter((word) => /\d/.test(word)));
+    if (parseFloat(getComputedStyle(node.parentElement).fontSize) < 13) found.small.push(...words);
+  }
+  const kinds = "button, a[href], input, select, textarea, summary, [role=button], [role=slider]";
+  const controls = [...document.querySelectorAll(kinds)].filter((each) =>
+    seen(each, each.getBoundingClientRect()));
+  return { ...found, controls: controls.map((each) => each.textContent || each.title) };
+}"""
+
+
+@pytest.fixture
+def newcomer(browser, url: str) -> Iterator[Visit]:
+    """A first visit: a window without anything stored, with reduced motion."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    visitor = Visit(context.new_page(), url)
+    yield visitor
+    assert not visitor.errors
+    assert not visitor.foreign
+    context.close()
+
+
+def arrive(visitor: Visit, query: str = "") -> Page:
+    """Open the page and wait for its sentence."""
+    visitor.page.goto(visitor.url + query)
+    visitor.page.wait_for_selector(".sv-verdict:not(:empty)")
+    visitor.page.wait_for_function("document.querySelector('#sv-prompt textarea')")
+    return visitor.page
+
+
+def test_first_visit_shows_little_text_and_few_controls_at_the_first_rejection(newcomer):
+    page = arrive(newcomer)
+    assert page.evaluate(SIMPLE)
+    assert newcomer.ask("frame.caption.is") == "rejected"
+    expect(page.locator(".sv-picture .sv-col").first).to_be_visible()
+    found = page.evaluate(COUNT)
+    assert len(found["words"]) <= 180, found["words"]
+    assert len(found["digits"]) <= 25, found["digits"]
+    assert len(found["controls"]) <= 20, found["controls"]
+    assert found["small"] == []
+
+
+def test_the_mode_is_switched_by_key_button_and_link_and_is_remembered(newcomer):
+    page = arrive(newcomer, f"?trace={OPENING}")
+    page.keyboard.press("d")
+    assert not page.evaluate(SIMPLE)
+    expect(page.locator(".sv-tree-part")).to_be_visible()
+    expect(page.locator(".sv-picture")).to_be_hidden()
+    page = arrive(newcomer)
+    assert not page.evaluate(SIMPLE), "Details is remembered"
+    page.get_by_role("switch", name="Details").click()
+    assert page.evaluate(SIMPLE)
+    expect(page.locator(".sv-lanes")).to_be_visible()
+    page = arrive(newcomer, "?details=1")
+    assert not page.evaluate(SIMPLE)
+    page = arrive(newcomer, "?lesson=01-one-token-per-pass")
+    page.wait_for_function(f"!{SIMPLE}")
+
+
+def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(newcomer):
+    page = arrive(newcomer, f"?trace={OPENING}")
+    newcomer.ask("first()")
+    newcomer.step_until("frame.step.kind === 'propose'")
+    expect(page.locator(".sv-ahead-word").first).to_be_visible()
+    newcomer.step_until("frame.step.kind === 'score'")
+    expect(page.locator(".sv-two-times p")).to_have_count(2)
+    expect(page.locator(".sv-mask-grid")).to_be_visible()
+    newcomer.step_until("frame.caption.is === 'rejected'")
+    shown = page.locator(".sv-col:not(.sv-col-trial) .sv-col-value, .sv-col-trial .sv-col-value-p")
+    shares = [float(text.strip("< %")) for text in shown.all_inner_texts()]
+    assert sum(share for share in shares) == pytest.approx(100, abs=3)  # each "< 1 %" counts 1
+    newcomer.step_until("frame.caption.is === 'recovered'")
+    discarded, missing = page.locator(".sv-balance b").all_inner_texts()
+    assert discarded == missing
+    expect(page.locator(".sv-part-outline").first).to_be_visible()
+    expect(page.locator(".sv-part-both").first).to_be_visible()
+    scaled = page.locator(".sv-cols-missing .sv-col-value").all_inner_texts()
+    assert sum(float(text.strip("< %")) for text in scaled) == pytest.approx(100, abs=3)
+
+
+def test_both_coins_can_be_moved_by_keys(newcomer):
+    page = arrive(newcomer)
+    page.locator(".sv-toss-pin").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".sv-verdict")).to_have_text("What if?")
+    expect(page.locator(".sv-say")).to_contain_text("would be accepted")
+    page.keyboard.press("Escape")
+    newcomer.step_until("frame.caption.is === 'recovered'")
+    page.locator(".sv-toss-pin").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".sv-say")).to_contain_text("the draw would give")
+
+
+def test_the_time_rows_move_with_the_steps_of_a_round(newcomer):
+    page = arrive(newcomer, f"?trace={OPENING}&round=1&step=propose-1")
+    line = "parseFloat(document.querySelector('.sv-lanes-line').style.left)"
+    places = [page.evaluate(line)]
+    for until in ("propose-5", "score"):
+        newcomer.step_until(f"frame.step.id === '{until}'")
+        places.append(page.evaluate(line))
+    newcomer.step_until("frame.step.kind === 'draw'")
+    places.append(page.evaluate(line))
+    assert places == sorted(set(places)), places
+
+
+@pytest.mark.parametrize("width", [390, 1024])
+def test_narrow_windows_need_no_sideways_scrolling(newcomer, width):
+    newcomer.page.set_viewport_size({"width": width, "height": 844})
+    page = arrive(newcomer)
+    for state in ("rejected", "recovered", "bonus"):
+        newcomer.step_until(f"frame.caption.is === '{state}'")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
+
+
+def test_the_opening_races_until_a_key_and_then_shows_the_first_rejection(newcomer):
+    newcomer.prefer("no-preference")
+    page = arrive(newcomer)
+    page.wait_for_selector("body.sv-in-race .sv-lanes-text")
+    page.keyboard.press("x")
+    page.wait_for_selector("body:not(.sv-in-race) .sv-picture .sv-col")
+    assert newcomer.ask("frame.caption.is") == "rejected"

@@ -1,0 +1,53 @@
+"""Sentences of the Simple mode: their percentages agree with each other and with the verdicts."""
+
+import re
+
+import pytest
+from made import RUNS, made
+
+from specviz.frames import Scene, frames
+from specviz.frames.simple import percent
+
+DIVISION = re.compile(r"probability ([\d.]+) ÷ ([\d.]+) = ")
+
+
+def flat_text(parts):
+    return "".join(p if isinstance(p, str) else p.get("n") or p.get("t") or "‹›" for p in parts)
+
+
+def shots_of(name):
+    trace = made(RUNS[name])
+    for index in range(len(trace.rounds)):
+        scene = Scene.of(trace, index)
+        yield from zip(scene.steps, frames(scene), strict=True)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_each_step_has_a_sentence_whose_division_gives_the_shown_probability(name):
+    for _, shot in shots_of(name):
+        parts = shot["caption"]["simple"]
+        shown = flat_text(parts)
+        assert shown.endswith("."), shown
+        assert len(shown.split()) <= 50, shown
+        if found := DIVISION.search(shown):
+            p, q = map(float, found.groups())
+            chance = next(
+                part for part in parts if isinstance(part, dict) and part.get("as") == "both"
+            )
+            digits = len(chance["n"].removesuffix(" %").partition(".")[2])
+            assert f"{100 * p / q:.{digits}f} %" == chance["n"], shown
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_coin_says_yes_exactly_when_the_guess_is_accepted(name):
+    for step, shot in shots_of(name):
+        shown = flat_text(shot["caption"]["simple"])
+        if step.kind == "judge" and "the coin says" in shown:
+            assert ("says yes" in shown) == (shot["caption"]["is"] == "accepted"), shown
+
+
+def test_percentages_keep_the_digits_of_the_probability():
+    assert percent("0.85") == "85 %"
+    assert percent("0.6351") == "63.51 %"
+    assert percent("1") == "100 %"
+    assert percent("2.4×10⁻⁸") == "almost 0 %"
