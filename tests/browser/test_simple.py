@@ -90,6 +90,17 @@ def test_the_mode_is_switched_by_key_button_and_link_and_is_remembered(newcomer)
     page.wait_for_function(f"!{SIMPLE}")
 
 
+def test_other_tabs_keep_all_their_controls(newcomer):
+    page = arrive(newcomer)
+    expect(page.locator(".sv-copy")).to_be_hidden()
+    page.get_by_role("tab", name="Compare").click()
+    page.wait_for_function(f"!{SIMPLE}")
+    expect(page.locator(".sv-copy")).to_be_visible()
+    page.get_by_role("tab", name="Step").click()
+    page.wait_for_function(SIMPLE)
+    expect(page.locator(".sv-picture .sv-col").first).to_be_visible()
+
+
 def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(newcomer):
     page = arrive(newcomer, f"?trace={OPENING}")
     newcomer.ask("first()")
