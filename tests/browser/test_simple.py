@@ -63,8 +63,10 @@ def arrive(visitor: Visit, query: str = "") -> Page:
 
 def test_first_visit_shows_little_text_and_few_controls_at_the_first_rejection(newcomer):
     page = arrive(newcomer)
-    assert page.evaluate(SIMPLE)
     assert newcomer.ask("frame.caption.is") == "rejected"
+    page = arrive(newcomer, f"?trace={OPENING}")
+    assert page.evaluate(SIMPLE)
+    newcomer.step_until("frame.caption.is === 'rejected'")
     expect(page.locator(".sv-picture .sv-col").first).to_be_visible()
     found = page.evaluate(COUNT)
     assert len(found["words"]) <= 180, found["words"]
@@ -150,7 +152,7 @@ def test_the_time_rows_move_with_the_steps_of_a_round(newcomer):
 @pytest.mark.parametrize("width", [390, 1024])
 def test_narrow_windows_need_no_sideways_scrolling(newcomer, width):
     newcomer.page.set_viewport_size({"width": width, "height": 844})
-    page = arrive(newcomer)
+    page = arrive(newcomer, f"?trace={OPENING}")
     for state in ("rejected", "recovered", "bonus"):
         newcomer.step_until(f"frame.caption.is === '{state}'")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
