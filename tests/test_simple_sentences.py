@@ -8,7 +8,7 @@ from made import RUNS, made
 from specviz.frames import Scene, frames
 from specviz.frames.simple import percent
 
-DIVISION = re.compile(r"probability ([\d.]+) ÷ ([\d.]+) = ")
+DIVISION = re.compile(r"probability ([\d.]+)\s÷\s([\d.]+)\s=\s")
 
 
 def flat_text(parts):

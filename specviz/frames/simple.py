@@ -20,6 +20,7 @@ from specviz.trace.metrics import accepted_path, explain_noise
 from specviz.trace.rule_specs import AfterRejection
 
 BIG: Final = term("big model", "target")
+NO_BREAK: Final = "\u00a0"
 
 
 def percent(text: str) -> str:
@@ -157,7 +158,7 @@ def _division(scene: Scene, judged: Judged) -> str:
     if min(judged.inputs["p"], judged.inputs["q"]) < NEGLIGIBLE:
         return ""
     p, q = (percent(texts[name]).removesuffix(" %") for name in "pq")
-    return f"{p} ÷ {q} = "
+    return f"{p} ÷ {q} = ".replace(" ", NO_BREAK)
 
 
 def _draw(scene: Scene, drew: Drew) -> list[Part]:

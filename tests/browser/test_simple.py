@@ -15,9 +15,9 @@ SIMPLE = "document.body.classList.contains('sv-in-simple')"
 COUNT = r"""() => {
   // Gradio measures copies of its tabs, which are hidden in boxes without a size.
   const clipped = (element) => {
+    if (element === document.body) return false;
     const { width, height } = element.getBoundingClientRect();
-    return element !== document.body
-      && (width <= 1 || height <= 1 || clipped(element.parentElement));
+    return width <= 1 || height <= 1 || clipped(element.parentElement);
   };
   const seen = (element, { width, height, top, bottom, left, right }) =>
     !clipped(element) &&
@@ -64,8 +64,10 @@ def arrive(visitor: Visit, query: str = "") -> Page:
 
 def test_first_visit_shows_little_text_and_few_controls_at_the_first_rejection(newcomer):
     page = arrive(newcomer)
-    assert page.evaluate(SIMPLE)
     assert newcomer.ask("frame.caption.is") == "rejected"
+    page = arrive(newcomer, f"?trace={OPENING}")
+    assert page.evaluate(SIMPLE)
+    newcomer.step_until("frame.caption.is === 'rejected'")
     expect(page.locator(".sv-picture .sv-col").first).to_be_visible()
     found = page.evaluate(COUNT)
     assert len(found["words"]) <= 180, found["words"]
@@ -87,8 +89,23 @@ def test_the_mode_is_switched_by_key_button_and_link_and_is_remembered(newcomer)
     expect(page.locator(".sv-lanes")).to_be_visible()
     page = arrive(newcomer, "?details=1")
     assert not page.evaluate(SIMPLE)
-    page = arrive(newcomer, "?lesson=01-one-token-per-pass")
+    page = arrive(newcomer, "?details=0")
+    assert page.evaluate(SIMPLE)
+    page.evaluate("window.dispatchEvent(new Event('sv-tour'))")
     page.wait_for_function(f"!{SIMPLE}")
+    page.locator("[data-tour=end]").click()
+    page.wait_for_function(SIMPLE)
+
+
+def test_other_tabs_keep_all_their_controls(newcomer):
+    page = arrive(newcomer)
+    expect(page.locator(".sv-copy")).to_be_hidden()
+    page.get_by_role("tab", name="Compare").click()
+    page.wait_for_function(f"!{SIMPLE}")
+    expect(page.locator(".sv-copy")).to_be_visible()
+    page.get_by_role("tab", name="Step").click()
+    page.wait_for_function(SIMPLE)
+    expect(page.locator(".sv-picture .sv-col").first).to_be_visible()
 
 
 def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(newcomer):
@@ -140,7 +157,7 @@ def test_the_time_rows_move_with_the_steps_of_a_round(newcomer):
 @pytest.mark.parametrize("width", [390, 1024])
 def test_narrow_windows_need_no_sideways_scrolling(newcomer, width):
     newcomer.page.set_viewport_size({"width": width, "height": 844})
-    page = arrive(newcomer)
+    page = arrive(newcomer, f"?trace={OPENING}")
     for state in ("rejected", "recovered", "bonus"):
         newcomer.step_until(f"frame.caption.is === '{state}'")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state

@@ -47,7 +47,9 @@ export const rememberTour = () => keep(TOUR, "1");
 
 /** Show the mode that the state of the page asks for. */
 export function updateMode() {
-  const simple = !details && !DETAILED.some((name) => classList.contains("sv-" + name));
+  // Other tabs share the page's head and the styles of the form, which the mode reduces.
+  const shown = stage.element.offsetParent !== null;
+  const simple = shown && !details && !DETAILED.some((name) => classList.contains("sv-" + name));
   if (simple === isSimple()) return;
   classList.toggle(SIMPLE, simple);
   stage.find(".sv")?.classList.toggle("sv-simple", simple);
@@ -92,5 +94,6 @@ export function startMode(onChange) {
   updateMode();
   show = onChange;
   onBodyClass(updateMode);
+  new ResizeObserver(updateMode).observe(stage.element); // another tab is opened
   document.addEventListener("keydown", onKey);
 }
