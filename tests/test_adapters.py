@@ -177,7 +177,7 @@ def test_adapters_and_command_line_import_libraries_only_when_needed():
 
 HALF = ROOT / "specviz" / "ui"
 SHEET = HALF / "shared" / "15-gradio.css"
-SCRIPTS = {HALF / "shared" / "gradio.js", HALF / "shared" / "early.js"}
+SCRIPTS = {HALF / "shared" / "gradio.ts", HALF / "shared" / "early.ts"}
 CLASS = re.compile(r"(?<![\w\d])\.(-?[A-Za-z_][\w-]*)")
 PLOTLY = {"barlayer", "hoverlayer", "scatterlayer"}
 
@@ -197,7 +197,7 @@ def test_only_one_style_sheet_and_module_refer_to_gradio_elements():
     assert len(sheets) > 30
     found = {name_of(path): foreign_classes(path.read_text(encoding="utf-8")) for path in sheets}
     assert {name for name, classes in found.items() if classes} == {name_of(SHEET)}
-    for path in set(HALF.rglob("*.js")) - SCRIPTS - set((HALF / "built").iterdir()):
+    for path in set(HALF.rglob("*.ts*")) - SCRIPTS:
         code = re.sub(r"^\s*(//|\*|/\*).*$", "", path.read_text(encoding="utf-8"), flags=re.M)
         strings = " ".join(re.findall(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`]*`", code))
         assert not DOM.search(strings), path

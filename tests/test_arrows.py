@@ -152,17 +152,18 @@ def test_no_modules_import_each_other_in_a_cycle():
 
 
 HALF = ROOT / "specviz" / "ui"
-JS_IMPORT = re.compile(r'^(?:im|ex)port\b[^;"]*"(\.{1,2}/[^"]+)";', re.MULTILINE)
+SCRIPT_IMPORT = re.compile(r'^(?:im|ex)port\b(?! type)[^;"]*"(\.{1,2}/[^"]+)";', re.MULTILINE)
 
 
-def js_imports():
-    """Return the relative imports of each JavaScript module."""
+def script_imports():
+    """Return the relative imports of each of the browser's modules, without endings."""
     found = {
-        path: {
-            (path.parent / name).resolve() for name in JS_IMPORT.findall(path.read_text("utf-8"))
+        path.with_suffix(""): {
+            (path.parent / name).resolve()
+            for name in SCRIPT_IMPORT.findall(path.read_text("utf-8"))
         }
-        for path in HALF.rglob("*.js")
-        if path.parent.name != "built"
+        for path in HALF.rglob("*.ts*")
+        if not path.name.endswith(".d.ts")
     }
     assert len(found) > 60
     assert all(imported <= found.keys() for imported in found.values())
@@ -170,11 +171,11 @@ def js_imports():
 
 
 def test_browser_section_imports_only_its_own_and_shared_modules_without_cycles():
-    shared, found = HALF / "shared", js_imports()
+    shared, found = HALF / "shared", script_imports()
     for path, imported in found.items():
         tab = path.parent.parent / "shared"  # shared by the sections of one tab
         allowed = {path.parent, shared, tab}
-        if path == HALF / "page.js":
+        if path == HALF / "page":
             continue  # it starts the sections
         assert {each.parent for each in imported} <= allowed, path
     assert not circles(found)

@@ -7,7 +7,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_guide_lists_every_control_that_a_link_can_hide():
-    script = (ROOT / "specviz/ui/shared/hidden.js").read_text(encoding="utf-8")
+    script = (ROOT / "specviz/ui/shared/hidden.tsx").read_text(encoding="utf-8")
     names = re.findall(r'"(\w+)"', script.split("HIDEABLE = [")[1].split("]")[0])
     guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
     section = guide.split("### A link with fewer controls")[1].split("\n## ")[0]

@@ -106,7 +106,7 @@ def test_replay_file_of_the_longest_recorded_run_and_race_is_small():
 
 @pytest.mark.parametrize("name", names()[::12])
 def test_bar_chart_can_draw_every_figure_of_step(name, monkeypatch):
-    """`bar_chart.js` can draw horizontal bars, and texts to the left and right of a point."""
+    """`bar_chart.tsx` can draw horizontal bars, and texts to the left and right of a point."""
     figures = []
     add = charts._charted
     monkeypatch.setattr(charts, "_charted", lambda *two: figures.append(two[1]) or add(*two))

@@ -33,7 +33,7 @@ PLAIN = {
 
 
 def fault(value: Any, form: Shape, records: dict[str, Any], where: str = "") -> str | None:
-    """Where a value differs from a shape, as `run_file.js` finds it; None if nowhere."""
+    """Where a value differs from a shape, as `run_file.ts` finds it; None if nowhere."""
     if isinstance(form, str):
         return None if PLAIN[form](value) else where
     if "is" in form:

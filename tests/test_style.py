@@ -44,7 +44,7 @@ def test_code_checker_reports_no_problem(name):
 
 def test_browser_scripts_agree_with_the_types_in_python():
     declarations.write()
-    done = checked(*TSC, "tests/jsconfig.json")
+    done = checked(*TSC, "tests/tsconfig.json")
     assert done.returncode == 0, done.stdout
 
 
@@ -77,10 +77,9 @@ export interface Node {
   inside: (Node)[];
   state?: "kept" | "lost";
 }"""
-SCRIPT = """/** @import { Answer, Sizes } from "./data.py" */
-const { SIZE } = /** @type {Sizes} */ ({});
-/** @param {Answer} answer */
-export function read(answer) {
+SCRIPT = """import type { Answer, Sizes } from "./data.py";
+const { SIZE } = {} as Sizes;
+export function read(answer: Answer) {
   answer.trees.root; // wrong
   if (answer.problem !== undefined) return answer.problem;
   const { root } = answer.trees;
@@ -98,21 +97,21 @@ export function read(answer) {
 """
 
 
-def test_javascript_that_misuses_a_python_type_is_reported(tmp_path, monkeypatch):
+def test_typescript_that_misuses_a_python_type_is_reported(tmp_path, monkeypatch):
     page = tmp_path / "small_page"
     page.mkdir()
     (page / "data.py").write_text(PYTHON)
-    (page / "script.js").write_text(SCRIPT)
+    (page / "script.ts").write_text(SCRIPT)
     monkeypatch.syspath_prepend(tmp_path)
     declarations.write(tmp_path / "declared", page)
     assert DECLARED in (tmp_path / "declared" / "data.d.py.ts").read_text()
     config = {
-        "extends": str(ROOT / "tests" / "jsconfig.json"),
+        "extends": str(ROOT / "tests" / "tsconfig.json"),
         "compilerOptions": {"rootDirs": ["small_page", "declared"]},
-        "include": ["small_page/*.js"],
+        "include": ["small_page/*.ts"],
     }
-    (tmp_path / "jsconfig.json").write_text(json.dumps(config))
-    reported = re.findall(r"script\.js\((\d+),", checked(*TSC, tmp_path / "jsconfig.json").stdout)
+    (tmp_path / "tsconfig.json").write_text(json.dumps(config))
+    reported = re.findall(r"script\.ts\((\d+),", checked(*TSC, tmp_path / "tsconfig.json").stdout)
     lines = SCRIPT.splitlines()
     assert [lines[int(at) - 1] for at in reported] == [line for line in lines if "wrong" in line]
 

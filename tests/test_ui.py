@@ -292,7 +292,7 @@ def test_modules_look_up_variable_names_only_among_a_tables_own():
     """`name in table` is also true of the names of its prototype, such as "constructor"."""
     assert LOOKUP.search("if (code in LANGUAGES) return")
     found = {}
-    for path in set(HALF.rglob("*.js")) - set((HALF / "built").iterdir()):
+    for path in HALF.rglob("*.ts*"):
         text = re.sub(r"^[ \t]*(//.*|/\*\*((?!\*/)[\s\S])*\*/)\n", "", path.read_text(), flags=re.M)
         lines = [re.sub(r"//.*|\"[^\"]*\"|`[^`]*`", "''", line) for line in text.split("\n")]
         found[path.name] = [line for line in lines if LOOKUP.search(line)]

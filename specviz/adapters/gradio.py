@@ -2,7 +2,7 @@
 
 If Gradio changes, the functions still run, but have less effect; a warning says what the page
 loses. Assumptions of the browser's code about Gradio's page are in `ui/shared/15-gradio.css`,
-`ui/shared/gradio.js` and `ui/shared/early.js`.
+`ui/shared/gradio.ts` and `ui/shared/early.ts`.
 
 Gradio is imported inside the functions, because `skip_stub_files` must run before its import.
 """
@@ -90,7 +90,7 @@ def insert_head(page: bytes, head: bytes) -> bytes:
     """Write `head` into the HTML of Gradio's page, after its <base>.
 
     Without a <base> the page is returned unchanged: its first tab then loads its modules one after
-    another, and `early.js` does not run.
+    another, and `early.ts` does not run.
     """
     written, count = BASE.subn(lambda base: base[0] + head, page, count=1)
     if not count:

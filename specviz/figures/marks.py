@@ -1,6 +1,6 @@
 """SVG paths and colours of marks, white-space glyphs, icons and states.
 
-They are defined only here. The page gets them through `shared/given.js` and the style sheet that
+They are defined only here. The page gets them through `shared/given.ts` and the style sheet that
 `state_rules` returns. Colours are names such as `--p`, which the page's style sheet defines for the
 light and the dark theme.
 """

@@ -1,6 +1,6 @@
 """A draft tree as the page draws it: words that fit their pills, places, and hover texts.
 
-In the browser, `ui/shared/draft_tree.js` draws the trees of the tabs Step, Trees and Cost.
+In the browser, `ui/shared/draft_tree.tsx` draws the trees of the tabs Step, Trees and Cost.
 """
 
 from __future__ import annotations

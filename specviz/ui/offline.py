@@ -23,7 +23,7 @@ from specviz.ui.component import style_sheets
 from specviz.ui.policy import NOTHING, script_hash, written
 from specviz.ui.routes import HALF, PREFIX, script_text
 
-PLACE: Final = 'id="sv-recording">'  # the recording is inserted here; offline.js does that, too
+PLACE: Final = 'id="sv-recording">'  # the recording is inserted here; offline.ts does that, too
 GRADIO: Final = "15-gradio.css"  # styles of Gradio's elements, which the file does not have
 FRAME: Final = "width: 100%; height: 820px; border: 1px solid #b9c1cd"
 

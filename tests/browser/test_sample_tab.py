@@ -14,7 +14,7 @@ ROOT = app_server.ROOT
 LAST = "from specviz.ui.trees import grow, judging, ranking\n"
 IMPORT = "from specviz.ui import sample\n"
 ROW = '    "Sample": (sample,),\n'
-SCRIPT_IMPORT = 'import { start as sample } from "./sample/sample.js";\n'
+SCRIPT_IMPORT = 'import { start as sample } from "./sample/sample";\n'
 SCRIPT_ROW = '  "sample/sample": sample,\n'
 
 
@@ -29,7 +29,7 @@ def address(tmp_path, monkeypatch):
     tabs = package / "ui" / "tabs.py"
     text = tabs.read_text().replace(LAST, LAST + IMPORT)
     tabs.write_text(text.replace('    "Cost": (', f'{ROW}    "Cost": ('))
-    script = package / "ui" / "page.js"
+    script = package / "ui" / "page.ts"
     first = "import { start as header }"
     text = script.read_text().replace(first, SCRIPT_IMPORT + first)
     script.write_text(text.replace('  "shared/header"', f'{SCRIPT_ROW}  "shared/header"'))

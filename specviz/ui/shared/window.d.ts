@@ -3,10 +3,10 @@
 
 interface Window {
   specviz: {
-    players?: Record<string, import("./section.js").Section>;
-    races?: Record<string, import("./section.js").Section>;
-    domains?: Record<string, import("./section.js").Section>;
-    sweeps?: Record<string, import("./section.js").Section>;
+    players?: Record<string, import("./section").Section>;
+    races?: Record<string, import("./section").Section>;
+    domains?: Record<string, import("./section").Section>;
+    sweeps?: Record<string, import("./section").Section>;
     law?: object;
     roofline?: object;
     adaptive?: object;
@@ -24,9 +24,9 @@ interface Window {
     lesson?: object;
     handed?: Record<string, object>;
     /** The last run on Step, once it has a place on the speed law. */
-    measured?: import("./section.js").NamedPoint | null;
+    measured?: import("./section").NamedPoint | null;
   };
-  Plotly: import("./plotly.js").Plotly;
+  Plotly: import("./plotly").Plotly;
 }
 
 /** What the open tab says of a link: that there is none, or that it opens something else. */
@@ -56,5 +56,5 @@ interface HTMLElementEventMap {
   "sv-said": CustomEvent<[string, string, string]>;
 }
 
-/** What Python writes before the script; see given.js. */
+/** What Python writes before the script; see given.ts. */
 declare const GIVEN: object;

@@ -1,7 +1,7 @@
 """A run as a file that the page saves and opens: a header, and the lines that the player shows.
 
 The browser reads such a file by itself, so it needs to know what a line may contain. `shape` says
-that, from the types of the lines; `run_file.js` compares every line with it before any is shown.
+that, from the types of the lines; `run_file.ts` compares every line with it before any is shown.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from specviz.ui.step.recorded import names
 
 Place = Literal[
     "plain", "guess", "check", "rejection", "recovery", "commit", "end", "own"
-]  # positions in the run that `tour.js` searches for
+]  # positions in the run that `tour.tsx` searches for
 INTRO: Final = "A small model guesses words. A big one checks them all in one pass, to save time."
 EXACT: Final = (
     "The result equals the big one’s: same words at temperature 0, else same probabilities."

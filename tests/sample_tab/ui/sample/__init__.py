@@ -1,6 +1,6 @@
 """A sample tab from outside the package: expected tokens of a pass for α and γ.
 
-This folder, a row of `specviz/ui/tabs.py` and one of `specviz/ui/page.js` are the complete tab.
+This folder, a row of `specviz/ui/tabs.py` and one of `specviz/ui/page.ts` are the complete tab.
 """
 
 from __future__ import annotations

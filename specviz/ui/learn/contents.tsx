@@ -1,0 +1,90 @@
+// The list of lessons, with the reader's progress.
+
+import { LanguageSwitch, language, phrase } from "../shared/language";
+import { Stage } from "../shared/stage";
+import { Button, classes, render } from "../shared/view";
+import { progress } from "./progress";
+
+import type { ComponentChild } from "preact";
+import type { Words } from "../../texts/languages.py";
+import type { Start } from "../shared/section";
+import type { Config } from "./__init__.py";
+import type { LessonTitle } from "./lessons.py";
+
+const stage: Stage<Config> = new Stage();
+
+export const start: Start<Config> = (element, props, _watch, _trigger, config) => {
+  stage.set(element, props, config);
+  window.addEventListener("sv-progress", show);
+  window.addEventListener("sv-language", show);
+  show();
+};
+
+function show() {
+  const known = progress();
+  const lessons = stage.config.lessons[language()];
+  const last = lessons.map(({ id }) => Boolean(known[id]?.done)).lastIndexOf(true);
+  const groups = [...new Set(lessons.map(({ group }) => group))].map((group) => {
+    const entries = lessons.map((lesson, index) =>
+      lesson.group === group
+        ? Entry(lesson, index, known[lesson.id], last >= 0 && index === last + 1)
+        : null,
+    );
+    return Group(group, entries);
+  });
+  render(Lead(), stage.$(".sv-learn-lead"));
+  render(groups, stage.$(".sv-learn-groups"));
+}
+
+const Group = (name: string, entries: ComponentChild) => (
+  <section key={name}>
+    <h3 lang={language()}>{phrase(name as keyof Words)}</h3>
+    <ol class="sv-learn-list">{entries}</ol>
+  </section>
+);
+
+function Lead() {
+  const [before, article, after] = phrase("article").split(/[[\]]/);
+  return [
+    <p lang={language()}>
+      {phrase("lead") + " " + before}
+      <a href="gradio_api/sv/article">{article}</a>
+      {after}
+    </p>,
+    LanguageSwitch(),
+  ];
+}
+
+/** @param follows Whether it follows the last one that was read. */
+function Entry(
+  { id, title, question, minutes, lang }: LessonTitle,
+  index: number,
+  read: { at: number; done: boolean } | undefined,
+  follows: boolean,
+) {
+  const at = read && !read.done ? read.at : 0;
+  const open = () => window.dispatchEvent(new CustomEvent("sv-lesson", { detail: { id, at } }));
+  const untranslated = lang !== language() && phrase("untranslated");
+  const length = (follows ? phrase("follows") + " · " : "") + phrase("minutes", { minutes });
+  const state = read?.done ? phrase("read") : at ? phrase("begun", { at: at + 1 }) : length;
+  return (
+    <li key={id}>
+      {Button(
+        [
+          <span class="sv-learn-number">{index + 1}</span>,
+          <span class="sv-learn-what" lang={lang}>
+            <b>{title}</b>
+            <span>{question}</span>
+          </span>,
+          <span class="sv-learn-state" lang={language()}>
+            {read?.done && "✓ "}
+            {state}
+            {untranslated && <span>{untranslated}</span>}
+          </span>,
+        ],
+        open,
+        { class: classes("sv-learn-one", follows && "sv-learn-next"), "data-lesson": id },
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,408 @@
+// The panel that shows a lesson. Each step opens a tab, shows a step of its run and highlights an
+// element. The reader can use the whole page meanwhile; the panel remains open.
+
+import { ask } from "../shared/ask";
+import { LanguageSwitch, language, phrase } from "../shared/language";
+import { page } from "../shared/page";
+import { ring, ringUntilSettled } from "../shared/ring";
+import { inline } from "../shared/sentence";
+import { Stage } from "../shared/stage";
+import { hand, openTab } from "../shared/tabs";
+import { there } from "../shared/there";
+import { Button, classes, render } from "../shared/view";
+import { PipelineFigure } from "./pipeline";
+import { remember } from "./progress";
+
+import type { Start } from "../shared/section";
+import type { RunLine } from "../step/lines.py";
+import type { LessonNotes } from "../step/present";
+import type { Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py";
+
+/** The functions of Step's player that the panel uses. */
+export interface Player {
+  open: (run: string, link: { round: number; step: string }) => Promise<void>;
+  fetchAhead: (runs: string[]) => Promise<void>;
+  /** The numbers of the run's rounds. */
+  numbers: number[];
+  cursor: { round: number; step: number };
+  frame: { step: { id: string; kind: string } } | null;
+  run: RunLine | null;
+}
+
+const KEY = "lesson"; // in the page's address
+
+const stage: Stage<object> = new Stage();
+
+/** folded: whether only the panel's head is shown; waits: whether the page is on its way to the step. */
+const state: {
+  lesson: Lesson | null;
+  at: number;
+  answers: Map<number, number>;
+  problem: string;
+  folded: boolean;
+  waits: boolean;
+} = {
+  lesson: null,
+  at: 0,
+  answers: new Map(),
+  problem: "",
+  folded: false,
+  waits: false,
+};
+
+// Return Step's player, or nothing before it has started.
+const player = (): Player | undefined => (Object.values(page("players")) as Player[])[0];
+
+export const start: Start<object> = (element, props, _watch, _trigger, config) => {
+  stage.set(element, props, config);
+  window.addEventListener("sv-lesson", ({ detail }) => open(detail.id, detail.at));
+  window.addEventListener("sv-language", translate);
+  window.addEventListener("sv-moment", () => state.lesson && !state.waits && paint());
+  element.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") close();
+  });
+  new ResizeObserver(makeRoom).observe(stage.$(".sv-lesson"));
+  const linked = new URLSearchParams(location.search).get(KEY);
+  if (linked) {
+    const [id, at] = linked.split(".");
+    open(id, Math.max(0, (Number(at) || 1) - 1));
+  }
+};
+
+async function open(id: string, at: number) {
+  const lesson = await read(id);
+  if (lesson) Object.assign(state, { lesson, answers: new Map() });
+  if (!state.lesson) return paint();
+  const opened = state.lesson;
+  const shown = show(Math.min(at, opened.steps.length - 1));
+  stage.find("[data-lesson=next]")?.focus({ preventScroll: true });
+  await shown;
+  if (state.lesson === opened) fetchAhead(opened);
+}
+
+// Fetch what the lesson's steps will show, so that they open at once.
+function fetchAhead({ steps }: Lesson) {
+  const places = steps.flatMap(({ place, predict }) => [place, predict?.then]);
+  const runs = places.flatMap((place) => (place ? [place.trace] : []));
+  player()?.fetchAhead([...new Set(runs)]);
+}
+
+/** The lesson in the chosen language, or in English; null, and `problem` says why. */
+async function read(id: string) {
+  state.problem = "";
+  try {
+    const answer: import("../shared/ask").Reply<Lesson> = await ask("lesson", {
+      lesson: id,
+      lang: language(),
+    });
+    if (answer.problem === undefined) return answer;
+    state.problem = answer.problem;
+  } catch {
+    state.problem = phrase("silent");
+  }
+  return null;
+}
+
+// Show the open lesson in the chosen language, at the same step and with the same answers.
+async function translate() {
+  const { lesson } = state;
+  const translated = lesson && (await read(lesson.id));
+  if (translated && state.lesson === lesson) state.lesson = translated;
+  paint();
+}
+
+let height = 0; // the height of the panel at the last layout
+const card = new CSSStyleSheet(); // unlike a property of the body, it does not restyle all elements
+document.adoptedStyleSheets.push(card);
+
+// Move elements that never scroll out of the window below the panel, and lay out Step's run for the
+// rest of the window.
+function makeRoom() {
+  const found = stage.$(".sv-lesson").getBoundingClientRect().height;
+  if (found === height) return;
+  height = found;
+  card.replaceSync(`.sv-wild-one { --sv-card: ${height}px; }`);
+  window.dispatchEvent(new Event("resize"));
+}
+
+function close() {
+  Object.assign(state, { lesson: null, problem: "", waits: false });
+  document.body.classList.remove("sv-lesson-waits");
+  ring(null);
+  write();
+  paint();
+}
+
+const SLOW = 150; // ms after which the picture of the step before is dimmed
+
+async function show(at: number) {
+  const lesson = there(state.lesson);
+  Object.assign(state, { at, folded: false, waits: true });
+  setTimeout(() => document.body.classList.toggle("sv-lesson-waits", state.waits), SLOW);
+  remember(lesson.id, at, lesson.steps.length);
+  write();
+  paint();
+  stage.$(".sv-lesson").scrollTop = 0;
+  const step = lesson.steps[at];
+  await openTab(step.tab);
+  if (step.sandbox) hand("sv-sand", step.sandbox);
+  if (step.case) hand("sv-wild", { case: step.case });
+  if (step.grown) hand("sv-grow", {});
+  if (step.example) hand("sv-rank-example", { place: "example:" + step.example });
+  const given = state.answers.get(at);
+  if (given !== undefined && step.predict?.then) await move(step.predict.then);
+  else if (step.place) await move(step.place);
+  if (state.lesson !== lesson || state.at !== at) return;
+  state.waits = false;
+  document.body.classList.remove("sv-lesson-waits");
+  paint();
+  unfold(step);
+  window.scrollTo(0, 0);
+  ringUntilSettled(step.look);
+}
+
+// A part of Cost that is still folded opens as soon as it is there, since the step is about what is
+// inside.
+async function unfold(step: LessonStep) {
+  while (step.tab === "Cost" && state.lesson?.steps[state.at] === step) {
+    const fold: HTMLDetailsElement | null = document.querySelector(`${step.look} details.sv-fold`);
+    if (fold) {
+      fold.open = true;
+      return;
+    }
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
+// Show a step of a run, as soon as the player has started.
+async function move({ trace, round, step }: Place) {
+  while (!player()) await new Promise((done) => setTimeout(done, 50));
+  await player()?.open(trace, { round, step });
+}
+
+// Write the lesson and its step into the address, so that a reload or a link opens the same step.
+function write() {
+  const url = new URL(location.href);
+  if (state.lesson) url.searchParams.set(KEY, `${state.lesson.id}.${state.at + 1}`);
+  else url.searchParams.delete(KEY);
+  if (url.href !== location.href) history.replaceState(history.state, "", url);
+}
+
+async function answer(option: number) {
+  const { predict } = there(state.lesson).steps[state.at];
+  state.answers.set(state.at, option);
+  paint();
+  stage.find("[data-lesson=next]")?.focus({ preventScroll: true });
+  const why = stage.find(".sv-lesson-why"); // a low panel scrolls by itself
+  if (why) stage.$(".sv-lesson").scrollTop = why.offsetTop;
+  if (predict?.then) await move(predict.then);
+  // The answer makes the panel higher; keep the sentence about what happened in view.
+  ringUntilSettled(predict?.then ? ".sv-caption" : there(state.lesson).steps[state.at].look);
+}
+
+function paint() {
+  const section = stage.$(".sv-lesson");
+  section.hidden = !state.lesson && !state.problem;
+  const step = state.lesson?.steps[state.at];
+  section.lang = language();
+  section.setAttribute("aria-label", phrase("lesson"));
+  document.body.classList.toggle("sv-in-lesson", !section.hidden);
+  document.body.classList.toggle("sv-lesson-form", Boolean(step?.form));
+  document.body.dataset.hides = step && !state.answers.has(state.at) ? hidden(step) : "";
+  section.classList.toggle("sv-lesson-folded", state.folded);
+  section.classList.toggle("sv-lesson-known", state.answers.has(state.at));
+  render(state.lesson ? LessonCard(state.lesson) : ProblemCard(), section);
+}
+
+/** The parts that a step hides; without a question, they reappear when the reader moves on. */
+const hidden = ({ hides = [], place, predict }: LessonStep) =>
+  predict || !place || state.waits || player()?.frame?.step.id === place.step
+    ? hides.join(" ")
+    : "";
+
+function fold() {
+  state.folded = !state.folded;
+  paint();
+}
+
+const ProblemCard = () => [
+  <p role="alert" key="problem">
+    {state.problem}
+  </p>,
+  Button(phrase("close"), close, { class: "sv-button", key: "close" }),
+];
+
+function LessonCard(lesson: Lesson) {
+  const { lang, steps } = lesson;
+  const step = steps[state.at];
+  const last = state.at + 1 === steps.length;
+  return [
+    <div class="sv-lesson-head" key="head">
+      <span class="sv-lesson-name" lang={lang}>
+        {lesson.title}
+      </span>
+      <span class="sv-lesson-at">{phrase("at", { at: state.at + 1, all: steps.length })}</span>
+      <span role="status">{state.waits && phrase("opening")}</span>
+      {lang === language() ? (
+        LanguageSwitch(lesson.languages)
+      ) : (
+        <p>{phrase("untranslated_lesson")}</p>
+      )}
+      {Button(phrase(state.folded ? "unfold" : "fold"), fold, {
+        class: "sv-lesson-fold sv-link",
+        "aria-expanded": !state.folded,
+      })}
+      {Button("×", close, {
+        class: "sv-away",
+        "aria-label": phrase("leave"),
+        title: phrase("leave"),
+      })}
+    </div>,
+    <div class="sv-lesson-body" key={`body ${lesson.id} ${state.at}`}>
+      <div class="sv-lesson-text" role="status">
+        <h2 lang={lang}>{step.title}</h2>
+        {step.text.map((each) => Text(each, lang))}
+        {step.attempt && (
+          <p class="sv-lesson-try">
+            <b>{phrase("attempt")}</b> <span lang={lang}>{inline(step.attempt)}</span>
+          </p>
+        )}
+        {last && Sources(lesson)}
+      </div>
+      {Side(step, lang)}
+    </div>,
+    <div class="sv-lesson-go" key="go">
+      {Navigation(lesson, step)}
+    </div>,
+  ];
+}
+
+// Return the number of the round on screen, the kind of step that is shown, and the run.
+function moment(): [round: number | undefined, kind: string, run: RunLine | null | undefined] {
+  const { numbers = [], cursor, frame, run } = player() ?? {};
+  return [cursor && numbers[cursor.round], frame?.step.kind ?? "", run];
+}
+
+/** What is shown beside the text: a figure or a question. */
+function Side(step: LessonStep, lang: string) {
+  const { rounds, predict } = step;
+  if (!rounds && !predict) return null;
+  return (
+    <div class="sv-lesson-side">
+      {rounds && <div lang="en">{PipelineFigure(rounds, ...moment())}</div>}
+      {predict && Question(predict, step, lang)}
+    </div>
+  );
+}
+
+function Navigation(lesson: Lesson, { predict }: LessonStep) {
+  const { steps } = lesson;
+  const { at } = state;
+  const last = at + 1 === steps.length;
+  const waits = predict && !state.answers.has(at);
+  return [
+    last && lesson.next && Button(phrase("done"), finish, { class: "sv-button" }),
+    Button(phrase("back"), () => show(at - 1), { class: "sv-button", disabled: at === 0 }),
+    Button(
+      phrase(waits ? "skip" : !last ? "next" : lesson.next ? "next_lesson" : "done"),
+      () => (!last ? show(at + 1) : lesson.next ? open(lesson.next, 0) : finish()),
+      {
+        class: classes("sv-button", !waits && "sv-lesson-main"),
+        "data-lesson": "next",
+      },
+    ),
+  ];
+}
+
+async function finish() {
+  close();
+  await openTab("Learn");
+  window.scrollTo(0, 0);
+}
+
+function Question(
+  { ask: sentence, options, answer: right, why }: Prediction,
+  step: LessonStep,
+  lang: string,
+) {
+  const given = state.answers.get(state.at);
+  const known = given !== undefined;
+  return (
+    <div class="sv-lesson-ask" role="group" aria-label={phrase("prediction")}>
+      {Text(sentence, lang)}
+      {!known && step.hides && <p class="sv-lesson-hides">{phrase("hides")}</p>}
+      {options.map(
+        (option, index) =>
+          (!known || index === right || index === given) &&
+          Button(
+            [
+              inline(option),
+              known && index === right && " ✓",
+              known && index === given && index !== right && " ✕",
+            ],
+            () => answer(index),
+            {
+              class: classes(
+                "sv-lesson-option",
+                known && index === right && "sv-right",
+                known && index === given && index !== right && "sv-wrong",
+              ),
+              disabled: known,
+              lang,
+              "aria-pressed": known ? index === given : undefined,
+            },
+          ),
+      )}
+      {known && (
+        <div class="sv-lesson-why" role="status">
+          <b>{phrase(given === right ? "right" : "wrong")} </b>
+          {why.map((each) => Text(each, lang))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+const Sources = ({ sources }: Lesson) =>
+  sources.length > 0 && (
+    <p class="sv-lesson-sources">
+      {phrase("sources")}{" "}
+      <span lang="en">{sources.map((source, index) => [index ? " · " : "", inline(source)])}</span>
+    </p>
+  );
+
+const Text = (paragraph: Paragraph, lang: string) => (
+  <p lang={lang}>{inline(paragraph, namesOf)}</p>
+);
+
+/** What the speaker of the lesson needs. */
+function speakerNotes(): LessonNotes | null {
+  const { lesson, at } = state;
+  if (!lesson) return null;
+  const { title, notes, predict } = lesson.steps[at];
+  return {
+    name: lesson.title,
+    title,
+    at,
+    steps: lesson.steps.length,
+    notes,
+    answer: predict ? predict.options[predict.answer] : null,
+    next: lesson.steps[at + 1]?.title ?? "",
+  };
+}
+
+// Tokens of a run are read aloud as English also inside a translated sentence.
+const namesOf = (name: string) => (name.startsWith("word ") ? { lang: "en" } : {});
+
+window.specviz.lesson = {
+  get shown() {
+    return state.lesson && { id: state.lesson.id, at: state.at };
+  },
+  get speaker() {
+    return speakerNotes();
+  },
+  /** Goes on or back in the lesson. */
+  turn(by: number) {
+    if (state.lesson?.steps[state.at + by]) show(state.at + by);
+  },
+};

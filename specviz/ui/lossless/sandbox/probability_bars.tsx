@@ -1,0 +1,91 @@
+// The bars of p or q. Each bar is a slider for mouse, touch and keyboard.
+
+import { flat, percent } from "../../shared/dom";
+
+import { gridStyle } from "../shared/output_columns";
+
+import type { Word } from "../../../frames/scene.py";
+import type { DistributionName } from "./state";
+
+export interface Bars {
+  name: DistributionName;
+  words: Word[];
+  /** By word. */
+  values: number[];
+  /** The probability of a full bar. */
+  scale: number;
+  onMove: (at: number, value: number) => void;
+  /** A drag has begun or ended. */
+  onDrag: (drags: boolean) => void;
+}
+
+const STRIDES: Record<string, number> = {
+  ArrowUp: 0.01,
+  ArrowRight: 0.01,
+  ArrowDown: -0.01,
+  ArrowLeft: -0.01,
+  PageUp: 0.1,
+  PageDown: -0.1,
+  Home: -1,
+  End: 1,
+};
+const TITLES = { p: "Target", q: "Draft" };
+
+export function ProbabilityBars(bars: Bars) {
+  const { name, words } = bars;
+  return (
+    <div
+      class="sv-sand-bars"
+      data-law={name}
+      role="group"
+      aria-label={TITLES[name] + " " + name}
+      style={gridStyle(words)}
+    >
+      {words.map((_, at) => Bar(bars, at))}
+    </div>
+  );
+}
+
+function Bar({ name, words, values, scale, onMove, onDrag }: Bars, at: number) {
+  const value = values[at].toFixed(2);
+  const height = percent(Math.min(1, values[at] / scale));
+  const move = (to: number) => onMove(at, Math.min(Math.max(to, 0), 1));
+  const follow = ({
+    currentTarget,
+    pointerId,
+    clientY,
+  }: PointerEvent & { currentTarget: HTMLElement }) => {
+    if (!currentTarget.hasPointerCapture(pointerId)) return;
+    const { bottom, height } = currentTarget.getBoundingClientRect();
+    move(((bottom - clientY) / height) * scale);
+  };
+  return (
+    <div
+      class="sv-sand-bar"
+      role="slider"
+      tabindex={0}
+      aria-orientation="vertical"
+      aria-valuemin={0}
+      aria-valuemax={1}
+      aria-valuenow={Number(value)}
+      aria-label={TITLES[name] + ": " + flat(words[at])}
+      onPointerDown={(event) => {
+        if (event.button !== 0) return;
+        onDrag(true);
+        event.currentTarget.setPointerCapture(event.pointerId);
+        follow(event);
+      }}
+      onPointerMove={follow}
+      onLostPointerCapture={() => onDrag(false)}
+      onKeyDown={(event) => {
+        const by = STRIDES[event.key];
+        if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+        event.preventDefault();
+        move(values[at] + by);
+      }}
+    >
+      <i class={"sv-sand-fill sv-sand-is-" + name} style={{ height }} />
+      <b style={{ bottom: height }}>{value}</b>
+    </div>
+  );
+}

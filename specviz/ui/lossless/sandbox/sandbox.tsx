@@ -1,0 +1,195 @@
+// The sandbox, and the API for other sections: `window.specviz.sandbox`.
+
+import { Question } from "../../shared/ask";
+import { markWidth } from "../../shared/page";
+import { pictures } from "../../shared/picture";
+import { expect } from "../../shared/tabs";
+import { render } from "../../shared/view";
+import { OutputColumns, WordRow } from "../shared/output_columns";
+import { Controls } from "./controls";
+import { keepLink, linkedState } from "./link";
+import { ProbabilityBars } from "./probability_bars";
+import { $, choose, load, move, request, ruleOf, stage, state } from "./state";
+import { NumbersTable, Verdict } from "./verdict";
+
+import type { Word } from "../../../frames/scene.py";
+import type { Start } from "../../shared/section";
+import type { Answer } from "./answer.py";
+import type { Config } from "./__init__.py";
+import type { DistributionName, State } from "./state";
+
+const ROOM = 1.12; // space above the tallest bar, so that it can be dragged higher
+const OFF = 5e-4; // a larger difference from p is marked
+const KEYS = [
+  ["kept", "an accepted guess"],
+  ["filled", "a replacement after a rejection"],
+  ["outline", "the target’s p"],
+];
+const question: Question<Answer> = new Question("sandbox", fault);
+const listeners: Set<() => void> = new Set(); // called after each answer is shown
+let writeLink = () => {};
+let dragScale = 0; // scale of the bars during a drag, which must not change under the pointer
+let before: State | null = null; // the state that a position of a run replaced
+let asked = state; // state of the current question
+let shown: { answer: Answer; words: Word[]; p: number[] } | null = null; // the last answer, with its words and p
+
+/** Return the probability of a full column, the same in all three rows. */
+const scale = () =>
+  dragScale || Math.min(1, Math.max(0.2, ROOM * Math.max(...state.p, ...state.q)));
+
+function show() {
+  const undo = () => {
+    if (before) go(before);
+    $("#sv-sand-preset").focus();
+  };
+  render(Controls({ changed, reveal, undo }), $(".sv-sand-asked"));
+  render(Grid(), $(".sv-sand-grid"));
+  const { answer = null, words = [] } = shown ?? {};
+  render(Verdict(answer, words), $(".sv-sand-found"));
+  render(answer && NumbersTable(answer, words), $(".sv-sand-scroll"));
+}
+
+const RowName = (title: string, note: string, ink?: string, noteClass?: string) => (
+  <p class="sv-sand-name">
+    <b class={ink}>{title}</b>
+    <span class={noteClass}>{note}</span>
+  </p>
+);
+
+/** The rows of p, q and the output, with the words below. */
+function Grid() {
+  return [
+    RowName("target p", "drag a bar", "sv-sand-p-ink"),
+    DraggedBars("p"),
+    RowName("drafter q", "drag a bar", "sv-sand-q-ink"),
+    DraggedBars("q"),
+    RowName("output", "outline: p", undefined, "sv-sand-outline-key"),
+    Output(),
+    <span />,
+    WordRow(state.words),
+  ];
+}
+
+const DraggedBars = (name: DistributionName) =>
+  ProbabilityBars({
+    name,
+    words: state.words,
+    values: state[name],
+    scale: scale(),
+    onMove(at, value) {
+      move(name, at, value);
+      changed();
+    },
+    onDrag(drags) {
+      dragScale = drags ? scale() : 0;
+      if (!drags) changed();
+    },
+  });
+
+function Output() {
+  const name = "sv-sand-out";
+  if (!shown) return <div class={"sv-sand-bars " + name} />;
+  const { answer, words, p } = shown;
+  return OutputColumns({
+    words,
+    p,
+    parts: [
+      ["sv-sand-kept", answer.kept],
+      ["sv-sand-filled", answer.filled],
+    ],
+    scale: scale(),
+    digits: 2,
+    tolerance: OFF,
+    name,
+  });
+}
+
+const Legend = () =>
+  KEYS.map(([name, meaning]) => (
+    <li>
+      <i class={"sv-sand-key sv-sand-" + name} />
+      {meaning}
+    </li>
+  ));
+
+function changed() {
+  writeLink();
+  show();
+  question.ask();
+}
+
+/** The experiment, for a picture. */
+function about() {
+  const { drawn, candidates, from, preset } = state;
+  const { presets, drawn: ways } = stage.config;
+  const title = presets.find(({ name }) => name === preset)?.title;
+  const guesses = candidates === 1 ? "1 guess" : candidates + " guesses";
+  const way = ways.find(({ value }) => value === drawn)?.title;
+  return {
+    file: "rule-" + state.rule,
+    facts: [from || title, guesses + ", " + way, ruleOf(state.rule).title, shown?.answer.verdict],
+  };
+}
+
+// On a narrow page the controls are below the output, so scroll to the output.
+function reveal() {
+  const output = $(".sv-sand-out");
+  const { top, bottom } = output.getBoundingClientRect();
+  if (top >= 0 && bottom <= innerHeight) return;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  output.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
+}
+
+function fault(sentence: string) {
+  render(sentence, $(".sv-sand-notice"));
+  stage.element.classList.toggle("sv-sand-faulty", sentence !== "");
+}
+
+function receive(answer: Answer) {
+  shown = { answer, words: asked.words, p: asked.p };
+  show();
+  for (const listener of listeners) listener();
+}
+
+/** Show other distributions or another rule. */
+function go(to: Partial<State>) {
+  const { rule, parameters, ...rest } = to;
+  Object.assign(state, rest);
+  if (rule) choose(rule, parameters);
+  changed();
+}
+
+/** Show a position of a run; Undo restores the replaced experiment. */
+function openPosition(to: Partial<State>) {
+  if (!state.from) before = structuredClone(state);
+  go(to);
+}
+
+export const start: Start<Config> = (element, props, _watch, _trigger, config) => {
+  stage.set(element, props, config);
+  question.wire(() => {
+    asked = structuredClone(state);
+    return request();
+  }, receive);
+  window.specviz.sandbox = {
+    request,
+    go,
+    onAnswer: (listener: () => void) => listeners.add(listener),
+    get state() {
+      return structuredClone(state);
+    },
+    question,
+    get last() {
+      return shown?.answer;
+    },
+  };
+  markWidth($(".sv-sand"));
+  $(".sv-sand-asked").addEventListener("submit", (event) => event.preventDefault());
+  load(config.presets[0]);
+  choose("auto");
+  writeLink = keepLink();
+  render(Legend(), $(".sv-sand-keys"));
+  $(".sv-sand-after").before(pictures(about, [["experiment", () => $(".sv-sand-stage")]]));
+  expect("sv-sand", openPosition);
+  go(linkedState() ?? {});
+};

@@ -1,0 +1,85 @@
+// The sandbox's experiment: two distributions, how guesses are chosen, and the rule.
+
+import { Stage } from "../../shared/stage";
+import { there } from "../../shared/there";
+
+import type { Word } from "../../../frames/scene.py";
+import type { Config, DrawnName, Preset } from "./__init__.py";
+
+export type DistributionName = "p" | "q";
+export interface State {
+  words: Word[];
+  p: number[];
+  q: number[];
+  drawn: DrawnName;
+  candidates: number;
+  rule: string;
+  parameters: number[];
+  preset: string;
+  /** The run that p and q come from; empty if they come from no run. */
+  from: string;
+}
+/** What other sections use of `window.specviz.sandbox`. */
+export type Sandbox = {
+  request(): object;
+  onAnswer(listener: () => void): void;
+  state: State;
+  last?: object;
+};
+
+export const stage: Stage<Config> = new Stage();
+export const { $ } = stage;
+
+export const state: State = {
+  words: [],
+  p: [],
+  q: [],
+  drawn: "sampled",
+  candidates: 1,
+  rule: "auto",
+  parameters: [],
+  preset: "",
+  from: "",
+};
+
+/**
+ * Set one word's probability; the others share the rest in their old proportions, or evenly if all
+ * of them were 0.
+ */
+export function moved(probabilities: number[], at: number, value: number) {
+  const own = Math.min(Math.max(value, 0), 1);
+  const others = probabilities.reduce((sum, each, index) => (index === at ? sum : sum + each), 0);
+  return probabilities.map((each, index) => {
+    if (index === at) return own;
+    return others > 0 ? (each / others) * (1 - own) : (1 - own) / (probabilities.length - 1);
+  });
+}
+
+export function move(name: DistributionName, at: number, value: number) {
+  state[name] = moved(state[name], at, Math.round(value * 100) / 100);
+  [state.preset, state.from] = ["", ""];
+}
+
+export function load({ name, words, p, q, rule }: Preset) {
+  Object.assign(state, { words, p, q, preset: name, from: "" });
+  if (!rule) return;
+  Object.assign(state, { drawn: "sampled", candidates: 1 });
+  choose(rule);
+}
+
+export function choose(name: string, parameters?: number[]) {
+  state.rule = name;
+  state.parameters = parameters || ruleOf(name).parameters.map((each) => each.default);
+}
+
+export const ruleOf = (name: string) => there(stage.config.rules.find((row) => row.name === name));
+
+/** Return the rule as it is sent: its name, and its parameters if it has any. */
+export const ruleText = () =>
+  state.parameters.length ? state.rule + ":" + state.parameters.join(",") : state.rule;
+
+/** Return the experiment in the form that the server expects. */
+export const request = () => {
+  const { p, q, drawn, candidates } = state;
+  return { p, q, drawn, candidates, rule: ruleText() };
+};

@@ -1,0 +1,69 @@
+// The page's own script: Gradio's components start their sections by name (see component.py).
+
+import { start as domains } from "./compare/domains/domains";
+import { start as raceForm } from "./compare/race/form";
+import { start as race } from "./compare/race/race";
+import { start as adaptive } from "./cost/adaptive/adaptive";
+import { start as law } from "./cost/law/law";
+import { start as published } from "./cost/published/published";
+import { start as roofline } from "./cost/roofline/roofline";
+import { start as server } from "./cost/server/server";
+import { start as shapes } from "./cost/shapes/shapes";
+import { start as sweep } from "./cost/sweep/sweep";
+import { start as terms } from "./cost/terms/terms";
+import { start as contents } from "./learn/contents";
+import { start as lessonPanel } from "./learn/panel";
+import { start as coins } from "./lossless/coins/coins";
+import { start as gallery } from "./lossless/gallery/gallery";
+import { start as proof } from "./lossless/proof/proof";
+import { start as sandbox } from "./lossless/sandbox/sandbox";
+import { start as models } from "./models/models";
+import { start as header } from "./shared/header";
+import { start as intro } from "./step/intro";
+import { start as player } from "./step/player";
+import { start as settings } from "./step/settings";
+import { start as grow } from "./trees/grow/grow";
+import { start as judging } from "./trees/judging/judging";
+import { start as ranking } from "./trees/ranking/ranking";
+
+import type { Start } from "./shared/section";
+
+// What tests of the page use.
+export { runs } from "./cost/shared/runs";
+export { setTerms } from "./cost/shared/terms";
+export * as repeats from "./lossless/proof/repeats";
+export * as reel from "./step/reel";
+
+const SECTIONS: Record<string, Start<never>> = {
+  "compare/domains/domains": domains,
+  "compare/race/form": raceForm,
+  "compare/race/race": race,
+  "cost/adaptive/adaptive": adaptive,
+  "cost/law/law": law,
+  "cost/published/published": published,
+  "cost/roofline/roofline": roofline,
+  "cost/server/server": server,
+  "cost/shapes/shapes": shapes,
+  "cost/sweep/sweep": sweep,
+  "cost/terms/terms": terms,
+  "learn/contents": contents,
+  "learn/panel": lessonPanel,
+  "lossless/coins/coins": coins,
+  "lossless/gallery/gallery": gallery,
+  "lossless/proof/proof": proof,
+  "lossless/sandbox/sandbox": sandbox,
+  "models/models": models,
+  "shared/header": header,
+  "step/intro": intro,
+  "step/player": player,
+  "step/settings": settings,
+  "trees/grow/grow": grow,
+  "trees/judging/judging": judging,
+  "trees/ranking/ranking": ranking,
+};
+
+/**
+ * Start a section.
+ * @param name The path of its module.
+ */
+export const start = (name: string, ...given: Parameters<Start<never>>) => SECTIONS[name](...given);

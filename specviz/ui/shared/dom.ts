@@ -1,0 +1,22 @@
+// Elements of the page, and texts of tokens, terms and shares.
+
+import { GLOSSARY } from "./given";
+
+import type { Word } from "../../frames/scene.py";
+
+// Return an element of the page outside the section; Gradio adds some of these late.
+export const byId = (id: string) => document.getElementById(id);
+
+const SPOKEN = { space: "␣", newline: "↵", tab: "⇥", return: "↲" };
+export const flat = (pieces: Word) =>
+  pieces
+    .map((p) => (typeof p === "string" ? p : p.s || (p.g ? SPOKEN[p.g] : "<" + p.c + ">")))
+    .join("");
+
+// Return whether a word begins with white space.
+export function startsSpaced([first, ...rest]: Word) {
+  return rest.length > 0 && typeof first === "object" && first.g === "space";
+}
+
+export const meaning = (term: string) => GLOSSARY[term] || "";
+export const percent = (value: number) => (100 * value).toFixed(3) + "%";

@@ -1,0 +1,17 @@
+// Values that Python writes before the script when it is sent; see routes.py.
+
+import type { Given } from "../routes.py";
+
+export const {
+  GLOSSARY,
+  GLYPHS,
+  ICONS,
+  LANGUAGES,
+  MARKS,
+  PILL,
+  PLOTLY,
+  RISES,
+  STRUCK,
+  TITLES,
+  TRACE,
+} = GIVEN as Given;

@@ -1,0 +1,56 @@
+// Help: what this page is, the tour, keys, and the glossary entries for the open tab.
+
+import { GLOSSARY } from "./given";
+import { explainFocus, titleOf } from "./terms";
+import { there } from "./there";
+import { render } from "./view";
+
+export function startHelp(head: HTMLElement) {
+  const found: HTMLDialogElement | null = head.querySelector(".sv-help");
+  const dialog = there(found);
+  const open = () => {
+    showWords(dialog);
+    dialog.showModal();
+    dialog.scrollTop = 0;
+  };
+  there(head.querySelector("[data-help=open]")).addEventListener("click", open);
+  there(dialog.querySelector("[data-help=close]")).addEventListener("click", () => dialog.close());
+  dialog.querySelector("[data-help=tour]")?.addEventListener("click", () => {
+    dialog.close();
+    window.dispatchEvent(new Event("sv-tour"));
+  });
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "?" || typing(event.target) || dialog.open) return;
+    event.preventDefault();
+    if (!explainFocus()) open();
+  });
+}
+
+function typing(target: EventTarget | null) {
+  const fields =
+    "input:not([type=range], [type=checkbox], [type=radio]), textarea, [contenteditable]";
+  return target instanceof Element && target.closest(fields) !== null;
+}
+
+// List the terms on the open tab first, then the others; both in alphabetical order.
+function showWords(dialog: HTMLElement) {
+  const shown = new Set();
+  for (const word of document.querySelectorAll("[data-term]")) {
+    if (word instanceof HTMLElement && word.offsetParent) shown.add(word.dataset.term);
+  }
+  const terms = Object.keys(GLOSSARY).sort((one, other) =>
+    titleOf(one).localeCompare(titleOf(other)),
+  );
+  const here = terms.filter((term) => shown.has(term));
+  const others = terms.filter((term) => !shown.has(term));
+  render(here.map(GlossaryEntry), there(dialog.querySelector(".sv-words-here")));
+  render(others.map(GlossaryEntry), there(dialog.querySelector(".sv-words-others")));
+}
+
+const GlossaryEntry = (term: string) => (
+  <div key={term}>
+    <dt>{titleOf(term)}</dt>
+    <dd>{GLOSSARY[term]}</dd>
+  </div>
+);

@@ -1,0 +1,63 @@
+// Functions for the whole page: its theme, and where sections publish their functions.
+
+import { isDark } from "./gradio";
+
+import type { Section, Shared } from "./section";
+
+window.specviz = window.specviz || {};
+
+// Return the object in which sections of this kind publish their functions, by name:
+// `window.specviz[kind]`.
+export const page = (kind: Shared): Record<string, Section> =>
+  (window.specviz[kind] = window.specviz[kind] || {});
+
+/** Store a text for this visit, or delete it if there is no value. */
+export function store(key: string, value?: string) {
+  try {
+    if (value === undefined) sessionStorage.removeItem(key);
+    else sessionStorage.setItem(key, value);
+  } catch {
+    // A page in a frame may not be allowed any storage; reloading it then ends its jobs.
+  }
+}
+
+/** Return a text that was stored for this visit. */
+export function stored(key: string) {
+  try {
+    return sessionStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/** Call `show` whenever a class of the page's body changes. */
+export const onBodyClass = (show: () => void) =>
+  new MutationObserver(show).observe(document.body, {
+    attributes: true,
+    attributeFilter: ["class"],
+  });
+
+const COMPACT = 800; // px of a section's own width, of which larger text leaves fewer
+const PHONE = 600;
+
+/** Mark a section by its width: sv-compact, and sv-phone if it is as narrow as a phone. */
+export function markWidth(element: HTMLElement) {
+  const mark = () => {
+    const width = element.clientWidth;
+    if (!width) return; // another tab is open
+    element.classList.toggle("sv-compact", width < COMPACT);
+    element.classList.toggle("sv-phone", width < PHONE);
+  };
+  mark();
+  new ResizeObserver(mark).observe(element);
+}
+
+// Call `repaint` whenever the page becomes dark or light.
+export function onTheme(repaint: () => void) {
+  let dark = isDark();
+  onBodyClass(() => {
+    if (dark === isDark()) return;
+    dark = !dark;
+    repaint();
+  });
+}

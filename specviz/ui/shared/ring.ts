@@ -1,0 +1,64 @@
+// The ring around the element that the tour or a lesson is about.
+
+const CARDS = ".sv-tour, .sv-lesson"; // what stays at the window's start while the page scrolls
+
+export function ring(selector: string | null) {
+  for (const one of document.querySelectorAll(".sv-ringed")) one.classList.remove("sv-ringed");
+  const ringed: HTMLElement | null = selector ? document.querySelector(selector) : null;
+  if (!ringed) return;
+  ringed.classList.add("sv-ringed");
+  clear(ringed);
+}
+
+const ABOVE = 6; // px above a card that stays in the window
+const AROUND = 9; // px between the ringed element and the card or the dock: the ring's width
+
+// Scroll so that an element is covered neither by the tour's card nor by the bar at the window's
+// end. An element that is too tall begins below the card; so does the timeline, since the panel
+// above it may be almost empty.
+function clear(element: HTMLElement) {
+  if (element.closest(".sv-dock")) return; // always in the window
+  const isSticky = getComputedStyle(element).position === "sticky";
+  if (isSticky && element.getBoundingClientRect().bottom <= innerHeight) return;
+  const height = (name: string) => {
+    const all = document.querySelectorAll(name);
+    return [...all].reduce((most, each) => Math.max(most, each.getBoundingClientRect().height), 0);
+  };
+  const card = ABOVE + height(CARDS) + AROUND;
+  const isTimeline = element.closest(".sv-time") !== null;
+  const timeline =
+    isTimeline || document.querySelector(".sv")?.matches(".sv-one") ? 0 : height(".sv-time");
+  const dock = Math.max(height(".sv-dock"), height(".sv-buttons")) + timeline + AROUND;
+  const zoom = element.currentCSSZoom ?? 1;
+  element.style.scrollMargin = `${card / zoom}px 0 ${dock / zoom}px`;
+  const fits = element.getBoundingClientRect().height + card + dock <= innerHeight;
+  element.scrollIntoView({
+    block: fits && !isTimeline ? "nearest" : "start",
+    behavior: "auto",
+  });
+  element.style.scrollMargin = "";
+}
+
+const SETTLING = 3000; // ms during which content of a tab may still arrive and move other elements
+let settling: AbortController | null = null;
+
+// Put a ring around an element, and scroll to it again while its tab is still being filled, until
+// the reader does something.
+/** @param selector "" for nothing. */
+export function ringUntilSettled(selector: string) {
+  settling?.abort();
+  if (!selector) return ring(null);
+  settling = new AbortController();
+  const { signal } = settling;
+  const observer = new ResizeObserver(() => ring(selector));
+  observer.observe(document.body);
+  signal.addEventListener("abort", () => observer.disconnect());
+  const stop = () => settling?.abort();
+  for (const name of ["wheel", "pointerdown", "keydown", "touchmove"])
+    window.addEventListener(name, stop, { signal, passive: true });
+  setTimeout(() => {
+    if (!signal.aborted) ring(selector); // another part of the page may have scrolled meanwhile
+    observer.disconnect();
+  }, SETTLING);
+  return undefined;
+}

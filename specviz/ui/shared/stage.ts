@@ -1,0 +1,56 @@
+// A section's element, its value, its events and its config from Python. Each section is on the
+// page once, so its modules share one stage, which is empty until the section starts.
+
+import { there } from "./there";
+
+import type { Props } from "./section";
+
+function found<Kind extends HTMLElement>(within: HTMLElement, selector: string): Kind {
+  const element: Kind | null = within.querySelector(selector);
+  return there(element);
+}
+
+/** @typeParam Config The section's config from Python. */
+export class Stage<Config> {
+  #set: { element: HTMLElement; props: Props; config: Config & { name: string } } | null = null;
+
+  $: <Kind extends HTMLElement = HTMLElement>(selector: string) => Kind;
+
+  constructor() {
+    /** Return an element of the section's template; the caller declares its type. */
+    this.$ = (selector) => found(this.element, selector);
+  }
+
+  set(element: HTMLElement, props: Props, config: Config & { name: string }) {
+    this.#set = { element, props, config };
+  }
+
+  /** Return all elements that match. */
+  all<Kind extends HTMLElement = HTMLElement>(selector: string): Kind[] {
+    const found: NodeListOf<Kind> = this.element.querySelectorAll(selector);
+    return [...found];
+  }
+
+  /** Return an element that may not exist. */
+  find(selector: string): HTMLElement | null {
+    return this.element.querySelector(selector);
+  }
+
+  /** Call a function with every value chosen in a list. */
+  onChoice(selector: string, choose: (value: string) => void) {
+    const list: HTMLSelectElement = this.$(selector);
+    list.addEventListener("change", () => choose(list.value));
+  }
+
+  get element() {
+    return there(this.#set).element;
+  }
+
+  get props() {
+    return there(this.#set).props;
+  }
+
+  get config() {
+    return there(this.#set).config;
+  }
+}

@@ -1,0 +1,180 @@
+// A class vote: the teacher's page opens a room, asks the class about each verdict before it is
+// shown, and draws the answers as they arrive. The questions are those of "Predict first".
+
+import { flat } from "../shared/dom";
+import { SERVER } from "../shared/server";
+import { there } from "../shared/there";
+import { Button, render, toElement } from "../shared/view";
+import { now, repaint } from "./cursor";
+import { notice } from "./live";
+import { predictFirst } from "./predict_first";
+import { frameAt, questionAt, reel } from "./reel";
+import { $, stage } from "./stage";
+import { tokensBefore } from "./worksheet";
+
+import type { TrialPanel } from "../../frames/inspector.py";
+import type { Word } from "../../frames/scene.py";
+import type { VoteQuestion, VoteState } from "../votes.py";
+
+const ADDRESS = new URL("votes", SERVER);
+const PHONES = new URL("../../vote/", SERVER);
+const LONGEST = 400; // characters of the text before the guess
+const GUESS = 80; // characters of the guess
+const LOST = "The server was not reached, so the class was not asked.";
+
+let room: { code: string; key: string; source: EventSource; shown: VoteState } | null = null;
+let asked = ""; // the verdict that the class predicts
+let sending = Promise.resolve(); // questions in the order in which the teacher moved to them
+
+async function post(path: string, data: object) {
+  const response = await fetch(ADDRESS.href + path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(data),
+  });
+  return response.json();
+}
+
+/** The button that opens a room. */
+export const AskTheClass = () =>
+  room || !stage.config.served
+    ? null
+    : Button("Ask the class", open, { class: "sv-link sv-ask-class" });
+
+async function open() {
+  if (room || !reel.rounds.length) return;
+  try {
+    const { code, key, problem } = await post("", {});
+    if (problem) return notice(problem);
+    const source = new EventSource(ADDRESS.href + "/" + code + "/lines?key=" + key);
+    room = { code, key, source, shown: { number: 0 } };
+    source.onmessage = ({ data }) => hear(JSON.parse(data));
+    document.body.classList.add("sv-in-vote");
+    predictFirst();
+    follow();
+    paint();
+  } catch {
+    notice(LOST);
+  }
+}
+
+function hear(state: VoteState) {
+  if (!room) return;
+  room.shown = state;
+  if (state.closed) leave();
+  else paint();
+}
+
+function close() {
+  const { code, key } = there(room);
+  leave();
+  post("/" + code + "/close", { key }).catch(() => {}); // it ends by itself, too
+}
+
+function leave() {
+  room?.source.close();
+  room = null;
+  asked = "";
+  document.body.classList.remove("sv-in-vote");
+  paint();
+  repaint(); // the button is back
+}
+
+function tell(act: string, data: object) {
+  const { code, key } = there(room);
+  sending = sending.then(async () => {
+    try {
+      const { problem } = await post("/" + code + "/" + act, { ...data, key });
+      if (problem) notice(problem);
+    } catch {
+      notice(LOST);
+    }
+  });
+}
+
+// The teacher has moved: reveal the question that was left, and ask a new one.
+function follow() {
+  if (!room) return;
+  const key = now.question ? there(reel.run).id + "/" + now.question.join("/") : "";
+  if (key && key !== asked) tell("ask", questionHere());
+  else if (!key && asked) reveal();
+  asked = key;
+}
+
+// If the teacher went back instead, there is nothing to reveal.
+function reveal() {
+  const { panel } = frameAt(now.at.round, now.at.step);
+  if (panel.kind === "trial" && !panel.asked)
+    tell("reveal", { verdict: panel.accepted ? "accepted" : "rejected" });
+}
+
+// Return a token as it appears in the text.
+const plain = (pieces: Word) => {
+  const spaces = { space: " ", newline: "\n", tab: "\t", return: "" };
+  return pieces
+    .map((piece) => (typeof piece === "object" && piece.g ? spaces[piece.g] : flat([piece])))
+    .join("");
+};
+
+function questionHere(): VoteQuestion {
+  const place = there(now.question);
+  const panel = questionAt(...place).panel as TrialPanel;
+  const cut = (text: string, most: number) =>
+    text.length > most ? "…" + text.slice(1 - most) : text;
+  return {
+    text: cut(there(reel.run).prompt + tokensBefore(place).map(plain).join(""), LONGEST),
+    guess: cut(flat(panel.w), GUESS),
+    p: panel.p === undefined ? "" : (panel.text?.p ?? ""),
+    q: panel.text && "q" in panel.text ? (panel.text.q ?? "") : "",
+  };
+}
+
+function Bar(
+  name: "accepted" | "rejected",
+  label: string,
+  { counts = { accepted: 0, rejected: 0 }, revealed }: VoteState,
+) {
+  const most = Math.max(counts.accepted, counts.rejected, 1);
+  const right = revealed === name;
+  return (
+    <p class={"sv-vote-bar" + (right ? " sv-vote-right" : "")}>
+      <span>{label + (right ? " ✓" : "")}</span>
+      <span>
+        <i style={{ width: (100 * counts[name]) / most + "%" }} />
+      </span>
+      <b data-count={name}>{counts[name]}</b>
+    </p>
+  );
+}
+
+function paint() {
+  const holder = $(".sv-vote-holder");
+  if (!room) return render(null, holder);
+  const { code, shown } = room;
+  const local = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
+  render(
+    <section class="sv-vote" aria-label="Class vote">
+      <div>
+        <p class="sv-vote-code">{code}</p>
+        <p class="sv-vote-address">{new URL(code, PHONES).href}</p>
+        {local && <p>Phones cannot open this address: see “Class vote” in the guide.</p>}
+        {Button("Close the vote", close, { class: "sv-link" })}
+      </div>
+      <div role="status">
+        {shown.question ? (
+          [Bar("accepted", "Accepted", shown), Bar("rejected", "Rejected", shown)]
+        ) : (
+          <p>Go to the next step: the class predicts each verdict before it is shown.</p>
+        )}
+      </div>
+    </section>,
+    holder,
+  );
+  return undefined;
+}
+
+/** Ask and reveal questions as the teacher steps. */
+export function startVotes() {
+  $(".sv-caption").after(toElement(<div class="sv-vote-holder" />));
+  window.addEventListener("sv-moment", follow);
+}

@@ -1,0 +1,237 @@
+// The dock: first, back, play, the next step by name, last; and the list of rounds, of which the
+// current one is open.
+
+import { moveAmong, oneStop } from "../shared/stops";
+import { there } from "../shared/there";
+import { Button, classes, Icon, Mark, render, Token } from "../shared/view";
+import { following, go, momentKey, now } from "./cursor";
+import { waiting } from "./live";
+import { isSimple, ModeSwitch } from "./mode";
+import { act, isPlaying } from "./playback";
+import { reel, stepName } from "./reel";
+import { widthOf } from "./room";
+import { $, stage } from "./stage";
+
+import type { ComponentChild } from "preact";
+import type { StepName } from "../../frames/frame.py";
+import type { Word } from "../../frames/scene.py";
+
+let dropped = 0; // number of oldest steps taken that are not shown
+
+export function showDock() {
+  dropped = 0;
+  redrawDock();
+  if (isSimple()) return;
+  oneStop($(".sv-rounds"), stage.find(".sv-steps [aria-current]"));
+}
+
+// Draw the dock again at the same step, because autoplay has begun or ended.
+export const redrawDock = () => render(Dock(), $(".sv-dock"));
+
+// Hide the oldest steps if there is not enough space, so that no step is cut.
+export function fitSteps() {
+  if (isSimple()) return;
+  const steps = $(".sv-steps");
+  const over = steps.scrollWidth - steps.clientWidth;
+  if (over <= 0) return;
+  const [first, ...others] = [...steps.children] as HTMLElement[];
+  const fitting = others.findIndex((each) => each.offsetLeft - first.offsetLeft >= over);
+  dropped = fitting < 0 ? others.length : fitting + 1;
+  redrawDock();
+}
+
+function Dock() {
+  return isSimple() ? SimpleDock() : FullDock();
+}
+
+// Back, the next step, Play, and the four parts of a round.
+function SimpleDock() {
+  const { round, step } = now.at;
+  const after = reel.rounds.length ? following(round, step) : null;
+  const playing = isPlaying();
+  return [
+    <div key="simple" class="sv-buttons" role="group" aria-label="Steps">
+      {DockButton("back", { "aria-label": "Back" }, Icon("back"))}
+      {DockButton(
+        "next",
+        { class: "sv-next", disabled: reel.rounds.length > 0 && !after },
+        simpleNext(),
+      )}
+      {DockButton("play", {}, playing ? "Pause" : "Play")}
+    </div>,
+    reel.rounds.length ? Phases() : null,
+    ModeSwitch(),
+  ];
+}
+
+const SIMPLE_NEXT: Partial<Record<StepName["kind"], string>> = {
+  propose: "Next: guess ahead",
+  score: "Next: check them",
+  judge: "Next: decide",
+  commit: "Next: the result",
+};
+
+function simpleNext() {
+  const { round, step } = now.at;
+  const after = following(round, step);
+  if (!reel.rounds.length || now.question || !after || after[1] === 0) return nextStep()[0];
+  const { kind, label } = stepName(...after);
+  if (kind === "draw")
+    return label === "recover" ? "Next: what replaces it?" : "Next: one more word";
+  return SIMPLE_NEXT[kind] ?? nextStep()[0];
+}
+
+// The last part has its own name only once it is known which one it is.
+function Phases() {
+  const { kind, label } = stepName(now.at.round, now.at.step);
+  const last = kind !== "draw" ? "Last word" : label === "recover" ? "Replace" : "One more";
+  const kinds = ["propose", "score", "judge", "draw"];
+  return (
+    <ol class="sv-phases" aria-label="Parts of a round">
+      {["Guess", "Check", "Decide", last].map((name, at) => (
+        <li key={at} aria-current={kinds[at] === kind ? "step" : undefined}>
+          {name}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function FullDock() {
+  const { round, step } = now.at;
+  const after = reel.rounds.length ? following(round, step) : null;
+  const [play, label] = isPlaying() ? ["pause", "Pause"] : ["play", "Play"];
+  const next = { class: "sv-next", disabled: reel.rounds.length > 0 && !after };
+  return [
+    <div key="full" class="sv-buttons" role="group" aria-label="Steps">
+      {DockButton("first", { "aria-label": "First step" }, Icon("first"))}
+      {DockButton("back", { "aria-label": "Back" }, Icon("back"))}
+      {DockButton("play", { "aria-label": label }, Icon(play))}
+      {DockButton("next", next, [<span class="sv-next-name">{nextName()}</span>, Icon("next")])}
+      {DockButton("last", { "aria-label": "Last step" }, Icon("last"))}
+    </div>,
+    <div
+      class="sv-rounds"
+      role="group"
+      aria-label="Rounds: up and down arrows move, Enter opens one"
+      onKeyDown={moveAmong}
+    >
+      {reel.rounds.length ? rounds() : null}
+    </div>,
+    stage.config.served ? ModeSwitch() : null,
+  ];
+}
+
+const DockButton = (name: string, attributes: object, label: ComponentChild) =>
+  Button(label, () => act(name), { "data-do": name, ...attributes });
+
+function nextName(): ComponentChild {
+  const [name, token] = nextStep();
+  return [name, token && Token(token)];
+}
+
+/** What the next step is called, and the token that it judges. */
+export function nextStep(): [string, Word | null] {
+  if (!reel.rounds.length) return ["Next", null];
+  if (now.question) return ["Show the verdict", null];
+  const after = following(now.at.round, now.at.step);
+  if (!after) return [waiting() ? "Waiting for more" : "End of the run", null];
+  const [round, step] = after;
+  if (step === 0) return ["Next: round " + reel.rounds[round].number, null];
+  const { kind, next, w } = stepName(round, step);
+  const name = (now.whatIf?.is ? "In the run: " : "Next: ") + next; // not after the supposition
+  return [name, kind === "judge" ? (w ?? null) : null];
+}
+
+// The rounds near the current one, and how many others there are.
+function rounds() {
+  const { round } = now.at;
+  const near = roundsBeside();
+  const start = Math.max(0, Math.min(round - near, reel.rounds.length - 2 * near - 1));
+  const shown = reel.rounds.slice(start, start + 2 * near + 1);
+  const beyond = reel.rounds.length - start - shown.length;
+  return [
+    start > 0 ? (
+      <span key="before" class="sv-far">
+        {"+" + start}
+      </span>
+    ) : null,
+    ...shown.map((_, offset) =>
+      start + offset === round ? OpenRound() : ClosedRound(start + offset),
+    ),
+    beyond > 0 ? (
+      <span key="beyond" class="sv-far">
+        {"+" + beyond}
+      </span>
+    ) : null,
+  ];
+}
+
+// Return how many rounds are shown beside the current one: fewer if numbers are long or the player
+// narrow.
+function roundsBeside() {
+  if (widthOf("player") < 900) return 2;
+  if (!$(".sv").matches(".sv-one, .sv-tight")) return reel.rounds.length > 100 ? 6 : 11;
+  return 4;
+}
+
+function ClosedRound(index: number) {
+  const { number } = reel.rounds[index];
+  return Button(number, () => openRound(index), {
+    key: number,
+    class: classes("sv-seg", index < now.at.round && "sv-was"),
+    "aria-label": "Round " + number,
+  });
+}
+
+// Open a round; its button then disappears, and its first step gets the focus.
+function openRound(index: number) {
+  go(index, 0);
+  const here: HTMLElement | null = $(".sv-steps").querySelector("[aria-current]");
+  here?.focus({ preventScroll: true });
+}
+
+// The current round. Only steps taken so far are listed, since the number of further steps would
+// reveal verdicts.
+function OpenRound() {
+  const { round, step } = now.at;
+  const { number } = reel.rounds[round];
+  const names = Array.from({ length: step + 1 }, (_, at) => stepName(round, at));
+  const shown: ComponentChild[] = names.flatMap((name, at) =>
+    name.kind === "propose" && names[at + 1]?.kind === "propose" ? [] : [StepButton(at, name)],
+  );
+  if (now.question) shown.push(QuestionMark(stepName(...now.question)));
+  return (
+    <div key={number} class="sv-seg sv-open">
+      <b>{number}</b>
+      <div key={momentKey()} class="sv-steps">
+        {shown.slice(dropped)}
+      </div>
+    </div>
+  );
+}
+
+// The verdict that the reader is asked for; only its guess is shown.
+const QuestionMark = ({ w }: StepName) => (
+  <span key="question" class="sv-step sv-here" aria-current="step" tabIndex={-1}>
+    {"? "}
+    {Token(there(w))}
+  </span>
+);
+
+function StepButton(at: number, name: StepName) {
+  const { round, step } = now.at;
+  const here = at === step && !now.question;
+  const judged = name.kind === "judge";
+  const is = (here && now.whatIf?.is) || name.is;
+  const attributes = {
+    key: at,
+    class: classes("sv-step", here && "sv-here", judged && "sv-judged"),
+    "aria-label": judged ? name.label + ", " + is : name.label,
+    "aria-current": here ? "step" : undefined,
+  };
+  const parts = judged
+    ? [Mark(there(is)), here ? Token(there(name.w)) : null]
+    : [!here && name.kind === "propose" ? "propose" : name.label];
+  return Button(parts, () => go(round, at), attributes);
+}

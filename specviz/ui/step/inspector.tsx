@@ -1,0 +1,163 @@
+// The inspector: the guesses, the guess being judged with u and a table, a sampled token, or the
+// round's totals.
+
+import { there } from "../shared/there";
+import { Fragment, render, termAttributes, Token } from "../shared/view";
+import { BarChart } from "./bar_chart";
+import { momentKey } from "./cursor";
+import { DrafterEvidence } from "./drafter_evidence";
+import { DrawStrip } from "./draw_strip";
+import { EndCard } from "./end_card";
+import { JudgedGuess } from "./judged_guess";
+import { reel } from "./reel";
+import { ResidualTable } from "./residual_table";
+import { widthOf, zoom } from "./room";
+import { squash } from "./size";
+import { $, stage } from "./stage";
+
+import type { ComponentChild } from "preact";
+import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { Fact } from "../../frames/evidence/forms.py";
+import type { GuessesPanel, Panel } from "../../frames/inspector.py";
+import type { Table } from "../../frames/table.py";
+
+const ORDINALS = ["", "", "2nd", "3rd"];
+
+export function showInspector({ panel, step }: Frame) {
+  const { draw, facts = [], figure, table, times = [], why } = panel;
+  const end = step.kind === "end";
+  Object.assign($(".sv-panel").dataset, { kind: panel.kind, step: step.kind });
+  $(".sv-panel").classList.toggle("sv-says-why", Boolean(why));
+  // From a run's first evidence on, space is reserved for it, so that a step without evidence does
+  // not move other elements.
+  const reasoned = reel.rounds.some((round) => round.first.panel.why);
+  $(".sv-evidence").classList.toggle("sv-reasoned", reasoned);
+  $(".sv-hues").hidden = end; // nothing is drawn there
+  render(fresh(end ? "The run" : Title(panel)), $(".sv-title"));
+  render(end ? EndCard(times, there(reel.run).source) : facts.map(FactLine), $(".sv-facts"));
+  const chart = $(".sv-chart");
+  Object.assign(chart, { role: "img", ariaLabel: figure?.alt ?? "", hidden: !figure });
+  render(figure ? BarChart(figure, squash(), widthOf("panel")) : null, chart);
+  render(why ? DrafterEvidence(why, panel.kind === "empty") : null, $(".sv-why"));
+  render(panel.kind === "trial" ? fresh(JudgedGuess(panel)) : null, $(".sv-trial"));
+  render(table ? ResidualTable(table) : null, $(".sv-table"));
+  render(draw ? DrawStrip(panel, draw) : null, $(".sv-draw"));
+}
+
+const LEAST = 180; // px of room for a panel; with less, one scrolls
+const RING = 12; // px around an element that a lesson is about, see ring.ts, and above the timeline
+
+/**
+ * Hide what does not fit above the timeline: first the part that the sentence is not about, which the
+ * step before or after shows, then rows of the table, which "others" contains from then on. If that
+ * is not sufficient, the panel scrolls. In one column, the page scrolls instead.
+ */
+export function fitInspector({ panel: { table, why }, step: { kind } }: Frame) {
+  for (const each of stage.all(".sv-left-out")) each.classList.remove("sv-left-out");
+  const panel = $(".sv-panel");
+  scroll(panel, false);
+  const { top } = panel.getBoundingClientRect();
+  const room = roomBelow(top);
+  limitTo(room ? Math.floor(room / zoom) + "px" : "");
+  if (!room) return;
+  if (why && inLesson() && panel.scrollHeight > panel.clientHeight) leaveOutChart();
+  const over = () => Math.max(...[...panel.children].map(bottomOf)) - top - room;
+  if (over() <= 0) return;
+  const aside = { draw: ".sv-trial", judge: ".sv-draw" }[String(kind)];
+  if (aside) leaveOut($(aside));
+  if (table) shorten(table, over());
+  if (kind === "judge" && over() > 0) leaveOut($(".sv-table"));
+  scroll(panel, over() > 0);
+}
+
+// A lesson is about the evidence; the tree has the probabilities of the guesses, too.
+function leaveOutChart() {
+  if (!$(".sv-why").checkVisibility({ visibilityProperty: true })) return;
+  for (const name of [".sv-panel > .sv-head", ".sv-chart"]) leaveOut($(name));
+}
+
+const inLesson = () => document.body.classList.contains("sv-in-lesson");
+
+function scroll(panel: HTMLElement, scrolls: boolean) {
+  panel.classList.toggle("sv-scrolls", scrolls);
+  // So that keys can scroll it.
+  if (scrolls) panel.tabIndex = 0;
+  else panel.removeAttribute("tabindex");
+}
+
+/** @param over By how many pixels it is too high. */
+function shorten(table: Table, over: number) {
+  if (over <= 0 || !table.folds.length) return;
+  const rows = Math.ceil(over / $(".sv-mr").getBoundingClientRect().height);
+  const added = table.rows.some((row) => row.rest) ? 0 : 1; // the row of all other tokens
+  render(ResidualTable(table, Math.min(rows + added, table.folds.length)), $(".sv-table"));
+}
+
+/** Return how many pixels there are above the timeline, from `top` in the window; 0 if the page scrolls. */
+function roomBelow(top: number) {
+  if ($(".sv").matches(".sv-one, .sv-high")) return 0;
+  const below = [".sv-time", ".sv-dock"].map((name) => $(name).getBoundingClientRect().height);
+  const room = innerHeight - below[0] - below[1] - (top + scrollY) - (inLesson() ? RING : 0);
+  return room < LEAST ? 0 : room;
+}
+
+// It is not inherited: a change restyles the parts with this limit, and not all that they contain.
+CSS.registerProperty({
+  name: "--room",
+  syntax: "<length>",
+  inherits: false,
+  initialValue: "999px",
+});
+
+/** @param room "" for no limit. */
+function limitTo(room: string) {
+  for (const { style } of [".sv-evidence", ".sv-tree-column", ".sv-panel"].map((name) => $(name)))
+    if (style.getPropertyValue("--room") !== room) style.setProperty("--room", room);
+}
+
+const bottomOf = (element: Element) => element.getBoundingClientRect().bottom;
+
+const leaveOut = (element: Element) => element.classList.add("sv-left-out");
+
+/** Elements that are new at each step: moving an existing element counts as a layout shift. */
+const fresh = (node: ComponentChild) => <Fragment key={momentKey()}>{node}</Fragment>;
+
+function Title(panel: Panel) {
+  if (panel.kind === "guesses") return [guessesTitle(panel), ShownCount(panel)];
+  if (panel.kind === "empty") return "Nothing drafted";
+  if (panel.kind === "round") return "Round " + panel.number;
+  const token = <span class="sv-token">{Token(panel.w)}</span>;
+  if (panel.kind === "law") return ["Sampled from p: ", token];
+  const tries = ORDINALS[panel.tries] || panel.tries + "th";
+  const place = " at +" + panel.at + (panel.tries > 1 ? " · " + tries + " alternative" : "");
+  return ["Judging: ", token, <span class="sv-sub">{place}</span>];
+}
+
+function guessesTitle({ figure, greedy, scored }: GuessesPanel) {
+  const has = (bars: string) => Object(figure?.data[bars].x).length > 0;
+  if (!scored && has("11-q")) return "The drafter's guesses";
+  if (!scored && has("13-score"))
+    return <span {...termAttributes("confidence")}>The drafter's confidence</span>;
+  if (!scored) return "Guesses (no probabilities)";
+  if (greedy) return "Every guess: the target's probability at temperature 1";
+  return has("11-q") ? "Every guess: upper bar p, lower bar q" : "p of every guess";
+}
+
+/** Which guesses are in a shortened list. */
+function ShownCount({ of, scored, shown }: GuessesPanel) {
+  if (!of) return null;
+  const which = (scored ? "first " : "newest ") + shown;
+  const title = "The " + which + "; the tree has all of them";
+  return (
+    <span class="sv-sub" title={title}>
+      {" · " + which + " of " + of}
+    </span>
+  );
+}
+
+const FactLine = ([name, value]: Fact) => (
+  <div class="sv-fact">
+    <span>{name}</span>
+    <b>{value}</b>
+  </div>
+);

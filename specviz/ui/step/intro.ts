@@ -1,0 +1,36 @@
+// The line that says what this page is, which can be closed, and the tour that it offers.
+
+import { stage, startTour } from "./tour";
+
+import type { Start } from "../shared/section";
+import type { TourConfig } from "./tour.py";
+
+const KEY = "sv-intro"; // in the browser's storage, where there is one
+
+export const start: Start<TourConfig> = (element, props, _watch, _trigger, config) => {
+  stage.set(element, props, config);
+  const line = stage.$(".sv-intro");
+  line.hidden = recall() === "away";
+  stage.$("[data-intro=away]").addEventListener("click", () => putAway());
+  stage
+    .$("[data-intro=tour]")
+    .addEventListener("click", () => window.dispatchEvent(new Event("sv-tour")));
+  startTour(() => putAway());
+};
+
+function putAway() {
+  stage.$(".sv-intro").hidden = true;
+  try {
+    localStorage.setItem(KEY, "away");
+  } catch {
+    // Without storage, the line is shown again.
+  }
+}
+
+function recall() {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+}

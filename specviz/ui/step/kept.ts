@@ -1,0 +1,49 @@
+// Show a live run again after a reload, and continue it if it had not ended. Its lines are stored for
+// this visit: the server forgets a run that has ended, and Gradio reloads the page when a server that
+// was unavailable responds again, which then does not know the run.
+
+import { isReloaded } from "../shared/job";
+import { now } from "./cursor";
+import { job } from "./live";
+import { feed, reel } from "./reel";
+
+import type { Line, RunLine } from "./lines.py";
+
+const KEY = "sv-kept-run";
+
+export function keepRun() {
+  addEventListener("pagehide", () => {
+    if (now.shown !== "live" || !reel.rounds.length) return;
+    try {
+      sessionStorage.setItem(KEY, JSON.stringify({ lines: reel.lines, count: job.count }));
+    } catch {
+      // This is more than the browser can store, or storage is not allowed; all lines are then sent
+      // again.
+    }
+  });
+}
+
+/** Show the stored run and continue it. */
+export function resumeRun(): Promise<RunLine> | null {
+  const { lines, count } = taken();
+  feed(lines);
+  if (!job.resume(count)) return lines.length ? Promise.resolve(firstOf(lines)) : null;
+  return new Promise((done) => {
+    const look = () => (reel.run ? done(reel.run) : setTimeout(look, 50));
+    look();
+  });
+}
+
+const firstOf = (lines: Line[]) => lines[0] as RunLine;
+
+// Return the stored lines, once, if the page was reloaded.
+function taken() {
+  const none: { lines: Line[]; count: number } = { lines: [], count: 0 };
+  try {
+    const text = sessionStorage.getItem(KEY);
+    sessionStorage.removeItem(KEY);
+    return text && isReloaded() ? JSON.parse(text) : none;
+  } catch {
+    return none;
+  }
+}

@@ -1,0 +1,176 @@
+// Links: ?trace=name&round=6&step=judge-3 opens a recorded run at a step, ?run={...} fills in the
+// form for a live run, and ?tab=cost opens a tab other than Step. The address is updated as the
+// reader moves, and Back returns to earlier tabs and steps. A branch of a run, and the way back
+// from it, lead to a step in the same way.
+
+import { tabAt } from "../shared/gradio";
+import { openTab } from "../shared/tabs";
+import { there } from "../shared/there";
+import { go, now } from "./cursor";
+import { liveLink } from "./live_link";
+import { isPlaying, pause } from "./playback";
+import { reel, stepName, stepsOf } from "./reel";
+import { stage } from "./stage";
+
+import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { Link } from "./cursor";
+export type Moment = { run: string; round: number; step: string; recorded: boolean };
+
+export const query = new URLSearchParams(location.search);
+now.link = query.get("round")
+  ? { round: Number(query.get("round")), step: query.get("step") }
+  : null;
+
+// Show the notice for a link to a recorded run that does not exist; its round is then ignored.
+export function missingRunNotice() {
+  const name = query.get("trace");
+  if (!name || stage.config.recorded.includes(name)) return "";
+  now.link = null;
+  const called = name.length > 60 ? name.slice(0, 60) + "…" : name;
+  return `There is no recorded run called “${called}” here, so the first one is shown.`;
+}
+
+const FIRST = "step"; // the tab of an address that names none
+
+// Keys that a tab reads when it is opened: a link with one of them opens this tab, even if it does
+// not name a tab.
+const TABS: Record<string, string> = {
+  race: "compare",
+  rules: "lossless",
+  tree: "trees",
+  models: "models",
+  alpha: "cost",
+  gamma: "cost",
+  c: "cost",
+  verify: "cost",
+};
+
+export function openLinked() {
+  const key = Object.keys(TABS).find((name) => query.has(name));
+  const tab = query.get("tab") || (key ? TABS[key] : "");
+  if (!tab) return;
+  history.replaceState({ ...history.state, tab }, "", addressWith({ tab }));
+  openTab(tab);
+}
+
+// Return the current address with these values, since other tabs also change it; "" removes a
+// value.
+function addressWith(values: Record<string, string>) {
+  const url = new URL(location.href);
+  for (const [key, value] of Object.entries(values)) {
+    if (value) url.searchParams.set(key, value);
+    else url.searchParams.delete(key);
+  }
+  return url;
+}
+
+/** Return the step to which a link leads; null if its round has not arrived yet. */
+function placeOf(link: Link): [round: number, step: number] | null {
+  const round = reel.rounds.findIndex(({ number }) => number === link.round);
+  if (round < 0) return null;
+  let found = 0;
+  for (let step = 1; step < stepsOf(round); step += 1) {
+    if (stepName(round, step).id === link.step) found = step;
+  }
+  return [round, found];
+}
+
+// Move the cursor to the step of a link; return false if its round has not arrived yet.
+export function follow() {
+  const place = now.link && placeOf(now.link);
+  if (!place) return false;
+  now.at = { round: place[0], step: place[1] };
+  return true;
+}
+
+const SETTLED = 300; // ms at one step, so that a key held down adds one history entry
+let remembering = 0; // the timer until the address is updated
+let pending: Moment | null = null; // the step that is not in the address yet
+
+/** Return whether there is an address; a file in a frame, as in a notebook, has none. */
+const hasAddress = () => stage.config.served || window.parent === window;
+
+export function remember(frame: Frame) {
+  if (!hasAddress()) return;
+  clearTimeout(remembering);
+  pending = {
+    run: there(reel.run).id,
+    round: reel.rounds[now.at.round].number,
+    step: frame.step.id,
+    recorded: now.shown === "recorded",
+  };
+  remembering = setTimeout(write, SETTLED);
+}
+
+const remembered = (): Moment | undefined => history.state?.moment;
+
+// Write the address of the current step; as a new history entry, unless the page moved by itself.
+function write() {
+  clearTimeout(remembering);
+  const moment = pending;
+  pending = null;
+  if (!moment || now.offered === moment.run) return;
+  const before = remembered();
+  const url = addressOf(moment);
+  if (before && JSON.stringify(before) === JSON.stringify(moment) && url.href === location.href)
+    return;
+  const state = { ...history.state, moment };
+  if (!before || isPlaying()) history.replaceState(state, "", url);
+  else history.pushState(state, "", url);
+}
+
+function addressOf(moment: Moment) {
+  const at = { round: String(moment.round), step: moment.step };
+  if (!stage.config.served) return addressWith(at);
+  if (moment.recorded) return addressWith({ ...at, trace: moment.run, run: "" });
+  const link = now.shown === "live" ? liveLink(there(reel.run)).text : "";
+  return addressWith({ trace: "", round: "", step: "", run: link });
+}
+
+/** Move to a step of the run on screen. */
+export function moveTo(moment: Link) {
+  const place = placeOf(moment);
+  pause();
+  if (place) go(...place);
+}
+
+let open: (moment: Moment) => void = () => {};
+
+function onBack(event: PopStateEvent) {
+  const { tab, moment } = event.state ?? {};
+  if (stage.config.served) openTab(tab ?? FIRST);
+  if (!moment) return;
+  if (reel.run?.id === moment.run) moveTo(moment);
+  else if (moment.recorded && stage.config.recorded.includes(moment.run)) open(moment);
+}
+
+// Choosing a tab adds a history entry, but not if Back has opened the tab.
+function onTab(event: Event) {
+  const tab = tabAt("sv-tabs", event.target);
+  if (tab && tab !== FIRST) pause();
+  if (!tab || tab === (history.state?.tab ?? FIRST)) return;
+  write();
+  const url = addressWith({ tab: tab === FIRST ? "" : tab });
+  history.pushState({ ...history.state, tab }, "", url);
+}
+
+// The keys that links to another tab leave out. Links to Cost keep the run: it is compared there.
+function keysOfStep() {
+  const cost = history.state?.tab === "cost";
+  return ["round", "step", ...(cost ? [] : ["trace", "run"])];
+}
+
+/** @param openMoment Opens a step of another recorded run. */
+export function startLinks(openMoment: typeof open) {
+  open = openMoment;
+  if (!hasAddress()) return;
+  window.addEventListener("popstate", onBack);
+  document.addEventListener("click", onTab, true);
+  window.addEventListener("sv-link", ({ detail }) => {
+    write();
+    const shown = stage.element.offsetParent !== null;
+    if (shown && now.shown === "live") detail.problem = liveLink(there(reel.run)).problem;
+    if (shown && now.shown === "file") detail.problem = "No link to a run from a file";
+    if (!shown) detail.without.push(...keysOfStep());
+  });
+}

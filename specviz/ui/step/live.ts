@@ -1,0 +1,60 @@
+// The live run: notices while it waits, and at its end.
+
+import { byId } from "../shared/dom";
+import { Job } from "../shared/job";
+import { render, Sentence } from "../shared/view";
+import { now } from "./cursor";
+import { feed, reel } from "./reel";
+import { $ } from "./stage";
+
+import type { ComponentChild } from "preact";
+import type { Line } from "./lines.py";
+
+export const STOPPED = "Stopped. Finished rounds are kept.";
+let awaited = ""; // the notice that the first round takes away
+
+export function notice(sentence: string, numbers?: string, action?: ComponentChild) {
+  render([...Sentence(sentence, numbers), action ? [" ", action] : null], $(".sv-notice"));
+  $(".sv-notice").hidden = !sentence;
+}
+
+// Close the settings and scroll, so that the run starts at the top of the window.
+export function bringIntoView() {
+  const open: HTMLElement | null | undefined = byId("sv-settings")?.querySelector(
+    "button[aria-expanded=true]",
+  );
+  open?.click();
+  const { top } = $(".sv").getBoundingClientRect();
+  if (top < 0 || top > innerHeight / 2) $(".sv").scrollIntoView({ block: "start" });
+}
+
+export const job: Job<Line> = new Job({
+  kind: "run",
+  words: {
+    asking: "Asking the server for this run.",
+    dropping: "Stopping.",
+    stopping: "Stopping after this round.",
+    stopped: STOPPED,
+    unbegun: "Stopped before it started.",
+    untaken: "The server did not accept this run. Try again.",
+    lost: "The connection to the server was lost before the run ended. Finished rounds are kept; run it again.",
+  },
+  waits: { loading: "Loading the models.", drafting: "Drafting." },
+  turn(under) {
+    document.body.classList.toggle("sv-running", under);
+    if (under) bringIntoView();
+  },
+  wait(sentence, numbers) {
+    notice(sentence, numbers);
+    awaited = job.stopping ? "" : $(".sv-notice").textContent;
+  },
+  end: (sentence) => notice(sentence),
+  take: (lines) => feed(lines),
+});
+
+export const waiting = () => now.shown === "live" && job.number > 0 && !reel.finished;
+
+// The first round has arrived: remove the waiting notice.
+export function came() {
+  if ($(".sv-notice").textContent === awaited) notice("");
+}

@@ -1,0 +1,70 @@
+// The opening: both time rows race over the same text, in the measured times of the recorded run but
+// slowed down; then the page shows the first rejection. Any key or click ends the race.
+
+import { render } from "../shared/view";
+import { Caption } from "./caption";
+import { go } from "./cursor";
+import { isSimple } from "./mode";
+import { firstRejection, reel } from "./reel";
+import { showLanes } from "./simple_lanes";
+import { speedUp, sum, wholeTime } from "./simple_times";
+import { $, stage } from "./stage";
+
+const RACE = 8600; // ms for the slower row
+const PAUSE = 1600; // ms at the end, to read the result
+
+let stop = () => {};
+
+/** Return whether the run has the times of both rows, and a rejection to show afterwards. */
+export const canRace = () =>
+  isSimple() && Boolean(reel.baseline && firstRejection() && stage.element.offsetParent);
+
+/** Return whether the race is on screen. */
+export const isRacing = () => document.body.classList.contains("sv-in-race");
+
+/** Race once, then go to the first rejection. */
+export function race() {
+  const rejection = firstRejection();
+  if (!reel.baseline || !rejection) return;
+  const whole = Math.max(sum(reel.baseline.seconds), wholeTime());
+  const slower = Math.round(RACE / 1000 / whole);
+  document.body.classList.add("sv-in-race");
+  tell(slower);
+  const begun = performance.now();
+  let frame = 0;
+  const draw = (time: number) => {
+    const passed = Math.max(0, time - begun);
+    showLanes(Math.min(1, passed / RACE) * whole, true);
+    if (passed > RACE) tell(0);
+    if (passed > RACE + PAUSE) stop();
+    else frame = requestAnimationFrame(draw);
+  };
+  const events = new AbortController();
+  stop = () => {
+    stop = () => {};
+    cancelAnimationFrame(frame);
+    events.abort();
+    document.body.classList.remove("sv-in-race");
+    go(...rejection);
+  };
+  const end = () => stop();
+  for (const name of ["pointerdown", "keydown"])
+    document.addEventListener(name, end, { capture: true, signal: events.signal });
+  frame = requestAnimationFrame(draw);
+}
+
+/** End the race, if it is on screen, because something else is shown. */
+export const endRace = () => stop();
+
+/** @param slower How many times slower the race is; 0 when it is over. */
+function tell(slower: number) {
+  const [ours, theirs] = [reel.rounds.length, reel.baseline?.seconds.length];
+  const speed = speedUp();
+  const text = slower
+    ? `Both rows write this run’s text, ${slower} times slower than measured.`
+    : `${ours} big passes instead of ${theirs}${speed ? `: ${speed} × faster, since each check takes longer` : ""}.`;
+  render(
+    [<div class="sv-race-said">{Caption("", slower ? "Race" : "Result", [text])}</div>],
+    $(".sv-caption"),
+  );
+}

@@ -1,0 +1,122 @@
+// A student's phone in a class vote: shows the question and sends one answer. This is a separate
+// page, which contains nothing else.
+
+import { SERVER } from "../shared/server";
+
+import type { VoteState } from "../votes.py";
+
+const code = location.pathname.split("/").at(-1) ?? "";
+const ADDRESS = new URL("votes/" + encodeURIComponent(code) + "/", SERVER);
+const RETRY = 5000; // ms after which a phone tries again that was refused
+const KEPT = "sv-vote-" + code; // the latest answer of this phone, for a page that is reloaded
+
+const part = (name: string) => document.getElementById(name) as HTMLElement;
+const buttons: HTMLButtonElement[] = [...document.querySelectorAll("button")];
+const mine: { phone: string; number: number; answer: string } = stored() ?? {
+  phone: randomName(),
+  number: 0,
+  answer: "",
+};
+let number = 0; // number of the question on screen
+
+function randomName() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function stored() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+function keep() {
+  try {
+    sessionStorage.setItem(KEPT, JSON.stringify(mine));
+  } catch {
+    // Without storage, a phone that is reloaded counts as a new one.
+  }
+}
+
+const say = (sentence: string) => {
+  part("status").textContent = sentence;
+};
+
+/** @param open Whether answers count. */
+function mark(open: boolean) {
+  const answered = mine.number === number;
+  for (const button of buttons) {
+    button.disabled = answered || !open;
+    button.setAttribute("aria-pressed", String(answered && button.dataset.answer === mine.answer));
+  }
+}
+
+function show({ number: newest, question, revealed, closed }: VoteState) {
+  number = newest;
+  part("question").hidden = !question;
+  if (closed) return say("The vote is over.");
+  if (!question) return say("Room " + code.toUpperCase() + ". Wait for the first question.");
+  part("text").textContent = question.text;
+  part("guess").textContent = question.guess;
+  const numbers = [question.p && "p = " + question.p, question.q && "q = " + question.q];
+  part("numbers").textContent = numbers.filter(Boolean).join(", ");
+  mark(!revealed);
+  if (revealed) return say("It was " + revealed + ". Wait for the next question.");
+  return say(mine.number === number ? "Your answer is counted." : "Your prediction?");
+}
+
+async function send(answer: string) {
+  Object.assign(mine, { number, answer });
+  mark(true);
+  try {
+    const response = await fetch(new URL("answer", ADDRESS), {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ phone: mine.phone, number: mine.number, answer }),
+    });
+    const { counts, problem } = await response.json();
+    say(problem ?? (counts ? "Your answer is counted." : "This answer came too late."));
+    keep();
+  } catch {
+    mine.number = 0;
+    mark(true);
+    say("The server was not reached. Try again.");
+  }
+}
+
+function listen() {
+  const lines = new URL("lines?phone=" + mine.phone, ADDRESS);
+  const source = new EventSource(lines);
+  source.onmessage = ({ data }: MessageEvent<string>) => {
+    const state = JSON.parse(data);
+    show(state);
+    if (state.closed) source.close();
+  };
+  source.onerror = () => {
+    if (source.readyState !== EventSource.CLOSED)
+      return say("The connection was lost. Trying again…");
+    part("question").hidden = true;
+    return explain(lines);
+  };
+}
+
+/** Say why the server has refused the stream. */
+async function explain(lines: URL) {
+  const stopped = new AbortController();
+  try {
+    const response = await fetch(lines, { signal: stopped.signal });
+    if (response.status === 204) return say("There is no room with this code.");
+    if (response.status === 429) say((await response.json()).problem);
+  } catch {
+    say("The server was not reached. Trying again…");
+  }
+  stopped.abort();
+  setTimeout(listen, RETRY);
+}
+
+keep();
+for (const button of buttons)
+  button.addEventListener("click", () => send(button.dataset.answer ?? ""));
+listen();

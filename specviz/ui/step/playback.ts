@@ -1,0 +1,106 @@
+// Buttons, keys and autoplay, which move the cursor.
+
+import { following, go, now, pose, preceding } from "./cursor";
+import { mustAsk, reveal } from "./predict_first";
+import { waiting } from "./live";
+import { isSimple } from "./mode";
+import { frameAt, reel, stepName, stepsOf } from "./reel";
+import { stage } from "./stage";
+
+import type { Place } from "./cursor";
+
+/** Milliseconds that autoplay stays at a step, by its kind. */
+export const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100, end: 1100 };
+let timer = 0; // 0 if autoplay is off
+let untilRejection = false;
+let showPlaying = () => {};
+
+/** Call `show` when autoplay begins and ends. */
+export function onPlayback(show: () => void) {
+  showPlaying = show;
+}
+
+// Move one step forward; return false at the end.
+function advance(to = following(now.at.round, now.at.step)) {
+  if (now.question) reveal();
+  else if (to && mustAsk(to)) pose(to);
+  else if (to) go(...to);
+  return Boolean(to);
+}
+
+/** Return the last of a round's steps with guesses, from one of them; any other step as it is. */
+function lastGuess(to: Place | null) {
+  if (!to) return to;
+  let [round, step] = to;
+  while (isGuess(round, step) && step + 1 < stepsOf(round) && isGuess(round, step + 1)) step += 1;
+  return [round, step] as Place;
+}
+
+const isGuess = (round: number, step: number) => stepName(round, step).kind === "propose";
+
+// In the Simple mode, all guesses of a round are one step.
+function goNext() {
+  const to = following(now.at.round, now.at.step);
+  advance(isSimple() ? lastGuess(to) : to);
+}
+
+function goBack() {
+  const { round, step } = now.at;
+  const from = isSimple() && isGuess(round, step) ? 0 : step;
+  const to = now.question ? [round, step] : preceding(round, from);
+  if (to) go(to[0], to[1]);
+}
+
+const ACTIONS: Record<string, () => void> = {
+  first: () => go(0, 0),
+  last: () => go(reel.rounds.length - 1, stepsOf(reel.rounds.length - 1) - 1),
+  next: goNext,
+  back: goBack,
+  play: () => (timer ? pause() : play(false)),
+};
+export const KEYS: Record<string, string> = {
+  ArrowRight: "next",
+  ArrowLeft: "back",
+  PageDown: "next", // these two only while presenting: a clicker sends them
+  PageUp: "back",
+  Home: "first",
+  End: "last",
+  " ": "play",
+};
+
+export function act(name: string) {
+  if (name !== "play") pause();
+  if (reel.rounds.length) ACTIONS[name]();
+}
+
+// Start autoplay. Once, the page starts it by itself, unless another tab is open, and it then stops
+// at the first rejection.
+export function play(halts: boolean) {
+  if (halts && !stage.element.offsetParent) return;
+  untilRejection = halts;
+  clearTimeout(timer);
+  timer = setTimeout(tick, pace());
+  showPlaying();
+}
+
+function pace() {
+  return reel.rounds.length ? PACE[frameAt(now.at.round, now.at.step).step.kind] : 200;
+}
+
+function tick() {
+  const moved = advance();
+  if (now.question || (!moved && !waiting())) return pause();
+  const rejected = frameAt(now.at.round, now.at.step).caption.is === "rejected";
+  if (untilRejection && moved && rejected) return pause();
+  timer = setTimeout(tick, pace());
+}
+
+/** Return whether autoplay is running. */
+export const isPlaying = () => timer !== 0;
+
+export function pause() {
+  if (!timer) return;
+  clearTimeout(timer);
+  timer = 0;
+  showPlaying();
+}

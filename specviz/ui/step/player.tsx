@@ -1,0 +1,189 @@
+// Keys, buttons, and the functions for other sections: `window.specviz.players`.
+
+import { byId } from "../shared/dom";
+import { showAllLine } from "../shared/hidden";
+import { LIST, TAB } from "../shared/gradio";
+import { isReloaded } from "../shared/job";
+import { onTheme, page } from "../shared/page";
+import { pictures } from "../shared/picture";
+import { there } from "../shared/there";
+
+import { branchRequest } from "./branch";
+import { AnswerButton } from "./caption";
+import { startVotes } from "./class_vote";
+import { go, now, onMove } from "./cursor";
+import { SaveFilm } from "./film";
+import { redrawDock, showDock } from "./dock";
+import { startEmbedding } from "./embed";
+import { startHoverLinks } from "./hover_links";
+import { keepRun, resumeRun } from "./kept";
+import { openLinked, query, startLinks } from "./links";
+import { showLegends } from "./legend";
+import { job, notice } from "./live";
+import { startMode } from "./mode";
+import { readLink } from "./live_link";
+import { OpenRun, startDrops } from "./open_run";
+import { endRace } from "./opening_race";
+import { paint, paintMove } from "./paint";
+import { isPresenting, presentButtons, startPresenting } from "./present";
+import { act, KEYS, onPlayback, pause, play } from "./playback";
+import { feed, frameAt, onLines, reel } from "./reel";
+import { SaveRun } from "./replay_file";
+import { SaveRunFile } from "./run_file";
+import { fetchAhead, formOf, formOnScreen, lineViews, load, openMoment } from "./runs";
+import { forgetSize, showSize } from "./size";
+import { aboutMoment } from "./source_line";
+import { $, stage } from "./stage";
+import { showEmptyTimeline } from "./timeline";
+import { worksheetLinks } from "./worksheet";
+
+import type { Start } from "../shared/section";
+import type { Link } from "./cursor";
+import type { Config } from "./player.py";
+
+function onKey(event: KeyboardEvent) {
+  if (event.key === "Escape" && now.whatIf && stage.element.offsetParent) {
+    event.preventDefault(); // the same key would also leave presenter mode
+    return go(now.at.round, now.at.step);
+  }
+  const name = KEYS[event.key];
+  const target = event.target as Element;
+  const typing = target.closest(
+    "input:not([type=checkbox]), textarea, select, [contenteditable], [role=slider], " + LIST,
+  );
+  const pressing = event.key === " " && target.closest("button, a, [type=checkbox], " + TAB);
+  // Other tabs, which are hidden, have elements of this class, too.
+  const visible = [...document.querySelectorAll(".sv")].filter((each) => each.checkVisibility());
+  const mine = visible.length === 1 || stage.element.contains(target);
+  if (!name || typing || pressing || !mine || !stage.element.offsetParent) return;
+  if (event.key.startsWith("Page") && !isPresenting()) return; // they scroll
+  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  event.preventDefault();
+  act(name);
+}
+
+// Fill in the form for the live run in a link, while a recorded run is shown. The visitor has to
+// start it.
+async function offer(text: string, name: string) {
+  const linked = readLink(text);
+  now.offered = linked ? name : "";
+  const shown = await load(name);
+  if (!linked) {
+    notice("This link to a live run cannot be read, so a recorded run is shown.");
+    return shown;
+  }
+  if (isReloaded()) {
+    notice("Your live run was too long to be kept over a reload. Press Run live to make it again.");
+    return formOf(linked);
+  }
+  notice(
+    "This link asks for a live run. The form is filled in. Until you press Run live, a recorded run is shown.",
+    "",
+    AnswerButton("Run live", () => there(byId("sv-go")).click()),
+  );
+  return formOf(linked);
+}
+
+function showMode() {
+  endRace();
+  forgetSize();
+  showDock();
+  paint();
+}
+
+const FIGURES: [name: string, part: string][] = [
+  ["text", ".sv-strip"],
+  ["draft tree", ".sv-tree-part"],
+  ["target pass", ".sv-pass"],
+  ["coin and table", ".sv-panel"],
+  ["why these guesses", ".sv-why"],
+  ["timeline", ".sv-time"],
+];
+// What an excerpt (replay.ts) shows of these is one figure.
+const EXCERPT = [".sv-strip", ".sv-caption", ".sv-tree-part", ".sv-pass", ".sv-panel", ".sv-time"];
+
+function savers() {
+  if (document.body.classList.contains("sv-excerpt"))
+    return pictures(aboutMoment, [["step of a run", () => EXCERPT.map((part) => $(part))]]);
+  const { served } = stage.config;
+  const files = served ? [SaveRun(), SaveRunFile(), ...OpenRun()] : [];
+  return pictures(
+    aboutMoment,
+    FIGURES.map(([name, part]) => [name, () => $(part)]),
+    [<SaveFilm />, ...files],
+  );
+}
+
+export const start: Start<Config> = (element, props, _watch, _trigger, config) => {
+  stage.set(element, props, config);
+  onLines(lineViews);
+  onMove(paintMove);
+  onPlayback(redrawDock);
+  showLegends();
+  $(".sv").append(savers());
+  if (stage.config.served) {
+    $(".sv").append(worksheetLinks(), presentButtons(), showAllLine() ?? "");
+    startVotes();
+    startDrops();
+    startEmbedding();
+  }
+  showEmptyTimeline();
+  startMode(showMode);
+  showDock();
+  showSize(paint);
+  document.addEventListener("keydown", onKey);
+  startPresenting(query.get("present") === "1");
+  startHoverLinks($(".sv"));
+  onTheme(paint);
+  const api = {
+    ...job.verbs,
+    load,
+    fetchAhead,
+    formOnScreen,
+    feed,
+    wish: branchRequest,
+    play: () => play(false),
+    pause,
+    go,
+    next: () => act("next"),
+    back: () => act("back"),
+    first: () => act("first"),
+    last: () => act("last"),
+    get cursor() {
+      return { ...now.at };
+    },
+    get rounds() {
+      return reel.rounds.length;
+    },
+    open: (run: string, link: Link) => openMoment({ run, ...link }),
+    /** The numbers of the rounds. */
+    get numbers() {
+      return reel.rounds.map((round) => round.number);
+    },
+    get frame() {
+      return reel.rounds.length ? frameAt(now.at.round, now.at.step) : null;
+    },
+    get run() {
+      return reel.run;
+    },
+    get asked() {
+      return job.wanted;
+    },
+    opened: undefined as Promise<unknown> | undefined,
+  };
+  page("players")[stage.config.name] = api;
+  const wanted = query.get("trace");
+  const [first] = stage.config.recorded;
+  const name = wanted && stage.config.recorded.includes(wanted) ? wanted : first;
+  startLinks(openMoment);
+  keepRun();
+  const linked = query.get("run");
+  const resumed = resumeRun();
+  if (resumed) api.opened = resumed.then(formOf);
+  else if (name && linked !== null) api.opened = offer(linked, name);
+  else if (name) {
+    const opened = load(name);
+    if (name === wanted) api.opened = opened; // otherwise the form keeps its initial values
+  }
+  if (stage.config.served) openLinked();
+};

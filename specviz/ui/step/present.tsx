@@ -1,0 +1,146 @@
+// Presenter mode: larger text and only the run, for a projector; Escape ends it. N opens the speaker
+// notes, which are another window of this page.
+
+import { isDark } from "../shared/gradio";
+import { SERVER } from "../shared/server";
+import { Button, toElement } from "../shared/view";
+import { now } from "./cursor";
+import { nextStep } from "./dock";
+import { notice } from "./live";
+import { act } from "./playback";
+import { frameAt, questionAt, reel } from "./reel";
+import { $ } from "./stage";
+
+import type { Word } from "../../frames/scene.py";
+import type { Part } from "../../texts/__init__.py";
+import type { Paragraph } from "../learn/lessons.py";
+/** What the speaker of a lesson needs. */
+export type LessonNotes = {
+  name: string;
+  title: string;
+  at: number;
+  steps: number;
+  notes: Paragraph[];
+  answer: Paragraph | null;
+  next: string;
+};
+/** What the window of the notes shows. */
+export type SpeakerState = {
+  label: string;
+  sentence: Part[];
+  next: [name: string, token: Word | null];
+  lesson: LessonNotes | null;
+  dark: boolean;
+};
+export type Answer = { sv: "notes"; state: SpeakerState };
+export type OpenLesson = { speaker: LessonNotes | null; turn(by: number): void };
+
+const NOTES = new URL("notes", SERVER).href;
+const BLOCKED =
+  "The browser blocked the window of the speaker notes. Allow pop-ups for this page, then press N.";
+
+const { classList } = document.body;
+let wasLarge = false; // state before presenter mode began
+let notes: Window | null = null;
+
+export const isPresenting = () => classList.contains("sv-presents");
+
+export const presentButtons = () =>
+  toElement(
+    <p class="sv-pictures sv-presenter">
+      {Button("Present", begin, {
+        class: "sv-link",
+        "data-do": "present",
+        title: "Larger text and the run alone; Escape leaves",
+      })}
+      {Button("Speaker notes", openNotes, {
+        class: "sv-link",
+        title: "What to say, in a second window; the key N in presenter mode opens it, too",
+      })}
+      {Button("Leave presenter mode", leave, {
+        class: "sv-link",
+        "data-do": "leave",
+        title: "Escape leaves, too",
+      })}
+    </p>,
+  );
+
+function begin() {
+  if (isPresenting()) return;
+  wasLarge = classList.contains("sv-large");
+  classList.add("sv-presents", "sv-large");
+  address("1");
+  scrollTo(0, 0);
+}
+
+function leave() {
+  classList.remove("sv-presents");
+  classList.toggle("sv-large", wasLarge);
+  address("");
+}
+
+// A reloaded page, or a copied link, also opens in presenter mode.
+function address(value: string) {
+  const url = new URL(location.href);
+  if (value) url.searchParams.set("present", value);
+  else url.searchParams.delete("present");
+  history.replaceState(history.state, "", url);
+  window.dispatchEvent(new Event("resize"));
+}
+
+function openNotes() {
+  begin();
+  if (notes && !notes.closed) return notes.focus();
+  notes = window.open(NOTES, "sv-notes", "popup,width=760,height=860");
+  if (!notes) notice(BLOCKED);
+  else if ($(".sv-notice").textContent === BLOCKED) notice("");
+  return undefined;
+}
+
+const lesson = () => window.specviz.lesson as OpenLesson | undefined;
+
+function speakerState(): SpeakerState {
+  const { question, whatIf, at } = now;
+  const shared = { next: nextStep(), lesson: lesson()?.speaker ?? null, dark: isDark() };
+  if (!reel.rounds.length) return { label: "", sentence: [], ...shared };
+  const frame = question ? questionAt(...question) : frameAt(at.round, at.step);
+  const { label, parts } = frame.caption;
+  if (whatIf) return { label: "What if?", sentence: [$(".sv-say").textContent], ...shared };
+  return { label, sentence: parts, ...shared };
+}
+
+function tell() {
+  if (!notes || notes.closed) return;
+  notes.postMessage({ sv: "notes", state: speakerState() }, location.origin);
+}
+
+const ASKED: Record<string, () => void> = {
+  state: () => {},
+  next: () => act("next"),
+  back: () => act("back"),
+  "lesson-next": () => lesson()?.turn(1),
+  "lesson-back": () => lesson()?.turn(-1),
+};
+
+// Use a window of notes that was opened before this page was reloaded.
+function hear({ origin, source, data }: MessageEvent) {
+  if (origin !== location.origin || data?.sv !== "notes" || !Object.hasOwn(ASKED, data.ask)) return;
+  notes = source as Window;
+  ASKED[data.ask]();
+  tell();
+}
+
+function onKey({ key, target, defaultPrevented, ctrlKey, metaKey, altKey }: KeyboardEvent) {
+  if (!isPresenting() || defaultPrevented || document.querySelector("dialog[open]")) return;
+  const typing = target instanceof Element && target.closest("input, textarea, select");
+  if (key === "Escape") leave();
+  else if (key.toLowerCase() === "n" && !typing && !ctrlKey && !metaKey && !altKey) openNotes();
+}
+
+/** @param linked Whether the page's address asks for presenter mode. */
+export function startPresenting(linked: boolean) {
+  document.addEventListener("keydown", onKey);
+  window.addEventListener("message", hear);
+  for (const name of ["sv-moment", "sv-progress"]) window.addEventListener(name, tell);
+  if (linked) begin();
+}

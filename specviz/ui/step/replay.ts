@@ -1,0 +1,30 @@
+// A run in a separate file (see replay.py): the same player, with data from the file.
+
+import { byId } from "../shared/dom";
+import { openFile, unpack, unreadable } from "../shared/offline";
+import { there } from "../shared/there";
+import { now } from "./cursor";
+import { notice } from "./live";
+import { start } from "./player";
+import { feed } from "./reel";
+import { recorded } from "./replay_file";
+
+import type { Line } from "./lines.py";
+import type { Config } from "./player.py";
+import type { ReplayData } from "./replay_file";
+
+const opened = openFile();
+const config = opened.config as Config & { name: string };
+const { lines, at, show } = opened.data as ReplayData & { lines: string };
+
+document.body.classList.toggle("sv-excerpt", show.length > 0);
+for (const part of show) document.body.classList.add("sv-show-" + part);
+start(there(byId("sv-step")), { value: null }, idle, idle, config);
+now.link ??= at;
+(unpack(lines) as Promise<Line[]>).then(
+  (found) => feed(recorded(found)),
+  () => notice(unreadable("run")),
+);
+
+// A file has no events of Gradio.
+function idle() {}

@@ -1,0 +1,152 @@
+// The two time rows of the Simple mode: the big model alone, and with a small one that guesses. They
+// move with every step. In the opening they race over the same text.
+
+import { percent } from "../shared/dom";
+import { classes, render, RunningToken } from "../shared/view";
+import { Swatch } from "./legend";
+import { reel } from "./reel";
+import { passesAt, speedUp, sum, wholeTime, wordsAt } from "./simple_times";
+import { $ } from "./stage";
+
+import type { ComponentChild } from "preact";
+/** Times in seconds. */
+export type Block = { at: number; long: number; kind: "prompt" | "target" | "draft" };
+
+/** @param until Seconds since the start of the run. */
+export function showLanes(until: number, races: boolean) {
+  $(".sv-lanes").classList.toggle("sv-races", races);
+  render(Lanes(until, races), $(".sv-lanes"));
+}
+
+function Lanes(until: number, races: boolean) {
+  const plain = reel.baseline ? sum(reel.baseline.seconds) : 0;
+  const scale = 1 / Math.max(plain, wholeTime(), 1e-9);
+  const passes = reel.rounds.length;
+  const words = sum(reel.rounds.map(({ brings }) => brings.length));
+  return [
+    Lane(
+      ["The big model alone", "one word per pass"],
+      reel.baseline ? (
+        Track(plainBlocks(), scale, Math.min(until, plain))
+      ) : (
+        <span class="sv-lanes-none">{unmeasured()}</span>
+      ),
+      races
+        ? [passesAt(until), "words"]
+        : [reel.baseline ? reel.baseline.seconds.length : "", "passes"],
+      races ? TextUpTo(Math.min(passesAt(until), words)) : null,
+    ),
+    Lane(
+      [`A ${guesser()} guesses`, "the big one checks"],
+      Track(blocks(), scale, Math.min(until, wholeTime())),
+      races ? [wordsAt(until), "words"] : [passes, passes === 1 ? "pass" : "passes"],
+      races ? TextUpTo(wordsAt(until)) : null,
+    ),
+    <div class="sv-lanes-under">
+      {Keys(until)}
+      {races ? null : Verdict()}
+    </div>,
+  ];
+}
+
+const unmeasured = () =>
+  reel.run?.source === "live" && reel.finished?.reason !== "stopped"
+    ? "measured next"
+    : "not measured";
+
+function Verdict() {
+  const speed = speedUp();
+  if (!speed) return null;
+  const faster = Number(speed) > 1 ? " × faster: " : " × as fast: ";
+  return <b class="sv-lanes-speed">{speed + faster + "each check takes longer"}</b>;
+}
+
+// The key has only what has begun by this time.
+function Keys(until: number) {
+  const begun = new Set(blocks().flatMap(({ at, kind }) => (at < until ? [kind] : [])));
+  return [
+    begun.has("target") ? Key("p", "big model’s pass") : null,
+    begun.has("draft") ? Key("q", "guessing") : null,
+    Key("prompt", "reading the prompt"),
+    until < wholeTime() * (1 - 1e-9) ? Key("ahead", "to come") : null,
+  ];
+}
+
+/** Return the drafter in everyday words, as the run's own sentences call it. */
+function guesser() {
+  const parts = reel.rounds.flatMap(({ first }) => first.caption.simple ?? []);
+  const name = parts.find((part) => typeof part !== "string" && part.term === "draft");
+  return (typeof name === "object" && name.t) || "small model";
+}
+
+const Key = (hue: string, label: string) => (
+  <span key={hue}>
+    {Swatch(hue)}
+    {label}
+  </span>
+);
+
+const Lane = (
+  [name, how]: [string, string],
+  track: ComponentChild,
+  [count, unit]: [ComponentChild, string],
+  text: ComponentChild,
+) => (
+  <div key={name} class="sv-lanes-row">
+    <div class="sv-lanes-who">
+      <b>{name}</b>
+      <span>{how}</span>
+    </div>
+    <div class="sv-lanes-track">{track}</div>
+    <div class="sv-lanes-count">{count === "" ? null : [<b>{count}</b>, " ", unit]}</div>
+    {text && <div class="sv-lanes-text">{text}</div>}
+  </div>
+);
+
+function plainBlocks(): Block[] {
+  let at = 0;
+  return (reel.baseline?.seconds ?? []).map((long, index) => {
+    at += long;
+    return { at: at - long, long, kind: index ? "target" : "prompt" };
+  });
+}
+
+function blocks(): Block[] {
+  let at = 0;
+  return reel.rounds.flatMap(({ number, seconds: [draft, target, rest] }) => {
+    const from = at;
+    at += draft + target + rest;
+    const pass: Block = { at: from + draft, long: target, kind: number ? "target" : "prompt" };
+    return draft ? [{ at: from, long: draft, kind: "draft" }, pass] : [pass];
+  });
+}
+
+function Track(all: Block[], scale: number, until: number) {
+  return [
+    all.map(({ at, long, kind }, index) => {
+      const done = Math.min(1, Math.max(0, (until * (1 + 1e-9) - at) / long));
+      return (
+        <i
+          key={index}
+          class={classes("sv-block", "sv-block-" + kind)}
+          style={{ left: percent(at * scale), width: percent(long * scale) }}
+        >
+          <i style={{ width: percent(done) }} />
+        </i>
+      );
+    }),
+    <i key="line" class="sv-lanes-line" style={{ left: percent(Math.min(1, until * scale)) }} />,
+  ];
+}
+
+/** The text of this run up to a number of words; its end, if it is long. */
+function TextUpTo(words: number) {
+  const all = reel.rounds.flatMap(({ brings }) => brings).slice(0, words);
+  return (
+    <span>
+      {all.map(([pieces], at) => (
+        <span key={at}>{RunningToken(pieces)}</span>
+      ))}
+    </span>
+  );
+}

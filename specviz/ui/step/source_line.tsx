@@ -1,0 +1,75 @@
+// The line that says which run is on screen, on which machine and with which settings; and how its
+// drafter drafts. The same facts for saved pictures and films.
+
+import { there } from "../shared/there";
+import { render, termAttributes } from "../shared/view";
+import { now } from "./cursor";
+import { reel, stepName, stepsOf } from "./reel";
+import { $ } from "./stage";
+
+import type { RunLine } from "./lines.py";
+
+export function showSource(run: RunLine) {
+  render(SourceLine(run), $(".sv-source"));
+  const drafter = run.how ? [<b>{run.drafter + "."}</b>, " " + run.how] : null;
+  render(drafter, $(".sv-drafts"));
+  $(".sv").dataset.source = run.source;
+  document.body.classList.toggle("sv-is-lossy", !run.lossless);
+  document.body.classList.toggle("sv-shows-live", run.source === "live");
+}
+
+// Settings that have a glossary entry are shown as terms.
+function SourceLine({ source, lossless, drafter, on, names, where, summary: settings }: RunLine) {
+  const words = [drafter + " drafts for " + on, where, ...settings.map(([, each]) => each)];
+  return [
+    <span class="sv-badge" {...termAttributes(source)}>
+      {source}
+    </span>,
+    About(source, words),
+    <span class="sv-lossy">{lossless ? null : "not lossless"}</span>,
+    <span class="sv-where" title={words.join(" · ")}>
+      {drafter + " drafts for "}
+      <span {...termAttributes(names[0])}>{on}</span>
+      {" · " + where}
+      {settings.map(([name, words]) => [" · ", <span {...termAttributes(name)}>{words}</span>])}
+    </span>,
+  ];
+}
+
+// In the Simple mode, machine and settings are in the card of the badge.
+const About = (source: RunLine["source"], facts: string[]) => (
+  <details class="sv-about">
+    <summary>{source === "recorded" ? "A real run, recorded" : "A real run, live"}</summary>
+    <ul>
+      {facts.map((fact) => (
+        <li key={fact}>{fact}</li>
+      ))}
+    </ul>
+  </details>
+);
+
+/** What a film and a picture say of the run. */
+export function provenance() {
+  const { source, drafter, on, where } = there(reel.run);
+  return [source, drafter + " drafts for " + on, where];
+}
+
+/** A round in the name of a file. */
+export function fileOf(round: number) {
+  const { source, id } = there(reel.run);
+  return (source === "recorded" ? id : "live-run") + "-round-" + reel.rounds[round].number;
+}
+
+export const stepInRound = (round: number, step: number) =>
+  `Round ${reel.rounds[round].number}, step ${step + 1} of ${stepsOf(round)}`;
+
+/** What is on screen, for a picture. */
+export function aboutMoment() {
+  if (!reel.rounds.length) return { file: "", facts: [] };
+  const { round, step } = now.at;
+  const what = now.whatIf ? "what if, not what happened" : now.question && "before the verdict";
+  return {
+    file: fileOf(round) + "-" + stepName(round, step).id,
+    facts: [stepInRound(round, step), what, ...provenance()],
+  };
+}

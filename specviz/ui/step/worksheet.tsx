@@ -1,0 +1,323 @@
+// A worksheet on one decision: a page to print, blank or with solutions. Its numbers are those of
+// the verdict on screen; if a replacement was sampled, those of that step, which have more
+// decimals.
+
+import { there } from "../shared/there";
+import { Button, classes, render, RunningToken, toElement, Token } from "../shared/view";
+import { go, now } from "./cursor";
+import { notice } from "./live";
+import { pause } from "./playback";
+import { firstRejection, frameAt, reel, stepName, stepsOf } from "./reel";
+import { others } from "./residual_table";
+import { orderOf } from "./worksheet_order";
+
+import type { ComponentChild } from "preact";
+import type { VerdictPanel } from "../../frames/inspector.py";
+import type { Word } from "../../frames/scene.py";
+import type { Table, TableRow } from "../../frames/table.py";
+import type { Place } from "./cursor";
+export type Exercise = {
+  place: Place;
+  panel: VerdictPanel;
+  table: Table;
+  next: VerdictPanel | null;
+  replaced: Word | null;
+};
+
+const LONGEST = 360; // characters of the prompt, from its end
+const RECENT = 60; // number of tokens after the prompt
+// The rules that accept a guess with probability min(1, p ÷ q), or p without q.
+const RULES = ["auto", "speculative", "without-replacement", "point-mass", "greedy"];
+const NO_VERDICT =
+  "A worksheet needs a judged guess. No guess of this run was rejected: step to an accepted one, or choose another run.";
+const OTHER_RULE =
+  "There is a worksheet only for rules that accept with probability p ÷ q; this run has another rule.";
+
+// While it is open, only the sheet is printed. Inside `@media`, Gradio adds its own container to
+// every selector of the page's style sheets, and it drops `@page`, so these rules are in a separate
+// style element.
+const PRINT = `
+@page { size: A4 portrait; margin: 14mm 16mm; }
+@media print {
+  body > :not(.sv-sheet-view) { display: none !important; }
+  body { background: #fff !important; }
+  .sv-sheet-view { position: static; padding: 0; background: none; overflow: visible; }
+  .sv-sheet-tools { display: none !important; }
+  .sv-sheet { width: auto; min-height: 0; padding: 0; break-inside: avoid; }
+}`;
+const printed = new CSSStyleSheet();
+
+/** Links to the worksheet of the step on screen. */
+export const worksheetLinks = () =>
+  toElement(
+    <p class="sv-pictures sv-sheet-links">
+      <span class="sv-saver">
+        {"Worksheet: "}
+        {Link("blank", false)}
+        {" · "}
+        {Link("with solutions", true)}
+      </span>
+    </p>,
+  );
+
+const Link = (label: string, solved: boolean) =>
+  Button(label, () => open(solved), { class: "sv-link", "aria-label": "Worksheet " + label });
+
+function open(solved: boolean) {
+  if (!reel.rounds.length) return;
+  pause();
+  const place = verdictHere() ?? firstRejection();
+  if (!place) return notice(NO_VERDICT);
+  const exercise = exerciseAt(place);
+  if (!exercise) return notice(OTHER_RULE);
+  if (!verdictHere()) go(...place); // the page behind shows the same step
+  show(exercise, solved);
+}
+
+/** Return the verdict on screen, also while it is being predicted or its replacement is shown. */
+function verdictHere(): Place | null {
+  const [round, step] = now.question ?? [now.at.round, now.at.step];
+  const kind = (at: number) => stepName(round, at).kind;
+  if (kind(step) === "judge") return [round, step];
+  const recovered = kind(step) === "draw" && frameAt(round, step).panel.kind === "trial";
+  return recovered ? [round, step - 1] : null;
+}
+
+/** Return the numbers of a verdict; null if its rule does not compare u with p ÷ q. */
+export function exerciseAt([round, step]: Place): Exercise | null {
+  const panel = frameAt(round, step).panel as VerdictPanel;
+  const { rule = "auto" } = there(reel.run).settings;
+  if (!RULES.includes(String(rule)) || panel.because || !panel.table) return null;
+  const after = step + 1 < stepsOf(round) ? frameAt(round, step + 1) : null;
+  const follows = !panel.accepted && after?.panel.kind === "trial" ? after : null;
+  const next = follows ? (follows.panel as VerdictPanel) : null;
+  const drawn = follows?.step.kind === "draw" ? next : null;
+  const table = drawn?.table ?? panel.table;
+  const replaced = table.rows.find((row) => row.is === "drawn")?.w ?? null;
+  return { place: [round, step], panel, table, next, replaced: drawn ? replaced : null };
+}
+
+function show(exercise: Exercise, solved: boolean) {
+  const returning = document.activeElement;
+  const rest = [...document.body.children].filter((each) => !each.hasAttribute("inert"));
+  const holder = document.createElement("div");
+  holder.className = "sv-sheet-view";
+  holder.setAttribute("role", "dialog");
+  holder.setAttribute("aria-label", "Worksheet");
+  holder.tabIndex = -1;
+  const close = () => {
+    holder.remove();
+    document.adoptedStyleSheets = document.adoptedStyleSheets.filter((each) => each !== printed);
+    for (const each of rest) each.removeAttribute("inert");
+    if (returning instanceof HTMLElement) returning.focus();
+  };
+  const paint = (answers: boolean) =>
+    render([Tools(answers, paint, close), Sheet(exercise, answers)], holder);
+  holder.addEventListener("keydown", (event) => {
+    event.stopPropagation(); // key events of the page behind
+    if (event.key === "Escape") close();
+  });
+  paint(solved);
+  printed.replaceSync(PRINT);
+  document.adoptedStyleSheets.push(printed);
+  for (const each of rest) each.setAttribute("inert", "");
+  document.body.append(holder);
+  holder.focus();
+}
+
+const Tools = (solved: boolean, paint: (solved: boolean) => void, close: () => void) => (
+  <p class="sv-sheet-tools">
+    {Button("Print", () => window.print(), { class: "sv-button" })}
+    {Button(solved ? "Blank" : "With solutions", () => paint(!solved), { class: "sv-button" })}
+    {Button("Close", close, { class: "sv-button" })}
+  </p>
+);
+
+export const Sheet = (exercise: Exercise, solved: boolean) => (
+  <article class="sv-sheet">
+    <p class="sv-sheet-who">
+      <span>Name</span>
+      <i />
+      <span>Date</span>
+      <i class="sv-sheet-date" />
+    </p>
+    <h1>Speculative decoding: one decision{solved ? " (solutions)" : ""}</h1>
+    <p class="sv-sheet-source">{sourceOf(exercise)}</p>
+    <h2>Given</h2>
+    <div class="sv-sheet-text">
+      <p>{textBefore(exercise.place)}</p>
+    </div>
+    <p>
+      {"After this text, the drafter guesses "}
+      {Guess(exercise.panel.w)}
+      {". "}
+      {coin(exercise)}
+    </p>
+    {Numbers(exercise, solved)}
+    <h2>Questions</h2>
+    <ol>
+      {questions(exercise).map(([question, answer]) => (
+        <li>
+          {question} {solved ? <b>{answer}</b> : <i />}
+        </li>
+      ))}
+    </ol>
+  </article>
+);
+
+function sourceOf({ place: [round] }: Exercise) {
+  const run = there(reel.run);
+  const settings = run.summary.map(([, words]) => words).join(" · ");
+  return `${run.drafter} drafts for ${run.on} · ${settings} · round ${reel.rounds[round].number} · ${run.source} run`;
+}
+
+const Guess = (pieces: Word) => <b class="sv-sheet-guess">{Token(pieces)}</b>;
+
+/**
+ * Return the tokens between the prompt and the guess of a verdict: those of earlier rounds, and
+ * accepted guesses.
+ */
+export function tokensBefore([round, step]: Place): Word[] {
+  const tokens = reel.rounds.slice(0, round).flatMap((line) => line.brings.map(([word]) => word));
+  const { chips, step: name } = frameAt(round, step);
+  const node = Number(name.id.replace("judge-", ""));
+  const here = chips.findIndex((chip) => chip.node === node);
+  const accepted = chips.slice(0, here).filter((chip) => chip.is === "accepted");
+  return [...tokens, ...accepted.map((chip) => chip.w)];
+}
+
+/** The end of the text before the guess. */
+function textBefore(place: Place): ComponentChild[] {
+  const { prompt } = there(reel.run);
+  const shown = tokensBefore(place);
+  const start = shown.length > RECENT ? "… " : Array.from(prompt).slice(-LONGEST).join("");
+  const cut = shown.length <= RECENT && start.length < prompt.length ? "… " : "";
+  return [cut + start, ...shown.slice(-RECENT).map(RunningToken)];
+}
+
+function coin({ panel, next, replaced }: Exercise) {
+  if (!panel.coin) return "The temperature is 0, so no coin is tossed.";
+  const first = ["The coin is u = ", <b>{panel.text.u}</b>, "."];
+  const second = replaced && next?.draw?.text?.u;
+  return second
+    ? [...first, " If a replacement is needed, its coin is ", <b>{second}</b>, "."]
+    : first;
+}
+
+/** @returns The names of both distributions. */
+const namesOf = ({ panel }: Exercise): [p: string, q: string] => [
+  panel.laws.left.includes("p") ? "p′" : "p",
+  panel.laws.left.includes("q") ? "q′" : "q",
+];
+
+const hasQ = (table: Table) => table.heads.some((head) => head.of === "q");
+
+/** A table in which p and q are given; both columns of the residual are to be filled in. */
+function Numbers(exercise: Exercise, solved: boolean) {
+  const { table } = exercise;
+  const [p, q] = namesOf(exercise);
+  const all = hasQ(table);
+  const residual = all ? `residual: max(${p} − ${q}, 0)` : `residual: ${p} without the guess`;
+  const row = (name: ComponentChild, texts: readonly string[], mark = "") => (
+    <tr class={mark}>
+      <th scope="row">{name}</th>
+      <td>{texts[0]}</td>
+      {all ? <td>{texts[1]}</td> : null}
+      <td>{texts[2]}</td>
+      <td>{texts[3]}</td>
+    </tr>
+  );
+  // The value of all other tokens cannot be computed from their sums.
+  const filled = (text: string, given = false) => (solved || given ? text : "");
+  const { total } = table;
+  const heads = ["token", p, all ? q : null, residual, "scaled: residual ÷ sum"];
+  return (
+    <table class={classes("sv-sheet-table", !all && "sv-sheet-alone")}>
+      <thead>
+        <tr>{heads.map((head) => head && <th scope="col">{head}</th>)}</tr>
+      </thead>
+      <tbody>
+        {table.rows.map(({ t, ...rest }) =>
+          row(
+            NameOf(rest),
+            [t[0], t[1], filled(t[3], "rest" in rest), filled(t[4])],
+            rest.is === "trial" ? "sv-sheet-judged" : "",
+          ),
+        )}
+        {row("sum", [total.p, total.q, filled(total.left), filled(total.scaled)], "sv-sheet-sum")}
+      </tbody>
+    </table>
+  );
+}
+
+function NameOf({ w, rest, is }: Pick<TableRow, "is"> & { w?: Word; rest?: number }) {
+  if (!w) return others(there(rest));
+  return is === "trial" ? [Token(w), " (the guess)"] : Token(w);
+}
+
+/** Return each question with its answer. */
+function questions(exercise: Exercise): [ComponentChild, ComponentChild][] {
+  const { panel, table } = exercise;
+  const [p, q] = namesOf(exercise);
+  const guess = there(table.rows.find((row) => row.is === "trial")).t;
+  const all = hasQ(table);
+  const formula = all ? `min(1, ${p} ÷ ${q})` : p;
+  const threshold = panel.coin ? panel.text.threshold : panel.text.p;
+  const worked = all ? `min(1, ${guess[0]} ÷ ${guess[1]}) = ${threshold}` : threshold;
+  const verdict = panel.accepted ? "accepted" : "rejected";
+  const sign = panel.accepted ? "is below" : "is not below";
+  const why = panel.coin ? `${verdict}: ${panel.text.u} ${sign} ${threshold}` : verdict;
+  const otherwise = panel.accepted ? "Suppose it had been rejected: what " : "What ";
+  return [
+    [`With what probability, ${formula}, is the guess accepted?`, worked],
+    [
+      panel.coin
+        ? "Accepted or rejected? Compare the probability with the coin."
+        : "Accepted or rejected?",
+      why,
+    ],
+    [
+      `${otherwise}is the residual of each token? Fill in the column; the value in the row of others is given.`,
+      "see the table",
+    ],
+    ["What is the sum of the column?", table.total.left],
+    ["Divide each residual by the sum. Fill in the last column.", "see the table"],
+    ...replacement(exercise),
+  ];
+}
+
+/** The questions on what replaces the guess. */
+function replacement({
+  panel,
+  table,
+  next,
+  replaced,
+}: Exercise): [ComponentChild, ComponentChild][] {
+  const question = "What replaces the guess?";
+  if (panel.accepted) return [[question, "nothing, since it was accepted"]];
+  if (!next) return [];
+  if (!replaced) {
+    const say = [
+      "nothing yet: the next guess, ",
+      Token(there(next.w)),
+      ", is judged first, with the last column as its p",
+    ];
+    return [[question, say]];
+  }
+  const { draw } = next;
+  if (!draw?.text) return [[question, Token(replaced)]];
+  const shares = orderOf(table, draw);
+  const order = shares.flatMap(({ w, share }, index) => {
+    const early = index < shares.length - 1; // only a part of the others comes before a word
+    const name = early ? `others (${share.toFixed(table.digits)} of their share)` : "others";
+    return [index ? ", " : "", w ? Token(w) : name];
+  });
+  const ask = [
+    question,
+    " Add up the last column in this order until the sum is above the second coin: ",
+    ...order,
+    ".",
+  ];
+  const { u, lo, hi } = draw.text;
+  return [[ask, [Token(replaced), `: its interval goes from ${lo} to ${hi}, and ${u} is in it`]]];
+}
