@@ -285,12 +285,14 @@ def test_command_line_options_set_model_permission_and_device(capsys):
     assert "The longest run" in capsys.readouterr().err
 
 
-LOOKUP = re.compile(r"(?<!for \(const )(?<!for \(let )\b(?!const\b|let\b)[\w.\]]+ in [\w(]")
+LOOKUP = re.compile(r"(?:[(&|!?:=]\s*|=> |\breturn )(?!const\b|let\b)[\w.\[\]]+ in [\w(]")
 
 
 def test_modules_look_up_variable_names_only_among_a_tables_own():
     """`name in table` is also true of the names of its prototype, such as "constructor"."""
     assert LOOKUP.search("if (code in LANGUAGES) return")
+    assert LOOKUP.search("const inside = (id) => id in places;")
+    assert not LOOKUP.search("for (const name in table) <h2>Next in the lesson</h2>")
     found = {}
     for path in HALF.rglob("*.ts*"):
         text = re.sub(r"^[ \t]*(//.*|/\*\*((?!\*/)[\s\S])*\*/)\n", "", path.read_text(), flags=re.M)

@@ -1,9 +1,9 @@
 // The list of lessons, with the reader's progress.
 
 import { LanguageSwitch, language, phrase } from "../shared/language";
+import { progress } from "../shared/progress";
 import { Stage } from "../shared/stage";
 import { Button, classes, render } from "../shared/view";
-import { progress } from "./progress";
 
 import type { ComponentChild } from "preact";
 import type { Words } from "../../texts/languages.py";

@@ -4,6 +4,7 @@
 import { ask } from "../shared/ask";
 import { LanguageSwitch, language, phrase } from "../shared/language";
 import { page } from "../shared/page";
+import { remember } from "../shared/progress";
 import { ring, ringUntilSettled } from "../shared/ring";
 import { inline } from "../shared/sentence";
 import { Stage } from "../shared/stage";
@@ -11,7 +12,6 @@ import { hand, openTab } from "../shared/tabs";
 import { there } from "../shared/there";
 import { Button, classes, render } from "../shared/view";
 import { PipelineFigure } from "./pipeline";
-import { remember } from "./progress";
 
 import type { Start } from "../shared/section";
 import type { RunLine } from "../step/lines.py";

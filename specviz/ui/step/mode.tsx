@@ -2,8 +2,8 @@
 // everything. The choice is remembered by the browser; ?details=1 and ?details=0 choose for one visit.
 
 import { onBodyClass } from "../shared/page";
+import { progress } from "../shared/progress";
 import { Button } from "../shared/view";
-import { progress } from "../learn/progress";
 import { stage } from "./stage";
 
 const KEY = "sv-details";
@@ -13,9 +13,7 @@ const FIRST_LESSON = "01-one-token-per-pass";
 const DETAILED = ["in-lesson", "in-tour", "in-vote", "presents", "excerpt", "replay"];
 const SIMPLE = "sv-in-simple";
 
-const { classList } = document.body;
-const asked = new URLSearchParams(location.search).get("details");
-let details = asked === null ? recall(KEY) === "1" : asked !== "0";
+let details = false;
 let show = () => {};
 
 function recall(key: string) {
@@ -35,7 +33,7 @@ function keep(key: string, value: string) {
 }
 
 /** Return whether Step shows only a sentence and a picture. */
-export const isSimple = () => classList.contains(SIMPLE);
+export const isSimple = () => document.body.classList.contains(SIMPLE);
 
 /** Return whether the reader knows the words drafter and target, from the tour or lesson 1. */
 export const knowsTerms = () => recall(TOUR) === "1" || Boolean(progress()[FIRST_LESSON]?.done);
@@ -46,6 +44,7 @@ export const rememberTour = () => keep(TOUR, "1");
 /** Show the mode that the state of the page asks for. */
 export function updateMode() {
   // Other tabs share the page's head and the styles of the form, which the mode reduces.
+  const { classList } = document.body;
   const shown = stage.element.offsetParent !== null;
   const simple = shown && !details && !DETAILED.some((name) => classList.contains("sv-" + name));
   if (simple === isSimple()) return;
@@ -89,6 +88,8 @@ function onKey({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent) {
  * @param onChange Draws the step on screen again.
  */
 export function startMode(onChange: () => void) {
+  const asked = new URLSearchParams(location.search).get("details");
+  details = asked === null ? recall(KEY) === "1" : asked !== "0";
   updateMode();
   show = onChange;
   onBodyClass(updateMode);
