@@ -46,8 +46,11 @@ TEXTS = """() => {
     if (style.clipPath !== "none") return { left: 0, right: 0, top: 0, bottom: 0 };
     if (style.overflowX === "visible" && style.overflowY === "visible") return box;
     const outer = around.getBoundingClientRect();
-    return { left: Math.max(box.left, outer.left), right: Math.min(box.right, outer.right),
-             top: Math.max(box.top, outer.top), bottom: Math.min(box.bottom, outer.bottom) };
+    const border = (side) => parseFloat(style[`border${side}Width`]) || 0; // no text is below it
+    return { left: Math.max(box.left, outer.left + border("Left")),
+             right: Math.min(box.right, outer.right - border("Right")),
+             top: Math.max(box.top, outer.top + border("Top")),
+             bottom: Math.min(box.bottom, outer.bottom - border("Bottom")) };
   };
   const covered = (element, { left, right, top, bottom }) => {
     const over = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);

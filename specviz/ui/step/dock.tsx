@@ -171,8 +171,9 @@ function rounds() {
 // narrow.
 function roundsBeside() {
   if (widthOf("player") < 900) return 2;
-  if (!$(".sv").matches(".sv-one, .sv-tight")) return reel.rounds.length > 100 ? 6 : 11;
-  return 4;
+  const long = reel.rounds.length > 100;
+  if ($(".sv").matches(".sv-one, .sv-tight")) return long ? 2 : 3;
+  return long ? 6 : 9;
 }
 
 function ClosedRound(index: number) {
