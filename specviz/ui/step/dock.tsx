@@ -170,9 +170,10 @@ function rounds() {
 // Return how many rounds are shown beside the current one: fewer if numbers are long or the player
 // narrow.
 function roundsBeside() {
+  if ($(".sv").matches(".sv-one:not(.sv-slim)")) return 1;
   if (widthOf("player") < 900) return 2;
   const long = reel.rounds.length > 100;
-  if ($(".sv").matches(".sv-one, .sv-tight")) return long ? 2 : 3;
+  if ($(".sv").matches(".sv-tight")) return long ? 2 : 3;
   return long ? 6 : 9;
 }
 
