@@ -207,6 +207,19 @@ def test_every_step_of_a_run_passes_axe_and_contrast_checks(visit, width, theme,
         assert look_at(visit, *other, READ, axe=False) == {}, other
 
 
+EDGE = """<main style="height: 40px; overflow: auto; border: 4px solid black">
+  <p style="margin: 30px 0; font-size: 20px; line-height: 20px">Text at the edge</p></main>"""
+
+
+def test_border_of_a_box_is_no_background_of_a_text_that_it_clips(browser):
+    page = browser.new_page()
+    page.set_content(EDGE)
+    (text,) = page.evaluate(TEXTS)
+    inner = "(box) => box.getBoundingClientRect().bottom - 4"
+    assert text["box"][3] == page.locator("main").evaluate(inner)
+    page.close()
+
+
 def faint(page):
     """Return each visible text of too low contrast: contrast, background, colour and content."""
     size = page.viewport_size
