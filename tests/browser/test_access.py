@@ -46,8 +46,11 @@ TEXTS = """() => {
     if (style.clipPath !== "none") return { left: 0, right: 0, top: 0, bottom: 0 };
     if (style.overflowX === "visible" && style.overflowY === "visible") return box;
     const outer = around.getBoundingClientRect();
-    return { left: Math.max(box.left, outer.left), right: Math.min(box.right, outer.right),
-             top: Math.max(box.top, outer.top), bottom: Math.min(box.bottom, outer.bottom) };
+    const border = (side) => parseFloat(style[`border${side}Width`]) || 0; // no text is below it
+    return { left: Math.max(box.left, outer.left + border("Left")),
+             right: Math.min(box.right, outer.right - border("Right")),
+             top: Math.max(box.top, outer.top + border("Top")),
+             bottom: Math.min(box.bottom, outer.bottom - border("Bottom")) };
   };
   const covered = (element, { left, right, top, bottom }) => {
     const over = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
@@ -202,6 +205,19 @@ def test_every_step_of_a_run_passes_axe_and_contrast_checks(visit, width, theme,
     assert look_at(visit, width, theme, MOMENTS) == {}
     for other in others:
         assert look_at(visit, *other, READ, axe=False) == {}, other
+
+
+EDGE = """<main style="height: 40px; overflow: auto; border: 4px solid black">
+  <p style="margin: 30px 0; font-size: 20px; line-height: 20px">Text at the edge</p></main>"""
+
+
+def test_border_of_a_box_is_no_background_of_a_text_that_it_clips(browser):
+    page = browser.new_page()
+    page.set_content(EDGE)
+    (text,) = page.evaluate(TEXTS)
+    inner = "(box) => box.getBoundingClientRect().bottom - 4"
+    assert text["box"][3] == page.locator("main").evaluate(inner)
+    page.close()
 
 
 def faint(page):

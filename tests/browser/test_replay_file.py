@@ -90,9 +90,12 @@ def test_saved_page_shows_the_run_offline_as_the_app_does(visit, reader, pair, t
         visitor.ask("first()")
         visitor.step_to("Rejected")
     assert reader.caption() == visit.caption()
-    for part in (".sv-table", ".sv-coin", ".sv-tree", ".sv-dock", ".sv-lane-fast", ".sv-text"):
+    dock = (".sv-buttons", ".sv-rounds")
+    for part in (".sv-table", ".sv-coin", ".sv-tree", *dock, ".sv-lane-fast", ".sv-text"):
         shown = page.inner_text(part).replace("try rules →\n", "")  # leads to another tab
         assert other.inner_text(part) == shown != "", part
+    switch = other.get_by_role("switch", name="Details")
+    assert switch.count() == 0, "a file always shows all details"
     other.locator(".sv-coin .sv-pin[role=slider]").focus()
     other.keyboard.press("ArrowLeft")
     expect(other.locator(BADGE)).to_have_text("What if?")

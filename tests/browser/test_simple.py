@@ -154,13 +154,39 @@ def test_the_time_rows_move_with_the_steps_of_a_round(newcomer):
     assert places == sorted(set(places)), places
 
 
-@pytest.mark.parametrize("width", [390, 1024])
-def test_narrow_windows_need_no_sideways_scrolling(newcomer, width):
-    newcomer.page.set_viewport_size({"width": width, "height": 844})
+# Which texts of buttons are cut, and which parts the buttons cover when the page is scrolled down.
+HIDDEN = """() => {
+  const button = document.querySelector(".sv-next");
+  const wrong = button.scrollWidth > button.clientWidth ? ["cut: " + button.textContent] : [];
+  scrollTo(0, document.documentElement.scrollHeight);
+  const bar = document.querySelector(".sv-buttons").getBoundingClientRect();
+  for (const name of [".sv-picture-in", ".sv-mode"]) {
+    const { top, bottom, left, right } = document.querySelector(name).getBoundingClientRect();
+    const beside = left >= bar.right || right <= bar.left;
+    if (bottom > innerHeight || (!beside && top < bar.bottom && bottom > bar.top))
+      wrong.push("covered: " + name);
+  }
+  scrollTo(0, 0);
+  return wrong;
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1024, 768)])
+def test_narrow_windows_show_everything_without_sideways_scrolling(newcomer, width, height):
+    newcomer.page.set_viewport_size({"width": width, "height": height})
     page = arrive(newcomer, f"?trace={OPENING}")
     for state in ("rejected", "recovered", "bonus"):
         newcomer.step_until(f"frame.caption.is === '{state}'")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
+        assert page.evaluate(HIDDEN) == [], state
+
+
+def test_switch_is_shown_only_where_it_works(newcomer):
+    page = arrive(newcomer, "?details=1")
+    switch = page.get_by_role("switch", name="Details")
+    expect(switch).to_be_visible()
+    page.get_by_role("button", name="Present", exact=False).first.click()
+    expect(switch).to_be_hidden()
 
 
 def test_the_opening_races_until_a_key_and_then_shows_the_first_rejection(newcomer):

@@ -170,9 +170,11 @@ function rounds() {
 // Return how many rounds are shown beside the current one: fewer if numbers are long or the player
 // narrow.
 function roundsBeside() {
+  if ($(".sv").matches(".sv-one:not(.sv-slim)")) return 1;
   if (widthOf("player") < 900) return 2;
-  if (!$(".sv").matches(".sv-one, .sv-tight")) return reel.rounds.length > 100 ? 6 : 11;
-  return 4;
+  const long = reel.rounds.length > 100;
+  if ($(".sv").matches(".sv-tight")) return long ? 2 : 3;
+  return long ? 6 : 9;
 }
 
 function ClosedRound(index: number) {
