@@ -45,7 +45,7 @@ def random_head(target):
 
 def drafter(target, family=Eagle):
     head = random_head(target)
-    return family(head, tiny.card(head, "tiny-eagle", "eagle"))
+    return family(head, tiny.card(head, "tiny-eagle", family.name))
 
 
 def driven(target, drafter, settings, text=TEXT):

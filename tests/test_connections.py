@@ -27,7 +27,8 @@ async def app(scope, receive, send):
 
 @pytest.fixture
 def protocols(monkeypatch):
-    """The classes by which uvicorn handles connections, restored after the test."""
+    """The classes by which uvicorn handles connections; they and the limit are restored."""
+    monkeypatch.setattr(adapter.HeaderLimit, "seconds", 1.0, raising=False)
     found = dict(uvicorn.config.HTTP_PROTOCOLS)
     monkeypatch.setattr(uvicorn.config, "HTTP_PROTOCOLS", found)
     return found
@@ -60,9 +61,12 @@ async def connections():
         await serving
 
 
+@pytest.mark.parametrize("earlier", [LIMIT, 60.0], ids=["first call", "after another limit"])
 @in_event_loop
-async def test_connection_with_incomplete_headers_is_closed_and_a_slow_response_is_not(protocols):
-    adapter.limit_header_time(LIMIT)
+async def test_connection_with_incomplete_headers_is_closed_and_a_slow_response_is_not(
+    protocols, earlier
+):
+    adapter.limit_header_time(earlier)
     adapter.limit_header_time(LIMIT)
     async with connections() as connect:
         for sent in (b"", HEADERS):

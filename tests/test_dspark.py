@@ -224,9 +224,11 @@ def test_check_accepts_the_trace_and_detects_forged_cuts():
     settings = replace(WARM, confidence=0.4, max_new_tokens=40)
     trace = traced(headed.target(), drafter(), headed.PROMPTS[0], settings)
     cut = next(e for e in trace.events if (getattr(e, "remark", None) or {}).get("cut"))
+    without_cut = {key: value for key, value in cut.remark.items() if key != "cut"}
     changes = [
-        ({"remark": {**cut.remark, "cut": 0.7}}, "was cut at"),
-        ({"remark": {**cut.remark, "cut": None}}, "that nothing cuts"),
+        ({"remark": {**cut.remark, "cut": 0.7}}, "was cut at a predicted survival of 0.7"),
+        ({"remark": {**cut.remark, "cut": None}}, "was cut at a predicted survival of None"),
+        ({"remark": without_cut}, "guesses do not fill the 5 positions"),
     ]
     check_refused(trace, cut, changes)
 

@@ -59,6 +59,12 @@ def without_match(lines):
             each["evidence"] = None
 
 
+def with_start(lines):
+    """Claim a match for a draft that has none."""
+    line = first(lines, "proposed", lambda each: "start" not in each["remark"])
+    line["remark"]["start"] = 1
+
+
 def doubled(lines):
     """Double a guess's count and its total; their ratio stays."""
     evidence = drafted(lines)["guesses"][0]["evidence"]
@@ -107,6 +113,8 @@ FORGERIES = [
      "its rows is 1000 but should be"),
     ("02", without_match, "its remark has no length, start"),
     ("20", without_match, "its remark has no length, start"),
+    ("02", with_start, "its evidence has start without a reason"),
+    ("22", with_start, "its evidence has start without a reason"),
     ("22", doubled, "its count is .* but should be"),
     ("27", later_round, "its n-gram"),
     ("26", put("proposed", "remark", vocabulary=5000), "its vocabulary is 5000"),
@@ -135,6 +143,20 @@ def test_every_catalogued_drafter_has_rules_for_its_evidence():
     families = {entry.family for entry in entries() if entry.kind == "drafter"}
     assert families <= EVIDENCE_RULES.keys()
     assert EVIDENCE_RULES.keys() == BUILT_IN == CASES.keys()
+
+
+@pytest.mark.parametrize("name", [*CASES.values(), *OTHER_VOCABULARY])
+def test_check_ignores_unknown_keys_that_a_newer_version_may_record(name):
+    def extend(lines):
+        for line in events(lines, "proposed"):
+            if line["remark"]:
+                line["remark"]["mood"] = {"good": [1, 2.5]}
+            for each in line["guesses"]:
+                each["evidence"] = {**(each["evidence"] or {}), "mood": "good"}
+
+    lines = forging.forged(forging.lines_of(name), extend)
+    assert lines != forging.lines_of(name)
+    check(Trace.parse(lines))
 
 
 def numbers(found, keys=()):

@@ -189,8 +189,8 @@ def story_of(trace):
 def test_text_longer_than_the_draft_models_context_gives_an_empty_draft():
     target = headed.again()
     short = drafter(target, target.model)
-    assert short.max_length == tiny.POSITIONS
-    short.max_length = 14
+    assert (short.max_length, short.own_length) == (None, tiny.POSITIONS)
+    short.own_length = 14
     for settings in (CHAIN, WARM):
         run = run_trace(target, short, headed.PROMPTS[0], settings)
         check(run)

@@ -146,7 +146,8 @@ def test_numbers_are_sent_after_every_lane(whole):
     points = {lane["name"]: lane["point"] for lane in lines[-1]["lanes"]}
     assert points[PLAIN] is None
     assert points["small"].keys() == {
-        "alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup", "predicted",
+        "alpha", "gamma", "guesses", "c", "verify", "tokens", "tokens_per_pass", "speedup",
+        "predicted",
     }  # fmt: skip
 
 

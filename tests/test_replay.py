@@ -20,7 +20,7 @@ from specviz.ui.compare.race.replay import RACE
 from specviz.ui.offline import Replay
 from specviz.ui.step.lines import lines
 from specviz.ui.step.recorded import names
-from specviz.ui.step.replay import PLAYER, find_step, replay
+from specviz.ui.step.replay import PLAYER, find_step, list_steps, replay
 
 pytestmark = pytest.mark.slow
 HOSTILE = "</script><!--<script><img src=x onerror=window.hacked=1>"
@@ -120,19 +120,19 @@ def test_bar_chart_can_draw_every_figure_of_step(name, monkeypatch):
 
 
 def test_step_of_a_replay_is_found_by_round_and_id(run):
-    told = [*lines([run.header, *run.events], "recorded")]
-    rejected = find_step(told, None, "rejected")
+    steps = [*list_steps(lines([run.header, *run.events], "recorded"))]
+    rejected = find_step(steps, None, "rejected")
     lost = [played for played in run.rounds if not all(each.accepted for each in played.judged)]
     first = lost[0]
     node = next(each.node for each in first.judged if not each.accepted)
     assert rejected == {"round": first.number, "step": f"judge-{node}"}
-    assert find_step(told, 2, None)["round"] == 2
-    assert find_step(told, 2, "score") == {"round": 2, "step": "score"}
-    assert find_step(told, None, "end")["round"] == run.rounds[-1].number
+    assert find_step(steps, 2, None)["round"] == 2
+    assert find_step(steps, 2, "score") == {"round": 2, "step": "score"}
+    assert find_step(steps, None, "end")["round"] == run.rounds[-1].number
     with pytest.raises(ValueError, match=r"^This run has no round 99\.$"):
-        find_step(told, 99, None)
+        find_step(steps, 99, None)
     with pytest.raises(ValueError, match=r"^Round 2 has no step 'judge-99', only propose-1, .*\.$"):
-        find_step(told, 2, "judge-99")
+        find_step(steps, 2, "judge-99")
 
 
 def test_notebook_shows_a_trace_or_race_as_an_iframe_below_its_summary(run, race):

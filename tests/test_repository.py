@@ -163,14 +163,20 @@ LOCK = dict(re.findall(r"^([^#=\n]+)==(.+)$", read("requirements.lock"), re.MULT
 
 
 def imported():
-    """Return the top-level packages that the package's modules import, also inside functions."""
+    """Return the top-level packages that the package's modules import when they run."""
     found = set()
     for path in (ROOT / "specviz").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        waiting = list(ast.parse(path.read_text(encoding="utf-8")).body)
+        while waiting:
+            node = waiting.pop()
             if isinstance(node, ast.Import):
                 found |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
+            elif isinstance(node, ast.ImportFrom):
                 found.add(node.module.split(".")[0])
+            elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+                waiting += node.orelse
+            else:
+                waiting += ast.iter_child_nodes(node)
     return found - {"specviz"} - sys.stdlib_module_names
 
 

@@ -8,7 +8,7 @@ connection is replaced by a subclass. If uvicorn changes, connections wait as be
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from specviz.adapters import Patch, warn_once
 
@@ -22,6 +22,8 @@ CHOICE: Final = "auto"  # the key of the class that uvicorn uses if no option ch
 def limit_header_time(seconds: float) -> None:
     """Close connections on which a request's headers take longer. Call it before the server starts.
 
+    If it is called again, the new limit applies to all connections of this process.
+
     Args:
         seconds: The limit, from the first byte of a request, or from the start of the connection.
     """
@@ -29,10 +31,11 @@ def limit_header_time(seconds: float) -> None:
         from uvicorn.config import HTTP_PROTOCOLS
         from uvicorn.importer import import_from_string
 
+        HeaderLimit.seconds = seconds
         name = HTTP_PROTOCOLS[CHOICE]
         if name != _NAME:
             bases = (HeaderLimit, import_from_string(name))
-            globals()[_CLASS] = type(_CLASS, bases, {"seconds": seconds})
+            globals()[_CLASS] = type(_CLASS, bases, {})
             HTTP_PROTOCOLS[CHOICE] = _NAME
 
 
@@ -47,7 +50,7 @@ class HeaderLimit(asyncio.Protocol):
         seconds: The time until then.
     """
 
-    seconds: float
+    seconds: ClassVar[float]
     transport: asyncio.Transport  # set by uvicorn's class
     _deadline: asyncio.TimerHandle | None = None
 

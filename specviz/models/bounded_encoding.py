@@ -59,7 +59,7 @@ def check_loading(name: str, folder: Path) -> None:
     if not (Policy.bound and file.is_file()) or _ships(folder):
         return
     try:
-        BoundedEncoder(lambda: file.read_text(encoding="utf-8")).start()
+        BoundedEncoder(lambda: file.read_text(encoding="utf-8-sig")).start()
     except BadPrompt as error:
         raise Unsuitable(
             f"The tokenizer of {name!r} cannot be loaded in limited time and memory."

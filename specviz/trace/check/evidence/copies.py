@@ -11,6 +11,7 @@ from typing import Any, Final
 from specviz.trace.check.evidence.draft import (
     Draft,
     EvidenceRules,
+    Keys,
     evidence_of,
     expect_entries,
     expect_work,
@@ -25,6 +26,9 @@ from specviz.trace.work import Work
 
 Levels = list[list[int]]
 
+MATCH: Final = keys("min max", "start length", "from")  # of n-grams
+COUNTS: Final = keys("factor least", "start length expected", "count total from")  # of suffixes
+
 
 def expect_guesses(draft: Draft, tokens: Sequence[int], parents: Sequence[int]) -> None:
     """Raise CheckFailed unless a draft has these guesses; the lists start at node 1."""
@@ -34,13 +38,17 @@ def expect_guesses(draft: Draft, tokens: Sequence[int], parents: Sequence[int]) 
     expect(found == expected, draft.where, problem)
 
 
-def expect_evidence(draft: Draft, expected: Mapping[int, Mapping[str, Any]]) -> None:
-    """Raise CheckFailed unless the remark (node 0) and every guess have exactly this evidence."""
+def expect_evidence(draft: Draft, form: Keys, expected: Mapping[int, Mapping[str, Any]]) -> None:
+    """Raise CheckFailed unless the remark (node 0) and every guess have exactly this evidence.
+
+    Keys that the form does not have are ignored: newer versions may record more.
+    """
     for node, entries in sorted(expected.items()):
         here = f"{draft.where}, node {node}" if node else draft.where
         found = evidence_of(draft.guesses[node - 1]) if node else draft.remark
         expect_entries(found, entries, here)
-        more = sorted(found.keys() - entries.keys())
+        known = form.of_guess if node else form.of_remark
+        more = sorted((found.keys() & known) - entries.keys())
         expect(not more, here, f"its evidence has {', '.join(more)} without a reason")
 
 
@@ -60,7 +68,7 @@ def check_ngram(draft: Draft) -> None:
     origins = {at: {"from": found.end + at - 1} for at in range(1, len(copied) + 1) if found}
     expect_entries(draft.remark, remark, draft.where)
     expect_guesses(draft, copied, range(len(copied)))
-    expect_evidence(draft, {0: {"form": "match"} | remark, **origins})
+    expect_evidence(draft, MATCH, {0: {"form": "match"} | remark, **origins})
     expect_work(draft, Work())
 
 
@@ -84,7 +92,7 @@ def check_suffix(draft: Draft) -> None:
         what = "the expected number of accepted guesses"
         expect_close(found or 0.0, expected, draft.where, what)
         remark["expected"] = found
-    expect_evidence(draft, {0: remark} | dict(enumerate(each, 1)))
+    expect_evidence(draft, COUNTS, {0: remark} | dict(enumerate(each, 1)))
     for node, guess in enumerate(draft.guesses, 1):
         here = f"{draft.where}, node {node}"
         expect_close(-1.0 if guess.score is None else guess.score, best.score[node], here, "score")
@@ -237,10 +245,8 @@ def merge_ngrams(
 
 
 COPY_RULES: Final[Mapping[str, EvidenceRules]] = {
-    "ngram": EvidenceRules({"match": keys("min max", "start length", "from")}, check_ngram),
-    "suffix": EvidenceRules(
-        {"counts": keys("factor least", "start length expected", "count total from")}, check_suffix
-    ),
+    "ngram": EvidenceRules({"match": MATCH}, check_ngram),
+    "suffix": EvidenceRules({"counts": COUNTS}, check_suffix),
     "lookahead": EvidenceRules(
         {
             "lookahead": keys(

@@ -136,6 +136,16 @@ class Keys:
     each: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
 
+    @property
+    def of_remark(self) -> frozenset[str]:
+        """All keys that the remark may have, next to "form"."""
+        return self.always | self.drafted | self.optional
+
+    @property
+    def of_guess(self) -> frozenset[str]:
+        """All keys that a guess's evidence may have."""
+        return self.each | self.optional
+
 
 def keys(always: str = "", drafted: str = "", each: str = "", optional: str = "") -> Keys:
     """Return the keys that are listed in these strings, separated by spaces."""
