@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any, Final
@@ -42,6 +42,7 @@ class TabContext:
         fetches: A second worker for downloads, which must not wait for runs.
         questions: Object to which sections add the functions that answer the page's questions.
         jobs: The jobs of all sections, whose lines are sent to the page.
+        controls: Controls that several instruments read, by name.
     """
 
     demo: Any
@@ -50,6 +51,7 @@ class TabContext:
     fetches: Worker
     questions: Questions
     jobs: Jobs
+    controls: dict[str, Any] = field(default_factory=dict)
 
 
 def header() -> gr.HTML:

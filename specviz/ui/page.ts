@@ -3,7 +3,6 @@
 import { start as domains } from "./compare/domains/domains";
 import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
-import { start as adaptive } from "./cost/adaptive/adaptive";
 import { start as law } from "./cost/law/law";
 import { start as published } from "./cost/published/published";
 import { start as roofline } from "./cost/roofline/roofline";
@@ -18,6 +17,8 @@ import { start as gallery } from "./lossless/gallery/gallery";
 import { start as proof } from "./lossless/proof/proof";
 import { start as sandbox } from "./lossless/sandbox/sandbox";
 import { start as models } from "./models/models";
+import { start as addressView } from "./shared/address_view";
+import { start as figureView } from "./shared/figure_view";
 import { start as header } from "./shared/header";
 import { start as intro } from "./step/intro";
 import { start as player } from "./step/player";
@@ -38,7 +39,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "compare/domains/domains": domains,
   "compare/race/form": raceForm,
   "compare/race/race": race,
-  "cost/adaptive/adaptive": adaptive,
   "cost/law/law": law,
   "cost/published/published": published,
   "cost/roofline/roofline": roofline,
@@ -53,6 +53,8 @@ const SECTIONS: Record<string, Start<never>> = {
   "lossless/proof/proof": proof,
   "lossless/sandbox/sandbox": sandbox,
   "models/models": models,
+  "shared/address_view": addressView,
+  "shared/figure_view": figureView,
   "shared/header": header,
   "step/intro": intro,
   "step/player": player,

@@ -29,7 +29,8 @@ export interface Plotly {
   react(
     place: HTMLElement,
     traces: object[],
-    layout: Layout,
-    config: { displayModeBar: boolean; responsive: boolean },
+    layout: object,
+    config: { displayModeBar: boolean; responsive?: boolean },
   ): Promise<unknown>;
+  downloadImage(place: HTMLElement, options: object): Promise<string>;
 }

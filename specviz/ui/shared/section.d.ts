@@ -8,7 +8,7 @@ export interface Props {
   value: string | null;
 }
 export type Watch = (name: "value", heard: () => void) => void;
-export type Trigger = (event: string) => void;
+export type Trigger = (event: string, data?: object) => void;
 /** What a section's module begins with. */
 export type Start<Config> = (
   element: HTMLElement,

@@ -1,0 +1,211 @@
+"""An instrument: Gradio's controls, and one function that answers with sentences and figures.
+
+An instrument is one file of Python. Its function takes the controls' values by name and returns the
+outputs' values by name. It changes nothing and runs no model, so it does not wait in Gradio's
+queue; if the visitor moves a control meanwhile, only the newest values are sent.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import gradio as gr
+import plotly.graph_objects as go
+
+from specviz.ui.component import TabContext, component
+from specviz.ui.questions import FAILED
+
+log = logging.getLogger(__name__)
+
+Values = Mapping[str, Any]
+Respond = Callable[[Values], Values]
+DIRECT: Final[dict[str, Any]] = {
+    "queue": False,
+    "show_progress": "hidden",
+    "trigger_mode": "always_last",
+    "api_visibility": "private",
+}
+
+
+def figure(name: str, file: str) -> gr.HTML:
+    """Return a component that shows a figure; its value is made by `shown`.
+
+    It has an event `point` with the coordinates of a point that was clicked: `event_data.x` and
+    `event_data.y`.
+
+    Args:
+        name: Its id on the page.
+        file: What a file with its picture is called.
+    """
+    return component(name, "shared/figure_view", {"file": file, "event": "point"})
+
+
+def shown(drawing: go.Figure, sentence: str) -> str:
+    """Return a figure as the value of its component.
+
+    Args:
+        drawing: The figure.
+        sentence: What it shows, for people who cannot see it.
+    """
+    return str(go.Figure(drawing).update_layout(meta=sentence).to_json())
+
+
+class Instrument:
+    """A part of a tab: its heading, its answer in one sentence, and below them what is behind it.
+
+    Used as a context manager; components that are built in it are below the heading.
+    """
+
+    def __init__(
+        self,
+        place: TabContext,
+        part: str,
+        title: str,
+        badge: str,
+        first: str,
+        *,
+        wide: bool = False,
+    ) -> None:
+        """Build the heading.
+
+        Args:
+            place: Where the instrument is built.
+            part: Its name in links: `?part=NAME` opens it.
+            title: Its heading.
+            badge: Where its numbers come from: measured, simulated or published.
+            first: Its answer for the initial values.
+            wide: Whether it is open from the start.
+        """
+        self.place = place
+        self.part = part
+        self.column = gr.Column(elem_classes="sv-section sv-instrument", elem_id=f"sv-part-{part}")
+        with self.column:
+            gr.Markdown(f"## {title} <small>{badge}</small>", elem_classes="sv-instrument-title")
+            self.answer = gr.Markdown(first, elem_classes="sv-instrument-answer")
+            self.fold = gr.Accordion("Try it", open=wide, elem_classes="sv-instrument-fold")
+            with self.fold:
+                self.notice = gr.Markdown(visible=False, elem_classes="sv-notice")
+
+    def __enter__(self) -> Instrument:
+        self.fold.__enter__()
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self.fold.__exit__(*failure)
+
+    def wire(
+        self,
+        controls: Mapping[str, Any],
+        outputs: Mapping[str, Any],
+        respond: Respond,
+        *,
+        keys: Mapping[str, str] | None = None,
+        shared: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Answer whenever a visitor changes a control, and when the part is opened.
+
+        Args:
+            controls: Components by name.
+            outputs: Components by name; "answer" is always one of them.
+            respond: Returns the outputs' values; outputs that it leaves out keep theirs. It
+                raises ValueError with a sentence for values that have no answer.
+            keys: Names of controls by their keys in the page's address. A link with such a key
+                opens the part with these values; the address has them once they were changed.
+            shared: Controls of other instruments, whose values are also needed, by name.
+        """
+        shared = shared or {}
+        every = {**controls, **shared}
+        named = {"answer": self.answer, **outputs}
+        targets = [self.notice, *named.values()]
+        linked = Linked(controls, keys or {})
+        with self.column:
+            config = {"event": "linked", "part": self.part, "keys": list(keys or {})}
+            address = component(f"sv-address-{self.part}", "shared/address_view", config)
+        targets.append(address)
+
+        def answer(*values: Any) -> dict[Any, Any]:
+            return answered(dict(zip(every, values, strict=True)))
+
+        def answered(values: Values) -> dict[Any, Any]:
+            try:
+                found = respond(values)
+            except ValueError as problem:
+                return {self.notice: gr.Markdown(str(problem), visible=True)}
+            except Exception:
+                log.exception("the instrument %s failed", self.part)
+                return {self.notice: gr.Markdown(FAILED, visible=True)}
+            answers = {named[name]: value for name, value in found.items()}
+            return {
+                self.notice: gr.Markdown(visible=False),
+                address: linked.written(values),
+                **answers,
+            }
+
+        def opened(event: gr.EventData, *values: Any) -> dict[Any, Any]:
+            read = linked.read(event.values)
+            found = answered(dict(zip(every, values, strict=True)) | read)
+            chosen = {controls[name]: value for name, value in read.items()}
+            return {self.fold: gr.Accordion(open=True)} | chosen | found
+
+        inputs = list(every.values())
+        events = [self.fold.expand, *(control.input for control in controls.values())]
+        events += [control.change for control in shared.values()]
+        gr.on(events, answer, inputs, targets, **DIRECT)
+        everything = dict.fromkeys([self.fold, *targets, *controls.values()])
+        address.linked(opened, inputs, list(everything), **DIRECT)
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """The controls whose values are in the page's address.
+
+    Attributes:
+        controls: All controls of the instrument by name.
+        keys: Names of controls by their keys in the address.
+    """
+
+    controls: Mapping[str, Any]
+    keys: Mapping[str, str]
+
+    @property
+    def start(self) -> dict[str, Any]:
+        """The controls' initial values."""
+        return {name: control.value for name, control in self.controls.items()}
+
+    def read(self, given: Mapping[str, str]) -> dict[str, Any]:
+        """Return the values of a link that its controls can have; others keep their own."""
+        found = {}
+        for key, name in self.keys.items():
+            value = _parsed(self.controls[name], str(given[key])) if key in given else None
+            if value is not None:
+                found[name] = value
+        return found
+
+    def written(self, values: Values) -> str:
+        """Return the part of the address, as JSON: a text by key, null for an initial value."""
+        start = self.start
+        return json.dumps(
+            {key: None if values[n] == start[n] else str(values[n]) for key, n in self.keys.items()}
+        )
+
+
+def _parsed(control: Any, text: str) -> Any:
+    """Return a text as the value of a control, or None if the control cannot have it."""
+    choices = getattr(control, "choices", None)
+    if choices:
+        return next((value for _, value in choices if str(value) == text), None)
+    if isinstance(control, gr.Checkbox):
+        return {"1": True, "True": True, "0": False, "False": False}.get(text)
+    if isinstance(control, gr.Slider | gr.Number):
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+        low, high = control.minimum, control.maximum
+        inside = (low is None or value >= low) and (high is None or value <= high)
+        return (int(value) if value.is_integer() else value) if inside else None
+    return text

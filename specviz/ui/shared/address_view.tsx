@@ -1,0 +1,44 @@
+// An instrument's part of the page's address: a link that opens it or has values for it is sent to
+// Python once; after a change, Python sends the values that differ from the initial ones. The
+// address has them only while the instrument's tab is open, so that a link copied on another tab
+// opens that tab.
+
+import type { Start } from "./section";
+
+interface Config {
+  event: string;
+  part: string;
+  keys: string[];
+}
+
+export const start: Start<Config> = (element, props, watch, trigger, { event, part, keys }) => {
+  let values: Record<string, string | null> = {};
+  let touched = false;
+
+  function write() {
+    const url = new URL(location.href);
+    const here = element.parentElement?.checkVisibility() ?? false;
+    for (const key of keys) {
+      const value = values[key] ?? null;
+      if (here && touched && value !== null) url.searchParams.set(key, value);
+      else url.searchParams.delete(key);
+    }
+    if (url.href !== location.href) history.replaceState(history.state, "", url);
+  }
+
+  const given = new URLSearchParams(location.search);
+  const linked = keys.filter((key) => given.has(key));
+  const named = (given.get("part") ?? "").split(" ").includes(part);
+  if (named || linked.length > 0) {
+    touched = linked.length > 0;
+    const pairs = linked.map((key) => [key, given.get(key)]);
+    values = Object.fromEntries(pairs);
+    trigger(event, { values });
+  }
+  watch("value", () => {
+    values = JSON.parse(props.value ?? "{}");
+    touched ||= Object.values(values).some((value) => value !== null);
+    write();
+  });
+  new ResizeObserver(write).observe(element);
+};
