@@ -12,6 +12,12 @@ def format_speedup(gain: float) -> str:
     return "1 ×"
 
 
+def format_decimals(value: float, fewest: int = 2, most: int = 4) -> str:
+    """Format a number with its own decimals: at least `fewest`, at most `most`."""
+    whole, _, decimals = f"{value:.{most}f}".rstrip("0").partition(".")
+    return f"{whole}.{decimals.ljust(fewest, '0')}" if decimals or fewest else whole
+
+
 def format_passes(value: float) -> str:
     """Format a duration in plain passes with two decimals."""
     return f"{value:.2f}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -54,6 +55,11 @@ def shown(drawing: go.Figure, sentence: str) -> str:
     return str(go.Figure(drawing).update_layout(meta=sentence).to_json())
 
 
+def plain(text: str) -> str:
+    """Escape a text of a visitor or a model for Markdown, which shows it as it is."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
+
+
 class Instrument:
     """A part of a tab: its heading, its answer in one sentence, and below them what is behind it.
 
@@ -82,6 +88,7 @@ class Instrument:
         """
         self.place = place
         self.part = part
+        self.wide = wide
         self.column = gr.Column(elem_classes="sv-section sv-instrument", elem_id=f"sv-part-{part}")
         with self.column:
             gr.Markdown(f"## {title} <small>{badge}</small>", elem_classes="sv-instrument-title")
@@ -123,7 +130,9 @@ class Instrument:
         targets = [self.notice, *named.values()]
         linked = Linked(controls, keys or {})
         with self.column:
-            config = {"event": "linked", "part": self.part, "keys": list(keys or {})}
+            config = {
+                "event": "linked", "part": self.part, "keys": list(keys or {}), "wide": self.wide,
+            }  # fmt: skip
             address = component(f"sv-address-{self.part}", "shared/address_view", config)
         targets.append(address)
 
@@ -155,8 +164,17 @@ class Instrument:
         events = [self.fold.expand, *(control.input for control in controls.values())]
         events += [control.change for control in shared.values()]
         gr.on(events, answer, inputs, targets, **DIRECT)
+        self._answer = (answer, inputs, targets)
         everything = dict.fromkeys([self.fold, *targets, *controls.values()])
         address.linked(opened, inputs, list(everything), **DIRECT)
+
+    def follow(self, event: Any) -> None:
+        """Answer again after another event, such as a button's, has set controls.
+
+        Args:
+            event: What its listener returned.
+        """
+        event.then(*self._answer, **DIRECT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 // An instrument's part of the page's address: a link that opens it or has values for it is sent to
-// Python once; after a change, Python sends the values that differ from the initial ones. The
-// address has them only while the instrument's tab is open, so that a link copied on another tab
-// opens that tab.
+// Python once, and so is the start of an instrument that is open at first; after a change, Python
+// sends the values that differ from the initial ones. The address has them only while the
+// instrument's tab is open, so that a link copied on another tab opens that tab.
 
 import type { Start } from "./section";
 
@@ -9,9 +9,11 @@ interface Config {
   event: string;
   part: string;
   keys: string[];
+  wide: boolean;
 }
 
-export const start: Start<Config> = (element, props, watch, trigger, { event, part, keys }) => {
+export const start: Start<Config> = (element, props, watch, trigger, config) => {
+  const { event, part, keys, wide } = config;
   let values: Record<string, string | null> = {};
   let touched = false;
 
@@ -29,7 +31,7 @@ export const start: Start<Config> = (element, props, watch, trigger, { event, pa
   const given = new URLSearchParams(location.search);
   const linked = keys.filter((key) => given.has(key));
   const named = (given.get("part") ?? "").split(" ").includes(part);
-  if (named || linked.length > 0) {
+  if (named || wide || linked.length > 0) {
     touched = linked.length > 0;
     const pairs = linked.map((key) => [key, given.get(key)]);
     values = Object.fromEntries(pairs);

@@ -15,6 +15,8 @@ from specviz.cost.roofline import BYTES_PER_NUMBER
 from specviz.cost.sources import HEAD, NGRAM, Evidence, drafters
 from specviz.texts import text
 from specviz.ui.component import TabContext, component
+from specviz.ui.cost.pair import START as TERMS
+from specviz.ui.cost.pair import Pair
 from specviz.ui.cost.roofline.answer import (
     Answer,
     answer,
@@ -25,8 +27,6 @@ from specviz.ui.cost.roofline.answer import (
     short_figures,
 )
 from specviz.ui.cost.roofline.question import LIMITS, LONGEST, Ask, Choice
-from specviz.ui.cost.terms import START as TERMS
-from specviz.ui.cost.terms import Pair
 
 NAME: Final = "sv-roofline"
 USUAL: Final[Choice] = {

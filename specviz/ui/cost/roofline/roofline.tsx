@@ -5,6 +5,7 @@ import { Question } from "../../shared/ask";
 import { pictures } from "../../shared/picture";
 import { there } from "../../shared/there";
 import { render } from "../../shared/view";
+import { onScreen } from "../shared/address";
 import { notice } from "../shared/fields";
 import { keepDrawn } from "../shared/figure";
 import { Part } from "../shared/part";
@@ -91,5 +92,6 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     question,
   };
   onTerms(follow);
+  new ResizeObserver(() => onScreen(element.clientWidth > 0)).observe(element);
   keepDrawn(element, draw, fault);
 };

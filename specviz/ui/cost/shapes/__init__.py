@@ -30,8 +30,8 @@ from specviz.settings.settings import require
 from specviz.settings.value_types import parse_number
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext, component
-from specviz.ui.cost.terms import START as TERMS
-from specviz.ui.cost.terms import Pair
+from specviz.ui.cost.pair import START as TERMS
+from specviz.ui.cost.pair import Pair
 
 NAME: Final = "sv-shapes"
 # Maximum characters of a question, which may contain an escaped file; the file has its own limit.
