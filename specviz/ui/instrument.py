@@ -54,6 +54,12 @@ def shown(drawing: go.Figure, sentence: str) -> str:
     return str(go.Figure(drawing).update_layout(meta=sentence).to_json())
 
 
+def verbatim(text: str) -> str:
+    """Return a text, such as a visitor's, as Markdown that shows it unchanged on one line."""
+    plain = " ".join(text.split())
+    return "".join(c if c.isalnum() or c == " " else f"&#{ord(c)};" for c in plain)
+
+
 class Instrument:
     """A part of a tab: its heading, its answer in one sentence, and below them what is behind it.
 
@@ -105,6 +111,7 @@ class Instrument:
         *,
         keys: Mapping[str, str] | None = None,
         shared: Mapping[str, Any] | None = None,
+        js: str | None = None,
     ) -> None:
         """Answer whenever a visitor changes a control, and when the part is opened.
 
@@ -116,6 +123,7 @@ class Instrument:
             keys: Names of controls by their keys in the page's address. A link with such a key
                 opens the part with these values; the address has them once they were changed.
             shared: Controls of other instruments, whose values are also needed, by name.
+            js: A JavaScript function that gets all values and returns those to be sent.
         """
         shared = shared or {}
         every = {**controls, **shared}
@@ -134,7 +142,7 @@ class Instrument:
             try:
                 found = respond(values)
             except ValueError as problem:
-                return {self.notice: gr.Markdown(str(problem), visible=True)}
+                return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
             except Exception:
                 log.exception("the instrument %s failed", self.part)
                 return {self.notice: gr.Markdown(FAILED, visible=True)}
@@ -154,9 +162,31 @@ class Instrument:
         inputs = list(every.values())
         events = [self.fold.expand, *(control.input for control in controls.values())]
         events += [control.change for control in shared.values()]
-        gr.on(events, answer, inputs, targets, **DIRECT)
+        gr.on(events, answer, inputs, targets, js=js, **DIRECT)
         everything = dict.fromkeys([self.fold, *targets, *controls.values()])
-        address.linked(opened, inputs, list(everything), **DIRECT)
+        address.linked(opened, inputs, list(everything), js=js, **DIRECT)
+        self._wired = every, list(dict.fromkeys([*targets, *inputs])), answered, js
+
+    def press(self, button: gr.Button, change: Callable[[Values], Values]) -> None:
+        """Set controls when a button is pressed, and answer for their new values.
+
+        Args:
+            button: The button.
+            change: Gets the values of all controls by name, and returns new ones. It raises
+                ValueError with a sentence if there are none.
+        """
+        every, targets, answered, js = self._wired
+
+        def pressed(*values: Any) -> dict[Any, Any]:
+            before = dict(zip(every, values, strict=True))
+            try:
+                chosen = change(before)
+            except ValueError as problem:
+                return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
+            set_to = {every[name]: value for name, value in chosen.items()}
+            return set_to | answered({**before, **chosen})
+
+        button.click(pressed, list(every.values()), targets, js=js, **DIRECT)
 
 
 @dataclass(frozen=True, slots=True)
