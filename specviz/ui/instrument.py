@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 Values = Mapping[str, Any]
 Respond = Callable[[Values], Values]
+PLAIN: Final = " ,;%×’“”·"  # besides letters and digits, characters without a meaning in Markdown
 DIRECT: Final[dict[str, Any]] = {
     "queue": False,
     "show_progress": "hidden",
@@ -57,7 +58,7 @@ def shown(drawing: go.Figure, sentence: str) -> str:
 def verbatim(text: str) -> str:
     """Return a text, such as a visitor's, as Markdown that shows it unchanged on one line."""
     plain = " ".join(text.split())
-    return "".join(c if c.isalnum() or c == " " else f"&#{ord(c)};" for c in plain)
+    return "".join(c if c.isalnum() or c in PLAIN else f"&#{ord(c)};" for c in plain)
 
 
 class Instrument:
