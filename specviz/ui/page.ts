@@ -5,7 +5,6 @@ import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
 import { start as law } from "./cost/law/law";
 import { start as published } from "./cost/published/published";
-import { start as roofline } from "./cost/roofline/roofline";
 import { start as server } from "./cost/server/server";
 import { start as shapes } from "./cost/shapes/shapes";
 import { start as sweep } from "./cost/sweep/sweep";
@@ -41,7 +40,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "compare/race/race": race,
   "cost/law/law": law,
   "cost/published/published": published,
-  "cost/roofline/roofline": roofline,
   "cost/server/server": server,
   "cost/shapes/shapes": shapes,
   "cost/sweep/sweep": sweep,
