@@ -170,6 +170,13 @@ async function unfold(step: LessonStep) {
       fold.open = true;
       return;
     }
+    const button: HTMLElement | null = document.querySelector(
+      `${step.look} .sv-instrument-fold > button`,
+    );
+    if (button) {
+      if (!button.classList.contains("open")) button.click();
+      return;
+    }
     await new Promise((done) => setTimeout(done, 50));
   }
 }

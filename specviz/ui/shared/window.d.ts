@@ -8,7 +8,6 @@ interface Window {
     domains?: Record<string, import("./section").Section>;
     sweeps?: Record<string, import("./section").Section>;
     law?: object;
-    roofline?: object;
     adaptive?: object;
     shapes?: object;
     server?: object;
