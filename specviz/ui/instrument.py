@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -111,6 +111,7 @@ class Instrument:
         *,
         keys: Mapping[str, str] | None = None,
         shared: Mapping[str, Any] | None = None,
+        also: Sequence[str] = (),
     ) -> None:
         """Answer whenever a visitor changes a control, and when the part is opened.
 
@@ -122,6 +123,7 @@ class Instrument:
             keys: Names of controls by their keys in the page's address. A link with such a key
                 opens the part with these values; the address has them once they were changed.
             shared: Controls of other instruments, whose values are also needed, by name.
+            also: Further names of the part in links.
         """
         shared = shared or {}
         every = {**controls, **shared}
@@ -129,7 +131,7 @@ class Instrument:
         targets = [self.notice, *named.values()]
         linked = Linked(controls, keys or {})
         with self.column:
-            config = {"event": "linked", "part": self.part, "keys": list(keys or {})}
+            config = {"event": "linked", "parts": [self.part, *also], "keys": list(keys or {})}
             address = component(f"sv-address-{self.part}", "shared/address_view", config)
         targets.append(address)
 

@@ -9,11 +9,11 @@ import type { Start } from "./section";
 
 interface Config {
   event: string;
-  part: string;
+  parts: string[];
   keys: string[];
 }
 
-export const start: Start<Config> = (element, props, watch, trigger, { event, part, keys }) => {
+export const start: Start<Config> = (element, props, watch, trigger, { event, parts, keys }) => {
   let values: Record<string, string | null> = {};
   let touched = false;
 
@@ -30,14 +30,15 @@ export const start: Start<Config> = (element, props, watch, trigger, { event, pa
 
   const given = new URLSearchParams(location.search);
   const linked = keys.filter((key) => given.has(key));
-  const named = (given.get("part") ?? "").split(" ").includes(part);
+  const named = (given.get("part") ?? "").split(" ").some((part) => parts.includes(part));
   if (named || linked.length > 0) {
     touched = linked.length > 0;
     const pairs = linked.map((key) => [key, given.get(key)]);
     values = Object.fromEntries(pairs);
     trigger(event, { values });
   }
-  expect(part, (handed: Record<string, string>) => trigger(event, { values: handed }));
+  for (const part of parts)
+    expect(part, (handed: Record<string, string>) => trigger(event, { values: handed }));
   watch("value", () => {
     values = JSON.parse(props.value ?? "{}");
     touched ||= Object.values(values).some((value) => value !== null);
