@@ -4,7 +4,6 @@ import { start as domains } from "./compare/domains/domains";
 import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
 import { start as law } from "./cost/law/law";
-import { start as published } from "./cost/published/published";
 import { start as roofline } from "./cost/roofline/roofline";
 import { start as server } from "./cost/server/server";
 import { start as shapes } from "./cost/shapes/shapes";
@@ -40,7 +39,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "compare/race/form": raceForm,
   "compare/race/race": race,
   "cost/law/law": law,
-  "cost/published/published": published,
   "cost/roofline/roofline": roofline,
   "cost/server/server": server,
   "cost/shapes/shapes": shapes,

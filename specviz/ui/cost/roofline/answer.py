@@ -27,6 +27,7 @@ from specviz.cost.roofline import Prediction, free_tokens, memory_needed, pass_t
 from specviz.cost.sources import at_extremes, speedup_range
 from specviz.frames.scene import Figure
 from specviz.texts import Part, number, say, text
+from specviz.ui.cost import published
 from specviz.ui.cost.roofline.question import Ask
 
 LARGEST: Final = 512  # the largest batch size tried
@@ -41,13 +42,13 @@ class Report(TypedDict):
     """The nearest published measurement.
 
     Attributes:
-        place: Id of its row on the page.
+        place: Values of the table of published numbers that list it.
     """
 
     number: str
     about: str
     notes: str
-    place: str
+    place: dict[str, str]
 
 
 class Beside(TypedDict):
@@ -237,7 +238,7 @@ def reported(ask: Ask) -> Report | None:
         "number": found.number,
         "about": f"{found.method}: {', '.join([*said, found.conditions])}.",
         "notes": " ".join(notes),
-        "place": found.row_id,
+        "place": published.values_of(found),
     }
 
 

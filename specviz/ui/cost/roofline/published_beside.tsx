@@ -1,5 +1,9 @@
 // The prediction next to the closest published result, with a link to its row.
 
+import { byId } from "../../shared/dom";
+import { hand } from "../../shared/tabs";
+import { there } from "../../shared/there";
+
 import type { Beside, Report } from "./answer.py";
 
 const Big = (name: string, number: string) => (
@@ -15,10 +19,11 @@ const Published = ({ number, about, notes, place }: Report) => (
     <p>
       <span class="sv-roofline-about">{about}</span> {notes}{" "}
       <a
-        href={"#sv-" + place}
+        href={"?" + new URLSearchParams({ tab: "cost", ...place })}
         onClick={(event: MouseEvent) => {
           event.preventDefault();
-          window.dispatchEvent(new CustomEvent("sv-report", { detail: place }));
+          hand("published", place);
+          there(byId("sv-part-published")).scrollIntoView();
         }}
       >
         See its row
