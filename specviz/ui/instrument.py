@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -114,11 +115,12 @@ class Instrument:
         keys: Mapping[str, str] | None = None,
         shared: Mapping[str, Any] | None = None,
         js: str | None = None,
+        also: Sequence[str] = (),
     ) -> None:
         """Answer whenever a visitor changes a control, and when the part is opened.
 
         Args:
-            controls: Components by name.
+            controls: Components by name; a gr.State among them keeps what the function returns.
             outputs: Components by name; "answer" is always one of them.
             respond: Returns the outputs' values; outputs that it leaves out keep theirs. It
                 raises ValueError with a sentence for values that have no answer.
@@ -126,6 +128,7 @@ class Instrument:
                 opens the part with these values; the address has them once they were changed.
             shared: Controls of other instruments, whose values are also needed, by name.
             js: A JavaScript function that gets all values and returns those to be sent.
+            also: Further names of the part in links.
         """
         shared = shared or {}
         every = {**controls, **shared}
@@ -134,8 +137,11 @@ class Instrument:
         linked = Linked(controls, keys or {})
         with self.column:
             config = {
-                "event": "linked", "part": self.part, "keys": list(keys or {}), "wide": self.wide,
-            }  # fmt: skip
+                "event": "linked",
+                "parts": [self.part, *also],
+                "keys": list(keys or {}),
+                "wide": self.wide,
+            }
             address = component(f"sv-address-{self.part}", "shared/address_view", config)
         targets.append(address)
 
@@ -164,7 +170,8 @@ class Instrument:
             return {self.fold: gr.Accordion(open=True)} | chosen | found
 
         inputs = list(every.values())
-        events = [self.fold.expand, *(control.input for control in controls.values())]
+        moved = [each.input for each in controls.values() if not isinstance(each, gr.State)]
+        events = [self.fold.expand, *moved]
         events += [control.change for control in shared.values()]
         gr.on(events, answer, inputs, targets, js=js, **DIRECT)
         self._answer = (answer, inputs, targets), js

@@ -3,7 +3,6 @@
 import { start as domains } from "./compare/domains/domains";
 import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
-import { start as published } from "./cost/published/published";
 import { start as server } from "./cost/server/server";
 import { start as shapes } from "./cost/shapes/shapes";
 import { start as sweep } from "./cost/sweep/sweep";
@@ -36,7 +35,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "compare/domains/domains": domains,
   "compare/race/form": raceForm,
   "compare/race/race": race,
-  "cost/published/published": published,
   "cost/server/server": server,
   "cost/shapes/shapes": shapes,
   "cost/sweep/sweep": sweep,

@@ -46,8 +46,6 @@ interface WindowEventMap {
   "sv-language": Event;
   /** A lesson is opened at a step. */
   "sv-lesson": CustomEvent<{ id: string; at: number }>;
-  /** A published number is asked for, by its row. */
-  "sv-report": CustomEvent<string>;
 }
 
 interface HTMLElementEventMap {
