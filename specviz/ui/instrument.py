@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -52,6 +53,11 @@ def shown(drawing: go.Figure, sentence: str) -> str:
         sentence: What it shows, for people who cannot see it.
     """
     return str(go.Figure(drawing).update_layout(meta=sentence).to_json())
+
+
+def literal(data: str) -> str:
+    """Escape a text, such as a token or a visitor's prompt, for a Markdown component."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", data)
 
 
 class Instrument:
@@ -109,7 +115,7 @@ class Instrument:
         """Answer whenever a visitor changes a control, and when the part is opened.
 
         Args:
-            controls: Components by name.
+            controls: Components by name; a gr.State among them keeps what the function returns.
             outputs: Components by name; "answer" is always one of them.
             respond: Returns the outputs' values; outputs that it leaves out keep theirs. It
                 raises ValueError with a sentence for values that have no answer.
@@ -152,7 +158,8 @@ class Instrument:
             return {self.fold: gr.Accordion(open=True)} | chosen | found
 
         inputs = list(every.values())
-        events = [self.fold.expand, *(control.input for control in controls.values())]
+        moved = [each.input for each in controls.values() if not isinstance(each, gr.State)]
+        events = [self.fold.expand, *moved]
         events += [control.change for control in shared.values()]
         gr.on(events, answer, inputs, targets, **DIRECT)
         everything = dict.fromkeys([self.fold, *targets, *controls.values()])

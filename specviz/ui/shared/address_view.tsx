@@ -1,7 +1,9 @@
 // An instrument's part of the page's address: a link that opens it or has values for it is sent to
-// Python once; after a change, Python sends the values that differ from the initial ones. The
-// address has them only while the instrument's tab is open, so that a link copied on another tab
-// opens that tab.
+// Python once, and so are values that another part of the page hands over; after a change, Python
+// sends the values that differ from the initial ones. The address has them only while the
+// instrument's tab is open, so that a link copied on another tab opens that tab.
+
+import { expect } from "./tabs";
 
 import type { Start } from "./section";
 
@@ -35,6 +37,7 @@ export const start: Start<Config> = (element, props, watch, trigger, { event, pa
     values = Object.fromEntries(pairs);
     trigger(event, { values });
   }
+  expect(part, (handed: Record<string, string>) => trigger(event, { values: handed }));
   watch("value", () => {
     values = JSON.parse(props.value ?? "{}");
     touched ||= Object.values(values).some((value) => value !== null);
