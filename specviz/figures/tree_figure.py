@@ -233,7 +233,7 @@ class _Drawing:
                 mark = MARKS[pill.state]
                 rows.append((right - MARK_WIDTH - 4, y, mark, _colour(state.mark)))
             if pill.note:
-                notes.append((x - 1, y - 9, pill.note, INK2))
+                notes.append((x - 4, y - 9, pill.note, INK2))
             if state.struck:
                 end = x + PADDING + width(pill.word, FONT_SIZE)
                 struck.add([(x + PADDING - 1, y + 1), (end + 1, y + 1)])

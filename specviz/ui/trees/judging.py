@@ -48,16 +48,16 @@ def build(place: TabContext) -> None:
         gr.Markdown(text("trees", "judging_rules"))
         with gr.Row():
             positions = [(one.title, one.name) for one in recipes() if one.drafter not in FIXED]
-            tree = gr.Dropdown(positions, value=positions[0][1], label="Position", scale=2)
+            tree = gr.Dropdown(positions, value=positions[0][1], label="Position", min_width=240)
             shape = gr.Dropdown(
                 [(title, number) for number, title in enumerate(WIDTHS)], value=0,
-                label="Guesses per node, by depth",
+                label="Guesses per node, by depth", min_width=240,
             )  # fmt: skip
             drawn = gr.Dropdown(
                 [(title, name) for name, title in DRAWN.items()], value="without-replacement",
-                label="Sampling",
+                label="Sampling", min_width=240,
             )  # fmt: skip
-            seed = gr.Slider(1, SEEDS, 1, step=1, label="Number of the tree and its coins")
+            seed = gr.Slider(1, SEEDS, 1, step=1, label="Tree and coins, by number", min_width=240)
         outputs: dict[str, Any] = {}
         with gr.Row():
             for name, title in TITLES.items():

@@ -53,10 +53,10 @@ def build(place: TabContext) -> None:
     title = "Multiply probabilities, or add their logs?"
     with Instrument(place, "ranking", title, "measured", first) as instrument:
         gr.Markdown(text("trees", "ranking_lead"))
+        trees = [(f"Recorded: {title}", name) for name, title in names()]
+        trees += [(f"Constructed: {one.title}", MADE_UP + one.name) for one in EXAMPLES]
+        tree = gr.Dropdown(trees, value=trees[0][1], label="Tree")
         with gr.Row():
-            trees = [(f"Recorded: {title}", name) for name, title in names()]
-            trees += [(f"Constructed: {one.title}", MADE_UP + one.name) for one in EXAMPLES]
-            tree = gr.Dropdown(trees, value=trees[0][1], label="Tree", scale=2)
             how = gr.Radio([(t, n) for n, t in HOW.items()], value="sum", label="Ranked by")
             dtype = gr.Radio(DTYPES, value="bfloat16", label="Number format")
         seen = gr.State(trees[0][1])
@@ -272,7 +272,7 @@ def study_outputs(number: int | None) -> dict[str, Any]:
         "### What a pull request reports",
         text("trees", "claim", url=told.url, where=told.where, quote=told.quote),
         table(
-            ["published, not measured here", "products", "sums of logs"],
+            ["published, not measured here", *HOW.values()],
             [
                 ["tokens per pass", f"{told.accepted[0]:g}", f"{told.accepted[1]:g}"],
                 ["tokens per second", f"{told.speed[0]:g}", f"{told.speed[1]:g}"],
@@ -356,7 +356,7 @@ def gains_figure(row: StudyRow) -> go.Figure:
         hovertemplate="%{y}: %{hovertext}<extra></extra>",
     )  # fmt: skip
     drawing = chart(
-        [points], x="accepted length minus that of exact ranking", height=270,
+        [points], x="accepted length minus exact", height=270,
         xaxis={"tickformat": "+.3f"}, yaxis={"autorange": "reversed"},
     )  # fmt: skip
     return drawing.add_vline(0, line={"color": INK3, "width": 1})
