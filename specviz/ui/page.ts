@@ -21,8 +21,6 @@ import { start as intro } from "./step/intro";
 import { start as player } from "./step/player";
 import { start as settings } from "./step/settings";
 import { start as grow } from "./trees/grow/grow";
-import { start as judging } from "./trees/judging/judging";
-import { start as ranking } from "./trees/ranking/ranking";
 
 import type { Start } from "./shared/section";
 
@@ -53,8 +51,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "step/player": player,
   "step/settings": settings,
   "trees/grow/grow": grow,
-  "trees/judging/judging": judging,
-  "trees/ranking/ranking": ranking,
 };
 
 /**

@@ -18,8 +18,6 @@ interface Window {
     wild?: object;
     proof?: object;
     grow?: object;
-    ranking?: object;
-    judging?: object;
     lesson?: object;
     handed?: Record<string, object>;
     /** The last run on Step, once it has a place on the speed law. */
