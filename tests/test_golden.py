@@ -22,6 +22,7 @@ if __name__ == "__main__":
 import pytest
 from asking import ask
 from made import Recipe, made
+from specviz.ui.cost.law.answer import answer as law_answer
 from test_domains import heat_of
 from test_evidence import BUSHY, CHAIN, LATE, at, block, scene_with, scored, sentence
 from test_server_outlook import COUNTED, MEAN, SITE, fitted, report_of
@@ -34,7 +35,6 @@ from specviz.frames.scene import flat
 from specviz.frames.tree import turns
 from specviz.trace.rule_specs import speculative_threshold
 from specviz.ui.cost import law, roofline
-from specviz.ui.cost.law.answer import answer as law_answer
 from specviz.ui.lossless.sandbox import PRESETS, TITLES
 from specviz.ui.lossless.sandbox.answer import answer as sandbox_answer
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -81,16 +81,18 @@ class Instrument:
 
         Args:
             place: Where the instrument is built.
-            part: Its name in links: `?part=NAME` opens it.
+            part: Its name in links: `?part=NAME` opens it. Further names may follow after spaces.
             title: Its heading.
             badge: Where its numbers come from: measured, simulated or published.
             first: Its answer for the initial values.
             wide: Whether it is open from the start.
         """
         self.place = place
-        self.part = part
+        self.part, *self.also = part.split()
         self.wide = wide
-        self.column = gr.Column(elem_classes="sv-section sv-instrument", elem_id=f"sv-part-{part}")
+        self.column = gr.Column(
+            elem_classes="sv-section sv-instrument", elem_id=f"sv-part-{self.part}"
+        )
         with self.column:
             gr.Markdown(f"## {title} <small>{badge}</small>", elem_classes="sv-instrument-title")
             self.answer = gr.Markdown(first, elem_classes="sv-instrument-answer")
@@ -114,7 +116,6 @@ class Instrument:
         keys: Mapping[str, str] | None = None,
         shared: Mapping[str, Any] | None = None,
         js: str | None = None,
-        also: Sequence[str] = (),
     ) -> None:
         """Answer whenever a visitor changes a control, and when the part is opened.
 
@@ -127,7 +128,6 @@ class Instrument:
                 opens the part with these values; the address has them once they were changed.
             shared: Controls of other instruments, whose values are also needed, by name.
             js: A JavaScript function that gets all values and returns those to be sent.
-            also: Further names of the part in links.
         """
         shared = shared or {}
         every = {**controls, **shared}
@@ -137,7 +137,7 @@ class Instrument:
         with self.column:
             config = {
                 "event": "linked",
-                "parts": [self.part, *also],
+                "parts": [self.part, *self.also],
                 "keys": list(keys or {}),
                 "wide": self.wide,
             }
