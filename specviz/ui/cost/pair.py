@@ -197,7 +197,7 @@ def build(place: TabContext) -> None:
     controls = {"alpha": alpha, "gamma": gamma, "source": source}
     place.controls.update(controls, runs=runs)
     linked = Linked(controls, {"alpha": "alpha", "gamma": "gamma", "from": "source"})
-    config = {"event": "linked", "part": "pair", "keys": list(linked.keys), "wide": False}
+    config = {"event": "linked", "parts": ["pair"], "keys": list(linked.keys), "wide": False}
     address = component("sv-address-pair", "shared/address_view", config)
 
     def tell(alpha: float, gamma: float, source: str, sent: str | None) -> dict[Any, Any]:
