@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import gradio as gr
 
@@ -26,7 +27,7 @@ def data_table(name: str, label: str) -> gr.Dataframe:
     )  # fmt: skip
 
 
-def filled(columns: Mapping[str, int], rows: Sequence[Sequence[Cell]]) -> gr.Dataframe:
+def filled(columns: Mapping[str, int], rows: Sequence[Sequence[Cell]]) -> dict[str, Any]:
     """Return the value of a table.
 
     Args:
@@ -43,4 +44,5 @@ def filled(columns: Mapping[str, int], rows: Sequence[Sequence[Cell]]) -> gr.Dat
             "styling": [["" for _ in row] for row in pairs],
         },
     }
-    return gr.Dataframe(value, column_widths=list(columns.values()), datatype="markdown")
+    # Not gr.Dataframe(…), which would add a table to the page if it is called while that is built.
+    return gr.update(value=value, column_widths=list(columns.values()))
