@@ -9,7 +9,16 @@ import pytest
 
 from specviz.cost.adaptive import Load, RequestGroup, deal, measured_drafters
 from specviz.cost.roofline import fits_in_memory, pass_time, shared_pass_time
-from specviz.ui.cost.adaptive import LOADS, SETUPS, START, Ask, answer, deployment, drafters
+from specviz.ui.cost.adaptive import (
+    LOADS,
+    SETUPS,
+    START,
+    Ask,
+    answer,
+    deployment,
+    drafters,
+    respond,
+)
 
 
 def random_load(seed):
@@ -83,14 +92,28 @@ def test_measured_acceptance_omits_rarely_judged_positions():
 
 
 def test_numbers_on_the_page_equal_those_of_the_plan():
-    ask = Ask.from_data({**START, "slots": 100})
+    ask = Ask.from_values({**START, "slots": 100})
     found, load = answer(ask), ask.load(ask.requests)
-    checked = [[cell["checked"] for cell in row["cells"]] for row in found["rows"]]
-    assert checked == [list(counts) for counts in load.budget(100).checked]
-    assert found["slots"] == 100
-    assert found["best"] == load.best().slots
-    speed = load.budget(100).tokens_per_second / load.plain().tokens_per_second
+    plan = load.budget(100)
+    (cells,) = found["grid"].data
+    for words, counts in zip(cells.text, plan.checked, strict=True):
+        checked = [int(word.split("<br>")[1].split()[0]) for word in words if word]
+        assert checked == list(counts)
+    assert len(found["grid"].layout.shapes) == sum(n > 0 for row in plan.checked for n in row)
+    speed = plan.tokens_per_second / load.plain().tokens_per_second
     assert f"{speed:.2f} ×" in found["answer"]
+    here = found["speeds"].data[-1]
+    assert (here.x, here.y) == ((160,), (speed,))
+    assert f"| The likeliest tokens | 100 | {plan.tokens:,.0f} |" in found["plans"]
+
+
+def test_slider_shows_the_best_number_of_tokens_until_another_is_chosen():
+    load = Ask.from_values(START).load(START["requests"])
+    best = respond({**START, "best": True, "slots": 0})
+    assert (best["slots"].value, best["slots"].interactive) == (load.best().slots, False)
+    nothing = respond({**START, "best": False, "slots": 0})
+    assert nothing["slots"].interactive
+    assert "plain decoding is fastest" in nothing["answer"]
 
 
 def test_invalid_values_raise_readable_error():
@@ -104,4 +127,4 @@ def test_invalid_values_raise_readable_error():
         ({"slots": True}, "whole number"),
     ):
         with pytest.raises(ValueError, match=says):
-            Ask.from_data({**START, **change})
+            Ask.from_values({**START, **change})

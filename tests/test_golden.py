@@ -254,8 +254,9 @@ def section_lines() -> Iterator[str]:
     for changes in FORMULA:
         yield from lines_of("formula", changes, formula_sentences(changes))
     for changes in ROOFLINE:
-        answer = ask(roofline.section_facts, roofline.USUAL | changes)
-        yield from lines_of("roofline", changes, answer)
+        answer = roofline.respond(roofline.start() | changes)
+        said = {name: answer[name] for name in ("answer", "said", "published")}
+        yield from lines_of("roofline", changes, said | {"alert": answer["alert"].value})
     first = {"p": PRESETS[0]["p"], "q": PRESETS[0]["q"], "drawn": "sampled"}
     for changes in SANDBOX:
         asked = first | {"candidates": 1, "rule": "auto"} | changes

@@ -1,7 +1,5 @@
 """Published numbers on the page: sources, escaped text, our own columns, the nearest report."""
 
-import gzip
-import json
 import re
 from dataclasses import replace
 
@@ -16,7 +14,6 @@ from specviz.cost.measured_costs_text import (
     unstated_facts,
 )
 from specviz.cost.sources import (
-    EVIDENCE,
     NOT_STATED,
     Published,
     Source,
@@ -24,10 +21,20 @@ from specviz.cost.sources import (
     published_numbers,
 )
 from specviz.shipped import measured
-from specviz.ui.component import script
 from specviz.ui.cost import published as section
-from specviz.ui.cost.published import NAME, config, drafters, ours, row
-from specviz.ui.routes import HALF, configs
+from specviz.ui.cost.published import (
+    COLUMNS,
+    READ,
+    START,
+    drafters,
+    on_boards,
+    ours,
+    respond,
+    row,
+    secondhand,
+    values_of,
+)
+from specviz.ui.routes import HALF
 
 HOSTILE = "<img src=x onerror=alert(1)>${alert(1)}</script>"
 FACTS = {
@@ -51,59 +58,92 @@ def published(**changes):
     return replace(usual, **changes)
 
 
+def asked(**values):
+    """Return the answer and the table: its columns, its rows, and what its cells show."""
+    found = respond({**START, **values})
+    value = found["table"].value
+    shown = value["metadata"]["display_value"]
+    return found["answer"], value["headers"], value["data"], shown
+
+
 def test_every_published_number_has_its_source_and_evidence():
-    rows = config()["rows"]
-    assert len(rows) == len(published_numbers()) > 20
-    for made, known in zip(rows, published_numbers(), strict=True):
-        assert made["method"] == known.method
-        assert f"{known.high:g}" in made["number"]
-        assert made["source"]["title"]
-        assert made["source"]["url"].startswith("https://")
-        assert made["source"]["evidence"] in EVIDENCE
-    assert dict(config()["evidence"]) == EVIDENCE
+    answer, columns, rows, shown = asked()
+    known = [*published_numbers(), *on_boards()]
+    assert len(rows) == len(shown) == len(known) > 60
+    assert columns == list(COLUMNS)
+    for cells, texts, each in zip(rows, shown, known, strict=True):
+        assert cells[0] == each.method
+        assert f"{each.high:g}" in texts[1]
+        assert texts[4].startswith("[")
+        assert f"]({each.source.url})" in texts[4]
+        assert cells[5] == READ[each.source.evidence]
+    assert answer.startswith("66 published speed-ups range from 1.8 × slower to 6.5 ×;")
+    number = sum(each.source.evidence == "2" for each in published_numbers())
+    assert secondhand().startswith(f"{number} of the {len(published_numbers())} numbers")
 
 
 def test_published_numbers_are_displayed_as_in_their_source():
-    for low, high, unit, said, kind in (
-        (2.8, 2.8, "×", "2.8 ×", "speed-up"),
-        (2.7, 3.5, "×", "2.7 to 3.5 ×", "speed-up"),
-        (1.8, 1.8, "× slower", "1.8 × slower", "slower"),
-        (80, 80, "%", "80%", "accepted"),
+    for low, high, unit, said in (
+        (2.8, 2.8, "×", "2.8 ×"),
+        (2.7, 3.5, "×", "2.7 to 3.5 ×"),
+        (1.8, 1.8, "× slower", "1.8 × slower"),
+        (80, 80, "%", "80% accepted"),
     ):
-        each = published(low=low, high=high, unit=unit)
-        assert (each.number, row(each)["kind"]) == (said, kind)
-    slower, gain = published(low=1.4, high=1.4, unit="× slower"), published(low=1.01, high=1.01)
-    assert row(slower)["gain"] < 1.0 < row(gain)["gain"], "by which they are sorted"
-    assert row(published(model=NOT_STATED))["model"] == ""
+        assert row(published(low=low, high=high, unit=unit))[1][1] == said
+    accepted, slower, gain = (
+        row(published(low=number, high=number, unit=unit))[1][0]
+        for number, unit in ((80, "%"), (1.4, "× slower"), (1.01, "×"))
+    )
+    assert accepted < slower < 1.0 < gain, "by which they are sorted"
+    unsaid = published(model=NOT_STATED, hardware=NOT_STATED)
+    assert row(unsaid)[3] == "t; c; no model or hardware in the source"
 
 
-def test_published_rows_have_unique_ids_and_second_hand_rows_are_counted():
-    known = config()
-    places = [row["place"] for row in known["rows"]]
-    places += [row["place"] for board in known["boards"] for row in board["rows"]]
-    assert len(set(places)) == len(places)
-    number = sum(row["source"]["evidence"] == "2" for row in known["rows"])
-    assert known["secondhand"].startswith(f"{number} of these {len(published_numbers())} numbers")
+def test_table_is_filtered_by_family_and_by_where_it_was_measured():
+    answer, _, rows, _ = asked(family="EAGLE-3")
+    assert {cells[0] for cells in rows} == {"EAGLE-3"}
+    assert "of EAGLE\\-3 range from 1.38 to 6.5 ×" in answer
+    _, _, papers, _ = asked(place="papers")
+    assert len(papers) == len(published_numbers())
+    for change in ({"family": "<b>"}, {"place": "9"}, {"place": None}):
+        with pytest.raises(ValueError, match="There is no such"):
+            asked(**change)
 
 
 def test_leaderboard_lists_every_method_fastest_first():
-    for made, known in zip(config()["boards"], boards(), strict=True):
-        assert {r["method"] for r in made["rows"]} == {r.method for r in known.rows}
-        overall = [float(r["overall"]) for r in made["rows"]]
-        assert overall == sorted(overall, reverse=True)
-        assert all(len(r["speedups"]) == len(made["tasks"]) for r in made["rows"])
-        assert made["source"]["url"].startswith("https://")
+    for at, board in enumerate(boards()):
+        answer, columns, rows, shown = asked(place=str(at))
+        best, *_ = sorted(board.rows, key=lambda found: -found.overall)
+        assert columns[3:] == board.tasks
+        assert [cells[1] for cells in rows] == sorted((r.overall for r in board.rows), reverse=True)
+        assert f"{best.method} is fastest, {best.overall:.2f} × plain decoding" in answer
+        assert shown[0][3:] == [f"{value:.2f} ×" for value in best.speedups]
+        assert board.source.url in answer
+    _, _, (only,), _ = asked(family="draft model", place="0")
+    assert only[0] == "SpS (a draft model)"
 
 
-def test_our_own_numbers_have_separate_columns_naming_the_machine():
-    own = ours(FACTS, [published(), published(low=1.5, high=1.5, unit="× slower")])
-    (only,) = own["rows"]
-    assert only["published"] == "1.5 × slower to 3 ×"
-    assert only["speedup"] == "1.33 ×"  # the harmonic mean of 1 and 2
-    assert only["apart"] == "1.00 × (stories) to 2.00 × (maths)"
-    assert (only["passes"], only["alpha"]) == ("3.00", "0.80")
-    (other,) = ours(FACTS, [published(method="Hydra", unit="%")])["rows"]
-    assert (other["published"], other["apart"]) == ("", "not measured")
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_every_reported_number_is_in_the_table_that_it_leads_to(kind):
+    for each in reported_speedups(kind):
+        values = values_of(each)
+        _, _, rows, shown = asked(family=values["family"], place=values["board"])
+        assert each.number in [texts[1] for texts in shown]
+        assert 0 < len(rows) < 10
+
+
+def test_our_own_numbers_have_separate_columns_naming_the_machine(monkeypatch):
+    monkeypatch.setattr(section, "measured", lambda: FACTS)
+    how, only = (
+        ours([published(), published(low=1.5, high=1.5, unit="× slower")]).split("\n")[at]
+        for at in (0, -1)
+    )
+    assert "2 CPU cores" in how
+    cells = ["EAGLE", "1.5 × slower to 3 ×", "**1.33 ×**"]  # the harmonic mean of 1 and 2
+    cells += ["1.00 × (stories) to 2.00 × (maths)", "3.00", "0.80"]
+    assert only == f"| {' | '.join(cells)} |"
+    other = ours([published(method="Hydra", unit="%")]).split("\n")[-1]
+    assert other == "| Hydra |  | – | not measured | – | – |"
 
 
 def test_every_published_family_has_a_drafter_that_we_measured():
@@ -112,26 +152,23 @@ def test_every_published_family_has_a_drafter_that_we_measured():
         assert drafters()[each.method] in names
 
 
-def test_unreadable_measurements_remove_our_column(tmp_path, monkeypatch):
+def test_unreadable_measurements_remove_our_numbers(tmp_path, monkeypatch):
     path = tmp_path / "measured.json"
     monkeypatch.setattr(section, "measured", lambda: measured(path))
     for text in (None, "{", "[]"):
         if text is not None:
             path.write_text(text)
-        assert config()["ours"] is None, text
+        assert ours(published_numbers()) == "", text
 
 
-def test_html_in_published_data_is_sent_as_data(monkeypatch):
+def test_html_in_published_data_is_shown_as_text(monkeypatch):
     names = ("method", "says", "model", "task", "hardware", "conditions")
     hostile = published(**dict.fromkeys(names, HOSTILE))
     monkeypatch.setattr(section, "published_numbers", lambda: (hostile,))
-    facts = config()
-    text = script(NAME, "cost/published/published", facts)
-    assert "<" not in text
-    address = re.search(r"sections/([\w-]+\.json)", text)
-    inline = text.split("watch, trigger, ")[1].removesuffix("));")
-    data = json.loads(gzip.decompress(configs[address[1]]) if address else inline)
-    assert {data["rows"][0][name] for name in names} == {HOSTILE}
+    answer, _, rows, shown = asked(family=HOSTILE)
+    assert rows[0][0] == HOSTILE
+    for text in (answer, *shown[0]):
+        assert not re.search(r"(?<!\\)[<`$]", text), text
 
 
 def test_browser_code_never_inserts_html():

@@ -3,8 +3,6 @@
 import { start as domains } from "./compare/domains/domains";
 import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
-import { start as published } from "./cost/published/published";
-import { start as roofline } from "./cost/roofline/roofline";
 import { start as server } from "./cost/server/server";
 import { start as shapes } from "./cost/shapes/shapes";
 import { start as sweep } from "./cost/sweep/sweep";
@@ -23,8 +21,6 @@ import { start as intro } from "./step/intro";
 import { start as player } from "./step/player";
 import { start as settings } from "./step/settings";
 import { start as grow } from "./trees/grow/grow";
-import { start as judging } from "./trees/judging/judging";
-import { start as ranking } from "./trees/ranking/ranking";
 
 import type { Start } from "./shared/section";
 
@@ -37,8 +33,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "compare/domains/domains": domains,
   "compare/race/form": raceForm,
   "compare/race/race": race,
-  "cost/published/published": published,
-  "cost/roofline/roofline": roofline,
   "cost/server/server": server,
   "cost/shapes/shapes": shapes,
   "cost/sweep/sweep": sweep,
@@ -57,8 +51,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "step/player": player,
   "step/settings": settings,
   "trees/grow/grow": grow,
-  "trees/judging/judging": judging,
-  "trees/ranking/ranking": ranking,
 };
 
 /**

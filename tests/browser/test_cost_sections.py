@@ -1,23 +1,20 @@
 """Sections of the Cost tab: roofline, adaptive verification, measured costs, published numbers."""
 
 import pytest
-from costs import ROOFLINE, SETTLED, done, lent, opened, says
+from costs import ROOFLINE, SETTLED, SLOWLY, done, lent, opened, says
 from made_costs import made
+from playwright.sync_api import expect
+from specviz.ui.cost.roofline.question import Ask
 from test_access import check_readable
 
 from specviz.cost import sources
 from specviz.cost.measured_costs import shipped_paths
 from specviz.cost.roofline import predict
-from specviz.cost.sources import boards, published_numbers
-from specviz.ui.cost.roofline.question import Ask
 
-ADAPTIVE = "window.specviz.adaptive"
 SHAPES = "window.specviz.shapes"
 SWEEP = "window.specviz.sweeps['sv-sweep']"
 SAY = ".sv-roofline-say"
 HOSTILE = "<img src=x onerror=window.hacked=1>"
-CHECKED = """() => [...document.querySelectorAll(".sv-adaptive-table tbody tr")].map((row) =>
-  row.querySelectorAll(".sv-adaptive-yes, .sv-adaptive-part").length)"""
 SPEEDS = """() => [...document.querySelectorAll(".sv-shapes-drafters tbody tr")]
   .map((row) => row.lastElementChild.textContent)"""
 
@@ -27,8 +24,6 @@ def cost(looker):
     """The tab in its initial state, with all sections open and their figures drawn."""
     for page in lent(looker):
         page.wait_for_selector(".sv-roofline-plot .main-svg >> nth=2", state="attached")
-        page.wait_for_selector(".sv-adaptive-plot .main-svg", state="attached")
-        page.wait_for_selector(".sv-headline-table tr")
         yield page
 
 
@@ -70,23 +65,21 @@ def test_roofline_shows_the_newest_prediction_and_names_invalid_values(cost):
     assert page.evaluate("window.hacked") is None
 
 
-def test_predictions_lead_to_published_numbers_which_can_be_filtered_and_sorted(cost):
-    published_numbers_are_filtered_sorted_and_linked(cost)
+def test_predictions_lead_to_published_numbers(cost):
     page, part = cost, cost.locator("#sv-roofline")
     assert page.inner_text(".sv-roofline-bound") == "2.07 ×"
     assert page.inner_text(".sv-roofline-reported") == "1.38 ×"
-    page.select_option(".sv-headline-family", "Medusa")
     page.get_by_role("link", name="See its row").click()
-    row = page.locator(".sv-headline-here")
-    assert "1.38 ×" in row.inner_text(), "the row is found although it was filtered out"
-    assert row.evaluate("(row) => row === document.activeElement")
+    rows = page.locator("#sv-published [role=row]")
+    expect(rows.filter(has_text="1.38 ×")).to_be_visible(timeout=SLOWLY)
+    assert rows.filter(has_text="Medusa").count() == 0, "the family is chosen"
     done(page, ROOFLINE, lambda: part.get_by_label("% of peak arithmetic").fill("40"))
     says(page, ".sv-roofline-called", "γ = 4, 70% bandwidth, 40% arithmetic")
     assert float(page.inner_text(".sv-roofline-bound").split()[0]) < 2.07
     ask(page, hardware="a100-sxm", dtype="bf16", batch=1, drafter="n-gram")
     page.get_by_role("link", name="See its row").click()
-    assert "PLD" in page.inner_text(".sv-headline-here")
-    assert "A100" in page.inner_text(".sv-headline-about"), "a row of a leaderboard"
+    expect(rows.filter(has_text="PLD")).to_be_visible(timeout=SLOWLY)
+    says(page, "#sv-part-published .sv-instrument-answer", "A100", "a row of a leaderboard")
     page.locator(".sv-roofline-sources summary").click()
     links = page.locator(".sv-roofline a[target]").evaluate_all(
         "all => all.map((a) => [a.href, a.rel])"
@@ -97,54 +90,41 @@ def test_predictions_lead_to_published_numbers_which_can_be_filtered_and_sorted(
     assert set(map(tuple, links)) == {(url, "noopener") for url in urls}
 
 
-def test_load_and_budget_change_the_number_of_checked_guesses(cost):
-    page = cost
-    page.wait_for_function(f"{ADAPTIVE}.question.idle")
-    first = page.evaluate(CHECKED)
-    assert len(first) == 5
-    page.locator("[name=slots]").focus()
-    page.keyboard.press("Home")
-    page.wait_for_function(f"{ADAPTIVE}.last.slots === 0 && {ADAPTIVE}.question.idle")
-    assert page.evaluate(CHECKED) == [0] * 5, "without a budget nothing is checked"
-    says(page, ".sv-adaptive-answer", "plain decoding is fastest")
-    done(page, ADAPTIVE, page.get_by_role("button", name="Best budget").click)
-    assert page.evaluate(CHECKED) == first
-    page.locator("[name=requests]").focus()
-    page.keyboard.press("Home")
-    page.wait_for_function(f"{ADAPTIVE}.question.idle && {ADAPTIVE}.last.rows[0].requests === 1")
-    says(page, ".sv-adaptive-answer", "With 5 requests,")
-    assert sum(page.evaluate(CHECKED)) > sum(first), "with few requests checking is free"
+def test_published_numbers_are_searched_sorted_and_opened_by_link(visit):
+    page = visit.open("?tab=cost&part=boards&board=2")
+    answer = "#sv-part-published .sv-instrument-answer"
+    says(page, answer, "EAGLE3 is fastest, 3.02 ×", "from the link")
+    part = page.locator("#sv-part-published")
+    part.get_by_label("Measured in").click()
+    page.get_by_role("option", name="Papers").click()
+    says(page, answer, "25 published speed-ups")
+    page.wait_for_url(lambda url: "board=papers" in url)
+    cells = part.locator("[role=gridcell][aria-colindex='2']")
+    part.get_by_role("textbox", name="Enter text to search").fill("Chinchilla")
+    expect(cells).to_have_text(["2 to 2.5 ×"])
+    link = part.locator("[role=gridcell] a")
+    assert link.get_attribute("href") == "https://arxiv.org/abs/2302.01318"
+    assert "noopener" in link.get_attribute("rel")
+    assert part.locator("#sv-published-ours").is_hidden(), "our own numbers only on request"
+    part.get_by_role("button", name="Ours beside them").click()
+    says(page, "#sv-published-ours", "the House models of this page on 2 CPU cores")
 
 
-def published_numbers_are_filtered_sorted_and_linked(cost):
-    table = cost.locator(".sv-headline-table tbody")
-    links = table.locator("tr").evaluate_all(
-        "all => all.map((row) => row.querySelector('a')).map((a) => [a.href, a.rel, a.target])"
-    )
-    assert sorted(links) == sorted(
-        [each.source.url, "noopener noreferrer", "_blank"] for each in published_numbers()
-    )
-    text = cost.inner_text(".sv-headline-table")
-    for words in ("not in the abstract", "not in the quotation", "second-hand: quoted by others"):
-        assert words in text, "it says which source lacks a fact"
-    cost.select_option(".sv-headline-family", "EAGLE")
-    assert set(table.locator("th b").all_inner_texts()) == {"EAGLE"}
-    cost.select_option(".sv-headline-family", "")
-    cost.select_option(".sv-headline-sort", "low")
-    numbers = table.locator(".sv-headline-number b").all_inner_texts()
-    assert numbers[:2] == ["1.8 × slower", "1.4 × slower"], "slowdowns come first"
-    assert numbers[-1].endswith("%")
-    ours = cost.locator(".sv-headline-ours")
-    assert ours.is_hidden(), "our own numbers only on request"
-    cost.click(".sv-headline-toggle")
-    assert "House models, measured on 2 CPU cores" in ours.locator("thead").inner_text()
-    cost.click(".sv-headline-toggle")
-    assert ours.is_hidden()
-    for at, board in enumerate(boards()):
-        cost.select_option(".sv-headline-device", str(at))
-        names = cost.locator(".sv-headline-board tbody th b").all_inner_texts()
-        assert sorted(names) == sorted(row.method for row in board.rows)
-        assert board.model in cost.inner_text(".sv-headline-about")
+def test_adaptive_verification_answers_its_controls_and_its_link(visit):
+    page = visit.open("?tab=cost&requests=320")
+    part = page.locator("#sv-part-adaptive")
+    says(page, "#sv-part-adaptive .sv-instrument-answer", "With 320 requests,", "from the link")
+    page.wait_for_selector("#sv-adaptive-grid .main-svg")
+    expect(part.get_by_role("radio", name="320")).to_be_checked()
+    part.get_by_role("radio", name="160").focus()
+    page.keyboard.press("Space")
+    says(page, "#sv-part-adaptive .sv-instrument-answer", "With 160 requests,")
+    page.wait_for_function("!location.search.includes('requests')")
+    part.get_by_label("Check the best number of draft tokens").uncheck()
+    slots = part.get_by_role("slider", name="Draft tokens to check")
+    slots.focus()
+    page.keyboard.press("Home")
+    says(page, "#sv-part-adaptive .sv-instrument-answer", "plain decoding is fastest")
 
 
 def test_measured_costs_are_recorded_measured_here_or_from_a_file(visit, tmp_path):
@@ -187,11 +167,9 @@ def a_file_is_shown_as_text(page, mine):
 
 
 def test_cost_tab_does_not_overflow_and_passes_axe(cost, looker):
-    cost.click(".sv-headline-toggle")
     for table in (".sv-sweep-numbers", ".sv-shapes-numbers"):
         cost.click(f"{table} summary")
     cost.select_option(".sv-terms-from", "eagle3")
     check_readable(looker)
     cost.wait_for_function("document.querySelector('[data-figure=pass] svg').clientWidth < 390")
     looker.dress("light")
-    cost.click(".sv-headline-toggle")

@@ -21,7 +21,7 @@ from specviz.cost.sources import EVIDENCE, Acceptance, acceptances
 from specviz.settings.settings import require
 from specviz.texts import text
 from specviz.ui.component import TabContext, component
-from specviz.ui.instrument import DIRECT, Linked, plain
+from specviz.ui.instrument import DIRECT, Linked, verbatim
 from specviz.ui.routes import script_address
 
 
@@ -164,9 +164,9 @@ def _named(source: str, runs: Mapping[str, Run]) -> tuple[str, str]:
     if source == OWN:
         return "", ""
     if source in runs:
-        return f"measured: {plain(runs[source].title(source))}", ""
+        return f"measured: {verbatim(runs[source].title(source))}", ""
     each = published()[source]
-    return f"published: {plain(f'{each.title} on {each.on}')}", how(each)
+    return f"published: {verbatim(f'{each.title} on {each.on}')}", how(each)
 
 
 def how(each: Acceptance) -> str:
@@ -181,7 +181,7 @@ def how(each: Acceptance) -> str:
         start = text("cost", "alpha_published", conditions=each.conditions, evidence=evidence)
     note = each.source.note
     said = f"{start} {note[:1].upper()}{note[1:]}." if note else start
-    return f"{plain(said)} Source: [{plain(each.source.title)}]({each.source.url})."
+    return f"{verbatim(said)} Source: [{verbatim(each.source.title)}]({each.source.url})."
 
 
 def build(place: TabContext) -> None:
@@ -200,7 +200,7 @@ def build(place: TabContext) -> None:
     controls = {"alpha": alpha, "gamma": gamma, "source": source}
     place.controls.update(controls, runs=runs)
     linked = Linked(controls, {"alpha": "alpha", "gamma": "gamma", "from": "source"})
-    config = {"event": "linked", "part": "pair", "keys": list(linked.keys), "wide": False}
+    config = {"event": "linked", "parts": ["pair"], "keys": list(linked.keys), "wide": False}
     address = component("sv-address-pair", "shared/address_view", config)
 
     def tell(
@@ -210,17 +210,17 @@ def build(place: TabContext) -> None:
             found = read_runs(sent)
             kept, sentence = origin(_given("α", alpha), _given("γ", gamma), source, found)
         except ValueError as problem:
-            return {said: plain(str(problem))}
+            return {said: verbatim(str(problem))}
         written = linked.written({"alpha": alpha, "gamma": gamma, "source": kept})
-        new = {} if kept == source and not link else {"value": kept}
-        listed = gr.Dropdown(offered(found), **new)
+        new = kept != source or link
+        listed = gr.Dropdown(offered(found), value=kept) if new else gr.Dropdown(offered(found))
         return {controls["source"]: listed, said: sentence, address: written}
 
     def take(alpha: float, gamma: float, source: str, sent: str | None) -> dict[Any, Any]:
         try:
             its_alpha, its_gamma = pair_of(source, read_runs(sent)) if source else (alpha, gamma)
         except ValueError as problem:
-            return {said: plain(str(problem)), controls["source"]: OWN}
+            return {said: verbatim(str(problem)), controls["source"]: OWN}
         pair = its_alpha, gamma if its_gamma is None else its_gamma
         sliders = controls["alpha"], controls["gamma"]
         return dict(zip(sliders, pair, strict=True)) | tell(*pair, source, sent)

@@ -28,7 +28,7 @@ from specviz.texts import text
 from specviz.ui.component import TabContext
 from specviz.ui.cost.pair import START as PAIR
 from specviz.ui.cost.pair import Run, read_runs
-from specviz.ui.instrument import DIRECT, Instrument, figure, plain, shown
+from specviz.ui.instrument import DIRECT, Instrument, figure, shown, verbatim
 
 START: Final[dict[str, Any]] = {**PAIR, "c": 0.1, "verify": 1, "c_hat": 0.1, "map": "gamma",
                                 "which": "step", "runs": None}  # fmt: skip
@@ -238,7 +238,7 @@ def compared(run: Run) -> str:
     lines = [f"| {name} | {value:.2f} | {about} |" for name, value, about in rows if value]
     speeds = {"measured": point.speedup, "predicted": point.predicted}
     said = text(
-        "cost", "run_compared", name=plain(run.name or "a run"), kind=kind,
+        "cost", "run_compared", name=verbatim(run.name or "a run"), kind=kind,
         why=why(point, predicted), **{n: format_speedup(value) for n, value in speeds.items()},
     )  # fmt: skip
     return "\n".join([said, "", "| | this run | |", "|---|--:|---|", *lines])

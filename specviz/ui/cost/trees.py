@@ -21,7 +21,7 @@ from specviz.settings.settings import require
 from specviz.texts import text
 from specviz.ui.component import TabContext
 from specviz.ui.cost import speedup
-from specviz.ui.instrument import Instrument, figure, plain, shown
+from specviz.ui.instrument import Instrument, figure, shown
 
 START: Final[dict[str, Any]] = {
     **speedup.START, "widths": "3, 2, 1, 1", "places": "0.65, 0.11, 0.05",
@@ -162,5 +162,5 @@ def _number(part: str, whole: bool = False) -> float:
         found = float(int(part)) if whole else float(part)
     except (ValueError, OverflowError):
         found = float("nan")
-    require(isfinite(found), f"“{plain(part[:20])}” is not {kind}.")
+    require(isfinite(found), f"“{part[:20]}” is not {kind}.")
     return found

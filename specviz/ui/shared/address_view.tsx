@@ -1,19 +1,22 @@
 // An instrument's part of the page's address: a link that opens it or has values for it is sent to
-// Python once, and so is the start of an instrument that is open at first; after a change, Python
-// sends the values that differ from the initial ones. The address has them only while the
-// instrument's tab is open, so that a link copied on another tab opens that tab.
+// Python once, and so are the start of an instrument that is open at first, and values that another
+// part of the page hands over; after a change, Python sends the values that differ from the initial
+// ones. The address has them only while the instrument's tab is open, so that a link copied on
+// another tab opens that tab.
+
+import { expect } from "./tabs";
 
 import type { Start } from "./section";
 
 interface Config {
   event: string;
-  part: string;
+  parts: string[];
   keys: string[];
   wide: boolean;
 }
 
 export const start: Start<Config> = (element, props, watch, trigger, config) => {
-  const { event, part, keys, wide } = config;
+  const { event, parts, keys, wide } = config;
   let values: Record<string, string | null> = {};
   let touched = false;
 
@@ -30,13 +33,15 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
 
   const given = new URLSearchParams(location.search);
   const linked = keys.filter((key) => given.has(key));
-  const named = (given.get("part") ?? "").split(" ").includes(part);
+  const named = (given.get("part") ?? "").split(" ").some((part) => parts.includes(part));
   if (named || wide || linked.length > 0) {
     touched = linked.length > 0;
     const pairs = linked.map((key) => [key, given.get(key)]);
     values = Object.fromEntries(pairs);
     trigger(event, { values });
   }
+  for (const part of parts)
+    expect(part, (handed: Record<string, string>) => trigger(event, { values: handed }));
   watch("value", () => {
     values = JSON.parse(props.value ?? "{}");
     touched ||= Object.values(values).some((value) => value !== null);

@@ -1,5 +1,6 @@
-// A figure that Python made with plotly, drawn again for another width or theme. A click on one of
-// its points is an event of its component, `point`.
+// A figure that Python made with plotly, drawn again for another width or theme. A figure with a
+// width of its own keeps it, and scrolls sideways where there is less space. A click on one of its
+// points is an event of its component, `point`.
 
 import { isDark } from "./gradio";
 import { onTheme } from "./page";
@@ -14,7 +15,7 @@ interface Config {
 }
 interface Drawing {
   data: object[];
-  layout: { height: number; meta: string; [more: string]: unknown };
+  layout: { width?: number; height: number; meta: string; [more: string]: unknown };
 }
 interface Clicked {
   points: { x: unknown; y: unknown }[];
@@ -57,8 +58,8 @@ const Saver = (place: HTMLElement, file: string) => [
         window.Plotly.downloadImage(place, {
           format,
           filename: "specviz-" + file,
-          width: place.clientWidth,
-          height: place.clientHeight,
+          width: place.scrollWidth,
+          height: place.scrollHeight,
           scale: 2,
         })
       }
@@ -81,7 +82,11 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
     const drawing: Drawing = JSON.parse(props.value);
     const { data, layout } = isDark() ? (coloured(drawing, darkColours()) as Drawing) : drawing;
     place.setAttribute("aria-label", layout.meta);
-    await plotly.react(place, data, { ...layout, width: wide }, { displayModeBar: false });
+    const width = layout.width ?? wide;
+    // If it is wider than its place, it is scrolled by keyboard, too.
+    if (width > wide) place.tabIndex = 0;
+    else place.removeAttribute("tabindex");
+    await plotly.react(place, data, { ...layout, width }, { displayModeBar: false });
     // Plotly's clip paths refer to the page's address, which changes; no figure needs them.
     for (const clipped of place.querySelectorAll("[clip-path]"))
       clipped.removeAttribute("clip-path");

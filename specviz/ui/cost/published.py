@@ -1,0 +1,293 @@
+"""Published speed-ups and Spec-Bench: one table with sources, and the House models' numbers.
+
+The House models' numbers are in a table of their own, never in the same column as published ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any, Final
+
+import gradio as gr
+
+from specviz.catalog.entry import entries
+from specviz.cost.measured_costs_text import SPEC_BENCH_METHODS, ReportedSpeedup
+from specviz.cost.sources import (
+    EVIDENCE,
+    NOT_STATED,
+    Board,
+    BoardRow,
+    Evidence,
+    Published,
+    Source,
+    boards,
+    published_numbers,
+)
+from specviz.settings.settings import require
+from specviz.shipped import measured
+from specviz.texts import text
+from specviz.trace.metrics import mean_over_equal_text
+from specviz.ui.component import TabContext
+from specviz.ui.instrument import Instrument, verbatim
+from specviz.ui.table import Cell, data_table, filled
+
+ALL: Final = "all"
+PAPERS: Final = "papers"  # everything but Spec-Bench
+START: Final[dict[str, Any]] = {"family": ALL, "place": ALL}
+COLUMNS: Final = {
+    "family": 120, "reported": 112, "what it is": 290, "measured on": 330, "source": 210,
+    "read": 110,
+}  # fmt: skip
+READ: Final[Mapping[Evidence, str]] = {
+    "S": "whole", "R": "README, blog", "A": "abstract", "2": "second-hand",
+}  # fmt: skip
+MISSING: Final = {"A": "in the abstract", "2": "in the quotation"}  # by how a source was read
+FULL: Final = {  # Spec-Bench's abbreviations
+    "SpS": "a draft model",
+    "PLD": "prompt lookup, n-gram",
+    "REST": "retrieval from a data store",
+    "Recycling": "candidates from earlier passes",
+}
+# Families of Spec-Bench's methods; every other method is a family of its own.
+FAMILIES: Final = {
+    **{name: family for known in SPEC_BENCH_METHODS.values() for name, family in known.items()},
+    "Lookahead": "lookahead",
+}
+
+
+def build(place: TabContext) -> None:
+    """Build the instrument."""
+    first = respond(START)["answer"]
+    with Instrument(
+        place, "published boards", "Published speed-ups", "published", first
+    ) as instrument:
+        gr.Markdown(text("cost", "published_lead", secondhand=secondhand()))
+        with gr.Row():
+            family = gr.Dropdown(
+                [("All", ALL), *((name, name) for name in families())], value=ALL,
+                label="Drafter family",
+            )  # fmt: skip
+            where = gr.Dropdown(
+                [("All", ALL), ("Papers, blogs and READMEs", PAPERS), *board_titles()], value=ALL,
+                label="Measured in",
+            )  # fmt: skip
+        table = data_table("sv-published", "Published numbers with their sources")
+        gr.Markdown(text("cost", "published_evidence", kinds=evidence()), elem_classes="sv-note")
+        if mine := ours(published_numbers()):
+            with gr.Accordion("Ours beside them", open=False):
+                gr.Markdown(mine, elem_classes="sv-table", elem_id="sv-published-ours")
+    instrument.wire(
+        {"family": family, "place": where}, {"table": table}, respond,
+        keys={"family": "family", "board": "place"},
+    )  # fmt: skip
+
+
+def respond(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outputs for the controls' values. Raises ValueError if they are invalid."""
+    family, place = values["family"], values["place"]
+    require(family in (ALL, *families()), "There is no such family.")
+    require(place in (ALL, PAPERS, *map(str, range(len(boards())))), "There is no such table.")
+    if place not in (ALL, PAPERS):
+        return board_outputs(boards()[int(place)], family)
+    known = [*published_numbers(), *(on_boards() if place == ALL else ())]
+    known = [each for each in known if family in (ALL, each.method)]
+    return {"answer": brief(known, family), "table": filled(COLUMNS, [row(each) for each in known])}
+
+
+def board_outputs(board: Board, family: str) -> dict[str, Any]:
+    """Return the outputs for one table of Spec-Bench, the fastest method first."""
+    rows = sorted(board.rows, key=lambda found: -found.overall)
+    columns = {"method": 250, "overall": 90, "tokens per pass": 110}
+    columns |= dict.fromkeys(board.tasks, 120)
+    cells: list[list[Cell]] = [
+        [
+            titled(each),
+            factor(each.overall),
+            (each.tokens_per_pass, f"{each.tokens_per_pass:.2f}"),
+            *map(factor, each.speedups),
+        ]
+        for each in rows
+        if family in (ALL, family_of(each))
+    ]
+    said = text(
+        "cost", "board_answer", title=board_title(board), method=rows[0].method,
+        speedup=f"{rows[0].overall:.2f} ×", conditions=board.conditions, count=len(cells),
+    )  # fmt: skip
+    return {"answer": f"{said} {link(board.source)}", "table": filled(columns, cells)}
+
+
+def factor(speedup: float) -> Cell:
+    """Return the cell of a speed-up."""
+    return speedup, f"{speedup:.2f} ×"
+
+
+def row(each: Published) -> list[Cell]:
+    """Return the cells of a number; numbers are sorted as factors, acceptance last."""
+    gain = 1 / each.high if each.unit == "× slower" else each.high
+    return [
+        each.method,
+        (0.0, f"{each.number} accepted") if each.unit == "%" else (gain, each.number),
+        each.says,
+        measured_on(each),
+        (each.source.title, link(each.source)),
+        READ[each.source.evidence],
+    ]
+
+
+def measured_on(each: Published) -> str:
+    """Return model, task, hardware and conditions, and which of them the source does not state."""
+    facts = {name: getattr(each, name) for name in ("model", "task", "hardware", "conditions")}
+    stated = [fact for fact in facts.values() if fact != NOT_STATED]
+    missing = [name for name, fact in facts.items() if fact == NOT_STATED]
+    if missing:
+        where = MISSING.get(each.source.evidence, "in the source")
+        stated.append(f"no {' or '.join(missing)} {where}")
+    return "; ".join(stated)
+
+
+def link(source: Source) -> str:
+    """Return a source as a link, followed by its note."""
+    title = verbatim(source.title)
+    linked = f"[{title}]({source.url})" if source.url.startswith("https://") else title
+    return f"{linked} ({verbatim(source.note)})" if source.note else linked
+
+
+def on_boards() -> Iterator[Published]:
+    """Yield the overall speed-ups of Spec-Bench as published numbers."""
+    for board in boards():
+        for each in board.rows:
+            yield Published(
+                family_of(each), f"{titled(each)}: {each.tokens_per_pass:.2f} tokens per pass.",
+                each.overall, each.overall, "×", board.model,
+                f"Spec-Bench, {len(board.tasks)} tasks", device(board),
+                board.conditions, board.source,
+            )  # fmt: skip
+
+
+def values_of(report: ReportedSpeedup) -> dict[str, str]:
+    """Return the values with which the table lists a report, by their keys in links."""
+    kind, at, *_ = report.row_id.split("-")
+    return {"family": report.method, "board": at if kind == "board" else PAPERS}
+
+
+def titled(each: BoardRow) -> str:
+    """Return a method of Spec-Bench with its full name."""
+    return f"{each.method} ({FULL[each.method]})" if each.method in FULL else each.method
+
+
+def family_of(each: BoardRow) -> str:
+    """Return the family of a method of Spec-Bench."""
+    return FAMILIES.get(each.method, each.method)
+
+
+def families() -> list[str]:
+    """Return all families: first those of papers, then others of Spec-Bench."""
+    names = [each.method for each in published_numbers()]
+    return list(dict.fromkeys([*names, *(each.method for each in on_boards())]))
+
+
+def device(board: Board) -> str:
+    """Return the device of a table of Spec-Bench."""
+    return board.device.removeprefix("a single ")
+
+
+def board_title(board: Board) -> str:
+    """Return the title of a table of Spec-Bench."""
+    return f"Spec-Bench, {board.model} on {device(board)}"
+
+
+def board_titles() -> list[tuple[str, str]]:
+    """Return the tables of Spec-Bench as choices."""
+    return [(board_title(each), str(at)) for at, each in enumerate(boards())]
+
+
+def secondhand() -> str:
+    """Return in words how many of the numbers are quoted from other sources."""
+    known = published_numbers()
+    number = sum(each.source.evidence == "2" for each in known)
+    return text("cost", "published_secondhand", number=number, count=len(known))
+
+
+def evidence() -> str:
+    """Return what the words of the last column mean."""
+    return "; ".join(f"**{READ[letter]}**: {EVIDENCE[letter]}" for letter in READ)
+
+
+def brief(known: Sequence[Published], family: str) -> str:
+    """Return the range of the speed-ups."""
+    gains = [each for each in known if each.unit != "%"]
+    if not gains:
+        return text("cost", "published_none")
+    whose = "" if family == ALL else verbatim(family)
+    return text(
+        "cost", "published_brief", count=len(gains), whose=whose, span=span(gains),
+        boards=len(boards()),
+    )  # fmt: skip
+
+
+def span(known: Sequence[Published]) -> str:
+    """Format all speed-ups of a family, from the worst to the best."""
+    slower = [each.high for each in known if each.unit == "× slower"]
+    faster = [bound for each in known if each.unit == "×" for bound in (each.low, each.high)]
+    if slower:
+        best = f" to {max(faster):g} ×" if faster else ""
+        return f"{max(slower):g} × slower{best}"
+    if not faster:
+        return ""
+    low, high = min(faster), max(faster)
+    return f"{low:g} ×" if low == high else f"{low:g} to {high:g} ×"
+
+
+def drafters() -> dict[str, str]:
+    """Map the names of published methods to the drafters of the same family here."""
+    return {entry.published_as: entry.name for entry in entries() if entry.published_as}
+
+
+def ours(known: Sequence[Published]) -> str:
+    """Return, for each family, the published range and the House models' numbers as a table.
+
+    Empty if the House models' numbers cannot be read.
+    """
+    try:
+        facts = measured()
+    except ValueError:
+        facts = None
+    if facts is None:
+        return ""
+    domains = list(dict.fromkeys(found["domain"] for found in facts["rows"]))
+    device = verbatim(facts["machine"]["device"])
+    how = text(
+        "cost", "published_ours", device=device, dtype=facts["dtype"], threads=facts["threads"],
+        tokens=facts["new_tokens"], prompts=facts["prompts"], count=len(domains),
+        domains=", ".join(domains),
+    )  # fmt: skip
+    head = (
+        "| family | published, on other models and hardware | House, measured here "
+        "| slowest and fastest domain | tokens per pass | α |\n|---|---|--:|---|--:|--:|"
+    )
+    return "\n".join([how, "", head, *_families(facts, known)])
+
+
+def _families(facts: Mapping[str, Any], known: Sequence[Published]) -> Iterator[str]:
+    here = drafters()
+    for method in dict.fromkeys(each.method for each in known):
+        drafter = here.get(method, "")
+        mine = [r for r in facts["rows"] if r["name"] == drafter and r["temperature"] == 0.0]
+        published = span([each for each in known if each.method == method])
+        yield f"| {method} | {published} | {' | '.join(_own_cells(mine))} |"
+
+
+def _own_cells(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return our mean over equal amounts of text per domain, and the extremes."""
+    if not rows:
+        return ["–", "not measured", "–", "–"]
+    ordered = sorted(rows, key=lambda found: found["ratio_to_plain"])
+    low, high = (f"{r['ratio_to_plain']:.2f} × ({r['domain']})" for r in (ordered[0], ordered[-1]))
+    chances = [found["alpha"] for found in rows if found["alpha"] is not None]
+    return [
+        f"**{mean_over_equal_text(found['ratio_to_plain'] for found in rows):.2f} ×**",
+        f"{low} to {high}",
+        f"{mean_over_equal_text(found['tokens_per_pass'] for found in rows):.2f}",
+        f"{fmean(chances):.2f}" if chances else "–",
+    ]
