@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
 from math import isfinite
 from typing import Any, Final, Self, TypedDict
 
@@ -20,6 +19,7 @@ from specviz.cost.formula import MeasuredPoint
 from specviz.cost.sources import EVIDENCE, Acceptance, acceptances
 from specviz.settings.settings import require
 from specviz.texts import text
+from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext, component
 from specviz.ui.instrument import DIRECT, Linked, verbatim
 from specviz.ui.routes import script_address
@@ -109,10 +109,10 @@ def read_runs(sent: str | None) -> dict[str, Run]:
     return {which: Run.from_data(data[which]) for which in RUNS if data.get(which) is not None}
 
 
-@cache
 def published() -> dict[str, Acceptance]:
     """Return the published sources of α by name."""
-    return {each.name: each for each in acceptances()}
+    none: tuple[Acceptance, ...] = ()
+    return {each.name: each for each in spared(acceptances, none)}
 
 
 def pair_of(source: str, runs: Mapping[str, Run]) -> tuple[float, float | None]:
@@ -197,6 +197,7 @@ def build(place: TabContext) -> None:
         first = origin(START["alpha"], START["gamma"], OWN, {})[1]
         with gr.Column(min_width=300):
             said = gr.Markdown(first, elem_classes="sv-pair-said")
+    lacking("Published values of α cannot be shown.", acceptances)
     controls = {"alpha": alpha, "gamma": gamma, "source": source}
     place.controls.update(controls, runs=runs)
     linked = Linked(controls, {"alpha": "alpha", "gamma": "gamma", "from": "source"})

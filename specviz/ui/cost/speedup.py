@@ -182,7 +182,8 @@ def _number(values: Mapping[str, Any], name: str) -> float:
     value = values.get(name)
     real = isinstance(value, int | float) and not isinstance(value, bool)
     require(real, f"{called} must be a number.")
-    require(least <= float(value or 0) <= most, f"{called} must be between {least:g} and {most:g}.")
+    inside = value is not None and least <= value <= most
+    require(inside, f"{called} must be between {least:g} and {most:g}.")
     return float(value or 0)
 
 
