@@ -154,6 +154,7 @@ LACKED = {
     "traces/recipes.json": "The recorded runs have no titles.",
     "races/recipes.json": "The recorded races have no titles.",
     "cost/sweep.json": "The recorded sweep cannot be shown.",
+    "cost/acceptance.json": "Published values of α cannot be shown.",
     "cost/measured/cpu-2-cores.json": "One of the machines measured below cannot be shown.",
 }
 
@@ -163,7 +164,7 @@ def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
     """A section that needs the file is left out; another says what it lacks."""
     for name in ("cost/hardware.json", "trees/ranking.json", "public.json"):
         broken(name, "half")
-    for name, way in zip(LACKED, ("half", "other", "half", "other", "half"), strict=True):
+    for name, way in zip(LACKED, ("half", "other", "half", "other", "half", "half"), strict=True):
         broken(name, way)
     ids, words = page()
     for name, what in LACKED.items():
@@ -174,7 +175,7 @@ def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
     others = ["assets/public.json", "assets/trees/ranking.json"]
     assert sorted(told) == [*hardware, *domains, *others]
     assert {"sv-step", "sv-run", "sv-race", "sv-raceform", "sv-sweep", "sv-shapes"} <= ids
-    assert {"sv-grow", "sv-law", "sv-headline"} <= ids
+    assert {"sv-grow", "sv-part-formula", "sv-part-trees"} <= ids
     assert not {"sv-part-roofline", "sv-part-adaptive", "sv-rank", "sv-models"} & ids
     assert [name for name, _ in shapes.config()["files"]] == ["cpu-2-cores-bfloat16"]
     first = step_runs.opening()
@@ -217,5 +218,5 @@ def test_page_opens_without_catalogue(broken):
     broken("catalog.json", "away")
     ids, words = page()
     assert words.count("The file assets/catalog.json, which ships with specviz, is missing.") >= 4
-    assert "sv-law" in ids
+    assert "sv-part-formula" in ids
     assert "sv-step" not in ids

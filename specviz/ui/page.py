@@ -145,6 +145,7 @@ def build(
     adapter.poll_less_often(demo, LOOK, PROGRESS)
     adapter.explain_errors(demo, explained)
     adapter.skip_session_configs()
+    adapter.pass_empty_sliders()
     return demo
 
 
