@@ -175,7 +175,7 @@ def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
     assert sorted(told) == [*hardware, *domains, *others]
     assert {"sv-step", "sv-run", "sv-race", "sv-raceform", "sv-sweep", "sv-shapes"} <= ids
     assert {"sv-grow", "sv-law", "sv-headline"} <= ids
-    assert not {"sv-roofline", "sv-adaptive", "sv-rank", "sv-models"} & ids
+    assert not {"sv-roofline", "sv-part-adaptive", "sv-part-ranking", "sv-models"} & ids
     assert [name for name, _ in shapes.config()["files"]] == ["cpu-2-cores-bfloat16"]
     first = step_runs.opening()
     assert (first.prompt, first.drafter) == (EXAMPLE, "draft-model")

@@ -36,9 +36,6 @@ FIGURES = {
         "drafts for": ["draft tree"],
         "step ": ["attention mask"],
         "recorded": ["accepted lengths", "gain and cost"],
-        "ranked by": ["ranked tree", "tree with wrong parents"],
-        "measured": ["effect on the accepted length"],
-        "without replacement": ["judged trees"],
     },
     "Cost": {
         "simulated": [
@@ -108,7 +105,7 @@ def caption(svg):
 DRAWN = {
     "Compare": (".sv-race-lanes > *", ".sv-domains-map td"),
     "Lossless?": (".sv-sand-column", ".sv-wild-columns", ".sv-proof-list button"),
-    "Trees": (".sv-grow-view .sv-twig-node", ".sv-rank-small .sv-twig-svg", ".sv-judge-card"),
+    "Trees": (".sv-grow-view .sv-twig-node",),
     "Cost": ("[data-part=boards]",),
     "Models": (".sv-models-reliability",),
 }
