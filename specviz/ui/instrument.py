@@ -55,9 +55,10 @@ def shown(drawing: go.Figure, sentence: str) -> str:
     return str(go.Figure(drawing).update_layout(meta=sentence).to_json())
 
 
-def literal(data: str) -> str:
-    """Escape a text, such as a token or a visitor's prompt, for a Markdown component."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", data)
+def verbatim(text: str) -> str:
+    """Return a text, such as a visitor's, as Markdown that shows it unchanged on one line."""
+    plain = " ".join(text.split())
+    return "".join(c if c.isalnum() or c == " " else f"&#{ord(c)};" for c in plain)
 
 
 class Instrument:
@@ -111,6 +112,7 @@ class Instrument:
         *,
         keys: Mapping[str, str] | None = None,
         shared: Mapping[str, Any] | None = None,
+        js: str | None = None,
     ) -> None:
         """Answer whenever a visitor changes a control, and when the part is opened.
 
@@ -122,6 +124,7 @@ class Instrument:
             keys: Names of controls by their keys in the page's address. A link with such a key
                 opens the part with these values; the address has them once they were changed.
             shared: Controls of other instruments, whose values are also needed, by name.
+            js: A JavaScript function that gets all values and returns those to be sent.
         """
         shared = shared or {}
         every = {**controls, **shared}
@@ -140,7 +143,7 @@ class Instrument:
             try:
                 found = respond(values)
             except ValueError as problem:
-                return {self.notice: gr.Markdown(str(problem), visible=True)}
+                return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
             except Exception:
                 log.exception("the instrument %s failed", self.part)
                 return {self.notice: gr.Markdown(FAILED, visible=True)}
@@ -161,9 +164,31 @@ class Instrument:
         moved = [each.input for each in controls.values() if not isinstance(each, gr.State)]
         events = [self.fold.expand, *moved]
         events += [control.change for control in shared.values()]
-        gr.on(events, answer, inputs, targets, **DIRECT)
+        gr.on(events, answer, inputs, targets, js=js, **DIRECT)
         everything = dict.fromkeys([self.fold, *targets, *controls.values()])
-        address.linked(opened, inputs, list(everything), **DIRECT)
+        address.linked(opened, inputs, list(everything), js=js, **DIRECT)
+        self._wired = every, list(dict.fromkeys([*targets, *inputs])), answered, js
+
+    def press(self, button: gr.Button, change: Callable[[Values], Values]) -> None:
+        """Set controls when a button is pressed, and answer for their new values.
+
+        Args:
+            button: The button.
+            change: Gets the values of all controls by name, and returns new ones. It raises
+                ValueError with a sentence if there are none.
+        """
+        every, targets, answered, js = self._wired
+
+        def pressed(*values: Any) -> dict[Any, Any]:
+            before = dict(zip(every, values, strict=True))
+            try:
+                chosen = change(before)
+            except ValueError as problem:
+                return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
+            set_to = {every[name]: value for name, value in chosen.items()}
+            return set_to | answered({**before, **chosen})
+
+        button.click(pressed, list(every.values()), targets, js=js, **DIRECT)
 
 
 @dataclass(frozen=True, slots=True)

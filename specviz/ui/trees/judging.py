@@ -20,7 +20,7 @@ from specviz.texts import text
 from specviz.trees.recorded_position import RecordedPosition, recipes
 from specviz.trees.shapes import check_range
 from specviz.ui.component import TabContext
-from specviz.ui.instrument import Instrument, figure, literal, shown
+from specviz.ui.instrument import Instrument, figure, verbatim, shown
 from specviz.ui.questions import BadRequest
 from specviz.ui.trees.drawing import list_live, place, quoted, token_text
 
@@ -155,7 +155,7 @@ def coins(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> str:
     lines = ["| guess | coin u | accepted if u < | |", "|:--|--:|--:|:--|"]
     for each in verdict.decisions:
         outcome = "✓ accepted" if each.accepted else "✕ rejected"
-        word = literal(quoted(field, tokens[each.node]))
+        word = verbatim(quoted(field, tokens[each.node]))
         lines.append(f"| {word} | {each.u:.3f} | {each.threshold:.3f} | {outcome} |")
     return "\n".join(lines)
 
@@ -166,7 +166,7 @@ def sentence(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> st
     if not verdict.path:
         return text("trees", "rule_keeps_nothing", coins=count)
     words = " ".join(quoted(field, tokens[node]) for node in verdict.path)
-    return text("trees", "rule_keeps", coins=count, tokens=literal(words))
+    return text("trees", "rule_keeps", coins=count, tokens=verbatim(words))
 
 
 @lru_cache(64)  # limited, since visitors' positions change

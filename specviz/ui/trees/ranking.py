@@ -24,7 +24,7 @@ from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.rounding import EXACT, EXAMPLES, Example, as_position
 from specviz.trees.shapes import Parameters
 from specviz.ui.component import TabContext
-from specviz.ui.instrument import Instrument, figure, literal, shown
+from specviz.ui.instrument import Instrument, figure, verbatim, shown
 from specviz.ui.trees.drawing import list_live, names, place, quoted, token_text
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class Lab:
         words = [
             " ".join(token_text(self.field, token) for token in path) for path in sorted(paths)
         ]
-        some = [f"‘{literal(each)}’" for each in words[:3]]
+        some = [f"‘{verbatim(each)}’" for each in words[:3]]
         return ", ".join(some) + (", …" if len(words) > 3 else "")
 
     def table(self, chosen: str) -> str:
@@ -382,7 +382,7 @@ def off_by_one(field: RecordedPosition | None) -> dict[str, Any]:
         said = text(
             "trees", f"parents_{name}",
             length=f"{judging.expected_length(parents, tokens, p):.2f}",
-            kept=literal(" ".join(quoted(field, tokens[node]) for node in kept)) or "none",
+            kept=verbatim(" ".join(quoted(field, tokens[node]) for node in kept)) or "none",
         )  # fmt: skip
         graph = nx.DiGraph()
         for node, (parent, token) in enumerate(zip(parents, tokens, strict=True)):
