@@ -30,7 +30,6 @@ FIGURES = {
         "1,000 random rounds": ["random rounds"],
         "rule: accept-reject": ["dartboard"],
         "computed exactly": ["published rule"],
-        "recorded": ["judged guesses"],
     },
     "Trees": {
         "drafts for": ["draft tree"],
@@ -104,7 +103,7 @@ def caption(svg):
 # By tab, what is there once its figures are drawn.
 DRAWN = {
     "Compare": (".sv-race-lanes > *", ".sv-domains-map td"),
-    "Lossless?": (".sv-sand-column", ".sv-wild-columns", ".sv-proof-list button"),
+    "Lossless?": (".sv-sand-column", ".sv-wild-columns"),
     "Trees": (".sv-grow-view .sv-twig-node",),
     "Cost": ("[data-part=boards]",),
     "Models": (".sv-models-reliability",),

@@ -20,7 +20,7 @@ from specviz.texts import text
 from specviz.trees.recorded_position import RecordedPosition, recipes
 from specviz.trees.shapes import check_range
 from specviz.ui.component import TabContext
-from specviz.ui.instrument import Instrument, figure, verbatim, shown
+from specviz.ui.instrument import Instrument, figure, shown, verbatim
 from specviz.ui.questions import BadRequest
 from specviz.ui.trees.drawing import list_live, place, quoted, token_text
 

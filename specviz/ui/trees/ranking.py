@@ -24,7 +24,7 @@ from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.rounding import EXACT, EXAMPLES, Example, as_position
 from specviz.trees.shapes import Parameters
 from specviz.ui.component import TabContext
-from specviz.ui.instrument import Instrument, figure, verbatim, shown
+from specviz.ui.instrument import Instrument, figure, shown, verbatim
 from specviz.ui.trees.drawing import list_live, names, place, quoted, token_text
 
 if TYPE_CHECKING:
