@@ -165,7 +165,7 @@ WISHES = [
     ('{"prompt": "", "seed": 1}', "A run has no field seed"),
 ]
 SECTIONS = (
-    "sandbox", "coins", "gallery", "proof", "grow",
+    "sandbox", "coins", "gallery", "grow",
     "server", "shapes", "models",
 )  # fmt: skip
 # An invalid question to any section.
@@ -182,7 +182,6 @@ VALUES = [
     ("grow", {"kind": []}, "The shape must be one of"),
     ("grow", {"kind": "chain", "tree": {"depth": 1e9}}, "three numbers"),
     ("sandbox", {"p": [1e308, 1e308], "q": [0, 1]}, "a number from 0 to 1"),
-    ("proof", {"run": "../../app"}, "no recorded run with this name"),
 ]
 # A request to the API.
 CALLS = [

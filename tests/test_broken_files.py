@@ -23,7 +23,7 @@ from specviz.trees import ranking, recorded_position, rounding
 from specviz.ui import server
 from specviz.ui.compare.race import form as race_form
 from specviz.ui.cost import shapes
-from specviz.ui.lossless.proof import answer as proof
+from specviz.ui.lossless import proof
 from specviz.ui.page import Options, build, launch_arguments
 from specviz.ui.request import RunRequest
 from specviz.ui.step import recorded as step_runs
@@ -56,7 +56,7 @@ MAY_BE_AWAY = {
 WRONG = {"half": "is not whole JSON", "other": "does not say what it should", "away": "is missing"}
 LATER = (
     step_runs.body,
-    proof.proof,
+    proof.verdicts,
     recorded_position.shipped_position,
     grow.measured_sweep,
     measured_costs.load_shipped,
@@ -176,7 +176,8 @@ def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
     assert sorted(told) == [*hardware, *domains, *others]
     assert {"sv-step", "sv-run", "sv-race", "sv-raceform", "sv-sweep", "sv-shapes"} <= ids
     assert {"sv-grow", "sv-part-formula", "sv-part-trees"} <= ids
-    assert not {"sv-part-roofline", "sv-part-adaptive", "sv-rank", "sv-models"} & ids
+    lost = {"sv-part-roofline", "sv-part-adaptive", "sv-part-ranking", "sv-models"}
+    assert not lost & ids
     assert [name for name, _ in shapes.config()["files"]] == ["cpu-2-cores-bfloat16"]
     first = step_runs.opening()
     assert (first.prompt, first.drafter) == (EXAMPLE, "draft-model")
@@ -197,9 +198,10 @@ def test_recording_damaged_while_serving_gives_readable_error(broken, way):
     broken(f"traces/{RUN}.jsonl", way)
     with TestClient(Starlette(**server.app_kwargs()), "http://localhost") as client:
         sent = client.get(f"{server.PREFIX}/traces/{RUN}")
-    judged = ask(proof.answer, {"run": RUN})["problem"]
+    with pytest.raises(ValueError, match="cannot be read") as judged:
+        proof.verdicts(RUN)
     assert sent.status_code == 422
-    for told in (sent.text, judged):
+    for told in (sent.text, str(judged.value)):
         assert told.startswith(f"The recorded run '{RUN}' cannot be read: ")
         assert str(ASSETS) not in told
     broken(f"trees/{PLACE}.jsonl", way)

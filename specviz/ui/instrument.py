@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -186,18 +186,37 @@ class Instrument:
             change: Gets the values of all controls by name, and returns new ones. It raises
                 ValueError with a sentence if there are none.
         """
-        every, targets, answered, js = self._wired
+        every, targets, _, js = self._wired
 
         def pressed(*values: Any) -> dict[Any, Any]:
-            before = dict(zip(every, values, strict=True))
-            try:
-                chosen = change(before)
-            except ValueError as problem:
-                return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
-            set_to = {every[name]: value for name, value in chosen.items()}
-            return set_to | answered({**before, **chosen})
+            return self._changed(change, values)
 
         button.click(pressed, list(every.values()), targets, js=js, **DIRECT)
+
+    def hear(self, event: Any, change: Callable[[Any, Values], Values]) -> None:
+        """Set controls at an event of another component, and answer for their new values.
+
+        Args:
+            event: Such as the `point` of a figure.
+            change: Gets the event's data and the values of all controls by name; otherwise the
+                same as that of `press`.
+        """
+        every, targets, _, js = self._wired
+
+        def heard(data: gr.EventData, *values: Any) -> dict[Any, Any]:
+            return self._changed(lambda before: change(data, before), values)
+
+        event(heard, list(every.values()), targets, js=js, **DIRECT)
+
+    def _changed(self, change: Callable[[Values], Values], values: Sequence[Any]) -> dict[Any, Any]:
+        every, _, answered, _ = self._wired
+        before = dict(zip(every, values, strict=True))
+        try:
+            chosen = change(before)
+        except ValueError as problem:
+            return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
+        set_to = {every[name]: value for name, value in chosen.items()}
+        return set_to | answered({**before, **chosen})
 
     def follow(self, event: Any) -> None:
         """Answer again after another event, such as a button's, has set controls.

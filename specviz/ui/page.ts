@@ -10,12 +10,12 @@ import { start as contents } from "./learn/contents";
 import { start as lessonPanel } from "./learn/panel";
 import { start as coins } from "./lossless/coins/coins";
 import { start as gallery } from "./lossless/gallery/gallery";
-import { start as proof } from "./lossless/proof/proof";
 import { start as sandbox } from "./lossless/sandbox/sandbox";
 import { start as models } from "./models/models";
 import { start as addressView } from "./shared/address_view";
 import { start as figureView } from "./shared/figure_view";
 import { start as header } from "./shared/header";
+import { start as jobView } from "./shared/job_view";
 import { start as measuredView } from "./shared/measured_view";
 import { start as intro } from "./step/intro";
 import { start as player } from "./step/player";
@@ -26,7 +26,6 @@ import type { Start } from "./shared/section";
 
 // What tests of the page use.
 export { setTerms } from "./cost/shared/terms";
-export * as repeats from "./lossless/proof/repeats";
 export * as reel from "./step/reel";
 
 const SECTIONS: Record<string, Start<never>> = {
@@ -40,12 +39,12 @@ const SECTIONS: Record<string, Start<never>> = {
   "learn/panel": lessonPanel,
   "lossless/coins/coins": coins,
   "lossless/gallery/gallery": gallery,
-  "lossless/proof/proof": proof,
   "lossless/sandbox/sandbox": sandbox,
   "models/models": models,
   "shared/address_view": addressView,
   "shared/figure_view": figureView,
   "shared/header": header,
+  "shared/job_view": jobView,
   "shared/measured_view": measuredView,
   "step/intro": intro,
   "step/player": player,

@@ -6,6 +6,7 @@ interface Window {
     players?: Record<string, import("./section").Section>;
     races?: Record<string, import("./section").Section>;
     domains?: Record<string, import("./section").Section>;
+    jobs?: Record<string, import("./section").Section>;
     sweeps?: Record<string, import("./section").Section>;
     law?: object;
     adaptive?: object;
@@ -16,7 +17,6 @@ interface Window {
     sandbox?: object;
     coins?: object;
     wild?: object;
-    proof?: object;
     grow?: object;
     lesson?: object;
     handed?: Record<string, object>;
