@@ -42,6 +42,7 @@ class Entry:
         family: The model type of a target, or the method of a drafter.
         licence: The licence of its weights.
         about: One sentence about it.
+        writes: What a target writes, for newcomers, such as "writes children's stories".
         layout: The layout of its weight files.
         folder: Folder of the weights, relative to the file that contains the row. None if it has no
             weights.
@@ -76,6 +77,7 @@ class Entry:
     family: str
     licence: str
     about: str
+    writes: str = ""
     layout: str = "no weights"
     folder: str | None = None
     sources: list[dict[str, str]] = field(default_factory=list)
