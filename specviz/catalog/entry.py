@@ -156,6 +156,14 @@ def group_of(name: str) -> str:
     return ELSEWHERE if entry is None else groups().get(entry.group, ELSEWHERE)
 
 
+def group_heading(name: str) -> str:
+    """Return the title of a drafter's group, and in a few words what its drafters do."""
+    entry = find(name, "drafter")
+    notes = read_shipped_json(CATALOGUE, lambda data: dict(data["group_notes"]))
+    note = "" if entry is None else notes.get(entry.group, "")
+    return f"{group_of(name)}: {note}" if note else group_of(name)
+
+
 def _rows(data: Any) -> tuple[Entry, ...]:
     return tuple(Entry(**row) for row in data["models"])
 
