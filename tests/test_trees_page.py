@@ -12,8 +12,6 @@ import families
 import pytest
 import torch
 from asking import ask
-from specviz.ui.trees.judging.answer import answer as judge
-from specviz.ui.trees.ranking.answer import answer as rank
 
 from specviz.drafters.common.dynamic_tree import SUMS
 from specviz.settings.chance import Chance

@@ -48,7 +48,7 @@ interface WindowEventMap {
 
 interface HTMLElementEventMap {
   /** The settings in words: drafter, target, the rest. */
-  "sv-said": CustomEvent<[string, string, string]>;
+  "sv-said": CustomEvent<[string, string, string, string]>;
 }
 
 /** What Python writes before the script; see given.ts. */
