@@ -168,14 +168,21 @@ class Instrument:
         address.linked(opened, inputs, list(everything), js=js, **DIRECT)
         self._wired = every, list(dict.fromkeys([*targets, *inputs])), answered, js
 
-    def press(self, button: gr.Button, change: Callable[[Values], Values]) -> None:
+    def press(
+        self,
+        button: gr.Button,
+        change: Callable[[Values], Values],
+        others: Mapping[str, Any] | None = None,
+    ) -> None:
         """Set controls when a button is pressed, and answer for their new values.
 
         Args:
             button: The button.
             change: Gets the values of all controls by name, and returns new ones. It raises
                 ValueError with a sentence if there are none.
+            others: Controls of other instruments that it may also set, by name.
         """
+        others = others or {}
         every, targets, answered, js = self._wired
 
         def pressed(*values: Any) -> dict[Any, Any]:
@@ -184,9 +191,10 @@ class Instrument:
                 chosen = change(before)
             except ValueError as problem:
                 return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
-            set_to = {every[name]: value for name, value in chosen.items()}
+            set_to = {{**every, **others}[name]: value for name, value in chosen.items()}
             return set_to | answered({**before, **chosen})
 
+        targets = [*targets, *others.values()]
         button.click(pressed, list(every.values()), targets, js=js, **DIRECT)
 
 

@@ -5,7 +5,6 @@ import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
 import { start as law } from "./cost/law/law";
 import { start as published } from "./cost/published/published";
-import { start as server } from "./cost/server/server";
 import { start as shapes } from "./cost/shapes/shapes";
 import { start as sweep } from "./cost/sweep/sweep";
 import { start as terms } from "./cost/terms/terms";
@@ -28,6 +27,8 @@ import { start as ranking } from "./trees/ranking/ranking";
 
 import type { Start } from "./shared/section";
 
+// What Gradio's events use.
+export { shortened } from "./cost/shorter";
 // What tests of the page use.
 export { runs } from "./cost/shared/runs";
 export { setTerms } from "./cost/shared/terms";
@@ -40,7 +41,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "compare/race/race": race,
   "cost/law/law": law,
   "cost/published/published": published,
-  "cost/server/server": server,
   "cost/shapes/shapes": shapes,
   "cost/sweep/sweep": sweep,
   "cost/terms/terms": terms,

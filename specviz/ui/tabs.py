@@ -17,5 +17,5 @@ TABS: Final[Mapping[str, Sequence[ModuleType]]] = {
     "Compare": (race, domains),
     "Lossless?": (sandbox, coins, gallery, proof),
     "Trees": (grow, ranking, judging),
-    "Cost": (pair, terms, law, roofline, adaptive, server, sweep, shapes, published),
+    "Cost": (pair, server, terms, law, roofline, adaptive, sweep, shapes, published),
 }

@@ -10,7 +10,6 @@ interface Window {
     law?: object;
     adaptive?: object;
     shapes?: object;
-    server?: object;
     raceform?: object;
     models?: object;
     sandbox?: object;
