@@ -161,7 +161,11 @@ class Instrument:
             return {self.fold: gr.Accordion(open=True)} | chosen | found
 
         inputs = list(every.values())
-        events = [self.fold.expand, *(control.input for control in controls.values())]
+        # A text box has no `input` event if its text is pasted.
+        events = [
+            self.fold.expand,
+            *(c.change if isinstance(c, gr.Textbox) else c.input for c in controls.values()),
+        ]
         events += [control.change for control in shared.values()]
         gr.on(events, answer, inputs, targets, js=js, **DIRECT)
         everything = dict.fromkeys([self.fold, *targets, *controls.values()])
