@@ -161,11 +161,9 @@ class Instrument:
             return {self.fold: gr.Accordion(open=True)} | chosen | found
 
         inputs = list(every.values())
-        # A text box has no `input` event if its text is pasted.
-        events = [
-            self.fold.expand,
-            *(c.change if isinstance(c, gr.Textbox) else c.input for c in controls.values()),
-        ]
+        # A text box has no `input` event if its text is pasted; the address has one then.
+        moved = [each for each in controls.values() if not isinstance(each, gr.Textbox)]
+        events = [self.fold.expand, address.input, *(control.input for control in moved)]
         events += [control.change for control in shared.values()]
         gr.on(events, answer, inputs, targets, js=js, **DIRECT)
         everything = dict.fromkeys([self.fold, *targets, *controls.values()])

@@ -1,7 +1,7 @@
 // An instrument's part of the page's address: a link that opens it or has values for it is sent to
 // Python once; after a change, Python sends the values that differ from the initial ones. The
 // address has them only while the instrument's tab is open, so that a link copied on another tab
-// opens that tab.
+// opens that tab. Also tells Python when a text box of the instrument has another text.
 
 import type { Start } from "./section";
 
@@ -41,4 +41,8 @@ export const start: Start<Config> = (element, props, watch, trigger, { event, pa
     write();
   });
   new ResizeObserver(write).observe(element);
+  // Gradio's own event is sent with the whole text, and not at all if a text is pasted.
+  element.closest(".sv-instrument")?.addEventListener("input", ({ target }) => {
+    if ((target as Element).matches("[data-testid=textbox]")) setTimeout(() => trigger("input"));
+  });
 };
