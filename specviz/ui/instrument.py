@@ -169,8 +169,10 @@ class Instrument:
             return {self.fold: gr.Accordion(open=True)} | chosen | found
 
         inputs = list(every.values())
-        moved = [each.input for each in controls.values() if not isinstance(each, gr.State)]
-        events = [self.fold.expand, *moved]
+        # A text box has no `input` event if its text is pasted; the address has one then.
+        silent = gr.Textbox | gr.State
+        moved = [each.input for each in controls.values() if not isinstance(each, silent)]
+        events = [self.fold.expand, address.input, *moved]
         events += [control.change for control in shared.values()]
         gr.on(events, answer, inputs, targets, js=js, **DIRECT)
         self._answer = (answer, inputs, targets), js
@@ -178,19 +180,27 @@ class Instrument:
         address.linked(opened, inputs, list(everything), js=js, **DIRECT)
         self._wired = every, list(dict.fromkeys([*targets, *inputs])), answered, js
 
-    def press(self, button: gr.Button, change: Callable[[Values], Values]) -> None:
+    def press(
+        self,
+        button: gr.Button,
+        change: Callable[[Values], Values],
+        others: Mapping[str, Any] | None = None,
+    ) -> None:
         """Set controls when a button is pressed, and answer for their new values.
 
         Args:
             button: The button.
             change: Gets the values of all controls by name, and returns new ones. It raises
                 ValueError with a sentence if there are none.
+            others: Controls of other instruments that it may also set, by name.
         """
+        others = others or {}
         every, targets, _, js = self._wired
 
         def pressed(*values: Any) -> dict[Any, Any]:
-            return self._changed(change, values)
+            return self._changed(change, values, others)
 
+        targets = [*targets, *others.values()]
         button.click(pressed, list(every.values()), targets, js=js, **DIRECT)
 
     def hear(self, event: Any, change: Callable[[Any, Values], Values]) -> None:
@@ -208,14 +218,20 @@ class Instrument:
 
         event(heard, list(every.values()), targets, js=js, **DIRECT)
 
-    def _changed(self, change: Callable[[Values], Values], values: Sequence[Any]) -> dict[Any, Any]:
+    def _changed(
+        self,
+        change: Callable[[Values], Values],
+        values: Sequence[Any],
+        others: Mapping[str, Any] | None = None,
+    ) -> dict[Any, Any]:
         every, _, answered, _ = self._wired
         before = dict(zip(every, values, strict=True))
         try:
             chosen = change(before)
         except ValueError as problem:
             return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
-        set_to = {every[name]: value for name, value in chosen.items()}
+        known = {**every, **(others or {})}
+        set_to = {known[name]: value for name, value in chosen.items()}
         return set_to | answered({**before, **chosen})
 
     def follow(self, event: Any) -> None:

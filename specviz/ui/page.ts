@@ -3,7 +3,6 @@
 import { start as domains } from "./compare/domains/domains";
 import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
-import { start as server } from "./cost/server/server";
 import { start as shapes } from "./cost/shapes/shapes";
 import { start as sweep } from "./cost/sweep/sweep";
 import { start as contents } from "./learn/contents";
@@ -24,6 +23,8 @@ import { start as grow } from "./trees/grow/grow";
 
 import type { Start } from "./shared/section";
 
+// What Gradio's events use.
+export { shortened } from "./cost/shorter";
 // What tests of the page use.
 export { setTerms } from "./cost/shared/terms";
 export * as reel from "./step/reel";
@@ -32,7 +33,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "compare/domains/domains": domains,
   "compare/race/form": raceForm,
   "compare/race/race": race,
-  "cost/server/server": server,
   "cost/shapes/shapes": shapes,
   "cost/sweep/sweep": sweep,
   "learn/contents": contents,

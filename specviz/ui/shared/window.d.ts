@@ -11,7 +11,6 @@ interface Window {
     law?: object;
     adaptive?: object;
     shapes?: object;
-    server?: object;
     raceform?: object;
     models?: object;
     sandbox?: object;
