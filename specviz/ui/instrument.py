@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -64,6 +64,9 @@ class Instrument:
     """A part of a tab: its heading, its answer in one sentence, and below them what is behind it.
 
     Used as a context manager; components that are built in it are below the heading.
+
+    Attributes:
+        events: Events that are answered, besides those of the controls.
     """
 
     def __init__(
@@ -80,21 +83,24 @@ class Instrument:
 
         Args:
             place: Where the instrument is built.
-            part: Its name in links: `?part=NAME` opens it.
+            part: Its names in links, with spaces between them: `?part=NAME` opens it.
             title: Its heading.
             badge: Where its numbers come from: measured, simulated or published.
             first: Its answer for the initial values.
             wide: Whether it is open from the start.
         """
         self.place = place
-        self.part = part
-        self.column = gr.Column(elem_classes="sv-section sv-instrument", elem_id=f"sv-part-{part}")
+        self.parts = part.split()
+        self.part = self.parts[0]
+        name = f"sv-part-{self.part}"
+        self.column = gr.Column(elem_classes="sv-section sv-instrument", elem_id=name)
         with self.column:
             gr.Markdown(f"## {title} <small>{badge}</small>", elem_classes="sv-instrument-title")
             self.answer = gr.Markdown(first, elem_classes="sv-instrument-answer")
             self.fold = gr.Accordion("Try it", open=wide, elem_classes="sv-instrument-fold")
             with self.fold:
                 self.notice = gr.Markdown(visible=False, elem_classes="sv-notice")
+        self.events: list[Any] = [self.fold.expand]
 
     def __enter__(self) -> Instrument:
         self.fold.__enter__()
@@ -111,7 +117,6 @@ class Instrument:
         *,
         keys: Mapping[str, str] | None = None,
         shared: Mapping[str, Any] | None = None,
-        also: Sequence[str] = (),
     ) -> None:
         """Answer whenever a visitor changes a control, and when the part is opened.
 
@@ -123,7 +128,6 @@ class Instrument:
             keys: Names of controls by their keys in the page's address. A link with such a key
                 opens the part with these values; the address has them once they were changed.
             shared: Controls of other instruments, whose values are also needed, by name.
-            also: Further names of the part in links.
         """
         shared = shared or {}
         every = {**controls, **shared}
@@ -131,7 +135,7 @@ class Instrument:
         targets = [self.notice, *named.values()]
         linked = Linked(controls, keys or {})
         with self.column:
-            config = {"event": "linked", "parts": [self.part, *also], "keys": list(keys or {})}
+            config = {"event": "linked", "parts": self.parts, "keys": list(keys or {})}
             address = component(f"sv-address-{self.part}", "shared/address_view", config)
         targets.append(address)
 
@@ -161,7 +165,7 @@ class Instrument:
 
         inputs = list(every.values())
         moved = [each.input for each in controls.values() if not isinstance(each, gr.State)]
-        events = [self.fold.expand, *moved]
+        events = [*self.events, *moved]
         events += [control.change for control in shared.values()]
         gr.on(events, answer, inputs, targets, **DIRECT)
         everything = dict.fromkeys([self.fold, *targets, *controls.values()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import gradio as gr
 
@@ -26,8 +27,8 @@ def data_table(name: str, label: str) -> gr.Dataframe:
     )  # fmt: skip
 
 
-def filled(columns: Mapping[str, int], rows: Sequence[Sequence[Cell]]) -> gr.Dataframe:
-    """Return the value of a table.
+def filled(columns: Mapping[str, int], rows: Sequence[Sequence[Cell]]) -> dict[str, Any]:
+    """Return a table's update with these rows.
 
     Args:
         columns: Their widths in pixels by title.
@@ -43,4 +44,5 @@ def filled(columns: Mapping[str, int], rows: Sequence[Sequence[Cell]]) -> gr.Dat
             "styling": [["" for _ in row] for row in pairs],
         },
     }
-    return gr.Dataframe(value, column_widths=list(columns.values()), datatype="markdown")
+    widths = [f"{width}px" for width in columns.values()]
+    return gr.update(value=value, column_widths=widths)
