@@ -15,7 +15,6 @@ import { start as coins } from "./lossless/coins/coins";
 import { start as gallery } from "./lossless/gallery/gallery";
 import { start as proof } from "./lossless/proof/proof";
 import { start as sandbox } from "./lossless/sandbox/sandbox";
-import { start as models } from "./models/models";
 import { start as addressView } from "./shared/address_view";
 import { start as figureView } from "./shared/figure_view";
 import { start as header } from "./shared/header";
@@ -28,6 +27,8 @@ import { start as ranking } from "./trees/ranking/ranking";
 
 import type { Start } from "./shared/section";
 
+// What events of Gradio use.
+export { openTab } from "./shared/tabs";
 // What tests of the page use.
 export { runs } from "./cost/shared/runs";
 export { setTerms } from "./cost/shared/terms";
@@ -50,7 +51,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "lossless/gallery/gallery": gallery,
   "lossless/proof/proof": proof,
   "lossless/sandbox/sandbox": sandbox,
-  "models/models": models,
   "shared/address_view": addressView,
   "shared/figure_view": figureView,
   "shared/header": header,

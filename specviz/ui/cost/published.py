@@ -59,7 +59,8 @@ FAMILIES: Final = {
 def build(place: TabContext) -> None:
     """Build the instrument."""
     first = respond(START)["answer"]
-    with Instrument(place, "published", "Published speed-ups", "published", first) as instrument:
+    names = "published boards"
+    with Instrument(place, names, "Published speed-ups", "published", first) as instrument:
         gr.Markdown(text("cost", "published_lead", secondhand=secondhand()))
         with gr.Row():
             family = gr.Dropdown(
@@ -77,7 +78,7 @@ def build(place: TabContext) -> None:
                 gr.Markdown(mine, elem_classes="sv-table", elem_id="sv-published-ours")
     instrument.wire(
         {"family": family, "place": where}, {"table": table}, respond,
-        keys={"family": "family", "board": "place"}, also=["boards"],
+        keys={"family": "family", "board": "place"},
     )  # fmt: skip
 
 
