@@ -6,8 +6,6 @@ import { start as race } from "./compare/race/race";
 import { start as law } from "./cost/law/law";
 import { start as roofline } from "./cost/roofline/roofline";
 import { start as server } from "./cost/server/server";
-import { start as shapes } from "./cost/shapes/shapes";
-import { start as sweep } from "./cost/sweep/sweep";
 import { start as terms } from "./cost/terms/terms";
 import { start as contents } from "./learn/contents";
 import { start as lessonPanel } from "./learn/panel";
@@ -42,8 +40,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "cost/law/law": law,
   "cost/roofline/roofline": roofline,
   "cost/server/server": server,
-  "cost/shapes/shapes": shapes,
-  "cost/sweep/sweep": sweep,
   "cost/terms/terms": terms,
   "learn/contents": contents,
   "learn/panel": lessonPanel,
