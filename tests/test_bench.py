@@ -34,7 +34,7 @@ from specviz.commands.bench import row_cells
 from specviz.commands.cli import main
 from specviz.compare.report import count_by_depth
 from specviz.cost import sweep_text
-from specviz.cost.figures.measured import sweep_figure
+from specviz.cost.figures.sweep import OVERHEAD, ROOFLINE, sweep_figure
 from specviz.cost.roofline import Hardware, ModelShape, Serving, pass_time
 from specviz.cost.sweep import SIZES, PassSamples, Sweep, SweepError
 from specviz.drafters.layerskip import LayerSkip
@@ -46,7 +46,7 @@ from specviz.trace.file import Trace
 from specviz.trace.metrics import near_tie, summary, token_ids
 from specviz.training.card.measured import DEFINITIONS
 from specviz.ui.cost import sweep
-from specviz.ui.cost.sweep import LIVE, picture
+from specviz.ui.cost.sweep import LIVE, pictured
 from specviz.ui.task import Machine
 from specviz.ui.worker import Worker
 
@@ -535,7 +535,7 @@ def test_stopped_sweep_keeps_finished_measurements(tiny_target):
     quiet = [PassSamples(point.tokens, [0.1]) for point in sweep.points]
     assert "stopped" in sweep_text.caution(replace(sweep, points=quiet))
     assert Sweep.from_text(sweep.to_text()) == sweep
-    picture(sweep, "live")
+    pictured(sweep, here=True)
 
 
 def test_measuring_a_pass_leaves_the_cache_unchanged(tiny_target):
@@ -649,20 +649,23 @@ def test_headline_says_if_times_are_too_noisy():
 def test_figure_of_a_sweep_can_be_drawn_from_few_measurements():
     few = [[], [PassSamples(5, [0.1])], [PassSamples(1, [0.1])]]
     for changes in ({"flops": []}, *({"points": points} for points in few)):
-        told = picture(made(**changes), "live")
+        told = pictured(made(**changes), here=True)
         assert told["answer"]
         json.dumps(told, allow_nan=False)
-    assert sweep.recorded()["source"] == "recorded"
+    assert sweep.recorded()["where"].startswith("**Recorded earlier:**")
+    assert sweep.respond({"live": True}) == {}, "the measured sweep stays"
+    assert sweep.respond({"live": False}) == sweep.recorded()
 
 
 def test_figure_draws_measured_values_as_markers_and_simulated_ones_dashed():
     sweep = made()
-    data = sweep_figure(sweep)["data"]
-    assert data["30-measured"]["mode"] == "markers"
-    assert data["30-measured"]["y"] == pytest.approx([5.0 + 0.1 * n for n in SIZES])
-    for name, over in (("10-roofline", 0.0), ("11-overhead", sweep.overhead)):
-        assert data[name]["line"]["dash"] != "solid"
-        assert data[name]["y"][-1] == pytest.approx(1000 * sweep.predicted(64, over).seconds)
+    data = {trace.name: trace for trace in sweep_figure(sweep).data}
+    marks = data["measured: median and middle 50%"]
+    assert marks.mode == "markers"
+    assert list(marks.y) == pytest.approx([5.0 + 0.1 * n for n in SIZES])
+    for name, over in ((ROOFLINE, 0.0), (OVERHEAD, sweep.overhead)):
+        assert data[name].line.dash != "solid"
+        assert data[name].y[-1] == pytest.approx(1000 * sweep.predicted(64, over).seconds)
 
 
 async def heard(runs, stop_at=None):
@@ -690,12 +693,13 @@ def test_page_receives_progress_and_the_finished_or_stopped_sweep(runs):
     kinds = [each.get("state", each["kind"]) for each in said]
     assert kinds[:2] == ["loading", "measuring"]
     assert kinds[-2:] == ["sweep", "done"]
-    assert [row["tokens"] for row in said[-2]["rows"]] == list(SIZES)
+    rows = said[-2]["outputs"]["numbers"].splitlines()[2:]
+    assert [int(row.split()[1]) for row in rows] == list(SIZES)
     assert {each["id"] for each in said} == {"1"}
     assert len(runs.line) == 0
     *said, measured, last = asyncio.run(heard(runs, stop_at=len(SIZES) + 2 + 20))
     assert (measured["kind"], last["state"]) == ("sweep", "stopped")
-    assert measured["rows"]
+    assert len(measured["outputs"]["numbers"].splitlines()) > 2
     progress = [each for each in said if each["kind"] == "progress"]
     assert progress[-1]["done"] < progress[-1]["of"]
 

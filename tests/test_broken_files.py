@@ -174,11 +174,11 @@ def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
     domains = ["assets/prompts.json"]  # domain by domain, which measures them
     others = ["assets/public.json", "assets/trees/ranking.json"]
     assert sorted(told) == [*hardware, *domains, *others]
-    assert {"sv-step", "sv-run", "sv-race", "sv-raceform", "sv-sweep", "sv-shapes"} <= ids
-    assert {"sv-grow", "sv-part-formula", "sv-part-trees"} <= ids
-    lost = {"sv-part-roofline", "sv-part-adaptive", "sv-part-ranking", "sv-models"}
-    assert not lost & ids
-    assert [name for name, _ in shapes.config()["files"]] == ["cpu-2-cores-bfloat16"]
+    assert {"sv-step", "sv-run", "sv-race", "sv-raceform", "sv-grow"} <= ids
+    shown = ("formula", "trees", "published", "sweep", "shapes")
+    assert {f"sv-part-{name}" for name in shown} <= ids
+    assert not {f"sv-part-{name}" for name in ("roofline", "adaptive", "ranking", "models")} & ids
+    assert list(shapes.files()) == ["cpu-2-cores-bfloat16"]
     first = step_runs.opening()
     assert (first.prompt, first.drafter) == (EXAMPLE, "draft-model")
     assert race_form.opening()[0] == EXAMPLE

@@ -162,15 +162,72 @@ def test_download_reports_its_steps_bytes_and_errors_unless_it_was_cancelled(mon
         return fail
 
     monkeypatch.setattr(public, "fetch", fetch)
-    state, step, *bytes_ = told(models.wanted(None, "smollm2"))
+    task = models.wanted(everything, "all", "all", "SmolLM2")
+    state, step, *bytes_ = told(task)
     assert (state["state"], step["sentence"]) == ("fetching", "Trying it.")
     assert [(line["done"], line["of"]) for line in bytes_] == [(1, 4), (4, 4)]
     monkeypatch.setattr(public, "fetch", lambda *_: pytest.fail("it was requested"))
-    assert len(told(models.wanted(None, "smollm2"), stopped=True)) == 1
+    assert len(told(task, stopped=True)) == 1
     monkeypatch.setattr(public, "fetch", raising(Stopped("The fetch was stopped.")))
-    assert len(told(models.wanted(None, "smollm2"))) == 1
+    assert len(told(task)) == 1
     monkeypatch.setattr(public, "fetch", raising(NotAvailable("Nobody has it.")))
-    assert "Nobody has it" in told(models.wanted(None, "smollm2"))[-1]
+    assert "Nobody has it" in told(task)[-1]
+
+
+def everything(_):
+    return answered()
+
+
+def asked(any_model=True, **values):
+    """Return what the tab shows, and the rows of its table by title."""
+    found = models.respond(lambda _: answered(any_model), {**models.START, **values})
+    value = found["table"]["value"]
+    return found, {row[0]: row for row in value["data"]}
+
+
+def test_table_is_filtered_and_details_are_those_of_the_chosen_model(monkeypatch):
+    monkeypatch.setattr(rows, "free_bytes", lambda _: 10**9)
+    found, listed = asked()
+    assert len(listed) == len(answered()["rows"]), "titles are unique"
+    assert listed["House"][3] == "ready"
+    assert listed["Qwen/Qwen3-4B"][3] == "can be downloaded"
+    assert listed["Qwen/Qwen3-4B"][4:6] == pytest.approx([8050, 16000])
+    assert next(iter(listed)) == "House"
+    assert f"{len(listed)} models:" in found["answer"]
+    assert "Drafters without weights: N\\-gram" in found["answer"]
+    assert "None yet." in found["memory"]
+    _, fitting = asked(fit="fitting")
+    assert "House" in fitting
+    assert "Qwen/Qwen3-4B" not in fitting
+    _, targets = asked(kind="target")
+    assert {row[1] for row in targets.values()} == {"target"}
+    found, listed = asked(any_model=False)
+    assert "can be downloaded" not in {row[3] for row in listed.values()}
+    found, _ = asked(model="Qwen/Qwen3-4B")
+    assert (found["use"].visible, found["download"].visible) == (False, True)
+    assert "(https://huggingface.co/Qwen/Qwen3-4B/" in found["details"]
+    assert found["diagram"] == {"visible": False, "__type__": "update"}
+    with pytest.raises(ValueError, match="There is no such model"):
+        asked(model="<b>")
+
+
+def test_diagram_has_a_mark_for_each_interval_of_the_predictions():
+    found, _ = asked(model="DSpark")
+    drawn = json.loads(found["diagram"]["value"])
+    row = next(row for row in answered()["rows"] if row["title"] == "DSpark")
+    _, *marks = drawn["data"]
+    for trace, each in zip(marks, row["reliability"], strict=True):
+        assert trace["name"] == f"temperature {each['temperature']:g}"
+        points = list(zip(trace["customdata"], trace["x"], trace["y"], strict=True))
+        assert points == [tuple(part) for part in each["bins"]]
+        assert f"{each['error']:.3f} at temperature" in drawn["layout"]["meta"]
+        assert f"{each['error']:.3f} at temperature" in found["details"]
+
+
+def test_progress_is_shown_in_words_and_text_of_a_source_stays_text():
+    assert models.progress_text({"kind": "progress", "done": 1e6, "of": 20e6}) == "1.0 of 20.0 MB"
+    assert models.progress_text({"kind": "progress", "done": 1e6, "of": 0}) == "1.0 MB"
+    assert models.progress_text({"kind": "step", "sentence": "<b>"}) == r"\<b\>"
 
 
 def test_reliability_of_predictions_is_that_of_the_measurements():

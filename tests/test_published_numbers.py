@@ -61,7 +61,7 @@ def published(**changes):
 def asked(**values):
     """Return the answer and the table: its columns, its rows, and what its cells show."""
     found = respond({**START, **values})
-    value = found["table"].value
+    value = found["table"]["value"]
     shown = value["metadata"]["display_value"]
     return found["answer"], value["headers"], value["data"], shown
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import published
 import pytest
 import torch
-from asking import ask
 from made_costs import BIG, made
 from pretend import pretended
 
@@ -324,36 +323,50 @@ def test_damaged_cost_file_raises_readable_error(path, value, sentence):
 
 
 def asked(**changes):
-    """Return the section's answer to a request with a visitor's file."""
+    """Return the instrument's outputs for a visitor's file."""
     usual = {"file": "own", "text": made().to_text(), "model": "", "context": 0, "alpha": 0.5}
-    return ask(section.section_facts, usual | changes, section.LONGEST)
+    return section.respond(usual | changes)
 
 
-def test_cost_section_accepts_a_file_from_a_visitor_and_explains_invalid_requests():
+def lines_of(table):
+    """Return the cells of a table below its headings."""
+    return [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+
+
+def test_instrument_accepts_a_file_from_a_visitor_and_explains_invalid_values():
     found = asked()
-    assert (found["model"], found["context"]) == ("big", 128)
-    assert [each["speedup"] for each in found["rows"]] == ["0.97 ×", "0.44 ×"]
-    assert [each[:3] for each in found["passes"]] == [["1", "90.0", "1.00"], ["8", "180", "2.00"]]
-    assert found["figure"]["data"]["30-measured"]["y"] == [90.0, 180.0]
+    assert (found["model"].value, found["context"].value) == ("big", 128)
+    assert [row[-1] for row in lines_of(found["drafters"])] == ["0.97 ×", "0.44 ×"]
+    rows = [row[:3] for row in lines_of(found["numbers"])]
+    assert rows == [["1", "90.0", "1.00"], ["8", "180", "2.00"]]
+    measured = json.loads(found["passes"])["data"][0]
+    assert measured["y"] == [90.0, 180.0]
+    assert not found["caution"].visible
     for changes, sentence in (
         ({"alpha": 1.5}, "probability from 0 to 1"),
         ({"alpha": None}, "α"),
         ({"text": "no"}, "not valid JSON"),
-        ({"text": None, "file": "../secret"}, "no shipped file"),
-        ({"text": None, "file": []}, "no shipped file"),
-        ({"text": " " * (1 << 20)}, "256 KiB"),
+        ({"text": " "}, "Open a file"),
+        ({"file": "../secret"}, "no shipped file"),
+        ({"file": []}, "no shipped file"),
+        ({"text": " " * (1 << 20) + "1"}, "256 KiB"),
     ):
-        assert sentence in asked(**changes)["problem"], changes
+        with pytest.raises(ValueError, match=sentence):
+            asked(**changes)
+
+
+def test_texts_of_a_file_are_shown_as_they_are():
+    found = asked(text=made(machine="<img src=x>|`$").to_text())
+    assert r"\<img src\=x\>\|\`\$" in found["how"]
 
 
 def test_shipped_cost_files_are_listed_and_readable():
-    files = {path.stem: load_shipped(path) for path in shipped_paths()}
-    assert files
-    offered = [name for name, _ in section.config()["files"]]
-    assert offered == list(files)
-    for name, file in files.items():
+    shipped = {path.stem: load_shipped(path) for path in shipped_paths()}
+    assert shipped
+    assert list(section.files()) == list(shipped)
+    for name, file in shipped.items():
         for costs in file.models:
             for place in costs.places:
-                found = asked(text=None, file=name, model=costs.name, context=place.context)
-                assert (found["model"], found["context"]) == (costs.name, place.context)
-                assert len(found["rows"]) == len(place.rounds)
+                found = asked(file=name, model=costs.name, context=place.context)
+                assert (found["model"].value, found["context"].value) == (costs.name, place.context)
+                assert len(lines_of(found["drafters"])) == len(place.rounds)

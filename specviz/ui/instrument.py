@@ -65,6 +65,9 @@ class Instrument:
     """A part of a tab: its heading, its answer in one sentence, and below them what is behind it.
 
     Used as a context manager; components that are built in it are below the heading.
+
+    Attributes:
+        events: Events that are answered, besides those of the controls.
     """
 
     def __init__(
@@ -81,24 +84,25 @@ class Instrument:
 
         Args:
             place: Where the instrument is built.
-            part: Its name in links: `?part=NAME` opens it. Further names may follow after spaces.
+            part: Its names in links, with spaces between them: `?part=NAME` opens it.
             title: Its heading.
             badge: Where its numbers come from: measured, simulated or published.
             first: Its answer for the initial values.
             wide: Whether it is open from the start.
         """
         self.place = place
-        self.part, *self.also = part.split()
+        self.parts = part.split()
+        self.part = self.parts[0]
         self.wide = wide
-        self.column = gr.Column(
-            elem_classes="sv-section sv-instrument", elem_id=f"sv-part-{self.part}"
-        )
+        name = f"sv-part-{self.part}"
+        self.column = gr.Column(elem_classes="sv-section sv-instrument", elem_id=name)
         with self.column:
             gr.Markdown(f"## {title} <small>{badge}</small>", elem_classes="sv-instrument-title")
             self.answer = gr.Markdown(first, elem_classes="sv-instrument-answer")
             self.fold = gr.Accordion("Try it", open=wide, elem_classes="sv-instrument-fold")
             with self.fold:
                 self.notice = gr.Markdown(visible=False, elem_classes="sv-notice")
+        self.events: list[Any] = [self.fold.expand]
 
     def __enter__(self) -> Instrument:
         self.fold.__enter__()
@@ -137,7 +141,7 @@ class Instrument:
         with self.column:
             config = {
                 "event": "linked",
-                "parts": [self.part, *self.also],
+                "parts": self.parts,
                 "keys": list(keys or {}),
                 "wide": self.wide,
             }
@@ -172,7 +176,7 @@ class Instrument:
         # A text box has no `input` event if its text is pasted; the address has one then.
         silent = gr.Textbox | gr.State
         moved = [each.input for each in controls.values() if not isinstance(each, silent)]
-        events = [self.fold.expand, address.input, *moved]
+        events = [*self.events, address.input, *moved]
         events += [control.change for control in shared.values()]
         gr.on(events, answer, inputs, targets, js=js, **DIRECT)
         self._answer = (answer, inputs, targets), js

@@ -141,8 +141,8 @@ def build(
                 with gr.Tab(name):
                     for part in parts:
                         section(part.build, place)
-            with gr.Tab("Models"):
-                section(models.build, place, fields or {})
+            with gr.Tab("Models") as tab:
+                section(models.build, place, fields or {}, tab)
 
         api.add(runs, options.allow_any_model, calls or ApiCalls())
     demo.queue(max_size=64, api_open=False)  # no call skips the queue

@@ -3,14 +3,11 @@
 import { start as domains } from "./compare/domains/domains";
 import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
-import { start as shapes } from "./cost/shapes/shapes";
-import { start as sweep } from "./cost/sweep/sweep";
 import { start as contents } from "./learn/contents";
 import { start as lessonPanel } from "./learn/panel";
 import { start as coins } from "./lossless/coins/coins";
 import { start as gallery } from "./lossless/gallery/gallery";
 import { start as sandbox } from "./lossless/sandbox/sandbox";
-import { start as models } from "./models/models";
 import { start as addressView } from "./shared/address_view";
 import { start as figureView } from "./shared/figure_view";
 import { start as header } from "./shared/header";
@@ -23,8 +20,9 @@ import { start as grow } from "./trees/grow/grow";
 
 import type { Start } from "./shared/section";
 
-// What Gradio's events use.
+// What events of Gradio use.
 export { shortened } from "./cost/shorter";
+export { openTab } from "./shared/tabs";
 // What tests of the page use.
 export { setTerms } from "./cost/shared/terms";
 export * as reel from "./step/reel";
@@ -33,14 +31,11 @@ const SECTIONS: Record<string, Start<never>> = {
   "compare/domains/domains": domains,
   "compare/race/form": raceForm,
   "compare/race/race": race,
-  "cost/shapes/shapes": shapes,
-  "cost/sweep/sweep": sweep,
   "learn/contents": contents,
   "learn/panel": lessonPanel,
   "lossless/coins/coins": coins,
   "lossless/gallery/gallery": gallery,
   "lossless/sandbox/sandbox": sandbox,
-  "models/models": models,
   "shared/address_view": addressView,
   "shared/figure_view": figureView,
   "shared/header": header,

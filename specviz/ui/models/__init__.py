@@ -1,98 +1,294 @@
-"""The Models tab: the list, downloading a model, and using it on Step.
+"""The Models tab: all models in one table, details of one of them, downloads, and use on Step.
 
 Models are downloaded only if the app allows visitors to use any model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from queue import SimpleQueue
 from time import monotonic
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final
 
 import gradio as gr
+import plotly.graph_objects as go
 
 from specviz.catalog import public
+from specviz.figures.theme import INK2, Q, chart
 from specviz.models.files import FetchMonitor
 from specviz.settings.settings import require
 from specviz.settings.suggestion import did_you_mean
-from specviz.ui.component import TabContext, component
-from specviz.ui.live import PRIVATE, Start, wire
-from specviz.ui.models.rows import answer, fetchable
+from specviz.texts import text
+from specviz.ui.component import TabContext
+from specviz.ui.instrument import DIRECT, Instrument, figure, literal, shown
+from specviz.ui.job_event import JobEvent, Line, Take
+from specviz.ui.models.rows import Answer, Loaded, Reliability, Row, answer, fetchable
+from specviz.ui.routes import script_address
 from specviz.ui.step.drawer import suit
-from specviz.ui.stream import ErrorLine, StateLine, Stream, line
+from specviz.ui.stream import line
+from specviz.ui.table import Cell, data_table, filled
 from specviz.ui.task import JobContext, Task
 
-NAME: Final = "sv-models"
 OFTEN: Final = 0.5  # seconds between two lines of a download; all lines are kept
-OURS: Final = "window.specviz.models"
+COLUMNS: Final = {
+    "name": 200, "kind": 76, "made for": 140, "state here": 120, "size": 110,
+    "memory in float32": 100, "layout": 190, "licence": 120, "tested here": 130,
+}  # fmt: skip
+FACTS: Final = {
+    "layout": "layout", "size": "size", "memory in float32": "memory", "licence": "licence",
+    "access": "gated", "tested here": "tried",
+}  # fmt: skip
+KINDS: Final = (("All", "all"), ("Targets", "target"), ("Drafters", "drafter"))
+FIRST: Final = "House"
+START: Final = {"fit": "all", "kind": "all", "model": FIRST}
+OPEN_STEP: Final = (
+    '() => import(new URL("%s", document.baseURI)).then((page) => page.openTab("Step"))'
+    ".then(() => window.scrollTo(0, 0))"
+)
 
 
-class Config(TypedDict):
-    """Initial data of the tab.
-
-    Attributes:
-        any: Whether this app downloads models.
-    """
-
-    any: bool
-
-
-class ProgressLine(TypedDict):
-    """Number of bytes downloaded so far.
-
-    Attributes:
-        of: Total bytes; 0 if unknown.
-    """
-
-    kind: Literal["progress"]
-    id: str
-    done: int
-    of: int
-
-
-class StepLine(TypedDict):
-    """A step of a download, such as a source that is tried."""
-
-    kind: Literal["step"]
-    id: str
-    sentence: str
-
-
-Line = ProgressLine | StepLine | StateLine | ErrorLine
-
-
-def build(place: TabContext, fields: Mapping[str, Any]) -> None:
+def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
     """Build the tab and connect its events.
 
     Args:
         place: The page.
         fields: Components of Step's form by name; empty if the form could not be built.
+        tab: The tab, whose list is refreshed whenever it is opened.
     """
     fetchable()  # raises an exception if a list of models is broken; the tab then shows which
-    config: Config = {"any": place.any_model}
-    view = component(NAME, "models/models", config)
-    place.questions.add("models", partial(answer, place.any_model, place.runs.machine))
+    rows = partial(answer, place.any_model, place.runs.machine)
+    with Instrument(place, "models", "Models", "this machine", "", wide=True) as instrument:
+        gr.Markdown(text("models", "lead", any=place.any_model))
+        with gr.Row():
+            fit = gr.Radio(
+                [("All", "all"), ("Those that fit in memory", "fitting")], value="all",
+                label="Models",
+            )  # fmt: skip
+            kind = gr.Radio(KINDS, value="all", label="Kind")
+        table = data_table("sv-models", "Models, and what is known of them")
+        model = gr.Dropdown(
+            titles(rows({})), value=FIRST, label="Details of", info=text("models", "choose")
+        )
+        details = gr.Markdown(elem_id="sv-models-details")
+        with gr.Row():
+            use = gr.Button("Use on Step", visible=False)
+            job = JobEvent("sv-models-go", "Download", "Cancel") if place.any_model else None
+        diagram = figure("sv-models-reliability", "reliability")
+        memory = gr.Markdown(elem_id="sv-models-loaded")
+        with gr.Accordion("How to add a model", open=False):
+            gr.Markdown(text("models", "add"))
+    outputs = {
+        "table": table, "model": model, "details": details, "use": use, "diagram": diagram,
+        "memory": memory,
+    }  # fmt: skip
+    if job:
+        outputs["download"] = job.button
+    instrument.events.append(tab.select)
+    found = partial(respond, rows)
+    instrument.wire(
+        {"fit": fit, "kind": kind}, outputs, found, keys={"models": "fit"},
+        shared={"model": model},
+    )  # fmt: skip
+    table.select(_picked, None, model, **DIRECT)
     if fields:
-        _wire_use(dict(fields))
-    if place.any_model:
-        go = gr.Button("Download", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
-        wire(place.jobs, place.fetches, view, OURS, Start(go, [], wanted, f"{OURS}.wanted()"))
+        _wire_use(dict(fields), use, model, rows)
+    if job:
+        named = {"answer": instrument.answer, **outputs}
+        inputs = [fit, kind, model]
+        takes = partial(_take, job, named, found)
+        job.wire(place.fetches, inputs, list(named.values()), partial(wanted, rows), takes)
 
 
-def _wire_use(fields: dict[str, Any]) -> None:
-    """Let a row's button fill a model into Step's form; a drafter that does not fit is replaced."""
-    use = gr.Button("Use on Step", elem_id=f"{NAME}-use", elem_classes="sv-hidden")
-    chosen = use.click(None, None, fields["target"], js=f"() => {OURS}.chosen()", **PRIVATE)
+def _picked(event: gr.SelectData) -> str:
+    return str(event.row_value[0])
+
+
+def _wire_use(
+    fields: dict[str, Any], use: gr.Button, model: gr.Dropdown, rows: Callable[..., Answer]
+) -> None:
+    """Let the button fill a model into Step's form; a drafter that does not fit is replaced."""
+    named = partial(_name, rows)
+    chosen = use.click(named, model, fields["target"], **DIRECT)
     suit(fields, chosen.then, prefer_own=True)
+    js = OPEN_STEP % script_address("page")
+    chosen.then(None, None, None, js=js, **DIRECT)
 
 
-def wanted(_: Stream, name: Any) -> Task:
+def _name(rows: Callable[..., Answer], title: Any) -> str:
+    """Return the name of a model, given its title."""
+    return _row(rows({})["rows"], title)["name"]
+
+
+def _row(rows: Sequence[Row], title: Any) -> Row:
+    row = next((each for each in rows if each["title"] == title), None)
+    require(row is not None, "There is no such model.")
+    assert row
+    return row
+
+
+def _take(
+    job: JobEvent, named: Mapping[str, Any], found: Callable[..., Mapping[str, Any]], *values: Any
+) -> Take:
+    """Return the function that shows the lines of a download."""
+
+    def take(lines: Sequence[Line]) -> Mapping[Any, Any]:
+        changed: dict[Any, Any] = {}
+        for each in lines:
+            if each["kind"] in ("step", "progress"):
+                changed[job.status] = progress_text(each)
+            elif each["kind"] == "state" and each["state"] == "done":
+                asked = dict(zip(("fit", "kind", "model"), values, strict=True))
+                changed = {named[name]: value for name, value in found(asked).items()}
+                changed[job.status] = text("models", "downloaded", title=literal(asked["model"]))
+        return changed
+
+    return take
+
+
+def progress_text(line: Line) -> str:
+    """Return the progress of a download in words."""
+    if line["kind"] == "step":
+        return literal(line["sentence"])
+    done, whole = f"{line['done'] / 1e6:.1f}", f"{line['of'] / 1e6:.1f}" if line["of"] else ""
+    return text("models", "progress", done=done, whole=whole)
+
+
+def respond(rows: Callable[..., Answer], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outputs for the controls' values. Raises ValueError if they are invalid."""
+    found = rows({})
+    chosen = _row(found["rows"], values["model"])
+    listed = [
+        row
+        for row in sorted(found["rows"], key=state)
+        if values["kind"] in ("all", row["kind"])
+        and (values["fit"] == "all" or row["fits"] is not False)
+    ]
+    said = reliability_sentence(chosen)
+    return {
+        "answer": summary(found, listed),
+        "table": filled(COLUMNS, [cells(row) for row in listed]),
+        "model": gr.Dropdown(choices=titles(found)),
+        "details": details_of(chosen),
+        "use": gr.Button(visible=chosen["use"]),
+        "download": gr.Button(visible=chosen["fetch"]),
+        "diagram": diagram(chosen["reliability"], said),
+        "memory": loaded(found["loaded"]),
+    }
+
+
+def titles(found: Answer) -> list[str]:
+    """Return the titles of all models."""
+    return [row["title"] for row in sorted(found["rows"], key=state)]
+
+
+def state(row: Row) -> tuple[int, str]:
+    """Return whether a model is here, by which the list is sorted, and in words."""
+    if row["here"]:
+        return 0, "ready"
+    if row["runs"] is False:
+        return 2, "not supported"
+    return 1, "can be downloaded" if row["fetch"] else "not here"
+
+
+def cells(row: Row) -> list[Cell]:
+    """Return the cells of a model."""
+    return [
+        (row["title"], f"**{literal(row['title'])}**"), row["kind"], row["made_for"],
+        state(row)[1], sized(row["size"]), sized(row["memory"]), row["layout"], row["licence"],
+        row["tried"],
+    ]  # fmt: skip
+
+
+def sized(text: str) -> Cell:
+    """Return the cell of a size, sorted by its bytes."""
+    found = re.match(r"([\d.]+) (MB|GB)", text)
+    return (float(found[1]) * {"MB": 1.0, "GB": 1e3}[found[2]] if found else -1.0, literal(text))
+
+
+def summary(found: Answer, listed: Sequence[Row]) -> str:
+    """Return how many models are listed, how many are here, and the memory for weights."""
+    return text(
+        "models", "summary", count=len(listed), here=sum(row["here"] for row in listed),
+        other=sum(state(row)[1] == "can be downloaded" for row in listed), free=found["free"],
+        bare=", ".join(map(literal, found["bare"])),
+    )  # fmt: skip
+
+
+def details_of(row: Row) -> str:
+    """Return what is known of a model."""
+    facts = [f"**{name}** {literal(str(row[key]))}" for name, key in FACTS.items() if row[key]]  # type: ignore[literal-required]
+    whose = f" for {literal(row['made_for'])}" if row["made_for"] else ""
+    links = " ".join(f"[source {at}]({url})" for at, url in enumerate(row["sources"], 1))
+    head = f"### {literal(row['title'])} <small>{row['kind']}{whose}, {state(row)[1]}</small>"
+    said = [literal(row["about"]), links, reliability_sentence(row)]
+    return "\n\n".join([head, " ".join(filter(None, said[:2])), " · ".join(facts), said[2]])
+
+
+def loaded(models: Sequence[Loaded]) -> str:
+    """Return the models in memory."""
+    lines = []
+    for each in models:
+        packed = f"{each['packed']} of packed copies; " if each["packed"] else ""
+        title, where = literal(each["title"]), literal(each["where"])
+        lines.append(
+            f"- **{title}** {each['memory']} ({each['file']} in its file; {packed}{where})"
+        )
+    return "\n".join([text("models", "memory"), "", *(lines or [text("models", "none_loaded")])])
+
+
+def reliability_sentence(row: Row) -> str:
+    """Return the errors of a drafter's predictions; empty if it makes none."""
+    if not row["reliability"]:
+        return ""
+    errors = [
+        text(
+            "models", "calibration", error=f"{each['error']:.3f}", guesses=each["guesses"],
+            temperature=f"{each['temperature']:g}",
+        )
+        for each in row["reliability"]
+    ]  # fmt: skip
+    return text("models", "reliability", errors=" and ".join(errors))
+
+
+def diagram(several: Sequence[Reliability], sentence: str) -> dict[str, Any]:
+    """Return the update of the figure, which is hidden for drafters that predict nothing."""
+    if not several:
+        return gr.update(visible=False)
+    return gr.update(value=shown(reliability_figure(several), sentence), visible=True)
+
+
+def reliability_figure(several: Sequence[Reliability]) -> go.Figure:
+    """Chart the share of accepted guesses by the prediction, in intervals of 10%."""
+    most = max(count for each in several for count, _, _ in each["bins"])
+    ideal = go.Scatter(
+        x=[0, 1], y=[0, 1], mode="lines", name="as predicted",
+        line={"color": INK2, "dash": "dash", "width": 1}, hoverinfo="skip",
+    )  # fmt: skip
+    marks = [
+        go.Scatter(
+            x=[mean for _, mean, _ in each["bins"]], y=[kept for _, _, kept in each["bins"]],
+            customdata=[count for count, _, _ in each["bins"]], mode="markers",
+            name=f"temperature {each['temperature']:g}",
+            marker={
+                "color": Q, "symbol": symbol, "line": {"color": INK2, "width": 1},
+                "size": [max(6, 24 * (count / most) ** 0.5) for count, _, _ in each["bins"]],
+            },
+            hovertemplate="predicted %{x:.0%}, accepted %{y:.0%} of %{customdata}<extra></extra>",
+        )
+        for each, symbol in zip(several, ("circle", "diamond-open", "square-open"), strict=False)
+    ]  # fmt: skip
+    axis = {"range": [-0.04, 1.04], "tickformat": ".0%", "dtick": 0.25}
+    made = chart([ideal, *marks], x="predicted", y="accepted", height=440, xaxis=axis, yaxis=axis)
+    return made.update_layout(width=460, legend={"itemsizing": "constant"})
+
+
+def wanted(rows: Callable[..., Answer], fit: str, kind: str, title: Any) -> Task:
     """Return the task of a download. Raises BadSettings for a model that cannot be downloaded."""
-    known = fetchable()
-    hint = did_you_mean(str(name), known)
+    name, known = _name(rows, title), fetchable()
+    hint = did_you_mean(name, known)
     require(name in known, f"There is no model {name!r:.100} to download.{hint}")
     return Task(partial(download, name), 0.0)
 
@@ -131,11 +327,11 @@ class Progress:
         if now - self._sent < OFTEN and not last:
             return
         self._sent = now
-        self._put({"kind": "progress", "id": self._nonce, "done": done, "of": whole})
+        self._put("progress", done=done, of=whole)
 
     def say(self, sentence: str) -> None:
         """Add a line about a step, such as a source that is tried."""
-        self._put({"kind": "step", "id": self._nonce, "sentence": sentence})
+        self._put("step", sentence=sentence)
 
-    def _put(self, found: ProgressLine | StepLine) -> None:
-        self.lines.put(line(found["kind"], found))
+    def _put(self, kind: str, **facts: object) -> None:
+        self.lines.put(line(kind, {"id": self._nonce, **facts}))

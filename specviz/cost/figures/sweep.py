@@ -1,0 +1,82 @@
+"""The chart of measured pass times by the number of tokens, with the roofline.
+
+Measured values are marks; simulated ones are dashed lines. Milliseconds start at zero, so that
+heights can be compared.
+"""
+
+from __future__ import annotations
+
+from math import log10
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+from specviz.cost.sweep import SIZES, Sweep, middle_half
+from specviz.figures.theme import BG, COLOURS, INK2, INK3, P, chart
+
+TICKS: Final = (1, 2, 4, 8, 16, 32, 64)
+EDGES: Final = (0.88, 73.0)  # number of tokens at the left and right edge of the chart
+ROOFLINE, OVERHEAD = "roofline: simulated", "roofline + overhead of a plain pass: simulated"
+
+
+def sweep_figure(sweep: Sweep) -> go.Figure:
+    """Draw medians with their quartiles, and the roofline with and without overhead."""
+    traces = [_marks(sweep)]
+    if sweep.peaks is not None:
+        traces.append(_line(sweep, ROOFLINE, 0.0, {"color": INK2, "width": 2, "dash": "dash"}))
+        if sweep.overhead is not None and sweep.overhead > 0.0:
+            dotted = {"color": INK3, "width": 2, "dash": "dot"}
+            traces.append(_line(sweep, OVERHEAD, sweep.overhead, dotted))
+    made = chart(
+        traces, x="tokens in the pass", y="ms", height=360,
+        xaxis={
+            "type": "log", "range": [log10(edge) for edge in EDGES], "tickvals": TICKS,
+            "ticktext": [str(size) for size in TICKS], "showgrid": False,
+        },
+        yaxis={"rangemode": "tozero"},
+    )  # fmt: skip
+    if sweep.plain is not None:
+        plain = {"color": COLOURS["line2"], "width": 1}
+        made.add_hline(
+            1000.0 * sweep.plain, line=plain, annotation_text="one plain pass",
+            annotation_position="top right", annotation_font_color=INK2,
+        )  # fmt: skip
+    return made
+
+
+def _marks(sweep: Sweep) -> go.Scatter:
+    """Return a mark for each median, with a bar from the first to the third quartile."""
+    medians = [1000.0 * point.median for point in sweep.points]
+    spans = [middle_half(point.seconds) for point in sweep.points]
+    pairs = list(zip(medians, spans, strict=True))
+    return go.Scatter(
+        x=[point.tokens for point in sweep.points], y=medians, mode="markers",
+        name="measured: median and middle 50%",
+        marker={"color": P, "size": 9, "line": {"color": BG, "width": 1}},
+        error_y={
+            "type": "data", "symmetric": False, "color": P, "thickness": 1.5, "width": 3,
+            "array": [1000.0 * high - at for at, (_, high) in pairs],
+            "arrayminus": [at - 1000.0 * low for at, (low, _) in pairs],
+        },
+        text=[_hover_text(sweep, point.tokens, len(point.seconds)) for point in sweep.points],
+        hovertemplate="%{text}<extra></extra>",
+    )  # fmt: skip
+
+
+def _hover_text(sweep: Sweep, tokens: int, count: int) -> str:
+    """Return the hover text of a size; it contains no text from a file."""
+    line, cost = sweep.predicted(tokens), sweep.passes(tokens)
+    words = [f"{tokens} token{'' if tokens == 1 else 's'} in the pass"]
+    words.append(f"measured {1000.0 * sweep.by_tokens[tokens]:.2f} ms, median of {count}")
+    if cost is not None:
+        words.append(f"{cost:.2f} plain passes")
+    if line is not None:
+        words.append(f"roofline {1000.0 * line.seconds:.2f} ms ({line.bound}-bound): simulated")
+    return "<br>".join(words)
+
+
+def _line(sweep: Sweep, name: str, overhead: float, style: dict[str, Any]) -> go.Scatter:
+    tokens = list(range(1, SIZES[-1] + 1))
+    passes = [sweep.predicted(n, overhead) for n in tokens]
+    y = [1000.0 * each.seconds for each in passes if each is not None]
+    return go.Scatter(x=tokens, y=y, mode="lines", line=style, name=name, hoverinfo="skip")

@@ -1,0 +1,195 @@
+"""Costs of public model sizes on machines, from shipped files or from a visitor's file.
+
+Seconds were measured on the machine that is named; numbers that depend on α are simulated. A
+visitor's file is validated like any other and not stored. No model is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Self
+
+import gradio as gr
+
+from specviz.cost import measured_costs_text
+from specviz.cost.figures.sweep import sweep_figure
+from specviz.cost.formatting import format_milliseconds, format_passes
+from specviz.cost.measured_costs import (
+    MAX_CHARACTERS,
+    ContextCosts,
+    CostFile,
+    ModelCosts,
+    load_shipped,
+    shipped_paths,
+)
+from specviz.cost.sweep import Sweep
+from specviz.settings.settings import require
+from specviz.settings.value_types import parse_number
+from specviz.texts import text
+from specviz.ui.broken import lacking, spared
+from specviz.ui.component import TabContext
+from specviz.ui.instrument import DIRECT, Instrument, figure, literal, shown
+
+OWN: Final = "own"  # the visitor's file in the list of files
+# Lets the visitor choose a file, and returns its text; no file leaves the browser otherwise.
+OPEN: Final = """(before) => new Promise((resolve) => {
+  const picker = Object.assign(document.createElement("input"), { type: "file", accept: ".json" });
+  picker.oncancel = () => resolve(before);
+  picker.onchange = () => resolve(picker.files[0].slice(0, %d).text());
+  picker.click();
+})"""
+DRAFTERS: Final = (
+    "| drafter | drafting, ms | middle 50% | in plain passes | c, per level | verification "
+    "| acceptance | whole round | pays from α (simulated) | speed-up at this α (simulated) |\n"
+    "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+)
+PASSES: Final = (
+    "| tokens in the pass | measured, ms | plain passes | roofline, ms (simulated) |\n"
+    "|--:|--:|--:|--:|"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The values of the controls.
+
+    Attributes:
+        file: The measured costs.
+        model: Name of a model in the file; the first one is used if there is none with this name.
+        context: Tokens before the pass; if it was not measured, the first context of the model is
+            used.
+        alpha: The acceptance probability.
+    """
+
+    file: CostFile
+    model: str
+    context: int
+    alpha: float
+
+    @classmethod
+    def from_values(cls, data: Mapping[str, Any]) -> Self:
+        """Validate the controls' values. Raises ValueError if they are invalid."""
+        name, own, alpha = data["file"], data["text"], parse_number("α", data["alpha"])
+        require(0 <= alpha <= 1, f"α must be a probability from 0 to 1, not {alpha:g}.")
+        if name == OWN:
+            require(bool(own and own.strip()), "Open a file, or paste its content.")
+            file = CostFile.from_text(own)
+        else:
+            known = files()
+            require(isinstance(name, str) and name in known, "There is no shipped file like this.")
+            file = known[name]
+        context = data["context"]
+        return cls(file, str(data["model"]), context if isinstance(context, int) else 0, alpha)
+
+    @property
+    def costs(self) -> ModelCosts:
+        """The costs of the chosen model, or of the first."""
+        models = self.file.models
+        return next((one for one in models if one.name == self.model), models[0])
+
+    @property
+    def place(self) -> ContextCosts:
+        """The costs at the chosen context length, or at the first if that was not measured."""
+        places = self.costs.places
+        return next((one for one in places if one.context == self.context), places[0])
+
+
+def build(place: TabContext) -> None:
+    """Build the instrument."""
+    for path in shipped_paths():
+        lacking("One of the machines measured below cannot be shown.", partial(load_shipped, path))
+    known = [(measured_costs_text.describe_machine(file), name) for name, file in files().items()]
+    known.append(("Your own file", OWN))
+    first = text("cost", "shapes_none") if len(known) == 1 else answer_of(first_ask(known[0][1]))
+    title = "Public model sizes, measured"
+    with Instrument(place, "shapes", title, "measured", first) as instrument:
+        gr.Markdown(text("cost", "shapes_lead"))
+        file = gr.Dropdown(known, value=known[0][1], label="Machine and date")
+        with gr.Row():
+            model = gr.Dropdown([], label="Target")
+            context = gr.Dropdown([], label="Context before the pass, tokens")
+        with gr.Accordion("Measure your own machine", open=False):
+            gr.Markdown(text("cost", "shapes_own"))
+            pick = gr.Button("Open your own file", elem_classes="sv-job-start")
+            own = gr.Textbox(label="Or paste its content here", lines=3, max_lines=3)
+        caution = gr.Markdown(elem_classes="sv-notice", visible=False)
+        passes = figure("sv-shapes-passes", "pass-times")
+        drafters = gr.Markdown(elem_classes="sv-table", elem_id="sv-shapes-drafters")
+        how = gr.Markdown(elem_classes="sv-note", elem_id="sv-shapes-how")
+        with gr.Accordion("All passes", open=False):
+            numbers = gr.Markdown(elem_classes="sv-table")
+    instrument.wire(
+        {"model": model, "context": context},
+        {
+            "model": model, "context": context, "caution": caution, "passes": passes,
+            "drafters": drafters, "how": how, "numbers": numbers,
+        },
+        respond,
+        shared={"file": file, "text": own, "alpha": place.controls["alpha"]},
+    )  # fmt: skip
+    pick.click(None, own, own, js=OPEN % (4 * MAX_CHARACTERS), **DIRECT)
+    own.change(lambda text: OWN if text.strip() else gr.skip(), own, file, **DIRECT)
+
+
+def first_ask(name: str) -> Ask:
+    """Return the question about the first model of a shipped file."""
+    return Ask(files()[name], "", 0, 0.0)
+
+
+def files() -> Mapping[str, CostFile]:
+    """Return the shipped files by name, except broken ones."""
+    found = {path.stem: spared(partial(load_shipped, path), None) for path in shipped_paths()}
+    return {name: file for name, file in found.items() if file}
+
+
+def answer_of(ask: Ask) -> str:
+    """Return the headline."""
+    return literal(measured_costs_text.headline(ask.file, ask.costs, ask.place)[0])
+
+
+def respond(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outputs for the controls' values. Raises ValueError if they are invalid."""
+    ask = Ask.from_values(values)
+    file, costs, place = ask.file, ask.costs, ask.place
+    sweep = file.sweep(costs, place)
+    said, against = measured_costs_text.headline(file, costs, place)
+    titles = [(one.title, one.name) for one in file.models]
+    contexts = [(f"{one.context:,}", one.context) for one in costs.places]
+    return {
+        "answer": literal(said),
+        "model": gr.Dropdown(titles, value=costs.name),
+        "context": gr.Dropdown(contexts, value=place.context),
+        "caution": gr.Markdown(literal(against), visible=bool(against)),
+        "passes": shown(sweep_figure(sweep), said),
+        "drafters": drafters_table(ask),
+        "how": text(
+            "cost", "shapes_how", machine=literal(measured_costs_text.describe_machine(file)),
+            how=literal(measured_costs_text.describe_method(file, costs, place)),
+            command=literal(file.command),
+        ),
+        "numbers": "\n".join([PASSES, *(pass_row(sweep, one.tokens) for one in place.passes)]),
+    }  # fmt: skip
+
+
+def drafters_table(ask: Ask) -> str:
+    """Return what a round of each drafter costs, as a table."""
+    rows = []
+    for row in measured_costs_text.drafter_rows(ask.costs, ask.place, ask.alpha):
+        speedup = f"**{row['speedup']}**" if row["gains"] else row["speedup"]
+        cells = [
+            f"**{literal(row['title'])}** {literal(row['about'])}", row["draft"], row["middle"],
+            row["share"], row["level"], row["check"], row["rest"], row["whole"], row["even"],
+            speedup,
+        ]  # fmt: skip
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join([DRAFTERS, *rows])
+
+
+def pass_row(sweep: Sweep, tokens: int) -> str:
+    """Return the row of a target pass."""
+    line, share = sweep.predicted(tokens), sweep.passes(tokens)
+    measured = format_milliseconds(sweep.by_tokens[tokens])
+    roofline = format_milliseconds(line.seconds) if line else ""
+    return f"| {tokens} | {measured} | {format_passes(share) if share else ''} | {roofline} |"

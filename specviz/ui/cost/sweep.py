@@ -1,0 +1,145 @@
+"""Predicted and measured pass time on this machine; a recorded sweep is shown first.
+
+A sweep measures passes of many sizes. It is one job in the queue; if it is stopped, finished
+measurements are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import perf_counter, time_ns
+from typing import TYPE_CHECKING, Any, Final
+
+import gradio as gr
+
+from specviz.cost.figures.sweep import sweep_figure
+from specviz.cost.sweep import Sweep
+from specviz.cost.sweep_text import SweepFacts, sweep_facts
+from specviz.texts import text
+from specviz.ui.broken import lacking, spared
+from specviz.ui.component import TabContext
+from specviz.ui.instrument import Instrument, figure, literal, shown
+from specviz.ui.job_event import JobEvent, Line, Take
+from specviz.ui.request import HOUSE
+from specviz.ui.stream import line, paced
+from specviz.ui.task import BEGINNING, JobContext, Task
+
+if TYPE_CHECKING:
+    from specviz.bench.sweep import SweepRun
+
+LONGEST: Final = 25.0  # seconds of a sweep; no round begins after 20
+OFTEN: Final = 1.0  # seconds between snapshots, since drawing one uses cores that are being timed
+SENTENCES: Final = ("must", "memory", "gap", "grows", "caution", "how")
+HEAD: Final = (
+    "| tokens in the pass | draft tokens verified | measured, ms | middle 50%, ms | plain passes "
+    "| roofline, ms (simulated) |\n|--:|--:|--:|--:|--:|--:|"
+)
+
+
+def build(place: TabContext) -> None:
+    """Build the instrument and connect its events."""
+    lacking("The recorded sweep cannot be shown.", Sweep.shipped)
+    first = recorded()
+    title = "This machine: predicted and measured"
+    with Instrument(place, "sweep", title, "measured", first["answer"]) as instrument:
+        gr.Markdown(text("cost", "sweep_lead"))
+        job = JobEvent("sv-sweep-go", "Measure this machine")
+        where = gr.Markdown(elem_id="sv-sweep-where")
+        passes = figure("sv-sweep-passes", "this-machine")
+        words = gr.Markdown()
+        with gr.Accordion("All numbers", open=False):
+            numbers = gr.Markdown(elem_classes="sv-table", elem_id="sv-sweep-numbers")
+    live = gr.State(False)
+    outputs = {"where": where, "passes": passes, "words": words, "numbers": numbers}
+    instrument.wire({"live": live}, outputs, respond)
+    named = {"answer": instrument.answer, "live": live, **outputs}
+
+    def take() -> Take:
+        return lambda lines: taken(job, named, lines)
+
+    job.wire(place.runs, [], list(named.values()), lambda: LIVE, take)
+
+
+def respond(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outputs of the recorded sweep, unless one was measured."""
+    return {} if values["live"] else recorded()
+
+
+def recorded() -> dict[str, Any]:
+    """Return the outputs of the shipped sweep; only a sentence if it cannot be read."""
+    found = spared(Sweep.shipped, None)
+    return {"answer": text("cost", "sweep_none")} if found is None else pictured(found, here=False)
+
+
+def pictured(sweep: Sweep, here: bool) -> dict[str, Any]:
+    """Return the outputs for a sweep.
+
+    Args:
+        sweep: The measurements.
+        here: Whether it was just measured on this machine.
+    """
+    facts = sweep_facts(sweep, here=here)
+    name = "sweep_where" if here else "sweep_where_recorded"
+    return {
+        "answer": literal(facts["answer"]),
+        "where": text("cost", name, where=literal(facts["where"])),
+        "passes": shown(sweep_figure(sweep), facts["answer"]),
+        "words": "\n\n".join(literal(facts[key]) for key in SENTENCES if facts[key]),
+        "numbers": numbers_table(facts),
+    }
+
+
+def numbers_table(facts: SweepFacts) -> str:
+    """Return all numbers of a sweep as a table."""
+    rows = [f"| {' | '.join(map(str, row.values()))} |" for row in facts["rows"]]
+    return "\n".join([HEAD, *rows])
+
+
+def taken(job: JobEvent, named: Mapping[str, Any], lines: Sequence[Line]) -> Mapping[Any, Any]:
+    """Return the components that lines of a sweep change."""
+    changed: dict[Any, Any] = {}
+    for each in lines:
+        if each["kind"] == "progress":
+            done, of = each["done"], each["of"] or 0
+            changed[job.status] = text("cost", "sweep_progress", done=done, of=of)
+        elif each["kind"] == "sweep":
+            outputs = {**each["outputs"], "live": True}
+            changed |= {named[name]: value for name, value in outputs.items()}
+    if lines and lines[-1].get("state") == "done":
+        changed[job.status] = ""
+    return changed
+
+
+def stream_sweep(context: JobContext) -> Iterator[str]:
+    """Load the target, then measure."""
+    yield context.says("loading")
+    target, _ = context.load(HOUSE, [])
+    if context.unwanted():
+        return
+    yield context.says("measuring")
+    from specviz.bench.sweep import SweepPlan, SweepRun
+
+    # The order need not be reproducible, so each sweep uses a new seed, which is shown.
+    sweeping = SweepRun(target, SweepPlan(seed=time_ns() % 2**32))
+    yield from paced(lines(sweeping, context.unwanted, context.nonce))
+
+
+LIVE: Final = Task(stream_sweep, BEGINNING + LONGEST)  # a stopped sweep ends after its current pass
+
+
+def lines(sweeping: SweepRun, stop: Callable[[], bool], nonce: str) -> Iterator[str]:
+    """Yield progress after each step, sometimes a snapshot, and at the end the whole sweep."""
+    drawn = perf_counter()
+    for step in sweeping.steps(stop):
+        yield line("progress", {"id": nonce, "done": step.done, "of": step.of})
+        if step.of is not None and perf_counter() - drawn > OFTEN:
+            yield sweep_line(sweeping.sweep(), nonce)
+            drawn = perf_counter()
+    made = sweeping.sweep()
+    if made.points:
+        yield sweep_line(made, nonce)
+
+
+def sweep_line(sweep: Sweep, nonce: str) -> str:
+    """Return the line of the measurements so far."""
+    return line("sweep", {"id": nonce, "outputs": pictured(sweep, here=True)})
