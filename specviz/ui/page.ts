@@ -24,7 +24,6 @@ import type { Start } from "./shared/section";
 export { shortened } from "./cost/shorter";
 export { openTab } from "./shared/tabs";
 // What tests of the page use.
-export { setTerms } from "./cost/shared/terms";
 export * as reel from "./step/reel";
 
 const SECTIONS: Record<string, Start<never>> = {
