@@ -7,12 +7,7 @@ interface Window {
     races?: Record<string, import("./section").Section>;
     domains?: Record<string, import("./section").Section>;
     jobs?: Record<string, import("./section").Section>;
-    sweeps?: Record<string, import("./section").Section>;
-    law?: object;
-    adaptive?: object;
-    shapes?: object;
     raceform?: object;
-    models?: object;
     sandbox?: object;
     coins?: object;
     wild?: object;
