@@ -219,7 +219,7 @@ def summary(found: Answer, listed: Sequence[Row]) -> str:
 
 def details_of(row: Row) -> str:
     """Return what is known of a model."""
-    facts = [f"**{name}** {verbatim(str(row[key]))}" for name, key in FACTS.items() if row[key]]  # type: ignore[verbatim-required]
+    facts = [f"**{name}** {verbatim(str(row[key]))}" for name, key in FACTS.items() if row[key]]  # type: ignore[literal-required]
     whose = f" for {verbatim(row['made_for'])}" if row["made_for"] else ""
     links = " ".join(f"[source {at}]({url})" for at, url in enumerate(row["sources"], 1))
     head = f"### {verbatim(row['title'])} <small>{row['kind']}{whose}, {state(row)[1]}</small>"
