@@ -177,8 +177,11 @@ class Instrument:
         silent = gr.Textbox | gr.State
         moved = [each.input for each in controls.values() if not isinstance(each, silent)]
         events = [*self.events, address.input, *moved]
-        events += [control.change for control in shared.values()]
+        told = {name: self.place.told[name] for name in shared if name in self.place.told}
+        events += [control.change for name, control in shared.items() if name not in told]
         gr.on(events, answer, inputs, targets, js=js, **DIRECT)
+        for event in {id(each): each for each in told.values()}.values():
+            event.then(answer, inputs, targets, js=js, **DIRECT)
         self._answer = (answer, inputs, targets), js
         everything = dict.fromkeys([self.fold, *targets, *controls.values()])
         address.linked(opened, inputs, list(everything), js=js, **DIRECT)

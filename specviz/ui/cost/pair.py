@@ -22,7 +22,6 @@ from specviz.texts import text
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext, component
 from specviz.ui.instrument import DIRECT, Linked, verbatim
-from specviz.ui.routes import script_address
 
 
 class Pair(TypedDict):
@@ -38,10 +37,6 @@ RUNS: Final = {"step": "last run on Step", "compare": "lane of Compare"}
 MISSING: Final = {"step": "pair_no_run", "compare": "pair_no_lane"}  # sentences
 MOST_GAMMA: Final = 64
 SAME: Final = 5e-4  # difference up to which a slider has a source's value
-FORWARD: Final = (
-    "(alpha, gamma) => import(new URL('%s', document.baseURI))"
-    ".then((page) => page.setTerms({ alpha, gamma }))"
-)
 LONGEST: Final = 4000  # maximum characters of the runs
 
 
@@ -233,9 +228,8 @@ def build(place: TabContext) -> None:
         return pairs | tell(**chosen, sent=values[-1], link=True)
 
     inputs, told = [alpha, gamma, source, runs], [source, said, address]
-    gr.on([alpha.change, gamma.change, runs.change], tell, inputs, told, **DIRECT)
-    # Sections in the browser still have α and γ of their own.
-    gr.on([alpha.change, gamma.change], None, [alpha, gamma], js=FORWARD % script_address("page"))
+    changed = gr.on([alpha.change, gamma.change, runs.change], tell, inputs, told, **DIRECT)
+    place.told.update(dict.fromkeys(("alpha", "gamma", "runs"), changed))
     source.input(take, inputs, [alpha, gamma, *told], **DIRECT)
     address.linked(opened, inputs, [alpha, gamma, *told], **DIRECT)
 
