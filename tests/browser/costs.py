@@ -8,9 +8,8 @@ from visit import Looker, Visit
 from specviz.ui.cost.law import START
 
 LAW = "window.specviz.law"
-ROOFLINE = "window.specviz.roofline"
 ANSWERED = f"{LAW}?.last && {LAW}.question.idle"
-SETTLED = f"{ANSWERED} && {ROOFLINE}?.question.idle && {ROOFLINE}.question.number"
+SETTLED = ANSWERED
 SLOWLY = 20_000  # milliseconds that an answer of the server may take
 UNFOLD = "document.querySelectorAll('.sv-fold').forEach((part) => { part.open = true; })"
 # The runs that the tab knows and the origin of α and γ, which no field restores.

@@ -1,20 +1,16 @@
-"""Sections of the Cost tab: roofline, adaptive verification, measured costs, published numbers."""
+"""Sections of the Cost tab: adaptive verification, measured costs, published numbers."""
 
 import pytest
-from costs import ROOFLINE, SETTLED, done, lent, opened, says
+from costs import SETTLED, done, lent, opened, says
 from made_costs import made
 from test_access import check_readable
 
-from specviz.cost import sources
 from specviz.cost.measured_costs import shipped_paths
-from specviz.cost.roofline import predict
 from specviz.cost.sources import boards, published_numbers
-from specviz.ui.cost.roofline.question import Ask
 
 ADAPTIVE = "window.specviz.adaptive"
 SHAPES = "window.specviz.shapes"
 SWEEP = "window.specviz.sweeps['sv-sweep']"
-SAY = ".sv-roofline-say"
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 CHECKED = """() => [...document.querySelectorAll(".sv-adaptive-table tbody tr")].map((row) =>
   row.querySelectorAll(".sv-adaptive-yes, .sv-adaptive-part").length)"""
@@ -26,75 +22,13 @@ SPEEDS = """() => [...document.querySelectorAll(".sv-shapes-drafters tbody tr")]
 def cost(looker):
     """The tab in its initial state, with all sections open and their figures drawn."""
     for page in lent(looker):
-        page.wait_for_selector(".sv-roofline-plot .main-svg >> nth=2", state="attached")
         page.wait_for_selector(".sv-adaptive-plot .main-svg", state="attached")
         page.wait_for_selector(".sv-headline-table tr")
         yield page
 
 
-def ask(page, **values):
-    done(page, ROOFLINE, lambda: page.evaluate(f"(values) => {ROOFLINE}.ask(values)", values))
-
-
-def press(page, name):
-    done(page, ROOFLINE, page.get_by_role("button", name=name).click)
-
-
-def test_roofline_shows_the_newest_prediction_and_names_invalid_values(cost):
-    page, part = cost, cost.locator("#sv-roofline")
-    batch = part.get_by_label("Batch size", exact=True)
-    drafter = part.get_by_label("Drafter")
-    press(page, "8B on an H100, batch size 512")
-    assert batch.input_value() == "512"
-    done(page, ROOFLINE, lambda: drafter.select_option("llama-3.2-1b"))
-    asked = Ask.from_data(page.evaluate(f"{ROOFLINE}.request()"))
-    gain = predict(asked.serving, asked.guessing, 512).speedup
-    says(page, SAY, f"{gain:.2f} ×", "the formula's number")
-    says(page, SAY, "simulated")
-    press(page, "House on a laptop, batch size 1")
-    says(page, SAY, "a laptop CPU")
-    assert drafter.locator("option").count() == 3, "those that fit this target"
-    part.get_by_label("Batch size: sequences per pass").focus()
-    done(page, ROOFLINE, lambda: [page.keyboard.press("ArrowRight") for _ in range(12)])
-    assert int(batch.input_value()) > 1
-    says(page, SAY, f"at batch size {batch.input_value()},", "the newest answer is shown")
-    box = part.get_by_label("Children per node, level by level")
-    before = page.inner_text(SAY)
-    done(page, ROOFLINE, lambda: box.fill(HOSTILE))
-    says(page, ".sv-roofline-wrong", "Siblings at each depth must be")
-    assert page.inner_text(SAY) == before, "the last answer stays"
-    done(page, ROOFLINE, lambda: box.fill(""))
-    assert page.locator(".sv-roofline-wrong").is_hidden()
-    ask(page, batch=64, model="llama-3.1-70b", hardware="h100-sxm", dtype="bf16")
-    says(page, ".sv-roofline-alert", "This does not fit")
-    assert page.evaluate("window.hacked") is None
-
-
-def test_predictions_lead_to_published_numbers_which_can_be_filtered_and_sorted(cost):
+def test_published_numbers_can_be_filtered_and_sorted(cost):
     published_numbers_are_filtered_sorted_and_linked(cost)
-    page, part = cost, cost.locator("#sv-roofline")
-    assert page.inner_text(".sv-roofline-bound") == "2.07 ×"
-    assert page.inner_text(".sv-roofline-reported") == "1.38 ×"
-    page.select_option(".sv-headline-family", "Medusa")
-    page.get_by_role("link", name="See its row").click()
-    row = page.locator(".sv-headline-here")
-    assert "1.38 ×" in row.inner_text(), "the row is found although it was filtered out"
-    assert row.evaluate("(row) => row === document.activeElement")
-    done(page, ROOFLINE, lambda: part.get_by_label("% of peak arithmetic").fill("40"))
-    says(page, ".sv-roofline-called", "γ = 4, 70% bandwidth, 40% arithmetic")
-    assert float(page.inner_text(".sv-roofline-bound").split()[0]) < 2.07
-    ask(page, hardware="a100-sxm", dtype="bf16", batch=1, drafter="n-gram")
-    page.get_by_role("link", name="See its row").click()
-    assert "PLD" in page.inner_text(".sv-headline-here")
-    assert "A100" in page.inner_text(".sv-headline-about"), "a row of a leaderboard"
-    page.locator(".sv-roofline-sources summary").click()
-    links = page.locator(".sv-roofline a[target]").evaluate_all(
-        "all => all.map((a) => [a.href, a.rel])"
-    )
-    kinds = (sources.machines(), sources.models(), sources.efficiencies())
-    every = [preset for kind in kinds for preset in kind.values()]
-    urls = {one.url for preset in every for one in preset.sources if "://" in one.url}
-    assert set(map(tuple, links)) == {(url, "noopener") for url in urls}
 
 
 def test_load_and_budget_change_the_number_of_checked_guesses(cost):
