@@ -4,7 +4,7 @@ import json
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from costs import LAW, ROOFLINE, SETTLED, done, hand, lent, opened, says, slide
+from costs import LAW, SETTLED, done, hand, lent, opened, says, slide
 from made import RUNS, made
 from playwright.sync_api import expect
 from test_access import faint
@@ -16,7 +16,7 @@ from specviz.ui.cost.law import START
 from specviz.ui.cost.law.answer import best_sentence, times
 
 PARTS = [
-    "formula", "trees", "roofline", "adaptive", "server", "sweep", "shapes", "published", "boards",
+    "formula", "trees", "sweep", "shapes", "published", "boards",
 ]  # fmt: skip
 OPEN = "[...document.querySelectorAll('.sv-fold[open]')].map((part) => part.dataset.part)"
 DRAWN = """[...document.querySelectorAll('.sv-fold:not([open]) .main-svg')]
@@ -28,7 +28,7 @@ SHIFTS = """window.shifted = 0; new PerformanceObserver((list) => {
 }).observe({ type: "layout-shift" });"""
 INK = "getComputedStyle(document.querySelector('.sv-law-speed .ytick text')).fill"
 BEST, CHOSEN = ".sv-law-best", ".sv-law-chosen"
-SAID, WITH = ".sv-terms-said", ".sv-roofline-with"
+SAID = ".sv-terms-said"
 HOSTILE = "<img src=x onerror=window.hacked=1>${1}`</script>"
 LANE = {
     "alpha": 0.6437, "gamma": 5.4, "guesses": 12, "c": 0.3, "verify": 1, "tokens": 2,
@@ -78,11 +78,11 @@ def heading(page, name):
     return page.locator(f"[data-part={name}] > summary")
 
 
-def both_asked(page):
-    """Return α and γ as both sections request them, once the requests are answered."""
+def requested(page):
+    """Return α and γ as the formula requests them, once the requests are answered."""
     page.wait_for_function(SETTLED)
-    both = [page.evaluate(f"{part}.request()") for part in (LAW, ROOFLINE)]
-    return [(each["alpha"], each["gamma"]) for each in both]
+    asked = page.evaluate(f"{LAW}.request()")
+    return asked["alpha"], asked["gamma"]
 
 
 def query(page):
@@ -117,19 +117,6 @@ def test_closed_sections_request_nothing_and_answer_in_one_sentence(visit, asked
 def test_sections_open_by_keyboard_keep_their_answer_and_reopen_by_link(visit, asked):
     page = arrived(visit)
     done(page, LAW, lambda: slide(page, "alpha", 0.9))
-    assert "roofline" not in asked
-    heading(page, "roofline").focus()
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#sv-roofline .main-svg >> nth=2", state="attached")
-    assert asked.count("roofline") == 1
-    page.keyboard.press("Space")
-    page.wait_for_selector(".sv-roofline-say", state="hidden")
-    assert "α = 0.90" in heading(page, "roofline").inner_text(), "its last answer"
-    done(page, LAW, lambda: slide(page, "alpha", 0.6))
-    assert asked.count("roofline") == 1, "a closed section asked the server"
-    page.keyboard.press("Space")
-    says(page, WITH, "α = 0.60", "it asks again when it opens")
-    assert asked.count("roofline") == 2
     heading(page, "trees").click()
     page.wait_for_selector(".sv-law-tree svg >> nth=2")
     heading(page, "formula").click()
@@ -137,14 +124,14 @@ def test_sections_open_by_keyboard_keep_their_answer_and_reopen_by_link(visit, a
     page.fill("#sv-law-widths", "2, 2")
     says(page, ".sv-law-said", "With 6 draft tokens")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate(OPEN) == ["formula", "trees", "roofline"], "printed: what was opened"
+    assert page.evaluate(OPEN) == ["formula", "trees"], "printed: what was opened"
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    assert page.evaluate(OPEN) == ["trees", "roofline"]
+    assert page.evaluate(OPEN) == ["trees"]
     page.evaluate("window.dispatchEvent(new CustomEvent('sv-link', { detail: { without: [] } }))")
-    page.wait_for_function("location.search.includes('part=trees+roofline')")
+    page.wait_for_function("location.search.includes('part=trees')")
     page = visit.open(page.url[page.url.index("?") :])
-    page.wait_for_selector("[data-part=roofline][open]")
-    assert {"trees", "roofline"} <= set(page.evaluate(OPEN)), "the link has the open sections"
+    page.wait_for_selector("[data-part=trees][open]")
+    assert "trees" in page.evaluate(OPEN), "the link has the open sections"
 
 
 def test_formula_answers_sliders_and_fields_and_names_what_is_invalid(cost):
@@ -201,42 +188,32 @@ def test_lane_of_compare_sets_all_sections_and_its_name_stays_text(cost):
     says(page, ".sv-law-from", "measured on this machine")
     whose = f"α = 0.644, γ = 5.4 (measured: {HOSTILE} on House, a lane of Compare"
     says(page, SAID, whose, "the tab names the origin of α")
-    says(page, WITH, whose, "so does a section")
-    says(page, WITH, "The target here is Llama-3.1-8B, so expect a different α.")
-    says(page, WITH, "Its rounds had 12 draft tokens; this section verifies a chain of 5")
-    assert both_asked(page)[1] == (0.644, 5)
-    assert page.locator(":is(.sv-law, .sv-terms, .sv-roofline) img").count() == 0
+    assert requested(page) == (0.644, 5.4)
+    assert page.locator(":is(.sv-law, .sv-terms) img").count() == 0
     assert page.evaluate("window.hacked") is None
     assert "onerror" not in json.dumps(page.evaluate(f"{LAW}.request()")), "the name stays here"
-    done(page, ROOFLINE, page.get_by_role("button", name="House on a laptop, batch size 1").click)
-    assert "expect a different" not in page.inner_text(WITH), "measured on this target"
     page.get_by_role("button", name="Last run on Step").click()
     run = measured_point(made(RUNS["01-chain"]))
     says(page, ".sv-law-gap", gap_of(run))
     page.select_option(".sv-terms-from", "step")
     says(page, SAID, ", recorded run 01-chain).")
-    assert both_asked(page)[0] == (round(run.alpha, 3), round(run.gamma, 3))
+    assert requested(page) == (round(run.alpha, 3), round(run.gamma, 3))
 
 
 def test_all_sections_share_one_alpha_and_gamma_and_one_table_of_contents(cost):
     page = cost
     says(page, SAID, "α = 0.70, γ = 4 (an example).")
-    assert both_asked(page) == [(0.7, 4), (0.7, 4)]
+    assert requested(page) == (0.7, 4)
     slide(page, "alpha", 0.9)
-    says(page, WITH, "α = 0.90 (your own values), γ = 4 (an example)")
-    page.locator("#sv-roofline").get_by_label("γ, draft tokens in a chain").fill("7")
-    says(page, CHOSEN, "Your γ = 7")
-    says(page, SAID, "α = 0.90, γ = 7 (your own values).")
-    assert both_asked(page) == [(0.9, 7), (0.9, 7)]
-    assert page.input_value("#sv-law-gamma") == "7"
+    says(page, SAID, "α = 0.90 (your own values), γ = 4 (an example)")
     page.get_by_label("draft tokens in a chain, as a number").fill("40")
-    says(page, WITH, "This section uses γ = 16.")
-    assert both_asked(page) == [(0.9, 40), (0.9, 16)]
+    says(page, CHOSEN, "Your γ = 40")
+    assert requested(page) == (0.9, 40)
     a_published_alpha_names_its_source(page)
     page.wait_for_selector(".sv-headline-table tr")
     page.wait_for_selector(".sv-terms-contents[open]")
     links = page.locator(".sv-terms nav a")
-    assert links.count() == 8
+    assert links.count() == 6
     for link in links.all():
         link.focus()
         page.keyboard.press("Enter")
@@ -248,14 +225,13 @@ def test_all_sections_share_one_alpha_and_gamma_and_one_table_of_contents(cost):
 
 def a_published_alpha_names_its_source(page):
     known = {each.name: each for each in acceptances()}
-    for name, drafter in (("pld", "n-gram"), ("eagle3", "head")):
+    for name in ("pld", "eagle3"):
         page.select_option(".sv-terms-from", name)
         says(page, SAID, f"published: {known[name].title} on {known[name].on}")
-        expect(page.locator("#sv-roofline [name=drafter]")).to_have_value(drafter)
         link = page.locator(".sv-terms-how a")
         assert link.get_attribute("href") == known[name].source.url
     says(page, ".sv-terms-how", "the source itself states no α", "it was derived")
-    assert both_asked(page) == [(0.931, 6), (0.931, 6)]
+    assert requested(page) == (0.931, 6)
     top = page.locator("#sv-law").bounding_box()["y"]
     slide(page, "alpha", 0.5)
     says(page, SAID, "α = 0.50 (your own values), γ = 6 (published: EAGLE-3")
@@ -268,12 +244,10 @@ def test_links_restore_the_settings_and_name_the_source_of_alpha(visit):
     assert "alpha" not in query(page), "not before something was chosen"
     slide(page, "alpha", 0.8)
     slide(page, "c", 0.2)
-    page.evaluate(f"{ROOFLINE}.ask({{ hardware: 'a100-sxm', batch: 8, computing: 60 }})")
     page.fill("#sv-law-widths", "2, 2")
     page.wait_for_function("location.search.includes('widths')")
     found = query(page)
     known = {"alpha": "0.8", "gamma": "4", "c": "0.2", "widths": "2, 2"}
-    known |= {"hardware": "a100-sxm", "batch": "8", "computing": "60"}
     assert known.items() <= found.items()
     assert not {"model", "verify", "from", "dtype"} & found.keys(), "what is as usual is left out"
     page.get_by_role("tab", name="Step", exact=True).click()
@@ -281,19 +255,14 @@ def test_links_restore_the_settings_and_name_the_source_of_alpha(visit):
     page.get_by_role("tab", name="Cost", exact=True).click()
     page.wait_for_function("location.search.includes('alpha=0.8')")
     page.goto(page.url)
-    says(page, ".sv-roofline-say", "A100 SXM at batch size 8,")
     says(page, SAID, "α = 0.80, γ = 4 (from the link you opened).")
     assert page.input_value("#sv-law-widths") == "2, 2"
-    assert page.evaluate(f"{ROOFLINE}.request()")["computing"] == 60
-    page = visit.open("?alpha=0.931&gamma=6&c=0.1&from=eagle3&part=server")
+    page = visit.open("?alpha=0.931&gamma=6&c=0.1&from=eagle3&part=sweep")
     says(page, SAID, "α = 0.931, γ = 6 (published: EAGLE-3")
-    assert "server" in page.evaluate(OPEN), "named by part"
+    assert "sweep" in page.evaluate(OPEN), "named by part"
     page = visit.open("?alpha=0.5&gamma=6&c=0.1&from=eagle3&widths=2,2#sv-headline-boards")
     says(page, SAID, "α = 0.50, γ = 6 (from the link", "the source has another α")
     assert {"trees", "boards"} <= set(page.evaluate(OPEN)), "named by a value and by #"
-    page = visit.open("?alpha=0.7&hardware=abacus&model=<b>&drafter=x&dtype=fp8&batch=9")
-    usual = "On one NVIDIA H100 SXM at batch size 9, a pass of Llama-3.1-8B"
-    says(page, ".sv-roofline-say", usual, "what is unknown is as usual")
 
 
 def test_phone_shows_answers_above_their_sliders_without_overflow(visit):

@@ -40,11 +40,9 @@ FIGURES = {
     "Cost": {
         "simulated": [
             *("one round", "speed-up by draft length", "time and arithmetic", "surface"),
-            *("speed-up by batch", "time of a pass", "best γ", "round on this hardware"),
         ],
         "children ": ["trees compared"],
         "temperature 0": ["tokens to check", "speed by load"],
-        "tokens": ["acceptance by position", "speed-up by γ"],
         "recorded": ["passes"],
         "context of": ["pass times"],
     },
