@@ -6,13 +6,17 @@ from dataclasses import replace
 from math import sqrt
 
 import pytest
-from asking import ask
-from test_figures import check_plotly
-from test_server_texts import INFO, READ, vllm
+from test_server_texts import DETAILED, INFO, READ, REQUEST, vllm
 
 from specviz.cost import sources
 from specviz.cost.roofline import Serving, pass_time
-from specviz.cost.server.loading import JSON_NAMES, MAX_CHARACTERS, parse_stats
+from specviz.cost.server.flags import launch_flags
+from specviz.cost.server.loading import (
+    MAX_CHARACTERS,
+    example,
+    parse_stats,
+    strip_settings,
+)
 from specviz.cost.server.outlook import Deployment, acceptance_model, outlook
 from specviz.cost.server.report import Report, advice, build_report
 from specviz.cost.server.stats import (
@@ -23,8 +27,8 @@ from specviz.cost.server.stats import (
     wilson_interval,
 )
 from specviz.cost.sources import at_default_efficiency, drafters
-from specviz.ui.cost.server import START, config
-from specviz.ui.cost.server.answer import LONGEST_QUESTION, answer
+from specviz.ui.cost.server import START, respond, taken
+from specviz.ui.instrument import verbatim
 
 COUNTS = {"rounds": 100, "drafted": 200, "accepted": 110, "accepted_by_position": (80, 30)}
 COUNTED = ServerStats("vLLM", "/metrics", **COUNTS, gamma=2)
@@ -195,103 +199,157 @@ def test_server_counts_are_reported_even_if_no_prediction_is_possible():
     assert build_report(text, gamma=4, site=replace(SITE, gamma=4)).outlook is not None
 
 
-EXAMPLE = config()["example"]
+TEXT = example().text
 
 
 def said(**changes):
-    """Return the answer to the example with the machine that is selected initially."""
-    asked = {"now": EXAMPLE["text"], "before": "", "named": "", **START, **changes}
-    return ask(answer, asked, LONGEST_QUESTION)
+    """Return what is shown for the example on the machine that is selected initially."""
+    found = respond({**START, "now": TEXT, **changes})
+    drawn = {name: json.loads(found[name]) for name in ("places", "outlook", "steps")
+             if name in found}  # fmt: skip
+    return found | drawn
+
+
+def trace(figure, name):
+    return next(each for each in figure["data"] if each["name"].startswith(name))
 
 
 def test_numbers_on_the_page_equal_the_formulas():
     made = said(batch=256)
     site = Deployment("h100-sxm", "llama-3.1-8b", "bf16", "head", batch=256)
-    found = build_report(EXAMPLE["text"], site=site)
-    assert made["said"] == ["So far, a pass of your server yielded ", "3.41", " tokens on average."]
-    assert made["advice"] == list(found.advice)
-    assert dict(made["facts"])["Drafts"] == "527"
-    assert made["places"][1] == ["2", "65.1%, 60.9 to 69.0", "80.9%, 76.9 to 84.4"]
-    outlook, choices = made["figures"]["outlook"]["data"], found.outlook.options
-    assert outlook["20-counted"]["y"] == pytest.approx([c.speedup for c in choices[:5]])
-    assert outlook["10-beyond"]["x"] == list(range(4, 17))
-    assert (outlook["40-best"]["x"], outlook["30-now"]["x"]) == ([1], [4.0])
-    assert found.outlook.best.gamma == 1
-    shares = made["figures"]["places"]["data"]["10-reached"]
+    found = build_report(TEXT, site=site)
+    assert "a pass of your server yielded **3.41** tokens on average." in made["said"]
+    assert all(verbatim(each) in made["said"] for each in found.advice)
+    assert "| Drafts | 527 |" in made["facts"]
+    assert (
+        "| 2 | 65&#46;1%, 60&#46;9 to 69&#46;0 | 80&#46;9%, 76&#46;9 to 84&#46;4 |" in made["table"]
+    )
+    outlook, options = made["outlook"], found.outlook.options
+    counted = trace(outlook, "from counted")["y"]
+    assert counted == pytest.approx([c.speedup for c in options[:5]])
+    assert trace(outlook, "from assumed")["x"] == list(range(4, 17))
+    assert (trace(outlook, "best")["x"], trace(outlook, "yours")["x"]) == ([1], [4])
+    shares = trace(made["places"], "of all")
     assert shares["y"] == pytest.approx([kept / 527 for kept in (424, 343, 277, 228)])
     high = shares["y"][0] + shares["error_y"]["array"][0]
     assert high == pytest.approx(found.positions[0].cumulative.high)
-    assert (made["batch"], made["gamma"]) == (1, 4)
+    assert (made["batch"].info, made["gamma"].info) == ("reported: 1", "reported: 4")
 
 
 def test_alpha_for_the_other_sections_gives_the_same_tokens_per_pass():
-    takes = said()["takes"]
-    alpha = takes["alpha"]
-    assert sum(alpha**i for i in range(5)) == pytest.approx(3.4137, abs=0.005)
-    assert (takes["gamma"], takes["said"]) == (4, "reported by vLLM on house")
+    pair = taken({**START, "now": TEXT})
+    assert sum(pair["pair_alpha"] ** i for i in range(5)) == pytest.approx(3.4137, abs=0.005)
+    assert pair["pair_gamma"] == 4
+    assert said()["take"].value == f"Use α = {pair['pair_alpha']:.2f} and γ = 4 on the whole tab"
 
 
 def test_server_that_reports_only_a_mean_has_no_figure_by_position():
     made = said(now=json.dumps(INFO))
-    assert made["figures"]["places"] is None
-    assert made["places"] == []
-    assert made["figures"]["outlook"]
-    assert "no acceptance by position" in " ".join(made["unsaid"])
+    assert not made["places_column"].visible
+    assert made["table"] == ""
+    assert made["outlook_column"].visible
+    assert "no acceptance by position" in made["limitations"]
     tree = said(now=json.dumps(INFO | {"speculative_eagle_topk": 4}))
-    assert "drafts trees" in tree["open"]
-    assert tree["figures"]["outlook"] is tree["takes"] is None
-
-
-@pytest.mark.slow
-def test_figures_are_valid_plotly_with_escaped_text():
-    for figure in said()["figures"].values():
-        check_plotly(figure)
-        words = [word for part in figure["data"].values() for word in part.get("hovertext", [])]
-        assert words
-        assert not re.search("[<>&]", "".join(words))
+    assert "drafts trees" in tree["said"]
+    assert not tree["outlook_column"].visible
+    assert tree["flags"] == ""
+    assert not tree["take"].visible
 
 
 def test_page_offers_a_choice_if_the_server_has_several_models():
-    assert said(now=" \n") == {"empty": True}
-    text = vllm() + "\n" + vllm(model="n")
-    assert said(now=text)["models"] == ["m", "n"]
-    assert dict(said(now=text, named="n")["facts"])["Model"] == "n"
+    empty = said(now=" \n")
+    assert empty["answer"].startswith("Example: a server with vLLM")
+    assert not empty["report"].visible
+    text = vllm() + "\n" + vllm(model="<n>")
+    assert [name for name, _ in said(now=text)["named"].choices] == ["<n>", "m"]
+    assert "| Model | &#60;n&#62; |" in said(now=text, named="<n>")["facts"]
 
 
-FAULTS = {
-    "a text": ({"now": "hello"}, "now", "This is other text, which begins with “hello”"),
-    "a text that is none": ({"now": 3}, "now", "must be text"),
-    "a text too long": ({"now": "a" * (MAX_CHARACTERS + 1)}, "now", "longer than 400,000"),
-    "an earlier one too long": ({"before": "a" * (MAX_CHARACTERS + 1)}, "before", "longer than"),
-    "the same twice": ({"before": EXAMPLE["text"]}, "now", "Nothing was drafted between"),
-    "no cards": ({"cards": None}, "cards", "must be an integer"),
-    "half a card": ({"cards": 1.5}, "cards", "must be an integer"),
-    "a word as a batch": ({"batch": "many"}, "batch", "must be an integer"),
-    "a huge batch": ({"batch": 1e300}, "batch", "must be an integer"),
-    "another machine": ({"hardware": "<b>"}, "", "'<b>' is not a known hardware"),
-    "no drafter": ({"drafter": []}, "drafter", "must be text"),
+def test_steps_are_drawn_and_grouped_by_draft_length():
+    made = said(now=f"{json.dumps(DETAILED)}\n{json.dumps(REQUEST)}\n")
+    assert trace(made["steps"], "accepted")["y"] == [1, 2, 0]
+    assert trace(made["steps"], "not accepted")["y"] == [1, 2, 3]
+    assert "| 4 | 1 | 2&#46;00 |" in made["lengths"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"now": "hello"}, "This is other text, which begins with “hello”"),
+        ({"now": "a" * (MAX_CHARACTERS + 1)}, "at most 400,000 are read"),
+        ({"before": "a" * (MAX_CHARACTERS + 1)}, "at most 400,000 are read"),
+        ({"before": TEXT}, "Nothing was drafted between"),
+    ],
+)
+def test_text_that_cannot_be_read_hides_the_report(changes, sentence):
+    made = said(**changes)
+    assert verbatim(sentence) in made["problem"].value
+    assert not made["report"].visible
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"cards": None}, "The number of devices must be a number."),
+        ({"cards": 1.5}, "The number of devices must be a whole number, not 1.5."),
+        ({"batch": "many"}, "The batch size must be a number, not 'many'."),
+        ({"batch": 1e300}, "The batch size must be"),
+        ({"cards": 0}, "The number of devices must be between 1 and 64, not 0."),
+        ({"hardware": "<b>"}, "No hardware is called '<b>' here."),
+    ],
+)
+def test_invalid_deployment_on_the_page_is_refused_with_a_sentence(changes, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        said(**changes)
+
+
+OPTIONS = {
+    "head": """\
+--speculative-config '{"method": "eagle3", "model": "YOUR-EAGLE-3-HEAD", \
+"num_speculative_tokens": 3}'
+--speculative-algorithm EAGLE3 \\
+--speculative-draft-model-path YOUR-EAGLE-3-HEAD \\
+--speculative-num-steps 3 \\
+--speculative-eagle-topk 1 \\
+--speculative-num-draft-tokens 4
+--spec-type draft-eagle3 --spec-draft-model YOUR-EAGLE-3-HEAD.gguf --spec-draft-n-max 3""",
+    "n-gram": """\
+--speculative-config '{"method": "ngram", "num_speculative_tokens": 3}'
+--speculative-algorithm NGRAM \\
+--speculative-ngram-max-bfs-breadth 1 \\
+--speculative-num-draft-tokens 4
+--spec-type ngram-simple --spec-ngram-simple-size-m 3""",
+    "qwen3-0.6b": """\
+--speculative-config '{"method": "draft_model", "model": "YOUR-DRAFT-MODEL", \
+"num_speculative_tokens": 3}'
+--speculative-algorithm STANDALONE \\
+--speculative-draft-model-path YOUR-DRAFT-MODEL \\
+--speculative-num-steps 3 \\
+--speculative-eagle-topk 1 \\
+--speculative-num-draft-tokens 4
+--spec-type draft-simple --spec-draft-model YOUR-DRAFT-MODEL.gguf --spec-draft-n-max 3""",
 }
 
 
-@pytest.mark.parametrize("case", FAULTS.values(), ids=FAULTS)
-def test_each_error_returns_one_sentence_with_its_field(case):
-    changes, field, sentence = case
-    made = said(**changes)
-    assert made["field"] == field
-    assert sentence in made["problem"]
+@pytest.mark.parametrize("drafter", OPTIONS)
+def test_options_to_copy_draft_a_chain_of_this_length(drafter):
+    found = launch_flags(drafter, 3)
+    assert list(found) == ["vLLM", "SGLang", "llama.cpp"]
+    assert "\n".join(found.values()) == OPTIONS[drafter]
 
 
-def sent(data):
-    """Return the JSON that a browser sends: JSON.stringify with a list of keys omits all others."""
-    if isinstance(data, dict):
-        return {name: sent(value) for name, value in data.items() if name in JSON_NAMES}
-    return [sent(each) for each in data] if isinstance(data, list) else data
+def test_report_ends_in_options_for_the_best_gamma():
+    made = said(batch=256)
+    assert made["flags"].count("```sh\n") == 3
+    assert '"num_speculative_tokens": 1}' in made["flags"]
+    bad = vllm(1000, 4000, 11, (10, 1, 0, 0))
+    assert "without a drafter" in said(now=bad, batch=512, drafter="llama-3.2-1b")["flags"]
 
 
-def test_json_keys_that_the_browser_removes_are_never_needed():
+def test_json_keys_that_are_removed_are_never_needed():
     texts = [case[0] for case in READ.values() if case[0][0] in "{["]
     assert len(texts) == 9
     for text in texts:
-        less = "\n".join(json.dumps(sent(json.loads(line))) for line in text.splitlines())
+        less = strip_settings(text)
         assert "secret" not in less
         assert parse_stats(less) == parse_stats(text)

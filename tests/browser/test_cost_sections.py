@@ -1,4 +1,4 @@
-"""Sections of the Cost tab: roofline, adaptive verification, measured costs, published numbers."""
+"""Sections of the Cost tab: adaptive verification, measured costs, published numbers."""
 
 import pytest
 from costs import ROOFLINE, SETTLED, SLOWLY, done, lent, opened, says
@@ -7,13 +7,11 @@ from playwright.sync_api import expect
 from specviz.ui.cost.roofline.question import Ask
 from test_access import check_readable
 
-from specviz.cost import sources
 from specviz.cost.measured_costs import shipped_paths
 from specviz.cost.roofline import predict
 
 SHAPES = "window.specviz.shapes"
 SWEEP = "window.specviz.sweeps['sv-sweep']"
-SAY = ".sv-roofline-say"
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 SPEEDS = """() => [...document.querySelectorAll(".sv-shapes-drafters tbody tr")]
   .map((row) => row.lastElementChild.textContent)"""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html import unescape
 from io import BytesIO
@@ -12,8 +11,6 @@ from xml.etree import ElementTree
 from costs import SETTLED, UNFOLD
 from PIL import Image, ImageChops, ImageColor
 from playwright.sync_api import expect
-from test_cost_server import paste, settled
-from test_server_texts import DETAILED
 
 SVG = "{http://www.w3.org/2000/svg}"
 AIR = 16  # px of margin around a picture
@@ -39,18 +36,16 @@ FIGURES = {
     "Cost": {
         "simulated": [
             *("one round", "speed-up by draft length", "time and arithmetic", "surface"),
-            *("speed-up by batch", "time of a pass", "best γ", "round on this hardware"),
         ],
         "children ": ["trees compared"],
         "temperature 0": ["tokens to check", "speed by load"],
-        "tokens": ["acceptance by position", "speed-up by γ"],
         "recorded": ["passes"],
         "context of": ["pass times"],
     },
     "Models": {"measured": ["reliability of DSpark", "reliability of DSpark for SmolLM2"]},
 }
 # Figures that are on screen only at times; other tests save them.
-AT_TIMES = {"Step": ["why these guesses"], "Cost": ["step by step"]}
+AT_TIMES = {"Step": ["why these guesses"]}
 # Notes each part of the page that is copied from now on.
 SPY = """() => {
   window.kept = [];
@@ -126,8 +121,7 @@ def draw_all(page, tab):
     elif tab == "Cost":
         page.evaluate(UNFOLD)
         page.wait_for_function(SETTLED)
-        settled(page, page.get_by_role("button", name="Load an example").click)
-        for plot in ("sweep", "shapes", "adaptive", "server", "law", "roofline"):
+        for plot in ("sweep", "shapes", "law"):
             page.wait_for_selector(f"#sv-{plot} .main-svg")
     elif tab == "Models":
         for summary in page.locator(".sv-models-reliability summary").all():
@@ -173,9 +167,6 @@ def test_every_figure_of_every_tab_can_be_saved_with_its_facts(visit):
             for name in names:
                 check_picture(page, name, fact)
         assert page.evaluate(MISSED) == [], f"not saved on {tab}"
-    page.get_by_role("tab", name="Cost", exact=True).click()
-    paste(page, json.dumps(DETAILED))
-    check_picture(page, "step by step", "vLLM")
     page.get_by_role("tab", name="Lossless?").click()
     page.get_by_role("button", name="Larger text").click()
     page.wait_for_function("document.querySelector('.sv-sand-stage').currentCSSZoom > 1.2")

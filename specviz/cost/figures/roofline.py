@@ -115,8 +115,7 @@ def gamma_figure(serving: Serving, plan: DraftPlan, alpha: float, batch: int) ->
     bars = go.Bar(
         x=[str(b) for b in BATCHES], y=best, width=0.62, name="best γ",
         text=[f"{n}+" if n == MAX_GAMMA else str(n) for n in best],
-        textposition=["inside" if n else "outside" for n in best], insidetextanchor="start",
-        textfont={"color": INK},
+        textposition="outside", textfont={"color": INK},
         marker={"color": fills, "line": {"color": COLOURS["q-line"], "width": 1}},
         hovertemplate="batch size %{x}: γ = %{y}<extra></extra>",
     )  # fmt: skip
@@ -136,9 +135,9 @@ def round_figure(found: Prediction) -> go.Figure:
     """Draw what a round adds in tokens above what it costs in plain passes, on one scale."""
     draft, verify = found.draft / found.plain, found.verify / found.plain
     parts = (
-        ("adds", found.tokens, "tokens", INK),
-        ("costs", draft, "drafting, in plain passes", Q),
-        ("costs", verify, "verification, in plain passes", P),
+        ("adds", found.tokens, f"{found.tokens:.2f} tokens", INK),
+        ("costs", draft, f"drafting {draft:.2f}", Q),
+        ("costs", verify, f"verification {verify:.2f} plain passes", P),
     )
     bars = [_bar(*part) for part in parts if part[1] > 0]
     drawing = chart(
@@ -151,8 +150,7 @@ def round_figure(found: Prediction) -> go.Figure:
 def _bar(row: str, value: float, name: str, colour: str) -> go.Bar:
     return go.Bar(
         x=[value], y=[row], orientation="h", name=name, width=0.5, marker={"color": colour},
-        text=[f"{value:.2f}"], textposition="auto", insidetextanchor="middle",
-        hovertemplate="%{x:.3f} " + name + "<extra></extra>",
+        hovertemplate=name + "<extra></extra>",
     )  # fmt: skip
 
 

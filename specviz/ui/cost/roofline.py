@@ -234,6 +234,7 @@ def _controls(first: Mapping[str, Any]) -> dict[str, Any]:
     with gr.Row():
         found["drafter"] = dropdown("drafter", "Drafter", first["drafter"], 320)
         found["siblings"] = gr.Textbox(
+            first["siblings"],
             label="Children per node, level by level", max_length=100, scale=2,
             min_width=320,
             info=text("cost", "roofline_siblings"),

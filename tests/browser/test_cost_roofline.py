@@ -1,0 +1,44 @@
+"""The roofline in a browser: a link with values, keyboard, example setups, a phone."""
+
+from playwright.sync_api import expect
+from test_access import faint, faults
+
+from specviz.cost.formatting import format_speedup
+from specviz.cost.roofline import predict
+from specviz.ui.cost.roofline import Ask, start
+
+LINK = "?tab=cost&hardware=a100-sxm&batch=8&computing=60&siblings=2"
+HOSTILE = "<img src=x onerror=window.hacked=1>"
+
+
+def answer_to(**changes):
+    """Return the speed-up that the page should show for these values."""
+    ask = Ask.from_values({**start(), **changes})
+    return f": {format_speedup(predict(ask.serving, ask.plan, ask.batch).speedup)} plain decoding"
+
+
+def test_link_opens_the_roofline_with_values_that_keys_change(visit):
+    page = visit.open(LINK)
+    part = page.locator("#sv-part-roofline")
+    answer = part.locator(".sv-instrument-answer").first
+    values = {"hardware": "a100-sxm", "batch": 8, "computing": 60, "siblings": "2"}
+    expect(answer).to_contain_text(answer_to(**values))
+    expect(part.get_by_label("Children per node, level by level")).to_have_value("2")
+    expect(part.locator(".main-svg:visible").first).to_be_visible()
+    slider = part.locator("input[type=range]").first
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(answer).to_contain_text(answer_to(**values | {"batch": 9}))
+    page.wait_for_function("location.search.includes('batch=9')")
+    part.get_by_label("Children per node, level by level").fill(HOSTILE)
+    expect(part.locator(".sv-notice:visible").first).to_contain_text("Siblings at each depth must")
+    expect(answer).to_contain_text("at batch size 9,")
+    part.get_by_label("Children per node, level by level").fill("")
+    part.get_by_role("button", name="House on a laptop, batch size 1").press("Enter")
+    expect(answer).to_contain_text("on a laptop CPU")
+    expect(part.get_by_label("Number format")).to_have_value("fp32")
+    assert page.evaluate("window.hacked") is None
+    assert faint(page) == []
+    assert faults(page) == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
