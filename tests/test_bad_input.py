@@ -167,7 +167,7 @@ WISHES = [
     ('{"prompt": "", "seed": 1}', "A run has no field seed"),
 ]
 SECTIONS = (
-    "sandbox", "coins", "gallery", "proof", "grow", "judging", "ranking", "law", "roofline",
+    "sandbox", "coins", "gallery", "proof", "grow", "judging", "ranking", "law",
     "server", "shapes", "models",
 )  # fmt: skip
 # An invalid question to any section.

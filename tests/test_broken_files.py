@@ -174,8 +174,8 @@ def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
     others = ["assets/public.json", "assets/trees/ranking.json"]
     assert sorted(told) == [*hardware, *domains, *others]
     assert {"sv-step", "sv-run", "sv-race", "sv-raceform"} <= ids
-    assert {"sv-grow", "sv-law", "sv-part-published", "sv-part-sweep", "sv-part-shapes"} <= ids
-    assert not {"sv-roofline", "sv-part-adaptive", "sv-rank", "sv-part-models"} & ids
+    assert {"sv-grow", "sv-part-published", "sv-part-sweep", "sv-part-shapes"} <= ids
+    assert not {"sv-part-roofline", "sv-part-adaptive", "sv-rank", "sv-part-models"} & ids
     assert list(shapes.files()) == ["cpu-2-cores-bfloat16"]
     first = step_runs.opening()
     assert (first.prompt, first.drafter) == (EXAMPLE, "draft-model")

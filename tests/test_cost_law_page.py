@@ -7,6 +7,10 @@ from math import log10
 import pytest
 from asking import ask
 from made import Recipe, made
+from specviz.ui.cost.law import START
+from specviz.ui.cost.law.answer import LIMITS, answer, compared, number, times
+from specviz.ui.cost.terms import START as TERMS_START
+from specviz.ui.cost.terms import config
 
 from specviz.compare import storage
 from specviz.compare.report import report
@@ -21,11 +25,7 @@ from specviz.cost.formula import (
 from specviz.cost.sources import acceptances
 from specviz.shipped import ASSETS
 from specviz.trace import metrics
-from specviz.ui.cost.law import START
-from specviz.ui.cost.law.answer import LIMITS, answer, compared, number, times
-from specviz.ui.cost.roofline import USUAL
-from specviz.ui.cost.terms import START as TERMS_START
-from specviz.ui.cost.terms import config
+from specviz.ui.cost.pair import START as PAIR
 from specviz.ui.step.lines import lines, point_data
 
 RUN = {
@@ -233,7 +233,7 @@ def test_best_gamma_on_the_map_rises_with_alpha():
 
 def test_all_sections_start_with_the_same_alpha_and_gamma():
     for name in ("alpha", "gamma"):
-        assert START[name] == USUAL[name] == TERMS_START[name] == config()["terms"][name]
+        assert START[name] == PAIR[name] == TERMS_START[name] == config()["terms"][name]
 
 
 def test_every_preset_states_drafter_target_and_source():

@@ -22,6 +22,7 @@ if __name__ == "__main__":
 import pytest
 from asking import ask
 from made import Recipe, made
+from specviz.ui.cost.law.answer import answer as law_answer
 from test_domains import heat_of
 from test_evidence import BUSHY, CHAIN, LATE, at, block, scene_with, scored, sentence
 from test_server_outlook import COUNTED, MEAN, SITE, fitted, report_of
@@ -34,7 +35,6 @@ from specviz.frames.scene import flat
 from specviz.frames.tree import turns
 from specviz.trace.rule_specs import speculative_threshold
 from specviz.ui.cost import law, roofline
-from specviz.ui.cost.law.answer import answer as law_answer
 from specviz.ui.lossless.sandbox import PRESETS, TITLES
 from specviz.ui.lossless.sandbox.answer import answer as sandbox_answer
 
@@ -255,8 +255,9 @@ def section_lines() -> Iterator[str]:
     for changes in LAW:
         yield from lines_of("law", changes, ask(law_answer, law.START | {"run": None} | changes))
     for changes in ROOFLINE:
-        answer = ask(roofline.section_facts, roofline.USUAL | changes)
-        yield from lines_of("roofline", changes, answer)
+        answer = roofline.respond(roofline.start() | changes)
+        said = {name: answer[name] for name in ("answer", "said", "published")}
+        yield from lines_of("roofline", changes, said | {"alert": answer["alert"].value})
     first = {"p": PRESETS[0]["p"], "q": PRESETS[0]["q"], "drawn": "sampled"}
     for changes in SANDBOX:
         asked = first | {"candidates": 1, "rule": "auto"} | changes

@@ -10,6 +10,8 @@ import families
 import pytest
 import torch
 from asking import ask
+from specviz.ui.trees.judging.answer import answer as judge
+from specviz.ui.trees.ranking.answer import answer as rank
 
 from specviz.drafters.common.dynamic_tree import SUMS
 from specviz.settings.chance import Chance
@@ -28,8 +30,6 @@ from specviz.trees.shapes import BadTree, Parameters
 from specviz.ui.trees.drawing import HELD, LIVE, MOST
 from specviz.ui.trees.grow import wanted
 from specviz.ui.trees.grow.answer import answer as grow
-from specviz.ui.trees.judging.answer import answer as judge
-from specviz.ui.trees.ranking.answer import answer as rank
 from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
 

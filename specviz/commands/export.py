@@ -1,6 +1,6 @@
-"""`export`: write a trace or a race as an HTML file that replays it, or a trace as a file for Step.
+"""`export`: write a trace or a race as an HTML file that replays it.
 
-The modules that write them belong to the page, and are imported only when the command runs.
+The modules that write it belong to the page, and are imported only when the command runs.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def add_options(parser: Parser) -> None:
     source = "a trace, as `run --trace` writes it, or a race, the folder of `compare --traces`"
     parser.add_argument("file", metavar="FILE", help=source)
     parser.add_argument(
-        "--html", metavar="FILE", help="write a page that replays the run; - prints it"
-    )
-    parser.add_argument(
-        "--run", metavar="FILE", help="write a file that Step opens (Open a saved run); - prints it"
+        "--html",
+        metavar="FILE",
+        required=True,
+        help="write a page that replays the run; - prints it",
     )
     number = "open at this round; at its first step if --step is left out"
     parser.add_argument(
@@ -36,40 +36,27 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the files. Raises ValueError if the source cannot be read or has no such step."""
-    if args.html is None and args.run is None:
-        raise ValueError("Name a file to write: --html FILE or --run FILE.")
-    if args.run is not None and (args.round is not None or args.step is not None):
-        raise ValueError("--round and --step say where a page opens: leave them out with --run.")
-    for file in filter(None, (args.html, args.run)):
-        require_writable(file)
+    """Write the file. Raises ValueError if the source cannot be read or has no such step."""
+    require_writable(args.html)
     (_export_race if Path(args.file).is_dir() else _export_trace)(args)
     return 0
 
 
 def _export_trace(args: argparse.Namespace) -> None:
-    """Write the files of a trace."""
+    """Write the file of a trace."""
     try:
         trace = Trace.read(args.file)
     except OSError as error:
         raise ValueError(f"{args.file!r} cannot be read: {error.strerror}.") from error
     if not trace.rounds:
         raise ValueError(f"{args.file!r} has no rounds to replay.")
-    from specviz.ui.step.lines import lines
     from specviz.ui.step.replay import replay
-    from specviz.ui.step.run_file import run_file
 
-    size = count(len(trace.rounds), "round")
-    if args.html is not None:
-        _write(args.html, replay(trace, args.round, args.step), size)
-    if args.run is not None:
-        _write(args.run, run_file(lines([trace.header, *trace.events], "recorded", "run")), size)
+    _write(args.html, replay(trace, args.round, args.step), count(len(trace.rounds), "round"))
 
 
 def _export_race(args: argparse.Namespace) -> None:
     """Write the file of a race."""
-    if args.run is not None:
-        raise ValueError("--run needs a trace: Step shows one run, and this is a race.")
     if args.round is not None or args.step is not None:
         raise ValueError("A race is replayed from its start: leave out --round and --step.")
     from specviz.compare.storage import read

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 def format_speedup(gain: float) -> str:
     """Format a speed-up with enough digits to show whether it is above 1: 1.98 ×, 1.0004 ×."""
@@ -10,6 +12,12 @@ def format_speedup(gain: float) -> str:
         if float(text) != 1 or gain == 1:
             return f"{text} ×"
     return "1 ×"
+
+
+def format_decimals(value: float, fewest: int = 2, most: int = 4) -> str:
+    """Format a number with its own decimals: at least `fewest`, at most `most`."""
+    whole, _, decimals = f"{value:.{most}f}".rstrip("0").partition(".")
+    return f"{whole}.{decimals.ljust(fewest, '0')}" if decimals or fewest else whole
 
 
 def format_passes(value: float) -> str:
@@ -50,3 +58,34 @@ def describe_counts(counts: list[int]) -> str:
     """Format how often things were measured: "15", or "12 to 15"."""
     low, high = min(counts), max(counts)
     return f"{low}" if low == high else f"{low} to {high}"
+
+
+def format_figures(value: float) -> str:
+    """Format three significant figures, or all digits before the point."""
+    return f"{value:,.0f}" if value >= 99.95 else f"{value:#.3g}"
+
+
+def format_short_figures(value: float) -> str:
+    """Format three significant figures without trailing zeros, as data sheets do."""
+    return f"{value:,.0f}" if value >= 99.95 else f"{value:.3g}"
+
+
+def format_duration(seconds: float) -> str:
+    """Format a time in s, ms or µs with three significant figures."""
+    for unit, name in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= 0.9995 * unit:
+            return f"{format_figures(seconds / unit)} {name}"
+    return f"{format_figures(seconds * 1e6)} µs"
+
+
+def format_quantity(value: float, unit: str, form: Callable[[float], str] = format_figures) -> str:
+    """Format a large number with its SI prefix: 20.4 GB, 3.35 TB/s."""
+    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= 0.9995 * size:
+            return f"{form(value / size)} {prefix}{unit}"
+    return f"{form(value)} {unit}"
+
+
+def format_memory(size: float) -> str:
+    """Format memory as data sheets do: 80 GB."""
+    return format_quantity(size, "B", format_short_figures)

@@ -1,4 +1,4 @@
-"""The speed-up formula of Leviathan et al. for chains, its optimum and contours, and measured runs.
+"""The speed-up formula of Leviathan et al. for chains, its optimum, and measured runs.
 
 Times are in plain target passes. α is the acceptance probability of a draft token; the formula
 assumes that it is equal and independent at every position. γ is the number of draft tokens in a
@@ -12,7 +12,7 @@ tree, γ is the depth, and α is the probability that one of the siblings is acc
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import expm1, inf, isfinite, log
@@ -188,10 +188,6 @@ def _one_more_helps(alpha: float, gamma: int, c: float) -> bool:
     return earned > c * expected_tokens(alpha, gamma) * (1.0 + TOLERANCE)
 
 
-CONTOUR_BISECTIONS: Final = 20  # halvings of the interval [0, 1], down to 1e-6, less than a pixel
-MAX_GAMMA: Final = 64  # the largest γ that `contour_cost` tries
-
-
 @dataclass(frozen=True, slots=True)
 class SpeedupModel:
     """The parameters of the formula; times are in plain target passes.
@@ -233,46 +229,6 @@ class SpeedupModel:
             gamma = max(1, found.gamma)
             top = self.speedup(gamma)
         return Optimum(gamma, top) if top > 1.0 + TOLERANCE else Optimum(0, 1.0)
-
-
-def contour_alpha(level: float, gamma: float, c: float, verify: float = 1.0) -> float | None:
-    """Return the smallest α at which γ has speed-up `level`; None if even α = 1 is slower."""
-
-    def reaches(alpha: float) -> bool:
-        return speedup(alpha, gamma, c, verify) >= level
-
-    return _bisect(reaches) if reaches(1.0) else None
-
-
-def contour_gamma(level: float, c: float, verify: float, low: float, high: float) -> float:
-    """Return the γ between `low` and `high` at which the speed-up at α = 1 crosses `level`."""
-
-    def reaches(part: float) -> bool:
-        return speedup(1.0, low + part * (high - low), c, verify) >= level
-
-    wanted = reaches(1.0)
-    return low + _bisect(lambda part: reaches(part) == wanted) * (high - low)
-
-
-def contour_cost(level: float, alpha: float, verify: float = 1.0) -> float | None:
-    """Return the largest c at which some γ up to MAX_GAMMA reaches `level`; None if none does.
-
-    Solves S = E / (γc + v) = level for c at each γ.
-    """
-    most = max(
-        (expected_tokens(alpha, gamma) / level - verify) / gamma
-        for gamma in range(1, MAX_GAMMA + 1)
-    )
-    return most if most >= 0.0 else None
-
-
-def _bisect(reached: Callable[[float], bool]) -> float:
-    """Return the point in [0, 1] at which a monotonic condition becomes true."""
-    low, high = 0.0, 1.0
-    for _ in range(CONTOUR_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high
 
 
 @dataclass(frozen=True, slots=True)

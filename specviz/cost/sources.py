@@ -98,16 +98,14 @@ class Efficiency:
     Attributes:
         name: The peak: "reading" for bandwidth, "computing" for arithmetic.
         title: Its name on the page.
-        default: The share that predictions assume.
         low: The smallest share that the sources report.
         high: The largest share that they report.
-        note: Where the default comes from.
+        note: A remark for the page.
         sources: Where the shares were read.
     """
 
     name: Literal["reading", "computing"]
     title: str
-    default: int
     low: int
     high: int
     note: str
@@ -115,8 +113,13 @@ class Efficiency:
 
     def __post_init__(self) -> None:
         _require_source(self.title, self.sources)
-        if not 0 < self.low <= self.default <= self.high <= 100:
-            raise ValueError(f"{self.default}% of the {self.title} is outside its range.")
+        if not 0 < self.low <= self.high <= 100:
+            raise ValueError(f"{self.low}% to {self.high}% of the {self.title} is not a range.")
+
+    @property
+    def default(self) -> int:
+        """The share that predictions assume: the middle of the range, to the nearest 5%."""
+        return 5 * round((self.low + self.high) / 10)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,14 @@ from starlette.types import Message, Receive, Scope
 
 from specviz.adapters.gradio import API_PREFIX, EVENT_ROUTES
 from specviz.ui.access import client_address
+from specviz.ui.limits import LARGEST_TRACE
+from specviz.ui.routes import OPEN
 
 # Maximum bytes of a request's body. The page's largest question is that of the Cost page, about two
 # pasted texts of 400,000 characters each: in JSON, a quotation mark takes 2 bytes and a character
 # beyond Latin-1 up to 3, so 2.4 MB. The next largest is its file of measured costs: 2**18
 # characters, 0.8 MB. The value of an event is JSON within JSON: a run has at most 64,000
-# characters. No route accepts a file.
+# characters. The trace of a run that a visitor opens is limited by LARGEST_TRACE.
 EVENT_LIMIT: Final = 4_000_000
 LIMIT: Final = 1_000_000  # maximum bytes of a request's body on every other route
 ASK: Final = f"{API_PREFIX}/sv/ask/"  # path to which questions are sent
@@ -49,6 +51,8 @@ class Disconnected(Exception):
 
 def limit_of(path: str) -> int:
     """Return the maximum body size in bytes for a path."""
+    if path == OPEN:
+        return LARGEST_TRACE
     return EVENT_LIMIT if path.startswith((*EVENT_ROUTES, ASK)) else LIMIT
 
 

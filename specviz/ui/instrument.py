@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,6 +23,7 @@ log = logging.getLogger(__name__)
 
 Values = Mapping[str, Any]
 Respond = Callable[[Values], Values]
+PLAIN: Final = " ,;%×’“”·"  # besides letters and digits, characters without a meaning in Markdown
 DIRECT: Final[dict[str, Any]] = {
     "queue": False,
     "show_progress": "hidden",
@@ -55,9 +55,10 @@ def shown(drawing: go.Figure, sentence: str) -> str:
     return str(go.Figure(drawing).update_layout(meta=sentence).to_json())
 
 
-def literal(data: str) -> str:
-    """Escape a text, such as a token or a visitor's prompt, for a Markdown component."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", data)
+def verbatim(text: str) -> str:
+    """Return a text, such as a visitor's, as Markdown that shows it unchanged on one line."""
+    plain = " ".join(text.split())
+    return "".join(c if c.isalnum() or c in PLAIN else f"&#{ord(c)};" for c in plain)
 
 
 class Instrument:
@@ -83,17 +84,18 @@ class Instrument:
 
         Args:
             place: Where the instrument is built.
-            part: Its names in links, with spaces between them: `?part=NAME` opens it.
+            part: Its name in links: `?part=NAME` opens it. Further names may follow after spaces.
             title: Its heading.
             badge: Where its numbers come from: measured, simulated or published.
             first: Its answer for the initial values.
             wide: Whether it is open from the start.
         """
         self.place = place
-        self.parts = part.split()
-        self.part = self.parts[0]
-        name = f"sv-part-{self.part}"
-        self.column = gr.Column(elem_classes="sv-section sv-instrument", elem_id=name)
+        self.part, *self.also = part.split()
+        self.wide = wide
+        self.column = gr.Column(
+            elem_classes="sv-section sv-instrument", elem_id=f"sv-part-{self.part}"
+        )
         with self.column:
             gr.Markdown(f"## {title} <small>{badge}</small>", elem_classes="sv-instrument-title")
             self.answer = gr.Markdown(first, elem_classes="sv-instrument-answer")
@@ -117,6 +119,7 @@ class Instrument:
         *,
         keys: Mapping[str, str] | None = None,
         shared: Mapping[str, Any] | None = None,
+        js: str | None = None,
     ) -> None:
         """Answer whenever a visitor changes a control, and when the part is opened.
 
@@ -128,6 +131,7 @@ class Instrument:
             keys: Names of controls by their keys in the page's address. A link with such a key
                 opens the part with these values; the address has them once they were changed.
             shared: Controls of other instruments, whose values are also needed, by name.
+            js: A JavaScript function that gets all values and returns those to be sent.
         """
         shared = shared or {}
         every = {**controls, **shared}
@@ -135,7 +139,12 @@ class Instrument:
         targets = [self.notice, *named.values()]
         linked = Linked(controls, keys or {})
         with self.column:
-            config = {"event": "linked", "parts": self.parts, "keys": list(keys or {})}
+            config = {
+                "event": "linked",
+                "parts": [self.part, *self.also],
+                "keys": list(keys or {}),
+                "wide": self.wide,
+            }
             address = component(f"sv-address-{self.part}", "shared/address_view", config)
         targets.append(address)
 
@@ -146,7 +155,7 @@ class Instrument:
             try:
                 found = respond(values)
             except ValueError as problem:
-                return {self.notice: gr.Markdown(str(problem), visible=True)}
+                return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
             except Exception:
                 log.exception("the instrument %s failed", self.part)
                 return {self.notice: gr.Markdown(FAILED, visible=True)}
@@ -167,9 +176,41 @@ class Instrument:
         moved = [each.input for each in controls.values() if not isinstance(each, gr.State)]
         events = [*self.events, *moved]
         events += [control.change for control in shared.values()]
-        gr.on(events, answer, inputs, targets, **DIRECT)
+        gr.on(events, answer, inputs, targets, js=js, **DIRECT)
+        self._answer = (answer, inputs, targets), js
         everything = dict.fromkeys([self.fold, *targets, *controls.values()])
-        address.linked(opened, inputs, list(everything), **DIRECT)
+        address.linked(opened, inputs, list(everything), js=js, **DIRECT)
+        self._wired = every, list(dict.fromkeys([*targets, *inputs])), answered, js
+
+    def press(self, button: gr.Button, change: Callable[[Values], Values]) -> None:
+        """Set controls when a button is pressed, and answer for their new values.
+
+        Args:
+            button: The button.
+            change: Gets the values of all controls by name, and returns new ones. It raises
+                ValueError with a sentence if there are none.
+        """
+        every, targets, answered, js = self._wired
+
+        def pressed(*values: Any) -> dict[Any, Any]:
+            before = dict(zip(every, values, strict=True))
+            try:
+                chosen = change(before)
+            except ValueError as problem:
+                return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
+            set_to = {every[name]: value for name, value in chosen.items()}
+            return set_to | answered({**before, **chosen})
+
+        button.click(pressed, list(every.values()), targets, js=js, **DIRECT)
+
+    def follow(self, event: Any) -> None:
+        """Answer again after another event, such as a button's, has set controls.
+
+        Args:
+            event: What its listener returned.
+        """
+        answer, js = self._answer
+        event.then(*answer, js=js, **DIRECT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.texts import count, text
-from specviz.ui.instrument import literal
+from specviz.ui.instrument import verbatim
 from specviz.ui.live import PRIVATE
 from specviz.ui.stream import Stream
 from specviz.ui.task import Task, format_duration
@@ -124,7 +124,7 @@ def status(line: Line, begun: bool) -> str | None:
         begun: Whether the job has shown something.
     """
     if line["kind"] == "error":
-        return f"**{literal(line['sentence'])}**"
+        return f"**{verbatim(line['sentence'])}**"
     if line["kind"] != "state" or line["state"] == "done":
         return None
     return _SAID.get(line["state"], _waits)(line, begun)

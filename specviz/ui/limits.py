@@ -6,8 +6,7 @@ from typing import Final
 
 LIMIT: Final = 300.0  # default time limit of a job, in seconds of computing
 LEAST, MOST = 5, 86_400  # minimum and maximum seconds that an operator may set
-# Limits of a run's file that is opened in the browser: its bytes, the bytes of its lines once
-# unpacked, and the number of values in them, which are all checked.
+# Limits of a run's file that is opened on the page: its bytes, and those of its trace. 4 MB are
+# about 3,000 tokens.
 LARGEST_FILE: Final = 10_000_000
-LARGEST_RUN: Final = 30_000_000
-MOST_VALUES: Final = 5_000_000
+LARGEST_TRACE: Final = 4_000_000

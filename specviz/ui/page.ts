@@ -3,10 +3,7 @@
 import { start as domains } from "./compare/domains/domains";
 import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
-import { start as law } from "./cost/law/law";
-import { start as roofline } from "./cost/roofline/roofline";
 import { start as server } from "./cost/server/server";
-import { start as terms } from "./cost/terms/terms";
 import { start as contents } from "./learn/contents";
 import { start as lessonPanel } from "./learn/panel";
 import { start as coins } from "./lossless/coins/coins";
@@ -16,19 +13,17 @@ import { start as sandbox } from "./lossless/sandbox/sandbox";
 import { start as addressView } from "./shared/address_view";
 import { start as figureView } from "./shared/figure_view";
 import { start as header } from "./shared/header";
+import { start as measuredView } from "./shared/measured_view";
 import { start as intro } from "./step/intro";
 import { start as player } from "./step/player";
 import { start as settings } from "./step/settings";
 import { start as grow } from "./trees/grow/grow";
-import { start as judging } from "./trees/judging/judging";
-import { start as ranking } from "./trees/ranking/ranking";
 
 import type { Start } from "./shared/section";
 
 // What events of Gradio use.
 export { openTab } from "./shared/tabs";
 // What tests of the page use.
-export { runs } from "./cost/shared/runs";
 export { setTerms } from "./cost/shared/terms";
 export * as repeats from "./lossless/proof/repeats";
 export * as reel from "./step/reel";
@@ -37,10 +32,7 @@ const SECTIONS: Record<string, Start<never>> = {
   "compare/domains/domains": domains,
   "compare/race/form": raceForm,
   "compare/race/race": race,
-  "cost/law/law": law,
-  "cost/roofline/roofline": roofline,
   "cost/server/server": server,
-  "cost/terms/terms": terms,
   "learn/contents": contents,
   "learn/panel": lessonPanel,
   "lossless/coins/coins": coins,
@@ -50,12 +42,11 @@ const SECTIONS: Record<string, Start<never>> = {
   "shared/address_view": addressView,
   "shared/figure_view": figureView,
   "shared/header": header,
+  "shared/measured_view": measuredView,
   "step/intro": intro,
   "step/player": player,
   "step/settings": settings,
   "trees/grow/grow": grow,
-  "trees/judging/judging": judging,
-  "trees/ranking/ranking": ranking,
 };
 
 /**

@@ -24,6 +24,7 @@ from specviz.settings import specs
 from specviz.texts.languages import Language, languages
 
 PREFIX: Final = f"{API_PREFIX}/sv"
+OPEN: Final = f"{PREFIX}/open"  # path to which traces are sent
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 HALF: Final = Path(__file__).resolve().parent  # path of the folder with the browser's modules
 BUILT: Final = HALF / "built"  # the bundles

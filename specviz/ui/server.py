@@ -33,6 +33,7 @@ from specviz.ui.questions import Questions
 from specviz.ui.routes import FOR_EVER, PREFIX, configs, plotly_js, scripts
 from specviz.ui.sessions import Heartbeats, Sessions
 from specviz.ui.step.embed import EMBED, OEMBED, EmbedMode, Pages, send_oembed
+from specviz.ui.step.opened import OpenedRuns
 from specviz.ui.step.recorded import body, names
 from specviz.ui.step.replay import PLAYER
 from specviz.ui.votes import Rooms
@@ -151,6 +152,7 @@ def app_kwargs(
         Route(OEMBED, send_oembed),
         Route(f"{PREFIX}/article", pages.send_article),
         Route(f"{PREFIX}/notes", pages.send_notes),
+        OpenedRuns().route(),
         (questions or Questions()).route(),
         *(jobs or Jobs()).routes(),
         *Rooms(access).routes(),

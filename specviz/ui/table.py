@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from specviz.ui.instrument import literal
+from specviz.ui.instrument import verbatim
 
 # A text, which is shown as it is; or a value, by which its column is sorted and searched, and how
 # it is shown, in Markdown.
@@ -28,13 +28,13 @@ def data_table(name: str, label: str) -> gr.Dataframe:
 
 
 def filled(columns: Mapping[str, int], rows: Sequence[Sequence[Cell]]) -> dict[str, Any]:
-    """Return a table's update with these rows.
+    """Return the value of a table.
 
     Args:
         columns: Their widths in pixels by title.
         rows: Their cells.
     """
-    pairs = [[(cell, literal(cell)) if isinstance(cell, str) else cell for cell in row]
+    pairs = [[(cell, verbatim(cell)) if isinstance(cell, str) else cell for cell in row]
              for row in rows]  # fmt: skip
     value = {
         "headers": list(columns),
@@ -44,5 +44,5 @@ def filled(columns: Mapping[str, int], rows: Sequence[Sequence[Cell]]) -> dict[s
             "styling": [["" for _ in row] for row in pairs],
         },
     }
-    widths = [f"{width}px" for width in columns.values()]
-    return gr.update(value=value, column_widths=widths)
+    # Not gr.Dataframe(…), which would add a table to the page if it is called while that is built.
+    return gr.update(value=value, column_widths=list(columns.values()))

@@ -8,7 +8,17 @@ from typing import Final
 
 from specviz.ui.compare import domains
 from specviz.ui.compare.race import section as race
-from specviz.ui.cost import adaptive, law, pair, published, roofline, server, shapes, sweep, terms
+from specviz.ui.cost import (
+    adaptive,
+    pair,
+    published,
+    roofline,
+    server,
+    shapes,
+    speedup,
+    sweep,
+    trees,
+)
 from specviz.ui.lossless import coins, gallery, proof, sandbox
 from specviz.ui.trees import grow, judging, ranking
 
@@ -17,5 +27,15 @@ TABS: Final[Mapping[str, Sequence[ModuleType]]] = {
     "Compare": (race, domains),
     "Lossless?": (sandbox, coins, gallery, proof),
     "Trees": (grow, ranking, judging),
-    "Cost": (pair, terms, law, roofline, adaptive, server, sweep, shapes, published),
+    "Cost": (
+        pair,
+        speedup,
+        trees,
+        roofline,
+        adaptive,
+        server,
+        sweep,
+        shapes,
+        published,
+    ),  # fmt: skip,
 }

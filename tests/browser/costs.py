@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from playwright.sync_api import Page, expect
-from visit import Looker, Visit
-
 from specviz.ui.cost.law import START
+from visit import Looker, Visit
 
 LAW = "window.specviz.law"
 ROOFLINE = "window.specviz.roofline"

@@ -4,12 +4,12 @@ import pytest
 from costs import ROOFLINE, SETTLED, SLOWLY, done, lent, opened, says
 from made_costs import made
 from playwright.sync_api import expect
+from specviz.ui.cost.roofline.question import Ask
 from test_access import check_readable
 
 from specviz.cost import sources
 from specviz.cost.measured_costs import shipped_paths
 from specviz.cost.roofline import predict
-from specviz.ui.cost.roofline.question import Ask
 
 SHAPES = "window.specviz.shapes"
 SWEEP = "window.specviz.sweeps['sv-sweep']"

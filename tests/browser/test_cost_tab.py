@@ -7,13 +7,13 @@ import pytest
 from costs import LAW, ROOFLINE, SETTLED, done, hand, lent, opened, says, slide
 from made import RUNS, made
 from playwright.sync_api import expect
+from specviz.ui.cost.law import START
+from specviz.ui.cost.law.answer import best_sentence, times
 from test_access import faint
 
 from specviz.cost import formula
 from specviz.cost.formula import SpeedupModel, measured_point
 from specviz.cost.sources import acceptances
-from specviz.ui.cost.law import START
-from specviz.ui.cost.law.answer import best_sentence, times
 
 PARTS = [
     "formula", "trees", "roofline", "adaptive", "server", "sweep", "shapes", "published", "boards",

@@ -69,7 +69,7 @@ OPENED = {
     ("11-eagle", 3): (".sv-rank-says", "0.295"),
     ("12-blocks", 4): (".sv-why", "predicted"),
     ("12-blocks", 5): (".sv-wild-one h3", "A draft without its improbable guess"),
-    ("13-when-it-does-not-pay", 4): ("#sv-roofline details.sv-fold[open]", ""),
+    ("13-when-it-does-not-pay", 4): ("#sv-part-roofline .sv-instrument-fold > button.open", ""),
 }
 PLAYER = "window.specviz.players['sv-step']"
 RUN = "window.specviz?.players?.['sv-step']?.run?.id"

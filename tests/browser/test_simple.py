@@ -10,6 +10,7 @@ from serve import SHIPPED
 from visit import Visit
 
 OPENING = next(name for name in SHIPPED if name.endswith("01-chain"))
+TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
 SIMPLE = "document.body.classList.contains('sv-in-simple')"
 # Words, words with digits and small words of all visible text in the window, and its controls.
 COUNT = r"""() => {
@@ -115,6 +116,7 @@ def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(newc
     expect(page.locator(".sv-ahead-word").first).to_be_visible()
     newcomer.step_until("frame.step.kind === 'score'")
     expect(page.locator(".sv-two-times p")).to_have_count(2)
+    expect(page.locator(".sv-cheap")).to_contain_text("6 words take only")
     expect(page.locator(".sv-mask-grid")).to_be_visible()
     newcomer.step_until("frame.caption.is === 'rejected'")
     shown = page.locator(".sv-col:not(.sv-col-trial) .sv-col-value, .sv-col-trial .sv-col-value-p")
@@ -140,6 +142,44 @@ def test_both_coins_can_be_moved_by_keys(newcomer):
     page.locator(".sv-toss-pin").focus()
     page.keyboard.press("Home")
     expect(page.locator(".sv-say")).to_contain_text("the draw would give")
+
+
+def test_a_tree_shows_its_branches_and_each_word_sees_only_its_own(newcomer):
+    page = arrive(newcomer, f"?trace={TREE}")
+    newcomer.step_until("Object.keys(frame.tree.nodes).length > 8")
+    assert page.locator(".sv-drafted .sv-ahead-word").count() == 10
+    last = page.locator(".sv-branches > li").last.inner_text()
+    newcomer.step_until("frame.step.kind === 'score'")
+    rows = page.evaluate(
+        """() => [...document.querySelectorAll(".sv-mask-grid > div")].map((row) =>
+          [row.textContent, [...row.querySelectorAll("i")].map((i) => i.className && 1 || 0)])"""
+    )
+    assert len(rows) == 11
+    parents = newcomer.ask("frame.tree.nodes")
+    for at, (word, seen) in enumerate(rows):
+        wanted, node = {at}, at
+        while node:
+            node = parents[str(node)]["parent"]
+            wanted.add(node)
+        assert [place for place, sees in enumerate(seen) if sees] == sorted(wanted), word
+    assert rows[-1][0] in last
+
+
+def test_result_and_end_count_the_words_of_the_passes(newcomer):
+    page = arrive(newcomer, f"?trace={OPENING}")
+    newcomer.ask("first()")
+    newcomer.step_until("frame.step.kind === 'score'")
+    expect(page.locator(".sv-two-times p").first).to_contain_text("whole prompt")
+    newcomer.step_until("player.cursor.round === 1 && frame.step.kind === 'commit'")
+    expect(page.locator(".sv-rider")).to_have_text(["time", "do", "you", "want", "me"])
+    expect(page.locator(".sv-two-times p")).to_have_count(2)
+    newcomer.ask("last()")
+    yields = [int(text) for text in page.locator(".sv-yield b").all_inner_texts()]
+    assert sum(yields) == 40
+    assert len(yields) == 8
+    page.get_by_role("button", name="Choose another drafter").click()
+    assert not page.evaluate(SIMPLE), "Simple has no settings"
+    expect(page.get_by_label("Drafter", exact=True).first).to_be_visible()
 
 
 def test_the_time_rows_move_with_the_steps_of_a_round(newcomer):

@@ -1,7 +1,6 @@
-"""Charts of the roofline: pass time by tokens, speed-up and best γ by batch size.
+"""Charts of the roofline: pass time by tokens, speed-up and best γ by batch size, and a round.
 
-All numbers come from `specviz.cost`. A chart may be drawn narrower than WIDTH. Labels do not
-overlap curves.
+All numbers come from `specviz.cost`.
 """
 
 from __future__ import annotations
@@ -12,9 +11,12 @@ from dataclasses import replace
 from math import log2, log10
 from typing import Any, Final
 
+import plotly.graph_objects as go
+
 from specviz.cost.roofline import (
     BATCHES,
     DraftPlan,
+    Prediction,
     Serving,
     best_gamma,
     free_tokens,
@@ -22,253 +24,168 @@ from specviz.cost.roofline import (
     predict,
 )
 from specviz.cost.sources import speedup_range
-from specviz.figures.plot import FONT, Trace, layout
-from specviz.frames.scene import Figure
+from specviz.figures.theme import BG, COLOURS, DEAD, EDGE, INK, INK2, INK3, P, Q, chart
 
-WIDTH: Final = 1216
-HEIGHT: Final = 270
 MAX_BATCH: Final = 512  # maximum tokens per sequence in a pass, and sequences per batch
 MAX_GAMMA: Final = 16  # length of the longest chain evaluated
 # Batch sizes for which the curve is computed.
 BATCH_STOPS: Final = tuple(sorted({round(2 ** (step / 8)) for step in range(73)}))
 UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
-FAINT: Final = "--dead"
+HEIGHT: Final = 320
+BATCH_AXIS: Final[dict[str, Any]] = {
+    "type": "log", "range": [-0.05, log10(MAX_BATCH) + 0.05], "showgrid": False,
+    "tickvals": list(BATCHES), "ticktext": [str(batch) for batch in BATCHES],
+}  # fmt: skip
 
 
-def pass_figure(serving: Serving, batch: int, checked: int) -> Figure:
-    """Draw a chart of target pass time over tokens per sequence; mark the round's tokens."""
+def pass_figure(serving: Serving, batch: int, checked: int) -> go.Figure:
+    """Draw target pass time over tokens per sequence; mark the round's tokens and the ridge."""
     free = free_tokens(serving, batch)
-    across = next(n for n in (16, 32, 64, 128, 256, MAX_BATCH) if n >= need(free, checked))
+    least = min(MAX_BATCH, max(2 * free, 1.25 * checked, 16))
+    across = next(n for n in (16, 32, 64, 128, 256, MAX_BATCH) if n >= least)
     steps = range(1, across + 1, max(1, across // 64))
-    counts = sorted(
-        {1, across, checked, *(n for n in (free, free + 1) if 1 <= n <= across), *steps}
-    )
+    ridge = [n for n in (free, free + 1) if 1 <= n <= across]
+    counts = sorted({1, across, checked, *ridge, *steps})
     times = [pass_time(serving, batch, n) for n in counts]
     top = max(time.seconds for time in times)
     unit, name = next((u for u in UNITS if top >= u[0]), UNITS[-1])
-    high = 1.18 * top / unit
     here = pass_time(serving, batch, checked).seconds / unit
-    hover_texts = [
-        f"{tokens(n)}: {t.seconds / unit:.3g} {name}" for n, t in zip(counts, times, strict=True)
+    reads, sums = [t.memory / unit for t in times], [t.compute / unit for t in times]
+    drawing = chart(
+        [
+            _line(counts, reads, "memory reads alone", DEAD, 1.5, "dash"),
+            _line(counts, sums, "arithmetic alone", DEAD, 1.5, "dot"),
+            _line(counts, [t.seconds / unit for t in times], "the pass", P, 3),
+            _mark([checked], [here], f"this round: {_tokens(checked)}", P),
+        ],
+        x="tokens per sequence in the pass", height=HEIGHT,
+        xaxis={"range": [0, across * 1.02], "showgrid": False},
+        yaxis={"rangemode": "tozero", "range": [0, 1.18 * top / unit], "ticksuffix": f" {name}"},
+    )  # fmt: skip
+    drawing.update_traces(hovertemplate=f"%{{x}} tokens: %{{y:.3g}} {name}<extra></extra>")
+    if 1 <= free < across:
+        side = "top left" if free > across / 2 else "top right"
+        drawing.add_vline(
+            free, line={"color": INK2, "width": 1, "dash": "dot"},
+            annotation={"text": f"free up to {_tokens(free)}"}, annotation_position=side,
+        )  # fmt: skip
+    return drawing
+
+
+def speed_figure(serving: Serving, plan: DraftPlan, batch: int, loss: int | None) -> go.Figure:
+    """Draw the speed-up over batch size, with its range; from `loss` on, it is below 1."""
+    sizes = range(1, MAX_BATCH + 1)
+    largest_fit = bisect_left(sizes, True, key=lambda b: not predict(serving, plan, b).fits)
+    known = (loss, largest_fit, largest_fit + 1)
+    stops = sorted({*BATCH_STOPS, batch, *(b for b in known if b and b <= MAX_BATCH)})
+    gains = [predict(serving, plan, b).speedup for b in stops]
+    lows, highs = zip(*(speedup_range(serving, plan, b) for b in stops), strict=True)
+    traces = [] if _equal(lows, highs) else _area(stops, lows, highs)
+    top = max(1.0, *gains, *highs)
+    if plan.draft:
+        costless = [predict(serving, replace(plan, draft=None), b).speedup for b in stops]
+        traces.append(_line(stops, costless, "drafting free", DEAD, 1.5, "dash"))
+        top = max(top, *costless)
+    fit = bisect_left(stops, largest_fit + 1)  # number of batch sizes that fit in memory
+    drawn = [
+        _line(stops[:fit], gains[:fit], "this drafter", INK, 3),
+        _line(stops[max(fit - 1, 0) :], gains[max(fit - 1, 0) :], "out of memory", INK, 2, "dash"),
     ]
-    data = {
-        "10-memory": line(counts, [t.memory / unit for t in times], FAINT, 1.5, "dash"),
-        "11-compute": line(counts, [t.compute / unit for t in times], FAINT, 1.5, "dot"),
-        "20-pass": line(counts, [t.seconds / unit for t in times], "--p", 3) | hover(hover_texts),
-        "40-round": point(checked, here, "--p"),
-        "50-words": round_label(checked, here, free, across, high),
-        **ridge(free, across, high),
-    }
-    made = axes("tokens per sequence in the pass", f" {name}", high)
-    made["xaxis"] |= {"range": [0, across * 1.02], "nticks": 7}
-    return {"data": data, "layout": made}
+    traces += [line for line in drawn if len(line.x) > 1]
+    here = predict(serving, plan, batch).speedup
+    traces.append(_mark([batch], [here], f"batch size {batch}: {here:.2f} ×", INK))
+    if loss is not None:
+        first = predict(serving, plan, loss).speedup
+        traces.append(_mark([loss], [first], f"slower from batch size {loss}", BG))
+    drawing = chart(
+        traces, x="batch size (sequences)", height=HEIGHT, xaxis=BATCH_AXIS,
+        yaxis={"range": [0, 1.12 * top], "ticksuffix": " ×"},
+    )  # fmt: skip
+    if largest_fit < MAX_BATCH:
+        left, right = max(largest_fit + 0.5, 0.9), MAX_BATCH * 1.12
+        drawing.add_vrect(left, right, fillcolor=EDGE, line_width=0, layer="below")
+    return drawing.add_hline(1, line={"color": INK2, "width": 1})
 
 
-def round_label(checked: int, here: float, free: int, across: int, high: float) -> Trace:
-    """Return the round's label: above the curve if it is flat there, otherwise below it."""
-    long = 0.28  # approximate width of the label, as a share of the chart's width
-    late = checked >= long * across
-    above = late or checked + long * across < free
-    rise = 0.07 if above and checked != free else -0.07
-    return beside(checked, here, f"this round: {checked}", rise * high, late and checked != free)
+def gamma_figure(serving: Serving, plan: DraftPlan, alpha: float, batch: int) -> go.Figure:
+    """Draw the fastest chain length by batch size; mark the chosen length and batch size."""
+    best = [best_gamma(serving, alpha, b, plan.draft, MAX_GAMMA) for b in BATCHES]
+    here = round(log2(batch))
+    fills = [Q if at == here else COLOURS["q-soft"] for at in range(len(BATCHES))]
+    bars = go.Bar(
+        x=[str(b) for b in BATCHES], y=best, width=0.62, name="best γ",
+        text=[f"{n}+" if n == MAX_GAMMA else str(n) for n in best],
+        textposition=["inside" if n else "outside" for n in best], insidetextanchor="start",
+        textfont={"color": INK},
+        marker={"color": fills, "line": {"color": COLOURS["q-line"], "width": 1}},
+        hovertemplate="batch size %{x}: γ = %{y}<extra></extra>",
+    )  # fmt: skip
+    gamma = len(plan.widths)
+    drawing = chart(
+        [bars], x="batch size (sequences)", y="draft tokens", height=HEIGHT,
+        xaxis={"type": "category", "showgrid": False},
+        yaxis={"range": [0, 1.3 * max(*best, gamma, 3)]},
+    )  # fmt: skip
+    return drawing.add_hline(
+        gamma, line={"color": INK, "width": 1.5, "dash": "dash"},
+        annotation={"text": f"your γ: {gamma}"}, annotation_position="top right",
+    )  # fmt: skip
 
 
-def need(free: int, checked: int) -> float:
-    """Return how many tokens the chart must cover to include the ridge and the round."""
-    return min(MAX_BATCH, max(2 * free, 1.25 * checked, 16))
-
-
-def ridge(free: int, across: int, high: float) -> dict[str, Trace]:
-    """Mark the ridge, the number of tokens up to which verification is almost free."""
-    if not 1 <= free < across:
-        label = (
-            "compute-bound from the start" if free < 1 else f"memory-bound beyond {across} tokens"
-        )
-        return {"51-ridge": words([(across * 0.02, high * 0.96, label)], "middle right")}
-    side = "middle left" if free > across / 2 else "middle right"
-    label = f"\u00a0free up to {tokens(free)}\u00a0"
-    return {
-        "12-ridge": line([free, free], [0, high], "--ink2", 1, "dot"),
-        "51-ridge": words([(free, high * 0.96, label)], side),
-    }
-
-
-def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | None) -> Figure:
-    """Draw a chart of speed-up over batch size; from `loss` on, the speed-up is below 1."""
-    largest_fit = bisect_left(
-        range(1, MAX_BATCH + 1), True, key=lambda b: not predict(serving, guessing, b).fits
+def round_figure(found: Prediction) -> go.Figure:
+    """Draw what a round adds in tokens above what it costs in plain passes, on one scale."""
+    draft, verify = found.draft / found.plain, found.verify / found.plain
+    parts = (
+        ("adds", found.tokens, "tokens", INK),
+        ("costs", draft, "drafting, in plain passes", Q),
+        ("costs", verify, "verification, in plain passes", P),
     )
-    sizes = sorted(
-        {
-            *BATCH_STOPS,
-            batch,
-            *(b for b in (loss, largest_fit, largest_fit + 1) if b and b <= MAX_BATCH),
-        }
-    )
-    gains = [predict(serving, guessing, b).speedup for b in sizes]
-    free = replace(guessing, draft=None)
-    costless = [predict(serving, free, b).speedup for b in sizes] if guessing.draft else gains
-    span = [speedup_range(serving, guessing, b) for b in sizes]
-    high = 1.2 * max(1.0, *gains, *costless, *(most for _, most in span))
-    fit = bisect_left(sizes, largest_fit + 1)  # number of batch sizes that fit in memory
-    here, soon = (predict(serving, guessing, b).speedup for b in (batch, 2 * batch))
-    right = log2(batch) > log2(MAX_BATCH) / 2
-    rise = 0.07 if soon < 0.93 * here and not right else -0.07  # at a distance from the curve
-    data = {
-        "10-one": line([1, MAX_BATCH], [1, 1], "--ink2", 1),
-        "20-fits": line(sizes[:fit], gains[:fit], "--ink", 3)
-        | hover(_gains(sizes[:fit], gains[:fit])),
-        "21-not": line(sizes[max(fit - 1, 0) :], gains[max(fit - 1, 0) :], "--ink", 2, "dash"),
-        "40-here": point(batch, here, "--ink"),
-        "50-here": beside(batch, here, f"batch {batch}: {here:.2f} ×", rise * high, right),
-    }
-    if guessing.draft:
-        data["11-costless"] = line(sizes, costless, FAINT, 1.5, "dash")
-    made = axes("batch size (sequences)", " ×", high)
-    made["xaxis"] |= {
-        "type": "log",
-        "range": [-0.05, log10(MAX_BATCH) + 0.05],
-        "tickvals": list(BATCHES),
-    }
-    marks = _unfit(largest_fit, high) | _loss(loss, high)
-    return {"data": data | _span(sizes, span) | marks, "layout": made}
+    bars = [_bar(*part) for part in parts if part[1] > 0]
+    drawing = chart(
+        bars, x="tokens, or plain passes", height=220, xaxis={"rangemode": "tozero"},
+        yaxis={"autorange": "reversed", "showgrid": False},
+    )  # fmt: skip
+    return drawing.update_layout(barmode="stack")
 
 
-def _span(sizes: Sequence[int], span: Sequence[tuple[float, float]]) -> dict[str, Trace]:
-    """Shade the speed-ups for all efficiencies that sources report, unless there is only one."""
-    if all(high - low < 0.005 for low, high in span):
-        return {}
-    lows, highs = zip(*span, strict=True)
-    area: Trace = {"x": [*sizes, *reversed(sizes)], "y": [*lows, *reversed(highs)]}
-    area |= {"fill": "toself", "fillcolor": "--edge", "hoverinfo": "skip"}
-    return {"02-efficiencies": area | {"line": {"width": 0, "color": "--edge"}}}
+def _bar(row: str, value: float, name: str, colour: str) -> go.Bar:
+    return go.Bar(
+        x=[value], y=[row], orientation="h", name=name, width=0.5, marker={"color": colour},
+        text=[f"{value:.2f}"], textposition="auto", insidetextanchor="middle",
+        hovertemplate="%{x:.3f} " + name + "<extra></extra>",
+    )  # fmt: skip
 
 
-def _gains(sizes: Sequence[int], gains: Sequence[float]) -> list[str]:
-    return [f"batch {b}: {gain:.2f} ×" for b, gain in zip(sizes, gains, strict=True)]
+def _equal(lows: Sequence[float], highs: Sequence[float]) -> bool:
+    return all(high - low < 0.005 for low, high in zip(lows, highs, strict=True))
 
 
-def _unfit(largest_fit: int, high: float) -> dict[str, Trace]:
-    """Shade batch sizes above `largest_fit`, which do not fit in memory."""
-    if largest_fit >= MAX_BATCH:
-        return {}
-    left, right = max(largest_fit + 0.5, 0.9), MAX_BATCH * 1.12
-    area: Trace = {
-        "x": [left, right, right, left, left],
-        "y": [0, 0, high, high, 0],
-        "fill": "toself",
-    }
-    area |= {"fillcolor": "--edge", "line": {"width": 0, "color": "--edge"}}
-    return {
-        "00-unfit": area,
-        "52-unfit": words(
-            [(MAX_BATCH, high * 0.96, f"out of memory from batch {largest_fit + 1}")], "middle left"
-        ),
-    }
+def _area(x: Sequence[int], lows: Sequence[float], highs: Sequence[float]) -> list[go.Scatter]:
+    """Shade the speed-ups over all efficiencies that sources report."""
+    bare: dict[str, Any] = {"x": x, "mode": "lines", "line": {"width": 0, "color": INK3}}
+    name = "reported efficiencies"
+    fill = {"fill": "tonexty", "fillcolor": EDGE, "name": name}
+    hover = "batch size %{x}: at most %{y:.2f} ×<extra></extra>"
+    return [
+        go.Scatter(y=lows, showlegend=False, hoverinfo="skip", **bare),
+        go.Scatter(y=highs, hovertemplate=hover, **fill, **bare),
+    ]
 
 
-def _loss(loss: int | None, high: float) -> dict[str, Trace]:
-    """Mark where speculative decoding becomes slower, with a label below the curve."""
-    if loss is None:
-        return {}
-    side = "middle left" if log2(loss) > log2(MAX_BATCH) / 2 else "middle right"
-    return {
-        "12-loss": line([loss, loss], [0, 1], "--ink2", 1, "dot"),
-        "41-loss": point(loss, 1, "--bg") | {"marker": _marker("--bg", "--ink")},
-        "51-loss": words([(loss, high * 0.06, f"\u00a0slower from batch {loss}\u00a0")], side),
-    }
+def _line(
+    x: Sequence[int], y: Sequence[float], name: str, colour: str, width: float, dash: str = "solid"
+) -> go.Scatter:
+    line = {"color": colour, "width": width, "dash": dash}
+    hover = "batch size %{x}: %{y:.2f} ×<extra></extra>"
+    return go.Scatter(x=x, y=y, name=name, mode="lines", line=line, hovertemplate=hover)
 
 
-def gamma_figure(serving: Serving, guessing: DraftPlan, alpha: float, batch: int) -> Figure:
-    """Draw a chart of the fastest chain length over batch size; mark the chosen one."""
-    best = [best_gamma(serving, alpha, b, guessing.draft, MAX_GAMMA) for b in BATCHES]
-    gamma = len(guessing.widths)
-    high = max(*best, gamma, 3) * 1.3
-    bars = list(range(len(BATCHES)))
-    # Labels are at the bottom of the bars, where no line crosses them.
-    feet = [(at, 0, f"{n}+" if n == MAX_GAMMA else str(n)) for at, n in enumerate(best)]
-    data = {
-        "10-best": {
-            "type": "bar",
-            "x": bars,
-            "y": best,
-            "width": 0.62,
-            "hoverinfo": "skip",
-            "marker": {"color": "--q-soft", "line": {"color": "--q-line", "width": 1}},
-        },
-        "05-chosen": line([-0.6, len(BATCHES) - 0.4], [gamma, gamma], "--ink", 1.5, "dash"),
-        # Lines are drawn over bars, so this one starts at the top of the nearest bar.
-        "06-here": line([log2(batch)] * 2, [best[round(log2(batch))], high], "--ink2", 1, "dot"),
-        "50-best": words(feet, "top center"),
-    }
-    made = axes("batch size (sequences)", "", high)
-    made["xaxis"] |= {
-        "range": [-0.6, len(BATCHES) - 0.4],
-        "tickvals": bars,
-        "ticktext": [str(b) for b in BATCHES],
-    }
-    return {"data": data, "layout": made}
+def _mark(x: Sequence[int], y: Sequence[float], name: str, colour: str) -> go.Scatter:
+    edge = INK if colour == BG else BG
+    marker = {"size": 12, "color": colour, "line": {"color": edge, "width": 2}}
+    hover = f"{name}<extra></extra>"
+    return go.Scatter(x=x, y=y, name=name, mode="markers", marker=marker, hovertemplate=hover)
 
 
-def tokens(number: int) -> str:
-    """Format a number of tokens: 1 token, 5 tokens."""
+def _tokens(number: int) -> str:
     return f"{number} token{'' if number == 1 else 's'}"
-
-
-def line(
-    x: Sequence[float], y: Sequence[float], color: str, width: float, dash: str = "solid"
-) -> Trace:
-    """Return a line through points."""
-    return {"x": list(x), "y": list(y), "line": {"color": color, "width": width, "dash": dash}}
-
-
-def hover(texts: Sequence[str]) -> Trace:
-    """Return the hover texts of a trace, one per point."""
-    return {"hoverinfo": "text", "hovertext": list(texts)}
-
-
-def point(x: float, y: float, color: str) -> Trace:
-    """Return one mark."""
-    return {"mode": "markers", "x": [x], "y": [y], "marker": _marker(color, "--bg")}
-
-
-def _marker(fill: str, edge: str) -> dict[str, Any]:
-    return {"size": 11, "color": fill, "line": {"color": edge, "width": 2}}
-
-
-def words(rows: Sequence[tuple[float, float, str]], side: str) -> Trace:
-    """Return labels; they are not escaped, so they must not contain a visitor's text."""
-    return {
-        "mode": "text",
-        "x": [row[0] for row in rows],
-        "y": [row[1] for row in rows],
-        "text": [row[2] for row in rows],
-        "textposition": side,
-        "textfont": {"family": FONT, "size": 12, "color": "--ink"},
-    }
-
-
-def beside(x: float, y: float, text: str, rise: float, left: bool) -> Trace:
-    """Return a label beside a point, raised so that no line crosses it."""
-    gap = "\u00a0\u00a0"  # plotly removes ordinary spaces
-    padded, side = (text + gap, "middle left") if left else (gap + text, "middle right")
-    return words([(x, y + rise, padded)], side)
-
-
-def axes(across: str, suffix: str, high: float) -> dict[str, Any]:
-    """Return two axes; the vertical one runs from 0 to `high`."""
-    figure = layout(WIDTH, HEIGHT)
-    style = {
-        "visible": True,
-        "zeroline": False,
-        "tickfont": {"size": 12, "color": "--ink2"},
-        "showline": True,
-    }
-    style |= {"linecolor": "--line2", "gridcolor": "--line", "ticks": ""}
-    title = {"text": across, "standoff": 6, "font": {"size": 12, "color": "--ink2"}}
-    figure["xaxis"] = figure["xaxis"] | style | {"title": title, "showgrid": False}
-    figure["yaxis"] = (
-        figure["yaxis"] | style | {"range": [0, high], "nticks": 6, "ticksuffix": suffix}
-    )
-    figure["yaxis"] |= {"showline": False}
-    return figure | {"margin": {"l": 56, "r": 10, "t": 6, "b": 44, "pad": 0}}

@@ -1,22 +1,239 @@
-"""α and γ of the whole Cost tab: two sliders that all its instruments read."""
+"""α and γ of the whole Cost tab: two sliders that all its instruments read, and their sources.
+
+α and γ are chosen by the visitor, measured in a run, or taken from a publication; a sentence always
+says which. Measured runs come from the page as JSON: the last one on Step, and a lane of Compare.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from math import isfinite
+from typing import Any, Final, Self, TypedDict
 
 import gradio as gr
 
-from specviz.ui.component import TabContext
+from specviz.cost.formatting import format_decimals
+from specviz.cost.formula import MeasuredPoint
+from specviz.cost.sources import EVIDENCE, Acceptance, acceptances
+from specviz.settings.settings import require
+from specviz.texts import text
+from specviz.ui.component import TabContext, component
+from specviz.ui.instrument import DIRECT, Linked, verbatim
+from specviz.ui.routes import script_address
 
-START: Final = {"alpha": 0.7, "gamma": 4}
+
+class Pair(TypedDict):
+    """α and γ of the tab."""
+
+    alpha: float
+    gamma: float
+
+
+START: Final[Pair] = {"alpha": 0.7, "gamma": 4}
+OWN: Final = ""  # the source "your own values"
+RUNS: Final = {"step": "last run on Step", "compare": "lane of Compare"}
+MISSING: Final = {"step": "pair_no_run", "compare": "pair_no_lane"}  # sentences
+MOST_GAMMA: Final = 64
+SAME: Final = 5e-4  # difference up to which a slider has a source's value
+FORWARD: Final = (
+    "(alpha, gamma) => import(new URL('%s', document.baseURI))"
+    ".then((page) => page.setTerms({ alpha, gamma }))"
+)
+LONGEST: Final = 4000  # maximum characters of the runs
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A measured run.
+
+    Attributes:
+        point: Its numbers.
+        name: Its drafter.
+        where: Its target and machine.
+        source: "live", or "recorded".
+        recording: Which recorded run it is; empty if it is none.
+    """
+
+    point: MeasuredPoint
+    name: str
+    where: str
+    source: str
+    recording: str
+
+    @classmethod
+    def from_data(cls, data: Any) -> Self:
+        """Validate a run of the page; unknown keys are ignored. Raises ValueError."""
+        require(isinstance(data, dict), "A measured run must be a JSON object.")
+        names = [field.name for field in fields(MeasuredPoint)]
+        if data.get("tokens_per_pass") is None:  # a file of an older page
+            names.remove("tokens_per_pass")
+        found = {name: data.get(name) for name in names}
+        for name, value in found.items():
+            require(_is_number(value), f"A run's {name} must be a number.")
+        costs = [found[name] for name in names if name != "alpha"]
+        positive = [found[name] for name in ("verify", "gamma", "tokens", "speedup")]
+        possible = 0 <= found["alpha"] <= 1 and min(costs) >= 0 and max(costs) <= 1e6
+        require(possible and min(positive) > 0, "This measured run has impossible numbers.")
+        about = [str(data.get(name) or "") for name in ("name", "where", "source", "run")]
+        return cls(MeasuredPoint(**found), *about)
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        """α and γ as the sliders have them."""
+        return round(self.point.alpha, 3), round(self.point.gamma, 3)
+
+    def title(self, which: str) -> str:
+        """Say which run this is, without its numbers."""
+        live = "on this machine" if self.source == "live" else f"recorded {self.recording}".strip()
+        place = "a lane of Compare, " if which == "compare" else ""
+        on = self.where.partition(" · ")[0]
+        return f"{self.name or 'a run'}{on and f' on {on}'}, {place}{live}"
+
+
+def _is_number(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) < 1e15 and isfinite(value)
+
+
+def read_runs(sent: str | None) -> dict[str, Run]:
+    """Return the measured runs that the page knows: "step", "compare". Raises ValueError."""
+    require(len(sent or "") <= LONGEST, "These measured runs are too long.")
+    try:
+        data = json.loads(sent or "{}")
+    except (ValueError, RecursionError) as problem:
+        raise ValueError("A measured run must be a JSON object.") from problem
+    require(isinstance(data, dict), "A measured run must be a JSON object.")
+    return {which: Run.from_data(data[which]) for which in RUNS if data.get(which) is not None}
+
+
+@cache
+def published() -> dict[str, Acceptance]:
+    """Return the published sources of α by name."""
+    return {each.name: each for each in acceptances()}
+
+
+def pair_of(source: str, runs: Mapping[str, Run]) -> tuple[float, float | None]:
+    """Return α and γ of a source; γ is None if it states none. Raises ValueError for no run."""
+    if source in MISSING:
+        require(source in runs, text("cost", MISSING[source]))
+        return runs[source].pair
+    each = published()[source]
+    return round(each.effective_alpha, 3), each.gamma
+
+
+def offered(runs: Mapping[str, Run]) -> list[tuple[str, str]]:
+    """Return the sources to choose from, each with its title."""
+    found = [("your own values", OWN)]
+    for which, title in RUNS.items():
+        run = runs.get(which)
+        about = run and f": {run.name}, α {run.point.alpha:.2f}, γ {run.point.gamma:.1f}"
+        found.append((title + (about or ""), which))
+    for name, each in published().items():
+        gamma = f", γ {each.gamma}" if each.gamma else ""
+        title = f"{each.title} on {each.on}: α {each.effective_alpha:.2f}{gamma} (published)"
+        found.append((title, name))
+    return found
+
+
+def origin(alpha: float, gamma: float, source: str, runs: Mapping[str, Run]) -> tuple[str, str]:
+    """Return the source of α, which may no longer be the chosen one, and a sentence on the pair.
+
+    Args:
+        alpha: Of the slider.
+        gamma: Of the slider.
+        source: The source that was chosen last.
+        runs: The measured runs.
+    """
+    known = source in published() or source in runs
+    its_alpha, its_gamma = pair_of(source, runs) if known else (None, None)
+    source = source if its_alpha is not None and abs(its_alpha - alpha) < SAME else OWN
+    example = {"alpha": alpha, "gamma": gamma} == START
+    own = "an example" if example and source == OWN else "your own values"
+    kind, how = _named(source, runs)
+    same = source == OWN or (its_gamma is not None and abs(its_gamma - gamma) < SAME)
+    shown = {"alpha": format_decimals(alpha, 2, 3), "gamma": format_decimals(gamma, 0, 2)}
+    sentence = text("cost", "pair_origin", **shown, kind=kind or own, own="" if same else own)
+    return source, f"{sentence} {how}".strip()
+
+
+def _named(source: str, runs: Mapping[str, Run]) -> tuple[str, str]:
+    """Name a source, and say how its α is known."""
+    if source == OWN:
+        return "", ""
+    if source in runs:
+        return f"measured: {verbatim(runs[source].title(source))}", ""
+    each = published()[source]
+    return f"published: {verbatim(f'{each.title} on {each.on}')}", how(each)
+
+
+def how(each: Acceptance) -> str:
+    """Return how α is known: computed from tokens per pass, or as published; and the source."""
+    if each.derived:
+        start = text(
+            "cost", "alpha_derived", conditions=each.conditions, tokens=f"{each.tokens:g}",
+            gamma=f"{each.gamma}", alpha=f"{each.effective_alpha:.3f}",
+        )  # fmt: skip
+    else:
+        evidence = EVIDENCE[each.source.evidence]
+        start = text("cost", "alpha_published", conditions=each.conditions, evidence=evidence)
+    note = each.source.note
+    said = f"{start} {note[:1].upper()}{note[1:]}." if note else start
+    return f"{verbatim(said)} Source: [{verbatim(each.source.title)}]({each.source.url})."
 
 
 def build(place: TabContext) -> None:
-    """Build the sliders, and register them as the tab's shared controls."""
+    """Build the sliders and the list of sources, the tab's shared controls."""
+    runs = component("sv-runs", "shared/measured_view", {"event": "sent"}, "sv-unseen")
     with gr.Row(elem_classes="sv-pair"):
-        place.controls["alpha"] = gr.Slider(
-            0, 1, START["alpha"], step=0.001, label="α, the probability that a guess is accepted"
+        alpha = gr.Slider(0, 1, START["alpha"], step=0.01, label="α, acceptance probability")
+        gamma = gr.Slider(0, MOST_GAMMA, START["gamma"], step=1, label="γ, draft tokens in a chain")
+    with gr.Row(elem_classes="sv-pair-from"):
+        source = gr.Dropdown(offered({}), value=OWN, label="Take α and γ from", scale=1)
+        first = origin(START["alpha"], START["gamma"], OWN, {})[1]
+        said = gr.Markdown(first, elem_classes="sv-pair-said")
+    controls = {"alpha": alpha, "gamma": gamma, "source": source}
+    place.controls.update(controls, runs=runs)
+    linked = Linked(controls, {"alpha": "alpha", "gamma": "gamma", "from": "source"})
+    config = {"event": "linked", "parts": ["pair"], "keys": list(linked.keys), "wide": False}
+    address = component("sv-address-pair", "shared/address_view", config)
+
+    def tell(alpha: float, gamma: float, source: str, sent: str | None) -> dict[Any, Any]:
+        try:
+            found = read_runs(sent)
+            kept, sentence = origin(_given("α", alpha), _given("γ", gamma), source, found)
+        except ValueError as problem:
+            return {said: verbatim(str(problem))}
+        written = linked.written({"alpha": alpha, "gamma": gamma, "source": kept})
+        list_ = gr.Dropdown(offered(found), value=kept)
+        return {controls["source"]: list_, said: sentence, address: written}
+
+    def take(alpha: float, gamma: float, source: str, sent: str | None) -> dict[Any, Any]:
+        try:
+            its_alpha, its_gamma = pair_of(source, read_runs(sent)) if source else (alpha, gamma)
+        except ValueError as problem:
+            return {said: verbatim(str(problem)), controls["source"]: OWN}
+        pair = its_alpha, gamma if its_gamma is None else its_gamma
+        sliders = controls["alpha"], controls["gamma"]
+        return dict(zip(sliders, pair, strict=True)) | tell(*pair, source, sent)
+
+    def opened(event: gr.EventData, *values: Any) -> dict[Any, Any]:
+        found = linked.read(event.values)
+        chosen = {**dict(zip(controls, values, strict=False)), **found}
+        return {controls[name]: value for name, value in found.items()} | tell(
+            **chosen, sent=values[-1]
         )
-        place.controls["gamma"] = gr.Slider(
-            0, 64, START["gamma"], step=1, label="γ, guesses in a draft"
-        )
+
+    inputs, told = [alpha, gamma, source, runs], [source, said, address]
+    gr.on([alpha.change, gamma.change, runs.change], tell, inputs, told, **DIRECT)
+    # Sections in the browser still have α and γ of their own.
+    gr.on([alpha.change, gamma.change], None, [alpha, gamma], js=FORWARD % script_address("page"))
+    source.input(take, inputs, [alpha, gamma, *told], **DIRECT)
+    address.linked(opened, inputs, [alpha, gamma, *told], **DIRECT)
+
+
+def _given(name: str, value: float | None) -> float:
+    require(value is not None, f"{name} must be a number.")
+    return float(value or 0)

@@ -29,7 +29,7 @@ from specviz.shipped import measured
 from specviz.texts import text
 from specviz.trace.metrics import mean_over_equal_text
 from specviz.ui.component import TabContext
-from specviz.ui.instrument import Instrument, literal
+from specviz.ui.instrument import Instrument, verbatim
 from specviz.ui.table import Cell, data_table, filled
 
 ALL: Final = "all"
@@ -59,8 +59,9 @@ FAMILIES: Final = {
 def build(place: TabContext) -> None:
     """Build the instrument."""
     first = respond(START)["answer"]
-    names = "published boards"
-    with Instrument(place, names, "Published speed-ups", "published", first) as instrument:
+    with Instrument(
+        place, "published boards", "Published speed-ups", "published", first
+    ) as instrument:
         gr.Markdown(text("cost", "published_lead", secondhand=secondhand()))
         with gr.Row():
             family = gr.Dropdown(
@@ -147,9 +148,9 @@ def measured_on(each: Published) -> str:
 
 def link(source: Source) -> str:
     """Return a source as a link, followed by its note."""
-    title = literal(source.title)
+    title = verbatim(source.title)
     linked = f"[{title}]({source.url})" if source.url.startswith("https://") else title
-    return f"{linked} ({literal(source.note)})" if source.note else linked
+    return f"{linked} ({verbatim(source.note)})" if source.note else linked
 
 
 def on_boards() -> Iterator[Published]:
@@ -218,7 +219,7 @@ def brief(known: Sequence[Published], family: str) -> str:
     gains = [each for each in known if each.unit != "%"]
     if not gains:
         return text("cost", "published_none")
-    whose = "" if family == ALL else literal(family)
+    whose = "" if family == ALL else verbatim(family)
     return text(
         "cost", "published_brief", count=len(gains), whose=whose, span=span(gains),
         boards=len(boards()),
@@ -255,7 +256,7 @@ def ours(known: Sequence[Published]) -> str:
     if facts is None:
         return ""
     domains = list(dict.fromkeys(found["domain"] for found in facts["rows"]))
-    device = literal(facts["machine"]["device"])
+    device = verbatim(facts["machine"]["device"])
     how = text(
         "cost", "published_ours", device=device, dtype=facts["dtype"], threads=facts["threads"],
         tokens=facts["new_tokens"], prompts=facts["prompts"], count=len(domains),

@@ -30,7 +30,7 @@ from specviz.settings.value_types import parse_number
 from specviz.texts import text
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext
-from specviz.ui.instrument import DIRECT, Instrument, figure, literal, shown
+from specviz.ui.instrument import DIRECT, Instrument, figure, shown, verbatim
 
 OWN: Final = "own"  # the visitor's file in the list of files
 # Lets the visitor choose a file, and returns its text; no file leaves the browser otherwise.
@@ -146,7 +146,7 @@ def files() -> Mapping[str, CostFile]:
 
 def answer_of(ask: Ask) -> str:
     """Return the headline."""
-    return literal(measured_costs_text.headline(ask.file, ask.costs, ask.place)[0])
+    return verbatim(measured_costs_text.headline(ask.file, ask.costs, ask.place)[0])
 
 
 def respond(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,16 +158,16 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     titles = [(one.title, one.name) for one in file.models]
     contexts = [(f"{one.context:,}", one.context) for one in costs.places]
     return {
-        "answer": literal(said),
+        "answer": verbatim(said),
         "model": gr.Dropdown(titles, value=costs.name),
         "context": gr.Dropdown(contexts, value=place.context),
-        "caution": gr.Markdown(literal(against), visible=bool(against)),
+        "caution": gr.Markdown(verbatim(against), visible=bool(against)),
         "passes": shown(sweep_figure(sweep), said),
         "drafters": drafters_table(ask),
         "how": text(
-            "cost", "shapes_how", machine=literal(measured_costs_text.describe_machine(file)),
-            how=literal(measured_costs_text.describe_method(file, costs, place)),
-            command=literal(file.command),
+            "cost", "shapes_how", machine=verbatim(measured_costs_text.describe_machine(file)),
+            how=verbatim(measured_costs_text.describe_method(file, costs, place)),
+            command=verbatim(file.command),
         ),
         "numbers": "\n".join([PASSES, *(pass_row(sweep, one.tokens) for one in place.passes)]),
     }  # fmt: skip
@@ -179,7 +179,7 @@ def drafters_table(ask: Ask) -> str:
     for row in measured_costs_text.drafter_rows(ask.costs, ask.place, ask.alpha):
         speedup = f"**{row['speedup']}**" if row["gains"] else row["speedup"]
         cells = [
-            f"**{literal(row['title'])}** {literal(row['about'])}", row["draft"], row["middle"],
+            f"**{verbatim(row['title'])}** {verbatim(row['about'])}", row["draft"], row["middle"],
             row["share"], row["level"], row["check"], row["rest"], row["whole"], row["even"],
             speedup,
         ]  # fmt: skip

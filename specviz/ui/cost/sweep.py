@@ -18,7 +18,7 @@ from specviz.cost.sweep_text import SweepFacts, sweep_facts
 from specviz.texts import text
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext
-from specviz.ui.instrument import Instrument, figure, literal, shown
+from specviz.ui.instrument import Instrument, figure, shown, verbatim
 from specviz.ui.job_event import JobEvent, Line, Take
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import line, paced
@@ -81,10 +81,10 @@ def pictured(sweep: Sweep, here: bool) -> dict[str, Any]:
     facts = sweep_facts(sweep, here=here)
     name = "sweep_where" if here else "sweep_where_recorded"
     return {
-        "answer": literal(facts["answer"]),
-        "where": text("cost", name, where=literal(facts["where"])),
+        "answer": verbatim(facts["answer"]),
+        "where": text("cost", name, where=verbatim(facts["where"])),
         "passes": shown(sweep_figure(sweep), facts["answer"]),
-        "words": "\n\n".join(literal(facts[key]) for key in SENTENCES if facts[key]),
+        "words": "\n\n".join(verbatim(facts[key]) for key in SENTENCES if facts[key]),
         "numbers": numbers_table(facts),
     }
 

@@ -148,7 +148,7 @@ async function show(at: number) {
   if (step.sandbox) hand("sv-sand", step.sandbox);
   if (step.case) hand("sv-wild", { case: step.case });
   if (step.grown) hand("sv-grow", {});
-  if (step.example) hand("sv-rank-example", { place: "example:" + step.example });
+  if (step.example) hand("ranking", { ranked: "example:" + step.example });
   const given = state.answers.get(at);
   if (given !== undefined && step.predict?.then) await move(step.predict.then);
   else if (step.place) await move(step.place);
@@ -168,6 +168,13 @@ async function unfold(step: LessonStep) {
     const fold: HTMLDetailsElement | null = document.querySelector(`${step.look} details.sv-fold`);
     if (fold) {
       fold.open = true;
+      return;
+    }
+    const button: HTMLElement | null = document.querySelector(
+      `${step.look} .sv-instrument-fold > button`,
+    );
+    if (button) {
+      if (!button.classList.contains("open")) button.click();
       return;
     }
     await new Promise((done) => setTimeout(done, 50));

@@ -23,7 +23,7 @@ from specviz.settings.settings import require
 from specviz.settings.suggestion import did_you_mean
 from specviz.texts import text
 from specviz.ui.component import TabContext
-from specviz.ui.instrument import DIRECT, Instrument, figure, literal, shown
+from specviz.ui.instrument import DIRECT, Instrument, figure, shown, verbatim
 from specviz.ui.job_event import JobEvent, Line, Take
 from specviz.ui.models.rows import Answer, Loaded, Reliability, Row, answer, fetchable
 from specviz.ui.routes import script_address
@@ -142,7 +142,7 @@ def _take(
             elif each["kind"] == "state" and each["state"] == "done":
                 asked = dict(zip(("fit", "kind", "model"), values, strict=True))
                 changed = {named[name]: value for name, value in found(asked).items()}
-                changed[job.status] = text("models", "downloaded", title=literal(asked["model"]))
+                changed[job.status] = text("models", "downloaded", title=verbatim(asked["model"]))
         return changed
 
     return take
@@ -151,7 +151,7 @@ def _take(
 def progress_text(line: Line) -> str:
     """Return the progress of a download in words."""
     if line["kind"] == "step":
-        return literal(line["sentence"])
+        return verbatim(line["sentence"])
     done, whole = f"{line['done'] / 1e6:.1f}", f"{line['of'] / 1e6:.1f}" if line["of"] else ""
     return text("models", "progress", done=done, whole=whole)
 
@@ -196,7 +196,7 @@ def state(row: Row) -> tuple[int, str]:
 def cells(row: Row) -> list[Cell]:
     """Return the cells of a model."""
     return [
-        (row["title"], f"**{literal(row['title'])}**"), row["kind"], row["made_for"],
+        (row["title"], f"**{verbatim(row['title'])}**"), row["kind"], row["made_for"],
         state(row)[1], sized(row["size"]), sized(row["memory"]), row["layout"], row["licence"],
         row["tried"],
     ]  # fmt: skip
@@ -205,7 +205,7 @@ def cells(row: Row) -> list[Cell]:
 def sized(text: str) -> Cell:
     """Return the cell of a size, sorted by its bytes."""
     found = re.match(r"([\d.]+) (MB|GB)", text)
-    return (float(found[1]) * {"MB": 1.0, "GB": 1e3}[found[2]] if found else -1.0, literal(text))
+    return (float(found[1]) * {"MB": 1.0, "GB": 1e3}[found[2]] if found else -1.0, verbatim(text))
 
 
 def summary(found: Answer, listed: Sequence[Row]) -> str:
@@ -213,17 +213,17 @@ def summary(found: Answer, listed: Sequence[Row]) -> str:
     return text(
         "models", "summary", count=len(listed), here=sum(row["here"] for row in listed),
         other=sum(state(row)[1] == "can be downloaded" for row in listed), free=found["free"],
-        bare=", ".join(map(literal, found["bare"])),
+        bare=", ".join(map(verbatim, found["bare"])),
     )  # fmt: skip
 
 
 def details_of(row: Row) -> str:
     """Return what is known of a model."""
-    facts = [f"**{name}** {literal(str(row[key]))}" for name, key in FACTS.items() if row[key]]  # type: ignore[literal-required]
-    whose = f" for {literal(row['made_for'])}" if row["made_for"] else ""
+    facts = [f"**{name}** {verbatim(str(row[key]))}" for name, key in FACTS.items() if row[key]]  # type: ignore[literal-required]
+    whose = f" for {verbatim(row['made_for'])}" if row["made_for"] else ""
     links = " ".join(f"[source {at}]({url})" for at, url in enumerate(row["sources"], 1))
-    head = f"### {literal(row['title'])} <small>{row['kind']}{whose}, {state(row)[1]}</small>"
-    said = [literal(row["about"]), links, reliability_sentence(row)]
+    head = f"### {verbatim(row['title'])} <small>{row['kind']}{whose}, {state(row)[1]}</small>"
+    said = [verbatim(row["about"]), links, reliability_sentence(row)]
     return "\n\n".join([head, " ".join(filter(None, said[:2])), " · ".join(facts), said[2]])
 
 
@@ -232,7 +232,7 @@ def loaded(models: Sequence[Loaded]) -> str:
     lines = []
     for each in models:
         packed = f"{each['packed']} of packed copies; " if each["packed"] else ""
-        title, where = literal(each["title"]), literal(each["where"])
+        title, where = verbatim(each["title"]), verbatim(each["where"])
         lines.append(
             f"- **{title}** {each['memory']} ({each['file']} in its file; {packed}{where})"
         )

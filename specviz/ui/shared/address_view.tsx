@@ -1,7 +1,8 @@
 // An instrument's part of the page's address: a link that opens it or has values for it is sent to
-// Python once, and so are values that another part of the page hands over; after a change, Python
-// sends the values that differ from the initial ones. The address has them only while the
-// instrument's tab is open, so that a link copied on another tab opens that tab.
+// Python once, and so are the start of an instrument that is open at first, and values that another
+// part of the page hands over; after a change, Python sends the values that differ from the initial
+// ones. The address has them only while the instrument's tab is open, so that a link copied on
+// another tab opens that tab.
 
 import { expect } from "./tabs";
 
@@ -11,9 +12,11 @@ interface Config {
   event: string;
   parts: string[];
   keys: string[];
+  wide: boolean;
 }
 
-export const start: Start<Config> = (element, props, watch, trigger, { event, parts, keys }) => {
+export const start: Start<Config> = (element, props, watch, trigger, config) => {
+  const { event, parts, keys, wide } = config;
   let values: Record<string, string | null> = {};
   let touched = false;
 
@@ -31,7 +34,7 @@ export const start: Start<Config> = (element, props, watch, trigger, { event, pa
   const given = new URLSearchParams(location.search);
   const linked = keys.filter((key) => given.has(key));
   const named = (given.get("part") ?? "").split(" ").some((part) => parts.includes(part));
-  if (named || linked.length > 0) {
+  if (named || wide || linked.length > 0) {
     touched = linked.length > 0;
     const pairs = linked.map((key) => [key, given.get(key)]);
     values = Object.fromEntries(pairs);

@@ -83,7 +83,8 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
     const { data, layout } = isDark() ? (coloured(drawing, darkColours()) as Drawing) : drawing;
     place.setAttribute("aria-label", layout.meta);
     const width = layout.width ?? wide;
-    if (width > wide) place.tabIndex = 0; // so that it can be scrolled by keyboard
+    // If it is wider than its place, it is scrolled by keyboard, too.
+    if (width > wide) place.tabIndex = 0;
     else place.removeAttribute("tabindex");
     await plotly.react(place, data, { ...layout, width }, { displayModeBar: false });
     // Plotly's clip paths refer to the page's address, which changes; no figure needs them.

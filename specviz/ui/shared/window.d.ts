@@ -8,7 +8,6 @@ interface Window {
     domains?: Record<string, import("./section").Section>;
     sweeps?: Record<string, import("./section").Section>;
     law?: object;
-    roofline?: object;
     adaptive?: object;
     shapes?: object;
     server?: object;
@@ -19,8 +18,6 @@ interface Window {
     wild?: object;
     proof?: object;
     grow?: object;
-    ranking?: object;
-    judging?: object;
     lesson?: object;
     handed?: Record<string, object>;
     /** The last run on Step, once it has a place on the speed law. */

@@ -133,8 +133,8 @@ export function drawControls(shares: Share[], u: number) {
   return { track: dragging(move), pin: sliderAttributes(move, u, String(u), label) };
 }
 
-// Return the wider part of a stretch that the pin divides.
-function widest([from, to]: Stretch, u: number, pin: number): Stretch {
+/** Return the wider part of a stretch that the pin divides; `pin` is half its width. */
+export function widest([from, to]: Stretch, u: number, pin: number): Stretch {
   if (u <= from - pin || u >= to + pin) return [from, to];
   return u - pin - from > to - u - pin ? [from, u - pin] : [u + pin, to];
 }

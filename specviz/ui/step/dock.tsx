@@ -8,7 +8,7 @@ import { following, go, momentKey, now } from "./cursor";
 import { waiting } from "./live";
 import { isSimple, ModeSwitch } from "./mode";
 import { act, isPlaying } from "./playback";
-import { reel, stepName } from "./reel";
+import { frameAt, reel, stepName } from "./reel";
 import { widthOf } from "./room";
 import { $, stage } from "./stage";
 
@@ -78,6 +78,8 @@ function simpleNext() {
   const { kind, label } = stepName(...after);
   if (kind === "draw")
     return label === "recover" ? "Next: what replaces it?" : "Next: one more word";
+  if (kind === "score" && !Object.keys(frameAt(...after).tree.nodes).length)
+    return "Next: an ordinary pass";
   return SIMPLE_NEXT[kind] ?? nextStep()[0];
 }
 

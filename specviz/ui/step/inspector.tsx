@@ -1,7 +1,6 @@
 // The inspector: the guesses, the guess being judged with u and a table, a sampled token, or the
 // round's totals.
 
-import { there } from "../shared/there";
 import { Fragment, render, termAttributes, Token } from "../shared/view";
 import { BarChart } from "./bar_chart";
 import { momentKey } from "./cursor";
@@ -34,7 +33,7 @@ export function showInspector({ panel, step }: Frame) {
   $(".sv-evidence").classList.toggle("sv-reasoned", reasoned);
   $(".sv-hues").hidden = end; // nothing is drawn there
   render(fresh(end ? "The run" : Title(panel)), $(".sv-title"));
-  render(end ? EndCard(times, there(reel.run).source) : facts.map(FactLine), $(".sv-facts"));
+  render(end ? EndCard(times) : facts.map(FactLine), $(".sv-facts"));
   const chart = $(".sv-chart");
   Object.assign(chart, { role: "img", ariaLabel: figure?.alt ?? "", hidden: !figure });
   render(figure ? BarChart(figure, squash(), widthOf("panel")) : null, chart);

@@ -33,7 +33,7 @@ from specviz.trace.events import (
     Scored,
     Vocabulary,
 )
-from specviz.trace.file import Trace
+from specviz.trace.file import Trace, dumps
 from specviz.trace.metrics import VERDICT, explain_noise
 from specviz.ui.step.choices import HintLine
 from specviz.ui.stream import BaselineNext, ErrorLine, Source, StateLine, line
@@ -60,6 +60,7 @@ class RunLine(TypedDict):
         id: Identifies the run on the page.
         again: When the run was computed, in a sentence, if it was computed for an earlier request.
         file: The file's name, which the page adds, if a visitor opened the run from a file.
+        trace: The first line of its trace.
     """
 
     kind: Literal["run"]
@@ -79,6 +80,7 @@ class RunLine(TypedDict):
     id: str
     again: NotRequired[str]
     file: NotRequired[str]
+    trace: list[str]
 
 
 class RoundLine(TypedDict):
@@ -91,6 +93,7 @@ class RoundLine(TypedDict):
             question.
         brings: The tokens that the round added to the text; see `AddedToken`.
         seconds: See `parts`.
+        trace: The lines of the trace since the previous line.
     """
 
     kind: Literal["round"]
@@ -100,6 +103,7 @@ class RoundLine(TypedDict):
     asks: dict[str, Patch]
     brings: Sequence[tuple[Word, TokenState, int]]
     seconds: tuple[float, float, float]
+    trace: list[str]
 
 
 class EndPatch(TypedDict):
@@ -107,9 +111,11 @@ class EndPatch(TypedDict):
 
     Attributes:
         end: A patch of the last round's first frame; None if there is no end card.
+        trace: The lines of the trace since the previous line.
     """
 
     end: NotRequired[Patch]
+    trace: list[str]
 
 
 class FinishedLine(EndPatch):
@@ -195,10 +201,12 @@ class RunLines:
         self.round: Round | None = None
         self.earlier: list[Round] = []
         self.last: tuple[DrawnFrame, DrawnFrame] | None = None  # first and last frame of a round
+        self.texts: list[str] = []  # lines of the trace that were not sent yet
 
     def lines(self, event: Event) -> Iterator[str]:
         """Yield the lines that an event completes."""
         self.trace.events.append(event)
+        self.texts.append(dumps(event))
         match event:
             case Vocabulary():
                 self.vocabulary |= {int(k): v.encode("latin-1") for k, v in event.tokens.items()}
@@ -255,14 +263,19 @@ class RunLines:
             "asks": _prediction_questions(scene, plain, shots),
             "brings": added_tokens(scene),
             "seconds": parts(played),
+            "trace": self._take_texts(),
         }
         return line("round", shown)
 
     def _end(self) -> EndPatch:
         if self.last is None:
-            return {}
+            return {"trace": self._take_texts()}
         begun, last = self.last
-        return {"end": make_patch(begun, end_card(self.trace, last))}
+        return {"end": make_patch(begun, end_card(self.trace, last)), "trace": self._take_texts()}
+
+    def _take_texts(self) -> list[str]:
+        taken, self.texts = self.texts, []
+        return taken
 
     def _summary(self) -> str:
         """Return the run in one line, with its speed-up once plain decoding was measured.
@@ -347,4 +360,5 @@ def run_facts(
         "names": names or (header.target.name, header.drafter.name),
         "settings": settings,
         "id": nonce,
+        "trace": [dumps(header)],
     }

@@ -20,7 +20,8 @@ export function OpenRun() {
   return [
     Button("Open a saved run", choose, {
       class: "sv-link",
-      title: "A run that was saved here, as a page or as a file; or drop it on the page",
+      title:
+        "A trace, from here or from specviz run --trace, or a page that replays a run; or drop it on the page",
     }),
     <input
       type="file"

@@ -62,7 +62,7 @@ function tell(slower: number) {
   const speed = speedUp();
   const text = slower
     ? `Both rows write this run’s text, ${slower} times slower than measured.`
-    : `${ours} big passes instead of ${theirs}${speed ? `: ${speed} × faster, since each check takes longer` : ""}.`;
+    : `${ours} passes of the big model instead of ${theirs}.${speed ? ` That is ${speed} × faster: a check takes longer than a plain pass, and guessing takes time.` : ""}`;
   render(
     [<div class="sv-race-said">{Caption("", slower ? "Race" : "Result", [text])}</div>],
     $(".sv-caption"),

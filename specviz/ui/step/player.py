@@ -13,12 +13,12 @@ from specviz.catalog.entry import entries
 from specviz.frames.whatif import U_TO_ACCEPT, U_TO_REJECT
 from specviz.settings.settings import Settings
 from specviz.ui.component import component
-from specviz.ui.routes import PREFIX
+from specviz.ui.limits import LARGEST_FILE, LARGEST_TRACE
+from specviz.ui.routes import OPEN, PREFIX
 from specviz.ui.step import choices
 from specviz.ui.step.drawer import targets
 from specviz.ui.step.recorded import names
 from specviz.ui.step.replay import EDGES, HEIGHTS, PLAYER, WHOLE
-from specviz.ui.step.run_file import FileConfig, file_config, shape_address
 
 
 class Coins(TypedDict):
@@ -36,12 +36,25 @@ class FrameHeights(TypedDict):
     parts: dict[str, int]
 
 
+class FileConfig(TypedDict):
+    """How the page opens runs from files.
+
+    Attributes:
+        address: Where traces are sent.
+        file: Maximum bytes of a file.
+        trace: Maximum bytes of a trace.
+    """
+
+    address: str
+    file: int
+    trace: int
+
+
 class Config(TypedDict):
     """Initial data of the player's script.
 
     Attributes:
         served: Whether there is a server; False in a file that replays a run.
-        files: What the player needs to read and write runs as files.
         frame: Heights of a frame that shows parts of the player, in pixels.
         replay: The address of the file that replays a run, to which the page adds the run.
     """
@@ -68,7 +81,11 @@ def config() -> Config:
     """Return the config of the player's script."""
     return {
         "served": True,
-        "files": file_config(shape_address()),
+        "files": {
+            "address": OPEN.lstrip("/"),
+            "file": LARGEST_FILE,
+            "trace": LARGEST_TRACE,
+        },
         "frame": {"whole": WHOLE, "edges": EDGES, "parts": dict(HEIGHTS)},
         "replay": PLAYER.address,
         "traces": f"{PREFIX}/traces/".lstrip("/"),

@@ -17,7 +17,6 @@ from specviz.trace.file import Trace
 from specviz.trace.metrics import explain_noise
 from specviz.ui.offline import OfflinePart, Replay, pack
 from specviz.ui.step.lines import lines
-from specviz.ui.step.run_file import VERSION, file_config
 
 if TYPE_CHECKING:
     from specviz.ui.step.player import Config
@@ -102,7 +101,7 @@ class Recording:
             hint = did_you_mean(unknown[0], SHOWABLE)
             raise ValueError(f"{unknown[0]!r} is none of the parts: {', '.join(SHOWABLE)}.{hint}")
         at = None if number is None and step is None else find_step(self.steps, number, step)
-        return PLAYER.file_of(self.packed, version=VERSION, at=at, show=list(show))
+        return PLAYER.file_of(self.packed, at=at, show=list(show))
 
 
 def frame_height(parts: Sequence[str]) -> int:
@@ -152,7 +151,7 @@ def config() -> Config:
     """Return the config of the player in a file, which has no server and so no form."""
     return {
         "served": False,
-        "files": file_config(""),
+        "files": {"address": "", "file": 0, "trace": 0},
         "frame": {"whole": WHOLE, "edges": EDGES, "parts": {}},
         "replay": "",
         "traces": "",

@@ -11,9 +11,9 @@ import type { Link } from "./cursor";
 import type { Line, RunLine } from "./lines.py";
 /**
  * at: Where the replay starts; null for the beginning. show: The only parts that are shown; all if
- * empty. version: The version of the format, see run_file.py.
+ * empty.
  */
-export type ReplayData = { version: number; at: Link | null; show: string[] };
+export type ReplayData = { at: Link | null; show: string[] };
 
 /** Return a live run as a recorded one, without entries that were only valid at its time. */
 export const recorded = (lines: Line[]): Line[] =>
@@ -30,8 +30,7 @@ const asRecorded = (run: RunLine): RunLine => ({
 
 // Save the run on screen, up to its last received line.
 async function saveRun() {
-  const { version } = stage.config.files;
-  const data: ReplayData = { version, at: null, show: [] };
+  const data: ReplayData = { at: null, show: [] };
   const name = `specviz-${nameOfRun()}`;
   const saved = await saveReplay(stage.config.replay, recorded(reel.lines), data, name);
   if (!saved) notice(NO_FILE);

@@ -217,7 +217,7 @@ let opened = 0; // files so far, which tells their runs apart
 export function showFile(file: string, lines: Line[]): boolean {
   const before = { lines: [...reel.lines], at: now.at, wanted: job.wanted };
   opened += 1;
-  const again = `From the file ${file}, which was read by this browser and not sent anywhere.`;
+  const again = `From the file ${file}. The server has checked it and kept nothing.`;
   const own = { source: "recorded" as const, file, id: `file-${opened}`, again };
   asked += 1;
   pause();

@@ -52,41 +52,36 @@ const PlainBar = ({ p, pText, is }: LabelledRow, unit: number) => [
 ];
 
 function PartBar(row: LabelledRow, unit: number, kind: string) {
-  const { p, q, both, over, miss, is, pText, qText, scaledText } = row;
-  const top = Math.max(p, both + over) * unit;
+  const { p, both, over, miss, is, pText, scaledText } = row;
   const guess = is === "trial";
   return [
     over > 0 && guess ? Part("over", both * unit, over * unit) : null,
     Part("both", 0, both * unit),
     miss > 0 ? Part("miss", both * unit, miss * unit) : null,
     Part("outline", 0, p * unit),
-    kind === "missing" ? (miss > 0 ? Label("r", top, scaledText, is === "drawn") : null) : null,
-    kind === "parts" && !guess ? Label("p", top, pText, false) : null,
-    kind === "parts" && guess ? GuessLabels(p, q, unit, pText, qText) : null,
+    kind === "missing" && miss > 0 ? Label("r", p * unit, scaledText, is === "drawn") : null,
+    kind === "parts" && !guess ? Label("p", p * unit, pText) : null,
+    kind === "parts" && guess ? GuessLabels(row, unit) : null,
   ];
 }
 
-// The label of the lower value is inside its bar, if it is far enough below the higher one.
-const APART = 12; // % of the picture's height
+const LINE = 16; // % of the picture's height that a label needs
 
-function GuessLabels(p: number, q: number, unit: number, pText: string, qText: string) {
-  if (!qText) return Label("p", p * unit, pText, false);
-  const [low, high] =
-    p < q
-      ? [
-          ["p", p, pText],
-          ["q", q, qText],
-        ]
-      : [
-          ["q", q, qText],
-          ["p", p, pText],
-        ];
-  const apart = Math.abs(p - q) * unit >= APART;
+/** The labels of both p and q: the lower one is inside the bar, if there is enough space. */
+function GuessLabels({ p, q, pText, qText }: LabelledRow, unit: number) {
+  if (!qText) return Label("p", p * unit, pText);
+  const labels: [string, number, string][] = [
+    ["p", p * unit, pText],
+    ["q", q * unit, qText],
+  ];
+  const [[lower, low, lowText], [upper, high, highText]] = p < q ? labels : labels.reverse();
+  const inside = low >= LINE ? low - LINE : low;
+  const fits = low >= LINE || high - low >= LINE;
   return [
-    Label(String(high[0]), Number(high[1]) * unit, String(high[2]), false),
-    apart
-      ? Label(String(low[0]), Number(low[1]) * unit, String(low[2]), false)
-      : Label(String(low[0]), Number(high[1]) * unit + APART - 1, String(low[2]), false),
+    Label(upper, high, highText),
+    fits
+      ? Label(lower + " sv-col-inside", inside, lowText)
+      : Label(lower, high + LINE - 3, lowText),
   ];
 }
 
@@ -98,7 +93,7 @@ const Part = (name: string, from: number, high: number) => (
   />
 );
 
-const Label = (whose: string, at: number, text: ComponentChild, strong: boolean) => (
+const Label = (whose: string, at: number, text: ComponentChild, strong = false) => (
   <b
     class={classes("sv-col-value", "sv-col-value-" + whose, strong && "sv-strong")}
     style={{ bottom: at.toFixed(2) + "%" }}

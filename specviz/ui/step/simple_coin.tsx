@@ -3,18 +3,30 @@
 
 import { flat, percent } from "../shared/dom";
 import { classes, RunningToken } from "../shared/view";
-import { coinControls, drawControls } from "./coin_bar";
+import { coinControls, drawControls, widest } from "./coin_bar";
 import { now } from "./cursor";
 import { apportioned, percentOf } from "./percents";
 
+import type { ComponentChild } from "preact";
+import type { Stretch } from "./coin_bar";
 import type { Draw, Share } from "../../frames/draw.py";
 import type { TossedPanel } from "../../frames/inspector.py";
+
+// Shares of the bar that the handle and the two labels need.
+const HANDLE = 0.045;
+const KEEP = 0.28;
+const REJECT = 0.2;
 
 export function GuessCoin(panel: TossedPanel) {
   const { coin, text, whatif, w } = panel;
   const u = now.whatIf?.coin?.u ?? coin.u;
-  const kept = percentOf(text.threshold);
+  const kept = "keep " + percentOf(text.threshold);
   const { track, pin } = whatif ? coinControls(panel, whatif, u) : { track: {}, pin: {} };
+  const [left, right] = [
+    widest([0, coin.threshold], u, HANDLE),
+    widest([coin.threshold, 1], u, HANDLE),
+  ];
+  const named = left[1] - left[0] >= KEEP;
   return (
     <div class="sv-toss">
       <p class="sv-toss-title">
@@ -22,18 +34,32 @@ export function GuessCoin(panel: TossedPanel) {
         <b class="sv-token">{RunningToken(w)}</b>
       </p>
       <div class={classes("sv-toss-bar", whatif && "sv-movable")} {...track}>
-        <span class="sv-toss-keep" style={{ width: percent(coin.threshold) }}>
-          {coin.threshold > 0.4 ? "keep " + kept : ""}
-        </span>
-        <span class="sv-toss-no">{coin.threshold < 0.75 ? "reject" : ""}</span>
+        <span class="sv-toss-keep" style={{ width: percent(coin.threshold) }} />
+        {coin.threshold < 1 ? <span class="sv-toss-no" /> : null}
+        {named ? Name("keep", kept, left) : null}
+        {right[1] - right[0] >= REJECT ? Name("reject", "reject", right) : null}
         <i class="sv-pin sv-toss-pin" style={{ left: percent(u) }} {...pin} />
       </div>
-      <p class="sv-toss-hint">
-        {coin.threshold <= 0.4 ? "keep: " + kept + ". " : ""}↔ Drag the coin: what if?
-      </p>
+      <p class="sv-toss-hint">{(named ? "" : kept + ". ") + hint(coin.threshold, coin.u)}</p>
     </div>
   );
 }
+
+function hint(threshold: number, u: number) {
+  if (threshold >= 1) return "Any coin keeps it.";
+  return `↔ Drag the coin: what if it had said ${u < threshold ? "no" : "yes"}?`;
+}
+
+/** A name on the wider part of its stretch, beside the handle. */
+const Name = (kind: string, text: ComponentChild, [from, to]: Stretch) => (
+  <span
+    key={kind}
+    class={"sv-toss-name sv-toss-name-" + kind}
+    style={{ left: percent(from), width: percent(to - from) }}
+  >
+    {text}
+  </span>
+);
 
 export const HiddenGuessCoin = () => (
   <div class="sv-toss">
@@ -41,48 +67,49 @@ export const HiddenGuessCoin = () => (
   </div>
 );
 
-const NAMED = 0.13; // the share of the strip that has space for a name
+const NAMED = 0.15; // the share of the strip that has space for a name
 
 /** The strip from which a word is drawn, with its coin. */
 export function DrawCoin({ shares, u = 0 }: Draw, title: string, whose: "r" | "p") {
   const at = now.whatIf?.coin?.u ?? u;
   const texts = apportioned(shares.map(({ m }) => ({ value: m })));
+  const stretches = stretchesOf(shares);
+  const hit = stretches.findIndex(([from, to]) => from <= at && at < to);
+  const word = shares[hit]?.w;
   const { track, pin } = drawControls(shares, at);
   return (
     <div class="sv-toss">
       <p class="sv-toss-title">{title}</p>
       <div class={"sv-toss-bar sv-toss-strip sv-toss-" + whose + " sv-movable"} {...track}>
-        {shares.map((share, index) => Stretch(share, texts[index], isAt(shares, index, at)))}
+        {shares.map(({ m, w }, index) => (
+          <span
+            class={classes("sv-toss-share", index === hit && "sv-hit")}
+            style={{ width: percent(m) }}
+            title={(w ? flat(w) : "others") + " " + texts[index]}
+          />
+        ))}
+        {shares.map(({ w }, index) => {
+          const free = widest(stretches[index], at, HANDLE);
+          if (free[1] - free[0] < NAMED) return null;
+          const kind = index === hit ? "hit" : "share";
+          return <span key={index}>{Name(kind, w ? RunningToken(w) : "others", free)}</span>;
+        })}
         <i class="sv-pin sv-toss-pin" style={{ left: percent(at) }} {...pin} />
       </div>
       <p class="sv-toss-hint">
-        {"The coin is on "}
-        {Hit(shares, at)}. ↔ Drag it: another word.
+        {"It is on "}
+        <b>{word ? RunningToken(word) : "one of the others"}</b>
+        {". ↔ Drag it: another word."}
       </p>
     </div>
   );
 }
 
-/** The word under the coin. */
-function Hit(shares: Share[], u: number) {
-  const share = shares.find((_, index) => isAt(shares, index, u));
-  return <b>{share?.w ? RunningToken(share.w) : "one of the others"}</b>;
-}
-
-function isAt(shares: Share[], index: number, u: number) {
-  const before = shares.slice(0, index).reduce((sum, { m }) => sum + m, 0);
-  return before <= u && u < before + shares[index].m;
-}
-
-function Stretch(share: Share, text: string, hit: boolean) {
-  const name = share.w ? flat(share.w) : "others";
-  return (
-    <span
-      class={classes("sv-toss-share", hit && "sv-hit")}
-      style={{ width: percent(share.m) }}
-      title={name + " " + text}
-    >
-      {share.m > NAMED ? (share.w ? RunningToken(share.w) : "others") : null}
-    </span>
-  );
+/** Return from where to where each share reaches on the strip. */
+function stretchesOf(shares: Share[]) {
+  let at = 0;
+  return shares.map(({ m }): Stretch => {
+    at += m;
+    return [at - m, at];
+  });
 }

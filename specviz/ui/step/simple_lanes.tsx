@@ -43,7 +43,7 @@ function Lanes(until: number, races: boolean) {
       races ? TextUpTo(wordsAt(until)) : null,
     ),
     <div class="sv-lanes-under">
-      {Keys(until)}
+      {Keys()}
       {races ? null : Verdict()}
     </div>,
   ];
@@ -54,23 +54,31 @@ const unmeasured = () =>
     ? "measured next"
     : "not measured";
 
+/** How much faster the run was, and why that is less than the passes suggest. */
 function Verdict() {
   const speed = speedUp();
   if (!speed) return null;
-  const faster = Number(speed) > 1 ? " × faster: " : " × as fast: ";
-  return <b class="sv-lanes-speed">{speed + faster + "each check takes longer"}</b>;
+  const fewer = (reel.baseline?.seconds.length ?? 0) / reel.rounds.length;
+  if (Number(speed) <= 1)
+    return (
+      <b class="sv-lanes-speed">{speed + " × as fast: here guessing costs more than it saves"}</b>
+    );
+  const not = fewer > Number(speed) ? `, not ${fewer.toFixed(1).replace(/\.0$/, "")} ×` : "";
+  return <b class="sv-lanes-speed">{speed + " × faster" + not + ": checks take longer"}</b>;
 }
 
-// The key has only what has begun by this time.
-function Keys(until: number) {
-  const begun = new Set(blocks().flatMap(({ at, kind }) => (at < until ? [kind] : [])));
+// The key is the same at every step, so that nothing moves.
+function Keys() {
+  const drafting = sum(reel.rounds.map(({ seconds }) => seconds[0]));
   return [
-    begun.has("target") ? Key("p", "big model’s pass") : null,
-    begun.has("draft") ? Key("q", "guessing") : null,
+    Key("p", "big model’s pass"),
+    drafting > VISIBLE * wholeTime() ? Key("q", "guessing") : null,
     Key("prompt", "reading the prompt"),
-    until < wholeTime() * (1 - 1e-9) ? Key("ahead", "to come") : null,
+    Key("ahead", "to come"),
   ];
 }
+
+const VISIBLE = 0.01; // the least share of the time that can be seen
 
 /** Return the drafter in everyday words, as the run's own sentences call it. */
 function guesser() {

@@ -6,10 +6,14 @@ from collections import OrderedDict
 from threading import Lock
 from typing import Final, TypedDict
 
+import gradio as gr
+
 from specviz.figures.layout import LayoutData
 from specviz.figures.tree import Label, label
 from specviz.frames.scene import Word, flat, special, word
 from specviz.trees.recorded_position import RecordedPosition, recipes, shipped_position
+from specviz.ui.component import TabContext
+from specviz.ui.instrument import DIRECT
 from specviz.ui.questions import BadRequest
 
 ROOM: Final = 96.0  # maximum width of a word in its pill, in pixels
@@ -43,10 +47,15 @@ def drawn(field: RecordedPosition, token: int, parent: int, depth: int) -> TreeN
     return {"w": pieces, "label": label(pieces, ROOM), "parent": parent, "depth": depth}
 
 
+def token_text(field: RecordedPosition, token: int) -> str:
+    """Return a token as text, with white space made visible."""
+    name = flat(shown(field, token))
+    return "".join(c if c.isprintable() else "\ufffd" for c in name)
+
+
 def quoted(field: RecordedPosition, token: int) -> str:
     """Return a token in quotes, for a sentence."""
-    name = flat(shown(field, token))
-    return "‘" + "".join(c if c.isprintable() else "\ufffd" for c in name) + "’"
+    return f"‘{token_text(field, token)}’"
 
 
 MOST: Final = 64  # maximum number of live positions, of all visitors together; each has 50 kB
@@ -82,6 +91,22 @@ HELD: Final = Held()
 def names() -> list[tuple[str, str]]:
     """Return the recorded positions as name and title, in the order shown."""
     return [(recipe.name, recipe.title) for recipe in recipes()]
+
+
+def list_live(tab: TabContext, choice: gr.Dropdown, choices: list[tuple[str, str]]) -> None:
+    """List a visitor's live position in a dropdown, once the growing tree has one.
+
+    Args:
+        tab: Where the dropdown is built.
+        choice: The dropdown.
+        choices: The title and name of each of its other choices.
+    """
+
+    def listed(event: gr.EventData) -> gr.Dropdown:
+        return gr.Dropdown([(str(event.title), str(event.place)), *choices])
+
+    if "grow" in tab.controls:
+        tab.controls["grow"].position(listed, None, choice, **DIRECT)
 
 
 def place(name: object) -> RecordedPosition:

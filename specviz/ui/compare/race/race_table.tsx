@@ -165,7 +165,7 @@ function CostLink({ name, point }: LaneNumbers) {
   if (!point || !stage.config.served) return null;
   const title = titleOf(name);
   const { source, where } = there(story.race);
-  const open = () => visit("Cost", "sv-law", { ...point, name: title, source, where });
+  const open = () => visit("Cost", "sv-runs", { ...point, name: title, source, where });
   const attributes = { class: "sv-race-link", "aria-label": "See it on Cost: " + title };
   return Button("See it on Cost", open, attributes);
 }

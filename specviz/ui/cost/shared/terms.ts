@@ -1,8 +1,8 @@
 // α and γ of the whole tab and where each comes from: one state that all sections read and set.
 
-import { linked, note, touch } from "./address";
+import { linked, touch } from "./address";
 
-import type { Pair } from "../terms/__init__.py";
+import type { Pair } from "../pair.py";
 
 export type TermName = keyof Pair;
 /** Where a number comes from: the default, the visitor, a link, a run or a source. */
@@ -23,7 +23,7 @@ export const CHOICE: Origin = { kind: "choice", said: "your own values" };
 const START: Origin = { kind: "start", said: "an example" };
 const LINK: Origin = { kind: "link", said: "from the link you opened" };
 
-export const terms: Pair & { from: Record<TermName, Origin> } = {
+export const terms: Record<TermName, number | null> & { from: Record<TermName, Origin> } = {
   alpha: null,
   gamma: null,
   from: { alpha: START, gamma: START },
@@ -43,18 +43,19 @@ export function begin(start: Pair) {
     terms[name] = given;
     terms.from[name] = LINK;
   }
-  write();
 }
 
 // Call `listener` after every change. taken: the values came from a run or a source.
 export const onTerms = (listener: (taken: boolean) => void) => heard.push(listener);
 
 function tell(taken: boolean) {
-  write();
   for (const listener of heard) listener(taken);
 }
 
-export function setTerms(values: Partial<Pair>, origin: Origin = CHOICE) {
+export function setTerms(
+  values: Partial<Record<TermName, number | null>>,
+  origin: Origin = CHOICE,
+) {
   for (const name of NAMES) {
     const value = values[name];
     if (value === undefined) continue;
@@ -63,18 +64,6 @@ export function setTerms(values: Partial<Pair>, origin: Origin = CHOICE) {
   }
   touch();
   tell(origin !== CHOICE);
-}
-
-// Keep the numbers of a link, and attribute them to the source named in the link.
-export function relabel(name: TermName, origin: Origin) {
-  terms.from[name] = origin;
-  tell(false);
-}
-
-function write() {
-  const { alpha, gamma, from } = terms;
-  const source = from.alpha.kind === "published" ? from.alpha.key : undefined;
-  note("terms", { alpha, gamma, from: source ?? null });
 }
 
 function number(value: number | null, fewest: number, most: number) {

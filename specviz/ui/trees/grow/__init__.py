@@ -127,6 +127,7 @@ class Config(TypedDict):
         places: Name and title of each position; `kinds` and `drafters` have the same form.
         presets: Title, and depth, width and budget of each.
         prompt: The initial prompt of a live position.
+        event: The component's event when there is a live position.
     """
 
     places: list[tuple[str, str]]
@@ -135,6 +136,7 @@ class Config(TypedDict):
     drafters: list[tuple[str, str]]
     prompt: str
     most: Limits
+    event: str
 
 
 class PositionLine(TypedDict):
@@ -157,8 +159,10 @@ def build(place: TabContext) -> None:
         "drafters": [(name, title_of(name)) for name in GROWS if name in here],
         "prompt": spared(lambda: prompts()["stories"][1], EXAMPLE),
         "most": {"depth": LEVELS, "width": WIDEST, "skip": MOST_SKIPPED},
+        "event": "position",
     }
     view = component(NAME, "trees/grow/grow", known)
+    place.controls["grow"] = view  # its event has the name and the title of a live position
     place.questions.add("grow", "specviz.ui.trees.grow.answer")
     go = gr.Button("Draft here", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
     wire(place.jobs, place.runs, view, OURS, Start(go, [], wanted, f"{OURS}.live"))

@@ -96,7 +96,7 @@ function about() {
   };
 }
 
-export const start: Start<Config> = (element, props, _watch, _trigger, config) => {
+export const start: Start<Config> = (element, props, _watch, trigger, config) => {
   stage.set(element, props, config);
   question.wire(() => state, show);
   window.specviz.grow = {
@@ -117,7 +117,10 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
   state.place = config.places[0][0];
   fromLink();
   onChange(draw);
-  onPosition(ask);
+  onPosition((place, title) => {
+    trigger(config.event, { place, title });
+    ask();
+  });
   startControls(ask);
   startDragging();
   render(Legend(), $(".sv-grow-keys"));

@@ -1,7 +1,6 @@
 // Draft after the visitor's own text: the page numbers the jobs, and the server runs each once.
 
 import { Job } from "../../shared/job";
-import { hand } from "../../shared/tabs";
 import { render } from "../../shared/view";
 import { addPlace } from "./controls";
 import { $, look } from "./state";
@@ -52,9 +51,9 @@ export function wanted() {
 }
 
 /** Function that shows a live position. */
-let ask: () => void = () => {};
+let ask: (place: string, title: string) => void = () => {};
 
-export const onPosition = (show: () => void) => {
+export const onPosition = (show: typeof ask) => {
   ask = show;
 };
 
@@ -66,8 +65,7 @@ function receive(lines: Line[]) {
       const prompt: HTMLInputElement = $("#sv-grow-prompt");
       const title = "Live: " + prompt.value.slice(-40);
       addPlace(line.place, title);
-      for (const part of ["sv-rank", "sv-judge"]) hand(part, { place: line.place, title });
-      ask();
+      ask(line.place, title);
     }
   }
 }

@@ -1,0 +1,557 @@
+"""Other hardware and batch sizes: an instrument of the roofline. Everything in it is simulated,
+except the published result beside the prediction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache, partial
+from math import inf
+from typing import Any, Final, Self
+
+import gradio as gr
+
+from specviz.cost import roofline as batches
+from specviz.cost import sources, tree_formula
+from specviz.cost.figures.roofline import (
+    BATCH_STOPS,
+    MAX_GAMMA,
+    gamma_figure,
+    pass_figure,
+    round_figure,
+    speed_figure,
+)
+from specviz.cost.formatting import (
+    describe_machines,
+    format_duration,
+    format_figures,
+    format_memory,
+    format_quantity,
+    format_short_figures,
+    format_speedup,
+)
+from specviz.cost.measured_costs_text import Setup, nearest_report, unstated_facts
+from specviz.cost.roofline import (
+    DraftPlan,
+    ModelShape,
+    Prediction,
+    Serving,
+    free_tokens,
+    memory_needed,
+    pass_time,
+    predict,
+)
+from specviz.cost.sources import HEAD, NGRAM, at_extremes, drafters, speedup_range
+from specviz.settings.settings import Settings, require
+from specviz.settings.value_types import parse_integer, parse_integers, parse_number
+from specviz.texts import text
+from specviz.ui.component import TabContext
+from specviz.ui.cost.pair import START as PAIR
+from specviz.ui.instrument import Instrument, figure, shown, verbatim
+
+LARGEST: Final = 512  # the largest batch size tried
+SOME: Final = (1, 8, 64, 512)  # batch sizes in a short list
+BOUND: Final = {"memory": "memory bandwidth", "compute": "arithmetic"}
+LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {  # name in errors, minimum, maximum
+    "cards": ("The number of devices", 1, 64),
+    "context": ("The context", 0, 131_072),
+    "gamma": ("γ", 0, MAX_GAMMA),
+    "batch": ("The batch size", 1, 512),
+    "reading": ("The share of the peak bandwidth", 5, 100),
+    "computing": ("The share of the peak arithmetic", 5, 100),
+}
+SLOWEST: Final = 1000  # maximum overhead in ms
+START: Final[dict[str, Any]] = {
+    "hardware": "h100-sxm",
+    "cards": 1,
+    "dtype": "bf16",
+    "model": "llama-3.1-8b",
+    "context": 512,
+    "overhead": 0,
+    "drafter": HEAD,
+    "siblings": "",
+    "batch": 64,
+    **PAIR,
+}  # fmt: skip; the efficiencies are those of the sources
+SERVED: Final = {name: START[name] for name in ("hardware", "cards", "dtype", "model", "drafter")}
+EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "House on a laptop, batch size 1": {
+        "hardware": "laptop-cpu", "cards": 1, "dtype": "fp32", "model": "house",
+        "drafter": "house-draft", "batch": 1,
+    },
+    "8B on an H100, batch size 1": {**SERVED, "batch": 1},
+    "8B on an H100, batch size 64": {**SERVED, "batch": 64},
+    "8B on an H100, batch size 512": {**SERVED, "batch": 512},
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The values of the roofline's controls.
+
+    Attributes:
+        hardware: Name of a preset.
+        cards: Number of devices that share the work.
+        dtype: Number format of weights and cache.
+        model: Name of a preset.
+        context: Tokens in each sequence's cache.
+        overhead: Additional milliseconds that each pass takes.
+        drafter: NGRAM, HEAD or the name of a model.
+        gamma: Draft tokens in a chain, or levels of a tree.
+        siblings: Children per node at each depth, then 1, as in a run's settings; empty for a
+            chain.
+        alpha: Probability that one of the siblings is accepted.
+        batch: Sequences per pass.
+        reading: Percentage of the peak bandwidth that real programs reach.
+        computing: Percentage of the peak operations per second that real programs reach.
+    """
+
+    hardware: str
+    cards: int
+    dtype: str
+    model: str
+    context: int
+    overhead: float
+    drafter: str
+    gamma: int
+    siblings: tuple[int, ...]
+    alpha: float
+    batch: int
+    reading: int
+    computing: int
+
+    @classmethod
+    def from_values(cls, data: Mapping[str, Any]) -> Self:
+        """Validate the controls' values. Raises ValueError if they are invalid."""
+        names = {f.name for f in fields(cls)}
+        check_presets(data)
+        numbers = {name: _limited(name, data[name]) for name in LIMITS}
+        alpha = parse_number("α", data["alpha"])
+        overhead = parse_number("The overhead", data["overhead"])
+        require(0 <= alpha <= 1, f"α must be a probability from 0 to 1, not {alpha:g}.")
+        require(0 <= overhead <= SLOWEST, f"The overhead must be between 0 and {SLOWEST:,} ms.")
+        siblings = parse_integers("Siblings at each depth", data["siblings"])
+        Settings(gamma=max(numbers["gamma"], 1), siblings=siblings)  # the limits of a run
+        found = {**data, **numbers, "alpha": alpha, "overhead": overhead}
+        return cls(**{name: found[name] for name in names} | {"siblings": tuple(siblings)})
+
+    @property
+    def machine(self) -> sources.Machine:
+        """The hardware's preset."""
+        return sources.machines()[self.hardware]
+
+    @property
+    def devices(self) -> str:
+        """The hardware as words for a sentence."""
+        return describe_machines(self.machine.title, self.cards)
+
+    @property
+    def serving(self) -> Serving:
+        """The target on the hardware."""
+        return Serving(
+            sources.models()[self.model].shape, self.machine.hardware, self.dtype, self.context,
+            self.cards, self.overhead / 1000, self.reading / 100, self.computing / 100,
+        )  # fmt: skip
+
+    @property
+    def draft(self) -> ModelShape | None:
+        """The drafter's shape; None if drafting takes no time."""
+        return drafters(self.model)[self.drafter][1]
+
+    @property
+    def plan(self) -> DraftPlan:
+        """The drafts of a round; siblings share α evenly, since only the sum affects the result."""
+        widths = [*self.siblings, *[1] * self.gamma][: self.gamma]
+        if not widths:
+            return DraftPlan.chain(self.alpha, 0, self.draft)
+        parents = tree_formula.full_tree(widths)
+        levels = tree_formula.depths(parents)[1:]
+        keep = [1.0, *(self.alpha / widths[level - 1] for level in levels)]
+        return DraftPlan.tree(parents, keep, self.draft)
+
+    @property
+    def called(self) -> str:
+        """The chosen chain or tree as words: "γ = 4", or "this tree"."""
+        widths = self.plan.widths
+        return f"γ = {len(widths)}" if sum(widths) == len(widths) else "this tree"
+
+
+def check_presets(data: Mapping[str, Any]) -> None:
+    """Raise ValueError if the machine or the model is unknown."""
+    for name, known in (("hardware", sources.machines()), ("model", sources.models())):
+        require(data[name] in list(known), f"No {name} is called {data[name]!r:.60} here.")
+
+
+def _limited(name: str, value: Any) -> int:
+    words, least, most = LIMITS[name]
+    number = parse_integer(words, value)
+    sentence = f"{words} must be between {least} and {most:,}, not {number:,}."
+    require(least <= number <= most, sentence)
+    return number
+
+
+def start() -> dict[str, Any]:
+    """Return the initial values, with the efficiencies of the sources."""
+    return START | {name: found.default for name, found in sources.efficiencies().items()}
+
+
+def build(place: TabContext) -> None:
+    """Build the instrument."""
+    first = start()
+    title, answered = "Other hardware and batch sizes", brief(Ask.from_values(first))
+    with Instrument(place, "roofline", title, "simulated", answered) as instrument:
+        gr.Markdown(text("cost", "roofline_lead"))
+        with gr.Row():
+            buttons = [gr.Button(name, size="sm", min_width=160) for name in EXAMPLES]
+        controls = _controls(first)
+        outputs = _outputs() | {name: controls[name] for name in ("dtype", "drafter")}
+        gr.Markdown(text("cost", "roofline_how"), elem_classes="sv-note")
+        with gr.Accordion("Sources of these figures", open=False):
+            gr.Markdown(sources_list(), elem_classes="sv-note")
+    instrument.wire(
+        controls, outputs, respond, keys={name: name for name in controls},
+        shared={name: place.controls[name] for name in ("alpha", "gamma")},
+    )  # fmt: skip
+    for button, values in zip(buttons, EXAMPLES.values(), strict=True):
+        instrument.press(button, partial(_example, values))
+
+
+def _example(values: Mapping[str, Any], _: Mapping[str, Any]) -> Mapping[str, Any]:
+    return values
+
+
+def _controls(first: Mapping[str, Any]) -> dict[str, Any]:
+    machines, models, reached = sources.machines(), sources.models(), sources.efficiencies()
+    dtypes = list(dict.fromkeys(dtype for one in machines.values() for dtype in one.peak))
+    names = {name: each for model in models for name, (each, _) in drafters(model).items()}
+    found: dict[str, Any] = {
+        "batch": gr.Slider(
+            *LIMITS["batch"][1:], first["batch"], step=1, label="Batch size: sequences per pass"
+        )
+    }
+    with gr.Row():
+        found["hardware"] = _dropdown("Machine", first["hardware"], _titles(machines), 2)
+        found["cards"] = _number("Devices sharing the work", first["cards"])
+        found["dtype"] = _dropdown("Number format", first["dtype"], [(d, d) for d in dtypes])
+    with gr.Row():
+        found["model"] = _dropdown("Target", first["model"], _titles(models), 2)
+        found["context"] = _number("Context: tokens in each KV cache", first["context"])
+        found["overhead"] = _number("Overhead per pass, ms", first["overhead"])
+    with gr.Row():
+        choices = [(each, name) for name, each in names.items()]
+        found["drafter"] = _dropdown("Drafter", first["drafter"], choices, 2)
+        found["siblings"] = gr.Textbox(
+            label="Children per node, level by level", max_length=100, scale=2,
+            min_width=320,
+            info=text("cost", "roofline_siblings"),
+        )  # fmt: skip
+    with gr.Row():
+        for name in ("reading", "computing"):
+            low, high = reached[name].low, reached[name].high
+            found[name] = gr.Slider(
+                *LIMITS[name][1:], first[name], step=1, label=f"% of the {reached[name].title}",
+                min_width=280,
+                info=text("cost", "efficiency_reported", low=low, high=high),
+            )  # fmt: skip
+    return found
+
+
+def _titles(known: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(one.title, name) for name, one in known.items()]
+
+
+def _dropdown(label: str, value: str, choices: list[tuple[str, str]], scale: int = 1) -> Any:
+    return gr.Dropdown(choices, value=value, label=label, scale=scale, min_width=160 * scale)
+
+
+def _number(label: str, value: float) -> Any:
+    return gr.Number(value, label=label, min_width=140)
+
+
+def _outputs() -> dict[str, Any]:
+    found: dict[str, Any] = {"facts": gr.Markdown(elem_classes="sv-note")}
+    found["alert"] = gr.Markdown(visible=False, elem_classes="sv-notice")
+    found["said"] = gr.Markdown()
+    found["published"] = gr.Markdown()
+    with gr.Row():
+        with gr.Column():
+            gr.Markdown("**Speed-up** by batch size; 1 × is plain decoding at the same batch size")
+            found["speed"] = figure("sv-roofline-speed", "speed-up-by-batch")
+        with gr.Column():
+            gr.Markdown("**Time of a target pass** at this batch size")
+            found["pass"] = figure("sv-roofline-pass", "time-of-a-pass")
+    with gr.Row():
+        with gr.Column():
+            gr.Markdown(f"**Best γ** by batch size, for a chain of up to {MAX_GAMMA}")
+            found["gamma"] = figure("sv-roofline-gamma", "best-gamma")
+        with gr.Column():
+            gr.Markdown("**One round** of one sequence")
+            found["round"] = figure("sv-roofline-round", "round-on-this-hardware")
+            found["table"] = gr.Markdown(elem_classes="sv-table")
+    return found
+
+
+def respond(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outputs for the controls' values. Raises ValueError if they are invalid.
+
+    A number format that the machine does not have, and a drafter for another target, are replaced
+    by the first possible ones.
+    """
+    check_presets(values)
+    dtypes = list(sources.machines()[values["hardware"]].peak)
+    names = drafters(values["model"])
+    dtype = values["dtype"] if values["dtype"] in dtypes else dtypes[0]
+    drafter = values["drafter"] if values["drafter"] in list(names) else HEAD
+    gamma = min(parse_number("γ", values["gamma"]), MAX_GAMMA)
+    found = answer(Ask.from_values({**values, "dtype": dtype, "drafter": drafter, "gamma": gamma}))
+    note = text("cost", "roofline_gamma", gamma=MAX_GAMMA) if gamma < values["gamma"] else ""
+    drawn = {name: shown(drawing, words) for name, (drawing, words) in found["figures"].items()}
+    return {
+        "dtype": gr.Dropdown(choices=dtypes, value=dtype),
+        "drafter": gr.Dropdown(
+            choices=[(title, name) for name, (title, _) in names.items()], value=drafter
+        ),
+        "answer": found["answer"], "facts": found["facts"], "published": found["published"],
+        "said": f"{found['said']} {note}".strip(), "table": found["table"],
+        "alert": gr.Markdown(found["alert"], visible=bool(found["alert"])), **drawn,
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def answer(ask: Ask) -> dict[str, Any]:
+    """Return the sentences, figures and table; the result is cached, so do not modify it."""
+    serving, plan, batch = ask.serving, ask.plan, ask.batch
+    found = predict(serving, plan, batch)
+    loss = batches.first_losing_batch(serving, plan, LARGEST)
+    words = descriptions(ask)
+    return {
+        "answer": brief(ask),
+        "facts": f"{machine_facts(ask)}<br>{model_facts(ask)}",
+        "alert": "" if found.fits else alert(ask),
+        "said": sentence(ask, found, loss),
+        "published": published(ask),
+        "table": table(ask, found),
+        "figures": {
+            "speed": (speed_figure(serving, plan, batch, loss), words["speed"]),
+            "pass": (pass_figure(serving, batch, 1 + sum(plan.widths)), words["pass"]),
+            "gamma": (gamma_figure(serving, plan, ask.alpha, batch), words["gamma"]),
+            "round": (round_figure(found), words["round"]),
+        },
+    }
+
+
+def descriptions(ask: Ask) -> dict[str, str]:
+    """Return the figures in words, for screen readers."""
+    serving, plan, batch = ask.serving, ask.plan, ask.batch
+    gains = [format_speedup(predict(serving, plan, b).speedup) for b in batches.BATCHES]
+    passes = [format_duration(pass_time(serving, batch, n).seconds) for n in (1, 4, 16, 64)]
+    best = [batches.best_gamma(serving, ask.alpha, b, plan.draft, MAX_GAMMA) for b in SOME]
+    found = predict(serving, plan, batch)
+    draft, verify = found.draft / found.plain, found.verify / found.plain
+    return {
+        "speed": "Speed-up by batch size: " + _listed(batches.BATCHES, gains),
+        "pass": f"Time of a target pass at batch size {batch} by tokens: "
+        + _listed((1, 4, 16, 64), passes),
+        "gamma": "Best γ by batch size: " + _listed(SOME, map(str, best)),
+        "round": f"A round adds {found.tokens:.2f} tokens and costs {draft:.2f} plain passes for "
+        f"drafting and {verify:.2f} for verification.",
+    }
+
+
+def _listed(places: Iterable[int], values: Iterable[str]) -> str:
+    pairs = zip(places, values, strict=True)
+    return ", ".join(f"{value} at {place}" for place, value in pairs) + "."
+
+
+def brief(ask: Ask) -> str:
+    """Return the answer in one sentence, with everything that the speed-up depends on."""
+    model = sources.models()[ask.model].title
+    if not ask.plan.widths:
+        time = format_duration(predict(ask.serving, ask.plan, ask.batch).plain)
+        setup = {"devices": ask.devices, "batch": ask.batch, "model": model}
+        return text("cost", "roofline_nothing_drafted", **setup, time=time)
+    gain = predict(ask.serving, ask.plan, ask.batch).speedup
+    low, high = speedup_range(ask.serving, ask.plan, ask.batch)
+    known = sources.efficiencies()
+    reports = [f"{known[name].low} to {known[name].high}%" for name in ("reading", "computing")]
+    return text(
+        "cost", "roofline_answer", model=model, devices=ask.devices, batch=ask.batch,
+        drafting=ask.called, alpha=f"{ask.alpha:.2f}", speedup=format_speedup(gain),
+        reading=ask.reading, computing=ask.computing, span=_span(low, high),
+        overhead=f"{ask.overhead:g}" if ask.overhead else "", reports=" and ".join(reports),
+        uncertain=("slower" if gain >= 1 else "faster") if low < 1 < high else "",
+    )  # fmt: skip
+
+
+def _span(low: float, high: float) -> str:
+    """Format a range of speed-ups; empty if its ends are equal as shown."""
+    ends = [format_speedup(end) for end in (low, high)]
+    return f"{ends[0].removesuffix(' ×')} to {ends[1]}" if ends[0] != ends[1] else ""
+
+
+def sentence(ask: Ask, found: Prediction, loss: int | None) -> str:
+    """Say what verification costs, from which batch size drafting is slower, and which γ is best.
+
+    Args:
+        ask: The question.
+        found: The prediction for the question's batch size.
+        loss: The smallest batch size at which speculative decoding is slower, if any.
+    """
+    tokens = 1 + sum(ask.plan.widths)
+    if tokens == 1:
+        return best_sentence(ask)
+    free = free_tokens(ask.serving, ask.batch)
+    if free >= tokens:
+        verification = text("cost", "verification_memory_bound")
+    elif free >= 2:
+        verification = text("cost", "verification_past_the_ridge", free=free)
+    else:
+        verification = text("cost", "verification_compute_bound")
+    first = text(
+        "cost", "roofline_verification", tokens=tokens, ratio=f"{found.verify / found.plain:.2f}",
+        verification=verification, drafting=ask.called,
+        rest=slower_at(ask, loss),
+    )  # fmt: skip
+    return f"{first} {best_sentence(ask)}"
+
+
+def slower_at(ask: Ask, loss: int | None) -> str:
+    """Return at which batch sizes speculative decoding is slower."""
+    if loss is None:
+        return text("cost", "never_slower", limit=LARGEST)
+    larger = [predict(ask.serving, ask.plan, b).speedup for b in BATCH_STOPS if b > loss]
+    always = all(gain < 1 for gain in larger)
+    if loss == 1 and always:
+        return text("cost", "always_slower")
+    return text("cost", "slower_from", batch=loss, always=always)
+
+
+def best_sentence(ask: Ask) -> str:
+    """Return which draft length up to MAX_GAMMA would be best, and the range over efficiencies."""
+    draft = ask.plan.draft
+    best = batches.best_chain(ask.serving, ask.alpha, ask.batch, draft, MAX_GAMMA)
+    known = [
+        batches.best_gamma(serving, ask.alpha, ask.batch, draft, MAX_GAMMA)
+        for serving in at_extremes(ask.serving)
+    ]
+    span = f"{min(known)} to {max(known)}" if min(known) < max(known) else ""
+    if not best.gamma:
+        return text("cost", "roofline_never_pays", span=span)
+    widths = ask.plan.widths
+    if len(widths) == best.gamma == sum(widths):
+        return text("cost", "roofline_yours_is_best", gamma=best.gamma, span=span)
+    return text(
+        "cost", "roofline_best", span=span, gamma=best.gamma,
+        speedup=format_speedup(best.speedup), longest=best.gamma == MAX_GAMMA,
+        chain=sum(widths) > len(widths),
+    )  # fmt: skip
+
+
+def published(ask: Ask) -> str:
+    """Return the nearest published measurement with its conditions and its source."""
+    kind = {HEAD: "head", NGRAM: "n-gram"}.get(ask.drafter, "model")
+    found = nearest_report(Setup(kind, ask.batch, ask.model, ask.hardware))
+    if found is None:
+        return text("cost", "roofline_unreported")
+    said = [fact for fact in (found.model, found.hardware) if fact != sources.NOT_STATED]
+    missing = unstated_facts(found)
+    notes = [text("cost", "report_unstated", facts=" or the ".join(missing))] if missing else []
+    if found.batch and found.batch != ask.batch:
+        notes.append(text("cost", "report_other_batch", theirs=found.batch, ours=ask.batch))
+    low, _ = speedup_range(ask.serving, ask.plan, ask.batch)
+    if factor_of(found.number) < low:
+        notes.append(text("cost", "report_below", low=format_speedup(low)))
+    return text(
+        "cost", "roofline_closest", number=found.number, notes=" ".join(notes),
+        about=verbatim(f"{found.method}: {', '.join([*said, found.conditions])}"),
+        source=verbatim(found.source.title), link=found.source.url,
+        evidence=sources.EVIDENCE[found.source.evidence],
+    )  # fmt: skip
+
+
+def factor_of(published: str) -> float:
+    """Parse a published speed-up: "1.38 ×", "1.4 × slower", or the higher end of a range."""
+    numbers = re.findall(r"\d+(?:\.\d+)?", published) if "×" in published else []
+    factor = max(map(float, numbers), default=inf)
+    return 1 / factor if published.endswith("slower") else factor
+
+
+def alert(ask: Ask) -> str:
+    """Return the warning that weights and KV caches do not fit in memory."""
+    needed, available = memory(ask)
+    return text(
+        "cost", "does_not_fit", needed=format_quantity(needed, "B"), devices=ask.cards,
+        memory=format_memory(available),
+    )  # fmt: skip
+
+
+def memory(ask: Ask) -> tuple[float, float]:
+    """Return the bytes that target and drafter need, and the bytes available."""
+    serving, plan = ask.serving, ask.plan
+    number = 1 + sum(plan.widths)
+    needed = memory_needed(serving, ask.batch, number)
+    if plan.draft and plan.widths:
+        needed += memory_needed(replace(serving, shape=plan.draft), ask.batch, number)
+    return needed, ask.cards * ask.machine.memory
+
+
+def table(ask: Ask, found: Prediction) -> str:
+    """Return a table of plain and speculative decoding."""
+    serving, number = ask.serving, 1 + sum(ask.plan.widths)
+    one, many = (BOUND[pass_time(serving, ask.batch, n).bound] for n in (1, number))
+    rates = found.plain_tokens_per_second, found.tokens_per_second
+    needed, available = memory(ask)
+    plain_needed = format_quantity(memory_needed(serving, ask.batch), "B")
+    rows: Sequence[tuple[str, ...]] = [
+        ("Whole batch, tokens/s", *map(format_figures, rates)),
+        ("Per sequence, tokens/s", *(format_figures(rate / ask.batch) for rate in rates)),
+        ("Target pass", format_duration(found.plain), format_duration(found.verify)),
+        ("Limited by", one, many),
+        ("Memory", plain_needed,
+         f"{format_quantity(needed, 'B')} of {format_memory(available)}"),
+    ]  # fmt: skip
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "| | plain | speculative |\n|---|--:|--:|\n" + "\n".join(lines)
+
+
+def machine_facts(ask: Ask) -> str:
+    """Return the figures of the machine in this number format."""
+    machine, dtype = ask.machine, ask.dtype
+    peak = format_quantity(machine.peak[dtype], "FLOP/s", format_short_figures)
+    return (
+        f"{peak} in {dtype} · {format_quantity(machine.bandwidth, 'B/s', format_short_figures)} · "
+        f"{format_memory(machine.memory)} · ridge at {machine.hardware.ridge(dtype):.0f} "
+        f"FLOP/byte. {machine.note}"
+    )
+
+
+def model_facts(ask: Ask) -> str:
+    """Return the figures of the target in this number format."""
+    shape = sources.models()[ask.model].shape
+    large = shape.parameters >= 1e9
+    size, word = (1e9, "billion") if large else (1e6, "million")
+    return (
+        f"{format_figures(shape.parameters / size)} {word} parameters · a pass reads "
+        f"{format_quantity(shape.weight_bytes(ask.dtype), 'B')} of weights and "
+        f"{format_quantity(shape.cache_bytes(ask.dtype), 'B')} per cached token."
+    )
+
+
+def sources_list() -> str:
+    """Return the sources of all presets as Markdown, each with how it was read."""
+    kinds = (sources.efficiencies(), sources.machines(), sources.models())
+    lines = []
+    for one in (one for kind in kinds for one in kind.values()):
+        lines.append(f"\n**{verbatim(one.title[:1].upper() + one.title[1:])}**\n")
+        for source in one.sources:
+            name, web = verbatim(source.title), source.url.startswith("https://")
+            where = f"[{name}]({source.url})" if web else f"{name} ({source.url})"
+            note = f": {verbatim(source.note)}" if source.note else ""
+            lines.append(f"- {where}, {sources.EVIDENCE[source.evidence]}{note}")
+        if sheet := getattr(one, "sheet", ""):
+            lines.append(f"- vendor’s data sheet, as cited by these, not read: {verbatim(sheet)}")
+        if note := getattr(one, "note", ""):
+            lines.append(f"\n{verbatim(note)}")
+    return "\n".join(lines)

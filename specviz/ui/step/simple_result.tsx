@@ -1,0 +1,111 @@
+// What a round has brought, and what each round of the run has: words for each pass of the big model.
+
+import { classes, RunningToken } from "../shared/view";
+import { WhatNext } from "./end_card";
+import { Swatch } from "./legend";
+import { reel } from "./reel";
+import { duration, medianPass, sum } from "./simple_times";
+
+import type { RoundLine } from "./lines.py";
+
+/** The words of a round, and its measured time beside that of as many plain passes. */
+export function Result(round: number) {
+  const { brings, seconds, number } = reel.rounds[round];
+  const plain = medianPass();
+  const alone = plain === null || number === 0 ? null : plain * brings.length;
+  const longest = Math.max(sum(seconds), alone ?? 0);
+  const wide = (time: number) => ((56 * time) / longest).toFixed(2) + "%";
+  return (
+    <div class="sv-picture-main sv-result">
+      <ol class="sv-riding">
+        {brings.map(([pieces, is], at) => (
+          <li key={at} class={classes("sv-rider", "sv-rider-" + origin(is))}>
+            {RunningToken(pieces)}
+          </li>
+        ))}
+      </ol>
+      <div class="sv-two-times">
+        <p>
+          <span>this round</span>
+          <i class="sv-time-draft" style={{ width: wide(seconds[0]) }} />
+          <i style={{ width: wide(seconds[1] + seconds[2]) }} />
+          <b>{duration(sum(seconds))}</b>
+        </p>
+        {alone === null ? null : (
+          <p>
+            <span>one by one</span>
+            {brings.map((_, at) => (
+              <i key={at} style={{ width: wide(plain ?? 0) }} />
+            ))}
+            <b>{duration(alone)}</b>
+          </p>
+        )}
+      </div>
+      <p class="sv-picture-keys">
+        {seconds[0] ? Key("q", "guessing") : null}
+        {Key("p", "pass of the big model")}
+      </p>
+    </div>
+  );
+}
+
+const Key = (hue: string, label: string) => (
+  <span key={hue}>
+    {Swatch(hue)}
+    {label}
+  </span>
+);
+
+/** How many words each pass gave, and what to do next. */
+export function End() {
+  const { rounds } = reel;
+  const words = sum(rounds.map(({ brings }) => brings.length));
+  return (
+    <div class="sv-picture-main sv-result">
+      <p class="sv-cheap">
+        {"Words from each pass of the big model: "}
+        <b>{(words / rounds.length).toFixed(1)}</b>
+        {" on average, where plain decoding gives 1."}
+      </p>
+      <div
+        class="sv-yield"
+        role="img"
+        aria-label={"Words per pass: " + rounds.map(given).join(", ")}
+      >
+        {rounds.map((round, at) => (
+          <div key={at} aria-hidden="true">
+            <b>{given(round)}</b>
+            {round.brings.map(([, is], place) => (
+              <i key={place} class={"sv-rider-" + origin(is)} />
+            ))}
+          </div>
+        ))}
+      </div>
+      <p class="sv-picture-keys">
+        {Object.entries(ORIGINS).map(([is, label]) => present(is) && Origin(is, label))}
+      </p>
+      {WhatNext()}
+    </div>
+  );
+}
+
+// Where a word comes from, by its state.
+const ORIGINS = {
+  accepted: "a kept guess",
+  recovered: "replaces a rejected guess",
+  bonus: "the pass’s own word",
+};
+
+const origin = (state: string) => (state === "plain" ? "bonus" : state);
+
+const present = (state: string) =>
+  reel.rounds.some(({ brings }) => brings.some(([, is]) => origin(is) === state));
+
+const Origin = (is: string, label: string) => (
+  <span key={is}>
+    <i class={"sv-rider-" + is} />
+    {label}
+  </span>
+);
+
+const given = ({ brings }: RoundLine) => brings.length;
