@@ -168,7 +168,7 @@ WISHES = [
 ]
 SECTIONS = (
     "sandbox", "coins", "gallery", "proof", "grow", "judging", "ranking", "law",
-    "server", "shapes", "models",
+    "server",
 )  # fmt: skip
 # An invalid question to any section.
 QUESTIONS = [
