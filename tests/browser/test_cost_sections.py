@@ -1,22 +1,16 @@
 """Sections of the Cost tab: roofline, adaptive verification, measured costs, published numbers."""
 
 import pytest
-from costs import ROOFLINE, SETTLED, SLOWLY, done, lent, opened, says
-from made_costs import made
+from costs import ROOFLINE, SLOWLY, done, lent, says
 from playwright.sync_api import expect
 from specviz.ui.cost.roofline.question import Ask
 from test_access import check_readable
 
 from specviz.cost import sources
-from specviz.cost.measured_costs import shipped_paths
 from specviz.cost.roofline import predict
 
-SHAPES = "window.specviz.shapes"
-SWEEP = "window.specviz.sweeps['sv-sweep']"
 SAY = ".sv-roofline-say"
 HOSTILE = "<img src=x onerror=window.hacked=1>"
-SPEEDS = """() => [...document.querySelectorAll(".sv-shapes-drafters tbody tr")]
-  .map((row) => row.lastElementChild.textContent)"""
 
 
 @pytest.fixture
@@ -127,48 +121,7 @@ def test_adaptive_verification_answers_its_controls_and_its_link(visit):
     says(page, "#sv-part-adaptive .sv-instrument-answer", "plain decoding is fastest")
 
 
-def test_measured_costs_are_recorded_measured_here_or_from_a_file(visit, tmp_path):
-    page = opened(visit)
-    page.wait_for_selector(".sv-sweep-plot .main-svg", state="attached")
-    page.wait_for_selector(".sv-shapes-plot .main-svg", state="attached")
-    assert page.inner_text(".sv-sweep-badge") == "recorded"
-    rows = page.evaluate(f"{SWEEP}.sweep.rows.length")
-    assert page.locator(".sv-sweep-plot .scatterlayer .point").count() == rows > 10
-    page.click(".sv-sweep-go")
-    says(page, ".sv-sweep-done", "of")
-    page.click(".sv-sweep-stop")
-    page.wait_for_selector(".sv-sweep-go", state="visible")
-    says(page, ".sv-sweep-notice", "Stopped. Finished measurements are kept.")
-    assert page.inner_text(".sv-sweep-badge") == "measured on this machine"
-    assert page.evaluate(f"[{SWEEP}.sweep.source, !{SWEEP}.sweep.complete]") == ["live", True]
-    assert page.locator("[name=file] option").count() == len(shipped_paths())
-    page.locator("#sv-shapes-alpha").focus()
-    page.keyboard.press("End")
-    says(page, ".sv-terms-said", "α = 1.00 (your own values)", "the tab has one α")
-    page.wait_for_function(f"{SETTLED} && {SHAPES}.question.idle")
-    a_file_is_shown_as_text(page, tmp_path / "mine.json")
-    page.evaluate(f"text => {SHAPES}.bring('pasted', text)", made().to_text())
-    says(page, ".sv-shapes-where", "A machine", "a pasted file")
-    page.wait_for_selector(".sv-shapes-wrong", state="hidden")
-
-
-def a_file_is_shown_as_text(page, mine):
-    """Show texts of a file without HTML; an invalid file leaves the page unchanged."""
-    mine.write_text(made(machine=HOSTILE).to_text(), encoding="utf-8")
-    page.set_input_files(".sv-shapes-file", mine)
-    page.wait_for_function(f"({SPEEDS})().length === 2")
-    assert page.evaluate(SPEEDS) == ["2.50 ×", "0.75 ×"]  # 5 tokens for 2 passes, 3 for 4
-    assert HOSTILE in page.inner_text(".sv-shapes-where")
-    assert not page.evaluate("window.hacked")
-    mine.write_text("{}", encoding="utf-8")
-    page.set_input_files(".sv-shapes-file", mine)
-    says(page, ".sv-shapes-wrong", "not a file of measured costs")
-    assert page.evaluate(SPEEDS) == ["2.50 ×", "0.75 ×"]
-
-
 def test_cost_tab_does_not_overflow_and_passes_axe(cost, looker):
-    for table in (".sv-sweep-numbers", ".sv-shapes-numbers"):
-        cost.click(f"{table} summary")
     cost.select_option(".sv-terms-from", "eagle3")
     check_readable(looker)
     cost.wait_for_function("document.querySelector('[data-figure=pass] svg').clientWidth < 390")
