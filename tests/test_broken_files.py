@@ -23,7 +23,7 @@ from specviz.trees import ranking, recorded_position, rounding
 from specviz.ui import server
 from specviz.ui.compare.race import form as race_form
 from specviz.ui.cost import shapes
-from specviz.ui.lossless.proof import answer as proof
+from specviz.ui.lossless import proof
 from specviz.ui.page import Options, build, launch_arguments
 from specviz.ui.request import RunRequest
 from specviz.ui.step import recorded as step_runs
@@ -56,7 +56,7 @@ MAY_BE_AWAY = {
 WRONG = {"half": "is not whole JSON", "other": "does not say what it should", "away": "is missing"}
 LATER = (
     step_runs.body,
-    proof.proof,
+    proof.verdicts,
     recorded_position.shipped_position,
     grow.measured_sweep,
     measured_costs.load_shipped,
@@ -154,6 +154,7 @@ LACKED = {
     "traces/recipes.json": "The recorded runs have no titles.",
     "races/recipes.json": "The recorded races have no titles.",
     "cost/sweep.json": "The recorded sweep cannot be shown.",
+    "cost/acceptance.json": "Published values of α cannot be shown.",
     "cost/measured/cpu-2-cores.json": "One of the machines measured below cannot be shown.",
 }
 
@@ -163,7 +164,7 @@ def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
     """A section that needs the file is left out; another says what it lacks."""
     for name in ("cost/hardware.json", "trees/ranking.json", "public.json"):
         broken(name, "half")
-    for name, way in zip(LACKED, ("half", "other", "half", "other", "half"), strict=True):
+    for name, way in zip(LACKED, ("half", "other", "half", "other", "half", "half"), strict=True):
         broken(name, way)
     ids, words = page()
     for name, what in LACKED.items():
@@ -173,9 +174,10 @@ def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
     domains = ["assets/prompts.json"]  # domain by domain, which measures them
     others = ["assets/public.json", "assets/trees/ranking.json"]
     assert sorted(told) == [*hardware, *domains, *others]
-    assert {"sv-step", "sv-run", "sv-race", "sv-raceform"} <= ids
-    assert {"sv-grow", "sv-part-published", "sv-part-sweep", "sv-part-shapes"} <= ids
-    assert not {"sv-part-roofline", "sv-part-adaptive", "sv-rank", "sv-part-models"} & ids
+    assert {"sv-step", "sv-run", "sv-race", "sv-raceform", "sv-grow"} <= ids
+    shown = ("formula", "trees", "published", "sweep", "shapes")
+    assert {f"sv-part-{name}" for name in shown} <= ids
+    assert not {f"sv-part-{name}" for name in ("roofline", "adaptive", "ranking", "models")} & ids
     assert list(shapes.files()) == ["cpu-2-cores-bfloat16"]
     first = step_runs.opening()
     assert (first.prompt, first.drafter) == (EXAMPLE, "draft-model")
@@ -196,9 +198,10 @@ def test_recording_damaged_while_serving_gives_readable_error(broken, way):
     broken(f"traces/{RUN}.jsonl", way)
     with TestClient(Starlette(**server.app_kwargs()), "http://localhost") as client:
         sent = client.get(f"{server.PREFIX}/traces/{RUN}")
-    judged = ask(proof.answer, {"run": RUN})["problem"]
+    with pytest.raises(ValueError, match="cannot be read") as judged:
+        proof.verdicts(RUN)
     assert sent.status_code == 422
-    for told in (sent.text, judged):
+    for told in (sent.text, str(judged.value)):
         assert told.startswith(f"The recorded run '{RUN}' cannot be read: ")
         assert str(ASSETS) not in told
     broken(f"trees/{PLACE}.jsonl", way)
@@ -217,5 +220,5 @@ def test_page_opens_without_catalogue(broken):
     broken("catalog.json", "away")
     ids, words = page()
     assert words.count("The file assets/catalog.json, which ships with specviz, is missing.") >= 4
-    assert "sv-part-trees" in ids
+    assert "sv-part-formula" in ids
     assert "sv-step" not in ids

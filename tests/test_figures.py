@@ -17,7 +17,7 @@ from specviz.figures.charts import add_figures, distribution_figure, guesses_fig
 from specviz.figures.diagram import HEIGHT, WIDTH, diagram
 from specviz.figures.layout import COLUMNS, ROWS, window_layout, window_start
 from specviz.figures.marks import GLYPHS, LEAST_WIDTH, MARK_WIDTH, MARKS, STATES, state_rules
-from specviz.figures.plot import TRACE_DEFAULTS, escaped, width
+from specviz.figures.plot import escaped, width
 from specviz.figures.tree import MAX_WORD_WIDTH, label, step_tree
 from specviz.frames import Scene, frames
 
@@ -52,7 +52,6 @@ def check_plotly(figure):
     text = re.sub(r'"--[\w-]+"', '"#123456"', json.dumps(figure))
     plain = json.loads(text)
     data = [plain["data"][name] for name in sorted(plain["data"])]
-    data = [trace if "type" in trace else TRACE_DEFAULTS | trace for trace in data]
     go.Figure(data=data, layout=plain["layout"])
 
 

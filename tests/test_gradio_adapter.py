@@ -125,6 +125,16 @@ async def test_state_of_a_session_is_built_without_the_config_of_the_page(warned
     assert warned() == [adapter.SLOW_SESSIONS]
 
 
+def test_empty_number_of_a_slider_is_none_and_others_are_checked(monkeypatch):
+    monkeypatch.setattr(gr.Slider, "preprocess", gr.Slider.preprocess)
+    adapter.pass_empty_sliders()
+    slider = gr.Slider(0, 1)
+    assert slider.preprocess(None) is None
+    assert slider.preprocess(0.5) == 0.5
+    with pytest.raises(gr.Error, match="greater than maximum"):
+        slider.preprocess(2)
+
+
 class NeedsMore:
     """A state that needs more of the page than today's."""
 

@@ -6,13 +6,13 @@ import pytest
 from asking import ask
 
 from specviz.engine.decode import Tally
+from specviz.frames.scene import flat
 from specviz.settings.settings import Settings
 from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
-from specviz.ui.lossless import proof as repeats
+from specviz.ui.lossless import proof
 from specviz.ui.lossless.coins import answer as coins
 from specviz.ui.lossless.gallery import answer as gallery
-from specviz.ui.lossless.proof import answer as proof
 from specviz.ui.lossless.sandbox import PRESETS
 from specviz.ui.lossless.sandbox.answer import answer
 
@@ -96,7 +96,7 @@ def test_invalid_request_returns_readable_error(more, words):
 
 
 def test_malformed_request_returns_readable_error():
-    for of in (answer, coins.answer, gallery.answer, proof.answer):
+    for of in (answer, coins.answer, gallery.answer):
         for text in ("null", "", "{", "[]", "x" * 5000, '{"p": NaN}'):
             assert ask(of, text)["problem"], text[:9]
     for throws in (-5, 10**9, "many", None):
@@ -104,9 +104,13 @@ def test_malformed_request_returns_readable_error():
     for more in ({"asked": "nothing"}, {"asked": "evidence", "key": "x"}):
         assert told(gallery.answer, **more)["problem"], more
     assert told(gallery.answer, asked="list", p=[2])["problem"]
-    assert "no recorded run" in ask(proof.answer, {"run": "../x"})["problem"]
+    with pytest.raises(ValueError, match="no recorded run"):
+        proof.respond({"run": "../x", "counts": None})
     with pytest.raises(ValueError, match="cannot be repeated"):
-        repeats.wanted(None, "../x")
+        proof.wanted(None, "../x")
+    for result in (None, [], {"rows": [["a", "b", 1]]}, {"rows": [["a", 1, 1]]}):
+        with pytest.raises(ValueError, match="cannot be read"):
+            proof.checked(result)
 
 
 @pytest.mark.slow
@@ -137,14 +141,14 @@ def test_share_of_experiments_is_never_rounded_to_all_or_none():
 def test_repeated_runs_are_tested_only_if_some_begin_with_the_same_tokens():
     alike, rare = {(1, 2, 3): 200}, {(1, 2, 3): 1, (4, 5, 6): 1}
     for done, counts in ((200, alike), (2, rare)):
-        said = repeats.counted(Tally(done, 200, counts, counts), greedy=False)
+        said = proof.counted(Tally(done, 200, counts, counts), greedy=False)
         assert "of 100" not in said
     even = {(1, 2, 3): 100, (4, 5, 6): 100}
-    said = repeats.counted(Tally(200, 200, even, even), greedy=False)
+    said = proof.counted(Tally(200, 200, even, even), greedy=False)
     assert "more than 99 of 100 experiments" in said
     assert "no sign" in said
     other = {(1, 2, 3): 190, (4, 5, 6): 10}
-    assert "very likely changes" in repeats.counted(Tally(200, 200, even, other), greedy=False)
+    assert "very likely changes" in proof.counted(Tally(200, 200, even, other), greedy=False)
 
 
 @pytest.mark.slow
@@ -172,15 +176,32 @@ def test_gallery_recomputes_verdicts_for_other_distributions():
 
 @pytest.mark.slow
 def test_every_verdict_of_a_recorded_run_is_exact():
-    found = ask(proof.answer, {"run": "01-chain"})
-    trace = Trace.read(FOLDER / "01-chain.jsonl")
-    assert len(found["verdicts"]) == sum(len(played.judged) for played in trace.rounds)
-    assert "rounding" in found["sentence"]
-    for verdict in found["verdicts"]:
-        assert verdict["tv"] == "0"
-        laws = {name: verdict["experiment"][name] for name in ("p", "q", "drawn")}
-        assert verdict["w"] in verdict["experiment"]["words"]
+    found, trace = proof.verdicts("01-chain"), Trace.read(FOLDER / "01-chain.jsonl")
+    assert len(found.judged) == sum(len(played.judged) for played in trace.rounds)
+    assert "rounding" in found.sentence
+    for number, verdict in enumerate(found.judged):
+        assert verdict.output < 1e-12 < verdict.draft
+        assert verdict.row[-1] == "0"
+        handed = json.loads(proof.for_sandbox("01-chain", number))
+        assert verdict.word in [flat(word) for word in handed["words"]]
+        laws = {name: handed[name] for name in ("p", "q", "drawn")}
         assert told(**laws)["verdict"] == "exact"
+    assert proof.for_sandbox("01-chain", 999) == proof.for_sandbox("01-chain", "0") == ""
+
+
+def test_figures_of_a_run_have_its_distances_and_counts():
+    run, counts = "01-chain", {"title": "A <b>run</b>", "sentence": "said", "rows": [("<s>", 3, 4)]}
+    found = proof.respond({"run": run, "counts": None})
+    assert not found["counted"].visible
+    assert "bars" not in found
+    draft, output = json.loads(found["distances"])["data"]
+    judged = proof.verdicts(run).judged
+    assert draft["y"] == pytest.approx([one.draft for one in judged])
+    assert output["y"] == pytest.approx([max(one.output, 1e-17) for one in judged], abs=0)
+    found = proof.respond({"run": run, "counts": counts})
+    assert found["said"].startswith("**A &#60;b&#62;run")
+    bars = json.loads(found["bars"])["data"]
+    assert [(bar["y"], bar["x"]) for bar in bars] == [(["&lt;s&gt;"], [3]), (["&lt;s&gt;"], [4])]
 
 
 @pytest.mark.slow
@@ -189,7 +210,12 @@ def test_repeated_runs_report_their_distance_at_the_end(tiny_target, tiny_draft)
 
     ids = tiny_target.encode("The cat", 8)
     tallies = repeat(tiny_target, tiny_draft, ids, Settings(max_new_tokens=8), 12)
-    told = [json.loads(one) for one in repeats.lines(tallies, False, "1") if one]
-    assert [line.get("done") for line in told] == [5, 10, 12]
-    assert ["sentence" in line for line in told] == [False, False, True]
-    assert [line.get("sentence", "").split().count("12") for line in told] == [0, 0, 2]
+    said = proof.lines(tallies, False, "1", "A run", tiny_target)
+    lines = [json.loads(one) for one in said if one]
+    assert [line.get("done") for line in lines] == [5, 10, 12]
+    assert ["result" in line for line in lines] == [False, False, True]
+    assert lines[1]["sentence"] == "10 of 12 pairs of runs"
+    result = proof.checked(lines[-1]["result"])
+    assert result["sentence"].split().count("12") == 2
+    assert len(result["rows"]) <= 8
+    assert result["rows"] == sorted(result["rows"], key=lambda row: (-row[1] - row[2], row[0]))

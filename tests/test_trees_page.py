@@ -4,14 +4,14 @@ Every family on which trees grow also walks through a text.
 """
 
 import json
+import re
+from collections import Counter
 from dataclasses import replace
 
 import families
 import pytest
 import torch
 from asking import ask
-from specviz.ui.trees.judging.answer import answer as judge
-from specviz.ui.trees.ranking.answer import answer as rank
 
 from specviz.drafters.common.dynamic_tree import SUMS
 from specviz.settings.chance import Chance
@@ -30,6 +30,10 @@ from specviz.trees.shapes import BadTree, Parameters
 from specviz.ui.trees.drawing import HELD, LIVE, MOST
 from specviz.ui.trees.grow import wanted
 from specviz.ui.trees.grow.answer import answer as grow
+from specviz.ui.trees.judging import TITLES
+from specviz.ui.trees.judging import respond as judge
+from specviz.ui.trees.ranking import Lab
+from specviz.ui.trees.ranking import respond as rank
 from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
 
@@ -41,7 +45,6 @@ GROWS = ("eagle", "eagle2", "eagle3", "medusa", "moa", "lmtp", "layerskip", "ora
 def asked(of, **changes):
     """Return the answer to the usual request with some changes."""
     usual = {"place": PLACE, "kind": "dynamic", "tree": SIZE, "seed": 1, "cold": False}
-    usual |= {"shape": 0, "drawn": "sampled", "average": False}
     return ask(of, usual | changes)
 
 
@@ -93,27 +96,59 @@ def test_invalid_tree_request_returns_readable_error(changes, says):
     assert says in found["problem"]
 
 
+RANKED = {"tree": PLACE, "how": "sum", "dtype": "bfloat16", "seen": PLACE, "study": 0}
+JUDGED = {"place": PLACE, "shape": 0, "drawn": "sampled", "seed": 1, "average": False}
+
+
 def test_malformed_request_returns_readable_error():
-    for of in (grow, rank, judge):
-        assert "not valid JSON" in ask(of, "{")["problem"]
-    assert "no example" in asked(rank, place="example:none")["problem"]
-    assert "The sampling must be one of" in asked(judge, drawn="top")["problem"]
-    assert "The shape" in asked(judge, shape=77)["problem"]
+    assert "not valid JSON" in ask(grow, "{")["problem"]
+    for of, values, says in (
+        (rank, RANKED | {"tree": "example:none"}, "no recorded position"),
+        (rank, RANKED | {"tree": "live:gone"}, "has expired"),
+        (judge, JUDGED | {"drawn": "top"}, "The sampling must be one of"),
+        (judge, JUDGED | {"shape": 77}, "The shape"),
+        (judge, JUDGED | {"seed": 0.5}, "The number of the tree"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            of(values)
 
 
-def test_ranking_lab_shows_eight_methods_and_a_case_study():
-    found = asked(rank, tree=SIZE)
-    assert len(found["ways"]) == 8
-    for way in found["ways"]:
-        assert len(way["roles"]) == len(way["totals"]) == len(found["nodes"])
-        assert way["roles"].count("gained") == way["roles"].count("lost") == way["differ"]
-    right, wrong = found["exhibit"]
-    assert right["length"] > wrong["length"]
-    assert not any(right["moved"])
-    assert any(wrong["moved"])
-    assert right["kept"] != wrong["kept"]
-    made_up = asked(rank, place="example:other-tree")
-    assert made_up["exhibit"] is None
+def points_of(figure):
+    """Return the hover texts of a tree's guesses."""
+    return json.loads(figure)["data"][-1]["hovertext"]
+
+
+def test_ranking_compares_eight_methods_and_shows_a_case_study():
+    found = rank(RANKED)
+    assert found["ways"].count("\n") == 9
+    assert "**sums of logs, bfloat16** | **1** | **2** | **0** | **2.200**" in found["ways"]
+    hints = Counter(text.split("<br>")[-1] for text in points_of(found["ranked"]))
+    assert hints["kept only here"] == hints["kept only in exact ranking"] == 1
+    assert hints["kept, as in exact ranking"] == 58
+    assert found["said"].startswith("1 guess is kept here that exact ranking drops (‘␣this ␣was’)")
+    assert found["answer"].startswith("In float32, products and sums of logs give exactly the same")
+    assert "expected accepted length 1.46" in found["right_said"]
+    assert "expected accepted length 0.70" in found["wrong_said"]
+    assert "975,748 rounds" in found["claim"]
+
+
+def test_example_chosen_anew_is_ranked_in_the_way_that_shows_it_best():
+    found = rank(RANKED | {"tree": "example:other-tree"})
+    assert (found["how"], found["dtype"]) == ("product", "bfloat16")
+    assert "accepted length" not in found["ways"]
+    assert not found["parents"].visible
+    again = rank(RANKED | {"tree": "example:other-tree", "seen": "example:other-tree"})
+    assert (again["how"], again["dtype"]) == ("sum", "bfloat16"), "then the visitor's choice"
+
+
+def test_trees_of_the_ranking_have_every_guess_that_some_way_keeps():
+    lab = Lab.of(PLACE)
+    paths = lab.paths()
+    assert paths[0] == ()
+    assert all(path[:-1] in paths for path in paths[1:])
+    for way, one in lab.trees.items():
+        assert set(paths) >= one.grown.paths
+        assert len(one.gained) == len(one.lost), way
 
 
 @pytest.mark.slow
@@ -127,11 +162,24 @@ def test_case_study_verdicts_accept_the_stated_number_of_tokens_on_average():
 
 
 def test_two_rules_judge_the_same_sampled_tree():
-    found = asked(judge, shape=2, drawn="without-replacement")
-    assert [rule["name"] for rule in found["rules"]] == ["top-down", "traversal"]
-    for rule in found["rules"]:
-        kept = rule["roles"].count("accepted")
-        assert len(rule["coins"]) >= kept or rule["name"] == "traversal"
+    found = judge(JUDGED | {"shape": 2, "drawn": "without-replacement"})
+    words = [re.findall(r"<b>(.*?)</b>", "".join(points_of(found[way]))) for way in TITLES]
+    assert words[0] == words[1], "one tree"
+    for way in TITLES:
+        kept = sum(", accepted<br>" in text for text in points_of(found[way]))
+        rows = found[f"{way}_coins"].count("\n") - 1
+        assert f"After {rows} coin" in found[f"{way}_said"]
+        assert rows >= kept or way == "traversal"
+    first = judge(JUDGED)
+    assert first["answer"] != judge(JUDGED | {"seed": 2})["answer"]
+    assert first["average"] == ""
+
+
+@pytest.mark.slow
+def test_average_over_trees_says_that_traversal_accepts_no_fewer():
+    said = judge(JUDGED | {"average": True})["average"]
+    assert said.startswith("Over 600 sampled trees")
+    assert "a difference of +" in said
 
 
 def test_recorded_position_round_trips_for_any_prompt():

@@ -344,6 +344,29 @@ def skip_session_configs() -> None:
             setattr(state_holder, "SessionState", build_state)  # noqa: B010, mypy knows a class
 
 
+# Sliders.
+#
+# A visitor who types another number beside a slider empties its box first. Gradio compares None
+# with the slider's range, which fails, and marks all outputs of the event with an error.
+EMPTY_SLIDERS: Final = (
+    "Gradio's Slider no longer has the expected method `preprocess`: an empty number beside a "
+    "slider ends in Gradio's own error."
+)
+
+
+def pass_empty_sliders() -> None:
+    """Pass None to an event's function for a slider whose number is empty."""
+    with Patch(EMPTY_SLIDERS):
+        import gradio as gr
+
+        plain: Any = gr.Slider.preprocess
+
+        def preprocess(slider: gr.Slider, payload: float | None) -> Any:
+            return None if payload is None else plain(slider, payload)
+
+        setattr(gr.Slider, "preprocess", preprocess)  # noqa: B010, mypy knows a method
+
+
 # Events.
 #
 # Every event of a page can be called over HTTP with any values, even by its fn_index. If such a

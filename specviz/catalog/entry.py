@@ -42,6 +42,7 @@ class Entry:
         family: The model type of a target, or the method of a drafter.
         licence: The licence of its weights.
         about: One sentence about it.
+        writes: What a target writes, for newcomers, such as "writes children's stories".
         layout: The layout of its weight files.
         folder: Folder of the weights, relative to the file that contains the row. None if it has no
             weights.
@@ -76,6 +77,7 @@ class Entry:
     family: str
     licence: str
     about: str
+    writes: str = ""
     layout: str = "no weights"
     folder: str | None = None
     sources: list[dict[str, str]] = field(default_factory=list)
@@ -152,6 +154,14 @@ def group_of(name: str) -> str:
     """Return the title of a drafter's group, or ELSEWHERE if it has none."""
     entry = find(name, "drafter")
     return ELSEWHERE if entry is None else groups().get(entry.group, ELSEWHERE)
+
+
+def group_heading(name: str) -> str:
+    """Return the title of a drafter's group, and in a few words what its drafters do."""
+    entry = find(name, "drafter")
+    notes = read_shipped_json(CATALOGUE, lambda data: dict(data["group_notes"]))
+    note = "" if entry is None else notes.get(entry.group, "")
+    return f"{group_of(name)}: {note}" if note else group_of(name)
 
 
 def _rows(data: Any) -> tuple[Entry, ...]:

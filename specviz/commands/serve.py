@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from specviz.adapters.gradio import API_PREFIX
 from specviz.commands.parser import DEVICE_HELP, DTYPE_HELP, Parser
+from specviz.cost.server.loading import MetricsAddress
 from specviz.settings.settings import count_type
 from specviz.ui.access import ALLOWED_HOSTS, EMBED_IN, host_name, site
 from specviz.ui.ending import exit_on_signals
@@ -80,7 +81,20 @@ def add_options(parser: Parser) -> None:
         metavar="SECONDS",
         help="how long one job may compute before it ends with what it has (default: %(default)g)",
     )
+    parser.add_argument(
+        "--metrics-from",
+        type=option_type(metrics_address),
+        metavar="URL",
+        help="the address of an inference server's metrics, which every visitor may read on Cost, "
+        "such as http://127.0.0.1:8000/metrics",
+    )
     parser.set_defaults(func=run)
+
+
+def metrics_address(url: str) -> str:
+    """Return an address of metrics. Raises ValueError if it is none."""
+    MetricsAddress(url)
+    return url
 
 
 def option_type(check: Callable[[str], str]) -> Callable[[str], str]:

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final
 
 ASCII_WIDTHS: Final = (
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,
@@ -53,15 +53,6 @@ Trace = dict[str, Any]
 Point = tuple[float, float]
 
 
-class TraceDefaults(TypedDict):
-    """Properties that the page adds to every trace without a type, so that frames are smaller."""
-
-    type: Literal["scatter"]
-    mode: str
-    hoverinfo: str
-
-
-TRACE_DEFAULTS: Final[TraceDefaults] = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
 FONT: Final = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 
 

@@ -43,6 +43,7 @@ class TabContext:
         questions: Object to which sections add the functions that answer the page's questions.
         jobs: The jobs of all sections, whose lines are sent to the page.
         controls: Controls that several instruments read, by name.
+        metrics_from: The address of a server's metrics that every visitor may read.
     """
 
     demo: Any
@@ -52,6 +53,7 @@ class TabContext:
     questions: Questions
     jobs: Jobs
     controls: dict[str, Any] = field(default_factory=dict)
+    metrics_from: str | None = None
 
 
 def header() -> gr.HTML:

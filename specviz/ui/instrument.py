@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -84,18 +84,18 @@ class Instrument:
 
         Args:
             place: Where the instrument is built.
-            part: Its name in links: `?part=NAME` opens it. Further names may follow after spaces.
+            part: Its names in links, with spaces between them: `?part=NAME` opens it.
             title: Its heading.
             badge: Where its numbers come from: measured, simulated or published.
             first: Its answer for the initial values.
             wide: Whether it is open from the start.
         """
         self.place = place
-        self.part, *self.also = part.split()
+        self.parts = part.split()
+        self.part = self.parts[0]
         self.wide = wide
-        self.column = gr.Column(
-            elem_classes="sv-section sv-instrument", elem_id=f"sv-part-{self.part}"
-        )
+        name = f"sv-part-{self.part}"
+        self.column = gr.Column(elem_classes="sv-section sv-instrument", elem_id=name)
         with self.column:
             gr.Markdown(f"## {title} <small>{badge}</small>", elem_classes="sv-instrument-title")
             self.answer = gr.Markdown(first, elem_classes="sv-instrument-answer")
@@ -141,7 +141,7 @@ class Instrument:
         with self.column:
             config = {
                 "event": "linked",
-                "parts": [self.part, *self.also],
+                "parts": self.parts,
                 "keys": list(keys or {}),
                 "wide": self.wide,
             }
@@ -173,8 +173,10 @@ class Instrument:
             return {self.fold: gr.Accordion(open=True)} | chosen | found
 
         inputs = list(every.values())
-        moved = [each.input for each in controls.values() if not isinstance(each, gr.State)]
-        events = [*self.events, *moved]
+        # A text box has no `input` event if its text is pasted; the address has one then.
+        silent = gr.Textbox | gr.State
+        moved = [each.input for each in controls.values() if not isinstance(each, silent)]
+        events = [*self.events, address.input, *moved]
         events += [control.change for control in shared.values()]
         gr.on(events, answer, inputs, targets, js=js, **DIRECT)
         self._answer = (answer, inputs, targets), js
@@ -182,26 +184,59 @@ class Instrument:
         address.linked(opened, inputs, list(everything), js=js, **DIRECT)
         self._wired = every, list(dict.fromkeys([*targets, *inputs])), answered, js
 
-    def press(self, button: gr.Button, change: Callable[[Values], Values]) -> None:
+    def press(
+        self,
+        button: gr.Button,
+        change: Callable[[Values], Values],
+        others: Mapping[str, Any] | None = None,
+    ) -> None:
         """Set controls when a button is pressed, and answer for their new values.
 
         Args:
             button: The button.
             change: Gets the values of all controls by name, and returns new ones. It raises
                 ValueError with a sentence if there are none.
+            others: Controls of other instruments that it may also set, by name.
         """
-        every, targets, answered, js = self._wired
+        others = others or {}
+        every, targets, _, js = self._wired
 
         def pressed(*values: Any) -> dict[Any, Any]:
-            before = dict(zip(every, values, strict=True))
-            try:
-                chosen = change(before)
-            except ValueError as problem:
-                return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
-            set_to = {every[name]: value for name, value in chosen.items()}
-            return set_to | answered({**before, **chosen})
+            return self._changed(change, values, others)
 
+        targets = [*targets, *others.values()]
         button.click(pressed, list(every.values()), targets, js=js, **DIRECT)
+
+    def hear(self, event: Any, change: Callable[[Any, Values], Values]) -> None:
+        """Set controls at an event of another component, and answer for their new values.
+
+        Args:
+            event: Such as the `point` of a figure.
+            change: Gets the event's data and the values of all controls by name; otherwise the
+                same as that of `press`.
+        """
+        every, targets, _, js = self._wired
+
+        def heard(data: gr.EventData, *values: Any) -> dict[Any, Any]:
+            return self._changed(lambda before: change(data, before), values)
+
+        event(heard, list(every.values()), targets, js=js, **DIRECT)
+
+    def _changed(
+        self,
+        change: Callable[[Values], Values],
+        values: Sequence[Any],
+        others: Mapping[str, Any] | None = None,
+    ) -> dict[Any, Any]:
+        every, _, answered, _ = self._wired
+        before = dict(zip(every, values, strict=True))
+        try:
+            chosen = change(before)
+        except ValueError as problem:
+            return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
+        known = {**every, **(others or {})}
+        set_to = {known[name]: value for name, value in chosen.items()}
+        return set_to | answered({**before, **chosen})
 
     def follow(self, event: Any) -> None:
         """Answer again after another event, such as a button's, has set controls.

@@ -15,6 +15,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.adapters.spaces import ZEROGPU
+from specviz.ui.component import TabContext, component
 from specviz.ui.jobs import Jobs
 from specviz.ui.task import Task
 from specviz.ui.worker import Worker
@@ -66,6 +67,28 @@ def wire(jobs: Jobs, worker: Worker, view: gr.HTML, page: str, *starts: Start) -
             **PRIVATE,
         )
         event.failure(None, js=f"() => {{ {page}.ended() }}", **PRIVATE)
+
+
+def job_view(
+    place: TabContext, name: str, kind: str, label: str, wanted: Wanted, inputs: Sequence[Any]
+) -> gr.HTML:
+    """Build a button that starts a job, and what says how far it is.
+
+    Its lines of the given kind have `done`, `of`, and `sentence`, which says what is done now.
+    Those that also have a `result` are an event of the component, `result`, with its `value`.
+
+    Args:
+        place: Where it is built.
+        name: Its id on the page.
+        kind: The kind of the lines.
+        label: What the button says.
+        wanted: Creates the task from the stream and the inputs' values.
+        inputs: Components whose values are sent.
+    """
+    view = component(name, "shared/job_view", {"event": "result", "kind": kind, "label": label})
+    go = gr.Button(label, elem_id=f"{name}-go", elem_classes="sv-hidden")
+    wire(place.jobs, place.runs, view, f"window.specviz.jobs['{name}']", Start(go, inputs, wanted))
+    return view
 
 
 def starting(jobs: Jobs, worker: Worker, wanted: Wanted) -> Callable[..., Any]:

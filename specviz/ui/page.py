@@ -65,6 +65,7 @@ class Options:
     longest_run: float = LIMIT  # time limit of a job in seconds
     allowed_host: tuple[str, ...] = ()
     embed_in: tuple[str, ...] = ()
+    metrics_from: str | None = None
 
 
 class ServeError(ValueError):
@@ -126,7 +127,10 @@ def build(
     with gr.Blocks(title="specviz", fill_width=True) as demo:
         header()
         wires = questions or Questions(), jobs or Jobs()
-        place = TabContext(demo, runs, options.allow_any_model, fetches, *wires)
+        place = TabContext(
+            demo, runs, options.allow_any_model, fetches, *wires,
+            metrics_from=options.metrics_from,
+        )  # fmt: skip
         section(learn.panel, place)
         with gr.Tabs(elem_id="sv-tabs"):
             with gr.Tab("Step"):
@@ -145,6 +149,7 @@ def build(
     adapter.poll_less_often(demo, LOOK, PROGRESS)
     adapter.explain_errors(demo, explained)
     adapter.skip_session_configs()
+    adapter.pass_empty_sliders()
     return demo
 
 

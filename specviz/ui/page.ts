@@ -3,16 +3,15 @@
 import { start as domains } from "./compare/domains/domains";
 import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
-import { start as server } from "./cost/server/server";
 import { start as contents } from "./learn/contents";
 import { start as lessonPanel } from "./learn/panel";
 import { start as coins } from "./lossless/coins/coins";
 import { start as gallery } from "./lossless/gallery/gallery";
-import { start as proof } from "./lossless/proof/proof";
 import { start as sandbox } from "./lossless/sandbox/sandbox";
 import { start as addressView } from "./shared/address_view";
 import { start as figureView } from "./shared/figure_view";
 import { start as header } from "./shared/header";
+import { start as jobView } from "./shared/job_view";
 import { start as measuredView } from "./shared/measured_view";
 import { start as intro } from "./step/intro";
 import { start as player } from "./step/player";
@@ -22,26 +21,24 @@ import { start as grow } from "./trees/grow/grow";
 import type { Start } from "./shared/section";
 
 // What events of Gradio use.
+export { shortened } from "./cost/shorter";
 export { openTab } from "./shared/tabs";
 // What tests of the page use.
-export { setTerms } from "./cost/shared/terms";
-export * as repeats from "./lossless/proof/repeats";
 export * as reel from "./step/reel";
 
 const SECTIONS: Record<string, Start<never>> = {
   "compare/domains/domains": domains,
   "compare/race/form": raceForm,
   "compare/race/race": race,
-  "cost/server/server": server,
   "learn/contents": contents,
   "learn/panel": lessonPanel,
   "lossless/coins/coins": coins,
   "lossless/gallery/gallery": gallery,
-  "lossless/proof/proof": proof,
   "lossless/sandbox/sandbox": sandbox,
   "shared/address_view": addressView,
   "shared/figure_view": figureView,
   "shared/header": header,
+  "shared/job_view": jobView,
   "shared/measured_view": measuredView,
   "step/intro": intro,
   "step/player": player,

@@ -18,7 +18,6 @@ from plotly.offline import get_plotlyjs
 
 from specviz.adapters.gradio import API_PREFIX
 from specviz.figures.marks import Marks, given_marks
-from specviz.figures.plot import TRACE_DEFAULTS, TraceDefaults
 from specviz.glossary import GLOSSARY, TITLES
 from specviz.settings import specs
 from specviz.texts.languages import Language, languages
@@ -65,7 +64,6 @@ class Given(Marks):
 
     GLOSSARY: dict[str, str]
     TITLES: dict[str, str]
-    TRACE: TraceDefaults
     PLOTLY: str
     LANGUAGES: dict[str, Language]
 
@@ -77,7 +75,6 @@ def given(plotly: str) -> str:
         **given_marks(),
         "GLOSSARY": {row.name: row.sentence for row in rows} | dict(GLOSSARY),
         "TITLES": {row.name: row.label for row in rows} | dict(TITLES),
-        "TRACE": TRACE_DEFAULTS,
         "PLOTLY": plotly,
         "LANGUAGES": languages(),
     }

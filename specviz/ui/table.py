@@ -28,7 +28,7 @@ def data_table(name: str, label: str) -> gr.Dataframe:
 
 
 def filled(columns: Mapping[str, int], rows: Sequence[Sequence[Cell]]) -> dict[str, Any]:
-    """Return the value of a table.
+    """Return a table's update with these rows.
 
     Args:
         columns: Their widths in pixels by title.
@@ -45,4 +45,5 @@ def filled(columns: Mapping[str, int], rows: Sequence[Sequence[Cell]]) -> dict[s
         },
     }
     # Not gr.Dataframe(…), which would add a table to the page if it is called while that is built.
-    return gr.update(value=value, column_widths=list(columns.values()))
+    widths = [f"{width}px" for width in columns.values()]
+    return gr.update(value=value, column_widths=widths)

@@ -27,15 +27,5 @@ TABS: Final[Mapping[str, Sequence[ModuleType]]] = {
     "Compare": (race, domains),
     "Lossless?": (sandbox, coins, gallery, proof),
     "Trees": (grow, ranking, judging),
-    "Cost": (
-        pair,
-        speedup,
-        trees,
-        roofline,
-        adaptive,
-        server,
-        sweep,
-        shapes,
-        published,
-    ),  # fmt: skip,
+    "Cost": (pair, server, speedup, trees, roofline, adaptive, sweep, shapes, published),
 }

@@ -2,40 +2,42 @@
 
 import json
 
-from costs import LAW, opened
-
-FORMULA = "**/sv/ask/law"
+ASKED = "**/sv/ask/sandbox"
+SANDBOX = "window.specviz.sandbox"
+FIRST = {"p": [0.5, 0.5], "q": [0.2, 0.8], "preset": "", "candidates": 1, "rule": "lenience"}
 
 
 def test_newest_request_is_sent_after_a_response_and_after_a_failure(visit):
-    page = opened(visit)
+    page = visit.open("?tab=lossless")
+    page.wait_for_function(f"{SANDBOX}?.question.idle")
     held, sent = [], []
 
     def hold(route):
-        sent.append(json.loads(route.request.post_data)["c"])
+        sent.append(json.loads(route.request.post_data)["parameters"])
         if len(sent) == 1:
             held.append(route)
         else:
             route.continue_()
 
-    page.route(FORMULA, hold)
-    box = page.locator("[data-name=c] [type=number]")
-    for value in ("0.2", "0.3", "0.4"):
-        box.fill(value)
-    page.wait_for_function(f"{LAW}.state.c === 0.4")
-    assert sent == [0.2]
-    assert not page.evaluate(f"{LAW}.question.idle")
+    def choose(lenience):
+        page.evaluate(f"(to) => {SANDBOX}.go(to)", {**FIRST, "parameters": [lenience]})
+
+    page.route(ASKED, hold)
+    for value in (0.2, 0.3, 0.4):
+        choose(value)
+    page.wait_for_function(f"{SANDBOX}.state.parameters[0] === 0.4")
+    page.wait_for_timeout(300)
+    assert sent == [[0.2]]
+    assert not page.evaluate(f"{SANDBOX}.question.idle")
     held[0].continue_()
-    page.wait_for_function(f"{LAW}.question.idle")
-    assert sent == [0.2, 0.4]
-    assert "c = 0.4" in page.inner_text(".sv-law-best")
-    page.unroute(FORMULA)
-    page.route(FORMULA, lambda route: route.abort())
-    box.fill("0.2")
-    notice = page.locator(".sv-law-notice")
+    page.wait_for_function(f"{SANDBOX}.question.idle")
+    assert sent == [[0.2], [0.4]]
+    page.unroute(ASKED)
+    page.route(ASKED, lambda route: route.abort())
+    choose(0.2)
+    notice = page.locator(".sv-sand-notice")
     notice.filter(has_text="The server does not answer").wait_for()
     visit.errors.clear()  # the browser reports the request that was aborted
-    page.unroute(FORMULA)
-    box.fill("0.3")
-    notice.wait_for(state="hidden")
-    assert "c = 0.3" in page.inner_text(".sv-law-best")
+    page.unroute(ASKED)
+    choose(0.3)
+    page.wait_for_function("document.querySelector('.sv-sand-notice').textContent === ''")

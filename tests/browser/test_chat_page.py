@@ -59,7 +59,7 @@ def chatty(tmp_path_factory):
 
 def test_live_run_of_a_chat_model_takes_turns_or_raw_text(visit, chatty):
     page = visit.open()
-    page.click("#sv-settings button")
+    visit.open_more()
     line = page.get_by_text("House has no chat template: it only continues a text.")
     expect(line).to_be_visible()
     visit.fill_in(chatty, "The cat<|im_end|>", tokens=6)

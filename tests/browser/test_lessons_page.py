@@ -66,7 +66,7 @@ OPENED = {
     ("07-several-guesses", 2): (".sv-grow-matrix", ""),
     ("08-drafting-for-free", 4): (".sv-why", "1 of 2 times"),
     ("10-heads", 1): (".sv-why", "hidden state read by all heads"),
-    ("11-eagle", 3): (".sv-rank-says", "0.295"),
+    ("11-eagle", 5): ("#sv-part-ranking", "0.295"),
     ("12-blocks", 4): (".sv-why", "predicted"),
     ("12-blocks", 5): (".sv-wild-one h3", "A draft without its improbable guess"),
     ("13-when-it-does-not-pay", 4): ("#sv-part-roofline .sv-instrument-fold > button.open", ""),

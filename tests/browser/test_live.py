@@ -260,6 +260,7 @@ def test_form_follows_the_chosen_run_drafter_and_target(visit):
     page.click("#sv-settings")
     expect(page.locator("#sv-recorded input")).to_have_value("temperature 0")
     expect(field(page, "Temperature")).to_have_value("0")
+    visit.open_more()
     take_defaults_of_each_drafter(visit)
     run_another_target(visit)
     page.click("#sv-settings")  # Run live has closed it

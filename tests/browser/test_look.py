@@ -20,6 +20,8 @@ def test_settings_are_summarized_as_text_and_follow_the_drafter(visit):
     button.click()
     expect(button).to_have_attribute("aria-expanded", "true")
     page.locator(".sv-card").get_by_text("A small language model continues").wait_for()
+    assert page.locator("#sv-siblings").is_hidden(), "folded"
+    visit.open_more()
     assert page.locator("#sv-siblings").is_visible()
     boxes = page.locator(".sv-group .tab-like-container input:visible")
     expect(boxes.nth(1)).to_be_visible()

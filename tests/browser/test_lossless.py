@@ -16,11 +16,6 @@ AGAIN = """() => {
   for (const mode of ["detective", "gallery"]) press(`[data-mode=${mode}]`);
   document.querySelector(".sv-wild-list button")?.click();
 }"""
-# The job of the repeated runs, in the module that the page has loaded.
-REPEATS = """(steps) => import(
-  performance.getEntriesByType("resource").find(({ name }) => name.endsWith("/page.js")).name
-).then(({ repeats: { job, takeLine } }) => steps.forEach(([verb, value]) =>
-  verb === "line" ? takeLine(value) : job.face[verb](value, true)))"""
 # The counts on screen, whether the verdict is visible, and where the next section begins.
 COUNTED = """() => new Promise((done) => {
   const seen = [];
@@ -146,27 +141,31 @@ def test_gallery_shows_cases_with_sources_and_can_hide_what_is_wrong(sand):
 
 
 def test_verdicts_of_runs_open_in_the_sandbox_and_can_be_undone(sand, looker):
-    run, cases = sand.locator("#sv-proof-run"), sand.locator(".sv-proof-list button:enabled")
-    name = run.evaluate("(list) => [...list.options].at(-1).value")
-    run.select_option(name)
-    expect(sand.locator(".sv-proof-said")).to_contain_text("guesses judged by the rule")
-    cases.first.click()
+    part = sand.locator("#sv-part-proof")
+    button(part, "Try it").click()
+    run, cases = part.get_by_role("combobox").first, part.get_by_role("gridcell")
+    run.fill("Story: four at a time")
+    run.press("Enter")
+    expect(part).to_contain_text("35 guesses judged by the rule “speculative”")
+    expect(cases.filter(has_text="she").first).to_be_visible()
+    cases.filter(has_text="she").first.click()
     expect(sand.locator(FROM)).to_contain_text("the likeliest tokens")
     assert settled(sand)["verdict"] == "exact"
-    run.select_option("01-chain")  # made up, so it has no recipe
-    button(sand, "times with and without a draft").click()
-    counted = sand.locator(".sv-proof-counted")
-    expect(counted).to_contain_text("cannot be repeated")
-    stopped_repeats_keep_their_counts(sand, counted)
+    run.fill("1 · A chain of guesses")  # made up, so it has no recipe
+    run.press("Enter")
+    expect(part).to_contain_text("a rounding error")
+    button(part, "times with and without a draft").click()
+    expect(part.get_by_role("status")).to_contain_text("cannot be repeated")
+    repeats_are_counted_and_shown(sand, part)
     sand.locator(PRESET).select_option("near")
     sand.locator(RULE).select_option("ensemble")
     sand.locator(".sv-sand-dial input").fill("0.5")
     before = sand.evaluate(f"{SAND}.state")
     assert settled(sand)["verdict"] == "lossy"
     assert sand.evaluate(f"{SAND}.request().rule") == "ensemble:0.5"
-    for at in (0, 1):
+    for at in (6, 11):
         cases.nth(at).click()
-    expect(sand.locator(FROM)).to_contain_text("Round ")
+        expect(sand.locator(FROM)).to_contain_text("Round ")
     button(sand, "Undo").click()
     expect(sand.locator(FROM)).to_be_hidden()
     assert sand.evaluate(f"{SAND}.state") == before
@@ -179,14 +178,16 @@ def test_verdicts_of_runs_open_in_the_sandbox_and_can_be_undone(sand, looker):
     assert sand.evaluate(f"{SAND}.state.drawn") == "sampled"
 
 
-def stopped_repeats_keep_their_counts(sand, counted):
-    tally = {"kind": "tally", "done": 12, "of": 200, "sentence": "Among 12 runs"}
-    sand.evaluate(REPEATS, [["turn", True], ["line", tally]])
-    expect(sand.locator(".sv-proof-count")).to_have_text("12 of 200 pairs of runs")
-    sand.evaluate(REPEATS, [["end", "Stopped."], ["turn", False]])
-    expect(counted).to_have_text("Stopped. Among 12 runs")
-    sand.evaluate(REPEATS, [["turn", True], ["turn", False]])
-    expect(counted).to_have_text("")
+def repeats_are_counted_and_shown(sand, part):
+    rows = [["␣she␣was", 7, 5], ["<b>", 5, 7]]
+    result = {"title": "A run", "sentence": "Among 12 runs", "rows": rows}
+    tally = {"kind": "tally", "done": 12, "of": 12, "sentence": "12 of 12 pairs of runs"}
+    sand.evaluate("(line) => window.specviz.jobs['sv-proof-repeats'].take(line)", tally)
+    expect(part.locator("#sv-proof-counts")).to_have_count(0)
+    final = {**tally, "result": result}
+    sand.evaluate("(line) => window.specviz.jobs['sv-proof-repeats'].take(line)", final)
+    expect(part).to_contain_text("A run Among 12 runs")
+    expect(part.locator("#sv-proof-counts .main-svg").get_by_text("<b>")).to_have_count(1)
 
 
 def test_verdict_of_simulated_rounds_appears_after_the_last_round(lively):
@@ -202,6 +203,10 @@ def test_verdict_of_simulated_rounds_appears_after_the_last_round(lively):
 
 def test_lossless_tab_is_readable_at_every_size(sand, looker):
     sand.wait_for_selector(".sv-wild-one h3")
+    fold = button(sand.locator("#sv-part-proof"), "Try it")
+    if fold.get_attribute("aria-expanded") != "true":
+        fold.click()
+    sand.wait_for_selector("#sv-proof-distances .main-svg")
     button(sand, "Run 1,000 rounds").click()
     expect(sand.locator(".sv-coins-count")).to_have_text("1,000 rounds")
     check_readable(looker)

@@ -30,15 +30,11 @@ FIGURES = {
         "1,000 random rounds": ["random rounds"],
         "rule: accept-reject": ["dartboard"],
         "computed exactly": ["published rule"],
-        "recorded": ["judged guesses"],
     },
     "Trees": {
         "drafts for": ["draft tree"],
         "step ": ["attention mask"],
         "recorded": ["accepted lengths", "gain and cost"],
-        "ranked by": ["ranked tree", "tree with wrong parents"],
-        "measured": ["effect on the accepted length"],
-        "without replacement": ["judged trees"],
     },
     "Cost": {
         "simulated": [
@@ -107,8 +103,8 @@ def caption(svg):
 # By tab, what is there once its figures are drawn.
 DRAWN = {
     "Compare": (".sv-race-lanes > *", ".sv-domains-map td"),
-    "Lossless?": (".sv-sand-column", ".sv-wild-columns", ".sv-proof-list button"),
-    "Trees": (".sv-grow-view .sv-twig-node", ".sv-rank-small .sv-twig-svg", ".sv-judge-card"),
+    "Lossless?": (".sv-sand-column", ".sv-wild-columns"),
+    "Trees": (".sv-grow-view .sv-twig-node",),
     "Cost": ("[data-part=boards]",),
     "Models": (".sv-models-reliability",),
 }

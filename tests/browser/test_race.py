@@ -34,7 +34,7 @@ FRAMES = """async () => {
 }"""
 # Keeps what the Cost tab is given.
 GIVEN = """() => addEventListener("sv-handed", ({ detail }) => {
-  if (detail === "sv-law") window.given = { ...window.specviz.handed[detail] };
+  if (detail === "sv-runs") window.given = { ...window.specviz.handed[detail] };
 }, true)"""
 
 

@@ -236,3 +236,23 @@ def test_the_opening_races_until_a_key_and_then_shows_the_first_rejection(newcom
     page.keyboard.press("x")
     page.wait_for_selector("body:not(.sv-in-race) .sv-picture .sv-col")
     assert newcomer.ask("frame.caption.is") == "rejected"
+
+
+def test_enter_runs_the_prompt_and_a_changed_form_says_that_it_was_not_run(newcomer):
+    page = arrive(newcomer, f"?trace={OPENING}")
+    unrun, prompt = page.locator(".sv-unrun"), page.locator("#sv-prompt textarea")
+    expect(unrun).to_be_hidden()
+    page.click("#sv-examples input")
+    page.locator("[role=option]:visible").nth(1).click()
+    expect(unrun).to_have_text("These settings have not been run yet. Press Run live.")
+    prompt.fill("Once upon a time")
+    expect(page.locator(".sv-about-target:visible")).to_contain_text("House: 10.7 million weights")
+    prompt.press("Shift+Enter")
+    page.keyboard.type("there")
+    before = newcomer.ask("asked")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"window.specviz.players['sv-step'].asked !== {before}")
+    newcomer.wait_until_over()
+    assert newcomer.ask("run.prompt") == "Once upon a time\nthere"
+    assert not page.evaluate("document.body.classList.contains('sv-awaits')")
+    expect(unrun).to_be_hidden()

@@ -72,7 +72,8 @@ def test_copied_links_reopen_a_recorded_race_and_the_sandbox(visit, another):
     expect(page.locator(".sv-copy")).to_contain_text("without your live race")
     assert (link["tab"], "race" in link) == ("compare", False)
     page.get_by_role("tab", name="Cost").click()
-    page.wait_for_selector(".sv-law-best:not(:empty)")
+    page.get_by_label("number input for α, acceptance").fill("0.8")
+    page.wait_for_url("**alpha=0.8**")
     assert {"alpha", "race"} & names(copied(page)).keys() == {"alpha"}
     page.get_by_role("tab", name="Lossless?").click()
     laws = {"p": [0.5, 0.3, 0.1, 0.06, 0.04], "q": [0.1, 0.2, 0.3, 0.3, 0.1]}

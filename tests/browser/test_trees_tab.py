@@ -12,17 +12,15 @@ from test_access import faint, faults
 GROW = "window.specviz.grow"
 NODE = ".sv-grow-view .sv-twig-node"
 WORD, SOURCE, NOTICE = ".sv-grow-kindword", ".sv-grow-source", ".sv-grow-notice"
-IDLE = " && ".join(
-    f"window.specviz.{part}.question.idle" for part in ("grow", "ranking", "judging")
-)
+IDLE = "window.specviz.grow.question.idle"
+RANKING, JUDGING = "#sv-part-ranking", "#sv-part-judging"
 LINK = "window.dispatchEvent(new CustomEvent('sv-link', { detail: { without: [] } }))"
-# The last step of the whole tree with nothing selected, and every section requested again.
+# The last step of the whole tree with nothing selected, requested again.
 AGAIN = """() => {
   const find = (selector) => document.querySelector(selector);
   for (const name of ["shown=all", "move=last"]) find(`.sv-grow [data-${name}]`).click();
   window.specviz.grow.view.picked = -1;
-  for (const part of ["grow", "rank", "judge"])
-    find(`#sv-${part}-place`).dispatchEvent(new Event("change"));
+  find("#sv-grow-place").dispatchEvent(new Event("change"));
 }"""
 
 
@@ -42,8 +40,6 @@ def opened(visit):
     page.goto(visit.url)
     page.get_by_role("tab", name="Trees").click()
     page.wait_for_selector(NODE)
-    page.wait_for_selector(".sv-rank-ways tbody tr")
-    page.wait_for_selector(".sv-judge-card")
     expect(page.locator(WORD)).to_have_text("Start")
     page.get_by_role("button", name="Last step").click()
     expect(page.locator(WORD)).to_have_text("Verify")
@@ -177,38 +173,67 @@ def the_tree_is_on_the_first_screen(page):
             assert 0 <= box["y"] < box["y"] + box["height"] <= height, (width, name)
 
 
-def test_labs_compare_rules_on_examples_and_on_a_live_draft(trees):
-    trees.locator("#sv-rank-place").select_option("example:other-tree")
-    expect(trees.locator(".sv-rank-says")).to_contain_text("0.0812")
-    gained = trees.locator(".sv-rank-view .sv-twig-is-gained")
-    expect(gained, "rounding changed the tree").to_have_count(1)
-    trees.get_by_role("button", name="product, float32").click()
-    expect(gained).to_have_count(0)
-    expect(trees.locator(".sv-judge-card")).to_have_count(2)
-    trees.get_by_role("button", name="Average over").click()
-    expect(trees.locator(".sv-judge-mean")).to_contain_text("traversal", timeout=30_000)
-    trees.get_by_text("Use your own text, live").click()
-    trees.get_by_label("Prompt").last.fill("")
-    trees.get_by_role("button", name="Draft here, live").click()
-    expect(trees.locator(NOTICE)).to_contain_text("Enter a prompt")
-    trees.locator("#sv-grow-prompt").fill("Once upon a time")
-    trees.locator("#sv-grow-drafter").select_option("medusa")
+def choose(part, label, value):
+    """Choose from a dropdown by keyboard."""
+    field = part.get_by_role("combobox", name=label, exact=True)
+    field.fill(value)
+    field.press("Enter")
+
+
+def drawn(part, figure):
+    """Return the words that a figure draws."""
+    return part.locator(f"{figure} .main-svg text")
+
+
+def test_instruments_compare_rules_on_examples_and_on_a_live_draft(visit):
+    page = visit.page
+    page.goto(visit.url + "?tab=trees&ranked=example:deep-sum")
+    ranking, judging = page.locator(RANKING), page.locator(JUDGING)
+    expect(ranking).to_contain_text("both totals are −5.8125")
+    choose(ranking, "Tree", "Constructed: Rounding changes the tree")
+    expect(ranking).to_contain_text("1 guess is kept here that exact ranking drops (‘c’)")
+    expect(drawn(ranking, "#sv-ranking-tree").get_by_text("0.081055")).to_have_count(2)
+    expect(ranking.get_by_role("radio", name="products")).to_be_checked()
+    ranking.get_by_role("radio", name="sums of logs").press("Space")
+    expect(ranking.get_by_text("sums of logs, bfloat16").first).to_have_css("font-weight", "700")
+    ranking.get_by_role("radio", name="float32").press("Space")
+    expect(ranking).to_contain_text("The same tree as with exact ranking.")
+    assert parse_qs(urlsplit(page.url).query)["ranked"] == ["example:other-tree"]
+    judging.get_by_role("button", name="Try it").click()
+    expect(judging).to_contain_text("Over all coins, top-down accepts 1.512 guesses of tree 1")
+    judging.get_by_role("slider").press("ArrowRight")
+    expect(judging).to_contain_text("guesses of tree 2")
+    judging.get_by_label("Average over").press("Space")
+    expect(judging).to_contain_text("Over 600 sampled trees", timeout=30_000)
+    a_live_draft_is_listed_in_both(page, ranking, judging)
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def a_live_draft_is_listed_in_both(page, ranking, judging):
+    page.get_by_text("Use your own text, live").click()
+    page.get_by_label("Prompt").last.fill("")
+    page.get_by_role("button", name="Draft here, live").click()
+    expect(page.locator(NOTICE)).to_contain_text("Enter a prompt")
+    page.locator("#sv-grow-prompt").fill("Once upon a time")
+    page.locator("#sv-grow-drafter").select_option("medusa")
     ink = "getComputedStyle(document.querySelector('#sv-recorded input')).color"
-    before = trees.evaluate(ink)
-    trees.get_by_role("button", name="Draft here, live").click()
-    expect(trees.locator(SOURCE)).to_contain_text("live", timeout=60_000)
-    assert trees.evaluate(ink) == before, "Step still shows the recorded run that its list names"
-    trees.wait_for_function(IDLE)
-    expect(trees.locator(SOURCE)).to_contain_text("Medusa")
-    place = trees.evaluate(f"{GROW}.state.place")
-    for lab in ("judge", "rank"):
-        trees.locator(f"#sv-{lab}-place").select_option(place)
-    trees.wait_for_function(IDLE)
-    for notice in trees.locator(".sv-judge-notice, .sv-rank-notice").all():
-        expect(notice).to_be_hidden()
+    before = page.evaluate(ink)
+    page.get_by_role("button", name="Draft here, live").click()
+    expect(page.locator(SOURCE)).to_contain_text("live", timeout=60_000)
+    assert page.evaluate(ink) == before, "Step still shows the recorded run that its list names"
+    expect(page.locator(SOURCE)).to_contain_text("Medusa")
+    choose(ranking, "Tree", "Live: Once upon a time")
+    choose(judging, "Position", "Live: Once upon a time")
+    for drawing in (drawn(ranking, "#sv-ranking-tree"), drawn(judging, "#sv-judging-traversal")):
+        expect(drawing.get_by_text("␣little", exact=True).first).to_be_visible()
+    expect(page.locator(".sv-notice:visible")).to_have_count(0)
 
 
 def test_trees_tab_passes_axe_and_contrast_checks(looker, trees):
+    for part in (RANKING, JUDGING):
+        trees.locator(part).get_by_role("button", name="Try it").click()
+        trees.wait_for_selector(f"{part} .main-svg")
     trees.mouse.move(0, 0)
     assert faults(trees) == []  # none of it changes with the theme
     for theme in ("light", "dark"):

@@ -91,13 +91,20 @@ class Visit:
         """Return the sentence on screen."""
         return self.page.inner_text(".sv-say")
 
+    def open_more(self) -> None:
+        """Open the settings, and in them those that are folded."""
+        if not self.page.evaluate("document.body.classList.contains('sv-drawer-open')"):
+            self.page.click("#sv-settings")
+        if not self.page.locator("#sv-more-in").is_visible():
+            self.page.get_by_role("button", name="More settings").click()
+        expect(self.page.locator("#sv-more-in")).to_be_visible()
+
     def fill_in(
         self, pair: tuple[Path, Path], prompt: str, tokens: int = 12, seed: int = 1
     ) -> None:
         """Fill the form in for a run of the tiny models."""
         page = self.page
-        if not page.evaluate("document.body.classList.contains('sv-drawer-open')"):
-            page.click("#sv-settings")
+        self.open_more()
         page.locator("#sv-target input").fill(str(pair[0]))
         page.locator("#sv-target input").press("Enter")
         page.get_by_label("Drafter: a folder or a Hub id").fill(str(pair[1]))

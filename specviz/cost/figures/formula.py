@@ -47,9 +47,11 @@ def round_figure(terms: SpeedupModel, gamma: float) -> go.Figure:
         )
         for name, side, value, colour in bars
     ]  # fmt: skip
-    cost = {"autorange": "reversed", "showline": False, "tickfont": {"color": INK}}
+    cost = {"autorange": "reversed", "showline": False, "ticksuffix": "  "}
     made = chart(traces, x="tokens, or plain passes", height=170, yaxis=cost)
-    return made.update_layout(barmode="stack").update_xaxes(rangemode="tozero")
+    return made.update_layout(barmode="stack", legend_traceorder="normal").update_xaxes(
+        rangemode="tozero"
+    )
 
 
 def speed_figure(
@@ -121,7 +123,8 @@ def time_figure(terms: SpeedupModel, gamma: float, end: int) -> go.Figure:
     powers = range(min(-1, ceil(log2(min(time)) - 1)), max(1, ceil(log2(max(*work, *time)))) + 1)
     lines = [
         go.Scatter(
-            x=gammas, y=values, name=name, line={"color": INK, "width": 2.5, "dash": dash},
+            x=gammas, y=values, name=name, mode="lines",
+            line={"color": INK, "width": 2.5, "dash": dash},
             hovertemplate="γ %{x}: %{y:.2f} × the " + name + "<extra></extra>",
         )
         for name, values, dash in (("time", time, "solid"), ("arithmetic", work, "dash"))
@@ -185,15 +188,15 @@ def _map(
         x=ALPHAS, y=along, z=[[round(log2(value), 3) for value in row] for row in rows],
         text=[[f"{value:.2f} ×" for value in row] for row in rows],
         hovertemplate=f"α %{{x}}, {name} %{{y}}: %{{text}}<extra></extra>",
-        colorscale=[[0, BG], [1, INK3]], zmin=0, zmax=4, line={"color": DEAD, "width": 1},
-        contours={"start": 0, "end": 4, "size": 0.5, "coloring": "heatmap"},
+        colorscale=[[0, BG], [1, DEAD]], line={"color": DEAD, "width": 1},
+        contours={"start": 0, "end": 4, "size": 0.5, "coloring": "fill"},
         colorbar={
             "tickvals": powers, "ticktext": [f"{2**power} ×" for power in powers],
             "thickness": 12, "outlinewidth": 0,
         },
     )  # fmt: skip
     edge = go.Contour(
-        x=ALPHAS, y=along, z=area.z, showscale=False, hoverinfo="skip",
+        x=ALPHAS, y=along, z=area.z, showscale=False, showlegend=False, hoverinfo="skip",
         line={"color": INK, "width": 2.5},
         contours={"start": 0, "end": 0, "size": 1, "coloring": "none"},
     )  # fmt: skip
@@ -214,12 +217,14 @@ def trees_figure(
             the accepted path.
     """
     rows = [max(3, len(parents) - len(set(parents)) + 1) for _, parents, _ in trees]
+    most = max(max(reached[1:]) for _, _, reached in trees)
     made = make_subplots(
-        len(trees), 1, row_heights=rows, subplot_titles=[title for title, _, _ in trees],
+        len(trees), 1, row_heights=rows,
+        subplot_titles=[f"<b>{title}</b>" for title, _, _ in trees],
         vertical_spacing=44 / (26 * sum(rows) + 44 * len(rows)),
     )  # fmt: skip
     for at, (_, parents, reached) in enumerate(trees, 1):
-        for trace in _tree(parents, reached):
+        for trace in _tree(parents, reached, most):
             made.add_trace(trace, at, 1)
     made.update_layout(
         template=TEMPLATE, height=26 * sum(rows) + 44 * len(rows), showlegend=False,
@@ -230,10 +235,11 @@ def trees_figure(
     return made.update_yaxes(visible=False, autorange="reversed")
 
 
-def _tree(parents: Sequence[int], reached: Sequence[float]) -> list[go.Scatter]:
+def _tree(parents: Sequence[int], reached: Sequence[float], most: float) -> list[go.Scatter]:
     """Return a tree's edges and nodes; a level is at its number on the horizontal axis."""
     levels, rows = tree_formula.depths(parents), _rows(parents)
     ranks = [rank + 1 for rank in tree_formula.sibling_ranks(parents)]
+    chain = max(ranks) == 1
     edges = [(parent, node, None) for node, parent in enumerate(parents) if node]
     ends = [end for edge in edges for end in edge]
     lines = go.Scatter(
@@ -242,7 +248,8 @@ def _tree(parents: Sequence[int], reached: Sequence[float]) -> list[go.Scatter]:
         mode="lines", hoverinfo="skip", line={"color": DEAD, "width": 1.5},
     )  # fmt: skip
     nodes = go.Scatter(
-        x=levels, y=rows, mode="markers+text", text=["", *map(str, ranks[1:])],
+        x=levels, y=rows, mode="markers+text",
+        text=["", *("" if chain else str(rank) for rank in ranks[1:])],
         textfont={"color": INK, "size": 13},
         hovertext=["the last token of the text"] + [
             f"rank {rank}, accepted in {100 * share:.1f}% of rounds"
@@ -250,8 +257,9 @@ def _tree(parents: Sequence[int], reached: Sequence[float]) -> list[go.Scatter]:
         ],
         hovertemplate="%{hovertext}<extra></extra>",
         marker={
-            "size": [12] + [20] * (len(parents) - 1), "color": [0.0, *reached[1:]],
-            "colorscale": [[0, BG], [1, BOTH]], "cmin": 0, "cmax": 1,
+            "size": [12] + [12 if chain else 20] * (len(parents) - 1), "opacity": 1,
+            "color": [0.0, *reached[1:]],
+            "colorscale": [[0, BG], [1, BOTH]], "cmin": 0, "cmax": most or 1,
             "line": {"color": INK2, "width": 1},
         },
     )  # fmt: skip

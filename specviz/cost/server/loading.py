@@ -10,9 +10,14 @@ accepted tokens by position over thirty prompts, one sequence at a time, on a CP
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
+from threading import Lock
+from time import monotonic
 from typing import Any, Final
 
 from specviz.cost.server.formats import (
@@ -43,6 +48,8 @@ from specviz.cost.server.stats import ServerStats, SeveralModels, UnknownFormat,
 from specviz.models.errors import ServerFault
 from specviz.models.served.http_client import Address, HttpClient, Refused
 from specviz.shipped import ASSETS, read_shipped_json
+
+log = logging.getLogger(__name__)
 
 MAX_CHARACTERS: Final = 400_000
 BYTE_ORDER_MARK: Final = "\ufeff"  # begins text from standard input, a server or the page's box
@@ -222,6 +229,65 @@ def strip_metrics(text: str) -> str:
         return text
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return "\n".join(line for line in lines if "_bucket{" not in line)
+
+
+METRICS_BYTES: Final = 1 << 20  # maximum bytes that are read from the address of the page's host
+METRICS_SECONDS: Final = 5.0
+METRICS_KEPT: Final = 2.0  # seconds for which visitors share one reading
+NO_METRICS: Final = (
+    "The address that this page’s host has set gives no metrics now; the log of the page has the "
+    "reason."
+)
+
+
+class MetricsAddress:
+    """An address whose metrics every visitor of a page may read; redirects are not followed."""
+
+    def __init__(self, url: str) -> None:
+        """Parse the address. Raises UnreadableStats if it is none."""
+        self._client = HttpClient(_address(url), METRICS_SECONDS, max_bytes=METRICS_BYTES)
+        self._lock = Lock()
+        self._read_at = -inf
+        self._text = ""
+
+    def text(self) -> str:
+        """Return the statistics, without anything that is not read from them.
+
+        Raises:
+            UnreadableStats: The address gives no statistics. The sentence does not contain it.
+        """
+        with self._lock:
+            if monotonic() >= self._read_at + METRICS_KEPT:
+                self._text = self._fetch()
+                self._read_at = monotonic()
+        if not self._text:
+            raise UnreadableStats(NO_METRICS)
+        return self._text
+
+    def _fetch(self) -> str:
+        try:
+            found = strip_settings(self._client.get_text(""))
+            parse_stats(found)
+        except SeveralModels:
+            return found
+        except ValueError as problem:
+            log.warning("no metrics: %s", problem)
+            return ""
+        return found
+
+
+def strip_settings(text: str) -> str:
+    """Remove everything that is not read: comments and buckets, and settings such as API keys."""
+    text = strip_metrics(text)
+    if text.lstrip()[:1] not in ("{", "["):
+        return text
+    return json.dumps(_strip(parse_json_lines(text.strip())))
+
+
+def _strip(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: _strip(value) for name, value in data.items() if name in JSON_NAMES}
+    return [_strip(each) for each in data] if isinstance(data, list) else data
 
 
 PEERS: Final = ASSETS / "models" / "peers.json"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
 from math import isfinite
 from typing import Any, Final, Self, TypedDict
 
@@ -20,6 +19,7 @@ from specviz.cost.formula import MeasuredPoint
 from specviz.cost.sources import EVIDENCE, Acceptance, acceptances
 from specviz.settings.settings import require
 from specviz.texts import text
+from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext, component
 from specviz.ui.instrument import DIRECT, Linked, verbatim
 from specviz.ui.routes import script_address
@@ -83,7 +83,7 @@ class Run:
     @property
     def pair(self) -> tuple[float, float]:
         """α and γ as the sliders have them."""
-        return round(self.point.alpha, 3), round(self.point.gamma, 3)
+        return round(self.point.alpha, 3), round(self.point.gamma, 2)
 
     def title(self, which: str) -> str:
         """Say which run this is, without its numbers."""
@@ -109,10 +109,10 @@ def read_runs(sent: str | None) -> dict[str, Run]:
     return {which: Run.from_data(data[which]) for which in RUNS if data.get(which) is not None}
 
 
-@cache
 def published() -> dict[str, Acceptance]:
     """Return the published sources of α by name."""
-    return {each.name: each for each in acceptances()}
+    none: tuple[Acceptance, ...] = ()
+    return {each.name: each for each in spared(acceptances, none)}
 
 
 def pair_of(source: str, runs: Mapping[str, Run]) -> tuple[float, float | None]:
@@ -188,27 +188,34 @@ def build(place: TabContext) -> None:
     """Build the sliders and the list of sources, the tab's shared controls."""
     runs = component("sv-runs", "shared/measured_view", {"event": "sent"}, "sv-unseen")
     with gr.Row(elem_classes="sv-pair"):
-        alpha = gr.Slider(0, 1, START["alpha"], step=0.01, label="α, acceptance probability")
-        gamma = gr.Slider(0, MOST_GAMMA, START["gamma"], step=1, label="γ, draft tokens in a chain")
+        alpha = gr.Slider(0, 1, START["alpha"], step=0.01, label="α, acceptance", buttons=[])
+        gamma = gr.Slider(
+            0, MOST_GAMMA, START["gamma"], step=1, label="γ, draft length", buttons=[]
+        )
     with gr.Row(elem_classes="sv-pair-from"):
-        source = gr.Dropdown(offered({}), value=OWN, label="Take α and γ from", scale=1)
+        source = gr.Dropdown(offered({}), value=OWN, label="Take α and γ from", min_width=300)
         first = origin(START["alpha"], START["gamma"], OWN, {})[1]
-        said = gr.Markdown(first, elem_classes="sv-pair-said")
+        with gr.Column(min_width=300):
+            said = gr.Markdown(first, elem_classes="sv-pair-said")
+    lacking("Published values of α cannot be shown.", acceptances)
     controls = {"alpha": alpha, "gamma": gamma, "source": source}
     place.controls.update(controls, runs=runs)
     linked = Linked(controls, {"alpha": "alpha", "gamma": "gamma", "from": "source"})
     config = {"event": "linked", "parts": ["pair"], "keys": list(linked.keys), "wide": False}
     address = component("sv-address-pair", "shared/address_view", config)
 
-    def tell(alpha: float, gamma: float, source: str, sent: str | None) -> dict[Any, Any]:
+    def tell(
+        alpha: float, gamma: float, source: str, sent: str | None, link: bool = False
+    ) -> dict[Any, Any]:
         try:
             found = read_runs(sent)
             kept, sentence = origin(_given("α", alpha), _given("γ", gamma), source, found)
         except ValueError as problem:
             return {said: verbatim(str(problem))}
         written = linked.written({"alpha": alpha, "gamma": gamma, "source": kept})
-        list_ = gr.Dropdown(offered(found), value=kept)
-        return {controls["source"]: list_, said: sentence, address: written}
+        new = kept != source or link
+        listed = gr.Dropdown(offered(found), value=kept) if new else gr.Dropdown(offered(found))
+        return {controls["source"]: listed, said: sentence, address: written}
 
     def take(alpha: float, gamma: float, source: str, sent: str | None) -> dict[Any, Any]:
         try:
@@ -222,9 +229,8 @@ def build(place: TabContext) -> None:
     def opened(event: gr.EventData, *values: Any) -> dict[Any, Any]:
         found = linked.read(event.values)
         chosen = {**dict(zip(controls, values, strict=False)), **found}
-        return {controls[name]: value for name, value in found.items()} | tell(
-            **chosen, sent=values[-1]
-        )
+        pairs = {controls[name]: value for name, value in found.items()}
+        return pairs | tell(**chosen, sent=values[-1], link=True)
 
     inputs, told = [alpha, gamma, source, runs], [source, said, address]
     gr.on([alpha.change, gamma.change, runs.change], tell, inputs, told, **DIRECT)

@@ -59,9 +59,8 @@ FAMILIES: Final = {
 def build(place: TabContext) -> None:
     """Build the instrument."""
     first = respond(START)["answer"]
-    with Instrument(
-        place, "published boards", "Published speed-ups", "published", first
-    ) as instrument:
+    names = "published boards"
+    with Instrument(place, names, "Published speed-ups", "published", first) as instrument:
         gr.Markdown(text("cost", "published_lead", secondhand=secondhand()))
         with gr.Row():
             family = gr.Dropdown(

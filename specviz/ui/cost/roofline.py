@@ -49,6 +49,7 @@ from specviz.settings.value_types import parse_integer, parse_integers, parse_nu
 from specviz.texts import text
 from specviz.ui.component import TabContext
 from specviz.ui.cost.pair import START as PAIR
+from specviz.ui.cost.presets import dropdown, possible
 from specviz.ui.instrument import Instrument, figure, shown, verbatim
 
 LARGEST: Final = 512  # the largest batch size tried
@@ -126,7 +127,6 @@ class Ask:
     def from_values(cls, data: Mapping[str, Any]) -> Self:
         """Validate the controls' values. Raises ValueError if they are invalid."""
         names = {f.name for f in fields(cls)}
-        check_presets(data)
         numbers = {name: _limited(name, data[name]) for name in LIMITS}
         alpha = parse_number("α", data["alpha"])
         overhead = parse_number("The overhead", data["overhead"])
@@ -178,12 +178,6 @@ class Ask:
         return f"γ = {len(widths)}" if sum(widths) == len(widths) else "this tree"
 
 
-def check_presets(data: Mapping[str, Any]) -> None:
-    """Raise ValueError if the machine or the model is unknown."""
-    for name, known in (("hardware", sources.machines()), ("model", sources.models())):
-        require(data[name] in list(known), f"No {name} is called {data[name]!r:.60} here.")
-
-
 def _limited(name: str, value: Any) -> int:
     words, least, most = LIMITS[name]
     number = parse_integer(words, value)
@@ -223,25 +217,22 @@ def _example(values: Mapping[str, Any], _: Mapping[str, Any]) -> Mapping[str, An
 
 
 def _controls(first: Mapping[str, Any]) -> dict[str, Any]:
-    machines, models, reached = sources.machines(), sources.models(), sources.efficiencies()
-    dtypes = list(dict.fromkeys(dtype for one in machines.values() for dtype in one.peak))
-    names = {name: each for model in models for name, (each, _) in drafters(model).items()}
+    reached = sources.efficiencies()
     found: dict[str, Any] = {
         "batch": gr.Slider(
             *LIMITS["batch"][1:], first["batch"], step=1, label="Batch size: sequences per pass"
         )
     }
     with gr.Row():
-        found["hardware"] = _dropdown("Machine", first["hardware"], _titles(machines), 2)
+        found["hardware"] = dropdown("hardware", "Machine", first["hardware"], 320)
         found["cards"] = _number("Devices sharing the work", first["cards"])
-        found["dtype"] = _dropdown("Number format", first["dtype"], [(d, d) for d in dtypes])
+        found["dtype"] = dropdown("dtype", "Number format", first["dtype"])
     with gr.Row():
-        found["model"] = _dropdown("Target", first["model"], _titles(models), 2)
+        found["model"] = dropdown("model", "Target", first["model"], 320)
         found["context"] = _number("Context: tokens in each KV cache", first["context"])
         found["overhead"] = _number("Overhead per pass, ms", first["overhead"])
     with gr.Row():
-        choices = [(each, name) for name, each in names.items()]
-        found["drafter"] = _dropdown("Drafter", first["drafter"], choices, 2)
+        found["drafter"] = dropdown("drafter", "Drafter", first["drafter"], 320)
         found["siblings"] = gr.Textbox(
             label="Children per node, level by level", max_length=100, scale=2,
             min_width=320,
@@ -256,14 +247,6 @@ def _controls(first: Mapping[str, Any]) -> dict[str, Any]:
                 info=text("cost", "efficiency_reported", low=low, high=high),
             )  # fmt: skip
     return found
-
-
-def _titles(known: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(one.title, name) for name, one in known.items()]
-
-
-def _dropdown(label: str, value: str, choices: list[tuple[str, str]], scale: int = 1) -> Any:
-    return gr.Dropdown(choices, value=value, label=label, scale=scale, min_width=160 * scale)
 
 
 def _number(label: str, value: float) -> Any:
@@ -294,28 +277,17 @@ def _outputs() -> dict[str, Any]:
 
 
 def respond(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the outputs for the controls' values. Raises ValueError if they are invalid.
-
-    A number format that the machine does not have, and a drafter for another target, are replaced
-    by the first possible ones.
-    """
-    check_presets(values)
-    dtypes = list(sources.machines()[values["hardware"]].peak)
-    names = drafters(values["model"])
-    dtype = values["dtype"] if values["dtype"] in dtypes else dtypes[0]
-    drafter = values["drafter"] if values["drafter"] in list(names) else HEAD
+    """Return the outputs for the controls' values. Raises ValueError if they are invalid."""
+    asked, dropdowns = possible(values)
     gamma = min(parse_number("γ", values["gamma"]), MAX_GAMMA)
-    found = answer(Ask.from_values({**values, "dtype": dtype, "drafter": drafter, "gamma": gamma}))
+    found = answer(Ask.from_values({**asked, "gamma": gamma}))
     note = text("cost", "roofline_gamma", gamma=MAX_GAMMA) if gamma < values["gamma"] else ""
     drawn = {name: shown(drawing, words) for name, (drawing, words) in found["figures"].items()}
     return {
-        "dtype": gr.Dropdown(choices=dtypes, value=dtype),
-        "drafter": gr.Dropdown(
-            choices=[(title, name) for name, (title, _) in names.items()], value=drafter
-        ),
         "answer": found["answer"], "facts": found["facts"], "published": found["published"],
         "said": f"{found['said']} {note}".strip(), "table": found["table"],
-        "alert": gr.Markdown(found["alert"], visible=bool(found["alert"])), **drawn,
+        "alert": gr.Markdown(found["alert"], visible=bool(found["alert"])),
+        **dropdowns, **drawn,
     }  # fmt: skip
 
 

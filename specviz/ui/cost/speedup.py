@@ -67,7 +67,8 @@ def build(place: TabContext) -> None:
             with gr.Column(min_width=300):
                 gr.Markdown(text("cost", "formula_round"))
                 bars = figure("sv-formula-round", "one-round")
-            numbers = gr.Markdown(elem_classes="sv-formula-numbers")
+            with gr.Column(min_width=300):
+                numbers = gr.Markdown()
         with gr.Row():
             with gr.Column(min_width=300):
                 gr.Markdown(text("cost", "formula_speed"))
@@ -101,7 +102,8 @@ def build(place: TabContext) -> None:
 
 def _slider(name: str) -> gr.Slider:
     label, low, high = SLIDERS[name]
-    return gr.Slider(low, high, START[name], step=0.01, label=label, info=GLOSSARY[name])
+    about = GLOSSARY[name]
+    return gr.Slider(low, high, START[name], step=0.01, label=label, info=about, min_width=260)
 
 
 def _wire_clicks(place: TabContext, instrument: Instrument, parts: Mapping[str, Any]) -> None:
@@ -122,7 +124,7 @@ def _wire_clicks(place: TabContext, instrument: Instrument, parts: Mapping[str, 
         opened = {instrument.fold: gr.Accordion(open=True)}
         return chosen | opened | _set(sliders, Run.from_data(event.lane))
 
-    several = [*sliders.values(), source]
+    several = [source, *sliders.values()]  # in this order: α and γ have its values
     at = parts["surface"].point(clicked, parts["map"], list(sliders.values()), **DIRECT)
     use = parts["take"].click(taken, [parts["which"], runs], several, **DIRECT)
     sent = runs.sent(arrived, None, [*several, parts["which"], instrument.fold], **DIRECT)
@@ -133,7 +135,7 @@ def _wire_clicks(place: TabContext, instrument: Instrument, parts: Mapping[str, 
 def _set(sliders: Mapping[str, Any], run: Run) -> dict[Any, Any]:
     """Return the sliders' values for a run; a slider that ends before them is made longer."""
     alpha, gamma = run.pair
-    found = {sliders["alpha"]: alpha, sliders["gamma"]: gamma}
+    found: dict[Any, Any] = {sliders["alpha"]: alpha, sliders["gamma"]: gamma}
     for name, value in (("c", run.point.c), ("verify", run.point.verify)):
         _, low, high = SLIDERS[name]
         end = max(high, ceil(value))
@@ -180,7 +182,8 @@ def _number(values: Mapping[str, Any], name: str) -> float:
     value = values.get(name)
     real = isinstance(value, int | float) and not isinstance(value, bool)
     require(real, f"{called} must be a number.")
-    require(least <= float(value or 0) <= most, f"{called} must be between {least:g} and {most:g}.")
+    inside = value is not None and least <= value <= most
+    require(inside, f"{called} must be between {least:g} and {most:g}.")
     return float(value or 0)
 
 

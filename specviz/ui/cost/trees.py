@@ -55,11 +55,11 @@ def build(place: TabContext) -> None:
         with gr.Row():
             widths = gr.Textbox(
                 START["widths"], label="Children per node, level by level", max_length=LONGEST,
-                info=text("cost", "trees_widths"),
+                info=text("cost", "trees_widths"), min_width=300,
             )  # fmt: skip
             places = gr.Textbox(
                 START["places"], label="Acceptance by rank: first child, second, …",
-                max_length=LONGEST, info=text("cost", "trees_places"),
+                max_length=LONGEST, info=text("cost", "trees_places"), min_width=300,
             )  # fmt: skip
         drawing = figure("sv-trees-compared", "trees-compared")
         table = gr.Markdown(elem_classes="sv-table")

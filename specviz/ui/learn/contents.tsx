@@ -27,7 +27,7 @@ function show() {
   const groups = [...new Set(lessons.map(({ group }) => group))].map((group) => {
     const entries = lessons.map((lesson, index) =>
       lesson.group === group
-        ? Entry(lesson, index, known[lesson.id], last >= 0 && index === last + 1)
+        ? Entry(lesson, known[lesson.id], last >= 0 && index === last + 1)
         : null,
     );
     return Group(group, entries);
@@ -58,7 +58,6 @@ function Lead() {
 /** @param follows Whether it follows the last one that was read. */
 function Entry(
   { id, title, question, minutes, lang }: LessonTitle,
-  index: number,
   read: { at: number; done: boolean } | undefined,
   follows: boolean,
 ) {
@@ -71,7 +70,7 @@ function Entry(
     <li key={id}>
       {Button(
         [
-          <span class="sv-learn-number">{index + 1}</span>,
+          <span class="sv-learn-number">{Number.parseInt(id, 10)}</span>,
           <span class="sv-learn-what" lang={lang}>
             <b>{title}</b>
             <span>{question}</span>

@@ -194,12 +194,22 @@ class Lesson(LessonTitle):
 
 
 def titles(lang: str = ENGLISH) -> list[LessonTitle]:
-    """Return the titles of all lessons, sorted by file name; in English if not translated."""
+    """Return the titles of all lessons, in order; in English if not translated."""
     found = []
-    for file in sorted(FOLDER.glob("*.md")):
+    for file in ordered(FOLDER):
         own = find_translation(file, lang)
         found.append(_title(file, read_in(file, lang).head, lang if own else ENGLISH))
     return found
+
+
+def ordered(folder: Path) -> list[Path]:
+    """Return the lessons of a folder by number; one may name another that it comes after."""
+
+    def place(file: Path) -> tuple[str, bool, str]:
+        after = read_in(file, ENGLISH).head.get("after", "")
+        return (after or file.stem, bool(after), file.stem)
+
+    return sorted(folder.glob("*.md"), key=place)
 
 
 def full_name(name: str) -> str:
@@ -242,7 +252,8 @@ def read(file: Path, lang: str = ENGLISH) -> Lesson:
         raise BadLesson(f"{file.stem}: {problem}") from problem
     if not steps:
         raise BadLesson(f"{file.stem} has no steps.")
-    later = sorted(other.stem for other in file.parent.glob("*.md") if other.stem > file.stem)
+    later = [other.stem for other in ordered(file.parent)]
+    later = later[later.index(file.stem) + 1 :]
     known = [code for code in languages() if code == ENGLISH or find_translation(file, code)]
     return {
         **_title(file, source.head, lang if lang in known else ENGLISH),

@@ -2,7 +2,7 @@
 // Python once, and so are the start of an instrument that is open at first, and values that another
 // part of the page hands over; after a change, Python sends the values that differ from the initial
 // ones. The address has them only while the instrument's tab is open, so that a link copied on
-// another tab opens that tab.
+// another tab opens that tab. Python is also told when a text box has another text.
 
 import { expect } from "./tabs";
 
@@ -48,4 +48,8 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
     write();
   });
   new ResizeObserver(write).observe(element);
+  // Gradio's own event is sent with the whole text, and not at all if a text is pasted.
+  element.closest(".sv-instrument")?.addEventListener("input", ({ target }) => {
+    if ((target as Element).matches("[data-testid=textbox]")) setTimeout(() => trigger("input"));
+  });
 };

@@ -2,16 +2,5 @@
 
 import type { Given } from "../routes.py";
 
-export const {
-  GLOSSARY,
-  GLYPHS,
-  ICONS,
-  LANGUAGES,
-  MARKS,
-  PILL,
-  PLOTLY,
-  RISES,
-  STRUCK,
-  TITLES,
-  TRACE,
-} = GIVEN as Given;
+export const { GLOSSARY, GLYPHS, ICONS, LANGUAGES, MARKS, PILL, PLOTLY, RISES, STRUCK, TITLES } =
+  GIVEN as Given;

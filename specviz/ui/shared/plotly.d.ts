@@ -1,6 +1,12 @@
-// As much of plotly's types as is used. Python tells colours as names ("--p").
+// As much of plotly's types as is used.
 
-/** A trace of a figure as Python tells it: plotly's, and colours as names ("--p"). */
+/** A figure that Python made with plotly. meta: What it shows, in words. */
+export interface Drawing {
+  data: object[];
+  layout: { width?: number; height: number; meta?: string; [more: string]: unknown };
+}
+
+/** A trace of a chart of Step, which bar_chart.tsx draws; colours are names ("--p"). */
 export interface Trace {
   type?: TraceType;
   x: (number | null)[];

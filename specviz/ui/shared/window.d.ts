@@ -6,17 +6,11 @@ interface Window {
     players?: Record<string, import("./section").Section>;
     races?: Record<string, import("./section").Section>;
     domains?: Record<string, import("./section").Section>;
-    sweeps?: Record<string, import("./section").Section>;
-    law?: object;
-    adaptive?: object;
-    shapes?: object;
-    server?: object;
+    jobs?: Record<string, import("./section").Section>;
     raceform?: object;
-    models?: object;
     sandbox?: object;
     coins?: object;
     wild?: object;
-    proof?: object;
     grow?: object;
     lesson?: object;
     handed?: Record<string, object>;
@@ -48,7 +42,7 @@ interface WindowEventMap {
 
 interface HTMLElementEventMap {
   /** The settings in words: drafter, target, the rest. */
-  "sv-said": CustomEvent<[string, string, string]>;
+  "sv-said": CustomEvent<[string, string, string, string]>;
 }
 
 /** What Python writes before the script; see given.ts. */

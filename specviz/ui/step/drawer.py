@@ -13,7 +13,7 @@ from specviz.adapters.gradio import LIST_ENTRY
 from specviz.catalog.entry import (
     Entry,
     entries,
-    group_of,
+    group_heading,
     size_text,
     weights_path,
     with_defaults,
@@ -85,14 +85,27 @@ def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
         first: The initial values.
         any_model: Whether the target may be a folder or a Hub id.
     """
-    with group("Drafting", "sv-drafting"):
-        made = {"target": target_box(first.target, any_model, "sv-target"), **drafting(first)}
-    with group("Sampling", "sv-sampling"):
-        made |= sampling(first.settings.sampling)
-    with group("Run", "sv-limits"):
-        made |= limits(first.settings)
-    made |= chat(first.settings, "sv-chat")
+    sampled = list(page_fields("sampling"))
+    with gr.Row(elem_id="sv-choice", elem_classes="sv-group"):
+        target = target_box(first.target, any_model, "sv-target")
+        method = method_box(first.drafter)
+        warm = box(sampled[0], first.settings.sampling.temperature)
     how()
+    with (
+        gr.Accordion("More settings", open=False, elem_id="sv-more"),
+        gr.Column(elem_id="sv-more-in"),
+    ):
+        with group("Drafting", "sv-drafting"):
+            made = {"target": target, "method": method, **boxes("drafting", first.settings)}
+        with group("Sampling", "sv-sampling"):
+            made[sampled[0].name] = warm
+            made |= {
+                row.name: box(row, getattr(first.settings.sampling, row.name))
+                for row in sampled[1:]
+            }
+        with group("Run", "sv-limits"):
+            made |= limits(first.settings)
+        made |= chat(first.settings, "sv-chat")
     return made
 
 
@@ -113,17 +126,16 @@ def limits(usual: Settings) -> dict[str, Any]:
     return boxes("run", usual)
 
 
-def drafting(first: RunRequest) -> dict[str, Any]:
-    """Build the choice of a drafter and the settings that drafters read, by name."""
-    method = gr.Dropdown(
+def method_box(value: str) -> gr.Dropdown:
+    """Build the choice of a drafter."""
+    return gr.Dropdown(
         [(entry.title, entry.name) for entry in drafters()],
-        value=first.drafter,
+        value=value,
         label="Drafter",
         filterable=False,
         elem_id="sv-method",
         elem_classes=["sv-pick", LISTED],
     )
-    return {"method": method, **boxes("drafting", first.settings)}
 
 
 def target_box(value: str, any_model: bool, elem_id: str) -> gr.Dropdown:
@@ -215,7 +227,7 @@ def fitting(box_id: str = "sv-drawer") -> str:
 
 def heads() -> str:
     """Return the style with the group headings in lists of drafters."""
-    return headings([f".{LISTED}"], [group_of(entry.name) for entry in drafters()])
+    return headings([f".{LISTED}"], [group_heading(entry.name) for entry in drafters()])
 
 
 def how() -> gr.HTML:

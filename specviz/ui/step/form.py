@@ -11,7 +11,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.adapters.gradio import scroll_to_start
-from specviz.catalog.entry import settings_read_by, title_of
+from specviz.catalog.entry import Entry, settings_read_by, size_text, title_of
 from specviz.settings import specs
 from specviz.settings.settings import summarize
 from specviz.settings.specs import SettingSpec
@@ -19,6 +19,7 @@ from specviz.shipped import FOLDER, domain_label, prompts, recipes
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import bound, component
 from specviz.ui.head import headings
+from specviz.ui.live import PRIVATE
 from specviz.ui.request import LONGEST_PROMPT, RunRequest
 from specviz.ui.step.drawer import drafters, drawer, fit, model_boxes, targets
 from specviz.ui.step.recorded import group, names, opening, title
@@ -49,9 +50,19 @@ SENTENCE: Final = """(method, ...typed) => {
     gone.push(row.instead);
   });
   const parts = Object.keys(said).filter((one) => !gone.includes(one)).map((one) => said[one]);
-  const detail = [known.title, name || 'House', ['', ...parts].join(' · ')];
+  const about = (%s)[target] || '';
+  const detail = [known.title, name || 'House', ['', ...parts].join(' · '), about];
   const button = document.querySelector('#sv-settings button');
   button.dispatchEvent(new CustomEvent('sv-said', { detail }));
+}"""
+
+
+# While a run is active, its button is hidden.
+PRESS: Final = """() => {
+  const button = document.getElementById('%s');
+  if (!button.checkVisibility()) return;
+  document.activeElement.blur();
+  button.click();
 }"""
 
 
@@ -77,7 +88,16 @@ def sentence() -> str:
         for entry in drafters()
     }
     titles = {entry.name: entry.title for entry in targets()}
-    return SENTENCE % (json.dumps(rows), len(rows), json.dumps(known), json.dumps(titles))
+    about = {entry.name: target_text(entry) for entry in targets()}
+    data = (rows, len(rows), known, titles, about)
+    return SENTENCE % tuple(map(json.dumps, data))
+
+
+def target_text(entry: Entry) -> str:
+    """Return what a target is, in one line for newcomers: its size, and what it writes."""
+    if not entry.parameters:
+        return f"{entry.title}: {size_text(entry)}."
+    return f"{entry.title}: {entry.parameters / 1e6:.1f} million weights, {entry.writes}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +121,7 @@ def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
     first = opening()
     assert isinstance(first.prompt, str)  # no shipped run is a conversation
     with gr.Row(elem_id="sv-run", elem_classes="sv-ask", equal_height=True):
-        prompt = prompt_box(first.prompt, "sv-prompt", "sv-examples")
+        prompt = prompt_box(first.prompt, "sv-prompt", "sv-examples", "sv-go")
         recorded = recorded_box({name: title(name) for name in names()}, "sv-recorded")
         component("sv-settings", "step/settings", None, "sv-ask-settings", first_words(first))
         run = gr.Button("Run live", variant="primary", elem_id="sv-go", scale=0, min_width=96)
@@ -118,18 +138,19 @@ def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
     said = [settings["method"], *rest, settings["target"]]
     changes = [component.change for component in said]
     gr.on(changes, None, said, js=sentence(), api_visibility="private")
+    prompt.change(None, js="() => window.dispatchEvent(new Event('sv-prompt'))", **PRIVATE)
     fit(settings, opened)
     return Controls({"prompt": prompt, **settings, **models}, run, stop, recorded)
 
 
-def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:
-    """Build the prompt and the list of examples that fill it in."""
+def prompt_box(text: str, elem_id: str, examples_id: str, run_id: str) -> gr.Textbox:
+    """Build the prompt, in which Enter runs, and the list of examples that fill it in."""
     prompt = gr.Textbox(
         text,
         label="Prompt",
         max_length=LONGEST_PROMPT,
         lines=1,
-        max_lines=2,
+        max_lines=3,
         elem_id=elem_id,
         elem_classes="sv-ask-prompt",
     )
@@ -151,6 +172,7 @@ def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:
         js="(chosen, typed) => [chosen ?? typed, null]",
         api_visibility="private",
     )
+    prompt.submit(None, js=PRESS % run_id, **PRIVATE)
     # After typing, the single line shows the beginning of the prompt again.
     prompt.blur(None, js=scroll_to_start(elem_id), api_visibility="private")
     return prompt
@@ -172,7 +194,9 @@ def recorded_box(titles: Mapping[str, str], elem_id: str) -> gr.Dropdown:
 def first_words(first: RunRequest) -> dict[str, str]:
     """Return the sentence that describes the settings when the page opens."""
     rest = " · " + summarize(first.settings.to_json(), settings_read_by(first.drafter))
-    return {"drafter": title_of(first.drafter), "target": title_of(first.target), "rest": rest}
+    about = next((target_text(entry) for entry in targets() if entry.name == first.target), "")
+    names = {"drafter": title_of(first.drafter), "target": title_of(first.target)}
+    return {**names, "rest": rest, "about": about}
 
 
 def css() -> str:

@@ -42,6 +42,7 @@ export const job: Job<Line> = new Job({
   waits: { loading: "Loading the models.", drafting: "Drafting." },
   turn(under) {
     document.body.classList.toggle("sv-running", under);
+    document.body.classList.toggle("sv-awaits", under);
     if (under) bringIntoView();
   },
   wait(sentence, numbers) {
@@ -54,7 +55,8 @@ export const job: Job<Line> = new Job({
 
 export const waiting = () => now.shown === "live" && job.number > 0 && !reel.finished;
 
-// The first round has arrived: remove the waiting notice.
+// The first round has arrived: remove the waiting notice, and show the run.
 export function came() {
+  document.body.classList.remove("sv-awaits");
   if ($(".sv-notice").textContent === awaited) notice("");
 }

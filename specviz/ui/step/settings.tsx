@@ -13,9 +13,11 @@ export function start(element: HTMLElement) {
   // Python wrote the first sentence, which remains until the form changes.
   const words = [...element.querySelectorAll(".sv-said > *")].map((each) => each.textContent);
   const state = { drafter: words[0], target: words[2], rest: words[3], open: false };
+  const about = aboutTarget(there(element.querySelector(".sv-about-target")).textContent);
   const show = () => {
     const same = isShown(state);
     document.body.classList.toggle("sv-differs", !same);
+    tellUnrun(!same);
     render(SettingsButton(state, same, toggle), element);
   };
   const toggle = () => {
@@ -31,12 +33,30 @@ export function start(element: HTMLElement) {
     button.focus();
   });
   button.addEventListener("sv-said", ({ detail }) => {
-    [state.drafter, state.target, state.rest] = detail;
+    [state.drafter, state.target, state.rest, about.textContent] = detail;
     show();
   });
   window.addEventListener("sv-run", show);
   // The form is updated for a recorded run shortly after the run is shown.
   document.addEventListener("input", () => setTimeout(show));
+  window.addEventListener("sv-prompt", () => setTimeout(show));
+}
+
+/** Say above the run on screen that it is not a run of the settings in the form. */
+function tellUnrun(unrun: boolean) {
+  const line = document.querySelector("#sv-step .sv-unrun") as HTMLElement | null;
+  if (!line || line.hidden !== unrun) return;
+  line.hidden = !unrun;
+  line.textContent = unrun ? "These settings have not been run yet. Press Run live." : "";
+}
+
+/** Add a line about the target to the prompt, below its text; it is shown while one types. */
+function aboutTarget(text: string) {
+  const line = document.createElement("small");
+  line.className = "sv-about-target";
+  line.textContent = text;
+  fieldOf("sv-prompt")?.closest("label")?.append(line);
+  return line;
 }
 
 // Below the drafter's card, buttons that save it; they are added when the settings are first opened.

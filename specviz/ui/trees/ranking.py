@@ -146,7 +146,7 @@ class Lab:
     def sentence(self, way: str) -> str:
         """Return how this way of ranking changes the tree."""
         one = self.trees[way]
-        found = [self.example.explanation + "\n\n"] if self.example else []
+        found = [self.example.explanation] if self.example else []
         if way == EXACT:
             found.append(text("trees", "ranking_exact"))
         elif one.gained:

@@ -93,7 +93,7 @@ def build(any_model: bool, limit: float) -> Form:
     """Build the form; a race may take `limit` seconds."""
     first = opening()
     with gr.Row(elem_id="sv-raceform", elem_classes="sv-ask", equal_height=True):
-        prompt = prompt_box(first[0], "sv-raceform-prompt", "sv-raceform-examples")
+        prompt = prompt_box(first[0], "sv-raceform-prompt", "sv-raceform-examples", "sv-race-go")
         titles = {name: recorded.title(name) for name in recorded.names()}
         chosen = recorded_box(titles, "sv-raceform-recorded")
         classes = "sv-part sv-ask-settings"

@@ -1,5 +1,6 @@
 // Load recorded races, and receive live races as streams.
 
+import { byId } from "../../shared/dom";
 import { linkable, noteOfLink } from "../../shared/address";
 import { isReloaded, Job, parseLines } from "../../shared/job";
 import { store, stored } from "../../shared/page";
@@ -43,7 +44,10 @@ export const job: Job<Line> = new Job({
   },
   waits: { loading: "Loading the models.", racing: "" },
   turn(runs) {
-    if (runs) stopReplay();
+    if (runs) {
+      stopReplay();
+      foldSettings();
+    }
     document.body.classList.toggle("sv-racing", runs);
   },
   wait(sentence, numbers) {
@@ -58,6 +62,14 @@ export const job: Job<Line> = new Job({
   },
   take: (lines) => feed(lines, job.count === lines.length, listener),
 });
+
+/** Close the settings, so that the race is in view. */
+function foldSettings() {
+  const open: HTMLElement | null | undefined = byId("sv-raceform-settings")?.querySelector(
+    "button[aria-expanded=true]",
+  );
+  open?.click();
+}
 
 function stopReplay() {
   replay.due = false;

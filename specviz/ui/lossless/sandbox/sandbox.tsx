@@ -174,6 +174,10 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
   window.specviz.sandbox = {
     request,
     go,
+    open(to: Partial<State>) {
+      openPosition(to);
+      element.scrollIntoView({ block: "start" });
+    },
     onAnswer: (listener: () => void) => listeners.add(listener),
     get state() {
       return structuredClone(state);

@@ -12,11 +12,11 @@ from typing import Any, Final, TypedDict
 
 from specviz.catalog.entry import title_of
 from specviz.cost import tree_formula
-from specviz.cost.figures.speedup import payoff_figure
+from specviz.cost.figures.payoff import payoff_figure
 from specviz.cost.sweep import Sweep
 from specviz.figures.layout import LayoutData
 from specviz.figures.tree import Label, whole_tree
-from specviz.frames.scene import Figure, Word
+from specviz.frames.scene import Word
 from specviz.settings.chance import Chance
 from specviz.shipped import HOUSE
 from specviz.texts import text
@@ -38,6 +38,7 @@ from specviz.trees.ranking import shipped_tables
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import paths_of
 from specviz.ui.broken import spared
+from specviz.ui.instrument import shown as figure_text
 from specviz.ui.trees.drawing import TreeNode, drawn, place, quoted, shown
 from specviz.ui.trees.grow import GrowQuestion
 from specviz.ui.trees.grow.steps import Step, format_total, steps
@@ -119,7 +120,7 @@ class Length(TypedDict):
 class Margins(TypedDict):
     """The gain of each guess, and up to which guess the gain is larger than the cost."""
 
-    figure: Figure
+    figure: str
     said: str
 
 
@@ -338,7 +339,7 @@ def marginal(one: GrownTree, value: AcceptanceEstimates) -> Margins:
     paying = [gain > cost for gain, cost in zip(gains, price, strict=True) if cost is not None]
     last = max((at for at, pays in enumerate(paying, 1) if pays), default=0)
     said = _paid(last, len(kept), sweep)
-    return {"figure": payoff_figure(gains, forecast, price), "said": said}
+    return {"figure": figure_text(payoff_figure(gains, forecast, price), said), "said": said}
 
 
 def _paid(last: int, guesses: int, sweep: Sweep | None) -> str:

@@ -2,7 +2,7 @@
 // formats.
 
 import { CopyButton } from "../../shared/copy";
-import { fetchPlotly, plot, plotly } from "../../shared/plot";
+import { drawFigure, fetchPlotly } from "../../shared/plot";
 
 import { $, answer, step } from "./state";
 
@@ -30,11 +30,12 @@ export function AcceptedLengths() {
 /** The gain and the cost of each guess; the chart is drawn when the tree is on screen. */
 export async function showWorth() {
   $(".sv-grow-paid").textContent = answer().margins.said;
-  if (!$(".sv-grow-figure").parentElement?.clientWidth) return; // another tab is open
-  if (!plotly) plot($(".sv-grow-figure"), answer().margins.figure); // reserves its space
+  const place = $(".sv-grow-figure");
+  if (!place.parentElement?.clientWidth) return; // another tab is open
+  place.style.minHeight = JSON.parse(answer().margins.figure).layout.height + "px"; // until then
   await fetchPlotly();
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-  plot($(".sv-grow-figure"), answer().margins.figure);
+  await drawFigure(place, JSON.parse(answer().margins.figure), place.parentElement.clientWidth);
 }
 
 const FORMATS: Record<string, string> = {

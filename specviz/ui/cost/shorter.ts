@@ -3,8 +3,14 @@
 const JSON_BEGINS = /^\s*(\{|\[\s*[{[\]])/; // a log may begin with a bracket, too
 const UNREAD = /^(#|[\w:]+_(bucket|created)[{ ])/;
 
-/** @param names The keys that are read from JSON. */
-export function shorter(text: string, names: string[], longest: number) {
+/**
+ * Shorten the first two of an event's values, which are texts.
+ * @param names The keys that are read from JSON.
+ */
+export const shortened = (values: unknown[], names: string[], longest: number) =>
+  values.map((value, at) => (at < 2 ? shorter(String(value ?? ""), names, longest) : value));
+
+function shorter(text: string, names: string[], longest: number) {
   const plain = text.replace(/^\ufeff/, ""); // the byte order mark of a saved file
   const made = JSON_BEGINS.test(plain) ? kept(plain, names) : read(plain);
   return made.slice(0, longest + 1); // one too many, so that it is refused, not truncated

@@ -1,0 +1,62 @@
+"""Dropdowns for a machine, a model, a number format and a drafter, which depend on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from specviz.cost import sources
+from specviz.cost.sources import HEAD, drafters
+from specviz.settings.settings import require
+
+
+def dropdown(name: str, label: str, value: str, width: int = 160) -> gr.Dropdown:
+    """Return a dropdown with all values that it can ever have.
+
+    Args:
+        name: "hardware", "model", "dtype" or "drafter".
+        label: Its label.
+        value: Its initial value.
+        width: Its minimum width in pixels.
+    """
+    machines, models = sources.machines(), sources.models()
+    choices = {
+        "hardware": {name: one.title for name, one in machines.items()},
+        "model": {name: one.title for name, one in models.items()},
+        "dtype": {dtype: dtype for one in machines.values() for dtype in one.peak},
+        "drafter": {name: title for model in models for name, title in _drafters(model).items()},
+    }[name]
+    wide = width // 160
+    return gr.Dropdown(_pairs(choices), value=value, label=label, min_width=width, scale=wide)
+
+
+def possible(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the values with a number format of the machine and a drafter for the model.
+
+    Impossible ones are replaced by the first possible ones. Also returns the dropdowns with only
+    possible choices.
+
+    Raises:
+        ValueError: If the machine or the model is unknown.
+    """
+    for name, known in (("hardware", sources.machines()), ("model", sources.models())):
+        require(values[name] in list(known), f"No {name} is called {values[name]!r:.60} here.")
+    dtypes = list(sources.machines()[values["hardware"]].peak)
+    titles = _drafters(values["model"])
+    dtype = values["dtype"] if values["dtype"] in dtypes else dtypes[0]
+    drafter = values["drafter"] if values["drafter"] in list(titles) else HEAD
+    shown = {
+        "dtype": gr.Dropdown(choices=dtypes, value=dtype),
+        "drafter": gr.Dropdown(choices=_pairs(titles), value=drafter),
+    }
+    return {**values, "dtype": dtype, "drafter": drafter}, shown
+
+
+def _drafters(model: str) -> dict[str, str]:
+    return {name: title for name, (title, _) in drafters(model).items()}
+
+
+def _pairs(choices: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(title, name) for name, title in choices.items()]
