@@ -166,7 +166,6 @@ WISHES = [
 ]
 SECTIONS = (
     "sandbox", "coins", "gallery", "grow",
-    "server", "shapes", "models",
 )  # fmt: skip
 # An invalid question to any section.
 QUESTIONS = [

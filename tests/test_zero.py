@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+from html import unescape
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
@@ -166,10 +168,11 @@ def test_position_shown_on_trees_is_kept_for_later_requests(visitor):
 def test_all_shipped_models_are_loaded_before_launch(scheduler, visitor):
     """The Models tab counts them, although this process has loaded none."""
     assert scheduler.asked[0].path == "/startup-report"
-    here = visitor.question("models", {})["loaded"]
-    assert {each["where"] for each in here} == {"cuda:0, float32"}
+    told = unescape(str(visitor.change("sv-models-model", ["all", "all", "House"])))
+    here = re.findall(r"- \*\*(.+?)\*\* [\d.]+ MB \([^)]*; ([^;)]+)\)", told)
+    assert {where for _, where in here} == {"cuda:0, float32"}
     known = [each for each in entries() if each.folder and each.made_for in (None, "house")]
-    assert {each["title"] for each in here} == {each.title for each in known}
+    assert {title for title, _ in here} == {each.title for each in known}
     assert len(known) > 8
 
 

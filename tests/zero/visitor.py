@@ -60,11 +60,16 @@ class Visitor:
         answer: dict[str, Any] = self._post(f"/sv/ask/{section}", question)
         return answer
 
-    def _call(self, button: str, values: Any) -> dict[str, Any]:
+    def change(self, control: str, values: list[Any]) -> list[Any]:
+        """Return what an instrument answers when the control with this id is changed."""
+        answer = self._post("/run/predict", self._call(control, values, "change"))
+        return list(answer["data"])
+
+    def _call(self, button: str, values: Any, name: str = "click") -> dict[str, Any]:
         components = self._config["components"]
         (place,) = [each["id"] for each in components if each["props"].get("elem_id") == button]
         events = self._config["dependencies"]
-        event = next(each for each in events if [place, "click"] in each["targets"])
+        event = next(each for each in events if [place, name] in each["targets"])
         return {"fn_index": event["id"], "data": list(values), "session_hash": SESSION}
 
     def _post(self, path: str, body: dict[str, Any]) -> Any:

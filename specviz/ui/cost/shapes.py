@@ -31,6 +31,7 @@ from specviz.texts import text
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import DIRECT, Instrument, figure, shown, verbatim
+from specviz.ui.table import Cell, data_table, filled
 
 OWN: Final = "own"  # the visitor's file in the list of files
 # Lets the visitor choose a file, and returns its text; no file leaves the browser otherwise.
@@ -40,11 +41,11 @@ OPEN: Final = """(before) => new Promise((resolve) => {
   picker.onchange = () => resolve(picker.files[0].slice(0, %d).text());
   picker.click();
 })"""
-DRAFTERS: Final = (
-    "| drafter | drafting, ms | middle 50% | in plain passes | c, per level | verification "
-    "| acceptance | whole round | pays from α (simulated) | speed-up at this α (simulated) |\n"
-    "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
-)
+DRAFTERS: Final = {
+    "drafter": 240, "drafting, ms": 90, "middle 50%": 110, "in plain passes": 90,
+    "c, per level": 90, "verification": 100, "acceptance": 100, "whole round": 90,
+    "pays from α (simulated)": 110, "speed-up at this α (simulated)": 140,
+}  # fmt: skip
 PASSES: Final = (
     "| tokens in the pass | measured, ms | plain passes | roofline, ms (simulated) |\n"
     "|--:|--:|--:|--:|"
@@ -116,7 +117,7 @@ def build(place: TabContext) -> None:
             own = gr.Textbox(label="Or paste its content here", lines=3, max_lines=3)
         caution = gr.Markdown(elem_classes="sv-notice", visible=False)
         passes = figure("sv-shapes-passes", "pass-times")
-        drafters = gr.Markdown(elem_classes="sv-table", elem_id="sv-shapes-drafters")
+        drafters = data_table("sv-shapes-drafters", "What a round costs, by drafter")
         how = gr.Markdown(elem_classes="sv-note", elem_id="sv-shapes-how")
         with gr.Accordion("All passes", open=False):
             numbers = gr.Markdown(elem_classes="sv-table")
@@ -173,18 +174,20 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def drafters_table(ask: Ask) -> str:
-    """Return what a round of each drafter costs, as a table."""
-    rows = []
+def drafters_table(ask: Ask) -> dict[str, Any]:
+    """Return the update of the table of what a round of each drafter costs."""
+    rows: list[list[Cell]] = []
     for row in measured_costs_text.drafter_rows(ask.costs, ask.place, ask.alpha):
         speedup = f"**{row['speedup']}**" if row["gains"] else row["speedup"]
-        cells = [
-            f"**{verbatim(row['title'])}** {verbatim(row['about'])}", row["draft"], row["middle"],
-            row["share"], row["level"], row["check"], row["rest"], row["whole"], row["even"],
-            speedup,
-        ]  # fmt: skip
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join([DRAFTERS, *rows])
+        titled = f"**{verbatim(row['title'])}** {verbatim(row['about'])}"
+        numbers = (row["draft"], row["share"], row["level"], row["check"], row["rest"])
+        draft, *others = ((float(number), number) for number in numbers)
+        rows.append([
+            (row["title"], titled), draft, row["middle"], *others,
+            (float(row["whole"]), row["whole"]), row["even"],
+            (float(row["speedup"].split()[0]), speedup),
+        ])  # fmt: skip
+    return filled(DRAFTERS, rows)
 
 
 def pass_row(sweep: Sweep, tokens: int) -> str:

@@ -70,7 +70,11 @@ def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
             kind = gr.Radio(KINDS, value="all", label="Kind")
         table = data_table("sv-models", "Models, and what is known of them")
         model = gr.Dropdown(
-            titles(rows({})), value=FIRST, label="Details of", info=text("models", "choose")
+            titles(rows({})),
+            value=FIRST,
+            label="Details of",
+            info=text("models", "choose"),
+            elem_id="sv-models-model",
         )
         details = gr.Markdown(elem_id="sv-models-details")
         with gr.Row():
@@ -82,10 +86,8 @@ def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
             gr.Markdown(text("models", "add"))
     outputs = {
         "table": table, "model": model, "details": details, "use": use, "diagram": diagram,
-        "memory": memory,
+        "memory": memory, "download": job.button if job else gr.Button(visible=False),
     }  # fmt: skip
-    if job:
-        outputs["download"] = job.button
     instrument.events.append(tab.select)
     found = partial(respond, rows)
     instrument.wire(
