@@ -1,6 +1,5 @@
 // The page's own script: Gradio's components start their sections by name (see component.py).
 
-import { start as domains } from "./compare/domains/domains";
 import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
 import { start as law } from "./cost/law/law";
@@ -33,7 +32,6 @@ export { setTerms } from "./cost/shared/terms";
 export * as reel from "./step/reel";
 
 const SECTIONS: Record<string, Start<never>> = {
-  "compare/domains/domains": domains,
   "compare/race/form": raceForm,
   "compare/race/race": race,
   "cost/law/law": law,

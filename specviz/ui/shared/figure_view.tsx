@@ -1,6 +1,6 @@
 // A figure that Python made with plotly, drawn again for another width or theme. A figure with a
-// width of its own keeps it, and scrolls sideways where there is less space. A click on one of its
-// points is an event of its component, `point`.
+// width (`width`) or a least width (`minreducedwidth`) keeps it, and scrolls sideways where there is
+// less space. A click on one of its points is an event of its component, `point`.
 
 import { isDark } from "./gradio";
 import { onTheme } from "./page";
@@ -15,7 +15,13 @@ interface Config {
 }
 interface Drawing {
   data: object[];
-  layout: { width?: number; height: number; meta: string; [more: string]: unknown };
+  layout: {
+    width?: number;
+    minreducedwidth?: number;
+    height: number;
+    meta: string;
+    [more: string]: unknown;
+  };
 }
 interface Clicked {
   points: { x: unknown; y: unknown }[];
@@ -82,7 +88,7 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
     const drawing: Drawing = JSON.parse(props.value);
     const { data, layout } = isDark() ? (coloured(drawing, darkColours()) as Drawing) : drawing;
     place.setAttribute("aria-label", layout.meta);
-    const width = layout.width ?? wide;
+    const width = layout.width ?? Math.max(wide, layout.minreducedwidth ?? 0);
     // If it is wider than its place, it is scrolled by keyboard, too.
     if (width > wide) place.tabIndex = 0;
     else place.removeAttribute("tabindex");
