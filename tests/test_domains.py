@@ -1,5 +1,6 @@
 """The map of drafters by domain: the plan and its order, cells from real runs, and sentences."""
 
+import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,8 @@ from specviz.settings.settings import BadSettings
 from specviz.shipped import measured, prompts
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
-from specviz.ui.compare.domains import USUAL, live, map_shown, planned, size
+from specviz.ui.compare import domains as page
+from specviz.ui.compare.domains import FORM, USUAL, Live, Map, planned, recorded_maps, size
 from specviz.ui.compare.race import recorded as races
 from specviz.ui.task import JobContext, Machine, StopFlag
 
@@ -171,7 +173,7 @@ def test_drafter_that_cannot_run_is_reported_before_anything_is_measured(
     monkeypatch.setattr(NGram, "begin", lambda *_: (_ for _ in ()).throw(ValueError("not here")))
     with pytest.raises(BadSettings, match=r"^ngram: not here"):
         next(run(tiny_target, drafters, PLAN))
-    said = live.stream_domains(PLAN, desk(tiny_target, drafters))
+    said = page.stream_domains(PLAN, desk(tiny_target, drafters))
     assert json.loads(next(said))["state"] == "loading"
     with pytest.raises(BadSettings):
         next(said)
@@ -259,7 +261,7 @@ def test_recorded_map_names_its_machine_and_those_of_the_races(monkeypatch):
     }
     for machines, said in (({"a", one.machine}, True), ({one.machine}, False)):
         monkeypatch.setattr(races, "machines", lambda machines=machines: machines)
-        caution = map_shown(one)["caution"]
+        caution = recorded_maps()[0].caution
         assert (f"measured on {one.machine}, the recorded races above on a," in caution) is said
         assert ("only within one measurement" in caution) is said
 
@@ -281,14 +283,75 @@ def test_recorded_map_equals_the_shipped_measurement():
             assert (cell.speedup, cell.alpha) == (row["ratio_to_plain"], row["alpha"])
             assert cell.accepted_length == row["accepted_length"]
             assert cell.prompts == facts["prompts"]
-        said = map_shown(one)
-        assert said["badge"] == "recorded"
+        said = Map.of(f"{one.temperature:g}", None)
+        assert said.badge == "recorded"
         for word in (facts["machine"]["processor"], "3 prompts per domain", "64 new tokens"):
-            assert word in said["where"]
-        assert len(said["cells"]) == len(rows) + len(one.drafters)
-        json.dumps(said, allow_nan=False)
+            assert word in said.where
+        assert len(said.view["cells"]) == len(rows) + len(one.drafters)
     assert one.domains == tuple(prompts())
     assert recorded(Path("none.json")) == []
+
+
+# The instrument
+
+VALUES = {"map": "0", "measure": "speedup", "order": "", "live": None}
+VALUES |= dict(zip(FORM, (list(USUAL), 1, 24, 0, 1), strict=True))
+
+
+def heat_map(**changes):
+    """Return the map that is drawn: its trace."""
+    (trace,) = json.loads(page.respond(VALUES | changes)["heat"])["data"]
+    return trace
+
+
+def test_map_shows_each_cell_and_is_sorted_by_a_column():
+    one, cells = recorded()[0], {(c.drafter, c.domain): c for c in recorded()[0].cells}
+    whole = heat_map()
+    assert whole["x"] == ["Stories", "Dialogues", "Python", "Maths", "Repetition", "Mean"]
+    assert [name[-1] == "*" for name in whole["y"]] == [False] * 18 + [True] * 2
+    assert f"{cells[one.drafters[0], 'stories'].speedup:.2f}" in whole["text"][0][0]
+    assert heat_map(measure="accepted")["text"] != whole["text"]
+    assert heat_map(map="1")["text"] != whole["text"]
+    shades = [row[4] for row in heat_map(order="repeat")["z"][:-2]]
+    assert shades == sorted(shades, reverse=True)
+    best = [row[4] for row in whole["text"] if row[4].startswith("<b>")]
+    assert best == ["<b>3.35</b>"]
+    assert "on repetition" in heat_map(order="repeat")["hovertext"][0][4]
+
+
+def test_invalid_choices_have_a_sentence_and_hostile_texts_stay_text(monkeypatch):
+    for name in ("2", "live", None):
+        with pytest.raises(ValueError, match="no measurement of this name"):
+            page.respond(VALUES | {"map": name})
+    assert page.respond(VALUES | {"drafters": []})["size"].startswith("Choose at least one")
+    for value in (None, {}, {"id": 3}):
+        with pytest.raises(ValueError, match="cannot be read"):
+            page.received(value, VALUES)
+    hostile = Live("1", ["ngram"], 1, 8, 0.0, 1, "<img src=x>", 0, True, [])
+    where = page.respond(VALUES | {"map": "live", "live": hostile})["where"]
+    assert "<" not in where
+    monkeypatch.setattr("specviz.compare.domains.heatmap.title_of", lambda _: "<b>x</b>")
+    assert heat_map()["y"][0] == "&lt;b&gt;x&lt;/b&gt;"
+
+
+def test_saved_map_is_unrounded_and_in_the_order_shown():
+    name, text, kind = json.loads(page.saved(page.as_csv, "0", "speedup", "", None))
+    assert (name, kind) == ("specviz-map-of-domains-temperature-0.csv", "text/csv")
+    read = csv.DictReader(text.removeprefix("\ufeff").splitlines())
+    rows = {(row["drafter"], row["domain"]): row for row in read}
+    for cell in recorded()[0].cells:
+        row = rows[cell.drafter, cell.domain]
+        assert float(row["speedup_times_plain"]) == cell.speedup
+        assert float(row["accepted_length_tokens_per_round"]) == cell.accepted_length
+        assert float(row["tokens_per_second"]) == cell.tokens_per_second
+        assert bool(row["alpha"]) == (cell.alpha is not None), "unknown numbers are empty"
+    assert next(iter(rows.values()))["title"] == heat_map()["y"][0]
+    _, text, _ = json.loads(page.saved(page.as_json, "0", "speedup", "", None))
+    speedups = [cell["speedup_times_plain"] for cell in json.loads(text)["cells"]]
+    assert speedups == [float(row["speedup_times_plain"]) for row in rows.values()]
+    live = Live("1", ["ngram"], 1, 8, 0.0, 1, "=1+1", 0, True, [])
+    _, text, _ = json.loads(page.saved(page.as_csv, "live", "speedup", "", live))
+    assert ",'=1+1 · 1 prompt" in text, "no formula of a spreadsheet"
 
 
 # Lines for the page
@@ -308,35 +371,37 @@ def desk(target, drafters):
 
 
 def told(tiny_target, drafters, monkeypatch, stops=None):
-    """Return all lines, the map lines, and the cells. stops: stop after this many `now` lines."""
-    monkeypatch.setattr(live, "PAUSE", 0)
-    here, lines = desk(tiny_target, drafters), []
-    for sent in live.stream_domains(PLAN, here):
+    """Return all lines, and what the page knows at the end. stops: stop after so many turns."""
+    monkeypatch.setattr(page, "PAUSE", 0)
+    here, lines, values = desk(tiny_target, drafters), [], {"live": None}
+    for sent in page.stream_domains(PLAN, here):
         lines += [json.loads(line) for line in sent.splitlines()]
-        here.unwanted.set(sum(line["kind"] == "now" for line in lines) == stops)
-    maps = [line for line in lines if line["kind"] == "map"]
-    cells = {name: cell for line in maps for name, cell in line["cells"].items()}
-    return lines, maps, cells
+        here.unwanted.set(sum(line["kind"] == "map" for line in lines) == stops)
+    for each in lines[1:]:
+        values |= page.received(each["result"], values)
+    return lines, values
 
 
 @pytest.mark.slow
-def test_live_stream_sends_the_whole_map_once_and_then_changes(
+def test_live_measurement_is_shown_as_it_grows_and_when_it_is_stopped(
     tiny_target, drafters, two_domains, monkeypatch
 ):
-    lines, maps, cells = told(tiny_target, drafters, monkeypatch)
+    lines, values = told(tiny_target, drafters, monkeypatch)
     assert lines[0] == {"kind": "state", "state": "loading", "id": "7"}
-    assert [line["place"] for line in lines if line["kind"] == "now"] == list(range(1, 9))
-    assert all(line["of"] == 8 for line in lines if line["kind"] == "now")
-    assert [("rows" in line) for line in maps] == [True] + [False] * (len(maps) - 1)
-    assert {line["id"] for line in lines[1:]} == {"7"}
-    assert maps[-1]["badge"] == "live"
-    assert "order seed 3" in maps[-1]["where"]
-    assert len(cells) == 4 + 2  # and two means
-    assert not any("part" in cell for cell in cells.values())
-    assert all(line["cells"] for line in maps[1:])
-    _, maps, cells = told(tiny_target, drafters, monkeypatch, stops=3)
-    assert maps[-1]["badge"] == "live, stopped after 3 of 8"
-    assert 2 <= len(cells) <= 3
+    assert [line["done"] for line in lines[1:]] == list(range(9))
+    assert lines[1]["sentence"].startswith("Turn 1 of 8: ")
+    assert (values["map"], values["order"]) == ("live", "")
+    one = values["live"].map()
+    assert one.badge == "live"
+    assert "order seed 3" in one.where
+    assert len(one.view["cells"]) == 4 + 2  # and two means
+    assert not any("part" in cell for cell in one.view["cells"].values())
+    again = page.received(lines[-1]["result"], values)
+    assert set(again) == {"live"}, "the visitor may look at another map meanwhile"
+    _, values = told(tiny_target, drafters, monkeypatch, stops=3)
+    one = values["live"].map()
+    assert one.badge == "live, stopped after 3 of 8"
+    assert 2 <= len(one.view["cells"]) <= 3
 
 
 @pytest.mark.slow
@@ -352,9 +417,9 @@ def test_stream_contains_the_cells_measured_before_an_error(
         return whole(*args)
 
     monkeypatch.setattr(domain_run, "take_turns", broken)
-    monkeypatch.setattr(live, "PAUSE", 0)
+    monkeypatch.setattr(page, "PAUSE", 0)
     texts = []
     with pytest.raises(RuntimeError, match="broke"):
-        texts.extend(live.stream_domains(PLAN, desk(tiny_target, drafters)))
-    last = json.loads(texts[-1])
-    assert (last["kind"], last["badge"]) == ("map", "live, stopped after 2 of 8")
+        texts.extend(page.stream_domains(PLAN, desk(tiny_target, drafters)))
+    last = page.received(json.loads(texts[-1])["result"], {"live": None})["live"]
+    assert last.map().badge == "live, stopped after 2 of 8"

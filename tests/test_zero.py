@@ -34,7 +34,7 @@ from specviz.settings.settings import Settings
 from specviz.trace.check import check
 from specviz.trace.file import Trace
 from specviz.ui import task
-from specviz.ui.compare.domains import live as domains
+from specviz.ui.compare.domains import measured_live
 from specviz.ui.compare.race import live as races
 from specviz.ui.cost.sweep import LIVE
 from specviz.ui.lossless import proof
@@ -185,7 +185,7 @@ TASKS = {
     "run": shown(RunRequest(PROMPT)),
     "trace": recorded(RunRequest(PROMPT)),
     "race": races.live(race()),
-    "domains": domains.live(Plan(("eagle3", "ngram"))),
+    "domains": measured_live(Plan(("eagle3", "ngram"))),
     "sweep": LIVE,
     "repeats": proof.live(recipe(names()[0])),
     "look": trees.live(RunRequest(PROMPT), 3),
@@ -208,7 +208,7 @@ def test_larger_tasks_request_more_gpu_time():
     assert shown(RunRequest(PROMPT, settings=settings)).seconds > TASKS["run"].seconds + 10
     assert shown(RunRequest(PROMPT, "owner/name")).seconds > TASKS["run"].seconds + 20
     assert races.live(race(256)).seconds > TASKS["race"].seconds + 20
-    many = domains.live(Plan(("eagle3", "ngram"), prompts=3))
+    many = measured_live(Plan(("eagle3", "ngram"), prompts=3))
     assert many.seconds > TASKS["domains"].seconds + 10
 
 

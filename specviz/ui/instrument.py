@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import unescape
 from typing import Any, Final
 
 import gradio as gr
@@ -23,7 +25,8 @@ log = logging.getLogger(__name__)
 
 Values = Mapping[str, Any]
 Respond = Callable[[Values], Values]
-PLAIN: Final = " ,;%×’“”·"  # besides letters and digits, characters without a meaning in Markdown
+# Signs that may have a meaning in Markdown. Those within words, such as EAGLE-3, have none.
+MARKUP: Final = re.compile(r"(?<!\w)-|-(?!\w)|[!-~](?<![\w ,;%(?'-])")
 DIRECT: Final[dict[str, Any]] = {
     "queue": False,
     "show_progress": "hidden",
@@ -50,15 +53,15 @@ def shown(drawing: go.Figure, sentence: str) -> str:
 
     Args:
         drawing: The figure.
-        sentence: What it shows, for people who cannot see it.
+        sentence: What it shows, for people who cannot see it; it may be Markdown.
     """
-    return str(go.Figure(drawing).update_layout(meta=sentence).to_json())
+    plain = unescape(sentence.replace("**", ""))
+    return str(go.Figure(drawing).update_layout(meta=plain).to_json())
 
 
 def verbatim(text: str) -> str:
     """Return a text, such as a visitor's, as Markdown that shows it unchanged on one line."""
-    plain = " ".join(text.split())
-    return "".join(c if c.isalnum() or c in PLAIN else f"&#{ord(c)};" for c in plain)
+    return MARKUP.sub(lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
 
 
 class Instrument:

@@ -1,6 +1,5 @@
 // The page's own script: Gradio's components start their sections by name (see component.py).
 
-import { start as domains } from "./compare/domains/domains";
 import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
 import { start as contents } from "./learn/contents";
@@ -27,7 +26,6 @@ export { openTab } from "./shared/tabs";
 export * as reel from "./step/reel";
 
 const SECTIONS: Record<string, Start<never>> = {
-  "compare/domains/domains": domains,
   "compare/race/form": raceForm,
   "compare/race/race": race,
   "learn/contents": contents,

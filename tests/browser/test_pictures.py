@@ -21,7 +21,7 @@ FIGURES = {
         "Round ": ["text"],
         "recorded": ["coin and table"],
     },
-    "Compare": {"recorded": ["race", "result"], "temperature 0": ["map of domains"]},
+    "Compare": {"recorded": ["race", "result"]},
     "Lossless?": {
         "Accept-reject": ["experiment"],
         "1,000 random rounds": ["random rounds"],
@@ -97,7 +97,7 @@ def caption(svg):
 
 # By tab, what is there once its figures are drawn.
 DRAWN = {
-    "Compare": (".sv-race-lanes > *", ".sv-domains-map td"),
+    "Compare": (".sv-race-lanes > *",),
     "Lossless?": (".sv-sand-column", ".sv-wild-columns"),
     "Trees": (".sv-grow-view .sv-twig-node",),
     "Cost": ("[data-part=boards]",),

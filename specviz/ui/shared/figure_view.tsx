@@ -1,11 +1,12 @@
 // A figure that Python made with plotly, drawn again for another width or theme. A figure with a
-// width of its own keeps it, and scrolls sideways where there is less space. A click on one of its
-// points is an event of its component, `point`.
+// width (`width`) or a least width (`minreducedwidth`) keeps it, and scrolls sideways where there is
+// less space. A click on one of its points is an event of its component, `point`.
 
 import { onTheme } from "./page";
 import { drawFigure, fetchPlotly } from "./plot";
 import { render } from "./view";
 
+import type { Drawing } from "./plotly";
 import type { Start } from "./section";
 
 interface Config {
@@ -16,23 +17,39 @@ interface Clicked {
   points: { x: unknown; y: unknown }[];
 }
 
+const LETTER = 6.5; // px of a letter of a caption
+
+/** Save what an element shows, with its sentence above, in lines that fit. */
+function save(place: HTMLElement, file: string, format: "svg" | "png") {
+  const { data, layout } = place as unknown as Drawing; // plotly keeps them there
+  const longest = Math.floor(place.scrollWidth / LETTER);
+  const lines = (layout.meta ?? "").match(new RegExp(`.{1,${longest}}(\\s|$)`, "g")) ?? [];
+  const text = lines
+    .map((line) => line.replaceAll("&", "&amp;").replaceAll("<", "&lt;"))
+    .join("<br>");
+  const top = 18 * lines.length + 34;
+  const title = {
+    text,
+    font: { size: 12 },
+    x: 0,
+    xanchor: "left",
+    y: 1,
+    yanchor: "top",
+    pad: { t: 8, l: 8 },
+  };
+  const margin = { ...Object(layout.margin), t: top };
+  const size = { width: place.scrollWidth, height: layout.height + top };
+  const filename = "specviz-" + file;
+  return window.Plotly.downloadImage(
+    { data, layout: { ...layout, title, margin, ...size } },
+    { format, filename, ...size, scale: 2 },
+  );
+}
+
 const Saver = (place: HTMLElement, file: string) => [
   "Save this picture: ",
   ...(["svg", "png"] as const).map((format) => (
-    <button
-      key={format}
-      type="button"
-      class="sv-link"
-      onClick={() =>
-        window.Plotly.downloadImage(place, {
-          format,
-          filename: "specviz-" + file,
-          width: place.scrollWidth,
-          height: place.scrollHeight,
-          scale: 2,
-        })
-      }
-    >
+    <button key={format} type="button" class="sv-link" onClick={() => save(place, file, format)}>
       {format.toUpperCase()}
     </button>
   )),

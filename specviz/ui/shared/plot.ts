@@ -51,14 +51,14 @@ function coloured(value: unknown, colours: Map<string, string>, within = false):
 }
 
 /**
- * Draw a figure in an element; one with a width of its own keeps it.
+ * Draw a figure in an element; one with a width (`width`) or a least width (`minreducedwidth`) keeps it.
  * @param wide The width of the others.
  */
 export async function drawFigure(place: HTMLElement, drawing: Drawing, wide: number) {
   const plotly = await fetchPlotly();
   const { data, layout } = isDark() ? (coloured(drawing, darkColours()) as Drawing) : drawing;
   if (layout.meta) place.setAttribute("aria-label", layout.meta);
-  const width = layout.width ?? wide;
+  const width = layout.width ?? Math.max(wide, layout.minreducedwidth ?? 0);
   // If it is wider than its place, it is scrolled by keyboard, too.
   if (width > wide) place.tabIndex = 0;
   else place.removeAttribute("tabindex");

@@ -3,7 +3,13 @@
 /** A figure that Python made with plotly. meta: What it shows, in words. */
 export interface Drawing {
   data: object[];
-  layout: { width?: number; height: number; meta?: string; [more: string]: unknown };
+  layout: {
+    width?: number;
+    minreducedwidth?: number;
+    height: number;
+    meta?: string;
+    [more: string]: unknown;
+  };
 }
 
 /** A trace of a chart of Step, which bar_chart.tsx draws; colours are names ("--p"). */
@@ -38,5 +44,5 @@ export interface Plotly {
     layout: object,
     config: { displayModeBar: boolean; responsive?: boolean },
   ): Promise<unknown>;
-  downloadImage(place: HTMLElement, options: object): Promise<string>;
+  downloadImage(figure: Drawing, options: object): Promise<string>;
 }

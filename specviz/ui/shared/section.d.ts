@@ -18,7 +18,7 @@ export type Start<Config> = (
   config: Config & { name: string },
 ) => void;
 /** Kinds of sections that put their public faces on the window. */
-export type Shared = "players" | "races" | "domains" | "jobs";
+export type Shared = "players" | "races" | "jobs";
 /** A section's public face; opened: what is shown first, once it is here. */
 export type Section = object & { opened?: Promise<unknown> };
 /** A run's place on the speed law. where: target and machine. run: which one, where it was recorded. */

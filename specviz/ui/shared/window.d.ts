@@ -5,7 +5,6 @@ interface Window {
   specviz: {
     players?: Record<string, import("./section").Section>;
     races?: Record<string, import("./section").Section>;
-    domains?: Record<string, import("./section").Section>;
     jobs?: Record<string, import("./section").Section>;
     raceform?: object;
     sandbox?: object;
