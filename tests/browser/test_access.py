@@ -220,7 +220,7 @@ def test_border_of_a_box_is_no_background_of_a_text_that_it_clips(browser):
     page.close()
 
 
-def faint(page):
+def faint(page, least=60):
     """Return each visible text of too low contrast: contrast, background, colour and content."""
     size = page.viewport_size
     for _ in range(2):  # a higher window has more spacing
@@ -232,7 +232,7 @@ def faint(page):
     blank.evaluate("tag => tag.remove()")
     told = page.evaluate(CONTRASTS, [texts, f"data:image/png;base64,{picture}", PART])
     page.set_viewport_size(size)
-    assert len(told) > 60, "a page has more words than that"
+    assert len(told) > least, "a page has more words than that"
     return [each for each in told if each[0] < ENOUGH - 0.005]
 
 

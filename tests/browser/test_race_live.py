@@ -31,8 +31,15 @@ def compare(visit, query=""):
     return page
 
 
+def open_settings(page):
+    """Open the settings, which a race has folded."""
+    if page.locator(f"{SETTINGS} button").get_attribute("aria-expanded") == "false":
+        page.click(f"{SETTINGS} button")
+
+
 def fill_in(page, preset, tokens, seed=1):
     """Fill in a short race with the lanes of a preset."""
+    open_settings(page)
     page.get_by_role("button", name=preset).click()
     is_pressed(page, preset, "true")
     page.locator("#sv-raceform-prompt textarea").fill(PROMPT)
@@ -129,10 +136,12 @@ def test_preset_race_runs_and_can_be_rejected_or_stopped(page):
     race(page)
     wait_until_over(page)
     page.wait_for_function(f"{RACE}.race.source === 'live'")
+    expect(page.locator("#sv-raceform-shared"), "the race is in view").to_be_hidden()
     run, whole = page.evaluate(f"{RACE}.race"), page.evaluate(f"{RACE}.whole")
     assert [lane["shape"] for lane in run["lanes"][:2]] == ["γ 2", "γ 8"]
     assert (run["prompt"], len(whole["lanes"])) == (PROMPT, 3)
     assert whole["texts"]["same"] is not None
+    open_settings(page)
     page.get_by_role("button", name="Settings of lane 2").click()
     page.locator("#sv-raceform-fields").get_by_label("Siblings at each depth").fill("many")
     page.keyboard.press("Tab")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 from serve import SHIPPED
+from test_access import faint, faults
 from visit import Visit
 
 OPENING = next(name for name in SHIPPED if name.endswith("01-chain"))
@@ -136,7 +137,7 @@ def test_both_coins_can_be_moved_by_keys(newcomer):
     page.locator(".sv-toss-pin").focus()
     page.keyboard.press("Home")
     expect(page.locator(".sv-verdict")).to_have_text("What if?")
-    expect(page.locator(".sv-say")).to_contain_text("would be accepted")
+    expect(page.locator(".sv-say")).to_contain_text("would be kept")
     page.keyboard.press("Escape")
     newcomer.step_until("frame.caption.is === 'recovered'")
     page.locator(".sv-toss-pin").focus()
@@ -227,6 +228,36 @@ def test_switch_is_shown_only_where_it_works(newcomer):
     expect(switch).to_be_visible()
     page.get_by_role("button", name="Present", exact=False).first.click()
     expect(switch).to_be_hidden()
+
+
+PICTURES = {
+    OPENING: [
+        "frame.step.kind === 'score'",
+        "frame.step.id === 'propose-5'",
+        "player.cursor.round === 1 && frame.step.kind === 'score'",
+        "frame.caption.is === 'rejected'",
+        "frame.caption.is === 'recovered'",
+        "frame.step.kind === 'commit'",
+        "frame.step.kind === 'end'",
+    ],
+    TREE: ["Object.keys(frame.tree.nodes).length > 8", "frame.step.kind === 'score'"],
+}
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (390, "dark")])
+def test_every_picture_passes_axe_and_contrast_checks(newcomer, width, theme):
+    newcomer.page.set_viewport_size({"width": width, "height": 1400})
+    wrong = {}
+    for name, states in PICTURES.items():
+        page = arrive(newcomer, f"?trace={name}&__theme={theme}")
+        newcomer.dress(theme)
+        newcomer.ask("first()")
+        for state in states:
+            newcomer.step_until(state)
+            wrong[name, state, "axe"] = faults(page, ".sv")
+            if width > 390:  # a narrow page is always higher than its window
+                wrong[name, state, "contrast"] = faint(page, 30)
+    assert {where: found for where, found in wrong.items() if found} == {}
 
 
 def test_the_opening_races_until_a_key_and_then_shows_the_first_rejection(newcomer):

@@ -54,6 +54,9 @@ export const clearTokenStrip = () => render(null, $(".sv-text"));
 export function scrollTokenStrip() {
   const box = $(".sv-text");
   box.scrollTop = box.scrollHeight;
+  // A long prompt without anything to press can be scrolled by keyboard.
+  if (box.scrollHeight > box.clientHeight && !box.querySelector("button")) box.tabIndex = 0;
+  else box.removeAttribute("tabindex");
   const source: HTMLElement | null = box.querySelector(".sv-src");
   if (!source) return;
   const line = Number.parseFloat(getComputedStyle(box).lineHeight);

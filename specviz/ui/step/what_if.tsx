@@ -4,11 +4,12 @@
 import { branch } from "./branch";
 import { AnswerButton, SentencePart } from "./caption";
 import { go, now, suppose } from "./cursor";
+import { isSimple } from "./mode";
 import { pause } from "./playback";
 import { frameAt, reel, stepName } from "./reel";
 import { stage } from "./stage";
 
-import type { TokenState } from "../../frames/scene.py";
+import type { TokenState, Word } from "../../frames/scene.py";
 import type { DrawnTree as Tree } from "../../figures/tree.py";
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
 import type { TossedPanel } from "../../frames/inspector.py";
@@ -84,13 +85,10 @@ export function moveDraw(to: number, shares: Share[]) {
     return u < at;
   });
   const token: Part = hit?.w ? { w: hit.w } : "one of the other words";
-  const parts = [
-    "With the coin set to ",
-    { n: text, as: "u" },
-    ", the draw would give ",
-    token,
-    ".",
-  ];
+  const set: Part[] = isSimple()
+    ? ["With the coin there"]
+    : ["With the coin set to ", { n: text, as: "u" }];
+  const parts = [...set, ", the draw would give ", token, "."];
   suppose({ parts: parts as Part[], coins: null, coin: { u, text } });
 }
 
@@ -114,8 +112,20 @@ function supposeCoin(
   parts.push(kept === accepted ? " would still be " : " would be ");
   parts.push(kept ? "accepted. " : "rejected. ", ...whatif[kept ? "kept" : "rejected"]);
   const is = kept ? "accepted" : "rejected";
-  return { parts, coins: { [whatif.coin]: u }, coin, is: kept === accepted ? undefined : is };
+  return {
+    parts: isSimple() ? everydayCoin(w, kept, kept === accepted) : parts,
+    coins: { [whatif.coin]: u },
+    coin,
+    is: kept === accepted ? undefined : is,
+  };
 }
+
+const everydayCoin = (w: Word, kept: boolean, still: boolean): Part[] => [
+  "With the coin there, ",
+  { w },
+  still ? " would still be " : " would be ",
+  kept ? "kept." : "rejected.",
+];
 
 /**
  * Return a verdict's frame with the other verdict: in the tree, the text and the pass, the guess has
