@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from PIL import Image
 from playwright.sync_api import expect
 from test_pictures import share_apart
+from visit import share
 
 PLAYER = "window.specviz.players['sv-step']"
 RACE = "window.specviz.races['sv-race']"
@@ -89,7 +90,7 @@ def test_copied_links_reopen_a_recorded_race_and_the_sandbox(visit, another):
 def filmed(page):
     """Press the button; return the film's name, its pictures, and the milliseconds of each."""
     with page.expect_download(timeout=120_000) as download:
-        page.get_by_role("button", name="Save this round as a film").click()
+        share(page, "Save this round as a film")
     film = Image.open(BytesIO(download.value.path().read_bytes()))
     assert film.info["loop"] == 0
     shots, times = [], []
@@ -140,11 +141,9 @@ def test_film_shows_every_step_of_the_round_as_the_page_does(visit):
     _, shots, _ = filmed(page)
     assert unlike(page, shots[-1:], ".sv-text")[0] < 0.06, "the newest line of a scrolled text"
     page.evaluate("CanvasRenderingContext2D.prototype.getImageData = undefined")
-    button = page.get_by_role("button", name="Save this round as a film")
-    button.click()
+    share(page, "Save this round as a film")
     said = page.locator(".sv-film [role=status]")
     expect(said).to_contain_text("This browser cannot make a film", timeout=60_000)
-    expect(button).to_be_enabled()
 
 
 def one_page(page):
@@ -156,7 +155,7 @@ def one_page(page):
 
 
 def worksheet(page, label):
-    page.get_by_role("button", name=f"Worksheet {label}").click()
+    share(page, f"Worksheet {label}")
     return page.locator(".sv-sheet")
 
 

@@ -3,7 +3,7 @@
 // decimals.
 
 import { there } from "../shared/there";
-import { Button, classes, render, RunningToken, toElement, Token } from "../shared/view";
+import { Button, classes, render, RunningToken, Token } from "../shared/view";
 import { go, now } from "./cursor";
 import { notice } from "./live";
 import { pause } from "./playback";
@@ -48,17 +48,14 @@ const PRINT = `
 const printed = new CSSStyleSheet();
 
 /** Links to the worksheet of the step on screen. */
-export const worksheetLinks = () =>
-  toElement(
-    <p class="sv-pictures sv-sheet-links">
-      <span class="sv-saver">
-        {"Worksheet: "}
-        {Link("blank", false)}
-        {" · "}
-        {Link("with solutions", true)}
-      </span>
-    </p>,
-  );
+export const WorksheetLinks = () => (
+  <p>
+    {"Worksheet: "}
+    {Link("blank", false)}
+    {" · "}
+    {Link("with solutions", true)}
+  </p>
+);
 
 const Link = (label: string, solved: boolean) =>
   Button(label, () => open(solved), { class: "sv-link", "aria-label": "Worksheet " + label });
