@@ -214,7 +214,7 @@ def test_picture_of_a_step_shows_what_is_on_screen(visit):
     assert page.locator(".sv-why").is_hidden()
     share(page, "Save why these guesses as PNG")
     saver = page.locator(".sv-saver", has_text="why these guesses")
-    expect(saver.get_by_role("status")).to_have_text("It is not on screen now.")
+    expect(saver.locator("[role=status]")).to_have_text("It is not on screen now.")
     for theme in ("light", "dark"):
         visit.dress(theme)
         ground = page.evaluate("getComputedStyle(document.body).getPropertyValue('--sv-bg')")

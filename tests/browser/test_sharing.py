@@ -86,6 +86,7 @@ def test_menu_shares_the_step_by_keyboard_and_fits_a_phone(visit):
     button = page.get_by_role("button", name="Share", exact=True)
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 800})
+        button.scroll_into_view_if_needed()
         button.press("Enter")
         expect(menu).to_be_in_viewport(ratio=1)
         assert faults(page) == []
