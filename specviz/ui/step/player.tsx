@@ -26,6 +26,7 @@ import { paint, paintMove } from "./paint";
 import { isPresenting, startPresenting } from "./present";
 import { act, KEYS, onPlayback, pause, play } from "./playback";
 import { feed, frameAt, onLines, reel } from "./reel";
+import { sameRequest } from "./repeat";
 import { fetchAhead, formOf, formOnScreen, lineViews, load, openMoment } from "./runs";
 import { lineBelow } from "./share";
 import { forgetSize, showSize } from "./size";
@@ -114,6 +115,7 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     formOnScreen,
     feed,
     wish: branchRequest,
+    same: sameRequest,
     play: () => play(false),
     pause,
     go,
