@@ -5,7 +5,9 @@ import json
 
 import httpx
 import pytest
+import segno
 from starlette.applications import Starlette
+from starlette.requests import Request
 
 from specviz.ui import votes
 from specviz.ui.misses import MOST_ADDRESSES
@@ -130,6 +132,20 @@ def test_only_the_teacher_can_ask_reveal_close_and_see_counts():
             assert "unsafe" not in page.headers[POLICY]
 
     asyncio.run(story())
+
+
+def test_room_has_a_qr_code_of_the_address_that_phones_open():
+    rooms = Rooms()
+    request = Request({"type": "http", "client": ("school", 1), "headers": [], "path_params": {}})
+    opened = rooms.perform(request, {"phones": "https://school.example/vote/"})
+    address = f"https://school.example/vote/{opened['code']}"
+    expected = segno.make_qr(address).svg_data_uri(border=4, light="white")
+    assert opened["qr"] == expected
+    assert rooms.perform(request, {})["qr"] == "", "phones cannot open the page"
+    for wrong in (5, "javascript:alert()", "http://" + "x" * votes.LONGEST_ADDRESS):
+        with pytest.raises(BadRequest):
+            rooms.perform(request, {"phones": wrong})
+    assert len(rooms.rooms) == 2
 
 
 def test_wrong_codes_and_keys_slow_down_their_address_but_not_teachers_and_known_phones():

@@ -12,11 +12,11 @@ plain pass, passes of the same size do the same work, and a run that saves no pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import harmonic_mean, mean, median, quantiles
 from typing import Any, Final
 
-from specviz.trace.events import Baseline, Judged, Round
+from specviz.trace.events import Baseline, Event, Judged, Round
 from specviz.trace.file import Trace
 
 # By how much a float32 logit may change by rounding if it is computed with other tensor shapes.
@@ -256,6 +256,38 @@ def explain_noise(trace: Trace, plain: Baseline) -> str | None:
     if spread >= MAX_SPREAD:
         return f"passes of the same size differ in time by up to {spread:.1f} ×"
     return None
+
+
+def alike(one: Trace, other: Trace) -> bool:
+    """Return whether two runs did the same work, so that each time of one has its equal."""
+    return _work(one) == _work(other)
+
+
+def _work(trace: Trace) -> tuple[object, ...]:
+    passes = [played.scored.rows_in_pass for played in trace.rounds if played.scored]
+    plain = len(trace.baseline.seconds) if trace.baseline else 0
+    return [type(event) for event in trace.events], token_ids(trace), passes, plain
+
+
+def median_times(runs: Sequence[Trace]) -> Trace:
+    """Return the last of several runs, with each of its times replaced by the median of all runs.
+
+    Args:
+        runs: Runs that are `alike`.
+    """
+    events = zip(*(run.events for run in runs), strict=True)
+    return Trace(runs[-1].header, [_median_times(same) for same in events])
+
+
+def _median_times(same: Sequence[Any]) -> Event:
+    last: Event = same[-1]
+    if isinstance(last, Baseline):
+        passes = zip(*(event.seconds for event in same), strict=True)
+        return replace(last, seconds=[median(seconds) for seconds in passes])
+    times = ("seconds", "judge_seconds", "commit_seconds")
+    known = [name for name in times if hasattr(last, name)]
+    medians = {name: median(getattr(event, name) for event in same) for name in known}
+    return replace(last, **medians)
 
 
 def explain_disagreement(speedups: tuple[float, float] | None) -> str | None:

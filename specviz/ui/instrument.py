@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 Values = Mapping[str, Any]
 Respond = Callable[[Values], Values]
 # Signs that may have a meaning in Markdown. Those within words, such as EAGLE-3, have none.
-MARKUP: Final = re.compile(r"(?<!\w)-|-(?!\w)|[!-~](?<![\w ,;%(?'-])")
+MARKUP: Final = re.compile(r"(?<!\w)-|-(?!\w)|[!-~](?<![0-9A-Za-z,;%(?'-])")
 DIRECT: Final[dict[str, Any]] = {
     "queue": False,
     "show_progress": "hidden",

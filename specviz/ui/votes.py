@@ -1,10 +1,10 @@
 """Class votes: a teacher opens a room, students answer on phones, and the counts are streamed.
 
 `GET /vote/CODE` is the page on phones; its address is short enough to be typed. Below
-`/gradio_api/sv/votes`: `POST ""` opens a room and returns its code and the teacher's key; `POST
-/CODE/answer` counts a phone's answer; `GET /CODE/lines` streams the room's state by server-sent
-events, with counts if `?key=` is the teacher's; `POST /CODE/ask`, `/CODE/reveal` and `/CODE/close`
-need the key.
+`/gradio_api/sv/votes`: `POST ""` opens a room and returns its code, the teacher's key, and a QR
+code of the address if it is told where phones find the server; `POST /CODE/answer` counts a phone's
+answer; `GET /CODE/lines` streams the room's state by server-sent events, with counts if `?key=` is
+the teacher's; `POST /CODE/ask`, `/CODE/reveal` and `/CODE/close` need the key.
 
 Rooms are stored in memory only. A phone is identified by a random name that its page creates, so
 answers are anonymous, and a student could deliberately answer twice. The number of rooms, of rooms
@@ -26,6 +26,7 @@ from secrets import choice, compare_digest, token_urlsafe
 from time import monotonic
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
+import segno
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -48,6 +49,7 @@ PHONES: Final = 300  # maximum answers to a question
 READERS: Final = PHONES + 20  # maximum open streams of a room
 QUESTIONS_A_MINUTE: Final = 60
 LONGEST: Final = 2000  # maximum characters of a request
+LONGEST_ADDRESS: Final = 300  # maximum characters of the address of the phones' page
 FIELDS: Final[Mapping[str, int]] = {"text": 400, "guess": 80, "p": 16, "q": 16}  # maximum lengths
 PAUSE: Final = 0.1  # minimum seconds between two states of a stream
 SILENCE: Final = 15.0  # seconds after which a comment keeps the connection open
@@ -332,8 +334,9 @@ class Rooms:
         """Do what a request asks for."""
         code, address = request.path_params.get("code"), client_address(request.scope)
         if code is None:
+            phones = parse_phones(data.get("phones"))
             opened, room = self.open(address)
-            return {"code": opened, "key": room.key}
+            return {"code": opened, "key": room.key, "qr": phones and qr_code(phones + opened)}
         act = request.path_params["act"]
         if act == "answer":
             room = self.enter(code, address, data.get("phone"))
@@ -367,6 +370,25 @@ class Rooms:
         async for state in room.states(for_teacher):
             yield state
             self.sweep()
+
+
+def parse_phones(address: object) -> str:
+    """Return the start of the address that phones open; "" if there is none. Raises BadRequest."""
+    if address is None:
+        return ""
+    if (
+        not isinstance(address, str)
+        or not address.startswith(("http://", "https://"))
+        or len(address) > LONGEST_ADDRESS
+    ):
+        raise BadRequest("The address of the phones' page begins with http:// or https://.")
+    return address
+
+
+def qr_code(address: str) -> str:
+    """Return an address as a QR code: an SVG picture in a data URI, black on white."""
+    code: str = segno.make(address, micro=False).svg_data_uri(border=4, light="white")
+    return code
 
 
 def refuse(problem: TooMany) -> Response:

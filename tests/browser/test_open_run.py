@@ -7,6 +7,7 @@ import gzip
 import json
 
 from playwright.sync_api import expect
+from visit import share
 
 from specviz.commands.cli import main
 from specviz.shipped import FOLDER
@@ -49,7 +50,7 @@ def test_trace_opens_fills_in_the_form_and_is_saved_as_it_was(visit, tmp_path):
     expect(page.locator(".sv-badge")).to_have_text("recorded")
     expect(page.get_by_label("Prompt")).to_have_value(run.header.prompt)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Save its trace").click()
+        share(page, "Save its trace")
     file = tmp_path / "mine.jsonl"
     download.value.save_as(file)
     assert Trace.read(file) == run

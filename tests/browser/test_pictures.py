@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 from costs import SETTLED, UNFOLD
 from PIL import Image, ImageChops, ImageColor
 from playwright.sync_api import expect
+from visit import SHARES, share
 
 SVG = "{http://www.w3.org/2000/svg}"
 AIR = 16  # px of margin around a picture
@@ -64,15 +65,21 @@ MISSED = """() => {
     .filter((each) => !window.kept.some((part) => part.contains(each) || each.contains(part)))
     .map((each) => each.outerHTML.slice(0, 200));
 }"""
+ON_STEP = "document.querySelector('#sv-sharing')?.parentElement.checkVisibility()"
 NAMES = """() => [...document.querySelectorAll("[aria-label^='Save '][aria-label$=' as SVG']")]
-  .filter((each) => each.checkVisibility()).map((each) => each.ariaLabel.slice(5, -7))"""
+  .filter((each) => (each.closest("#sv-sharing")?.parentElement ?? each).checkVisibility())
+  .map((each) => each.ariaLabel.slice(5, -7))"""
 
 
 def saved(page, name, kind):
     """Press a button, and return the name and the bytes of the file that it saves."""
-    label = f"[aria-label='Save {name} as {kind}']:visible"
+    on_step = page.evaluate(ON_STEP)
     with page.expect_download() as download:
-        page.click(label)
+        if on_step:
+            page.evaluate(SHARES, True)
+        page.click(f"[aria-label='Save {name} as {kind}']:visible")
+        if on_step:
+            page.evaluate(SHARES, False)
     file = download.value
     assert re.fullmatch(r"specviz-[\w.γ-]+", file.suggested_filename), file.suggested_filename
     assert file.suggested_filename.endswith(f"{name.replace(' ', '-')}.{kind.lower()}")
@@ -192,9 +199,9 @@ def test_picture_of_a_step_shows_what_is_on_screen(visit):
     _, svg = saved(page, "coin and table", "SVG")
     assert "what if, not what happened" in " ".join(caption(svg))
     assert page.locator(".sv-why").is_hidden()
-    page.get_by_role("button", name="Save why these guesses as PNG").press("Enter")
+    share(page, "Save why these guesses as PNG")
     saver = page.locator(".sv-saver", has_text="why these guesses")
-    expect(saver.get_by_role("status")).to_have_text("It is not on screen now.")
+    expect(saver.locator("[role=status]")).to_have_text("It is not on screen now.")
     for theme in ("light", "dark"):
         visit.dress(theme)
         ground = page.evaluate("getComputedStyle(document.body).getPropertyValue('--sv-bg')")

@@ -4,7 +4,7 @@ import made_race
 import pytest
 from made import Recipe, made
 from playwright.sync_api import expect
-from visit import Visit
+from visit import Visit, share
 
 from specviz.ui.step.embed import excerpt
 
@@ -40,7 +40,10 @@ def reader(browser):
 def saved(page, tmp_path, what="run"):
     """Press the button of the page and return the file that it saves."""
     with page.expect_download() as download:
-        page.get_by_role("button", name=f"Save the {what} as a page").click()
+        if what == "run":
+            share(page, "Save the run as a page")
+        else:
+            page.get_by_role("button", name="Save the race as a page").click()
     file = tmp_path / download.value.suggested_filename
     download.value.save_as(file)
     assert file.stat().st_size < 1_500_000
@@ -108,12 +111,15 @@ def test_saved_page_shows_the_run_offline_as_the_app_does(visit, reader, pair, t
         [
             "Run it live",
             "Race drafters",
-            "Save the run as a page",
+            "Present",
             "Copy a link",
             "Run live",
             "Ask the class",
         ],
     )
+    share(other, "Save text as SVG")
+    for name in ("Save the run as a page", "Save its trace", "Copy the link to this step"):
+        assert other.get_by_text(name).count() == 0, name
     fits_a_phone(reader, file, f"{BADGE}:not(:empty)")
 
 

@@ -6,6 +6,7 @@ import re
 from html import unescape
 
 from playwright.sync_api import expect
+from test_access import faults
 
 from specviz.ui.step.replay import HEIGHTS, frame_height
 
@@ -76,6 +77,34 @@ def test_iframe_shows_its_step_also_after_a_reload_and_is_high_enough(visit):
     page.reload()
     expect(page.locator(".sv-say")).to_have_text(sentence)
     check_heights(visit)
+
+
+def test_menu_shares_the_step_by_keyboard_and_fits_a_phone(visit):
+    page = visit.open("?trace=9-01-chain&round=1&step=judge-5")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    menu = page.get_by_role("dialog", name="Share this run")
+    button = page.get_by_role("button", name="Share", exact=True)
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        button.scroll_into_view_if_needed()
+        button.press("Enter")
+        expect(menu).to_be_in_viewport(ratio=1)
+        assert faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.keyboard.press("Tab")
+        expect(menu.get_by_role("button").first).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(menu).to_be_hidden()
+        expect(button).to_be_focused()
+    button.click()
+    page.bring_to_front()
+    menu.get_by_role("button", name="Copy the link to this step").click()
+    expect(menu.get_by_role("status").first).to_have_text("Link copied")
+    assert "step=judge-5" in page.evaluate("navigator.clipboard.readText()")
+    menu.get_by_role("button", name="Show this step in a course page").click()
+    expect(menu).to_be_hidden()
+    box = page.get_by_role("dialog", name="This step in another page")
+    expect(box).to_be_in_viewport(ratio=1)
 
 
 def test_controls_hidden_by_a_link_can_be_shown_again(visit):

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from PIL import Image
 from playwright.sync_api import expect
 from test_pictures import share_apart
+from visit import share
 
 PLAYER = "window.specviz.players['sv-step']"
 RACE = "window.specviz.races['sv-race']"
@@ -90,7 +91,7 @@ def test_copied_links_reopen_a_recorded_race_and_the_sandbox(visit, another):
 def filmed(page):
     """Press the button; return the film's name, its pictures, and the milliseconds of each."""
     with page.expect_download(timeout=120_000) as download:
-        page.get_by_role("button", name="Save this round as a film").click()
+        share(page, "Save this round as a film")
     film = Image.open(BytesIO(download.value.path().read_bytes()))
     assert film.info["loop"] == 0
     shots, times = [], []
@@ -141,23 +142,28 @@ def test_film_shows_every_step_of_the_round_as_the_page_does(visit):
     _, shots, _ = filmed(page)
     assert unlike(page, shots[-1:], ".sv-text")[0] < 0.06, "the newest line of a scrolled text"
     page.evaluate("CanvasRenderingContext2D.prototype.getImageData = undefined")
-    button = page.get_by_role("button", name="Save this round as a film")
-    button.click()
+    share(page, "Save this round as a film")
     said = page.locator(".sv-film [role=status]")
     expect(said).to_contain_text("This browser cannot make a film", timeout=60_000)
-    expect(button).to_be_enabled()
+
+
+def pages_of(page):
+    """Print; return the size of each sheet of paper."""
+    document = page.pdf(prefer_css_page_size=True, print_background=True)
+    number = len(re.findall(rb"/Type\s*/Page\b", document))
+    boxes = re.findall(rb"/MediaBox\s*\[\s*0 0 ([\d.]+) ([\d.]+)", document)
+    sizes = [[round(float(side)) for side in box] for box in boxes]
+    return sizes * number if len(sizes) == 1 else sizes
 
 
 def one_page(page):
     """Print; return the size of the paper, of which there must be one sheet."""
-    document = page.pdf(prefer_css_page_size=True, print_background=True)
-    assert len(re.findall(rb"/Type\s*/Page\b", document)) == 1
-    box = re.search(rb"/MediaBox\s*\[\s*0 0 ([\d.]+) ([\d.]+)", document).groups()
-    return [round(float(side)) for side in box]
+    (size,) = pages_of(page)
+    return size
 
 
 def worksheet(page, label):
-    page.get_by_role("button", name=f"Worksheet {label}").click()
+    share(page, f"Worksheet {label}")
     return page.locator(".sv-sheet")
 
 
@@ -220,6 +226,28 @@ def test_worksheet_shows_solutions_only_if_requested(looker):
     worksheet(page, "with solutions")
     page.keyboard.press("Escape")
     assert looker.ask("frame.step.is") == "rejected", "a step without a verdict has no worksheet"
+
+
+def test_worksheets_of_a_run_have_a_page_per_decision_and_solutions_at_the_end(looker):
+    page = looker.look()
+    share(page, "Worksheets of this run, with solutions")
+    sheets, tools = page.locator(".sv-sheet"), page.locator(".sv-sheet-tools")
+    number = sheets.count() // 2
+    titles = sheets.locator("h1").all_inner_texts()
+    blank = [f"Speculative decoding: decision {at + 1} of {number}" for at in range(number)]
+    assert titles == blank + [f"{title} (solutions)" for title in blank]
+    answers = [sheet.locator("li b").all_inner_texts() for sheet in sheets.all()]
+    assert not any(answers[:number])
+    assert all(each[1].startswith("rejected") for each in answers[number:])
+    assert len(pages_of(page)) == 2 * number
+    every = tools.get_by_role("button", name=re.compile(r"All \d+ decisions"))
+    wanted = int(re.search(r"\d+", every.inner_text())[0])
+    every.click()
+    tools.get_by_role("button", name="Blank").click()
+    expect(sheets).to_have_count(wanted)
+    assert wanted > number
+    page.keyboard.press("Escape")
+    expect(sheets).to_have_count(0)
 
 
 def presented(visit):

@@ -22,6 +22,8 @@ def test_projector_counts_phone_votes_reveals_the_verdict_and_asks_again(visit, 
     page.get_by_role("button", name="Ask the class").click()
     address = f"{visit.url}vote/{page.locator('.sv-vote-code').inner_text()}"
     expect(page.locator(".sv-vote-address")).to_have_text(address)
+    expect(page.locator(".sv-vote-room")).to_contain_text("specviz serve --host 0.0.0.0")
+    expect(page.locator(".sv-vote img")).to_have_count(0)
     phones = one, two = another.page, page.context.new_page()
     for phone in phones:
         phone.set_viewport_size(PHONE)

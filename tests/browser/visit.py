@@ -8,6 +8,18 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+SHARES = """(opens) => {
+  const menu = document.querySelector("#sv-sharing");
+  if (menu.matches(":popover-open") !== opens) menu.togglePopover();
+}"""
+
+
+def share(page: Page, name: str) -> None:
+    """Press a button of the menu that shares the run on Step, and close the menu."""
+    page.evaluate(SHARES, True)
+    page.get_by_role("button", name=name).click()
+    page.evaluate(SHARES, False)
+
 
 class Visit:
     """A page in a separate window, with its console and network messages."""

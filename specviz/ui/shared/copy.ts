@@ -12,13 +12,8 @@ export function startCopy(button: Element) {
   const before = label.textContent;
   let shown = 0; // the timer until the button has its label again
   button.addEventListener("click", async () => {
-    const detail: LinkDetail = { problem: "", note: "", without: [] }; // set by the tab that is open
-    window.dispatchEvent(new CustomEvent("sv-link", { detail }));
-    const link = new URL(location.href);
-    for (const key of detail.without) link.searchParams.delete(key);
-    const copied = !detail.problem && (await copy(link.href));
-    const done = copied ? "Link copied" : "Copy the address above";
-    label.textContent = detail.problem || [done, detail.note].filter(Boolean).join(". ");
+    const { sentence, note } = await copyLink();
+    label.textContent = sentence;
     button.classList.add("sv-said-so");
     clearTimeout(shown);
     shown = setTimeout(
@@ -26,9 +21,24 @@ export function startCopy(button: Element) {
         label.textContent = before;
         button.classList.remove("sv-said-so");
       },
-      detail.note ? NOTED : SHOWN,
+      note ? NOTED : SHOWN,
     );
   });
+}
+
+/**
+ * Copy the link to what is on screen.
+ * @returns What to tell the visitor, and the part of it that says what the link leaves out.
+ */
+export async function copyLink() {
+  const detail: LinkDetail = { problem: "", note: "", without: [] }; // set by the tab that is open
+  window.dispatchEvent(new CustomEvent("sv-link", { detail }));
+  const link = new URL(location.href);
+  for (const key of detail.without) link.searchParams.delete(key);
+  const copied = !detail.problem && (await copy(link.href));
+  const done = copied ? "Link copied" : "Copy the address above";
+  const sentence = detail.problem || [done, detail.note].filter(Boolean).join(". ");
+  return { sentence, note: detail.note };
 }
 
 /** A button that copies a text; `name` is the text's name for screen readers. */

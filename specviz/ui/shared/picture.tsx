@@ -155,9 +155,10 @@ const fileName = (...words: string[]) =>
 const isShown = (part: HTMLElement | null): part is HTMLElement =>
   Boolean(part?.checkVisibility({ visibilityProperty: true }) && part.hasChildNodes());
 
-/** A figure's name with two buttons that save it, and what they could not do. */
+/** A figure: its name, what is on screen, and its elements. */
 export type Saved = { name: string; about: About; find: () => Parts };
-class Savers extends Component<Saved, { message?: string }> {
+/** A figure's name with two buttons that save it, and what they could not do. */
+export class Savers extends Component<Saved, { message?: string }> {
   async save(kind: "SVG" | "PNG") {
     const { name, about, find } = this.props;
     const parts = [find()].flat().filter(isShown);

@@ -20,9 +20,14 @@ const ADDRESS = new URL("votes", SERVER);
 const PHONES = new URL("../../vote/", SERVER);
 const LONGEST = 400; // characters of the text before the guess
 const GUESS = 80; // characters of the guess
+const LOCAL = ["127.0.0.1", "localhost", "[::1]"]; // names of a machine for itself alone
+const UNREACHABLE =
+  "Phones cannot open this address: start the server with specviz serve --host 0.0.0.0, and open this page at the machine’s address in the network.";
 const LOST = "The server was not reached, so the class was not asked.";
 
-let room: { code: string; key: string; source: EventSource; shown: VoteState } | null = null;
+type Room = { code: string; key: string; qr: string; source: EventSource; shown: VoteState };
+
+let room: Room | null = null;
 let asked = ""; // the verdict that the class predicts
 let sending = Promise.resolve(); // questions in the order in which the teacher moved to them
 
@@ -44,10 +49,11 @@ export const AskTheClass = () =>
 async function open() {
   if (room || !reel.rounds.length) return;
   try {
-    const { code, key, problem } = await post("", {});
+    const phones = LOCAL.includes(location.hostname) ? {} : { phones: PHONES.href };
+    const { code, key, qr, problem } = await post("", phones);
     if (problem) return notice(problem);
     const source = new EventSource(ADDRESS.href + "/" + code + "/lines?key=" + key);
-    room = { code, key, source, shown: { number: 0 } };
+    room = { code, key, qr, source, shown: { number: 0 } };
     source.onmessage = ({ data }) => hear(JSON.parse(data));
     document.body.classList.add("sv-in-vote");
     predictFirst();
@@ -150,15 +156,17 @@ function Bar(
 function paint() {
   const holder = $(".sv-vote-holder");
   if (!room) return render(null, holder);
-  const { code, shown } = room;
-  const local = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
+  const { code, qr, shown } = room;
   render(
     <section class="sv-vote" aria-label="Class vote">
-      <div>
-        <p class="sv-vote-code">{code}</p>
-        <p class="sv-vote-address">{new URL(code, PHONES).href}</p>
-        {local && <p>Phones cannot open this address: see “Class vote” in the guide.</p>}
-        {Button("Close the vote", close, { class: "sv-link" })}
+      <div class="sv-vote-room">
+        {qr && <img src={qr} alt="QR code of the address below" />}
+        <div>
+          <p class="sv-vote-code">{code}</p>
+          <p class="sv-vote-address">{new URL(code, PHONES).href}</p>
+          {!qr && <p>{UNREACHABLE}</p>}
+          {Button("Close the vote", close, { class: "sv-link" })}
+        </div>
       </div>
       <div role="status">
         {shown.question ? (

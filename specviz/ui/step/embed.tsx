@@ -1,7 +1,8 @@
 // The HTML with which a course page shows a step of a recorded run in a frame. It appears below the
-// link button once the link was copied; the visitor chooses the parts of the player.
+// link button once the link was copied, or from the menu; the visitor chooses the parts of the player.
 
 import { CopyButton } from "../shared/copy";
+import { placeBeside } from "../shared/popover";
 import { there } from "../shared/there";
 import { classes, Component, render } from "../shared/view";
 import { now } from "./cursor";
@@ -9,28 +10,32 @@ import { frameAt, reel } from "./reel";
 import { stage } from "./stage";
 
 const BELOW = 44; // px under the button, where it says what it copied
-const MARGIN = 8; // px beside the box
 
 let box: HTMLElement | null = null;
 const shown: Set<string> = new Set(["sentence", "tree", "coin"]);
 
 export function startEmbedding() {
-  window.addEventListener("sv-link", () => {
-    if (stage.element.offsetParent && now.shown === "recorded" && reel.rounds.length) open();
+  const link: HTMLElement | null = document.querySelector(".sv-copy");
+  link?.addEventListener("click", () => {
+    if (stage.element.offsetParent && canEmbed()) openEmbedding(link, BELOW);
   });
   window.addEventListener("sv-moment", () => {
     if (box?.matches(":popover-open")) render(<Embedding />, box);
   });
 }
 
-function open() {
+/** Return whether the run on screen is one that every visitor can open. */
+export const canEmbed = () => now.shown === "recorded" && reel.rounds.length > 0;
+
+/**
+ * Show the HTML beside a button.
+ * @param gap Pixels between both.
+ */
+export function openEmbedding(button: HTMLElement, gap?: number) {
   box ??= newBox();
   render(<Embedding />, box);
   box.showPopover();
-  const { right, bottom } = there(document.querySelector(".sv-copy")).getBoundingClientRect();
-  const left = Math.min(right, innerWidth - MARGIN) - box.offsetWidth;
-  box.style.left = Math.max(MARGIN, left) + "px";
-  box.style.top = bottom + BELOW + "px";
+  placeBeside(box, button, gap);
 }
 
 function newBox() {

@@ -6,7 +6,7 @@ Recorded and live runs are sent in the same form.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
 
 from specviz.catalog.entry import find, settings_read_by, title_of
@@ -42,6 +42,14 @@ if TYPE_CHECKING:
     from specviz.engine.loop import PlainStep
 
 AGAIN: Final = "Unreliable times; run it again"  # for a visitor's own run
+REPEATED: Final = (
+    "The speed-up and the total times are medians of {}, since single times were unreliable. "
+    "The steps are those of one of these runs."
+)
+UNSTABLE: Final = (
+    "The run was repeated, but the medians of {} are unreliable, too. Try again when the machine "
+    "is less busy."
+)
 Names = tuple[str, str]
 Patch = dict[str, Any]  # a merge patch for a frame
 
@@ -150,15 +158,37 @@ class BaselineLine(EndPatch):
     Attributes:
         seconds: Seconds of each pass.
         point: None if nothing was drafted or measured.
+        unreliable: Whether a live run's times are, so that the page offers to repeat it.
     """
 
     kind: Literal["baseline"]
     seconds: list[float]
     summary: str
     point: PointData | None
+    unreliable: bool
 
 
 Line = RunLine | RoundLine | FinishedLine | BaselineLine | HintLine | StateLine | ErrorLine
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """Repetitions of a run.
+
+    Attributes:
+        times: The run with the medians of all times.
+        number: How many runs they are the medians of.
+    """
+
+    times: Trace
+    number: int
+
+    @property
+    def sentence(self) -> str:
+        """What the page says about the run."""
+        plain = self.times.baseline
+        noisy = plain is not None and explain_noise(self.times, plain)
+        return (UNSTABLE if noisy else REPEATED).format(count(self.number, "run"))
 
 
 def lines(
@@ -166,6 +196,7 @@ def lines(
     source: Source,
     nonce: str = "",
     names: Names | None = None,
+    repeats: Repeats | None = None,
 ) -> Iterator[str]:
     """Yield the player's lines, each as soon as its round is complete.
 
@@ -177,12 +208,14 @@ def lines(
         nonce: Identifies the run on the page.
         names: Target and drafter as requested, if the trace names them differently (a folder, for
             example), so that the page can request the same run again.
+        repeats: The repetitions of which this is one run, whose medians replace its totals.
     """
     reel: RunLines | None = None
     for event in events:
         if isinstance(event, Header):
-            reel = RunLines(event, source)
-            yield line("run", run_facts(event, source, nonce, names))
+            reel = RunLines(event, source, repeats)
+            facts = run_facts(event, source, nonce, names)
+            yield line("run", facts if repeats is None else {**facts, "again": repeats.sentence})
         elif not isinstance(event, Event):
             yield ""
         elif reel is not None:
@@ -194,9 +227,10 @@ def lines(
 class RunLines:
     """The run so far, and the current round."""
 
-    def __init__(self, header: Header, source: Source) -> None:
+    def __init__(self, header: Header, source: Source, repeats: Repeats | None = None) -> None:
         self.trace = Trace(header)
         self.source: Source = source
+        self.repeats = repeats
         self.vocabulary: dict[int, bytes] = {}
         self.round: Round | None = None
         self.earlier: list[Round] = []
@@ -226,6 +260,7 @@ class RunLines:
                     "seconds": [round(s, 6) for s in event.seconds],
                     "summary": self._summary(),
                     "point": self._point(),
+                    "unreliable": self.source == "live" and self._is_noisy(),
                     **self._end(),
                 }
                 yield line("baseline", baseline)
@@ -271,7 +306,16 @@ class RunLines:
         if self.last is None:
             return {"trace": self._take_texts()}
         begun, last = self.last
-        return {"end": make_patch(begun, end_card(self.trace, last)), "trace": self._take_texts()}
+        card = end_card(self._timed(), last)
+        return {"end": make_patch(begun, card), "trace": self._take_texts()}
+
+    def _timed(self) -> Trace:
+        """Return the run with the times of which totals are computed."""
+        return self.trace if self.repeats is None else self.repeats.times
+
+    def _is_noisy(self) -> bool:
+        timed = self._timed()
+        return timed.baseline is not None and explain_noise(timed, timed.baseline) is not None
 
     def _take_texts(self) -> list[str]:
         taken, self.texts = self.texts, []
@@ -282,20 +326,23 @@ class RunLines:
 
         If measured times vary too much, there is no speed-up; the end card says why.
         """
-        numbers = metrics.summary(self.trace)
+        timed = self._timed()
+        numbers = metrics.summary(timed)
         said = f"{count(numbers['tokens'], 'token')} in {format_seconds(numbers['total_seconds'])}"
-        plain = self.trace.baseline
+        if self.repeats is not None:
+            said = f"Median of {count(self.repeats.number, 'run')}: {said}"
+        plain = timed.baseline
         if plain is not None and numbers["speedup"] is not None:
             ratio = f", {numbers['speedup']:.2f} × plain"
             noisy = AGAIN if self.source == "live" else VERDICT
-            return f"{said}. {noisy}" if explain_noise(self.trace, plain) else said + ratio
+            return f"{said}. {noisy}" if self._is_noisy() else said + ratio
         ended = self.trace.finished
         stopped = ended is not None and ended.reason == "stopped"
         return said if stopped else f"{said}; plain decoding is measured next"
 
     def _point(self) -> PointData | None:
         """Return the run's point for the Cost tab; None if nothing was drafted or measured."""
-        found = measured_point(self.trace)
+        found = measured_point(self._timed())
         return None if found is None else point_data(found)
 
 

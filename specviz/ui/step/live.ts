@@ -39,7 +39,11 @@ export const job: Job<Line> = new Job({
     untaken: "The server did not accept this run. Try again.",
     lost: "The connection to the server was lost before the run ended. Finished rounds are kept; run it again.",
   },
-  waits: { loading: "Loading the models.", drafting: "Drafting." },
+  waits: {
+    loading: "Loading the models.",
+    drafting: "Drafting.",
+    repeating: "Repeating this run until its times are stable, for at most a minute.",
+  },
   turn(under) {
     document.body.classList.toggle("sv-running", under);
     document.body.classList.toggle("sv-awaits", under);

@@ -19,7 +19,7 @@ export function OpenRun() {
   const choose = () => field?.click();
   return [
     Button("Open a saved run", choose, {
-      class: "sv-link",
+      class: "sv-button",
       title:
         "A trace, from here or from specviz run --trace, or a page that replays a run; or drop it on the page",
     }),

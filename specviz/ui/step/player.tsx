@@ -5,14 +5,12 @@ import { showAllLine } from "../shared/hidden";
 import { LIST, TAB } from "../shared/gradio";
 import { isReloaded } from "../shared/job";
 import { onTheme, page } from "../shared/page";
-import { pictures } from "../shared/picture";
 import { there } from "../shared/there";
 
 import { branchRequest } from "./branch";
 import { AnswerButton } from "./caption";
 import { startVotes } from "./class_vote";
 import { go, now, onMove } from "./cursor";
-import { SaveFilm } from "./film";
 import { redrawDock, showDock } from "./dock";
 import { startEmbedding } from "./embed";
 import { startHoverLinks } from "./hover_links";
@@ -22,20 +20,18 @@ import { showLegends } from "./legend";
 import { job, notice } from "./live";
 import { startMode } from "./mode";
 import { readLink } from "./live_link";
-import { OpenRun, startDrops } from "./open_run";
+import { startDrops } from "./open_run";
 import { endRace } from "./opening_race";
 import { paint, paintMove } from "./paint";
-import { isPresenting, presentButtons, startPresenting } from "./present";
+import { isPresenting, startPresenting } from "./present";
 import { act, KEYS, onPlayback, pause, play } from "./playback";
 import { feed, frameAt, onLines, reel } from "./reel";
-import { SaveRun } from "./replay_file";
-import { SaveRunFile } from "./run_file";
+import { sameRequest } from "./repeat";
 import { fetchAhead, formOf, formOnScreen, lineViews, load, openMoment } from "./runs";
+import { lineBelow } from "./share";
 import { forgetSize, showSize } from "./size";
-import { aboutMoment } from "./source_line";
 import { $, stage } from "./stage";
 import { showEmptyTimeline } from "./timeline";
-import { worksheetLinks } from "./worksheet";
 
 import type { Start } from "../shared/section";
 import type { Link } from "./cursor";
@@ -91,38 +87,15 @@ function showMode() {
   paint();
 }
 
-const FIGURES: [name: string, part: string][] = [
-  ["text", ".sv-strip"],
-  ["draft tree", ".sv-tree-part"],
-  ["target pass", ".sv-pass"],
-  ["coin and table", ".sv-panel"],
-  ["why these guesses", ".sv-why"],
-  ["timeline", ".sv-time"],
-];
-// What an excerpt (replay.ts) shows of these is one figure.
-const EXCERPT = [".sv-strip", ".sv-caption", ".sv-tree-part", ".sv-pass", ".sv-panel", ".sv-time"];
-
-function savers() {
-  if (document.body.classList.contains("sv-excerpt"))
-    return pictures(aboutMoment, [["step of a run", () => EXCERPT.map((part) => $(part))]]);
-  const { served } = stage.config;
-  const files = served ? [SaveRun(), SaveRunFile(), ...OpenRun()] : [];
-  return pictures(
-    aboutMoment,
-    FIGURES.map(([name, part]) => [name, () => $(part)]),
-    [<SaveFilm />, ...files],
-  );
-}
-
 export const start: Start<Config> = (element, props, _watch, _trigger, config) => {
   stage.set(element, props, config);
   onLines(lineViews);
   onMove(paintMove);
   onPlayback(redrawDock);
   showLegends();
-  $(".sv").append(savers());
+  $(".sv").append(lineBelow());
   if (stage.config.served) {
-    $(".sv").append(worksheetLinks(), presentButtons(), showAllLine() ?? "");
+    $(".sv").append(showAllLine() ?? "");
     startVotes();
     startDrops();
     startEmbedding();
@@ -142,6 +115,7 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     formOnScreen,
     feed,
     wish: branchRequest,
+    same: sameRequest,
     play: () => play(false),
     pause,
     go,

@@ -3,7 +3,7 @@
 
 import { isDark } from "../shared/gradio";
 import { SERVER } from "../shared/server";
-import { Button, toElement } from "../shared/view";
+import { Button } from "../shared/view";
 import { now } from "./cursor";
 import { nextStep } from "./dock";
 import { notice } from "./live";
@@ -45,25 +45,24 @@ let notes: Window | null = null;
 
 export const isPresenting = () => classList.contains("sv-presents");
 
-export const presentButtons = () =>
-  toElement(
-    <p class="sv-pictures sv-presenter">
-      {Button("Present", begin, {
-        class: "sv-link",
-        "data-do": "present",
-        title: "Larger text and the run alone; Escape leaves",
-      })}
-      {Button("Speaker notes", openNotes, {
-        class: "sv-link",
-        title: "What to say, in a second window; the key N in presenter mode opens it, too",
-      })}
-      {Button("Leave presenter mode", leave, {
-        class: "sv-link",
-        "data-do": "leave",
-        title: "Escape leaves, too",
-      })}
-    </p>,
-  );
+export const PresentButtons = () => (
+  <p class="sv-pictures sv-presenter">
+    {Button("Present", begin, {
+      class: "sv-button",
+      "data-do": "present",
+      title: "Larger text and the run alone; Escape leaves",
+    })}
+    {Button("Speaker notes", openNotes, {
+      class: "sv-button",
+      title: "What to say, in a second window; the key N in presenter mode opens it, too",
+    })}
+    {Button("Leave presenter mode", leave, {
+      class: "sv-button",
+      "data-do": "leave",
+      title: "Escape leaves, too",
+    })}
+  </p>
+);
 
 function begin() {
   if (isPresenting()) return;

@@ -12,6 +12,7 @@ import { go, now } from "./cursor";
 import { paint, reveal } from "./paint";
 import { canRace, endRace, race } from "./opening_race";
 import { pause, play } from "./playback";
+import { showRepeat } from "./repeat";
 import { feed, firstRejection, frameAt, reel } from "./reel";
 import { isSimple } from "./mode";
 import { showLanes } from "./simple_lanes";
@@ -44,6 +45,7 @@ export const lineViews = {
     if (kinds.includes("round")) onRounds();
     if (kinds.includes("finished") || kinds.includes("baseline")) onEnd();
     if (kinds.includes("baseline")) publishMeasured();
+    showRepeat();
   },
 };
 

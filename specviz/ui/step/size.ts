@@ -57,7 +57,7 @@ const EASE = [
   [750, 0.26],
   [1010, 1],
 ];
-const ABOVE = [".sv-notice", ".sv-again", ".sv-strange", ".sv-unrun", ".sv-fork"];
+const ABOVE = [".sv-notice", ".sv-again", ".sv-strange", ".sv-unrun", ".sv-repeat", ".sv-fork"];
 const FORM = 48; // px of the row on top, which most steps of a lesson hide
 
 // Return the height of the line above the top row, of a lesson's panel, and of the notices above the

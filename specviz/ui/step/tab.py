@@ -16,6 +16,7 @@ from specviz.ui.step.choices import Choices
 from specviz.ui.step.choices import names as field_names
 from specviz.ui.step.player import player
 from specviz.ui.step.recorded import names
+from specviz.ui.step.repeat import repeated
 from specviz.ui.step.tour import intro
 from specviz.ui.stream import Stream
 from specviz.ui.task import Task
@@ -52,6 +53,7 @@ def build(place: TabContext) -> dict[str, Any]:
     view = player(PLAYER)
     fill = gr.Button("Use its settings", elem_id="sv-fill", elem_classes="sv-hidden")
     branch = gr.Button("Run it from here", elem_id="sv-branch", elem_classes="sv-hidden")
+    repeat = gr.Button("Repeat until stable", elem_id="sv-repeat-run", elem_classes="sv-hidden")
 
     def from_form(stream: Stream, *values: Any) -> Task | None:
         filled = dict(zip(form.inputs, values, strict=True))
@@ -60,9 +62,13 @@ def build(place: TabContext) -> dict[str, Any]:
     def from_text(stream: Stream, text: str) -> Task | None:
         return memory.task(runs, RunRequest.from_text(text, any_model), stream)
 
+    def from_run(_stream: Stream, text: str) -> Task:
+        return repeated(RunRequest.from_text(text, any_model))
+
     filled = Start(form.run, list(form.inputs.values()), from_form)
     branched = Start(branch, [], from_text, f"{OURS}.wish()")
-    wire(place.jobs, runs, view, OURS, filled, branched)
+    again = Start(repeat, [], from_run, f"{OURS}.same()")
+    wire(place.jobs, runs, view, OURS, filled, branched, again)
     form.stop.click(None, js=f"() => {{ {OURS}.stop() }}", **PRIVATE)
     usual = [form.inputs[name] for name in field_names()]
     form.recorded.select(None, [form.recorded, *usual], usual, js=LOAD, **PRIVATE)

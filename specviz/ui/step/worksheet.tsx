@@ -1,9 +1,9 @@
-// A worksheet on one decision: a page to print, blank or with solutions. Its numbers are those of
-// the verdict on screen; if a replacement was sampled, those of that step, which have more
-// decimals.
+// Worksheets: pages to print, blank or with solutions, on the decision on screen, or one on each
+// decision of the run. Their numbers are those of the verdict; if a replacement was sampled, those
+// of that step, which have more decimals.
 
 import { there } from "../shared/there";
-import { Button, classes, render, RunningToken, toElement, Token } from "../shared/view";
+import { Button, classes, render, RunningToken, Token } from "../shared/view";
 import { go, now } from "./cursor";
 import { notice } from "./live";
 import { pause } from "./playback";
@@ -26,6 +26,7 @@ export type Exercise = {
 
 const LONGEST = 360; // characters of the prompt, from its end
 const RECENT = 60; // number of tokens after the prompt
+const MOST = 50; // pages of one print, and as many with solutions
 // The rules that accept a guess with probability min(1, p ÷ q), or p without q.
 const RULES = ["auto", "speculative", "without-replacement", "point-mass", "greedy"];
 const NO_VERDICT =
@@ -43,25 +44,29 @@ const PRINT = `
   body { background: #fff !important; }
   .sv-sheet-view { position: static; padding: 0; background: none; overflow: visible; }
   .sv-sheet-tools { display: none !important; }
-  .sv-sheet { width: auto; min-height: 0; padding: 0; break-inside: avoid; }
+  .sv-sheet { width: auto; min-height: 0; margin: 0; padding: 0; break-inside: avoid; }
+  .sv-sheet ~ .sv-sheet { break-before: page; }
 }`;
 const printed = new CSSStyleSheet();
 
-/** Links to the worksheet of the step on screen. */
-export const worksheetLinks = () =>
-  toElement(
-    <p class="sv-pictures sv-sheet-links">
-      <span class="sv-saver">
-        {"Worksheet: "}
-        {Link("blank", false)}
-        {" · "}
-        {Link("with solutions", true)}
-      </span>
-    </p>,
-  );
+/** Links to the worksheet of the step on screen, and to those of the run. */
+export const WorksheetLinks = () => [
+  <p key="one">
+    {"Worksheet of this step: "}
+    {Link("blank", "Worksheet blank", () => open(false))}
+    {" · "}
+    {Link("with solutions", "Worksheet with solutions", () => open(true))}
+  </p>,
+  <p key="all">
+    {"Worksheets of this run: "}
+    {Link("blank", "Worksheets of this run, blank", () => openAll(false))}
+    {" · "}
+    {Link("with solutions", "Worksheets of this run, with solutions", () => openAll(true))}
+  </p>,
+];
 
-const Link = (label: string, solved: boolean) =>
-  Button(label, () => open(solved), { class: "sv-link", "aria-label": "Worksheet " + label });
+const Link = (label: string, name: string, opening: () => void) =>
+  Button(label, opening, { class: "sv-link", "aria-label": name });
 
 function open(solved: boolean) {
   if (!reel.rounds.length) return;
@@ -71,8 +76,27 @@ function open(solved: boolean) {
   const exercise = exerciseAt(place);
   if (!exercise) return notice(OTHER_RULE);
   if (!verdictHere()) go(...place); // the page behind shows the same step
-  show(exercise, solved);
+  show({ every: [exercise], solved, alone: true });
 }
+
+function openAll(solved: boolean) {
+  if (!reel.rounds.length) return;
+  pause();
+  const every = exercises();
+  if (!every.length) return notice(firstRejection() ? OTHER_RULE : NO_VERDICT);
+  show({ every, solved, rejected: every.some(isRejection) });
+}
+
+/** Return the exercises of all verdicts of the run. */
+function exercises() {
+  const places = reel.rounds.flatMap((_, round) =>
+    Array.from({ length: stepsOf(round) }, (_, step): Place => [round, step]),
+  );
+  const verdicts = places.filter(([round, step]) => stepName(round, step).kind === "judge");
+  return verdicts.flatMap((place) => exerciseAt(place) ?? []);
+}
+
+const isRejection = ({ panel }: Exercise) => !panel.accepted;
 
 /** Return the verdict on screen, also while it is being predicted or its replacement is shown. */
 function verdictHere(): Place | null {
@@ -97,7 +121,15 @@ export function exerciseAt([round, step]: Place): Exercise | null {
   return { place: [round, step], panel, table, next, replaced: drawn ? replaced : null };
 }
 
-function show(exercise: Exercise, solved: boolean) {
+/**
+ * What is shown.
+ * every: The exercises of the run, or the one on screen.
+ * alone: Whether it is only one, on which the solutions replace the blanks.
+ * rejected: Whether only rejections are shown.
+ */
+type View = { every: Exercise[]; solved: boolean; alone?: boolean; rejected?: boolean };
+
+function show(view: View) {
   const returning = document.activeElement;
   const rest = [...document.body.children].filter((each) => !each.hasAttribute("inert"));
   const holder = document.createElement("div");
@@ -111,13 +143,12 @@ function show(exercise: Exercise, solved: boolean) {
     for (const each of rest) each.removeAttribute("inert");
     if (returning instanceof HTMLElement) returning.focus();
   };
-  const paint = (answers: boolean) =>
-    render([Tools(answers, paint, close), Sheet(exercise, answers)], holder);
+  const paint = (shown: View) => render([Tools(shown, paint, close), Sheets(shown)], holder);
   holder.addEventListener("keydown", (event) => {
     event.stopPropagation(); // key events of the page behind
     if (event.key === "Escape") close();
   });
-  paint(solved);
+  paint(view);
   printed.replaceSync(PRINT);
   document.adoptedStyleSheets.push(printed);
   for (const each of rest) each.setAttribute("inert", "");
@@ -125,15 +156,41 @@ function show(exercise: Exercise, solved: boolean) {
   holder.focus();
 }
 
-const Tools = (solved: boolean, paint: (solved: boolean) => void, close: () => void) => (
-  <p class="sv-sheet-tools">
-    {Button("Print", () => window.print(), { class: "sv-button" })}
-    {Button(solved ? "Blank" : "With solutions", () => paint(!solved), { class: "sv-button" })}
-    {Button("Close", close, { class: "sv-button" })}
-  </p>
-);
+/** Return the exercises to print, and how many there are. */
+function chosen({ every, rejected }: View): [shown: Exercise[], all: number] {
+  const found = rejected ? every.filter(isRejection) : every;
+  return [found.slice(0, MOST), found.length];
+}
 
-export const Sheet = (exercise: Exercise, solved: boolean) => (
+function Tools(view: View, paint: (view: View) => void, close: () => void) {
+  const { every, solved, rejected, alone } = view;
+  const rejections = every.filter(isRejection).length;
+  const mixed = rejections > 0 && rejections < every.length;
+  const [shown, all] = chosen(view);
+  const other = rejected ? `All ${every.length} decisions` : `Rejections only (${rejections})`;
+  const tool = (label: string, act: () => void) => Button(label, act, { class: "sv-button" });
+  return (
+    <p class="sv-sheet-tools">
+      {tool("Print", () => window.print())}
+      {tool(solved ? "Blank" : "With solutions", () => paint({ ...view, solved: !solved }))}
+      {!alone && mixed && tool(other, () => paint({ ...view, rejected: !rejected }))}
+      {tool("Close", close)}
+      {all > shown.length && <span>{`The first ${shown.length} of ${all} decisions`}</span>}
+    </p>
+  );
+}
+
+/** The pages: for a run, the solutions follow all the blank pages. */
+function Sheets(view: View) {
+  const [shown] = chosen(view);
+  if (view.alone) return Sheet(shown[0], view.solved);
+  const pages = (solved: boolean) =>
+    shown.map((exercise, at) => Sheet(exercise, solved, `decision ${at + 1} of ${shown.length}`));
+  return view.solved ? [...pages(false), ...pages(true)] : pages(false);
+}
+
+/** @param name Which decision of the print it is about. */
+export const Sheet = (exercise: Exercise, solved: boolean, name = "one decision") => (
   <article class="sv-sheet">
     <p class="sv-sheet-who">
       <span>Name</span>
@@ -141,7 +198,7 @@ export const Sheet = (exercise: Exercise, solved: boolean) => (
       <span>Date</span>
       <i class="sv-sheet-date" />
     </p>
-    <h1>Speculative decoding: one decision{solved ? " (solutions)" : ""}</h1>
+    <h1>{`Speculative decoding: ${name}${solved ? " (solutions)" : ""}`}</h1>
     <p class="sv-sheet-source">{sourceOf(exercise)}</p>
     <h2>Given</h2>
     <div class="sv-sheet-text">
