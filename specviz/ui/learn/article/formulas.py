@@ -66,10 +66,7 @@ _TERMS = _row(
     _sign("+"), _sign("…"), _sign("+"), _power(_ALPHA, _GAMMA),
 )  # fmt: skip
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "accept": (
-        "<mtext>accept with probability </mtext>",
-        _function("min", _ONE, _RATIO),
-    ),
+    "accept": (_function("min", _ONE, _RATIO),),
     "kept": (_Q, _sign("×"), _function("min", _ONE, _RATIO), _sign("="), _BOTH),
     "alpha": (_ALPHA, _sign("="), _sum("x", _BOTH)),
     "residual": (_RESIDUAL, _sign("="), _fraction(_MISSING, _sum("y", _MISSING_Y))),

@@ -38,7 +38,7 @@ const SLIDERS: [name: keyof Values, symbol: string, meaning: string][] = [
   ["gamma", "γ", "guesses per round"],
   ["c", "c", "cost of a guess, in target passes"],
 ];
-const NARROW = 22; // px of a part that is too narrow for its name
+const NARROW = 26; // px of a part that is too narrow for its name
 const HIGH = 200; // px of the curve
 const EDGES = { left: 38, right: 14, top: 14, bottom: 30 };
 

@@ -59,7 +59,7 @@ function Said(words: Word[], chosen: number) {
   return (
     <p class="said" aria-live="polite">
       The position of <b class="token">{own}</b> reads the text
-      {chosen ? ` and ${chosen === 1 ? "the guess" : `the ${chosen} guesses`} up to itself` : ""},{" "}
+      {chosen > 1 ? ` and the ${chosen} guesses up to itself` : chosen ? " and itself" : ""},{" "}
       {hidden
         ? `not the ${hidden === 1 ? "guess" : `${hidden} guesses`} after it. `
         : "all of it. "}

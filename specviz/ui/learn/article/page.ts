@@ -32,10 +32,12 @@ const unfold = () => {
 wide.addEventListener("change", unfold);
 unfold();
 
-const AT = 120; // px below the top of the window; the section there is the one on screen
+const AT = 0.4; // of the window's height; the section there is the one on screen
 const sections = [...document.querySelectorAll("section")];
 function mark() {
-  const here = sections.filter((each) => each.getBoundingClientRect().top < AT).at(-1);
+  const here = sections
+    .filter((each) => each.getBoundingClientRect().top < AT * innerHeight)
+    .at(-1);
   for (const link of contents.querySelectorAll("a")) {
     if (here && link.hash === "#" + here.id) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
