@@ -28,7 +28,7 @@ const SERVED = {
   notes: "step/notes",
   phone: "step/phone",
   early: "shared/early",
-  article: "learn/article_page",
+  article: "learn/article/page",
 };
 const FILES = { run_file: "step/replay", race_file: "compare/race/replay" };
 

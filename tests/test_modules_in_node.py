@@ -7,6 +7,7 @@ import subprocess
 import sys
 from base64 import b64decode
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from made import RUNS, made
 from PIL import Image
 
 from specviz.catalog.entry import entries, settings_read_by
+from specviz.cost.formula import expected_tokens, optimal_gamma, speedup
 from specviz.figures.charts import add_figures
 from specviz.frames import Scene, frames, questions
 from specviz.settings.settings import summarize_draft
@@ -147,6 +149,57 @@ def test_small_functions_return_the_right_values(node):
     assert numbers["props"]["aria-hidden"] == "true", "changing numbers are not announced"
     text = "".join(json.dumps({"kind": kind}) + "\n" for kind in ("run", "round"))
     assert node.call("shared/job", "parseLines", text) == [{"kind": "run"}, {"kind": "round"}]
+
+
+# Figures of the article: (p, q) in hundredths, and what is accepted.
+PAIRS = [
+    ([50, 30, 20], [20, 30, 50], 70),
+    ([100, 0, 0], [0, 0, 100], 0),
+    ([33, 33, 34], [33, 33, 34], 100),
+    ([64, 19, 8, 5, 4], [87, 6, 4, 2, 1], 77),
+]
+
+
+@pytest.mark.parametrize(("p", "q", "accepted"), PAIRS)
+def test_article_computes_an_exact_output_from_the_bars_on_screen(node, p, q, accepted):
+    found = node.call("learn/article/bars", "outcome", p, q, "residual")
+    assert found["accepted"] == sum(map(min, p, q)) == accepted
+    assert found["rejected"] == sum(found["missing"]) == 100 - accepted
+    assert [sum(pair) for pair in zip(found["kept"], found["filled"], strict=True)] == p
+    assert found["distance"] == 0
+    wrong = node.call("learn/article/bars", "outcome", p, q, "p")
+    output = [min(a, b) + (100 - accepted) / 100 * a for a, b in zip(p, q, strict=True)]
+    apart = sum(abs(a - b) for a, b in zip(output, p, strict=True)) / 2
+    assert wrong["distance"] == pytest.approx(apart)
+    assert sum(wrong["kept"]) + sum(wrong["filled"]) == pytest.approx(100)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 6])
+def test_rounded_bars_of_the_article_sum_to_one(node, count):
+    for drawn in np.random.default_rng(count).dirichlet(np.full(count, 0.4), 30):
+        parts = node.call("learn/article/bars", "hundredths", drawn.tolist())
+        assert sum(parts) == 100
+        assert np.abs(np.array(parts) - 100 * drawn).max() < 1
+    kept = [0.29, 0.57, 0.14]  # 100 × 0.29 is below 29 in floating point
+    assert node.call("learn/article/bars", "hundredths", kept) == [29, 57, 14]
+
+
+@pytest.mark.parametrize("values", [*product((0, 0.3, 0.82, 1), (0, 1, 5, 10), (0, 0.07, 0.4, 1))])
+def test_article_computes_the_speedup_of_the_formula(node, values):
+    alpha, gamma, c = values
+    given = {"alpha": alpha, "gamma": gamma, "c": c}
+    found = node.call("learn/article/gain", "gainOf", given)
+    assert found["tokens"] == pytest.approx(expected_tokens(alpha, gamma))
+    assert found["speedup"] == pytest.approx(speedup(alpha, gamma, c))
+    best = node.call("learn/article/gain", "bestGamma", given, 10)
+    optimum = optimal_gamma(alpha, c).gamma
+    assert best == (10 if optimum is None else min(optimum, 10))
+
+
+def test_bars_of_the_article_are_as_long_as_their_times(node):
+    one, six = node.call("learn/article/weights", "timing", [0.002, 0.003])
+    assert one["width"] / six["width"] == pytest.approx(2 / 3)
+    assert (one["motion"], six["motion"]) == (2, 3)
 
 
 # (where the mouse is, the threshold, the value that u gets)

@@ -11,6 +11,7 @@ import pytest
 from app_server import Server
 from PIL import Image
 from playwright.sync_api import expect
+from test_access import AXE, SCRIPT, WCAG
 from test_pictures import check_picture
 
 from specviz.texts.languages import languages
@@ -450,6 +451,84 @@ def test_article_shows_the_sentence_of_each_embedded_step(page, address):
     file = download.value
     assert file.suggested_filename == "specviz-run-round-1-judge-5-step-of-a-run.png"
     assert Image.open(BytesIO(file.path().read_bytes())).width > 600
+
+
+# With contrast: this page has few colours, and its policy allows no picture to be read.
+ALL_OF_AXE = AXE.replace("enabled: false", "enabled: true")
+SUM = re.compile(r"α = (0\.\d\d) = ([\d. +]+):")
+
+
+def press(page, place, *keys):
+    place.focus()
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def numbers(place):
+    return [float(text) for text in place.all_inner_texts()]
+
+
+def test_dragged_bars_change_the_acceptance_and_never_the_output(page, address):
+    page.goto(f"{address}gradio_api/sv/article")
+    bars = page.locator(".bars")
+    target, draft = (bars.locator(f"[data-law={name}] [role=slider]") for name in "pq")
+    output = bars.locator(".sv-sand-out .sv-sand-column b")
+    before = bars.locator(".said").inner_text()
+    press(page, draft.nth(1), *["PageUp"] * 4)
+    after = bars.locator(".said").inner_text()
+    assert after != before
+    p, q = numbers(target.locator("b")), numbers(draft.locator("b"))
+    assert (round(sum(p), 9), round(sum(q), 9)) == (1, 1)
+    alpha, terms = SUM.search(after).groups()
+    assert [float(term) for term in terms.split(" + ")] == list(map(min, p, q))
+    assert float(alpha) == pytest.approx(sum(map(min, p, q)))
+    assert numbers(output) == p
+    press(page, target.nth(0), "Home")
+    assert numbers(output) == numbers(target.locator("b"))
+    assert numbers(output)[0] == 0
+    press(page, bars.get_by_role("button", name="p (a mistake)"), "Enter")
+    expect(bars.locator(".said")).to_contain_text("The output is not p")
+    assert numbers(output) != numbers(target.locator("b"))
+    bars.get_by_role("button", name="Back to the run").click()
+    bars.get_by_role("button", name="the residual").click()
+    assert bars.locator(".said").inner_text() == before
+
+
+def test_sliders_of_the_gain_and_rows_of_the_mask_work_by_keyboard(page, address):
+    page.goto(f"{address}gradio_api/sv/article")
+    gain = page.locator(".gain")
+    alpha, gamma, cost = gain.get_by_role("slider").all()
+    press(page, alpha, "Home")
+    press(page, cost, "End")
+    expect(gain.locator(".said")).to_contain_text("No number of guesses pays")
+    press(page, cost, "Home")
+    press(page, alpha, "End")
+    press(page, gamma, "Home", "ArrowRight", "ArrowRight")
+    expect(gain.locator(".said")).to_contain_text("3.00 times the speed of plain decoding")
+    expect(gain.locator(".lengths").first.locator("i")).to_have_count(3)
+    gain.get_by_role("button").click()
+    expect(gain.locator(".said")).to_contain_text("The run itself was measured at")
+    mask = page.locator(".mask")
+    press(page, mask.get_by_role("button").first, "Enter")
+    expect(mask.locator(".chosen .reads")).to_have_count(2)
+    expect(mask.locator(".said")).to_contain_text("reads the text, not the 5 guesses after it")
+
+
+def test_article_is_accessible_and_fits_in_wide_and_narrow_windows(page, address):
+    page.goto(f"{address}gradio_api/sv/article")
+    frames = page.locator("iframe")
+    frames.evaluate_all("frames => frames.forEach((frame) => frame.remove())")
+    page.evaluate(SCRIPT)
+    for width, theme in ((1280, "light"), (1024, "dark"), (390, "dark"), (390, "light")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=theme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        contents = page.locator("nav a").first
+        expect(contents).to_be_visible(visible=width == 1280)
+        assert page.evaluate(ALL_OF_AXE, [WCAG, "html"]) == [], (width, theme)
+    small = page.locator("main :is(button, [role=slider], input):visible, nav summary")
+    boxes = [place.bounding_box() for place in small.all()]
+    assert [box for box in boxes if min(box["width"], box["height"]) < 44] == []
 
 
 def test_notes_window_shows_the_notes_of_a_lesson_and_leads_through_it(page, address):

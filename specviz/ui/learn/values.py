@@ -88,10 +88,15 @@ class Run:
     @property
     def pass_time(self) -> str:
         """The median time of a plain pass after the prompt."""
+        return format_seconds(self.pass_seconds)
+
+    @property
+    def pass_seconds(self) -> float:
+        """The median seconds of a plain pass after the prompt."""
         baseline = read_trace(self.name).baseline
         assert baseline is not None
         later = sorted(baseline.seconds[1:])
-        return format_seconds(later[len(later) // 2])
+        return later[len(later) // 2]
 
     def positions(self, number: int) -> int:
         """Return how many positions a round's target pass computed, including the last token."""
@@ -99,7 +104,11 @@ class Run:
 
     def scored(self, number: int) -> str:
         """Return the time of a round's target pass."""
-        return format_seconds(self._round(number).scored.seconds)
+        return format_seconds(self.seconds(number))
+
+    def seconds(self, number: int) -> float:
+        """Return the seconds of a round's target pass."""
+        return float(self._round(number).scored.seconds)
 
     def setting(self, name: str) -> Any:
         """Return a setting of the run."""

@@ -31,6 +31,19 @@ const STRIDES: Record<string, number> = {
 };
 const TITLES = { p: "Target", q: "Draft" };
 
+/**
+ * Set one word's probability; the others share the rest in their old proportions, or evenly if all
+ * of them were 0.
+ */
+export function moved(probabilities: number[], at: number, value: number) {
+  const own = Math.min(Math.max(value, 0), 1);
+  const others = probabilities.reduce((sum, each, index) => (index === at ? sum : sum + each), 0);
+  return probabilities.map((each, index) => {
+    if (index === at) return own;
+    return others > 0 ? (each / others) * (1 - own) : (1 - own) / (probabilities.length - 1);
+  });
+}
+
 export function ProbabilityBars(bars: Bars) {
   const { name, words } = bars;
   return (

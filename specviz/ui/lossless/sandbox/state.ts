@@ -2,6 +2,7 @@
 
 import { Stage } from "../../shared/stage";
 import { there } from "../../shared/there";
+import { moved } from "./probability_bars";
 
 import type { Word } from "../../../frames/scene.py";
 import type { Config, DrawnName, Preset } from "./__init__.py";
@@ -41,19 +42,6 @@ export const state: State = {
   preset: "",
   from: "",
 };
-
-/**
- * Set one word's probability; the others share the rest in their old proportions, or evenly if all
- * of them were 0.
- */
-export function moved(probabilities: number[], at: number, value: number) {
-  const own = Math.min(Math.max(value, 0), 1);
-  const others = probabilities.reduce((sum, each, index) => (index === at ? sum : sum + each), 0);
-  return probabilities.map((each, index) => {
-    if (index === at) return own;
-    return others > 0 ? (each / others) * (1 - own) : (1 - own) / (probabilities.length - 1);
-  });
-}
 
 export function move(name: DistributionName, at: number, value: number) {
   state[name] = moved(state[name], at, Math.round(value * 100) / 100);
