@@ -4,6 +4,7 @@
 // ones. The address has them only while the instrument's tab is open, so that a link copied on
 // another tab opens that tab. Python is also told when a text box has another text.
 
+import { TEXT_BOX } from "./gradio";
 import { expect } from "./tabs";
 
 import type { Start } from "./section";
@@ -50,6 +51,6 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
   new ResizeObserver(write).observe(element);
   // Gradio's own event is sent with the whole text, and not at all if a text is pasted.
   element.closest(".sv-instrument")?.addEventListener("input", ({ target }) => {
-    if ((target as Element).matches("[data-testid=textbox]")) setTimeout(() => trigger("input"));
+    if ((target as Element).matches(TEXT_BOX)) setTimeout(() => trigger("input"));
   });
 };

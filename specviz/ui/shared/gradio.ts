@@ -15,6 +15,9 @@ function warnOnce(sentence: string) {
 export const LIST = "[role=listbox]";
 export const TAB = "[role=tab]";
 
+// The field of a Textbox. If it is not found, an instrument does not answer to pasted text.
+export const TEXT_BOX = "[data-testid=textbox]";
+
 // Return the input element in the component with this id. If it is not found, nothing is read from
 // it, and it cannot be focused.
 export function fieldOf(id: string): HTMLInputElement | HTMLTextAreaElement | null {
