@@ -4,7 +4,10 @@ import json
 
 ASKED = "**/sv/ask/sandbox"
 SANDBOX = "window.specviz.sandbox"
-FIRST = {"p": [0.5, 0.5], "q": [0.2, 0.8], "preset": "", "candidates": 1, "rule": "lenience"}
+FIRST = {
+    "p": [0.5, 0.3, 0.1, 0.06, 0.04], "q": [0.1, 0.2, 0.3, 0.3, 0.1], "preset": "",
+    "candidates": 2, "rule": "lenience",
+}  # fmt: skip
 
 
 def test_newest_request_is_sent_after_a_response_and_after_a_failure(visit):
@@ -13,7 +16,7 @@ def test_newest_request_is_sent_after_a_response_and_after_a_failure(visit):
     held, sent = [], []
 
     def hold(route):
-        sent.append(json.loads(route.request.post_data)["parameters"])
+        sent.append(json.loads(route.request.post_data)["rule"])
         if len(sent) == 1:
             held.append(route)
         else:
@@ -27,11 +30,11 @@ def test_newest_request_is_sent_after_a_response_and_after_a_failure(visit):
         choose(value)
     page.wait_for_function(f"{SANDBOX}.state.parameters[0] === 0.4")
     page.wait_for_timeout(300)
-    assert sent == [[0.2]]
+    assert sent == ["lenience:0.2"]
     assert not page.evaluate(f"{SANDBOX}.question.idle")
     held[0].continue_()
     page.wait_for_function(f"{SANDBOX}.question.idle")
-    assert sent == [[0.2], [0.4]]
+    assert sent == ["lenience:0.2", "lenience:0.4"]
     page.unroute(ASKED)
     page.route(ASKED, lambda route: route.abort())
     choose(0.2)
