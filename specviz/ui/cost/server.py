@@ -120,7 +120,9 @@ def _deployment() -> dict[str, Any]:
         "hardware": "Machine", "model": "Target, or the most similar one", "drafter": "Drafter",
     }  # fmt: skip
     with gr.Row():
-        found = {name: dropdown(name, each, SITE[name], 240) for name, each in labels.items()}
+        found: dict[str, Any] = {
+            name: dropdown(name, each, SITE[name], 240) for name, each in labels.items()
+        }
     numbers = {
         "cards": "Devices sharing the work", "context": "Context: tokens in each KV cache",
         "batch": "Batch size (0: as reported)", "gamma": "γ (0: as reported)",
