@@ -42,12 +42,8 @@ FIGURES = {
             *("speed-up by batch", "time of a pass", "best γ", "round on this hardware"),
         ],
         "children ": ["trees compared"],
-        "temperature 0": ["tokens to check", "speed by load"],
         "tokens": ["acceptance by position", "speed-up by γ"],
-        "recorded": ["passes"],
-        "context of": ["pass times"],
     },
-    "Models": {"measured": ["reliability of DSpark", "reliability of DSpark for SmolLM2"]},
 }
 # Figures that are on screen only at times; other tests save them.
 AT_TIMES = {"Step": ["why these guesses"], "Cost": ["step by step"]}
@@ -106,7 +102,6 @@ DRAWN = {
     "Lossless?": (".sv-sand-column", ".sv-wild-columns"),
     "Trees": (".sv-grow-view .sv-twig-node",),
     "Cost": ("[data-part=boards]",),
-    "Models": (".sv-models-reliability",),
 }
 
 
@@ -127,11 +122,8 @@ def draw_all(page, tab):
         page.evaluate(UNFOLD)
         page.wait_for_function(SETTLED)
         settled(page, page.get_by_role("button", name="Load an example").click)
-        for plot in ("sweep", "shapes", "adaptive", "server", "law", "roofline"):
+        for plot in ("server", "law", "roofline"):
             page.wait_for_selector(f"#sv-{plot} .main-svg")
-    elif tab == "Models":
-        for summary in page.locator(".sv-models-reliability summary").all():
-            summary.click()
 
 
 def check_picture(page, name, fact):
