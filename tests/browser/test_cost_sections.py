@@ -1,7 +1,8 @@
-"""Sections of the Cost tab: adaptive verification and published numbers."""
+"""Adaptive verification and published numbers on the Cost tab."""
 
 from costs import says
 from playwright.sync_api import expect
+from test_access import faint, faults
 
 
 def test_published_numbers_are_searched_sorted_and_opened_by_link(visit):
@@ -36,6 +37,18 @@ def test_adaptive_verification_answers_its_controls_and_its_link(visit):
     page.wait_for_function("!location.search.includes('requests')")
     part.get_by_label("Check the best number of draft tokens").uncheck()
     slots = part.get_by_role("slider", name="Draft tokens to check")
+    expect(slots).to_be_enabled(timeout=20_000)
     slots.focus()
     page.keyboard.press("Home")
     says(page, "#sv-part-adaptive .sv-instrument-answer", "plain decoding is fastest")
+
+
+def test_published_numbers_fit_a_phone_and_pass_axe(visit):
+    page = visit.open("?tab=cost&part=published")
+    page.wait_for_selector("#sv-published [role=gridcell]")
+    for width, theme in ((1280, "light"), (390, "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
+        visit.dress(theme)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert faint(page) == [], width
+    assert faults(page) == []

@@ -43,7 +43,6 @@ FIGURES = {
         "recorded": ["passes"],
         "context of": ["pass times"],
     },
-    "Models": {"measured": ["reliability of DSpark", "reliability of DSpark for SmolLM2"]},
 }
 # Figures that are on screen only at times; other tests save them.
 AT_TIMES = {"Step": ["why these guesses"]}
@@ -108,7 +107,6 @@ DRAWN = {
     "Lossless?": (".sv-sand-column", ".sv-wild-columns"),
     "Trees": (".sv-grow-view .sv-twig-node",),
     "Cost": ("[data-part=boards]",),
-    "Models": (".sv-models-reliability",),
 }
 
 
@@ -130,9 +128,6 @@ def draw_all(page, tab):
         page.wait_for_function(SETTLED)
         for plot in ("sweep", "shapes", "law"):
             page.wait_for_selector(f"#sv-{plot} .main-svg")
-    elif tab == "Models":
-        for summary in page.locator(".sv-models-reliability summary").all():
-            summary.click()
 
 
 def check_picture(page, name, fact):
