@@ -19,7 +19,7 @@ const WHOLE = 100;
 
 /** Round probabilities to hundredths that sum to 1: the largest remainders are rounded up. */
 export function hundredths(values: number[]) {
-  const parts = values.map((value) => Math.floor(WHOLE * value + 1e-9));
+  const parts = values.map((value) => Math.floor(WHOLE * value));
   const left = WHOLE - parts.reduce((sum, part) => sum + part, 0);
   const remainder = (at: number) => WHOLE * values[at] - parts[at];
   const order = values.map((_, at) => at).sort((a, b) => remainder(b) - remainder(a));
