@@ -10,6 +10,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,18 @@ def differences() -> str:
     return _table("| name | differences |", "differences")
 
 
+def plan(minutes: int) -> str:
+    """List the parts of a class of this many minutes."""
+    text = (ROOT / "assets" / "lessons" / "plans.json").read_text(encoding="utf-8")
+    (found,) = (each for each in json.loads(text) if each["minutes"] == minutes)
+    lines, begin = [f"| {' | '.join(found['heads'])} |", "|---|---|---|"], 0
+    for part in found["parts"]:
+        row = f"| {begin}–{part['until']} | {part['what']} | {part['say']}"
+        lines.append(f"{row.rstrip()} |")
+        begin = part["until"]
+    return "\n".join(lines)
+
+
 def contract() -> str:
     """List the rules of a drafter's contract, by their names in the code."""
     source = ROOT / "specviz" / "drafters" / "contract" / "__init__.py"
@@ -86,6 +99,9 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "differences": differences,
     "contract": contract,
     "bigram": bigram,
+    "plan of 20 minutes": partial(plan, 20),
+    "plan of 45 minutes": partial(plan, 45),
+    "plan of 90 minutes": partial(plan, 90),
 }
 
 

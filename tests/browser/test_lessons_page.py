@@ -550,3 +550,31 @@ def test_notes_window_shows_the_notes_of_a_lesson_and_leads_through_it(page, add
     notes.get_by_role("button", name="Next in the lesson").click()
     expect(title).to_have_text("The replacement")
     notes.close()
+
+
+def test_plan_leads_through_its_parts_and_survives_a_reload(page, address):
+    page.goto(f"{address}?tab=learn")
+    page.get_by_role("button", name="45 minutes").click()
+    bar = page.get_by_role("navigation", name="Plan of the class")
+    current = bar.locator("[aria-current=step]")
+    expect(current).to_have_text("0–10 lessons 1 and 2")
+    expect(page.locator(".sv-lesson-name")).to_have_text("Why decoding waits")
+    bar.get_by_role("button", name="Lesson 2").click()
+    expect(page.locator(".sv-lesson-name")).to_have_text("Processors guess too")
+    expect(bar.get_by_role("timer")).to_have_text(re.compile(r"00:\d\d of 45 min"))
+    for _ in range(2):
+        bar.get_by_role("button", name="Next").press("Enter")
+    expect(current).to_have_text("22–30 students, in pairs: Lossless?")
+    page.wait_for_selector("[role=tab][aria-selected=true]:text-is('Lossless?')")
+    expect(page.locator(".sv-lesson")).to_be_hidden()
+    assert "plan=45.3" in page.url
+    page.evaluate("sessionStorage.setItem('sv-plan-begun', '45 ' + (Date.now() - 32 * 60_000))")
+    page.reload()
+    expect(current).to_have_text("22–30 students, in pairs: Lossless?")
+    expect(bar.get_by_role("timer")).to_contain_text("2 min late")
+    page.set_viewport_size({"width": 390, "height": 800})
+    expect(bar).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    bar.get_by_role("button", name="Close the plan").click()
+    expect(bar).to_be_hidden()
+    assert "plan" not in page.url

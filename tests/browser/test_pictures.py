@@ -8,7 +8,6 @@ from io import BytesIO
 from itertools import product
 from xml.etree import ElementTree
 
-from costs import SETTLED, UNFOLD
 from PIL import Image, ImageChops, ImageColor
 from playwright.sync_api import expect
 from visit import SHARES, share
@@ -34,15 +33,6 @@ FIGURES = {
         "step ": ["attention mask"],
         "recorded": ["accepted lengths", "gain and cost"],
     },
-    "Cost": {
-        "simulated": [
-            *("one round", "speed-up by draft length", "time and arithmetic", "surface"),
-        ],
-        "children ": ["trees compared"],
-        "temperature 0": ["tokens to check", "speed by load"],
-        "recorded": ["passes"],
-        "context of": ["pass times"],
-    },
 }
 # Figures that are on screen only at times; other tests save them.
 AT_TIMES = {"Step": ["why these guesses"]}
@@ -61,6 +51,7 @@ MISSED = """() => {
   return [...document.querySelectorAll(drawn)]
     .filter((each) => each.checkVisibility({ visibilityProperty: true }))
     .filter((each) => each.getBoundingClientRect().width > 20)
+    .filter((each) => !each.closest(".sv-instrument"))
     .filter((each) => !window.kept.some((part) => part.contains(each) || each.contains(part)))
     .map((each) => each.outerHTML.slice(0, 200));
 }"""
@@ -106,7 +97,6 @@ DRAWN = {
     "Compare": (".sv-race-lanes > *",),
     "Lossless?": (".sv-sand-column", ".sv-wild-columns"),
     "Trees": (".sv-grow-view .sv-twig-node",),
-    "Cost": ("[data-part=boards]",),
 }
 
 
@@ -123,11 +113,6 @@ def draw_all(page, tab):
     elif tab == "Trees":
         page.get_by_role("button", name="Last step").click()
         page.wait_for_selector(".sv-grow-figure .main-svg")
-    elif tab == "Cost":
-        page.evaluate(UNFOLD)
-        page.wait_for_function(SETTLED)
-        for plot in ("sweep", "shapes", "law"):
-            page.wait_for_selector(f"#sv-{plot} .main-svg")
 
 
 def check_picture(page, name, fact):
@@ -155,6 +140,18 @@ def pixels_apart(page, part, name):
         share_apart(shown, kept.crop((x, y, x + shown.width, y + shown.height)))
         for x, y in product((AIR, AIR - 1), repeat=2)
     )
+
+
+def test_figure_of_an_instrument_is_saved_with_its_sentence(visit):
+    page = visit.open("?tab=cost")
+    page.wait_for_selector("#sv-formula-speed .main-svg")
+    said = page.locator("#sv-formula-speed .sv-figure-plot").get_attribute("aria-label")
+    with page.expect_download() as download:
+        page.locator("#sv-formula-speed").get_by_role("button", name="SVG").click()
+    assert re.fullmatch(r"specviz-[\w-]+\.svg", download.value.suggested_filename)
+    root = ElementTree.fromstring(download.value.path().read_bytes())
+    text = " ".join(node.text or "" for node in root.iter(f"{SVG}tspan"))
+    assert said.split(".")[0] in re.sub(r"\s+", " ", text)
 
 
 def test_every_figure_of_every_tab_can_be_saved_with_its_facts(visit):

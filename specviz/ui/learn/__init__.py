@@ -8,6 +8,7 @@ from typing import Any, Final, TypedDict
 from specviz.texts.languages import ENGLISH, languages
 from specviz.ui.component import TabContext, component
 from specviz.ui.learn.lessons import Lesson, LessonTitle, full_name, lesson, titles
+from specviz.ui.learn.plans import PanelConfig, known_plans
 
 NAME: Final = "sv-learn"
 
@@ -17,21 +18,27 @@ class Config(TypedDict):
 
     Attributes:
         lessons: The list of lessons, by language.
+        plans: The lengths of the plans of classes, in minutes.
     """
 
     lessons: dict[str, list[LessonTitle]]
+    plans: list[int]
 
 
 def build(place: TabContext) -> None:
     """Build the list of lessons."""
-    config: Config = {"lessons": {code: titles(code) for code in languages()}}
+    config: Config = {
+        "lessons": {code: titles(code) for code in languages()},
+        "plans": [plan["minutes"] for plan in known_plans()],
+    }
     component(NAME, "learn/contents", config)
     place.questions.add("lesson", answer)
 
 
 def panel(place: TabContext) -> None:
     """Build the panel, which is outside the tabs since a lesson can open each of them."""
-    component("sv-lesson", "learn/panel", classes="")
+    config: PanelConfig = {"plans": known_plans()}
+    component("sv-lesson", "learn/panel", config, classes="")
 
 
 def answer(question: Mapping[str, Any]) -> Lesson:

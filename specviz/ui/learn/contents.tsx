@@ -52,8 +52,24 @@ function Lead() {
       {after}
     </p>,
     LanguageSwitch(),
+    Plans(stage.config.plans),
   ];
 }
+
+const Plans = (plans: number[]) =>
+  plans.length > 0 && (
+    <p lang="en">
+      {"For teachers, the page leads through a class of "}
+      {plans.map((minutes, index) => [
+        index > 0 && (index === plans.length - 1 ? " or " : ", "),
+        Button(`${minutes} minutes`, () => begin(minutes), { class: "sv-learn-plan" }),
+      ])}
+      .
+    </p>
+  );
+
+const begin = (minutes: number) =>
+  window.dispatchEvent(new CustomEvent("sv-plan", { detail: minutes }));
 
 /** @param follows Whether it follows the last one that was read. */
 function Entry(

@@ -12,11 +12,13 @@ import { hand, openTab } from "../shared/tabs";
 import { there } from "../shared/there";
 import { Button, classes, render } from "../shared/view";
 import { PipelineFigure } from "./pipeline";
+import { startPlans } from "./plan";
 
 import type { Start } from "../shared/section";
 import type { RunLine } from "../step/lines.py";
 import type { LessonNotes } from "../step/present";
 import type { Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py";
+import type { PanelConfig } from "./plans.py";
 
 /** The functions of Step's player that the panel uses. */
 export interface Player {
@@ -31,7 +33,7 @@ export interface Player {
 
 const KEY = "lesson"; // in the page's address
 
-const stage: Stage<object> = new Stage();
+const stage: Stage<PanelConfig> = new Stage();
 
 /** folded: whether only the panel's head is shown; waits: whether the page is on its way to the step. */
 const state: {
@@ -53,7 +55,7 @@ const state: {
 // Return Step's player, or nothing before it has started.
 const player = (): Player | undefined => (Object.values(page("players")) as Player[])[0];
 
-export const start: Start<object> = (element, props, _watch, _trigger, config) => {
+export const start: Start<PanelConfig> = (element, props, _watch, _trigger, config) => {
   stage.set(element, props, config);
   window.addEventListener("sv-lesson", ({ detail }) => open(detail.id, detail.at));
   window.addEventListener("sv-language", translate);
@@ -61,12 +63,14 @@ export const start: Start<object> = (element, props, _watch, _trigger, config) =
   element.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
   });
-  new ResizeObserver(makeRoom).observe(stage.$(".sv-lesson"));
+  const observer = new ResizeObserver(makeRoom);
+  for (const each of [".sv-plan", ".sv-lesson"]) observer.observe(stage.$(each));
   const linked = new URLSearchParams(location.search).get(KEY);
   if (linked) {
     const [id, at] = linked.split(".");
     open(id, Math.max(0, (Number(at) || 1) - 1));
   }
+  startPlans({ place: stage.$(".sv-plan"), plans: config.plans, open, close });
 };
 
 async function open(id: string, at: number) {
@@ -111,14 +115,17 @@ async function translate() {
   paint();
 }
 
-let height = 0; // the height of the panel at the last layout
+let height = 0; // the height of the plan and the panel at the last layout
 const card = new CSSStyleSheet(); // unlike a property of the body, it does not restyle all elements
 document.adoptedStyleSheets.push(card);
 
 // Move elements that never scroll out of the window below the panel, and lay out Step's run for the
 // rest of the window.
 function makeRoom() {
-  const found = stage.$(".sv-lesson").getBoundingClientRect().height;
+  const heights = [".sv-plan", ".sv-lesson"].map(
+    (each) => stage.$(each).getBoundingClientRect().height,
+  );
+  const found = heights[0] + heights[1];
   if (found === height) return;
   height = found;
   card.replaceSync(`.sv-wild-one { --sv-card: ${height}px; }`);

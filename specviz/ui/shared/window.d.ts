@@ -37,6 +37,8 @@ interface WindowEventMap {
   "sv-language": Event;
   /** A lesson is opened at a step. */
   "sv-lesson": CustomEvent<{ id: string; at: number }>;
+  /** The plan of a class of this many minutes is opened. */
+  "sv-plan": CustomEvent<number>;
 }
 
 interface HTMLElementEventMap {

@@ -1,0 +1,130 @@
+// The plan of a class, as a bar above the tabs: its parts, of which one is shown, and a clock. A link
+// opens it (?plan=45, or ?plan=45.3 at its third part).
+
+import { store, stored } from "../shared/page";
+import { openTab } from "../shared/tabs";
+import { Button, render } from "../shared/view";
+
+import type { Opening, Plan, PlanPart } from "./plans.py";
+
+const KEY = "plan"; // in the page's address
+const BEGUN = "sv-plan-begun"; // when a class began, for this visit
+
+/** What the panel of lessons does for a plan. */
+type Panel = {
+  place: HTMLElement;
+  plans: Plan[];
+  open: (lesson: string, at: number) => void;
+  close: () => void;
+};
+
+let panel: Panel;
+/** at: Index of the part that is shown. begun: When the class began, in milliseconds. */
+let shown: { plan: Plan; at: number; begun: number } | null = null;
+
+/** Follow the plan in the address, if there is one; a link to a lesson or a tab opens that instead. */
+export function startPlans(given: Panel) {
+  panel = given;
+  window.addEventListener("sv-plan", ({ detail }) => begin(detail));
+  setInterval(() => shown && paint(), 1000);
+  const query = new URLSearchParams(location.search);
+  const [minutes, part] = (query.get(KEY) ?? "").split(".").map(Number);
+  if (minutes) begin(minutes, (part || 1) - 1, !query.has("lesson") && !query.has("tab"));
+}
+
+/** @param opens Whether to open what the part shows. */
+function begin(minutes: number, at = 0, opens = true) {
+  const plan = panel.plans.find((each) => each.minutes === minutes);
+  if (!plan) return;
+  const [kept, begun] = (stored(BEGUN) ?? "").split(" ").map(Number);
+  shown = { plan, at: 0, begun: kept === minutes ? begun : Date.now() };
+  store(BEGUN, minutes + " " + shown.begun);
+  document.body.classList.add("sv-in-plan");
+  show(Math.min(Math.max(at, 0), plan.parts.length - 1), opens);
+}
+
+function show(at: number, opens = true) {
+  if (!shown) return;
+  shown.at = at;
+  write(`${shown.plan.minutes}.${at + 1}`);
+  paint();
+  if (opens) open(shown.plan.parts[at].opens[0]);
+}
+
+async function open(opening?: Opening) {
+  if (opening?.lesson) return panel.open(opening.lesson, opening.at ?? 0);
+  panel.close();
+  if (!opening?.tab) return;
+  await openTab(opening.tab);
+  window.scrollTo(0, 0);
+}
+
+function close() {
+  shown = null;
+  store(BEGUN);
+  document.body.classList.remove("sv-in-plan");
+  write("");
+  paint();
+}
+
+function write(value: string) {
+  const url = new URL(location.href);
+  if (value) url.searchParams.set(KEY, value);
+  else url.searchParams.delete(KEY);
+  if (url.href !== location.href) history.replaceState(history.state, "", url);
+}
+
+function paint() {
+  panel.place.hidden = !shown;
+  render(shown && Bar(shown.plan, shown.at, Date.now() - shown.begun), panel.place);
+}
+
+function Bar({ minutes, title, parts }: Plan, at: number, elapsed: number) {
+  const { opens } = parts[at];
+  return [
+    <ol key="parts" aria-label={`A class of ${minutes} minutes: ${title}`}>
+      {parts.map((part, index) => Part(part, index, at))}
+    </ol>,
+    <span key="opens" class="sv-plan-opens">
+      {opens.length > 1 &&
+        opens.map((each) => Button(each.label, () => open(each), { class: "sv-link" }))}
+    </span>,
+    Clock(parts[at], minutes, elapsed),
+    Button("Next", () => show(at + 1), {
+      key: "next",
+      class: "sv-button",
+      "data-plan": "next",
+      disabled: at + 1 === parts.length,
+    }),
+    Button("×", close, {
+      key: "close",
+      class: "sv-away",
+      "aria-label": "Close the plan",
+      title: "Close the plan",
+    }),
+  ];
+}
+
+const Part = ({ begin: from, until, what }: PlanPart, index: number, at: number) => (
+  <li key={index}>
+    {Button([<b>{`${from}–${until}`}</b>, " " + what], () => show(index), {
+      title: `Minutes ${from} to ${until}: ${what}`,
+      "aria-current": index === at ? "step" : undefined,
+    })}
+  </li>
+);
+
+const digits = (number: number) => String(Math.floor(number)).padStart(2, "0");
+
+/** The time since the class began, and by how much it is over the time of the part that is shown. */
+function Clock({ until }: PlanPart, minutes: number, elapsed: number) {
+  const seconds = Math.max(0, elapsed / 1000);
+  const late = Math.floor(seconds / 60 - until);
+  return (
+    <span key="clock" class="sv-plan-clock" role="timer" aria-label="Time of the class">
+      <b>{`${digits(seconds / 60)}:${digits(seconds % 60)}`}</b>
+      {` of ${minutes} min`}
+      {late > 0 && `, ${late} min late`}
+    </span>
+  );
+}

@@ -1,0 +1,108 @@
+"""Plans of classes: which part of the page is shown in which minutes.
+
+They are data in `assets/lessons/plans.json`. The page follows a plan, and the tables in
+docs/lesson-plans.md are made of them.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any, Final, NotRequired, TypedDict
+
+from specviz.shipped import read_shipped_json
+from specviz.ui.broken import spared
+from specviz.ui.learn.lessons import FOLDER, full_name
+
+TABS: Final = ("Step", "Learn", "Compare", "Lossless?", "Trees", "Cost", "Models")
+LESSON: Final = re.compile(r"lesson (\d+)(?:\.(\d+))?")
+
+
+class Opening(TypedDict):
+    """What a part of a plan opens: a step of a lesson, or a tab.
+
+    Attributes:
+        label: Its name on a button.
+        at: Index of the lesson's step.
+    """
+
+    label: str
+    lesson: NotRequired[str]
+    at: NotRequired[int]
+    tab: NotRequired[str]
+
+
+class PlanPart(TypedDict):
+    """A part of a plan.
+
+    Attributes:
+        begin: Minutes from the beginning of the class.
+        until: Where the part ends.
+        what: What is shown, or done.
+        opens: The first one is opened at once.
+    """
+
+    begin: int
+    until: int
+    what: str
+    opens: list[Opening]
+
+
+class Plan(TypedDict):
+    """A plan.
+
+    Attributes:
+        minutes: Its length, which is also its name in links.
+    """
+
+    minutes: int
+    title: str
+    parts: list[PlanPart]
+
+
+class PanelConfig(TypedDict):
+    """Initial data of the panel's script."""
+
+    plans: list[Plan]
+
+
+def plans() -> list[Plan]:
+    """Read the plans, from the shortest on.
+
+    Raises:
+        BrokenFile: If the file, or a lesson or tab that a part opens, is missing.
+    """
+    return read_shipped_json(FOLDER / "plans.json", lambda data: [_plan(each) for each in data])
+
+
+def known_plans() -> list[Plan]:
+    """Return the plans; none if their file is broken."""
+    return spared(plans, [])
+
+
+def _plan(data: dict[str, Any]) -> Plan:
+    ends = [0, *(part["until"] for part in data["parts"])]
+    if ends[-1] != data["minutes"] or any(end <= begin for begin, end in pairwise(ends)):
+        raise ValueError(f"the parts of {data['minutes']} minutes are not in order")
+    parts: list[PlanPart] = [
+        {
+            "begin": begin,
+            "until": part["until"],
+            "what": part["what"],
+            "opens": [_opening(name) for name in part["opens"]],
+        }
+        for begin, part in zip(ends, data["parts"], strict=False)
+    ]
+    return {"minutes": data["minutes"], "title": data["title"], "parts": parts}
+
+
+def _opening(name: str) -> Opening:
+    if found := LESSON.fullmatch(name):
+        number, step = found.groups()
+        lesson = full_name(number)
+        if lesson == number:
+            raise ValueError(f"there is no {name}")
+        return {"label": f"Lesson {number}", "lesson": lesson, "at": int(step or 1) - 1}
+    if name not in TABS:
+        raise ValueError(f"there is no tab {name}")
+    return {"label": name, "tab": name}
