@@ -79,7 +79,7 @@ def test_answer_function_given_by_name_is_imported_at_the_first_request():
     assert (
         post("specviz.ui.trees.grow.answer", '{"kind": "x"}')
         .json()["problem"]
-        .startswith("The shape must be one of chain")
+        .startswith("The shape must be one of")
     )
 
 

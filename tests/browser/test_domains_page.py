@@ -67,6 +67,7 @@ def test_live_measurement_is_added_to_the_recorded_maps_and_can_be_stopped(domai
     expect(go).to_be_visible(timeout=60_000)
     expect(domains).to_contain_text("8 new tokens · T 0 · order seed 1")
     expect(numbers(domains)).to_have_count(6)
+    expect(numbers(domains).get_by_text("–")).to_have_count(0)
     choose(domains, "N-gram", 64)
     go.click()
     expect(said.last).to_contain_text("Turn ", timeout=60_000)

@@ -82,14 +82,19 @@ def build(place: TabContext) -> None:
     with Instrument(place, "domains", title, "measured", first) as instrument:
         where = gr.Markdown()
         with gr.Row():
-            name = gr.Radio(maps, value=maps[0][1] if maps else None, label="Measurement")
+            name = gr.Radio(
+                [*maps, ("Live", LIVE)], value=maps[0][1] if maps else None, label="Measurement"
+            )
             measure = gr.Radio(
                 [(title, key) for key, title in MEASURES.items()], value="speedup",
                 label="Quantity shown",
             )  # fmt: skip
+            columns = Map.of(maps[0][1], None).view["columns"] if maps else []
+            sorts = [(column["title"], column["name"]) for column in columns]
             order = gr.Dropdown(
-                [("the usual order", USUAL_ORDER)], value=USUAL_ORDER, label="Drafters sorted by"
-            )
+                [("the usual order", USUAL_ORDER), *sorts], value=USUAL_ORDER,
+                label="Drafters sorted by",
+            )  # fmt: skip
         heat = figure("sv-domains-map", "map-of-domains")
         note = gr.Markdown(elem_classes="sv-note")
         with gr.Row():
@@ -112,7 +117,7 @@ def build(place: TabContext) -> None:
         {"map": name, "where": where, "order": order, "heat": heat, "note": note, "size": size},
         respond,
     )
-    instrument.hear(job.result, lambda event, values: received(event.value, values))
+    instrument.hear(job.result, lambda event, _: received(event.value))
     for button, make in zip(savers, (as_csv, as_json), strict=True):
         button.click(
             partial(saved, make), [name, measure, order, live], file, queue=False, **PRIVATE
@@ -139,20 +144,17 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outputs for the controls' values. Raises ValueError if they are invalid."""
     found = {"size": verbatim(size(*(values[name] for name in FORM)))}
     live = values["live"]
-    maps = [(f"Recorded, temperature {one.name}", one.name) for one in recorded_maps()]
-    if not maps and not live:
+    if values["map"] is None and not live:
         return found
     one = Map.of(values["map"], live)
-    columns = [(column["title"], column["name"]) for column in one.view["columns"]]
-    sorts = [("the usual order", USUAL_ORDER), *columns]
-    order = values["order"] if values["order"] in [name for _, name in sorts] else USUAL_ORDER
+    order = str(values["order"] or USUAL_ORDER)
     measure: Measure = "accepted" if values["measure"] == "accepted" else "speedup"
     return found | {
         "answer": one.sentence,
         "where": f"**{one.badge}** · {verbatim(one.where)}"
         + (f"\n\n{verbatim(one.caution)}" if one.caution else ""),
-        "map": gr.Radio([*maps, *([("Live", LIVE)] if live else [])], value=one.name),
-        "order": gr.Dropdown(sorts, value=order),
+        "map": one.name,
+        "order": order,
         "heat": shown(drawing(one, measure, order), one.sentence),
         "note": notes(measure),
     }
@@ -176,7 +178,9 @@ class Map:
     @classmethod
     def of(cls, name: Any, live: Live | None) -> Map:
         """Return the map with this name. Raises ValueError if there is none."""
-        if name == LIVE and live is not None:
+        if name == LIVE:
+            require(live is not None, "Nothing was measured here yet: run it below.")
+            assert live is not None
             return live.map()
         found = next((one for one in recorded_maps() if one.name == name), None)
         if found is None:
@@ -344,15 +348,14 @@ class Live:
         return Map(LIVE, heat, badge, " · ".join(parts))
 
 
-def received(value: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+def received(value: Any) -> dict[str, Any]:
     """Return new values of controls for a line of the live measurement. Raises ValueError."""
     try:
         live: Live = from_plain(Live, value)
         live.map()
     except (TypeError, ValueError) as problem:
         raise ValueError("These measurements cannot be read.") from problem
-    new = values["live"] is None or values["live"].id != live.id
-    return {"live": live} | ({"map": LIVE, "order": USUAL_ORDER} if new else {})
+    return {"live": live, "map": LIVE}
 
 
 class MapLine(TypedDict):
