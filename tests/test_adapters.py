@@ -20,7 +20,8 @@ LIBRARIES = {
 }  # fmt: skip
 # Modules that the documentation of these libraries names.
 DOCUMENTED = LIBRARIES - {"gradio_client", "xllamacpp"} | {
-    "gradio.themes", "huggingface_hub.errors", "plotly.graph_objects", "plotly.offline", "plotly.subplots", "safetensors.torch",
+    "gradio.themes", "huggingface_hub.errors", "plotly.graph_objects",
+    "plotly.offline", "plotly.subplots", "safetensors.torch",
     "starlette.datastructures", "starlette.middleware", "starlette.middleware.gzip",
     "starlette.requests", "starlette.responses", "starlette.routing", "starlette.types",
     "tokenizers.decoders", "tokenizers.models", "tokenizers.normalizers",

@@ -135,8 +135,6 @@ EVENTS = [
     (1, "start_job", '["a", "b"]', "does not name a job"),
     (1, "start_job", '["a", 1, "{}"]', "named by the key of a page"),
     (1, "start_job", f'["{PAGE}", -1, "{{}}"]', "named by the key of a page"),
-    (5, "size", [None] * 5, "do not fit"),
-    (5, "size", [["ngram"], 99, 24, 0, 1], "greater than maximum value"),
     (6, "start_job", [["nobody"], 1, 24, 0, 1, NAME], "not in the list of choices"),
     (4, "run", [], "it has 0 and needs 4"),
     (4, "run", ["", "ngram", {}, "house"], "prompt is empty"),

@@ -37,7 +37,7 @@ def marked(path: Path, source: Path | str) -> Path:
 def test_a_marked_trace_is_checked_and_exported(tmp_path, capsys):
     trace = marked(tmp_path / "run.jsonl", RUN)
     assert main(["check", str(trace)]) == 0
-    assert main(["export", str(trace), "--run", str(tmp_path / "run")]) == 0
+    assert main(["export", str(trace), "--html", str(tmp_path / "run")]) == 0
     assert capsys.readouterr().err == ""
     assert Trace.read(trace) == Trace.read(RUN)
 

@@ -241,15 +241,15 @@ print(json.dumps(facts | {"statuses": statuses, "messages": messages}))
 def test_page_of_a_new_process_has_one_public_event_and_loads_no_torch():
     """Build it in another process, since Gradio leaves loops and sockets open.
 
-    Its tasks are runs, branches, races, maps, sweeps, repeats, inspections and API calls, all of
-    which wait in our own queue.
+    Its tasks are runs, repeated runs, branches, races, maps, sweeps, repeats, inspections and API
+    calls, all of which wait in our own queue.
     """
     command = [sys.executable, "-c", FACTS]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     facts = json.loads(done.stdout.splitlines()[-1])
     assert facts["stubs"] == [], "Gradio is imported without writing stubs"
     assert facts["visible"] == ["run"]
-    assert facts["limited"] == [None] * 8
+    assert facts["limited"] == [None] * 9
     assert facts["queue"] == 64
     assert launch_arguments(Options())["max_threads"] > LONGEST
     assert facts["kept"] == [["here"]] * 4, "nothing is kept of a visitor who left"

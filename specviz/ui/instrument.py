@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 Values = Mapping[str, Any]
 Respond = Callable[[Values], Values]
-# Signs that may have a meaning in Markdown. Those within words, such as EAGLE-3, have none.
-MARKUP: Final = re.compile(r"(?<!\w)-|-(?!\w)|[!-~](?<![0-9A-Za-z,;%(?'-])")
+# Words and signs without a meaning in Markdown; any other sign of ASCII may have one.
+PLAIN: Final = re.compile(r"[^\W_]+|[,;%(?' ]+|(?<=\w)-(?=\w)|(?<=\d)\.(?=\d)|:(?= )|([!-~])")
 DIRECT: Final[dict[str, Any]] = {
     "queue": False,
     "show_progress": "hidden",
@@ -61,7 +61,8 @@ def shown(drawing: go.Figure, sentence: str) -> str:
 
 def verbatim(text: str) -> str:
     """Return a text, such as a visitor's, as Markdown that shows it unchanged on one line."""
-    return MARKUP.sub(lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
+    line = " ".join(text.split())
+    return PLAIN.sub(lambda sign: f"&#{ord(sign[1])};" if sign[1] else sign[0], line)
 
 
 class Instrument:

@@ -247,7 +247,7 @@ def notes(measure: Measure) -> str:
         if measure == "speedup"
         else text("compare", "note_accepted")
     )
-    return f"{text('compare', 'map_key')} {text('compare', 'map_references')} {about}"
+    return " ".join([text("compare", "map_key"), text("compare", "map_references"), about])
 
 
 def drawing(one: Map, measure: Measure, order: str) -> go.Figure:
