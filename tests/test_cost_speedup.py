@@ -207,7 +207,7 @@ def test_origin_of_alpha_and_gamma_is_named():
     eagle = next(each for each in acceptances() if each.name == "eagle3")
     source, sentence = origin(0.931, 6, "eagle3", {})
     assert source == "eagle3"
-    assert sentence.startswith("α = 0.931, γ = 6 (published: EAGLE&#45;3 on ")
+    assert sentence.startswith("α = 0.931, γ = 6 (published: EAGLE-3 on ")
     assert "the source itself states no α" in sentence, "it was derived"
     assert sentence.endswith(f"({eagle.source.url}).")
     other = origin(0.931, 3, "eagle3", {})[1]

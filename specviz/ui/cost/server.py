@@ -318,7 +318,7 @@ def where() -> str:
     """Return where each program reports its statistics."""
     lines = "\n".join(f"| {' | '.join(row)} |" for row in WHERE)
     head = "| Server | Command | It reports |\n|---|---|---|\n"
-    return f"{head}{lines}\n\n{text('server', 'command_line')}"
+    return head + lines + "\n\n" + text("server", "command_line")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

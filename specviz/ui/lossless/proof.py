@@ -32,7 +32,6 @@ from specviz.ui.lossless.sandbox import FEWEST_WORDS, MOST_WORDS
 from specviz.ui.step import recorded
 from specviz.ui.stream import Stream, line, paced
 from specviz.ui.task import JobContext, Task, gpu_seconds, limit_text
-from specviz.verification.exact.recorded_run import verdict_bounds, worst_bounds
 
 if TYPE_CHECKING:
     from specviz.engine.decode import Tally
@@ -79,7 +78,7 @@ def build(place: TabContext) -> None:
     runs = [(recorded.title(name), name) for name in recorded.names()]
     if not runs:
         return
-    first = verdicts(runs[0][1]).sentence
+    first = text("lossless", "proof_first")  # the sentence on a run needs torch
     with Instrument(place, "proof", "And in a real run?", "computed exactly", first) as instrument:
         gr.Markdown(text("lossless", "proof_lead"))
         run = gr.Dropdown(runs, value=runs[0][1], label="Recorded run")
@@ -191,6 +190,8 @@ class Verdicts:
 @cache
 def verdicts(name: str) -> Verdicts:
     """Return the verdicts of a recorded run. Raises ValueError if it is unknown or invalid."""
+    from specviz.verification.exact.recorded_run import verdict_bounds, worst_bounds
+
     require(name in recorded.names(), "There is no recorded run with this name.")
     trace = recorded.trace(name)
     events = {(played.number, each.node): each for played in trace.rounds for each in played.judged}

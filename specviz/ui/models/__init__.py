@@ -25,7 +25,7 @@ from specviz.texts import text
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import DIRECT, Instrument, figure, shown, verbatim
 from specviz.ui.job_event import JobEvent, Line, Take
-from specviz.ui.models.rows import Answer, Loaded, Reliability, Row, answer, fetchable
+from specviz.ui.models.rows import Answer, Loaded, Reliability, Row, answer, fetchable, known_titles
 from specviz.ui.routes import script_address
 from specviz.ui.step.drawer import suit
 from specviz.ui.stream import line
@@ -70,7 +70,7 @@ def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
             kind = gr.Radio(KINDS, value="all", label="Kind")
         table = data_table("sv-models", "Models, and what is known of them")
         model = gr.Dropdown(
-            titles(rows({})),
+            known_titles(),
             value=FIRST,
             label="Details of",
             info=text("models", "choose"),

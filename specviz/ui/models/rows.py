@@ -140,6 +140,12 @@ def answer(any_model: bool, machine: Machine, data: Mapping[str, Any]) -> Answer
     }
 
 
+def known_titles() -> list[str]:
+    """Return the titles of all models, those on this machine first; this does not need torch."""
+    models = [facts for facts, _, _ in (*map(own, weighty()), *map(other, public_rows()))]
+    return [facts["title"] for facts in sorted(models, key=lambda facts: not facts["here"])]
+
+
 def reliability() -> dict[str, list[Reliability]]:
     """Return the measured predictions of each shipped drafter with a confidence head, by name.
 

@@ -26,7 +26,7 @@ from specviz.ui.routes import HALF, script_text
 
 FILE: Final = ASSETS / "article.md"
 TEMPLATE: Final = HALF / "learn/article/article.html"
-STYLES: Final = ("shared/10-colours", "shared/30-marks", "lossless/shared/61-bars")
+STYLES: Final = ("shared/10-colours", "shared/30-marks", "shared/61-bars")
 FORMULA: Final = re.compile(r"::(\w+)\Z")
 OWN: Final = re.compile(r"::(\w+)\((\d+) ([\w-]+)\) ")
 NOTE: Final = "> "

@@ -1,7 +1,7 @@
 // p, q and the output over a few words: the bars of p and q can be dragged, everything else follows.
 
-import { OutputColumns, WordRow } from "../../lossless/shared/output_columns";
-import { moved, ProbabilityBars } from "../../lossless/sandbox/probability_bars";
+import { OutputColumns, WordRow } from "../../shared/output_columns";
+import { moved, ProbabilityBars } from "../../shared/probability_bars";
 import { Button, render, Token } from "../../shared/view";
 
 import type { ComponentChild } from "preact";

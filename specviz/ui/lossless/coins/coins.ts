@@ -5,7 +5,7 @@ import { pictures } from "../../shared/picture";
 import { Stage } from "../../shared/stage";
 import { there } from "../../shared/there";
 import { Button, render } from "../../shared/view";
-import { OutputColumns, WordRow } from "../shared/output_columns";
+import { OutputColumns, WordRow } from "../../shared/output_columns";
 import { Dartboard } from "./dartboard";
 
 import type { Start } from "../../shared/section";

@@ -2,7 +2,7 @@
 
 import { percent } from "../../shared/dom";
 import { classes } from "../../shared/view";
-import { gridStyle, WordRow } from "../shared/output_columns";
+import { gridStyle, WordRow } from "../../shared/output_columns";
 
 import type { Word } from "../../../frames/scene.py";
 import type { Board } from "./answer.py";

@@ -1,7 +1,7 @@
 // One published rule: its result, its output, how it works, and what its source claims.
 
 import { HeadRow, Mark } from "../../shared/view";
-import { gridStyle, OutputColumns, WordRow } from "../shared/output_columns";
+import { gridStyle, OutputColumns, WordRow } from "../../shared/output_columns";
 
 import type { Word } from "../../../frames/scene.py";
 import type { CaseData, Evidence } from "./answer.py";

@@ -5,10 +5,10 @@ import { markWidth } from "../../shared/page";
 import { pictures } from "../../shared/picture";
 import { expect } from "../../shared/tabs";
 import { render } from "../../shared/view";
-import { OutputColumns, WordRow } from "../shared/output_columns";
+import { OutputColumns, WordRow } from "../../shared/output_columns";
 import { Controls } from "./controls";
 import { keepLink, linkedState } from "./link";
-import { ProbabilityBars } from "./probability_bars";
+import { ProbabilityBars } from "../../shared/probability_bars";
 import { $, choose, load, move, request, ruleOf, stage, state } from "./state";
 import { NumbersTable, Verdict } from "./verdict";
 

@@ -2,7 +2,7 @@
 
 import { Stage } from "../../shared/stage";
 import { there } from "../../shared/there";
-import { moved } from "./probability_bars";
+import { moved } from "../../shared/probability_bars";
 
 import type { Word } from "../../../frames/scene.py";
 import type { Config, DrawnName, Preset } from "./__init__.py";

@@ -1,14 +1,13 @@
 // The bars of p or q. Each bar is a slider for mouse, touch and keyboard.
 
-import { flat, percent } from "../../shared/dom";
+import { flat, percent } from "./dom";
 
-import { gridStyle } from "../shared/output_columns";
+import { gridStyle } from "./output_columns";
 
-import type { Word } from "../../../frames/scene.py";
-import type { DistributionName } from "./state";
+import type { Word } from "../../frames/scene.py";
 
 export interface Bars {
-  name: DistributionName;
+  name: "p" | "q";
   words: Word[];
   /** By word. */
   values: number[];

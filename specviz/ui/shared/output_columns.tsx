@@ -1,9 +1,9 @@
 // An output distribution as columns, with the outline of p, and the words below.
 
-import { flat, percent } from "../../shared/dom";
-import { classes, Token } from "../../shared/view";
+import { flat, percent } from "./dom";
+import { classes, Token } from "./view";
 
-import type { Word } from "../../../frames/scene.py";
+import type { Word } from "../../frames/scene.py";
 
 export interface Columns {
   words: Word[];
