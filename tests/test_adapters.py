@@ -176,9 +176,9 @@ def test_adapters_and_command_line_import_libraries_only_when_needed():
 
 # The browser's code.
 
-HALF = ROOT / "specviz" / "ui"
-SHEET = HALF / "shared" / "15-gradio.css"
-SCRIPTS = {HALF / "shared" / "gradio.ts", HALF / "shared" / "early.ts"}
+UI_FOLDER = ROOT / "specviz" / "ui"
+SHEET = UI_FOLDER / "shared" / "15-gradio.css"
+SCRIPTS = {UI_FOLDER / "shared" / "gradio.ts", UI_FOLDER / "shared" / "early.ts"}
 CLASS = re.compile(r"(?<![\w\d])\.(-?[A-Za-z_][\w-]*)")
 PLOTLY = {"barlayer", "hoverlayer", "scatterlayer"}
 
@@ -194,11 +194,11 @@ def foreign_classes(sheet: str) -> set[str]:
 def test_only_one_style_sheet_and_module_refer_to_gradio_elements():
     assert foreign_classes(".sv-a .wrap { margin: .5em }") == {"wrap"}
     assert not foreign_classes("/* .wrap */ .dark .sv-a:hover, .sv { margin: 1.5em }")
-    sheets = set(HALF.rglob("*.css"))
+    sheets = set(UI_FOLDER.rglob("*.css"))
     assert len(sheets) > 30
     found = {name_of(path): foreign_classes(path.read_text(encoding="utf-8")) for path in sheets}
     assert {name for name, classes in found.items() if classes} == {name_of(SHEET)}
-    for path in set(HALF.rglob("*.ts*")) - SCRIPTS:
+    for path in set(UI_FOLDER.rglob("*.ts*")) - SCRIPTS:
         code = re.sub(r"^\s*(//|\*|/\*).*$", "", path.read_text(encoding="utf-8"), flags=re.M)
         strings = " ".join(re.findall(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`]*`", code))
         assert not DOM.search(strings), path

@@ -151,7 +151,7 @@ def test_no_modules_import_each_other_in_a_cycle():
     assert not circles(graph)
 
 
-HALF = ROOT / "specviz" / "ui"
+UI_FOLDER = ROOT / "specviz" / "ui"
 SCRIPT_IMPORT = re.compile(r'^(?:im|ex)port\b(?! type)[^;"]*"(\.{1,2}/[^"]+)";', re.MULTILINE)
 
 
@@ -162,7 +162,7 @@ def script_imports():
             (path.parent / name).resolve()
             for name in SCRIPT_IMPORT.findall(path.read_text("utf-8"))
         }
-        for path in HALF.rglob("*.ts*")
+        for path in UI_FOLDER.rglob("*.ts*")
         if not path.name.endswith(".d.ts")
     }
     assert len(found) > 60
@@ -171,11 +171,11 @@ def script_imports():
 
 
 def test_browser_section_imports_only_its_own_and_shared_modules_without_cycles():
-    shared, found = HALF / "shared", script_imports()
+    shared, found = UI_FOLDER / "shared", script_imports()
     for path, imported in found.items():
         tab = path.parent.parent / "shared"  # shared by the sections of one tab
         allowed = {path.parent, shared, tab}
-        if path == HALF / "page":
+        if path == UI_FOLDER / "page":
             continue  # it starts the sections
         assert {each.parent for each in imported} <= allowed, path
     assert not circles(found)

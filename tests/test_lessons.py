@@ -17,7 +17,7 @@ from specviz.ui.learn import answer, lessons
 from specviz.ui.learn.lessons import BadLesson, inline, lesson, titles
 from specviz.ui.learn.values import bfloat16, find_frame, preset_word, rounded_pair
 from specviz.ui.lossless.sandbox import WORDS
-from specviz.ui.routes import HALF
+from specviz.ui.routes import UI_FOLDER
 from specviz.ui.step import recorded
 from specviz.ui.step.tour import STOPS
 from specviz.verification.published_rules import GALLERY, find_case_study
@@ -116,7 +116,7 @@ def test_places_cases_and_examples_of_lessons_exist():
     assert {step["look"] for step in wild} <= {"#sv-wild", ".sv-wild-one"}
     examples = {step["example"] for step in steps if "example" in step}
     assert examples <= {each.name for each in EXAMPLES}
-    style = (HALF / "learn/80-learn.css").read_text()
+    style = (UI_FOLDER / "learn/80-learn.css").read_text()
     assert set(re.findall(r"\[data-hides~=(\w+)\]", style)) == set(lessons.HIDEABLE)
 
 

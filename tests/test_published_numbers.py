@@ -35,7 +35,7 @@ from specviz.ui.cost.published import (
     secondhand,
     values_of,
 )
-from specviz.ui.routes import HALF
+from specviz.ui.routes import UI_FOLDER
 
 HOSTILE = "<img src=x onerror=alert(1)>${alert(1)}</script>"
 FACTS = {
@@ -173,7 +173,7 @@ def test_html_in_published_data_is_shown_as_text(monkeypatch):
 
 
 def test_browser_code_never_inserts_html():
-    paths = [*HALF.rglob("*.ts*"), *HALF.rglob("*.html")]
+    paths = [*UI_FOLDER.rglob("*.ts*"), *UI_FOLDER.rglob("*.html")]
     assert len(paths) > 50
     for path in paths:
         text = path.read_text(encoding="utf-8")

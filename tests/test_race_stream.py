@@ -19,7 +19,7 @@ from specviz.compare.lanes import lane_labels, shared_settings
 from specviz.compare.race import PLAIN, Lane, LaneEvent, LaneProgress, Race
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Committed
-from specviz.ui.compare.race import lines as reel
+from specviz.ui.compare.race import lines as recording
 from specviz.ui.compare.race import live
 from specviz.ui.task import Machine
 from specviz.ui.worker import Worker
@@ -168,9 +168,9 @@ def test_lanes_with_the_same_drafter_have_different_labels():
 
 
 def test_race_progress_is_sent_at_most_twice_a_second(runs, race, monkeypatch):
-    monkeypatch.setattr(reel, "PAUSE", 1000.0)
+    monkeypatch.setattr(recording, "PAUSE", 1000.0)
     assert len(of(texts(runs, race())[-1], "progress")) == 1
-    monkeypatch.setattr(reel, "PAUSE", -1.0)
+    monkeypatch.setattr(recording, "PAUSE", -1.0)
     each = of(texts(runs, race())[-1], "progress")
     assert [line["tokens"] for line in each if line["lane"] == PLAIN] == list(range(1, 13))
     for lane in ("small", "n-gram", PLAIN):
@@ -196,7 +196,7 @@ def test_no_output_is_prepared_while_a_lane_runs(runs, race, monkeypatch):
 
     monkeypatch.setattr(racing, "run", watched)
     for name in ("numbers", "ended", "added_tokens"):
-        monkeypatch.setattr(reel, name, quiet(getattr(reel, name)))
+        monkeypatch.setattr(recording, name, quiet(getattr(recording, name)))
     assert kinds(texts(runs, race())[-1])[-1] == "done"
 
 

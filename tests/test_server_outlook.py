@@ -221,9 +221,7 @@ def test_numbers_on_the_page_equal_the_formulas():
     assert "a pass of your server yielded **3.41** tokens on average." in made["said"]
     assert all(verbatim(each) in made["said"] for each in found.advice)
     assert "| Drafts | 527 |" in made["facts"]
-    assert (
-        "| 2 | 65.1%, 60.9 to 69.0 | 80.9%, 76.9 to 84.4 |" in made["table"]
-    )
+    assert "| 2 | 65.1%, 60.9 to 69.0 | 80.9%, 76.9 to 84.4 |" in made["table"]
     outlook, options = made["outlook"], found.outlook.options
     counted = trace(outlook, "from counted")["y"]
     assert counted == pytest.approx([c.speedup for c in options[:5]])

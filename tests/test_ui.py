@@ -23,7 +23,7 @@ from specviz.trace.events import Finished
 from specviz.ui import guard, head, server
 from specviz.ui.page import Options, launch_arguments
 from specviz.ui.queue import LONGEST
-from specviz.ui.routes import HALF
+from specviz.ui.routes import UI_FOLDER
 from specviz.ui.step import drawer, player, recorded
 from specviz.ui.step.lines import lines
 
@@ -294,7 +294,7 @@ def test_modules_look_up_variable_names_only_among_a_tables_own():
     assert LOOKUP.search("const inside = (id) => id in places;")
     assert not LOOKUP.search("for (const name in table) <h2>Next in the lesson</h2>")
     found = {}
-    for path in HALF.rglob("*.ts*"):
+    for path in UI_FOLDER.rglob("*.ts*"):
         text = re.sub(r"^[ \t]*(//.*|/\*\*((?!\*/)[\s\S])*\*/)\n", "", path.read_text(), flags=re.M)
         lines = [re.sub(r"//.*|\"[^\"]*\"|`[^`]*`", "''", line) for line in text.split("\n")]
         found[path.name] = [line for line in lines if LOOKUP.search(line)]

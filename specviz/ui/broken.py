@@ -1,7 +1,7 @@
 """Handle broken files: only the affected part of the page is replaced, by a message.
 
 The message names the file. A part that works without the file only leaves out what depends on it
-(`spared`) and shows a message (`lacking`).
+(`read_unless_broken`) and shows a message (`report_if_broken`).
 """
 
 from __future__ import annotations
@@ -31,15 +31,18 @@ def section(build: Callable[..., Any], *given: Any) -> Any:
         return None
 
 
-def spared(read: Callable[[], Made], instead: Made) -> Made:
-    """Return the result of `read`, or `instead` if `read` needs a broken file; see `lacking`."""
+def read_unless_broken(read: Callable[[], Made], instead: Made) -> Made:
+    """Return the result of `read`, or `instead` if it needs a broken file.
+
+    See `report_if_broken`.
+    """
     try:
         return read()
     except BrokenFile:
         return instead
 
 
-def lacking(what: str, read: Callable[[], object]) -> None:
+def report_if_broken(what: str, read: Callable[[], object]) -> None:
     """Show a message here if `read` needs a broken file."""
     try:
         read()

@@ -19,7 +19,7 @@ import gradio as gr
 from specviz.figures.marks import state_rules
 from specviz.ui.jobs import Jobs
 from specviz.ui.questions import Questions
-from specviz.ui.routes import HALF, config_address, script_address
+from specviz.ui.routes import UI_FOLDER, config_address, script_address
 from specviz.ui.task import limit_text
 from specviz.ui.worker import Worker
 
@@ -84,7 +84,7 @@ def component(
         words: Texts for the template's [name] placeholders, which must not contain a visitor's
             text.
     """
-    markup = (HALF / f"{module}.html").read_text(encoding="utf-8")
+    markup = (UI_FOLDER / f"{module}.html").read_text(encoding="utf-8")
     for place, text in (words or {}).items():
         markup = markup.replace(f"[{place}]", escape(text))
     return gr.HTML(
@@ -119,7 +119,7 @@ def script(name: str, module: str, config: Mapping[str, Any]) -> str:
 
 def css() -> str:
     """Return all style sheets of this folder; see `style_sheets`."""
-    return style_sheets(HALF.rglob("*.css"))
+    return style_sheets(UI_FOLDER.rglob("*.css"))
 
 
 def style_sheets(files: Iterable[Path]) -> str:

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from specviz.ui.component import style_sheets
 from specviz.ui.policy import NOTHING, script_hash, written
-from specviz.ui.routes import HALF, PREFIX, script_text
+from specviz.ui.routes import PREFIX, UI_FOLDER, script_text
 
 PLACE: Final = 'id="sv-recording">'  # the recording is inserted here; offline.ts does that, too
 GRADIO: Final = "15-gradio.css"  # styles of Gradio's elements, which the file does not have
@@ -95,7 +95,7 @@ class OfflinePart:
             "styles": style_sheets(
                 sheet
                 for folder in ("shared", *self.folders)
-                for sheet in (HALF / folder).glob("*.css")
+                for sheet in (UI_FOLDER / folder).glob("*.css")
                 if sheet.name != GRADIO
             ),
             "header": _markup("shared/header"),
@@ -141,4 +141,4 @@ def pack(lines: Iterable[str]) -> str:
 
 def _markup(path: str) -> str:
     """Return a file of markup of this folder, given its path without its ending."""
-    return (HALF / f"{path}.html").read_text(encoding="utf-8")
+    return (UI_FOLDER / f"{path}.html").read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ import type { Start } from "./shared/section";
 export { shortened } from "./cost/shorter";
 export { openTab } from "./shared/tabs";
 // What tests of the page use.
-export * as reel from "./step/reel";
+export * as recording from "./step/recording";
 
 const SECTIONS: Record<string, Start<never>> = {
   "compare/race/form": raceForm,

@@ -25,8 +25,8 @@ from specviz.texts.languages import Language, languages
 PREFIX: Final = f"{API_PREFIX}/sv"
 OPEN: Final = f"{PREFIX}/open"  # path to which traces are sent
 FOR_EVER: Final = "public, max-age=31536000, immutable"
-HALF: Final = Path(__file__).resolve().parent  # path of the folder with the browser's modules
-BUILT: Final = HALF / "built"  # the bundles
+UI_FOLDER: Final = Path(__file__).resolve().parent  # path of the folder with the browser's modules
+BUILT: Final = UI_FOLDER / "built"  # the bundles
 GIVEN: Final = "GIVEN"  # the constant that a bundle reads its values from Python from
 
 
@@ -109,8 +109,8 @@ def plain_page(name: str, root: str) -> tuple[str, str]:
         name: Path of its template, which ends with the name of its script.
         root: Address of the server's root relative to the page.
     """
-    text = (HALF / f"{name}_page.html").read_text(encoding="utf-8")
-    colours = (HALF / "shared/10-colours.css").read_text(encoding="utf-8")
+    text = (UI_FOLDER / f"{name}_page.html").read_text(encoding="utf-8")
+    colours = (UI_FOLDER / "shared/10-colours.css").read_text(encoding="utf-8")
     text = text.replace("[colours]", colours)
     text = text.replace("[module]", f"{root}/{script_address(Path(name).name)}")
     return text, text.split("<style>")[1].split("</style>")[0]

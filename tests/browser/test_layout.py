@@ -23,7 +23,8 @@ EVIDENT = [
 SIZES = [(1024, 700), (1280, 800), (1366, 650), (1920, 1080), (768, 900), (390, 844)]
 # The first steps of a run that show each kind of moment: [round, step] by name.
 MOMENTS = """async (address) => {
-  const { frameAt, reel, stepsOf } = (await import(new URL(address, document.baseURI))).reel;
+  const page = await import(new URL(address, document.baseURI));
+  const { frameAt, recording, stepsOf } = page.recording;
   const found = {};
   const names = ({ caption, panel, step }) => [
     panel.why && "evidence",
@@ -33,10 +34,10 @@ MOMENTS = """async (address) => {
     step.kind === "draw" && caption.is === "recovered" && "recovery",
     step.kind === "draw" && caption.is === "bonus" && "bonus",
   ].filter(Boolean);
-  for (let round = 0; round < reel.rounds.length; round += 1)
+  for (let round = 0; round < recording.rounds.length; round += 1)
     for (let step = 0; step < stepsOf(round); step += 1)
       for (const name of names(frameAt(round, step))) found[name] ??= [round, step];
-  const last = reel.rounds.length - 1;
+  const last = recording.rounds.length - 1;
   found.end = [last, stepsOf(last) - 1];
   return found;
 }"""

@@ -307,7 +307,7 @@ def test_only_changed_figures_are_redrawn(looker):
 
 # The panel of the verdict that the page asks for, and its node in the tree.
 HIDDEN = """async (address) => {
-  const { frameAt } = (await import(new URL(address, document.baseURI))).reel;
+  const { frameAt } = (await import(new URL(address, document.baseURI))).recording;
   const { round, step } = window.specviz.players["sv-step"].cursor;
   const { panel, tree } = frameAt(round, step + 1);
   return [panel, tree.here];

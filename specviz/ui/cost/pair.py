@@ -19,7 +19,7 @@ from specviz.cost.formula import MeasuredPoint
 from specviz.cost.sources import EVIDENCE, Acceptance, acceptances
 from specviz.settings.settings import require
 from specviz.texts import text
-from specviz.ui.broken import lacking, spared
+from specviz.ui.broken import read_unless_broken, report_if_broken
 from specviz.ui.component import TabContext, component
 from specviz.ui.instrument import DIRECT, Linked, verbatim
 
@@ -107,7 +107,7 @@ def read_runs(sent: str | None) -> dict[str, Run]:
 def published() -> dict[str, Acceptance]:
     """Return the published sources of α by name."""
     none: tuple[Acceptance, ...] = ()
-    return {each.name: each for each in spared(acceptances, none)}
+    return {each.name: each for each in read_unless_broken(acceptances, none)}
 
 
 def pair_of(source: str, runs: Mapping[str, Run]) -> tuple[float, float | None]:
@@ -192,7 +192,7 @@ def build(place: TabContext) -> None:
         first = origin(START["alpha"], START["gamma"], OWN, {})[1]
         with gr.Column(min_width=300):
             said = gr.Markdown(first, elem_classes="sv-pair-said")
-    lacking("Published values of α cannot be shown.", acceptances)
+    report_if_broken("Published values of α cannot be shown.", acceptances)
     controls = {"alpha": alpha, "gamma": gamma, "source": source}
     place.controls.update(controls, runs=runs)
     linked = Linked(controls, {"alpha": "alpha", "gamma": "gamma", "from": "source"})

@@ -28,7 +28,7 @@ from specviz.cost.sweep import Sweep
 from specviz.settings.settings import require
 from specviz.settings.value_types import parse_number
 from specviz.texts import text
-from specviz.ui.broken import lacking, spared
+from specviz.ui.broken import read_unless_broken, report_if_broken
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import DIRECT, Instrument, figure, shown, verbatim
 from specviz.ui.table import Cell, data_table, filled
@@ -100,7 +100,9 @@ class Ask:
 def build(place: TabContext) -> None:
     """Build the instrument."""
     for path in shipped_paths():
-        lacking("One of the machines measured below cannot be shown.", partial(load_shipped, path))
+        report_if_broken(
+            "One of the machines measured below cannot be shown.", partial(load_shipped, path)
+        )
     known = [(measured_costs_text.describe_machine(file), name) for name, file in files().items()]
     known.append(("Your own file", OWN))
     first = text("cost", "shapes_none") if len(known) == 1 else answer_of(first_ask(known[0][1]))
@@ -141,7 +143,9 @@ def first_ask(name: str) -> Ask:
 
 def files() -> Mapping[str, CostFile]:
     """Return the shipped files by name, except broken ones."""
-    found = {path.stem: spared(partial(load_shipped, path), None) for path in shipped_paths()}
+    found = {
+        path.stem: read_unless_broken(partial(load_shipped, path), None) for path in shipped_paths()
+    }
     return {name: file for name, file in found.items() if file}
 
 

@@ -16,7 +16,7 @@ from specviz.cost.figures.sweep import sweep_figure
 from specviz.cost.sweep import Sweep
 from specviz.cost.sweep_text import SweepFacts, sweep_facts
 from specviz.texts import text
-from specviz.ui.broken import lacking, spared
+from specviz.ui.broken import read_unless_broken, report_if_broken
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import Instrument, figure, shown, verbatim
 from specviz.ui.job_event import JobEvent, Line, Take
@@ -38,7 +38,7 @@ HEAD: Final = (
 
 def build(place: TabContext) -> None:
     """Build the instrument and connect its events."""
-    lacking("The recorded sweep cannot be shown.", Sweep.shipped)
+    report_if_broken("The recorded sweep cannot be shown.", Sweep.shipped)
     first = recorded()
     title = "This machine: predicted and measured"
     with Instrument(place, "sweep", title, "measured", first["answer"]) as instrument:
@@ -67,7 +67,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def recorded() -> dict[str, Any]:
     """Return the outputs of the shipped sweep; only a sentence if it cannot be read."""
-    found = spared(Sweep.shipped, None)
+    found = read_unless_broken(Sweep.shipped, None)
     return {"answer": text("cost", "sweep_none")} if found is None else pictured(found, here=False)
 
 

@@ -9,7 +9,7 @@ import { ring, ringUntilSettled } from "../shared/ring";
 import { inline } from "../shared/sentence";
 import { Stage } from "../shared/stage";
 import { hand, openTab } from "../shared/tabs";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { Button, classes, render } from "../shared/view";
 import { PipelineFigure } from "./pipeline";
 import { startPlans } from "./plan";
@@ -143,7 +143,7 @@ function close() {
 const SLOW = 150; // ms after which the picture of the step before is dimmed
 
 async function show(at: number) {
-  const lesson = there(state.lesson);
+  const lesson = required(state.lesson);
   Object.assign(state, { at, folded: false, waits: true });
   setTimeout(() => document.body.classList.toggle("sv-lesson-waits", state.waits), SLOW);
   remember(lesson.id, at, lesson.steps.length);
@@ -203,7 +203,7 @@ function write() {
 }
 
 async function answer(option: number) {
-  const { predict } = there(state.lesson).steps[state.at];
+  const { predict } = required(state.lesson).steps[state.at];
   state.answers.set(state.at, option);
   paint();
   stage.find("[data-lesson=next]")?.focus({ preventScroll: true });
@@ -211,7 +211,7 @@ async function answer(option: number) {
   if (why) stage.$(".sv-lesson").scrollTop = why.offsetTop;
   if (predict?.then) await move(predict.then);
   // The answer makes the panel higher; keep the sentence about what happened in view.
-  ringUntilSettled(predict?.then ? ".sv-caption" : there(state.lesson).steps[state.at].look);
+  ringUntilSettled(predict?.then ? ".sv-caption" : required(state.lesson).steps[state.at].look);
 }
 
 function paint() {

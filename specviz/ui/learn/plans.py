@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, Final, NotRequired, TypedDict
 
 from specviz.shipped import read_shipped_json
-from specviz.ui.broken import spared
+from specviz.ui.broken import read_unless_broken
 from specviz.ui.learn.lessons import FOLDER, full_name
 
 TABS: Final = ("Step", "Learn", "Compare", "Lossless?", "Trees", "Cost", "Models")
@@ -77,7 +77,7 @@ def plans() -> list[Plan]:
 
 def known_plans() -> list[Plan]:
     """Return the plans; none if their file is broken."""
-    return spared(plans, [])
+    return read_unless_broken(plans, [])
 
 
 def _plan(data: dict[str, Any]) -> Plan:

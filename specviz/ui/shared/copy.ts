@@ -1,14 +1,14 @@
 // Buttons that copy the link to what is on screen, or a text. (Each tab keeps its own state in the
 // page's address, or adds it when it receives "sv-link".)
 
-import { there } from "./there";
+import { required } from "./required";
 import { Button, Component } from "./view";
 
 const SHOWN = 1600; // ms for which a button shows the result of a click
 const NOTED = 5000; // the same for a sentence of several words
 
 export function startCopy(button: Element) {
-  const label = there(button.querySelector("span"));
+  const label = required(button.querySelector("span"));
   const before = label.textContent;
   let shown = 0; // the timer until the button has its label again
   button.addEventListener("click", async () => {

@@ -7,7 +7,7 @@ import { hideControls } from "./hidden";
 import { tameLists } from "./lists";
 import { onBodyClass, store, stored } from "./page";
 import { startTerms } from "./terms";
-import { there } from "./there";
+import { required } from "./required";
 
 // Skip the head and the form: focus Next on Step, or the first control of another tab.
 function skip() {
@@ -19,7 +19,7 @@ function skip() {
 }
 
 export function start(element: HTMLElement) {
-  there(element.querySelector(".sv-skip")).addEventListener("click", skip);
+  required(element.querySelector(".sv-skip")).addEventListener("click", skip);
   hideControls();
   tameLists();
   startTerms();
@@ -45,4 +45,4 @@ export function start(element: HTMLElement) {
   onBodyClass(show); // Gradio can also make the page dark
 }
 
-const nameOf = (button: HTMLElement) => there(button.dataset.toggle);
+const nameOf = (button: HTMLElement) => required(button.dataset.toggle);

@@ -2,19 +2,21 @@
 
 import { GLOSSARY } from "./given";
 import { explainFocus, titleOf } from "./terms";
-import { there } from "./there";
+import { required } from "./required";
 import { render } from "./view";
 
 export function startHelp(head: HTMLElement) {
   const found: HTMLDialogElement | null = head.querySelector(".sv-help");
-  const dialog = there(found);
+  const dialog = required(found);
   const open = () => {
     showWords(dialog);
     dialog.showModal();
     dialog.scrollTop = 0;
   };
-  there(head.querySelector("[data-help=open]")).addEventListener("click", open);
-  there(dialog.querySelector("[data-help=close]")).addEventListener("click", () => dialog.close());
+  required(head.querySelector("[data-help=open]")).addEventListener("click", open);
+  required(dialog.querySelector("[data-help=close]")).addEventListener("click", () =>
+    dialog.close(),
+  );
   dialog.querySelector("[data-help=tour]")?.addEventListener("click", () => {
     dialog.close();
     window.dispatchEvent(new Event("sv-tour"));
@@ -44,8 +46,8 @@ function showWords(dialog: HTMLElement) {
   );
   const here = terms.filter((term) => shown.has(term));
   const others = terms.filter((term) => !shown.has(term));
-  render(here.map(GlossaryEntry), there(dialog.querySelector(".sv-words-here")));
-  render(others.map(GlossaryEntry), there(dialog.querySelector(".sv-words-others")));
+  render(here.map(GlossaryEntry), required(dialog.querySelector(".sv-words-here")));
+  render(others.map(GlossaryEntry), required(dialog.querySelector(".sv-words-others")));
 }
 
 const GlossaryEntry = (term: string) => (

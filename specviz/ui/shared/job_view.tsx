@@ -4,7 +4,7 @@
 import { byId } from "./dom";
 import { Job } from "./job";
 import { page } from "./page";
-import { there } from "./there";
+import { required } from "./required";
 import { render, Sentence } from "./view";
 
 import type { StateLine } from "../stream.py";
@@ -27,7 +27,7 @@ type Line = Progress | StateLine | { kind: "error"; sentence: string };
 
 export const start: Start<Config> = (element, _props, _watch, trigger, config) => {
   const { name, event, kind, label } = config;
-  const place = there(element.querySelector(".sv-job"));
+  const place = required(element.querySelector(".sv-job"));
   const state = { runs: false, done: 0, of: 0, waiting: Sentence(""), end: "" };
 
   const Button = (does: "go" | "stop", title: string) => (
@@ -35,7 +35,7 @@ export const start: Start<Config> = (element, _props, _watch, trigger, config) =
       type="button"
       key={does}
       class="sv-button"
-      onClick={() => (does === "go" ? there(byId(name + "-go")).click() : job.stop())}
+      onClick={() => (does === "go" ? required(byId(name + "-go")).click() : job.stop())}
     >
       {title}
     </button>

@@ -6,7 +6,7 @@ import { byId } from "./dom";
 import { start as startHeader } from "./header";
 import { parseLines } from "./job";
 import { save } from "./picture";
-import { there } from "./there";
+import { required } from "./required";
 
 import type { JobLine } from "./job";
 
@@ -60,11 +60,11 @@ export function openFile<Config, Data>(): {
 } {
   document.body.classList.toggle("dark", prefersDark());
   for (const control of document.querySelectorAll("[data-served]")) control.remove();
-  startHeader(there(byId("sv-brand")));
+  startHeader(required(byId("sv-brand")));
   return { config: dataOf("sv-config"), data: dataOf("sv-recording") };
 }
 
-const dataOf = (id: string) => JSON.parse(there(byId(id)?.textContent));
+const dataOf = (id: string) => JSON.parse(required(byId(id)?.textContent));
 
 // JupyterLab, too, says whether it is dark.
 function prefersDark() {

@@ -2,7 +2,7 @@
 // a title and facts as text below.
 
 import { still } from "./still";
-import { there } from "./there";
+import { required } from "./required";
 import { Component, toElement } from "./view";
 
 import type { ComponentChildren } from "preact";
@@ -107,7 +107,7 @@ function CaptionText({ title, facts }: Caption, width: number, top: number) {
 
 /** Lines of a text that fit in a width. */
 function wrapped(text: string, width: number, font: string) {
-  const pen = there(document.createElement("canvas").getContext("2d"));
+  const pen = required(document.createElement("canvas").getContext("2d"));
   pen.font = font;
   const lines: string[] = [];
   for (const word of text.split(" ").filter(Boolean)) {
@@ -130,10 +130,10 @@ async function pngOf(svg: string): Promise<Blob> {
   const canvas = document.createElement("canvas");
   canvas.width = image.width * SHARP;
   canvas.height = image.height * SHARP;
-  const pen = there(canvas.getContext("2d"));
+  const pen = required(canvas.getContext("2d"));
   pen.scale(SHARP, SHARP);
   pen.drawImage(image, 0, 0);
-  return new Promise((done) => canvas.toBlob((blob) => done(there(blob)), "image/png"));
+  return new Promise((done) => canvas.toBlob((blob) => done(required(blob)), "image/png"));
 }
 
 export function save(blob: Blob, name: string) {

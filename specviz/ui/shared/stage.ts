@@ -1,13 +1,13 @@
 // A section's element, its value, its events and its config from Python. Each section is on the
 // page once, so its modules share one stage, which is empty until the section starts.
 
-import { there } from "./there";
+import { required } from "./required";
 
 import type { Props } from "./section";
 
 function found<Kind extends HTMLElement>(within: HTMLElement, selector: string): Kind {
   const element: Kind | null = within.querySelector(selector);
-  return there(element);
+  return required(element);
 }
 
 /** @typeParam Config The section's config from Python. */
@@ -43,14 +43,14 @@ export class Stage<Config> {
   }
 
   get element() {
-    return there(this.#set).element;
+    return required(this.#set).element;
   }
 
   get props() {
-    return there(this.#set).props;
+    return required(this.#set).props;
   }
 
   get config() {
-    return there(this.#set).config;
+    return required(this.#set).config;
   }
 }

@@ -1,7 +1,7 @@
 // A copy of a part of the page that needs no style sheet: each element has its own styles, where
 // they differ from those of the same kind of element on an empty page.
 
-import { there } from "./there";
+import { required } from "./required";
 
 // Styles that have no effect in a picture, or that repeat others.
 const IDLE = new RegExp(
@@ -42,11 +42,11 @@ class Blank {
 
   usual({ namespaceURI, localName }: Element): Styles {
     const kind = namespaceURI + " " + localName;
-    const page = there(this.frame.contentDocument);
+    const page = required(this.frame.contentDocument);
     const known = this.known.get(kind);
     if (known) return known;
     const made = page.body.appendChild(page.createElementNS(namespaceURI, localName));
-    const styles = named(there(this.frame.contentWindow).getComputedStyle(made));
+    const styles = named(required(this.frame.contentWindow).getComputedStyle(made));
     made.remove();
     this.known.set(kind, styles);
     return styles;

@@ -2,13 +2,13 @@
 // back to the original run.
 
 import { byId } from "../shared/dom";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { render } from "../shared/view";
 import { AnswerButton } from "./caption";
 import { job, notice } from "./live";
 import { now } from "./cursor";
 import { pause } from "./playback";
-import { feed, reel, stepName } from "./reel";
+import { feed, recording, stepName } from "./recording";
 import { $ } from "./stage";
 
 import type { Line, RoundLine } from "./lines.py";
@@ -24,14 +24,14 @@ export function branch() {
     return notice("Another run is still in progress. Stop it, or wait until it ends.");
   const { round, step } = now.at;
   origin = {
-    lines: reel.lines,
-    round: reel.rounds[round].number,
+    lines: recording.lines,
+    round: recording.rounds[round].number,
     step: stepName(round, step).id,
-    rounds: reel.rounds,
+    rounds: recording.rounds,
   };
-  const first = Object.keys(there(there(now.whatIf).coins))[0].split(" ");
+  const first = Object.keys(required(required(now.whatIf).coins))[0].split(" ");
   now.link = { round: origin.round, step: "judge-" + first[2] };
-  there(byId("sv-branch")).click();
+  required(byId("sv-branch")).click();
   return undefined;
 }
 
@@ -40,8 +40,8 @@ export function branch() {
  * round.
  */
 export function branchRequest() {
-  const { request: prompt, names, settings } = there(reel.run);
-  const number = reel.rounds[now.at.round].number;
+  const { request: prompt, names, settings } = required(recording.run);
+  const number = recording.rounds[now.at.round].number;
   const before = Object.entries(settings.coins || {}).filter(
     ([name]) => Number(name.split(" ")[0]) <= number,
   );
@@ -52,7 +52,7 @@ export function branchRequest() {
 
 /** Show the notice that a run is a branch, with a link to the original run. */
 export function showBranch() {
-  const coins = Object.keys(reel.run?.settings.coins || {});
+  const coins = Object.keys(recording.run?.settings.coins || {});
   if (!coins.length) origin = null;
   $(".sv-fork").hidden = !coins.length;
   render(coins.length ? BranchNotice(coins) : null, $(".sv-fork"));
@@ -76,11 +76,11 @@ function BranchNotice(coins: string[]) {
 function sameBefore(rounds: RoundLine[], number: number) {
   const tokens = (all: RoundLine[]) =>
     JSON.stringify(all.filter((round) => round.number < number).map((round) => round.brings));
-  return tokens(reel.rounds) === tokens(rounds);
+  return tokens(recording.rounds) === tokens(rounds);
 }
 
 function returnToOrigin() {
-  const back = there(origin);
+  const back = required(origin);
   origin = null;
   pause();
   job.wanted = 0; // if the branch is still running, it is no longer shown

@@ -3,12 +3,12 @@
 
 import { flat } from "../shared/dom";
 import { SERVER } from "../shared/server";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { Button, render, toElement } from "../shared/view";
 import { now, repaint } from "./cursor";
 import { notice } from "./live";
 import { predictFirst } from "./predict_first";
-import { frameAt, questionAt, reel } from "./reel";
+import { frameAt, questionAt, recording } from "./recording";
 import { $, stage } from "./stage";
 import { tokensBefore } from "./worksheet";
 
@@ -47,7 +47,7 @@ export const AskTheClass = () =>
     : Button("Ask the class", open, { class: "sv-link sv-ask-class" });
 
 async function open() {
-  if (room || !reel.rounds.length) return;
+  if (room || !recording.rounds.length) return;
   try {
     const phones = LOCAL.includes(location.hostname) ? {} : { phones: PHONES.href };
     const { code, key, qr, problem } = await post("", phones);
@@ -72,7 +72,7 @@ function hear(state: VoteState) {
 }
 
 function close() {
-  const { code, key } = there(room);
+  const { code, key } = required(room);
   leave();
   post("/" + code + "/close", { key }).catch(() => {}); // it ends by itself, too
 }
@@ -87,7 +87,7 @@ function leave() {
 }
 
 function tell(act: string, data: object) {
-  const { code, key } = there(room);
+  const { code, key } = required(room);
   sending = sending.then(async () => {
     try {
       const { problem } = await post("/" + code + "/" + act, { ...data, key });
@@ -101,7 +101,7 @@ function tell(act: string, data: object) {
 // The teacher has moved: reveal the question that was left, and ask a new one.
 function follow() {
   if (!room) return;
-  const key = now.question ? there(reel.run).id + "/" + now.question.join("/") : "";
+  const key = now.question ? required(recording.run).id + "/" + now.question.join("/") : "";
   if (key && key !== asked) tell("ask", questionHere());
   else if (!key && asked) reveal();
   asked = key;
@@ -123,12 +123,12 @@ const plain = (pieces: Word) => {
 };
 
 function questionHere(): VoteQuestion {
-  const place = there(now.question);
+  const place = required(now.question);
   const panel = questionAt(...place).panel as TrialPanel;
   const cut = (text: string, most: number) =>
     text.length > most ? "…" + text.slice(1 - most) : text;
   return {
-    text: cut(there(reel.run).prompt + tokensBefore(place).map(plain).join(""), LONGEST),
+    text: cut(required(recording.run).prompt + tokensBefore(place).map(plain).join(""), LONGEST),
     guess: cut(flat(panel.w), GUESS),
     p: panel.p === undefined ? "" : (panel.text?.p ?? ""),
     q: panel.text && "q" in panel.text ? (panel.text.q ?? "") : "",

@@ -1,7 +1,7 @@
 // The cursor: the step that is shown, moving it, and what the page is waiting for. The function set
 // by `onMove` is called after every move.
 
-import { reel, stepsOf } from "./reel";
+import { recording, stepsOf } from "./recording";
 
 import type { Supposition } from "./what_if";
 /** A round by its index, and one of its steps. */
@@ -39,9 +39,9 @@ export function onMove(show: (onward: boolean) => void) {
 }
 
 export function following(round: number, step: number): [number, number] | null {
-  if (round >= reel.rounds.length) return null;
+  if (round >= recording.rounds.length) return null;
   if (step + 1 < stepsOf(round)) return [round, step + 1];
-  return round + 1 < reel.rounds.length ? [round + 1, 0] : null;
+  return round + 1 < recording.rounds.length ? [round + 1, 0] : null;
 }
 
 export function preceding(round: number, step: number): [number, number] | null {
@@ -65,8 +65,8 @@ export function suppose(whatIf: Supposition) {
 export const repaint = () => showMove(false);
 
 export function go(round: number, step: number) {
-  if (!reel.rounds.length) return;
-  const index = Math.max(0, Math.min(round, reel.rounds.length - 1));
+  if (!recording.rounds.length) return;
+  const index = Math.max(0, Math.min(round, recording.rounds.length - 1));
   const to = { round: index, step: Math.max(0, Math.min(step, stepsOf(index) - 1)) };
   const onward = to.round === now.at.round && to.step === now.at.step + 1;
   Object.assign(now, { at: to, question: null, whatIf: null });

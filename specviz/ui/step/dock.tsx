@@ -2,13 +2,13 @@
 // current one is open.
 
 import { moveAmong, oneStop } from "../shared/stops";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { Button, classes, Icon, Mark, render, Token } from "../shared/view";
 import { following, go, momentKey, now } from "./cursor";
 import { waiting } from "./live";
 import { isSimple, ModeSwitch } from "./mode";
 import { act, isPlaying } from "./playback";
-import { frameAt, reel, stepName } from "./reel";
+import { frameAt, recording, stepName } from "./recording";
 import { widthOf } from "./room";
 import { $, stage } from "./stage";
 
@@ -47,19 +47,19 @@ function Dock() {
 // Back, the next step, Play, and the four parts of a round.
 function SimpleDock() {
   const { round, step } = now.at;
-  const after = reel.rounds.length ? following(round, step) : null;
+  const after = recording.rounds.length ? following(round, step) : null;
   const playing = isPlaying();
   return [
     <div key="simple" class="sv-buttons" role="group" aria-label="Steps">
       {DockButton("back", { "aria-label": "Back" }, Icon("back"))}
       {DockButton(
         "next",
-        { class: "sv-next", disabled: reel.rounds.length > 0 && !after },
+        { class: "sv-next", disabled: recording.rounds.length > 0 && !after },
         simpleNext(),
       )}
       {DockButton("play", {}, playing ? "Pause" : "Play")}
     </div>,
-    reel.rounds.length ? Phases() : null,
+    recording.rounds.length ? Phases() : null,
     ModeSwitch(),
   ];
 }
@@ -74,7 +74,7 @@ const SIMPLE_NEXT: Partial<Record<StepName["kind"], string>> = {
 function simpleNext() {
   const { round, step } = now.at;
   const after = following(round, step);
-  if (!reel.rounds.length || now.question || !after || after[1] === 0) return nextStep()[0];
+  if (!recording.rounds.length || now.question || !after || after[1] === 0) return nextStep()[0];
   const { kind, label } = stepName(...after);
   if (kind === "draw")
     return label === "recover" ? "Next: what replaces it?" : "Next: one more word";
@@ -101,9 +101,9 @@ function Phases() {
 
 function FullDock() {
   const { round, step } = now.at;
-  const after = reel.rounds.length ? following(round, step) : null;
+  const after = recording.rounds.length ? following(round, step) : null;
   const [play, label] = isPlaying() ? ["pause", "Pause"] : ["play", "Play"];
-  const next = { class: "sv-next", disabled: reel.rounds.length > 0 && !after };
+  const next = { class: "sv-next", disabled: recording.rounds.length > 0 && !after };
   return [
     <div key="full" class="sv-buttons" role="group" aria-label="Steps">
       {DockButton("first", { "aria-label": "First step" }, Icon("first"))}
@@ -118,7 +118,7 @@ function FullDock() {
       aria-label="Rounds: up and down arrows move, Enter opens one"
       onKeyDown={moveAmong}
     >
-      {reel.rounds.length ? rounds() : null}
+      {recording.rounds.length ? rounds() : null}
     </div>,
     stage.config.served ? ModeSwitch() : null,
   ];
@@ -134,12 +134,12 @@ function nextName(): ComponentChild {
 
 /** What the next step is called, and the token that it judges. */
 export function nextStep(): [string, Word | null] {
-  if (!reel.rounds.length) return ["Next", null];
+  if (!recording.rounds.length) return ["Next", null];
   if (now.question) return ["Show the verdict", null];
   const after = following(now.at.round, now.at.step);
   if (!after) return [waiting() ? "Waiting for more" : "End of the run", null];
   const [round, step] = after;
-  if (step === 0) return ["Next: round " + reel.rounds[round].number, null];
+  if (step === 0) return ["Next: round " + recording.rounds[round].number, null];
   const { kind, next, w } = stepName(round, step);
   const name = (now.whatIf?.is ? "In the run: " : "Next: ") + next; // not after the supposition
   return [name, kind === "judge" ? (w ?? null) : null];
@@ -149,9 +149,9 @@ export function nextStep(): [string, Word | null] {
 function rounds() {
   const { round } = now.at;
   const near = roundsBeside();
-  const start = Math.max(0, Math.min(round - near, reel.rounds.length - 2 * near - 1));
-  const shown = reel.rounds.slice(start, start + 2 * near + 1);
-  const beyond = reel.rounds.length - start - shown.length;
+  const start = Math.max(0, Math.min(round - near, recording.rounds.length - 2 * near - 1));
+  const shown = recording.rounds.slice(start, start + 2 * near + 1);
+  const beyond = recording.rounds.length - start - shown.length;
   return [
     start > 0 ? (
       <span key="before" class="sv-far">
@@ -174,13 +174,13 @@ function rounds() {
 function roundsBeside() {
   if ($(".sv").matches(".sv-one:not(.sv-slim)")) return 1;
   if (widthOf("player") < 900) return 2;
-  const long = reel.rounds.length > 100;
+  const long = recording.rounds.length > 100;
   if ($(".sv").matches(".sv-tight")) return long ? 2 : 3;
   return long ? 6 : 9;
 }
 
 function ClosedRound(index: number) {
-  const { number } = reel.rounds[index];
+  const { number } = recording.rounds[index];
   return Button(number, () => openRound(index), {
     key: number,
     class: classes("sv-seg", index < now.at.round && "sv-was"),
@@ -199,7 +199,7 @@ function openRound(index: number) {
 // reveal verdicts.
 function OpenRound() {
   const { round, step } = now.at;
-  const { number } = reel.rounds[round];
+  const { number } = recording.rounds[round];
   const names = Array.from({ length: step + 1 }, (_, at) => stepName(round, at));
   const shown: ComponentChild[] = names.flatMap((name, at) =>
     name.kind === "propose" && names[at + 1]?.kind === "propose" ? [] : [StepButton(at, name)],
@@ -219,7 +219,7 @@ function OpenRound() {
 const QuestionMark = ({ w }: StepName) => (
   <span key="question" class="sv-step sv-here" aria-current="step" tabIndex={-1}>
     {"? "}
-    {Token(there(w))}
+    {Token(required(w))}
   </span>
 );
 
@@ -235,7 +235,7 @@ function StepButton(at: number, name: StepName) {
     "aria-current": here ? "step" : undefined,
   };
   const parts = judged
-    ? [Mark(there(is)), here ? Token(there(name.w)) : null]
+    ? [Mark(required(is)), here ? Token(required(name.w)) : null]
     : [!here && name.kind === "propose" ? "propose" : name.label];
   return Button(parts, () => go(round, at), attributes);
 }

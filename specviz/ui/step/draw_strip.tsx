@@ -2,7 +2,7 @@
 // on it.
 
 import { flat, percent } from "../shared/dom";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { classes, termAttributes, Token } from "../shared/view";
 import { linkAttributes } from "./hover_links";
 import { nextNumber } from "./residual_table";
@@ -21,7 +21,7 @@ export function DrawStrip(panel: Panel, view: Draw) {
       {view.text ? (
         <i
           class="sv-pin"
-          style={{ left: percent(there(view.u)) }}
+          style={{ left: percent(required(view.u)) }}
           {...linkAttributes("u")}
           {...termAttributes("new coin")}
         />
@@ -61,11 +61,11 @@ function Stretch(share: Share) {
   );
 }
 
-const hitOf = (view: Draw) => there(there(view.shares.find((share) => share.hit)).w);
+const hitOf = (view: Draw) => required(required(view.shares.find((share) => share.hit)).w);
 
 /** The sampled word, if its share is too narrow for it. */
 function NameBesidePin(view: Draw) {
-  const u = there(view.u);
+  const u = required(view.u);
   return (
     <b class={classes("sv-name", u > 0.8 && "sv-name-left")} style={{ left: percent(u) }}>
       {Token(hitOf(view))}

@@ -3,10 +3,10 @@
 
 import { CopyButton } from "../shared/copy";
 import { placeBeside } from "../shared/popover";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { classes, Component, render } from "../shared/view";
 import { now } from "./cursor";
-import { frameAt, reel } from "./reel";
+import { frameAt, recording } from "./recording";
 import { stage } from "./stage";
 
 const BELOW = 44; // px under the button, where it says what it copied
@@ -25,7 +25,7 @@ export function startEmbedding() {
 }
 
 /** Return whether the run on screen is one that every visitor can open. */
-export const canEmbed = () => now.shown === "recorded" && reel.rounds.length > 0;
+export const canEmbed = () => now.shown === "recorded" && recording.rounds.length > 0;
 
 /**
  * Show the HTML beside a button.
@@ -51,8 +51,8 @@ function newBox() {
 /** The address of the frame: this page's own, with the step on screen. */
 function addressOfFrame() {
   const url = new URL("./", document.baseURI);
-  const { id } = there(reel.run);
-  const { number } = reel.rounds[now.at.round];
+  const { id } = required(recording.run);
+  const { number } = recording.rounds[now.at.round];
   const { step } = frameAt(now.at.round, now.at.step);
   const query = new URLSearchParams({
     embed: "1",
@@ -72,7 +72,7 @@ function snippet() {
   const { whole, edges, parts } = stage.config.frame;
   const heights = partsShown().map((part) => parts[part]);
   const height = heights.length ? heights.reduce((sum, each) => sum + each, edges) : whole;
-  const { drafter, on } = there(reel.run);
+  const { drafter, on } = required(recording.run);
   const { label } = frameAt(now.at.round, now.at.step).caption;
   const title = `${label}: ${drafter} drafts for ${on}`;
   const values = { src: addressOfFrame(), title, width: "100%", height: String(height) };

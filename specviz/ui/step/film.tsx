@@ -3,12 +3,12 @@
 
 import { Gif } from "../shared/gif";
 import { imageOf, save, svgOf } from "../shared/picture";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { Button, Component } from "../shared/view";
 import { now } from "./cursor";
 import { glimpse } from "./paint";
 import { PACE, pause } from "./playback";
-import { frameAt, reel, stepsOf } from "./reel";
+import { frameAt, recording, stepsOf } from "./recording";
 import { fileOf, provenance, stepInRound } from "./source_line";
 import { $ } from "./stage";
 
@@ -48,12 +48,12 @@ function drawFoot(pen: CanvasRenderingContext2D, line: string, width: number, to
  * @param tell Called before each step.
  */
 async function filmOf(round: number, tell: (step: number) => void) {
-  const { run } = reel;
+  const { run } = recording;
   const shots: Shot[] = [];
   for (let step = 0; step < stepsOf(round); step += 1) {
     tell(step);
     await breath();
-    if (reel.run !== run) return null;
+    if (recording.run !== run) return null;
     shots.push(shoot(round, step));
   }
   const images = await Promise.all(shots.map(({ svg }) => imageOf(svg)));
@@ -63,7 +63,7 @@ async function filmOf(round: number, tell: (step: number) => void) {
   const canvas = document.createElement("canvas");
   canvas.width = Math.round(width * sharp);
   canvas.height = Math.round((height + FOOT) * sharp);
-  const pen = there(canvas.getContext("2d", { willReadFrequently: true }));
+  const pen = required(canvas.getContext("2d", { willReadFrequently: true }));
   pen.scale(sharp, sharp);
   const gif = new Gif(canvas.width, canvas.height);
   for (const [step, { seconds }] of shots.entries()) {
@@ -80,7 +80,7 @@ async function filmOf(round: number, tell: (step: number) => void) {
 /** A button that saves the round on screen as a film, and tells how many steps are drawn so far. */
 export class SaveFilm extends Component<object, { told?: string; busy?: boolean }> {
   async save() {
-    if (this.state.busy || !reel.rounds.length) return;
+    if (this.state.busy || !recording.rounds.length) return;
     pause();
     const { round } = now.at;
     const name = fileOf(round);

@@ -16,7 +16,7 @@ from specviz.settings import specs
 from specviz.settings.settings import summarize
 from specviz.settings.specs import SettingSpec
 from specviz.shipped import FOLDER, domain_label, prompts, recipes
-from specviz.ui.broken import lacking, spared
+from specviz.ui.broken import read_unless_broken, report_if_broken
 from specviz.ui.component import bound, component
 from specviz.ui.head import headings
 from specviz.ui.live import PRIVATE
@@ -128,8 +128,8 @@ def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
         stop = gr.Button(
             "Stop", elem_id="sv-stop", elem_classes="sv-ask-stop", scale=0, min_width=96
         )
-    lacking(UNLISTED, prompts)
-    lacking("The recorded runs have no titles.", partial(recipes, FOLDER))
+    report_if_broken(UNLISTED, prompts)
+    report_if_broken("The recorded runs have no titles.", partial(recipes, FOLDER))
     with gr.Column(elem_id="sv-drawer", elem_classes="sv-drawer"):
         settings = drawer(first, allow_any_model)
         models = model_boxes() if allow_any_model else {}
@@ -214,7 +214,7 @@ def example_choices() -> list[tuple[str, str]]:
 
 def examples() -> dict[str, list[str]]:
     """Return the prompts by domain; empty if their file is broken."""
-    return spared(prompts, {})
+    return read_unless_broken(prompts, {})
 
 
 def short(text: str, most: int = 56) -> str:

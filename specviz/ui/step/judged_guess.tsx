@@ -2,7 +2,7 @@
 // the bar of q magnified, so that its covered part means "accept".
 
 import { percent } from "../shared/dom";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { Drawing } from "../shared/view";
 import { CoinBar, HiddenCoin, trackWidth } from "./coin_bar";
 import { linkAttributes } from "./hover_links";
@@ -13,7 +13,7 @@ export type Bars = { rows: VNode[]; covered: number; whole: number };
 
 export function JudgedGuess(panel: TrialPanel) {
   if (panel.asked && panel.p === undefined) return SoftmaxBar(panel);
-  const { rows, covered, whole } = barsOf(panel, there(panel.p));
+  const { rows, covered, whole } = barsOf(panel, required(panel.p));
   if (panel.asked) return [...rows, <div class="sv-lens" />, HiddenCoin()];
   if (!panel.coin) return [rows[0], NoCoin()];
   return [...rows, Lens(covered, whole, panel.coin.threshold), CoinBar(panel)];
@@ -35,7 +35,7 @@ const barSpace = (texts: string[]) =>
  */
 function barsOf(panel: TrialPanel, p: number): Bars {
   const { laws, soft } = panel;
-  const text = there(panel.text);
+  const text = required(panel.text);
   const total = panel.q ?? (panel.asked || panel.coin ? 1 : 0);
   // p and q are compared with each other; at temperature 0 there is nothing to compare with.
   const longest = panel.asked || panel.coin ? Math.max(p, total, 1e-9) : 1;
@@ -54,9 +54,9 @@ function barsOf(panel: TrialPanel, p: number): Bars {
     const rows = panel.asked || panel.coin ? [NoQ(laws.none), target] : [target];
     return { rows, covered, whole };
   }
-  const q = "q" in text ? there(text.q) : "";
+  const q = "q" in text ? required(text.q) : "";
   const fills = [Fill(laws.residual_bars ? "r" : "q" + hatched("q"), covered), Fill("over", over)];
-  return { rows: [target, Bar(there(laws.q), q, "q", whole, fills)], covered, whole };
+  return { rows: [target, Bar(required(laws.q), q, "q", whole, fills)], covered, whole };
 }
 
 /** The bar of a question at temperature 0, where p would reveal the verdict. */

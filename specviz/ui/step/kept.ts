@@ -5,7 +5,7 @@
 import { isReloaded } from "../shared/job";
 import { now } from "./cursor";
 import { job } from "./live";
-import { feed, reel } from "./reel";
+import { feed, recording } from "./recording";
 
 import type { Line, RunLine } from "./lines.py";
 
@@ -13,9 +13,9 @@ const KEY = "sv-kept-run";
 
 export function keepRun() {
   addEventListener("pagehide", () => {
-    if (now.shown !== "live" || !reel.rounds.length) return;
+    if (now.shown !== "live" || !recording.rounds.length) return;
     try {
-      sessionStorage.setItem(KEY, JSON.stringify({ lines: reel.lines, count: job.count }));
+      sessionStorage.setItem(KEY, JSON.stringify({ lines: recording.lines, count: job.count }));
     } catch {
       // This is more than the browser can store, or storage is not allowed; all lines are then sent
       // again.
@@ -29,7 +29,7 @@ export function resumeRun(): Promise<RunLine> | null {
   feed(lines);
   if (!job.resume(count)) return lines.length ? Promise.resolve(firstOf(lines)) : null;
   return new Promise((done) => {
-    const look = () => (reel.run ? done(reel.run) : setTimeout(look, 50));
+    const look = () => (recording.run ? done(recording.run) : setTimeout(look, 50));
     look();
   });
 }

@@ -210,18 +210,18 @@ def lines(
             example), so that the page can request the same run again.
         repeats: The repetitions of which this is one run, whose medians replace its totals.
     """
-    reel: RunLines | None = None
+    run_lines: RunLines | None = None
     for event in events:
         if isinstance(event, Header):
-            reel = RunLines(event, source, repeats)
+            run_lines = RunLines(event, source, repeats)
             facts = run_facts(event, source, nonce, names)
             yield line("run", facts if repeats is None else {**facts, "again": repeats.sentence})
         elif not isinstance(event, Event):
             yield ""
-        elif reel is not None:
-            yield from reel.lines(event)
-    if reel is not None:
-        yield from reel.unfinished()
+        elif run_lines is not None:
+            yield from run_lines.lines(event)
+    if run_lines is not None:
+        yield from run_lines.unfinished()
 
 
 class RunLines:

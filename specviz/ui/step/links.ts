@@ -5,11 +5,11 @@
 
 import { tabAt } from "../shared/gradio";
 import { openTab } from "../shared/tabs";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { go, now } from "./cursor";
 import { liveLink } from "./live_link";
 import { isPlaying, pause } from "./playback";
-import { reel, stepName, stepsOf } from "./reel";
+import { recording, stepName, stepsOf } from "./recording";
 import { stage } from "./stage";
 
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
@@ -66,7 +66,7 @@ function addressWith(values: Record<string, string>) {
 
 /** Return the step to which a link leads; null if its round has not arrived yet. */
 function placeOf(link: Link): [round: number, step: number] | null {
-  const round = reel.rounds.findIndex(({ number }) => number === link.round);
+  const round = recording.rounds.findIndex(({ number }) => number === link.round);
   if (round < 0) return null;
   let found = 0;
   for (let step = 1; step < stepsOf(round); step += 1) {
@@ -94,8 +94,8 @@ export function remember(frame: Frame) {
   if (!hasAddress()) return;
   clearTimeout(remembering);
   pending = {
-    run: there(reel.run).id,
-    round: reel.rounds[now.at.round].number,
+    run: required(recording.run).id,
+    round: recording.rounds[now.at.round].number,
     step: frame.step.id,
     recorded: now.shown === "recorded",
   };
@@ -123,7 +123,7 @@ function addressOf(moment: Moment) {
   const at = { round: String(moment.round), step: moment.step };
   if (!stage.config.served) return addressWith(at);
   if (moment.recorded) return addressWith({ ...at, trace: moment.run, run: "" });
-  const link = now.shown === "live" ? liveLink(there(reel.run)).text : "";
+  const link = now.shown === "live" ? liveLink(required(recording.run)).text : "";
   return addressWith({ trace: "", round: "", step: "", run: link });
 }
 
@@ -140,7 +140,7 @@ function onBack(event: PopStateEvent) {
   const { tab, moment } = event.state ?? {};
   if (stage.config.served) openTab(tab ?? FIRST);
   if (!moment) return;
-  if (reel.run?.id === moment.run) moveTo(moment);
+  if (recording.run?.id === moment.run) moveTo(moment);
   else if (moment.recorded && stage.config.recorded.includes(moment.run)) open(moment);
 }
 
@@ -169,7 +169,7 @@ export function startLinks(openMoment: typeof open) {
   window.addEventListener("sv-link", ({ detail }) => {
     write();
     const shown = stage.element.offsetParent !== null;
-    if (shown && now.shown === "live") detail.problem = liveLink(there(reel.run)).problem;
+    if (shown && now.shown === "live") detail.problem = liveLink(required(recording.run)).problem;
     if (shown && now.shown === "file") detail.problem = "No link to a run from a file";
     if (!shown) detail.without.push(...keysOfStep());
   });

@@ -4,7 +4,7 @@ import { byId } from "../shared/dom";
 import { Job } from "../shared/job";
 import { render, Sentence } from "../shared/view";
 import { now } from "./cursor";
-import { feed, reel } from "./reel";
+import { feed, recording } from "./recording";
 import { $ } from "./stage";
 
 import type { ComponentChild } from "preact";
@@ -57,7 +57,7 @@ export const job: Job<Line> = new Job({
   take: (lines) => feed(lines),
 });
 
-export const waiting = () => now.shown === "live" && job.number > 0 && !reel.finished;
+export const waiting = () => now.shown === "live" && job.number > 0 && !recording.finished;
 
 // The first round has arrived: remove the waiting notice, and show the run.
 export function came() {

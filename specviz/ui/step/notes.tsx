@@ -2,7 +2,7 @@
 // screen, and does what the buttons and keys here ask for.
 
 import { inline, sentencePart } from "../shared/sentence";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { Button, render, Token } from "../shared/view";
 
 import type { Answer, SpeakerState } from "./present";
@@ -69,7 +69,7 @@ function draw() {
         Keys: ← → or Page Up and Page Down step the run.
       </p>,
     ],
-    there(document.querySelector("main")),
+    required(document.querySelector("main")),
   );
 }
 
@@ -116,7 +116,7 @@ window.addEventListener("message", ({ origin, source, data }) => {
   if (origin !== location.origin || source !== page || data?.sv !== "notes") return;
   heard = performance.now();
   shown = (data as Answer).state;
-  document.documentElement.classList.toggle("dark", there(shown).dark);
+  document.documentElement.classList.toggle("dark", required(shown).dark);
   draw();
 });
 

@@ -2,10 +2,10 @@
 // refused leaves the run on screen as it is.
 
 import { openTab } from "../shared/tabs";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { Button } from "../shared/view";
 import { bringIntoView, notice } from "./live";
-import { reel } from "./reel";
+import { recording } from "./recording";
 import { readRun, Refused } from "./run_file";
 import { fillForm, showFile } from "./runs";
 import { $, stage } from "./stage";
@@ -33,7 +33,7 @@ export function OpenRun() {
       }}
       onChange={() => {
         const file = field?.files?.[0];
-        if (field && file) open(file).finally(() => (there(field).value = ""));
+        if (field && file) open(file).finally(() => (required(field).value = ""));
       }}
     />,
   ];
@@ -68,7 +68,7 @@ function refuse(sentence: string) {
 // Return whether the models of the run on screen are in the lists.
 function isKnown() {
   const { targets, drafters } = stage.config;
-  const [target, drafter] = there(reel.run).names;
+  const [target, drafter] = required(recording.run).names;
   return targets.includes(target) && drafters.includes(drafter);
 }
 

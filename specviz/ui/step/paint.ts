@@ -12,7 +12,7 @@ import { now } from "./cursor";
 import { isSimple, knowsTerms } from "./mode";
 import { isRacing } from "./opening_race";
 import { Answers, feedbackHere, PredictFirst } from "./predict_first";
-import { frameAt, questionAt, reel, stepName } from "./reel";
+import { frameAt, questionAt, recording, stepName } from "./recording";
 import { measure } from "./room";
 import { showLanes } from "./simple_lanes";
 import { showPicture } from "./simple_picture";
@@ -30,7 +30,7 @@ import type { Part } from "../../texts/__init__.py";
 export type Said = Parameters<typeof Caption>;
 
 export function paint() {
-  if (!reel.rounds.length) return showCaption(nothingYet());
+  if (!recording.rounds.length) return showCaption(nothingYet());
   if (isRacing()) return undefined;
   completeMotion();
   if (!fit()) measure();

@@ -4,7 +4,7 @@ import { following, go, now, pose, preceding } from "./cursor";
 import { mustAsk, reveal } from "./predict_first";
 import { waiting } from "./live";
 import { isSimple } from "./mode";
-import { frameAt, reel, stepName, stepsOf } from "./reel";
+import { frameAt, recording, stepName, stepsOf } from "./recording";
 import { stage } from "./stage";
 
 import type { Place } from "./cursor";
@@ -53,7 +53,7 @@ function goBack() {
 
 const ACTIONS: Record<string, () => void> = {
   first: () => go(0, 0),
-  last: () => go(reel.rounds.length - 1, stepsOf(reel.rounds.length - 1) - 1),
+  last: () => go(recording.rounds.length - 1, stepsOf(recording.rounds.length - 1) - 1),
   next: goNext,
   back: goBack,
   play: () => (timer ? pause() : play(false)),
@@ -70,7 +70,7 @@ export const KEYS: Record<string, string> = {
 
 export function act(name: string) {
   if (name !== "play") pause();
-  if (reel.rounds.length) ACTIONS[name]();
+  if (recording.rounds.length) ACTIONS[name]();
 }
 
 // Start autoplay. Once, the page starts it by itself, unless another tab is open, and it then stops
@@ -84,7 +84,7 @@ export function play(halts: boolean) {
 }
 
 function pace() {
-  return reel.rounds.length ? PACE[frameAt(now.at.round, now.at.step).step.kind] : 200;
+  return recording.rounds.length ? PACE[frameAt(now.at.round, now.at.step).step.kind] : 200;
 }
 
 function tick() {

@@ -5,7 +5,7 @@ import { showAllLine } from "../shared/hidden";
 import { LIST, TAB } from "../shared/gradio";
 import { isReloaded } from "../shared/job";
 import { onTheme, page } from "../shared/page";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 
 import { branchRequest } from "./branch";
 import { AnswerButton } from "./caption";
@@ -25,7 +25,7 @@ import { endRace } from "./opening_race";
 import { paint, paintMove } from "./paint";
 import { isPresenting, startPresenting } from "./present";
 import { act, KEYS, onPlayback, pause, play } from "./playback";
-import { feed, frameAt, onLines, reel } from "./reel";
+import { feed, frameAt, onLines, recording } from "./recording";
 import { sameRequest } from "./repeat";
 import { fetchAhead, formOf, formOnScreen, lineViews, load, openMoment } from "./runs";
 import { lineBelow } from "./share";
@@ -75,7 +75,7 @@ async function offer(text: string, name: string) {
   notice(
     "This link asks for a live run. The form is filled in. Until you press Run live, a recorded run is shown.",
     "",
-    AnswerButton("Run live", () => there(byId("sv-go")).click()),
+    AnswerButton("Run live", () => required(byId("sv-go")).click()),
   );
   return formOf(linked);
 }
@@ -127,18 +127,18 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
       return { ...now.at };
     },
     get rounds() {
-      return reel.rounds.length;
+      return recording.rounds.length;
     },
     open: (run: string, link: Link) => openMoment({ run, ...link }),
     /** The numbers of the rounds. */
     get numbers() {
-      return reel.rounds.map((round) => round.number);
+      return recording.rounds.map((round) => round.number);
     },
     get frame() {
-      return reel.rounds.length ? frameAt(now.at.round, now.at.step) : null;
+      return recording.rounds.length ? frameAt(now.at.round, now.at.step) : null;
     },
     get run() {
-      return reel.run;
+      return recording.run;
     },
     get asked() {
       return job.wanted;

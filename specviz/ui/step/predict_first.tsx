@@ -1,11 +1,11 @@
 // Predict first: the reader predicts each verdict, or its probability, before it is shown. The more
 // probable outcome scores, even if u gives the other one.
 
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { h } from "../shared/view";
 import { AnswerButton } from "./caption";
 import { go, now, repaint } from "./cursor";
-import { frameAt, reel, stepName } from "./reel";
+import { frameAt, recording, stepName } from "./recording";
 import { $ } from "./stage";
 
 import type { VNode } from "preact";
@@ -24,10 +24,10 @@ const state = {
 };
 
 const verdictKey = ([round, step]: Place) =>
-  there(reel.run).id + "/" + reel.rounds[round].number + "/" + step;
+  required(recording.run).id + "/" + recording.rounds[round].number + "/" + step;
 
 /** Return the key of the verdict that the reader is asked for. */
-const keyAsked = () => verdictKey(there(now.question));
+const keyAsked = () => verdictKey(required(now.question));
 
 /** Return the value of the slider. */
 const estimateHere = () => (state.estimate.key === keyAsked() ? state.estimate.value : 0.5);
@@ -89,7 +89,7 @@ const trialAt = (to: Place) => frameAt(...to).panel as VerdictPanel;
 
 /** The buttons or the slider to answer the question on screen. */
 export function Answers() {
-  const tossed = Boolean(trialAt(there(now.question)).coin);
+  const tossed = Boolean(trialAt(required(now.question)).coin);
   const ways = tossed && state.estimating ? Estimate() : Outcomes(tossed);
   return <span class="sv-answers">{ways}</span>;
 }
@@ -140,13 +140,13 @@ function ask(estimating: boolean) {
 }
 
 function answer(kept: boolean) {
-  const { good, parts } = scorePrediction(trialAt(there(now.question)), kept);
+  const { good, parts } = scorePrediction(trialAt(required(now.question)), kept);
   const { points, predictions } = state.score;
   tell(parts, { points: points + Number(good), predictions: predictions + 1 });
 }
 
 function answerEstimate() {
-  const panel = trialAt(there(now.question)) as TossedPanel;
+  const panel = trialAt(required(now.question)) as TossedPanel;
   const { off, parts } = scoreEstimate(panel, estimateHere());
   const { error, estimates } = state.score;
   tell(parts, { error: error + off, estimates: estimates + 1 });
@@ -163,7 +163,7 @@ function tell(parts: Part[], score: Partial<typeof NO_SCORE>) {
 
 // Show the verdict, after an answer or without one.
 export function reveal() {
-  const to = there(now.question);
+  const to = required(now.question);
   state.answered.add(verdictKey(to));
   go(...to);
 }

@@ -8,7 +8,7 @@ import { now } from "./cursor";
 import { nextStep } from "./dock";
 import { notice } from "./live";
 import { act } from "./playback";
-import { frameAt, questionAt, reel } from "./reel";
+import { frameAt, questionAt, recording } from "./recording";
 import { $ } from "./stage";
 
 import type { Word } from "../../frames/scene.py";
@@ -101,7 +101,7 @@ const lesson = () => window.specviz.lesson as OpenLesson | undefined;
 function speakerState(): SpeakerState {
   const { question, whatIf, at } = now;
   const shared = { next: nextStep(), lesson: lesson()?.speaker ?? null, dark: isDark() };
-  if (!reel.rounds.length) return { label: "", sentence: [], ...shared };
+  if (!recording.rounds.length) return { label: "", sentence: [], ...shared };
   const frame = question ? questionAt(...question) : frameAt(at.round, at.step);
   const { label, parts } = frame.caption;
   if (whatIf) return { label: "What if?", sentence: [$(".sv-say").textContent], ...shared };

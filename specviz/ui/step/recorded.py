@@ -11,7 +11,7 @@ from specviz.models.served.http_client import is_served
 from specviz.settings.settings import Settings
 from specviz.shipped import EXAMPLE, FOLDER, Recipe, prompts, recipes
 from specviz.trace.file import Trace
-from specviz.ui.broken import spared
+from specviz.ui.broken import read_unless_broken
 from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.step.lines import lines
 
@@ -55,7 +55,7 @@ def recipe(name: str) -> Recipe | None:
 
 def known() -> list[Recipe]:
     """Return the recipes; empty if their file is broken."""
-    return spared(partial(recipes, FOLDER), [])
+    return read_unless_broken(partial(recipes, FOLDER), [])
 
 
 def opening() -> RunRequest:
@@ -66,9 +66,9 @@ def opening() -> RunRequest:
     """
     made = recipe(names()[0]) if names() else None
     if made is None:
-        return RunRequest(spared(lambda: prompts()["stories"][0], EXAMPLE))
+        return RunRequest(read_unless_broken(lambda: prompts()["stories"][0], EXAMPLE))
     settings = Settings.from_json(with_defaults(made.drafter, made.settings))
-    return RunRequest(spared(lambda: made.text, EXAMPLE), HOUSE, made.drafter, settings)
+    return RunRequest(read_unless_broken(lambda: made.text, EXAMPLE), HOUSE, made.drafter, settings)
 
 
 def trace(name: str) -> Trace:

@@ -1,18 +1,18 @@
 // The offer to repeat a live run whose times a busy machine has spoilt.
 
 import { byId } from "../shared/dom";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { render } from "../shared/view";
 import { AnswerButton } from "./caption";
 import { now } from "./cursor";
 import { job, notice } from "./live";
 import { pause } from "./playback";
-import { frameAt, reel } from "./reel";
+import { frameAt, recording } from "./recording";
 import { $, stage } from "./stage";
 
 /** Show the offer if the times of the run on screen are unreliable. */
 export function showRepeat() {
-  const offers = stage.config.served && now.shown === "live" && reel.baseline?.unreliable;
+  const offers = stage.config.served && now.shown === "live" && recording.baseline?.unreliable;
   $(".sv-repeat").hidden = !offers;
   render(offers ? Offer() : null, $(".sv-repeat"));
 }
@@ -28,14 +28,14 @@ function repeat() {
     return notice("Another run is still in progress. Stop it, or wait until it ends.");
   pause();
   const { round, step } = now.at;
-  now.link = { round: reel.rounds[round].number, step: frameAt(round, step).step.id };
-  there(byId("sv-repeat-run")).click();
+  now.link = { round: recording.rounds[round].number, step: frameAt(round, step).step.id };
+  required(byId("sv-repeat-run")).click();
   return undefined;
 }
 
 /** Return the request for the run on screen, as JSON. */
 export function sameRequest() {
-  const { request: prompt, names, settings } = there(reel.run);
+  const { request: prompt, names, settings } = required(recording.run);
   const [target, drafter] = names;
   return JSON.stringify({ prompt, target, drafter, settings });
 }

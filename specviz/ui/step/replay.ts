@@ -2,11 +2,11 @@
 
 import { byId } from "../shared/dom";
 import { openFile, unpack, unreadable } from "../shared/offline";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { now } from "./cursor";
 import { notice } from "./live";
 import { start } from "./player";
-import { feed } from "./reel";
+import { feed } from "./recording";
 import { recorded } from "./replay_file";
 
 import type { Line } from "./lines.py";
@@ -19,7 +19,7 @@ const { lines, at, show } = opened.data as ReplayData & { lines: string };
 
 document.body.classList.toggle("sv-excerpt", show.length > 0);
 for (const part of show) document.body.classList.add("sv-show-" + part);
-start(there(byId("sv-step")), { value: null }, idle, idle, config);
+start(required(byId("sv-step")), { value: null }, idle, idle, config);
 now.link ??= at;
 (unpack(lines) as Promise<Line[]>).then(
   (found) => feed(recorded(found)),

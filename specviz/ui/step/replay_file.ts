@@ -1,10 +1,10 @@
 // A run as the data of a file that replays it, and the button that saves such a file.
 
 import { NO_FILE, saveReplay } from "../shared/offline";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { Button } from "../shared/view";
 import { notice } from "./live";
-import { reel } from "./reel";
+import { recording } from "./recording";
 import { stage } from "./stage";
 
 import type { Link } from "./cursor";
@@ -32,13 +32,13 @@ const asRecorded = (run: RunLine): RunLine => ({
 async function saveRun() {
   const data: ReplayData = { at: null, show: [] };
   const name = `specviz-${nameOfRun()}`;
-  const saved = await saveReplay(stage.config.replay, recorded(reel.lines), data, name);
+  const saved = await saveReplay(stage.config.replay, recorded(recording.lines), data, name);
   if (!saved) notice(NO_FILE);
 }
 
 /** Return the name of a file with the run on screen. */
 export function nameOfRun() {
-  const { source, id, file } = there(reel.run);
+  const { source, id, file } = required(recording.run);
   if (file) return "run";
   return source === "recorded" ? id : "live-run";
 }
@@ -52,5 +52,5 @@ export const SaveRun = () =>
   );
 
 export function SaveButton(label: string, title: string, saving: () => void) {
-  return Button(label, () => reel.run && saving(), { class: "sv-link", title });
+  return Button(label, () => recording.run && saving(), { class: "sv-link", title });
 }

@@ -4,7 +4,7 @@ import { flat } from "../shared/dom";
 import { classes, Mark, termAttributes, Token } from "../shared/view";
 import { linkAttributes } from "./hover_links";
 import { momentKey, now } from "./cursor";
-import { frameAt, stepsOf } from "./reel";
+import { frameAt, stepsOf } from "./recording";
 import { $ } from "./stage";
 import { TryRules } from "./try_rules";
 

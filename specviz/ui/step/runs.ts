@@ -3,7 +3,7 @@
 import { byId } from "../shared/dom";
 import { hidingProblem } from "../shared/hidden";
 import { parseLines } from "../shared/job";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { showBranch } from "./branch";
 import { fitSteps, showDock } from "./dock";
 import { follow, missingRunNotice, moveTo, query } from "./links";
@@ -13,7 +13,7 @@ import { paint, reveal } from "./paint";
 import { canRace, endRace, race } from "./opening_race";
 import { pause, play } from "./playback";
 import { showRepeat } from "./repeat";
-import { feed, firstRejection, frameAt, reel } from "./reel";
+import { feed, firstRejection, frameAt, recording } from "./recording";
 import { isSimple } from "./mode";
 import { showLanes } from "./simple_lanes";
 import { timeAt } from "./simple_times";
@@ -117,14 +117,14 @@ let opening = !query.has("trace"); // the page opens with the first run
 function startOf(calm: boolean) {
   const rejected = opening && calm ? firstRejection() : null;
   if (rejected) return { round: rejected[0], step: rejected[1] };
-  const drafted = reel.rounds.findIndex(({ first }) => Object.keys(first.tree.nodes).length);
+  const drafted = recording.rounds.findIndex(({ first }) => Object.keys(first.tree.nodes).length);
   return { round: Math.max(0, drafted), step: 0 };
 }
 
 // Publish the run's measured point for the Cost tab; null if it has none.
 function publishMeasured() {
-  const { point } = there(reel.baseline);
-  const { drafter: name, source, on, where: machine, id, file } = there(reel.run);
+  const { point } = required(recording.baseline);
+  const { drafter: name, source, on, where: machine, id, file } = required(recording.run);
   const where = on + " · " + machine;
   const run = source === "recorded" && !file ? id : "";
   window.specviz.measured = point ? { ...point, name, source, where, run } : null;
@@ -132,10 +132,10 @@ function publishMeasured() {
 }
 
 function onEnd() {
-  if (fresh && reel.rounds.length) onRounds(); // the run ended before the round of the link
-  const { finished } = reel;
+  if (fresh && recording.rounds.length) onRounds(); // the run ended before the round of the link
+  const { finished } = recording;
   if (finished && finished.reason === "stopped" && $(".sv-notice").hidden) notice(STOPPED);
-  if (reel.rounds.length) showTimes();
+  if (recording.rounds.length) showTimes();
 }
 
 let asked = 0; // how many runs were asked for; an earlier one that arrives later is not shown
@@ -170,21 +170,21 @@ export async function load(name: string, link?: Link) {
   const turn = ++asked;
   const { wanted } = job;
   pause();
-  const missing = reel.run ? "" : missingRunNotice() || hidingProblem();
+  const missing = recording.run ? "" : missingRunNotice() || hidingProblem();
   const { ok, status, text } = await (ahead.get(name) ?? receive(name));
   if (turn !== asked || job.wanted !== wanted) return;
   if (!ok) return notice("This recorded run could not be read. " + (status === 422 ? text : ""));
   // A link in the page's address is for the first run only.
-  if (reel.run || link) now.link = link ?? null;
+  if (recording.run || link) now.link = link ?? null;
   job.wanted = 0;
   feed(parseLines(text));
   notice(missing);
-  return formOf(there(reel.run));
+  return formOf(required(recording.run));
 }
 
 /** Show a step of a recorded run, and fill in the form for it. */
 export async function openMoment({ run, round, step }: Link & { run: string }) {
-  if (reel.run?.id === run) moveTo({ round, step });
+  if (recording.run?.id === run) moveTo({ round, step });
   else if (await load(run, { round, step })) fillForm();
 }
 
@@ -205,7 +205,7 @@ export function fillForm() {
 /** The form's values for the run on screen: its name in the list, if it is there, and the others. */
 export function formOnScreen() {
   unfilled = false;
-  const run = there(reel.run);
+  const run = required(recording.run);
   return [now.shown === "recorded" ? run.id : null, ...formOf(run)];
 }
 
@@ -217,7 +217,7 @@ let opened = 0; // files so far, which tells their runs apart
  * @returns Whether it is shown.
  */
 export function showFile(file: string, lines: Line[]): boolean {
-  const before = { lines: [...reel.lines], at: now.at, wanted: job.wanted };
+  const before = { lines: [...recording.lines], at: now.at, wanted: job.wanted };
   opened += 1;
   const again = `From the file ${file}. The server has checked it and kept nothing.`;
   const own = { source: "recorded" as const, file, id: `file-${opened}`, again };

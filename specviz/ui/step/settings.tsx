@@ -3,9 +3,9 @@
 import { byId } from "../shared/dom";
 import { fieldOf, onEscape } from "../shared/gradio";
 import { pictures } from "../shared/picture";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { InlineFacts, render } from "../shared/view";
-import { reel } from "./reel";
+import { recording } from "./recording";
 
 export type Sentence = { drafter: string; target: string; rest: string; open: boolean };
 
@@ -13,7 +13,7 @@ export function start(element: HTMLElement) {
   // Python wrote the first sentence, which remains until the form changes.
   const words = [...element.querySelectorAll(".sv-said > *")].map((each) => each.textContent);
   const state = { drafter: words[0], target: words[2], rest: words[3], open: false };
-  const about = aboutTarget(there(element.querySelector(".sv-about-target")).textContent);
+  const about = aboutTarget(required(element.querySelector(".sv-about-target")).textContent);
   const show = () => {
     const same = isShown(state);
     document.body.classList.toggle("sv-differs", !same);
@@ -26,7 +26,7 @@ export function start(element: HTMLElement) {
     show();
   };
   show();
-  const button = there(element.querySelector("button"));
+  const button = required(element.querySelector("button"));
   onEscape(() => {
     if (!state.open || !element.offsetParent) return;
     toggle();
@@ -70,7 +70,7 @@ function offerPicture(state: Sentence) {
 
 // Return whether the form's values are those of the run on screen.
 function isShown({ drafter, target, rest }: Sentence) {
-  const { run } = reel;
+  const { run } = recording;
   if (!run) return true;
   const settings = run.summary.map(([, words]) => " · " + words).join("");
   const prompt = fieldOf("sv-prompt")?.value ?? run.prompt;

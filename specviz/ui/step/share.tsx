@@ -4,7 +4,7 @@
 import { copyLink } from "../shared/copy";
 import { pictures, Savers } from "../shared/picture";
 import { placeBeside } from "../shared/popover";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { Button, Component, toElement } from "../shared/view";
 import { canEmbed, openEmbedding } from "./embed";
 import { SaveFilm } from "./film";
@@ -77,15 +77,15 @@ class ShareMenu extends Component<object, object> {
   menu: HTMLElement | null = null;
 
   /** The button that opens the menu. */
-  opener = () => there(stage.find(`[popovertarget=${ID}]`));
+  opener = () => required(stage.find(`[popovertarget=${ID}]`));
 
   /** Close the menu, whose button then has the focus, before something else opens. */
-  leave = () => there(this.menu).hidePopover();
+  leave = () => required(this.menu).hidePopover();
 
   toggle = ({ newState }: ToggleEvent) => {
     if (newState !== "open") return;
     this.setState({}); // another run may be on screen now
-    requestAnimationFrame(() => placeBeside(there(this.menu), this.opener()));
+    requestAnimationFrame(() => placeBeside(required(this.menu), this.opener()));
   };
 
   frame() {

@@ -1,10 +1,10 @@
 // The line that says which run is on screen, on which machine and with which settings; and how its
 // drafter drafts. The same facts for saved pictures and films.
 
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { render, termAttributes } from "../shared/view";
 import { now } from "./cursor";
-import { reel, stepName, stepsOf } from "./reel";
+import { recording, stepName, stepsOf } from "./recording";
 import { $ } from "./stage";
 
 import type { RunLine } from "./lines.py";
@@ -50,22 +50,22 @@ const About = (source: RunLine["source"], facts: string[]) => (
 
 /** What a film and a picture say of the run. */
 export function provenance() {
-  const { source, drafter, on, where } = there(reel.run);
+  const { source, drafter, on, where } = required(recording.run);
   return [source, drafter + " drafts for " + on, where];
 }
 
 /** A round in the name of a file. */
 export function fileOf(round: number) {
-  const { source, id } = there(reel.run);
-  return (source === "recorded" ? id : "live-run") + "-round-" + reel.rounds[round].number;
+  const { source, id } = required(recording.run);
+  return (source === "recorded" ? id : "live-run") + "-round-" + recording.rounds[round].number;
 }
 
 export const stepInRound = (round: number, step: number) =>
-  `Round ${reel.rounds[round].number}, step ${step + 1} of ${stepsOf(round)}`;
+  `Round ${recording.rounds[round].number}, step ${step + 1} of ${stepsOf(round)}`;
 
 /** What is on screen, for a picture. */
 export function aboutMoment() {
-  if (!reel.rounds.length) return { file: "", facts: [] };
+  if (!recording.rounds.length) return { file: "", facts: [] };
   const { round, step } = now.at;
   const what = now.whatIf ? "what if, not what happened" : now.question && "before the verdict";
   return {

@@ -5,12 +5,12 @@ import { catalogue, LanguageSwitch, language, phrase } from "../shared/language"
 import { ring } from "../shared/ring";
 import { Stage } from "../shared/stage";
 import { openTab } from "../shared/tabs";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { Button, render } from "../shared/view";
 import { go } from "./cursor";
 import { rememberTour, updateMode } from "./mode";
 import { pause } from "./playback";
-import { firstRejection, reel, stepName, stepsOf } from "./reel";
+import { firstRejection, recording, stepName, stepsOf } from "./recording";
 import { load } from "./runs";
 
 import type { Place } from "./cursor";
@@ -24,7 +24,7 @@ export function startTour(onBegin: () => void) {
     onBegin();
     await openTab("Step");
     const { run } = stage.config;
-    if (run && reel.run?.id !== run) await load(run);
+    if (run && recording.run?.id !== run) await load(run);
     show(0);
     stage.$("[data-tour=next]").focus();
   });
@@ -87,10 +87,11 @@ function TourCard({ place }: Stop, number: number) {
 // Return a step of the open run for a stop; null if none is suitable.
 export function placeOf(place: string): Place | null {
   if (place === "plain") return [0, stepsOf(0) - 1];
-  const round = reel.rounds.findIndex((_, at) => stepsNamed(at, "propose").length);
-  if (place === "guess") return [round, there(stepsNamed(round, "propose").at(-1))];
+  const round = recording.rounds.findIndex((_, at) => stepsNamed(at, "propose").length);
+  if (place === "guess") return [round, required(stepsNamed(round, "propose").at(-1))];
   if (place === "check") return [round, stepsNamed(round, "score")[0]];
-  if (place === "end") return [reel.rounds.length - 1, stepsOf(reel.rounds.length - 1) - 1];
+  if (place === "end")
+    return [recording.rounds.length - 1, stepsOf(recording.rounds.length - 1) - 1];
   const rejected = place === "own" ? null : firstRejection();
   if (!rejected || place === "rejection") return rejected;
   const next = stepsNamed(rejected[0], place === "commit" ? "commit" : "draw")[0];

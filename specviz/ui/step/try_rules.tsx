@@ -1,10 +1,10 @@
 // The button that opens a rejected position of Step in the sandbox of the tab Lossless?.
 
 import { visit } from "../shared/tabs";
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 
 import { now } from "./cursor";
-import { reel } from "./reel";
+import { recording } from "./recording";
 import { stage } from "./stage";
 
 import type { Table, TableRow } from "../../frames/table.py";
@@ -29,7 +29,7 @@ export function distributionsOf(view: Table) {
   const [sumP, sumQ] = [p, q].map((masses) => masses.reduce((sum, mass) => sum + mass, 0));
   if (rows.length < 2 || !sumP || !sumQ) return null;
   return {
-    words: rows.map((row) => there(row.w)),
+    words: rows.map((row) => required(row.w)),
     p: p.map((mass) => mass / sumP),
     q: q.map((mass) => mass / sumQ),
     drawn: drawn ? "sampled" : "top",
@@ -41,7 +41,7 @@ export function TryRules(view: Table) {
   const found = view.full && stage.config.served ? distributionsOf(view) : null;
   if (!found) return null;
   const onClick = () => {
-    const from = "Round " + reel.rounds[now.at.round].number;
+    const from = "Round " + recording.rounds[now.at.round].number;
     visit("Lossless?", "sv-sand", { ...found, candidates: 1, rule: "auto", preset: "", from });
   };
   const title = "Open these p and q in the sandbox on Lossless?, to try other rules";

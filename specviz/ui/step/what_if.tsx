@@ -6,7 +6,7 @@ import { AnswerButton, SentencePart } from "./caption";
 import { go, now, suppose } from "./cursor";
 import { isSimple } from "./mode";
 import { pause } from "./playback";
-import { frameAt, reel, stepName } from "./reel";
+import { frameAt, recording, stepName } from "./recording";
 import { stage } from "./stage";
 
 import type { TokenState, Word } from "../../frames/scene.py";
@@ -219,7 +219,7 @@ function supposeGuess(node: number, { nodes, ways, chances }: Tree): Supposition
     parts.push("No coin can cause this: ", { w: nodes[found.node].w }, end);
     return { parts, coins: null };
   }
-  const number = reel.rounds[now.at.round].number;
+  const number = recording.rounds[now.at.round].number;
   const coins = Object.fromEntries(
     needed.map((need) => [number + " judge " + need[0], coinFor(need, chances)]),
   );

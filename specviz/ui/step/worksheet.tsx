@@ -2,12 +2,12 @@
 // decision of the run. Their numbers are those of the verdict; if a replacement was sampled, those
 // of that step, which have more decimals.
 
-import { there } from "../shared/there";
+import { required } from "../shared/required";
 import { Button, classes, render, RunningToken, Token } from "../shared/view";
 import { go, now } from "./cursor";
 import { notice } from "./live";
 import { pause } from "./playback";
-import { firstRejection, frameAt, reel, stepName, stepsOf } from "./reel";
+import { firstRejection, frameAt, recording, stepName, stepsOf } from "./recording";
 import { others } from "./residual_table";
 import { orderOf } from "./worksheet_order";
 
@@ -69,7 +69,7 @@ const Link = (label: string, name: string, opening: () => void) =>
   Button(label, opening, { class: "sv-link", "aria-label": name });
 
 function open(solved: boolean) {
-  if (!reel.rounds.length) return;
+  if (!recording.rounds.length) return;
   pause();
   const place = verdictHere() ?? firstRejection();
   if (!place) return notice(NO_VERDICT);
@@ -80,7 +80,7 @@ function open(solved: boolean) {
 }
 
 function openAll(solved: boolean) {
-  if (!reel.rounds.length) return;
+  if (!recording.rounds.length) return;
   pause();
   const every = exercises();
   if (!every.length) return notice(firstRejection() ? OTHER_RULE : NO_VERDICT);
@@ -89,7 +89,7 @@ function openAll(solved: boolean) {
 
 /** Return the exercises of all verdicts of the run. */
 function exercises() {
-  const places = reel.rounds.flatMap((_, round) =>
+  const places = recording.rounds.flatMap((_, round) =>
     Array.from({ length: stepsOf(round) }, (_, step): Place => [round, step]),
   );
   const verdicts = places.filter(([round, step]) => stepName(round, step).kind === "judge");
@@ -110,7 +110,7 @@ function verdictHere(): Place | null {
 /** Return the numbers of a verdict; null if its rule does not compare u with p ÷ q. */
 export function exerciseAt([round, step]: Place): Exercise | null {
   const panel = frameAt(round, step).panel as VerdictPanel;
-  const { rule = "auto" } = there(reel.run).settings;
+  const { rule = "auto" } = required(recording.run).settings;
   if (!RULES.includes(String(rule)) || panel.because || !panel.table) return null;
   const after = step + 1 < stepsOf(round) ? frameAt(round, step + 1) : null;
   const follows = !panel.accepted && after?.panel.kind === "trial" ? after : null;
@@ -223,9 +223,9 @@ export const Sheet = (exercise: Exercise, solved: boolean, name = "one decision"
 );
 
 function sourceOf({ place: [round] }: Exercise) {
-  const run = there(reel.run);
+  const run = required(recording.run);
   const settings = run.summary.map(([, words]) => words).join(" · ");
-  return `${run.drafter} drafts for ${run.on} · ${settings} · round ${reel.rounds[round].number} · ${run.source} run`;
+  return `${run.drafter} drafts for ${run.on} · ${settings} · round ${recording.rounds[round].number} · ${run.source} run`;
 }
 
 const Guess = (pieces: Word) => <b class="sv-sheet-guess">{Token(pieces)}</b>;
@@ -235,7 +235,9 @@ const Guess = (pieces: Word) => <b class="sv-sheet-guess">{Token(pieces)}</b>;
  * accepted guesses.
  */
 export function tokensBefore([round, step]: Place): Word[] {
-  const tokens = reel.rounds.slice(0, round).flatMap((line) => line.brings.map(([word]) => word));
+  const tokens = recording.rounds
+    .slice(0, round)
+    .flatMap((line) => line.brings.map(([word]) => word));
   const { chips, step: name } = frameAt(round, step);
   const node = Number(name.id.replace("judge-", ""));
   const here = chips.findIndex((chip) => chip.node === node);
@@ -245,7 +247,7 @@ export function tokensBefore([round, step]: Place): Word[] {
 
 /** The end of the text before the guess. */
 function textBefore(place: Place): ComponentChild[] {
-  const { prompt } = there(reel.run);
+  const { prompt } = required(recording.run);
   const shown = tokensBefore(place);
   const start = shown.length > RECENT ? "… " : Array.from(prompt).slice(-LONGEST).join("");
   const cut = shown.length <= RECENT && start.length < prompt.length ? "… " : "";
@@ -308,7 +310,7 @@ function Numbers(exercise: Exercise, solved: boolean) {
 }
 
 function NameOf({ w, rest, is }: Pick<TableRow, "is"> & { w?: Word; rest?: number }) {
-  if (!w) return others(there(rest));
+  if (!w) return others(required(rest));
   return is === "trial" ? [Token(w), " (the guess)"] : Token(w);
 }
 
@@ -316,7 +318,7 @@ function NameOf({ w, rest, is }: Pick<TableRow, "is"> & { w?: Word; rest?: numbe
 function questions(exercise: Exercise): [ComponentChild, ComponentChild][] {
   const { panel, table } = exercise;
   const [p, q] = namesOf(exercise);
-  const guess = there(table.rows.find((row) => row.is === "trial")).t;
+  const guess = required(table.rows.find((row) => row.is === "trial")).t;
   const all = hasQ(table);
   const formula = all ? `min(1, ${p} ÷ ${q})` : p;
   const threshold = panel.coin ? panel.text.threshold : panel.text.p;
@@ -356,7 +358,7 @@ function replacement({
   if (!replaced) {
     const say = [
       "nothing yet: the next guess, ",
-      Token(there(next.w)),
+      Token(required(next.w)),
       ", is judged first, with the last column as its p",
     ];
     return [[question, say]];

@@ -14,7 +14,7 @@ from specviz.compare.race import MAX_LANES, MIN_LANES
 from specviz.compare.storage import FOLDER, RaceRecipe, recipes
 from specviz.settings.specs import READ_BY_ALL
 from specviz.shipped import EXAMPLE, prompts
-from specviz.ui.broken import lacking, spared
+from specviz.ui.broken import read_unless_broken, report_if_broken
 from specviz.ui.compare.race import lane as lanes
 from specviz.ui.compare.race import recorded
 from specviz.ui.compare.race.drawer import drawer
@@ -100,8 +100,8 @@ def build(any_model: bool, limit: float) -> Form:
         sentence = component("sv-raceform-settings", "compare/race/form", config(first), classes)
         run = gr.Button("Run live", variant="primary", elem_id="sv-race-go", min_width=96)
         stop = gr.Button("Stop", elem_id="sv-race-stop", elem_classes="sv-ask-stop", min_width=96)
-    lacking(UNLISTED, prompts)
-    lacking("The recorded races have no titles.", partial(recipes, FOLDER))
+    report_if_broken(UNLISTED, prompts)
+    report_if_broken("The recorded races have no titles.", partial(recipes, FOLDER))
     made = drawer(first[1:], any_model, limit)
     inputs = [prompt, *made.shared, *made.lanes]
     settings = inputs[1:]
@@ -118,7 +118,7 @@ def opening() -> list[Any]:
     made = recorded_values().get(next(iter(recorded.names()), ""))
     if made is not None:
         return made
-    prompt = spared(lambda: prompts()["stories"][0], EXAMPLE)
+    prompt = read_unless_broken(lambda: prompts()["stories"][0], EXAMPLE)
     shared = [prompt, HOUSE, 0.0, 0, 1.0, 1, 64, "auto", ""]
     return [*shared, *slots(presets()[0].lanes)]
 
@@ -127,7 +127,9 @@ def recorded_values() -> dict[str, list[Value]]:
     """Return the form's values for each recorded race, by name."""
     made = {name: recorded.recipe(name) for name in recorded.names()}
     found: dict[str, list[Value]] = {
-        name: spared(partial(form_values, recipe), []) for name, recipe in made.items() if recipe
+        name: read_unless_broken(partial(form_values, recipe), [])
+        for name, recipe in made.items()
+        if recipe
     }
     return {name: fields for name, fields in found.items() if fields}
 

@@ -6,7 +6,7 @@ import { byId } from "../../shared/dom";
 import { onEscape } from "../../shared/gradio";
 import { own } from "../../shared/own";
 import { Stage } from "../../shared/stage";
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 import { InlineFacts, render } from "../../shared/view";
 import { fieldValues, settingsText, summary } from "./lane_settings";
 
@@ -63,7 +63,7 @@ function remove(place: number, values: Slots) {
   const lanes = lanesOf(values);
   if (lanes.length <= stage.config.fewest) return values;
   edited = -1;
-  if (place === lanes.length - 1) setTimeout(() => there(byId("sv-raceform-add")).focus(), 100);
+  if (place === lanes.length - 1) setTimeout(() => required(byId("sv-raceform-add")).focus(), 100);
   return slots(lanes.filter((_, at) => at !== place));
 }
 
@@ -87,7 +87,7 @@ function fields(values: Slots) {
 // Open the settings of a lane, or close them if they are open.
 function edit(place: number, values: Slots) {
   edited = edited === place ? -1 : place;
-  showFields(there(byId(DRAWER)), values);
+  showFields(required(byId(DRAWER)), values);
   return fields(values);
 }
 
@@ -144,18 +144,18 @@ function showDrawer(drawer: HTMLElement, values: Slots) {
   }
   const preset = Object.keys(presets).find((name) => same(presets[name].lanes, values));
   for (const name of Object.keys(presets))
-    there(byId("sv-raceform-" + name)).setAttribute("aria-pressed", String(name === preset));
+    required(byId("sv-raceform-" + name)).setAttribute("aria-pressed", String(name === preset));
   const about = preset ? presets[preset].about : "Your own choice of lanes.";
-  there(drawer.querySelector("#sv-raceform-said p")).textContent = about;
+  required(drawer.querySelector("#sv-raceform-said p")).textContent = about;
   return true;
 }
 
 function showLane(place: number, drafter: string | null, text: string) {
-  const row = there(byId("sv-raceform-lane-" + (place + 1)));
+  const row = required(byId("sv-raceform-lane-" + (place + 1)));
   row.dataset.there = String(Boolean(drafter));
-  const remove = there(row.querySelector(".sv-raceform-remove"));
+  const remove = required(row.querySelector(".sv-raceform-remove"));
   remove.setAttribute("aria-label", "Remove lane " + (place + 1));
-  there(row.querySelector(".sv-raceform-hint p")).textContent = text;
+  required(row.querySelector(".sv-raceform-hint p")).textContent = text;
 }
 
 // Show the fields of the open lane, and update the buttons that open them.
@@ -168,10 +168,10 @@ function showFields(drawer: HTMLElement, values: Slots) {
     button.setAttribute("aria-expanded", String(place === edited));
   });
   drawer.dataset.edits = open ? String(edited + 1) : "";
-  const box = there(byId("sv-raceform-fields"));
+  const box = required(byId("sv-raceform-fields"));
   box.dataset.reads = open ? known(name).reads.join(" ") : "";
   const title = own(stage.config.drafters, name)?.title ?? fileName(name);
-  there(box.querySelector("h2")).textContent = "Settings of lane " + (edited + 1) + ": " + title;
+  required(box.querySelector("h2")).textContent = "Settings of lane " + (edited + 1) + ": " + title;
 }
 
 // Return the form's values for a recorded race, or the current values if its recipe is unknown.

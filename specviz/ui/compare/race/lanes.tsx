@@ -3,7 +3,7 @@
 // their space, so nothing moves during a replay.
 
 import { flat, startsSpaced } from "../../shared/dom";
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 import { breaksLine, classes, Component, Mark, runningPieces } from "../../shared/view";
 import { replay } from "./clock";
 import { PassBars } from "./pass_bars";
@@ -34,7 +34,7 @@ const memo = <Props extends object>(view: (props: Props) => ComponentChild) =>
   };
 
 export function Lanes(seconds: number) {
-  const race = there(story.race);
+  const race = required(story.race);
   return plainFirst(race.lanes).map((facts) => {
     const lane = story.lanes.get(facts.name) ?? null;
     const now = !story.over && story.now?.lane === facts.name ? story.now : null;

@@ -2,7 +2,7 @@
 
 import { isLast } from "../../shared/job";
 import { Stage } from "../../shared/stage";
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 
 import type { EndedLine, LaneFacts, Line, RaceLine, Result } from "./lines.py";
 import type { Config } from "./recorded.py";
@@ -78,7 +78,7 @@ export const longest = () => Math.max(0, ...[...story.lanes.values()].map((lane)
 /** Return whether a live race is running. */
 export const isRunning = () => story.race?.source === "live" && !story.over;
 export const factsOf = (name: string): LaneFacts =>
-  there(story.race).lanes.find((lane) => lane.name === name) || { name, title: name, shape: "" };
+  required(story.race).lanes.find((lane) => lane.name === name) || { name, title: name, shape: "" };
 
 // Return the lanes, plain decoding first.
 export const plainFirst = <Named extends { name: string }>(lanes: Named[]) => [
@@ -89,7 +89,7 @@ export const plainFirst = <Named extends { name: string }>(lanes: Named[]) => [
 // Return a lane's title, with its settings if another lane has the same title.
 export function titleOf(name: string) {
   const lane = factsOf(name);
-  const twin = there(story.race).lanes.some(
+  const twin = required(story.race).lanes.some(
     (other) => other !== lane && other.title === lane.title,
   );
   return twin ? lane.title + " (" + lane.shape + ")" : lane.title;
@@ -112,9 +112,9 @@ export function feed(lines: Line[], anew: boolean, listener: Listener) {
     take(line);
     listener.line(line);
   }
-  if (lines.some((line) => line.kind === "race")) listener.race(there(story.race));
+  if (lines.some((line) => line.kind === "race")) listener.race(required(story.race));
   if (!story.mine || !lines.length) return; // status lines before the race: the old one remains
-  if (there(story.race).source === "recorded" || lines.some(isLast)) story.over = true;
+  if (required(story.race).source === "recorded" || lines.some(isLast)) story.over = true;
   listener.lines(lines);
 }
 

@@ -1,7 +1,7 @@
 // The race as data of files: its numbers, a row per lane in the order of the table; all passes as JSON;
 // and the lines that replay it. The numbers are those that the page has, which the table rounds.
 
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 import { factsOf, plainFirst, story } from "./lines";
 
 import type { DataRow } from "../../shared/data_file";
@@ -11,13 +11,13 @@ import type { Word } from "../../../frames/scene.py";
 
 /** Return the name of a file with the race, without its ending. */
 export function raceName() {
-  const { source, id } = there(story.race);
+  const { source, id } = required(story.race);
   return source === "recorded" ? "race-" + id : "live-race";
 }
 
 /** What is on screen, for a picture. */
 export function aboutRace() {
-  const { source, where, settings } = there(story.race);
+  const { source, where, settings } = required(story.race);
   return { file: raceName(), facts: [source, where, settings] };
 }
 
@@ -27,7 +27,7 @@ const median = (seconds: number[]) =>
 
 const plainText = (part: Part) => (typeof part === "string" ? part : (part.n ?? part.b));
 
-const laneNumbers = () => plainFirst(there(story.whole).lanes);
+const laneNumbers = () => plainFirst(required(story.whole).lanes);
 
 /** A lane's numbers; null where the table has none. */
 function numbersOf(lane: LaneNumbers): DataRow {
@@ -41,7 +41,7 @@ function numbersOf(lane: LaneNumbers): DataRow {
     drafter: title,
     draft: shape,
     rule: isPlain ? null : lane.rule,
-    place_in_order: there(story.race).order.indexOf(name) + 1,
+    place_in_order: required(story.race).order.indexOf(name) + 1,
     tokens: ran?.counts.at(-1) ?? 0,
     target_passes: ran?.passes.length ?? 0,
     measured_runs: lane.runs.length,
@@ -78,7 +78,7 @@ const depthColumns = ({ depths }: LaneNumbers): DataRow =>
 
 /** Columns with equal values in all lanes, so that tables of races can be joined. */
 function raceColumns(): DataRow {
-  const { source, id, prompt, where, settings } = there(story.race);
+  const { source, id, prompt, where, settings } = required(story.race);
   return { race: source === "recorded" ? id : null, source, where, settings, prompt };
 }
 
@@ -88,10 +88,10 @@ export const raceRows = (): DataRow[] =>
 
 /** The race with all its passes; their seconds are rounded to a millionth. */
 export function raceData() {
-  const { headline, caution, texts } = there(story.whole);
+  const { headline, caution, texts } = required(story.whole);
   return {
     ...raceColumns(),
-    order: there(story.race).order,
+    order: required(story.race).order,
     headline,
     caution,
     texts_are_the_same: texts.same,
@@ -129,6 +129,6 @@ export function recordedLines(): Line[] {
   const lanes = [...story.lanes.values()].map(({ name, chat, passes, brought }) => {
     return { kind: "ended", lane: name, chat, passes, brought } as Line;
   });
-  const whole = there(story.whole);
-  return [{ ...there(story.race), source: "recorded" }, ...lanes, { kind: "summary", whole }];
+  const whole = required(story.whole);
+  return [{ ...required(story.race), source: "recorded" }, ...lanes, { kind: "summary", whole }];
 }

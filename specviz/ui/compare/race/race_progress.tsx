@@ -1,13 +1,13 @@
 // The progress of a race: the lane that runs, and the order of the lanes.
 
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 
 import { story, titleOf } from "./lines";
 import { inSeconds, plural, Sign } from "./words";
 
 export function RaceProgress() {
   const { now, race } = story;
-  const { order } = there(race);
+  const { order } = required(race);
   const turn = now && now.turn > 1 ? "Repeating the fast lanes: run " + now.turn + " · " : "";
   const lane = now && "Lane " + now.place + " of " + order.length + ": " + titleOf(now.lane);
   const progress =

@@ -1,7 +1,7 @@
 // The result of a race: whether all texts are the same, the headline, the table, and the method.
 
 import { meaning } from "../../shared/dom";
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 import { render } from "../../shared/view";
 import { $, story, titleOf } from "./lines";
 import { COLUMNS, RaceTable } from "./race_table";
@@ -51,7 +51,7 @@ const RECORDED =
   "Measured when this race was recorded; other sections may have speeds from another machine, which each names.";
 
 function footnote({ lanes }: Result) {
-  const race = there(story.race);
+  const race = required(story.race);
   const most = Math.max(...lanes.map(({ runs }) => runs.length));
   const sentences = [
     race.source === "live" ? "Measured on this machine." : RECORDED,

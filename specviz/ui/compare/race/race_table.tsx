@@ -2,7 +2,7 @@
 
 import { meaning, percent } from "../../shared/dom";
 import { visit } from "../../shared/tabs";
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 import { Button, classes } from "../../shared/view";
 import { factsOf, plainFirst, stage, story, titleOf } from "./lines";
 import { DASH, fixed, Key, Patch, scaled, SentencePart, Sign } from "./words";
@@ -164,7 +164,7 @@ const Explanation = (lane: LaneNumbers) => (
 function CostLink({ name, point }: LaneNumbers) {
   if (!point || !stage.config.served) return null;
   const title = titleOf(name);
-  const { source, where } = there(story.race);
+  const { source, where } = required(story.race);
   const open = () => visit("Cost", "sv-runs", { ...point, name: title, source, where });
   const attributes = { class: "sv-race-link", "aria-label": "See it on Cost: " + title };
   return Button("See it on Cost", open, attributes);

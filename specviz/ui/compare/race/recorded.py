@@ -11,7 +11,7 @@ from typing import TypedDict
 from specviz.compare.storage import FILE, FOLDER, RaceRecipe, read, recipes
 from specviz.trace.codec import read_lines
 from specviz.trace.file import Trace
-from specviz.ui.broken import spared
+from specviz.ui.broken import read_unless_broken
 from specviz.ui.compare.race.lines import replay
 
 
@@ -39,7 +39,7 @@ def names() -> tuple[str, ...]:
 
 def recipe(name: str) -> RaceRecipe | None:
     """Return the recipe of a recorded race; None if it has none."""
-    known: list[RaceRecipe] = spared(lambda: recipes(FOLDER), [])
+    known: list[RaceRecipe] = read_unless_broken(lambda: recipes(FOLDER), [])
     return next((made for made in known if made.name == name), None)
 
 
@@ -53,7 +53,7 @@ def title(name: str) -> str:
 def machines() -> frozenset[str]:
     """Return the machines on which the recorded races ran, without races that cannot be read."""
     traces = [path for name in names() for path in sorted((FOLDER / name).glob("*.jsonl"))]
-    found = [spared(partial(_machine, path), "") for path in traces]
+    found = [read_unless_broken(partial(_machine, path), "") for path in traces]
     return frozenset(filter(None, found))
 
 

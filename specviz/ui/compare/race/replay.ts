@@ -3,7 +3,7 @@
 
 import { byId } from "../../shared/dom";
 import { openFile, unpack, unreadable } from "../../shared/offline";
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 import { start } from "./race";
 import { notify, open } from "./runs";
 
@@ -12,7 +12,7 @@ import type { Config } from "./recorded.py";
 export type RaceConfig = Config & { name: string };
 
 const { config, data } = openFile();
-start(there(byId("sv-race")), { value: null }, idle, idle, config as RaceConfig);
+start(required(byId("sv-race")), { value: null }, idle, idle, config as RaceConfig);
 (unpack(data.lines) as Promise<Line[]>).then(
   (lines) => open(lines),
   () => notify(unreadable("race")),

@@ -22,10 +22,10 @@ from specviz.ui.learn.article.figures import FIGURES
 from specviz.ui.learn.article.formulas import FORMULAS
 from specviz.ui.learn.lessons import Figure, Lesson, LessonStep, Paragraph, Place, read
 from specviz.ui.policy import NOTHING, script_hash
-from specviz.ui.routes import HALF, script_text
+from specviz.ui.routes import UI_FOLDER, script_text
 
 FILE: Final = ASSETS / "article.md"
-TEMPLATE: Final = HALF / "learn/article/article.html"
+TEMPLATE: Final = UI_FOLDER / "learn/article/article.html"
 STYLES: Final = ("shared/10-colours", "shared/30-marks", "shared/61-bars")
 FORMULA: Final = re.compile(r"::(\w+)\Z")
 OWN: Final = re.compile(r"::(\w+)\((\d+) ([\w-]+)\) ")
@@ -41,7 +41,9 @@ def article() -> str:
         "title": escape(found["title"]),
         "lead": escape(found["question"]),
         "minutes": str(found["minutes"]),
-        "styles": "".join((HALF / f"{name}.css").read_text(encoding="utf-8") for name in STYLES),
+        "styles": "".join(
+            (UI_FOLDER / f"{name}.css").read_text(encoding="utf-8") for name in STYLES
+        ),
         "script": script_text("article"),
         "contents": "".join(map(_entry, found["steps"])),
         "sections": "".join(map(_section, found["steps"])),

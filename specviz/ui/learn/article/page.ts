@@ -2,7 +2,7 @@
 // figures, sets the heights of frames, lets them be saved as pictures, highlights numbers of the
 // text in the frame of their section, and the section on screen in the contents.
 
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 import { startBars } from "./bars";
 import { startGain } from "./gain";
 import { startMask } from "./mask";
@@ -25,7 +25,7 @@ for (const element of document.querySelectorAll<HTMLElement>("[data-figure]")) {
 }
 
 const wide = matchMedia("(min-width: 1180px)");
-const contents = there(document.querySelector<HTMLDetailsElement>("nav details"));
+const contents = required(document.querySelector<HTMLDetailsElement>("nav details"));
 const unfold = () => {
   contents.open = wide.matches;
 };

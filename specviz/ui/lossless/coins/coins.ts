@@ -3,7 +3,7 @@
 import { Question } from "../../shared/ask";
 import { pictures } from "../../shared/picture";
 import { Stage } from "../../shared/stage";
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 import { Button, render } from "../../shared/view";
 import { OutputColumns, WordRow } from "../../shared/output_columns";
 import { Dartboard } from "./dartboard";
@@ -26,7 +26,7 @@ let chosen = false; // whether a preset that is about the dartboard has just bee
 let step = 0; // step of the animation
 let timer = 0;
 
-const sandbox = () => there(window.specviz.sandbox) as Sandbox;
+const sandbox = () => required(window.specviz.sandbox) as Sandbox;
 const request = () => ({ ...sandbox().request(), throws });
 
 function show() {
@@ -42,7 +42,7 @@ function show() {
   render(CoinTally(shown, step), $(".sv-coins-stage"));
   render(shown.sentence, $(".sv-coins-said"));
   for (const place of stage.all("[data-number]"))
-    render(shown.numbers[there(place.dataset.number)], place);
+    render(shown.numbers[required(place.dataset.number)], place);
 }
 
 const isLast = ({ steps }: Answer) => step === steps.length - 1;

@@ -1,6 +1,6 @@
 // "Find the fault": a quiz that shows a rule's statistics, and its name only after the answer.
 
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 import { Button } from "../../shared/view";
 import { Badge } from "./gallery_case";
 
@@ -49,7 +49,7 @@ export function Quiz(
   studies: CaseData[],
   { chosen, next }: { chosen: () => void; next: () => void },
 ) {
-  const named = (key: string) => there(studies.find((each) => each.key === key));
+  const named = (key: string) => required(studies.find((each) => each.key === key));
   const choose = (choice: string) => {
     quiz.choice = choice;
     quiz.tried += 1;

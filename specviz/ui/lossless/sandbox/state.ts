@@ -1,7 +1,7 @@
 // The sandbox's experiment: two distributions, how guesses are chosen, and the rule.
 
 import { Stage } from "../../shared/stage";
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 import { moved } from "../../shared/probability_bars";
 
 import type { Word } from "../../../frames/scene.py";
@@ -60,7 +60,8 @@ export function choose(name: string, parameters?: number[]) {
   state.parameters = parameters || ruleOf(name).parameters.map((each) => each.default);
 }
 
-export const ruleOf = (name: string) => there(stage.config.rules.find((row) => row.name === name));
+export const ruleOf = (name: string) =>
+  required(stage.config.rules.find((row) => row.name === name));
 
 /** Return the rule as it is sent: its name, and its parameters if it has any. */
 export const ruleText = () =>

@@ -25,7 +25,7 @@ from specviz.trees.recorded_position import (
     is_position_file,
 )
 from specviz.trees.shapes import PRESETS, Parameters, check_range
-from specviz.ui.broken import spared
+from specviz.ui.broken import read_unless_broken
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import Start, wire
 from specviz.ui.questions import BadRequest, parse
@@ -157,7 +157,7 @@ def build(place: TabContext) -> None:
         "kinds": list(KINDS.items()),
         "presets": [(title, (p.depth, p.width, p.budget)) for title, p in PRESETS],
         "drafters": [(name, title_of(name)) for name in GROWS if name in here],
-        "prompt": spared(lambda: prompts()["stories"][1], EXAMPLE),
+        "prompt": read_unless_broken(lambda: prompts()["stories"][1], EXAMPLE),
         "most": {"depth": LEVELS, "width": WIDEST, "skip": MOST_SKIPPED},
         "event": "position",
     }

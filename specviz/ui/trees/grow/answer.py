@@ -37,7 +37,7 @@ from specviz.trees.judging import PositionModels
 from specviz.trees.ranking import shipped_tables
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import paths_of
-from specviz.ui.broken import spared
+from specviz.ui.broken import read_unless_broken
 from specviz.ui.instrument import shown as figure_text
 from specviz.ui.trees.drawing import TreeNode, drawn, place, quoted, shown
 from specviz.ui.trees.grow import GrowQuestion
@@ -355,7 +355,7 @@ def _paid(last: int, guesses: int, sweep: Sweep | None) -> str:
 @cache
 def measured_sweep() -> Sweep | None:
     """Return the measured pass times that the Cost tab shows; None if they cannot be read."""
-    return spared(Sweep.shipped, None)
+    return read_unless_broken(Sweep.shipped, None)
 
 
 def notes(asked: GrowQuestion, field: RecordedPosition, one: GrownTree) -> list[str]:

@@ -5,7 +5,7 @@ import { byId } from "../../shared/dom";
 import { markWidth, onTheme } from "../../shared/page";
 import { pictures } from "../../shared/picture";
 import { expect } from "../../shared/tabs";
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 import { render } from "../../shared/view";
 import { Options } from "../shared/options";
 import { AttentionMask } from "./attention_mask";
@@ -159,7 +159,7 @@ function startLive({ drafters, prompt, most }: Config) {
   $("#sv-grow-skip").setAttribute("max", String(most.skip));
   $(".sv-grow-liveform").addEventListener("submit", (event) => {
     event.preventDefault();
-    there(byId("sv-grow-go")).click();
+    required(byId("sv-grow-go")).click();
   });
   $("[data-do=stop]").addEventListener("click", () => job.stop());
   $(".sv-grow-asked").addEventListener("submit", (event) => event.preventDefault());

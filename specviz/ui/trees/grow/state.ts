@@ -1,7 +1,7 @@
 // The state of the growing tree: the question, and which part of the answer is shown.
 
 import { Stage } from "../../shared/stage";
-import { there } from "../../shared/there";
+import { required } from "../../shared/required";
 
 import type { Answer } from "./answer.py";
 import type { Config } from "./__init__.py";
@@ -35,7 +35,7 @@ export const view = {
   answer: null as Answer | null,
 };
 
-export const answer = () => there(view.answer);
+export const answer = () => required(view.answer);
 export const step = () => answer().steps[view.at];
 
 /** Return whether it is already known which guesses are in the tree. */

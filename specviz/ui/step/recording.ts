@@ -5,7 +5,7 @@ import type { DrawnFrame as Frame } from "../../figures/charts.py";
 import type { Place } from "./cursor";
 import type { BaselineLine, FinishedLine, Line, Patch, RoundLine, RunLine } from "./lines.py";
 
-export const reel: {
+export const recording: {
   run: RunLine | null;
   rounds: RoundLine[];
   finished: FinishedLine | null;
@@ -32,7 +32,7 @@ function patched(old: object, patch: object) {
 }
 
 export function frameAt(round: number, step: number) {
-  const line = reel.rounds[round];
+  const line = recording.rounds[round];
   if (cached.round !== line) cached = { round: line, frames: [] };
   if (!cached.frames[step]) {
     cached.frames[step] = step ? merged(line.first, line.then[step - 1]) : line.first;
@@ -43,19 +43,19 @@ export function frameAt(round: number, step: number) {
 // Return the frame that asks for a verdict: the frame before it, with the guess in question
 // highlighted.
 export const questionAt = (round: number, step: number) =>
-  merged(frameAt(round, step - 1), reel.rounds[round].asks[step]);
+  merged(frameAt(round, step - 1), recording.rounds[round].asks[step]);
 
-export const stepsOf = (round: number) => reel.rounds[round].then.length + 1;
+export const stepsOf = (round: number) => recording.rounds[round].then.length + 1;
 
 // Return the names of a step, for which only its own part of the patch is needed.
 export function stepName(round: number, step: number) {
-  const line = reel.rounds[round];
+  const line = recording.rounds[round];
   return step ? merged(line.first.step, line.then[step - 1].step || {}) : line.first.step;
 }
 
 /** Return the step at which the first guess is rejected. */
 export function firstRejection(): Place | null {
-  for (let round = 0; round < reel.rounds.length; round += 1) {
+  for (let round = 0; round < recording.rounds.length; round += 1) {
     for (let step = 0; step < stepsOf(round); step += 1)
       if (stepName(round, step).is === "rejected") return [round, step];
   }
@@ -84,26 +84,26 @@ export function feed(lines: Line[]) {
 // Add the step after the last round's own steps; when the baseline has arrived, it has more
 // content.
 function end(patch: Patch | undefined) {
-  const last = reel.rounds.at(-1);
+  const last = recording.rounds.at(-1);
   if (!patch || !last) return;
   const has =
-    last.then.length > 0 && stepName(reel.rounds.length - 1, last.then.length).kind === "end";
+    last.then.length > 0 && stepName(recording.rounds.length - 1, last.then.length).kind === "end";
   last.then.splice(last.then.length - (has ? 1 : 0), has ? 1 : 0, patch);
   cached = { round: null, frames: [] };
 }
 
 function take(line: Line) {
   if (line.kind === "run") {
-    Object.assign(reel, { run: line, rounds: [], finished: null, baseline: null, lines: [] });
+    Object.assign(recording, { run: line, rounds: [], finished: null, baseline: null, lines: [] });
     cached = { round: null, frames: [] };
   } else if (line.kind === "round") {
-    reel.rounds.push(line);
+    recording.rounds.push(line);
   } else if (line.kind === "finished") {
-    reel.finished = line;
+    recording.finished = line;
     end(line.end);
   } else if (line.kind === "baseline") {
-    reel.baseline = line;
+    recording.baseline = line;
     end(line.end);
   }
-  if (line.kind !== "state") reel.lines.push(line);
+  if (line.kind !== "state") recording.lines.push(line);
 }
