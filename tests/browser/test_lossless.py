@@ -151,8 +151,8 @@ def test_verdicts_of_runs_open_in_the_sandbox_and_can_be_undone(sand, looker):
     cases.nth(1).click()
     expect(sand.locator(FROM)).to_contain_text("the likeliest tokens")
     assert settled(sand)["verdict"] == "exact"
-    run.fill("1 · A chain of guesses")  # made up, so it has no recipe
-    run.press("Enter")
+    run.click()
+    part.get_by_role("option").first.click()
     expect(part).to_contain_text("12 guesses judged")
     button(part, "times with and without a draft").click()
     expect(part.get_by_role("status")).to_contain_text("cannot be repeated")

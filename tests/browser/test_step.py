@@ -71,9 +71,13 @@ def test_keys_and_buttons_step_but_not_while_the_visitor_types(looker):
 
 def test_keys_step_after_other_tabs_were_opened(visit):
     page = visit.open("?trace=01-chain")
-    for name in ("Cost", "Models"):
+    for name, part in (
+        ("Lossless?", ".sv-sand-top"),
+        ("Trees", ".sv-grow-view"),
+        ("Cost", ".sv-pair"),
+    ):
         page.get_by_role("tab", name=name, exact=True).click()
-        page.wait_for_function("document.querySelectorAll('.sv').length > 1")
+        page.wait_for_selector(part)
     page.get_by_role("tab", name="Step", exact=True).click()
     expect(page.locator(".sv-dock")).to_be_visible()
     page.evaluate("document.activeElement.blur()")

@@ -120,7 +120,7 @@ def build(place: TabContext) -> None:
         grid = figure("sv-adaptive-grid", "tokens-to-check")
         example = gr.Markdown()
         speeds = figure("sv-adaptive-speeds", "speed-by-load")
-        plans = gr.Markdown(elem_classes="sv-table")
+        plans = gr.Markdown(elem_classes="sv-listing")
         gr.Markdown(text("cost", "adaptive_how"), elem_classes="sv-note")
     instrument.wire(
         {

@@ -75,7 +75,7 @@ def build(place: TabContext) -> None:
         gr.Markdown(text("cost", "published_evidence", kinds=evidence()), elem_classes="sv-note")
         if mine := ours(published_numbers()):
             with gr.Accordion("Ours beside them", open=False):
-                gr.Markdown(mine, elem_classes="sv-table", elem_id="sv-published-ours")
+                gr.Markdown(mine, elem_classes="sv-listing", elem_id="sv-published-ours")
     instrument.wire(
         {"family": family, "place": where}, {"table": table}, respond,
         keys={"family": "family", "board": "place"},

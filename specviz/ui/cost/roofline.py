@@ -273,7 +273,7 @@ def _outputs() -> dict[str, Any]:
         with gr.Column():
             gr.Markdown("**One round** of one sequence")
             found["round"] = figure("sv-roofline-round", "round-on-this-hardware")
-            found["table"] = gr.Markdown(elem_classes="sv-table")
+            found["table"] = gr.Markdown(elem_classes="sv-listing")
     return found
 
 

@@ -74,7 +74,7 @@ def build(place: TabContext) -> None:
         controls, buttons = _texts(place.metrics_from)
         controls |= _deployment()
         with gr.Accordion("Where to find the statistics", open=True) as teach:
-            gr.Markdown(where(), elem_classes="sv-table")
+            gr.Markdown(where(), elem_classes="sv-listing")
         outputs, take = _report()
     outputs |= {"teach": teach} | {n: controls[n] for n in ("named", *SITE) if n != "hardware"}
     js = SHORTEN % (json.dumps(script_address("page")), json.dumps(JSON_NAMES), MAX_CHARACTERS)
@@ -152,11 +152,11 @@ def _report() -> tuple[dict[str, Any], gr.Button]:
         with gr.Column(visible=False) as found["steps_column"]:
             gr.Markdown("**Step by step**: the draft tokens of each step")
             found["steps"] = figure("sv-server-steps", "server-steps")
-            found["lengths"] = gr.Markdown(elem_classes="sv-table")
+            found["lengths"] = gr.Markdown(elem_classes="sv-listing")
         with gr.Row():
             for name in ("facts", "table"):
                 with gr.Column(min_width=320):
-                    found[name] = gr.Markdown(elem_classes="sv-table")
+                    found[name] = gr.Markdown(elem_classes="sv-listing")
         found["limitations"] = gr.Markdown(elem_classes="sv-note")
     return found | {"report": report, "take": take}, take
 

@@ -122,7 +122,7 @@ def build(place: TabContext) -> None:
         drafters = data_table("sv-shapes-drafters", "What a round costs, by drafter")
         how = gr.Markdown(elem_classes="sv-note", elem_id="sv-shapes-how")
         with gr.Accordion("All passes", open=False):
-            numbers = gr.Markdown(elem_classes="sv-table")
+            numbers = gr.Markdown(elem_classes="sv-listing")
     instrument.wire(
         {"model": model, "context": context},
         {

@@ -83,7 +83,7 @@ def build(place: TabContext) -> None:
                 surface = figure("sv-formula-map", "surface")
             with gr.Column(min_width=300):
                 which = gr.Radio(WHICH, value=START["which"], label="Measured run to compare")
-                compared = gr.Markdown(elem_classes="sv-table")
+                compared = gr.Markdown(elem_classes="sv-listing")
                 take = gr.Button("Use the run’s α, γ, c and v", interactive=False, size="sm")
     place.controls.update(own)
     shared = {name: place.controls[name] for name in ("alpha", "gamma", "runs")}
@@ -120,14 +120,20 @@ def _wire_clicks(place: TabContext, instrument: Instrument, parts: Mapping[str, 
         return {source: which} | _set(sliders, run) if run else {}
 
     def arrived(event: gr.EventData) -> dict[Any, Any]:
+        try:
+            run = Run.from_data(event.lane)
+        except ValueError as problem:
+            return {instrument.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
         chosen = {source: "compare", parts["which"]: "compare"}
         opened = {instrument.fold: gr.Accordion(open=True)}
-        return chosen | opened | _set(sliders, Run.from_data(event.lane))
+        return chosen | opened | _set(sliders, run)
 
     several = [source, *sliders.values()]  # in this order: α and γ have its values
     at = parts["surface"].point(clicked, parts["map"], list(sliders.values()), **DIRECT)
     use = parts["take"].click(taken, [parts["which"], runs], several, **DIRECT)
-    sent = runs.sent(arrived, None, [*several, parts["which"], instrument.fold], **DIRECT)
+    sent = runs.sent(
+        arrived, None, [*several, parts["which"], instrument.fold, instrument.notice], **DIRECT
+    )
     for event in (at, use, sent):
         instrument.follow(event)
 

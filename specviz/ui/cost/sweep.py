@@ -48,7 +48,7 @@ def build(place: TabContext) -> None:
         passes = figure("sv-sweep-passes", "this-machine")
         words = gr.Markdown()
         with gr.Accordion("All numbers", open=False):
-            numbers = gr.Markdown(elem_classes="sv-table", elem_id="sv-sweep-numbers")
+            numbers = gr.Markdown(elem_classes="sv-listing", elem_id="sv-sweep-numbers")
     live = gr.State(False)
     outputs = {"where": where, "passes": passes, "words": words, "numbers": numbers}
     instrument.wire({"live": live}, outputs, respond)

@@ -62,7 +62,7 @@ def build(place: TabContext) -> None:
                 max_length=LONGEST, info=text("cost", "trees_places"), min_width=300,
             )  # fmt: skip
         drawing = figure("sv-trees-compared", "trees-compared")
-        table = gr.Markdown(elem_classes="sv-table")
+        table = gr.Markdown(elem_classes="sv-listing")
         gr.Markdown(text("cost", "trees_how"), elem_classes="sv-note")
     instrument.wire(
         {"widths": widths, "places": places},

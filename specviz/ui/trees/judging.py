@@ -65,7 +65,7 @@ def build(place: TabContext) -> None:
                     gr.Markdown(f"### {title}")
                     outputs[f"{name}_said"] = gr.Markdown()
                     outputs[name] = figure(f"sv-judging-{name}", f"tree-judged-{name}")
-                    outputs[f"{name}_coins"] = gr.Markdown(elem_classes="sv-table")
+                    outputs[f"{name}_coins"] = gr.Markdown(elem_classes="sv-listing")
         average = gr.Checkbox(label=f"Average over {TREES} sampled trees")
         outputs["average"] = gr.Markdown()
         gr.Markdown(text("trees", "judging_how"), elem_classes="sv-note")

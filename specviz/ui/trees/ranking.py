@@ -60,7 +60,7 @@ def build(place: TabContext) -> None:
             how = gr.Radio([(t, n) for n, t in HOW.items()], value="sum", label="Ranked by")
             dtype = gr.Radio(DTYPES, value="bfloat16", label="Number format")
         seen = gr.State(trees[0][1])
-        said, ways = gr.Markdown(), gr.Markdown(elem_classes="sv-table")
+        said, ways = gr.Markdown(), gr.Markdown(elem_classes="sv-listing")
         ranked = figure("sv-ranking-tree", "ranked-tree")
         gr.Markdown(text("trees", "ranking_legend"), elem_classes="sv-note")
         controls = {"tree": tree, "how": how, "dtype": dtype, "seen": seen}
@@ -73,8 +73,8 @@ def build(place: TabContext) -> None:
                 rows, value=0, label="Drafter, and tree size (steps, top-k, draft tokens)"
             )
             outputs["gains"] = figure("sv-ranking-gains", "effect-on-the-accepted-length")
-            outputs["measured"] = gr.Markdown(elem_classes="sv-table")
-        outputs["claim"] = gr.Markdown(elem_classes="sv-table")
+            outputs["measured"] = gr.Markdown(elem_classes="sv-listing")
+        outputs["claim"] = gr.Markdown(elem_classes="sv-listing")
         outputs |= build_off_by_one()
     instrument.wire(controls, outputs, respond, keys={"ranked": "tree"})
     list_live(place, tree, trees)
