@@ -13,6 +13,7 @@ from specviz.trace.codec import read_lines
 from specviz.trace.file import Trace
 from specviz.ui.broken import read_unless_broken
 from specviz.ui.compare.race.lines import replay
+from specviz.ui.request import HOUSE
 
 
 class Config(TypedDict):
@@ -51,14 +52,15 @@ def title(name: str) -> str:
 
 @cache
 def machines() -> frozenset[str]:
-    """Return the machines on which the recorded races ran, without races that cannot be read."""
+    """Return the machines of the recorded races of House, without races that cannot be read."""
     traces = [path for name in names() for path in sorted((FOLDER / name).glob("*.jsonl"))]
     found = [read_unless_broken(partial(_machine, path), "") for path in traces]
     return frozenset(filter(None, found))
 
 
 def _machine(path: Path) -> str:
-    return Trace.parse(islice(read_lines(path), 1)).header.machine
+    header = Trace.parse(islice(read_lines(path), 1)).header
+    return header.machine if header.target.name == HOUSE else ""
 
 
 @cache
