@@ -260,7 +260,8 @@ class FeatureReader:
         """Return the embeddings of tokens on the host, (n, h)."""
         if type(self.embed) in (nn.Embedding, OwnEmbedding):  # others may scale embeddings
             table: Array = self.embed.weight.detach().numpy()
-            return table[np.minimum(tokens, len(table) - 1)]
+            chosen: Array = table[np.minimum(tokens, len(table) - 1)]
+            return chosen
         embedded: Array = self.embed(torch.tensor(tokens)).numpy()
         return embedded
 
