@@ -43,9 +43,9 @@ class TabContext:
         questions: Object to which sections add the functions that answer the page's questions.
         jobs: The jobs of all sections, whose lines are sent to the page.
         controls: Controls that several instruments read, by name.
-        told: The event after which instruments answer for such a control, by name. Gradio repeats
-            an event for all its listeners if one of them was busy, so that two controls with
-            several listeners that change at the same time never come to rest.
+        changes: The event after which instruments answer for such a control, by name. Gradio
+            repeats an event for all its listeners if one of them was busy, so that two controls
+            with several listeners that change at the same time never come to rest.
         metrics_from: The address of a server's metrics that every visitor may read.
     """
 
@@ -56,7 +56,7 @@ class TabContext:
     questions: Questions
     jobs: Jobs
     controls: dict[str, Any] = field(default_factory=dict)
-    told: dict[str, Any] = field(default_factory=dict)
+    changes: dict[str, Any] = field(default_factory=dict)
     metrics_from: str | None = None
 
 

@@ -142,14 +142,7 @@ class Instrument:
         named = {"answer": self.answer, **outputs}
         targets = [self.notice, *named.values()]
         linked = Linked(controls, keys or {})
-        with self.column:
-            config = {
-                "event": "linked",
-                "parts": self.parts,
-                "keys": list(keys or {}),
-                "wide": self.wide,
-            }
-            address = component(f"sv-address-{self.part}", "shared/address_view", config)
+        address = self._address(linked)
         targets.append(address)
 
         def answer(*values: Any) -> dict[Any, Any]:
@@ -159,16 +152,13 @@ class Instrument:
             try:
                 found = respond(values)
             except ValueError as problem:
-                return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
+                return self._refused(problem)
             except Exception:
                 log.exception("the instrument %s failed", self.part)
                 return {self.notice: gr.Markdown(FAILED, visible=True)}
             answers = {named[name]: value for name, value in found.items()}
-            return {
-                self.notice: gr.Markdown(visible=False),
-                address: linked.written(values),
-                **answers,
-            }
+            hidden = {self.notice: gr.Markdown(visible=False)}
+            return {**hidden, address: linked.written(values), **answers}
 
         def opened(event: gr.EventData, *values: Any) -> dict[Any, Any]:
             read = linked.read(event.values)
@@ -181,15 +171,24 @@ class Instrument:
         silent = gr.Textbox | gr.State
         moved = [each.input for each in controls.values() if not isinstance(each, silent)]
         events = [*self.events, address.input, *moved]
-        told = {name: self.place.told[name] for name in shared if name in self.place.told}
-        events += [control.change for name, control in shared.items() if name not in told]
+        common = {name: self.place.changes[name] for name in shared if name in self.place.changes}
+        events += [control.change for name, control in shared.items() if name not in common]
         gr.on(events, answer, inputs, targets, js=js, **DIRECT)
-        for event in {id(each): each for each in told.values()}.values():
+        for event in {id(each): each for each in common.values()}.values():
             event.then(answer, inputs, targets, js=js, **DIRECT)
         self._answer = (answer, inputs, targets), js
         everything = dict.fromkeys([self.fold, *targets, *controls.values()])
         address.linked(opened, inputs, list(everything), js=js, **DIRECT)
         self._wired = every, list(dict.fromkeys([*targets, *inputs])), answered, js
+
+    def _address(self, linked: Linked) -> gr.HTML:
+        keys, wide = list(linked.keys), self.wide
+        config = {"event": "linked", "parts": self.parts, "keys": keys, "wide": wide}
+        with self.column:
+            return component(f"sv-address-{self.part}", "shared/address_view", config)
+
+    def _refused(self, problem: ValueError) -> dict[Any, Any]:
+        return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
 
     def press(
         self,
@@ -240,7 +239,7 @@ class Instrument:
         try:
             chosen = change(before)
         except ValueError as problem:
-            return {self.notice: gr.Markdown(verbatim(str(problem)), visible=True)}
+            return self._refused(problem)
         known = {**every, **(others or {})}
         set_to = {known[name]: value for name, value in chosen.items()}
         return set_to | answered({**before, **chosen})

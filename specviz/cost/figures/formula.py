@@ -25,7 +25,7 @@ MAX_GAMMA: Final = 64
 OFFSETS: Final = (-0.2, -0.1, 0.1, 0.2)  # α of the faint curves, relative to the chosen α
 HEADROOM: Final = 2.2  # maximum height of the chart, relative to the chosen curve
 ALPHAS: Final = [round(at / 50, 2) for at in range(51)]  # of the maps
-TOP: Final = 16.0  # the largest speed-up that a map tells apart
+TOP: Final = 16.0  # a map gives larger speed-ups the same colour
 
 
 def shown_to(terms: SpeedupModel, *gammas: float) -> int:

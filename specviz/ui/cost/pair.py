@@ -227,11 +227,11 @@ def build(place: TabContext) -> None:
         pairs = {controls[name]: value for name, value in found.items()}
         return pairs | tell(**chosen, sent=values[-1], link=True)
 
-    inputs, told = [alpha, gamma, source, runs], [source, said, address]
-    changed = gr.on([alpha.change, gamma.change, runs.change], tell, inputs, told, **DIRECT)
-    place.told.update(dict.fromkeys(("alpha", "gamma", "runs"), changed))
-    source.input(take, inputs, [alpha, gamma, *told], **DIRECT)
-    address.linked(opened, inputs, [alpha, gamma, *told], **DIRECT)
+    inputs, outputs = [alpha, gamma, source, runs], [source, said, address]
+    changed = gr.on([alpha.change, gamma.change, runs.change], tell, inputs, outputs, **DIRECT)
+    place.changes.update(dict.fromkeys(("alpha", "gamma", "runs"), changed))
+    source.input(take, inputs, [alpha, gamma, *outputs], **DIRECT)
+    address.linked(opened, inputs, [alpha, gamma, *outputs], **DIRECT)
 
 
 def _given(name: str, value: float | None) -> float:
