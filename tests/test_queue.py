@@ -453,6 +453,15 @@ async def test_error_before_a_job_starts_is_the_only_line_of_its_stream():
         assert words in only
 
 
+@in_event_loop
+async def test_nothing_follows_the_last_line_of_a_job():
+    stream = over(Jobs())
+    stream.say("stopping")
+    lines = [each async for batch in stream.read() for each in batch]
+    assert stream.over
+    assert "stopping" not in "".join(lines)
+
+
 def test_invalid_job_name_is_refused():
     texts = ["", "{", "[]", '["a"]', '["a", "b"]', "[1, 1]", '["a", 1, 2, 3]']
     for name in [None, 3, *texts, "[" * 10**5, " " * 10**6]:

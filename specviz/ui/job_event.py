@@ -93,12 +93,11 @@ class JobEvent:
                 stream.stop()
                 self._active.pop(visitor, None)
 
-        async def stopped(request: gr.Request) -> Any:
-            stream = self._active.get(str(request.session_hash))
-            if stream is None:
-                return gr.skip()
-            stream.stop()
-            return text("jobs", "stopping")
+        async def stopped(request: gr.Request) -> None:
+            # The job's own event says it: this one's answer could arrive after the job's last line.
+            if stream := self._active.get(str(request.session_hash)):
+                stream.say("stopping")
+                stream.stop()
 
         started = self.button.click(
             start,
@@ -107,7 +106,7 @@ class JobEvent:
             concurrency_limit=None,
             **PRIVATE,
         )
-        self.stop.click(stopped, None, self.status, queue=False, **PRIVATE)
+        self.stop.click(stopped, None, None, queue=False, **PRIVATE)
         hidden = started.then(_hidden, None, self.stop, queue=False, **PRIVATE)
         hidden.then(None, js=KEEP_FOCUS % self.button.elem_id, **PRIVATE)
 
@@ -131,7 +130,8 @@ def status(line: Line, begun: bool) -> str | None:
 
 
 def _waits(line: Line, begun: bool) -> str | None:
-    return text("jobs", line["state"]) if line["state"] in ("measuring", "fetching") else ""
+    said = ("measuring", "fetching", "stopping")
+    return text("jobs", line["state"]) if line["state"] in said else ""
 
 
 def _queued(line: Line, begun: bool) -> str:

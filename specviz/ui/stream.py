@@ -270,6 +270,8 @@ class Stream:
 
     def _append(self, text: str, last: bool = False) -> None:
         with self._lock:
+            if self.over:  # nothing follows the last line
+                return
             self.lines += [*self._held, *split(text)]
             self._held, self._due = [], False
             self.sent = perf_counter()
