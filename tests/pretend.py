@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -21,6 +22,8 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from specviz.models import graph_llama
 
 aten = torch.ops.aten
 HOST, DEVICE = torch.device("cpu"), torch.device("cuda", 0)
@@ -216,6 +219,37 @@ def _memory(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
+def imitate_graph(
+    function: Any, inputs: Any, device_log: DeviceLog | None = None
+) -> tuple[tuple[Tensor, ...], Any]:
+    """Imitate `graphs.record_graph`: a replay computes the outputs again, as one launch.
+
+    The function must not make the host wait, since a recording then fails on CUDA.
+    """
+    counts = (device_log or DeviceLog()).counts
+
+    def alone() -> Any:
+        before = Counter(counts)
+        made = function(*inputs)
+        assert counts["waits"] == before["waits"], "the host waits inside a graph"
+        counts.clear()
+        counts.update(before)
+        counts["launches"] += 1
+        return made
+
+    outputs = alone()
+
+    def replay() -> None:
+        again = alone()
+        before = Counter(counts)
+        for own, new in zip(outputs, again, strict=True):
+            own.copy_(new)
+        counts.clear()
+        counts.update(before)
+
+    return outputs, replay
+
+
 @contextmanager
 def pretended() -> Iterator[DeviceLog]:
     """Give torch one CUDA device within this context, in this thread."""
@@ -239,6 +273,8 @@ def pretended() -> Iterator[DeviceLog]:
                 patch.object(torch.cuda, name, lambda *_, _says=answer, **__: _says)
             )
         stack.enter_context(patch.object(torch.cuda, "synchronize", lambda *_: device_log.arrive()))
+        record = partial(imitate_graph, device_log=device_log)
+        stack.enter_context(patch.object(graph_llama, "record_graph", record))
         stack.enter_context(Ops(device_mode))
         stack.enter_context(device_mode)
         yield device_log

@@ -178,6 +178,8 @@ def describe_products(network: nn.Module) -> str:
     products = [module.product for module in network.modules() if isinstance(module, FastLinear)]
     fused = getattr(network, NETWORK, None)
     if fused is not None:
+        if not fused.products:
+            return str(fused.description)
         products += fused.products
     if not products:
         return "torch"

@@ -1,14 +1,15 @@
-"""Computes passes of a causal LM: by transformers' forward, or by `NumpyLlama` on a CPU.
+"""Computes passes of a causal LM: by transformers' forward, or faster by a pass of our own.
 
-Both compute the rows of a text or of a draft tree, extend a cache, and return logits and the
-requested hidden states.
+A Llama's own pass is `NumpyLlama` on a CPU and `GraphLlama` on CUDA. All compute the rows of a text
+or of a draft tree, extend a cache, and return logits and the requested hidden states.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+import torch
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import (
@@ -17,10 +18,13 @@ from specviz.adapters.transformers import (
     steppable_decoder,
     with_cache,
 )
+from specviz.models import graph_llama, numpy_llama
 from specviz.models.attention import PreallocatedCache, layer_masks
+from specviz.models.devices import process_count
 from specviz.models.fast_layers import NETWORK
-from specviz.models.numpy_llama import build
 from specviz.models.passes import CaptureSpec, Pass, Rows, UnsupportedModel, capture_outputs
+
+FIRST_GPU: Final = torch.device("cuda", 0)  # on any other, passes are not recorded
 
 
 class KeyValueCache(Protocol):
@@ -173,7 +177,10 @@ class TorchNetwork:
 
 def prepare(model: nn.Module) -> None:
     """Rearrange a model's weights for speed and, if possible, attach a faster network to it."""
-    built = build(model)
+    if model.device == FIRST_GPU and process_count() == 1:
+        built: Any = graph_llama.build(model)
+    else:
+        built = numpy_llama.build(model)
     if built is not None:
         setattr(model, NETWORK, built)
 

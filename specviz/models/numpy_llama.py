@@ -164,7 +164,7 @@ def build(model: nn.Module) -> NumpyLlama | None:
     quads = zip(decoder.layers, *(made[i::4] for i in range(4)), strict=True)
     layers = [_layer(decoder.config, *quad) for quad in quads]
     network = NumpyLlama(decoder, layers, head.product)
-    return network if _same(network, model) else None
+    return network if equals_forward(network, model) else None
 
 
 def _groups(layer: Any) -> list[list[nn.Linear]]:
@@ -212,15 +212,22 @@ def _angles(decoder: Any, positions: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @torch.inference_mode()
-def _same(network: NumpyLlama, model: Any) -> bool:
-    """Return whether both passes give the same logits for five tokens, then for one after them."""
-    ids = torch.arange(6)[None] % model.config.vocab_size
-    where, theirs, ours = torch.arange(6)[None], PreallocatedCache(), network.new_cache()
+def equals_forward(network: Any, model: Any, tolerance: float = TOLERANCE) -> bool:
+    """Return whether a network and a model's forward give the same logits for a text and a token.
+
+    Args:
+        network: A `Network` of the model.
+        model: The causal LM.
+        tolerance: Relative to the largest logit.
+    """
+    ids = torch.arange(6, device=model.device)[None] % model.config.vocab_size
+    where = torch.arange(6, device=model.device)[None]
+    theirs, ours = PreallocatedCache(), network.new_cache()
     for part in (slice(0, 5), slice(5, 6)):
         words, positions = ids[:, part], where[:, part]
         wanted = model(input_ids=words, position_ids=positions, **with_cache(model, theirs))
         found = network.forward(words, Rows(positions), ours, CaptureSpec()).logits
-        allowed = TOLERANCE * wanted.logits.abs().max().clamp(min=1.0)
+        allowed = tolerance * wanted.logits.abs().max().clamp(min=1.0)
         if not bool((found - wanted.logits[0]).abs().max() <= allowed):  # NaN also gives False
             return False
     return True

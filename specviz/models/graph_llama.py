@@ -1,0 +1,467 @@
+"""The forward pass of a Llama on CUDA, as graphs: one launch for a pass over a few rows.
+
+A GPU reads the weights of a small model faster than the host can start the kernels of
+transformers' forward. Here the projections that read the same rows are one product, the cache has
+fixed memory, and a pass over few rows is recorded as a CUDA graph, once for each number of rows and
+reach of the attention (`graphs`). Passes over many rows, such as a prompt, run without a graph.
+
+Mistral, Qwen2 and Qwen3 without a sliding window are computed here too. The pass is used only if
+its logits equalled those of transformers when the model was loaded.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from specviz.adapters.transformers import llama_decoder, rotary_angles
+from specviz.models.graphs import Function, Replay, record_graph
+from specviz.models.numpy_llama import equals_forward
+from specviz.models.passes import CaptureSpec, Pass, Rows
+from specviz.verification.transfer import upload
+
+REACH: Final = 512  # rows of the smallest cache; a larger one has twice as many, and so on
+MOST_ROWS: Final = 64  # a pass over more rows is not recorded
+BLOCK: Final = 512  # rows of a prompt that are read at once
+IDLE: Final = 2  # number of caches that are kept for later runs, with their graphs
+TOLERANCES: Final = {torch.float32: 1e-3}  # relative to the largest logit
+ROUGH: Final = 5e-2  # tolerance in half precision, where sums in another order differ more
+
+log = logging.getLogger(__name__)
+
+Record = Callable[[Function, Sequence[Tensor]], tuple[tuple[Tensor, ...], Replay]]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One decoder layer.
+
+    Attributes:
+        input_norm: Weight of the norm before the attention, (h,).
+        qkv: Queries, keys and values in one projection: weight, and bias or None.
+        query_norm: Weight of the norm of each query head, (head size,), or None.
+        key_norm: The same for keys.
+        output: The output projection.
+        mlp_norm: Weight of the norm before the MLP, (h,).
+        gate_up: Gate and up in one projection.
+        down: The output of the MLP.
+    """
+
+    input_norm: Tensor
+    qkv: tuple[Tensor, Tensor | None]
+    query_norm: Tensor | None
+    key_norm: Tensor | None
+    output: tuple[Tensor, Tensor | None]
+    mlp_norm: Tensor
+    gate_up: tuple[Tensor, Tensor | None]
+    down: tuple[Tensor, Tensor | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one call computes, which determines its graph together with the number of rows.
+
+    Attributes:
+        layers: The decoder layers, counted from 0.
+        whole: Whether it begins with token ids and ends with logits; otherwise it maps hidden
+            states to hidden states.
+        captured: Layers, counted from 1, whose outputs are returned.
+        masked: Whether the attention has a mask of its own; otherwise each row attends to all rows
+            up to its own.
+    """
+
+    layers: range
+    whole: bool
+    captured: tuple[int, ...]
+    masked: bool
+
+
+class Memory:
+    """Keys and values of one run at a time, at fixed addresses, with the graphs that use them.
+
+    Attributes:
+        keys: (layers, heads, reach + 1, head size). Padding rows write to the last row.
+        values: The same for values.
+        cosines: Cosines of the rotary angles by position, (reach, head size).
+        sines: Their sines.
+        graphs: Recorded passes by part, number of rows and reach.
+    """
+
+    def __init__(self, keys: Tensor, cosines: Tensor, sines: Tensor) -> None:
+        self.keys, self.values = keys, torch.zeros_like(keys)
+        self.cosines, self.sines = cosines, sines
+        self.graphs: dict[tuple[Part, int, int], RecordedPass] = {}
+
+    @property
+    def reach(self) -> int:
+        """Number of rows that fit."""
+        return self.keys.shape[2] - 1
+
+
+class GraphCache:
+    """The cache of one run: how many rows of its `Memory` each layer uses."""
+
+    def __init__(self, memory: Memory, layers: int) -> None:
+        self.memory = memory
+        self.lengths = [0] * layers
+
+    def keep(self, first: int, rows: Sequence[int]) -> None:
+        """Implement `KeyValueCache.keep`."""
+        last = first + len(rows)
+        if list(rows) != list(range(first, last)):
+            index = upload(rows, self.memory.keys.device)
+            for rows_of in (self.memory.keys, self.memory.values):
+                rows_of[:, :, first:last] = rows_of[:, :, index]
+        self.cut(last)
+
+    def cut(self, rows: int) -> None:
+        """Implement `KeyValueCache.cut`."""
+        self.lengths = [min(rows, length) for length in self.lengths]
+
+    def newest(self, layer: int, rows: int) -> tuple[Tensor, Tensor]:
+        """Implement `KeyValueCache.newest`."""
+        last = self.lengths[layer - 1]
+        newest = slice(last - rows, last)
+        both = (self.memory.keys, self.memory.values)
+        keys, values = (each[layer - 1, :, newest].transpose(0, 1).clone() for each in both)
+        return keys, values
+
+
+class RecordedPass:
+    """A recorded pass over a fixed number of rows; with fewer, the other rows are padding."""
+
+    def __init__(self, rows: int, reach: int, states: Tensor, mask: Tensor | None) -> None:
+        """Allocate the inputs.
+
+        Args:
+            rows: Number of rows.
+            reach: Number of rows of the cache that the attention reads.
+            states: Token ids (r,) or hidden states (r, h), for their shape and dtype.
+            mask: A mask, for its dtype; None if the pass has none.
+        """
+        device = states.device
+        self.states = states.new_zeros(rows, *states.shape[1:])
+        self.positions = torch.zeros(rows, dtype=torch.long, device=device)
+        self.first = torch.zeros((), dtype=torch.long, device=device)
+        self.count = torch.zeros((), dtype=torch.long, device=device)
+        self.mask = None if mask is None else mask.new_zeros(rows, reach)
+        self.outputs: tuple[Tensor, ...] = ()
+        self.replay: Replay | None = None
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The inputs in the order in which the recorded function takes them."""
+        found = [self.states, self.positions, self.first, self.count]
+        return found if self.mask is None else [*found, self.mask]
+
+    def fill(self, states: Tensor, positions: Tensor, first: int, mask: Tensor | None) -> None:
+        """Write the inputs of the next pass; `mask` is additive, (r, first + r)."""
+        rows = len(states)
+        self.states[:rows] = states
+        self.positions[:rows] = positions
+        self.first.fill_(first)
+        self.count.fill_(rows)
+        if self.mask is not None and mask is not None:
+            self.mask.fill_(torch.finfo(mask.dtype).min)
+            self.mask[:rows, : mask.shape[1]] = mask
+
+
+class GraphLlama:
+    """Computes passes of a Llama on CUDA. All runs share the weights; each run has its own cache.
+
+    Attributes:
+        products: Matrix products that choose between backends: none.
+    """
+
+    products: Final = ()
+    description: Final = "CUDA graphs"
+
+    def __init__(self, decoder: Any, layers: Sequence[Layer], head: nn.Linear) -> None:
+        config = decoder.config
+        self.decoder, self.layers, self.output_head = decoder, layers, head
+        self.heads: int = config.num_attention_heads
+        self.shared_heads: int = config.num_key_value_heads
+        self.size: int = decoder.layers[0].self_attn.head_dim
+        self.eps: float = config.rms_norm_eps
+        self.embedding: Tensor = decoder.embed_tokens.weight.detach()
+        self.norm: Tensor = decoder.norm.weight.detach()
+        self.every = range(len(layers))
+        self._record: Record | None = record_graph  # None: recording has failed
+        self._idle: list[Memory] = []
+
+    @torch.inference_mode()
+    def new_cache(self) -> GraphCache:
+        """Return an empty cache, in the memory of a run that is over if there is one."""
+        memory = self._idle.pop() if self._idle else self._allocate(REACH)
+        memory.keys.zero_()  # a run that failed may have left NaN, which no mask hides
+        memory.values.zero_()
+        cache = GraphCache(memory, len(self.layers))
+        weakref.finalize(cache, _give_back, self._idle, memory)
+        return cache
+
+    def _allocate(self, reach: int) -> Memory:
+        device, dtype = self.embedding.device, self.embedding.dtype
+        shape = (len(self.layers), self.shared_heads, reach + 1, self.size)
+        keys = torch.zeros(shape, device=device, dtype=dtype)
+        positions = torch.arange(reach, device=device)[None]
+        cosines, sines = rotary_angles(self.decoder, keys[:1, :1, :1, 0], positions)
+        return Memory(keys, cosines[0].to(dtype), sines[0].to(dtype))
+
+    def forward(
+        self,
+        words: Tensor,
+        rows: Rows,
+        cache: GraphCache,
+        capture: CaptureSpec,
+        keep_logits: int = 0,
+    ) -> Pass:
+        """Implement `Network.forward`; a long text is read in blocks."""
+        if rows.masks or words.shape[1] <= BLOCK:
+            part = Part(self.every, True, capture.layers, bool(rows.masks))
+            logits, final, *layers = self._run(part, words[0], rows, cache)
+        else:
+            hidden = self.embedding[words[0]]
+            part = Part(self.every, False, capture.layers, False)
+            blocks = [
+                self._run(part, block, Rows(where), cache)
+                for block, where in zip(
+                    hidden.split(BLOCK), rows.positions.split(BLOCK, 1), strict=True
+                )
+            ]
+            states, *layers = (torch.cat(found) for found in zip(*blocks, strict=True))
+            logits, final = self._head(states if capture.final else states[-keep_logits:])
+        return Pass(
+            logits[-keep_logits:],
+            dict(zip(capture.layers, layers, strict=True)),
+            final if capture.final else None,
+        )
+
+    def embed(self, words: Tensor) -> Tensor:
+        """Implement `Network.embed`."""
+        return self.embedding[words]
+
+    def run_layers(
+        self,
+        hidden: Tensor,
+        rows: Rows,
+        layers: Iterable[int],
+        cache: GraphCache,
+        capture: CaptureSpec,
+    ) -> tuple[Tensor, dict[int, Tensor]]:
+        """Implement `Network.run_layers`."""
+        chosen = list(layers)
+        inside = range(chosen[0], chosen[-1] + 1)
+        captured = tuple(k for k in capture.layers if k - 1 in inside)
+        part = Part(inside, False, captured, bool(rows.masks))
+        states, *found = self._run(part, hidden[0], rows, cache)
+        return states[None], dict(zip(captured, found, strict=True))
+
+    def head(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Implement `Network.head`."""
+        return self._head(hidden[0])
+
+    def _head(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        normed = functional.rms_norm(states, self.norm.shape, self.norm, self.eps)
+        return functional.linear(normed, self.output_head.weight, self.output_head.bias), normed
+
+    def _run(self, part: Part, states: Tensor, rows: Rows, cache: GraphCache) -> tuple[Tensor, ...]:
+        """Compute a part of a pass, recorded if it has few rows, and extend the cache."""
+        first, count = cache.lengths[part.layers[0]], len(states)
+        if first + count > cache.memory.reach:
+            self._grow(cache, first + count)
+        memory, positions = cache.memory, rows.positions[0]
+        mask = rows.masks[0][0, 0] if rows.masks else None
+        for layer in part.layers:
+            cache.lengths[layer] = first + count
+        if count <= MOST_ROWS and self._record is not None:
+            found = self._recorded(part, memory, (states, positions, first, mask))
+            if found is not None:
+                return found
+        slots = torch.arange(first, first + count, device=states.device)
+        if mask is None:
+            mask = self._causal(slots, first + count)
+        return self._compute(part, memory, states, positions, slots, mask)
+
+    def _recorded(
+        self, part: Part, memory: Memory, given: tuple[Tensor, Tensor, int, Tensor | None]
+    ) -> tuple[Tensor, ...] | None:
+        """Replay a graph, which is recorded at its first use; None if that fails."""
+        states, positions, first, mask = given
+        count = len(states)
+        size, reach = _power(count), max(REACH, _power(first + count))
+        key = (part, size, reach)
+        recorded = memory.graphs.get(key) or RecordedPass(size, reach, states, mask)
+        recorded.fill(states, positions, first, mask)
+        if recorded.replay is not None:
+            recorded.replay()
+        else:
+            assert self._record is not None
+            try:
+                function = self._recordable(part, memory, size, reach)
+                recorded.outputs, recorded.replay = self._record(function, recorded.inputs)
+            except RuntimeError as problem:  # also torch.OutOfMemoryError
+                log.warning("passes run without CUDA graphs from here on: %s", problem)
+                self._record = None
+                return None
+            memory.graphs[key] = recorded
+        return tuple(each[:count].clone() for each in recorded.outputs)
+
+    def _recordable(self, part: Part, memory: Memory, size: int, reach: int) -> Function:
+        numbers = torch.arange(size, device=memory.keys.device)
+
+        def function(
+            states: Tensor, positions: Tensor, first: Tensor, count: Tensor, mask: Any = None
+        ) -> tuple[Tensor, ...]:
+            slots = torch.where(numbers < count, first + numbers, memory.reach)
+            if mask is None:
+                mask = self._causal(slots, reach)
+            return self._compute(part, memory, states, positions, slots, mask)
+
+        return function
+
+    def _compute(
+        self, part: Part, memory: Memory, states: Tensor, positions: Tensor, *where: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Return the part's output, for a whole pass the normed states too, and captured layers.
+
+        Args:
+            part: What to compute.
+            memory: The cache, to which rows are written.
+            states: Token ids, (n,), or hidden states, (n, h).
+            positions: (n,).
+            where: The cache's row of each row, (n,), and an additive mask, (n, reach).
+        """
+        slots, mask = where
+        rows = self.embedding[states] if part.whole else states
+        turn = memory.cosines[positions][:, None], memory.sines[positions][:, None]
+        seen = mask.repeat(self.heads // self.shared_heads, 1)[None, None]
+        captured = []
+        for i in part.layers:
+            layer = self.layers[i]
+            normed = functional.rms_norm(rows, layer.input_norm.shape, layer.input_norm, self.eps)
+            queries = self._store(layer, normed, turn, slots, memory.keys[i], memory.values[i])
+            reach = mask.shape[1]
+            mixed = functional.scaled_dot_product_attention(
+                queries, memory.keys[i, None, :, :reach], memory.values[i, None, :, :reach], seen
+            )
+            mixed = mixed.view(self.shared_heads, -1, len(rows), self.size).permute(2, 0, 1, 3)
+            rows = rows + functional.linear(mixed.reshape(len(rows), -1), *layer.output)
+            normed = functional.rms_norm(rows, layer.mlp_norm.shape, layer.mlp_norm, self.eps)
+            gate, up = functional.linear(normed, *layer.gate_up).chunk(2, -1)
+            rows = rows + functional.linear(functional.silu(gate) * up, *layer.down)
+            if i + 1 in part.captured:
+                captured.append(rows)
+        return (*self._head(rows), *captured) if part.whole else (rows, *captured)
+
+    def _store(
+        self,
+        layer: Layer,
+        rows: Tensor,
+        turn: tuple[Tensor, Tensor],
+        slots: Tensor,
+        *memory: Tensor,
+    ) -> Tensor:
+        """Write keys and values to a layer's memory, and return the queries.
+
+        The query heads that share a key head are rows of it, (1, key heads, n · queries, size), so
+        that no key is repeated.
+        """
+        own, shared, size = self.heads, self.shared_heads, self.size
+        projected = functional.linear(rows, *layer.qkv).view(len(rows), -1, size)
+        queries, keys, values = projected.split([own, shared, shared], 1)
+        if layer.query_norm is not None and layer.key_norm is not None:
+            queries = functional.rms_norm(queries, (size,), layer.query_norm, self.eps)
+            keys = functional.rms_norm(keys, (size,), layer.key_norm, self.eps)
+        both = torch.cat([queries, keys], 1)
+        halves = torch.cat([-both[..., size // 2 :], both[..., : size // 2]], -1)
+        both = both * turn[0] + halves * turn[1]
+        for kept, new in zip(memory, (both[:, own:], values), strict=True):
+            kept.index_copy_(1, slots, new.transpose(0, 1))
+        queries = both[:, :own].view(len(rows), shared, -1, size)
+        return queries.permute(1, 2, 0, 3).reshape(1, shared, -1, size)
+
+    def _causal(self, slots: Tensor, reach: int) -> Tensor:
+        """Return the additive mask (n, reach) by which each row attends to all up to its own."""
+        columns = torch.arange(reach, device=slots.device)
+        sees = torch.zeros(len(slots), reach, device=slots.device, dtype=self.embedding.dtype)
+        return sees.masked_fill_(columns > slots[:, None], torch.finfo(sees.dtype).min)
+
+    def _grow(self, cache: GraphCache, rows: int) -> None:
+        """Move a cache to larger memory; the old one, with its graphs, serves other runs."""
+        old, cache.memory = cache.memory, self._allocate(_power(rows))
+        cache.memory.keys[:, :, : old.reach] = old.keys[:, :, :-1]
+        cache.memory.values[:, :, : old.reach] = old.values[:, :, :-1]
+        weakref.finalize(cache, _give_back, self._idle, cache.memory)
+
+
+def _give_back(idle: list[Memory], memory: Memory) -> None:
+    """Keep a memory for later runs, unless enough are kept."""
+    if len(idle) < IDLE:
+        idle.append(memory)
+
+
+def _power(number: int) -> int:
+    """Return the smallest power of two that is not below a number."""
+    return 1 << max(0, number - 1).bit_length()
+
+
+def build(model: nn.Module) -> GraphLlama | None:
+    """Join a model's projections and build its pass; None if that is not possible.
+
+    The joined weights are stored once: the model's own become parts of them. The pass is compared
+    with transformers' own.
+    """
+    decoder = llama_decoder(model)
+    if decoder is None:
+        return None
+    head: Any = model.get_output_embeddings()  # type: ignore[operator]
+    layers = [_layer(layer) for layer in decoder.layers]
+    network = GraphLlama(decoder, layers, head)
+    if equals_forward(network, model, TOLERANCES.get(network.embedding.dtype, ROUGH)):
+        return network
+    log.warning("this model's own forward gives other logits than its pass on CUDA, and is used")
+    return None
+
+
+def _layer(layer: Any) -> Layer:
+    """Join the projections of transformers' layer."""
+
+    def norm(module: Any) -> Any:
+        return None if module is None else module.weight.detach()
+
+    attention, mlp = layer.self_attn, layer.mlp
+    return Layer(
+        norm(layer.input_layernorm),
+        _joined(attention.q_proj, attention.k_proj, attention.v_proj),
+        norm(getattr(attention, "q_norm", None)),
+        norm(getattr(attention, "k_norm", None)),
+        _joined(attention.o_proj),
+        norm(layer.post_attention_layernorm),
+        _joined(mlp.gate_proj, mlp.up_proj),
+        _joined(mlp.down_proj),
+    )
+
+
+@torch.no_grad()
+def _joined(*layers: nn.Linear) -> tuple[Tensor, Tensor | None]:
+    """Return the weights of linear layers below each other, and their biases, 0 where none is."""
+    weights = [layer.weight for layer in layers]
+    if len(layers) == 1:
+        bias = layers[0].bias
+        return weights[0].detach(), None if bias is None else bias.detach()
+    joined = torch.cat([weight.detach() for weight in weights])
+    for weight, place in zip(weights, joined.split([len(each) for each in weights]), strict=True):
+        weight.data = place
+    if all(layer.bias is None for layer in layers):
+        return joined, None
+    pairs = [(layer.bias, layer.weight) for layer in layers]
+    return joined, torch.cat(
+        [weight.new_zeros(len(weight)) if bias is None else bias.detach() for bias, weight in pairs]
+    )
