@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from specviz.models import graph_llama
+from specviz.models import graphs
 
 aten = torch.ops.aten
 HOST, DEVICE = torch.device("cpu"), torch.device("cuda", 0)
@@ -228,25 +228,24 @@ def imitate_graph(
     """
     counts = (device_log or DeviceLog()).counts
 
-    def alone() -> Any:
+    def uncounted(work: Any) -> Any:
         before = Counter(counts)
-        made = function(*inputs)
-        assert counts["waits"] == before["waits"], "the host waits inside a graph"
+        made = work()
+        waits, uploads = (counts[kind] - before[kind] for kind in ("waits", "uploads"))
         counts.clear()
         counts.update(before)
-        counts["launches"] += 1
-        return made
+        return made, waits, uploads
 
-    outputs = alone()
+    # As a recording begins: what is uploaded once is uploaded here.
+    outputs, *_ = uncounted(lambda: function(*inputs))
 
     def replay() -> None:
-        again = alone()
-        before = Counter(counts)
-        for own, new in zip(outputs, again, strict=True):
-            own.copy_(new)
-        counts.clear()
-        counts.update(before)
+        again, *synchronised = uncounted(lambda: function(*inputs))
+        assert synchronised == [0, 0], "the host takes part in a graph"
+        uncounted(lambda: [own.copy_(new) for own, new in zip(outputs, again, strict=True)])
+        counts["launches"] += 1
 
+    replay()
     return outputs, replay
 
 
@@ -274,7 +273,7 @@ def pretended() -> Iterator[DeviceLog]:
             )
         stack.enter_context(patch.object(torch.cuda, "synchronize", lambda *_: device_log.arrive()))
         record = partial(imitate_graph, device_log=device_log)
-        stack.enter_context(patch.object(graph_llama, "record_graph", record))
+        stack.enter_context(patch.object(graphs, "record_graph", record))
         stack.enter_context(Ops(device_mode))
         stack.enter_context(device_mode)
         yield device_log

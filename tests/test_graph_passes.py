@@ -14,9 +14,10 @@ import windowed
 from pretend import imitate_graph, pretended
 from test_numpy_passes import BY_LENGTH, KINDS, TREE, close, same_scores, varied
 
-from specviz.models import graph_llama
+from specviz.models import graphs
 from specviz.models.fast_layers import NETWORK, describe_products
-from specviz.models.graph_llama import BLOCK, MOST_ROWS, REACH, GraphLlama, build
+from specviz.models.graph_llama import BLOCK, GraphLlama, build
+from specviz.models.graphs import MOST_ROWS, REACH
 from specviz.models.network import TorchNetwork, network_of, prepare
 from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix
 from specviz.models.target import Target
@@ -33,7 +34,7 @@ RECORDS = {"graphs": imitate_graph, "no graphs": broken}
 @pytest.fixture(params=RECORDS)
 def both(request, monkeypatch):
     """Return a function to the same model twice: computed by the GPU's pass, and transformers'."""
-    monkeypatch.setattr(graph_llama, "record_graph", RECORDS[request.param])
+    monkeypatch.setattr(graphs, "record_graph", RECORDS[request.param])
 
     def made(kind):
         fast, usual = varied(KINDS[kind]()), varied(KINDS[kind]())
@@ -128,7 +129,7 @@ def test_run_that_is_over_lends_its_memory_and_graphs_to_the_next(monkeypatch):
         recorded.append(inputs[0].shape)
         return imitate_graph(function, inputs)
 
-    monkeypatch.setattr(graph_llama, "record_graph", counting)
+    monkeypatch.setattr(graphs, "record_graph", counting)
     model = tiny.llama()
     setattr(model, NETWORK, build(model))
     target = Target(model, tiny.tokenizer(), tiny.target().card)
@@ -163,7 +164,7 @@ def test_projections_are_stored_once_and_the_header_names_the_pass(both):
 
 
 def test_failed_recording_is_logged_once(monkeypatch, caplog):
-    monkeypatch.setattr(graph_llama, "record_graph", broken)
+    monkeypatch.setattr(graphs, "record_graph", broken)
     model = tiny.llama()
     setattr(model, NETWORK, build(model))
     run = Target(model, tiny.tokenizer(), tiny.target().card).start(CaptureSpec())
@@ -177,7 +178,7 @@ def test_failed_recording_is_logged_once(monkeypatch, caplog):
 def test_other_architectures_and_other_logits_keep_their_own_forward(monkeypatch, caplog):
     for model in (tiny.llama(rope_parameters=BY_LENGTH), windowed.mistral(), tiny.gpt2()):
         assert build(model) is None
-    monkeypatch.setattr(graph_llama, "record_graph", imitate_graph)
+    monkeypatch.setattr(graphs, "record_graph", imitate_graph)
     model = varied(KINDS["Qwen3"]())
     for layer in model.model.layers:
         layer.self_attn.q_norm.eps = layer.self_attn.q_norm.variance_epsilon = 0.5

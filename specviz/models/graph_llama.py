@@ -12,8 +12,7 @@ its logits equalled those of transformers when the model was loaded.
 from __future__ import annotations
 
 import logging
-import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,21 +21,25 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from specviz.adapters.transformers import llama_decoder, rotary_angles
-from specviz.models.graphs import Function, Replay, record_graph
+from specviz.models.graphs import (
+    MOST_ROWS,
+    REACH,
+    Function,
+    Given,
+    Memory,
+    Pool,
+    Recorder,
+    ceil_power,
+)
 from specviz.models.numpy_llama import equals_forward
 from specviz.models.passes import CaptureSpec, Pass, Rows
 from specviz.verification.transfer import upload
 
-REACH: Final = 512  # rows of the smallest cache; a larger one has twice as many, and so on
-MOST_ROWS: Final = 64  # a pass over more rows is not recorded
 BLOCK: Final = 512  # rows of a prompt that are read at once
-IDLE: Final = 2  # number of caches that are kept for later runs, with their graphs
 TOLERANCES: Final = {torch.float32: 1e-3}  # relative to the largest logit
 ROUGH: Final = 5e-2  # tolerance in half precision, where sums in another order differ more
 
 log = logging.getLogger(__name__)
-
-Record = Callable[[Function, Sequence[Tensor]], tuple[tuple[Tensor, ...], Replay]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,34 +86,22 @@ class Part:
     masked: bool
 
 
-class Memory:
-    """Keys and values of one run at a time, at fixed addresses, with the graphs that use them.
-
-    Attributes:
-        keys: (layers, heads, reach + 1, head size). Padding rows write to the last row.
-        values: The same for values.
-        cosines: Cosines of the rotary angles by position, (reach, head size).
-        sines: Their sines.
-        graphs: Recorded passes by part, number of rows and reach.
-    """
-
-    def __init__(self, keys: Tensor, cosines: Tensor, sines: Tensor) -> None:
-        self.keys, self.values = keys, torch.zeros_like(keys)
-        self.cosines, self.sines = cosines, sines
-        self.graphs: dict[tuple[Part, int, int], RecordedPass] = {}
-
-    @property
-    def reach(self) -> int:
-        """Number of rows that fit."""
-        return self.keys.shape[2] - 1
-
-
 class GraphCache:
     """The cache of one run: how many rows of its `Memory` each layer uses."""
 
-    def __init__(self, memory: Memory, layers: int) -> None:
-        self.memory = memory
+    def __init__(self, pool: Pool[GraphCache], layers: int) -> None:
+        self._pool = pool
+        self.memory = pool.lend(self)
         self.lengths = [0] * layers
+
+    def extend(self, layers: range, rows: int) -> int:
+        """Make room for new rows in some layers; return their first row."""
+        first = self.lengths[layers[0]]
+        if first + rows > self.memory.reach:
+            self.memory = self._pool.grow(self, self.memory, first + rows)
+        for layer in layers:
+            self.lengths[layer] = first + rows
+        return first
 
     def keep(self, first: int, rows: Sequence[int]) -> None:
         """Implement `KeyValueCache.keep`."""
@@ -134,45 +125,6 @@ class GraphCache:
         return keys, values
 
 
-class RecordedPass:
-    """A recorded pass over a fixed number of rows; with fewer, the other rows are padding."""
-
-    def __init__(self, rows: int, reach: int, states: Tensor, mask: Tensor | None) -> None:
-        """Allocate the inputs.
-
-        Args:
-            rows: Number of rows.
-            reach: Number of rows of the cache that the attention reads.
-            states: Token ids (r,) or hidden states (r, h), for their shape and dtype.
-            mask: A mask, for its dtype; None if the pass has none.
-        """
-        device = states.device
-        self.states = states.new_zeros(rows, *states.shape[1:])
-        self.positions = torch.zeros(rows, dtype=torch.long, device=device)
-        self.first = torch.zeros((), dtype=torch.long, device=device)
-        self.count = torch.zeros((), dtype=torch.long, device=device)
-        self.mask = None if mask is None else mask.new_zeros(rows, reach)
-        self.outputs: tuple[Tensor, ...] = ()
-        self.replay: Replay | None = None
-
-    @property
-    def inputs(self) -> list[Tensor]:
-        """The inputs in the order in which the recorded function takes them."""
-        found = [self.states, self.positions, self.first, self.count]
-        return found if self.mask is None else [*found, self.mask]
-
-    def fill(self, states: Tensor, positions: Tensor, first: int, mask: Tensor | None) -> None:
-        """Write the inputs of the next pass; `mask` is additive, (r, first + r)."""
-        rows = len(states)
-        self.states[:rows] = states
-        self.positions[:rows] = positions
-        self.first.fill_(first)
-        self.count.fill_(rows)
-        if self.mask is not None and mask is not None:
-            self.mask.fill_(torch.finfo(mask.dtype).min)
-            self.mask[:rows, : mask.shape[1]] = mask
-
-
 class GraphLlama:
     """Computes passes of a Llama on CUDA. All runs share the weights; each run has its own cache.
 
@@ -193,18 +145,12 @@ class GraphLlama:
         self.embedding: Tensor = decoder.embed_tokens.weight.detach()
         self.norm: Tensor = decoder.norm.weight.detach()
         self.every = range(len(layers))
-        self._record: Record | None = record_graph  # None: recording has failed
-        self._idle: list[Memory] = []
+        self._recorder = Recorder()
+        self._pool: Pool[GraphCache] = Pool(self._allocate)
 
-    @torch.inference_mode()
     def new_cache(self) -> GraphCache:
         """Return an empty cache, in the memory of a run that is over if there is one."""
-        memory = self._idle.pop() if self._idle else self._allocate(REACH)
-        memory.keys.zero_()  # a run that failed may have left NaN, which no mask hides
-        memory.values.zero_()
-        cache = GraphCache(memory, len(self.layers))
-        weakref.finalize(cache, _give_back, self._idle, memory)
-        return cache
+        return GraphCache(self._pool, len(self.layers))
 
     def _allocate(self, reach: int) -> Memory:
         device, dtype = self.embedding.device, self.embedding.dtype
@@ -212,7 +158,8 @@ class GraphLlama:
         keys = torch.zeros(shape, device=device, dtype=dtype)
         positions = torch.arange(reach, device=device)[None]
         cosines, sines = rotary_angles(self.decoder, keys[:1, :1, :1, 0], positions)
-        return Memory(keys, cosines[0].to(dtype), sines[0].to(dtype))
+        turn = cosines[0].to(dtype), sines[0].to(dtype)
+        return Memory(keys, torch.zeros_like(keys), turn)
 
     def forward(
         self,
@@ -273,45 +220,29 @@ class GraphLlama:
 
     def _run(self, part: Part, states: Tensor, rows: Rows, cache: GraphCache) -> tuple[Tensor, ...]:
         """Compute a part of a pass, recorded if it has few rows, and extend the cache."""
-        first, count = cache.lengths[part.layers[0]], len(states)
-        if first + count > cache.memory.reach:
-            self._grow(cache, first + count)
+        count = len(states)
+        first = cache.extend(part.layers, count)
         memory, positions = cache.memory, rows.positions[0]
         mask = rows.masks[0][0, 0] if rows.masks else None
-        for layer in part.layers:
-            cache.lengths[layer] = first + count
-        if count <= MOST_ROWS and self._record is not None:
-            found = self._recorded(part, memory, (states, positions, first, mask))
+        if count <= MOST_ROWS:
+            size, reach = ceil_power(count), max(REACH, ceil_power(first + count))
+            given = [
+                Given(states, (size, *states.shape[1:])),
+                Given(positions, (size,)),
+                Given(first),
+                Given(count),
+            ]
+            if mask is not None:
+                given.append(Given(mask, (size, reach), torch.finfo(mask.dtype).min))
+            function = self._recordable(part, memory, size, reach)
+            key = (part, size, reach)
+            found = self._recorder.run(memory.recordings, key, function, given)
             if found is not None:
-                return found
+                return tuple(each[:count].clone() for each in found)
         slots = torch.arange(first, first + count, device=states.device)
         if mask is None:
             mask = self._causal(slots, first + count)
         return self._compute(part, memory, states, positions, slots, mask)
-
-    def _recorded(
-        self, part: Part, memory: Memory, given: tuple[Tensor, Tensor, int, Tensor | None]
-    ) -> tuple[Tensor, ...] | None:
-        """Replay a graph, which is recorded at its first use; None if that fails."""
-        states, positions, first, mask = given
-        count = len(states)
-        size, reach = _power(count), max(REACH, _power(first + count))
-        key = (part, size, reach)
-        recorded = memory.graphs.get(key) or RecordedPass(size, reach, states, mask)
-        recorded.fill(states, positions, first, mask)
-        if recorded.replay is not None:
-            recorded.replay()
-        else:
-            assert self._record is not None
-            try:
-                function = self._recordable(part, memory, size, reach)
-                recorded.outputs, recorded.replay = self._record(function, recorded.inputs)
-            except RuntimeError as problem:  # also torch.OutOfMemoryError
-                log.warning("passes run without CUDA graphs from here on: %s", problem)
-                self._record = None
-                return None
-            memory.graphs[key] = recorded
-        return tuple(each[:count].clone() for each in recorded.outputs)
 
     def _recordable(self, part: Part, memory: Memory, size: int, reach: int) -> Function:
         numbers = torch.arange(size, device=memory.keys.device)
@@ -340,7 +271,7 @@ class GraphLlama:
         """
         slots, mask = where
         rows = self.embedding[states] if part.whole else states
-        turn = memory.cosines[positions][:, None], memory.sines[positions][:, None]
+        turn = memory.tables[0][positions][:, None], memory.tables[1][positions][:, None]
         seen = mask.repeat(self.heads // self.shared_heads, 1)[None, None]
         captured = []
         for i in part.layers:
@@ -392,24 +323,6 @@ class GraphLlama:
         columns = torch.arange(reach, device=slots.device)
         sees = torch.zeros(len(slots), reach, device=slots.device, dtype=self.embedding.dtype)
         return sees.masked_fill_(columns > slots[:, None], torch.finfo(sees.dtype).min)
-
-    def _grow(self, cache: GraphCache, rows: int) -> None:
-        """Move a cache to larger memory; the old one, with its graphs, serves other runs."""
-        old, cache.memory = cache.memory, self._allocate(_power(rows))
-        cache.memory.keys[:, :, : old.reach] = old.keys[:, :, :-1]
-        cache.memory.values[:, :, : old.reach] = old.values[:, :, :-1]
-        weakref.finalize(cache, _give_back, self._idle, cache.memory)
-
-
-def _give_back(idle: list[Memory], memory: Memory) -> None:
-    """Keep a memory for later runs, unless enough are kept."""
-    if len(idle) < IDLE:
-        idle.append(memory)
-
-
-def _power(number: int) -> int:
-    """Return the smallest power of two that is not below a number."""
-    return 1 << max(0, number - 1).bit_length()
 
 
 def build(model: nn.Module) -> GraphLlama | None:

@@ -1,27 +1,36 @@
-"""Record a function of tensors as a CUDA graph, which one call of the driver then launches.
+"""Recorded functions of tensors: CUDA graphs, each started by one call of the driver.
 
 A pass of a small model is some hundred kernels. Starting them one by one takes the host longer than
-the GPU needs to compute them; a graph is started at once. Its inputs and outputs stay at the same
-addresses, so values are copied into the inputs before each launch, and the outputs are copied
-before the next.
+the GPU needs to compute them; a graph is started at once. Its inputs, its outputs and the memory
+that it changes stay at the same addresses, so a graph belongs to one shape of its inputs and to one
+memory (`Pool`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
+FIRST_GPU: Final = torch.device("cuda", 0)  # on any other device, nothing is recorded
+MOST_ROWS: Final = 64  # a pass over more rows is not recorded
+IDLE: Final = 2  # number of memories that are kept for later runs, with their graphs
+REACH: Final = 512  # rows of the smallest memory; a larger one has twice as many, and so on
+
 Function = Callable[..., tuple[Tensor, ...]]
-# Computes the function's outputs again, from the values that its inputs have now.
+# Computes a function's outputs again, from the values that its inputs have now.
 Replay = Callable[[], object]
+
+log = logging.getLogger(__name__)
 
 
 def record_graph(function: Function, inputs: Sequence[Tensor]) -> tuple[tuple[Tensor, ...], Replay]:
     """Run a function once, then record it.
-
-    The device's other streams and other threads may work meanwhile.
 
     Args:
         function: Must not synchronise, and must give the same result if it runs twice.
@@ -46,3 +55,145 @@ def record_graph(function: Function, inputs: Sequence[Tensor]) -> tuple[tuple[Te
         outputs = function(*inputs)
     graph.replay()
     return outputs, graph.replay
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The value of an input.
+
+    Attributes:
+        value: A tensor, or a whole number, which becomes a tensor without dimensions.
+        shape: The input's shape, in whose first rows and columns the value is written.
+        rest: What the other elements become; None if they do not matter.
+    """
+
+    value: Tensor | int
+    shape: tuple[int, ...] = ()
+    rest: float | None = None
+
+    def allocate(self, device: torch.device) -> Tensor:
+        """Return memory for the input."""
+        if isinstance(self.value, int):
+            return torch.zeros((), dtype=torch.long, device=device)
+        return self.value.new_zeros(self.shape)
+
+    def write(self, place: Tensor) -> None:
+        """Write the value to an input."""
+        if isinstance(self.value, int):
+            place.fill_(self.value)
+            return
+        if self.rest is not None and self.value.shape != place.shape:
+            place.fill_(self.rest)
+        place[tuple(map(slice, self.value.shape))] = self.value
+
+
+class Recorder:
+    """Records functions until that fails once; from then on, they run without graphs."""
+
+    works = True
+
+    def run(
+        self,
+        recordings: dict[Any, Any],
+        key: Hashable,
+        function: Function,
+        given: Sequence[Given],
+    ) -> tuple[Tensor, ...] | None:
+        """Compute a function, which is recorded at its first use.
+
+        Args:
+            recordings: The recordings of one memory, to which a new one is added.
+            key: What the function computes, together with the shapes of its inputs.
+            function: The function.
+            given: Its inputs. The first is a tensor.
+
+        Returns:
+            The outputs, which the next call overwrites; None if the function must run without a
+            graph.
+        """
+        if not self.works:
+            return None
+        if key not in recordings:
+            first = given[0].value
+            assert isinstance(first, Tensor)
+            inputs = [each.allocate(first.device) for each in given]
+            for each, place in zip(given, inputs, strict=True):
+                each.write(place)
+            try:
+                recordings[key] = (inputs, *record_graph(function, inputs))
+            except RuntimeError as problem:  # also torch.OutOfMemoryError
+                log.warning("passes run without CUDA graphs from here on: %s", problem)
+                self.works = False
+                return None
+            outputs: tuple[Tensor, ...] = recordings[key][1]
+            return outputs
+        inputs, outputs, replay = recordings[key]
+        for each, place in zip(given, inputs, strict=True):
+            each.write(place)
+        replay()
+        return outputs
+
+
+@dataclass(slots=True)
+class Memory:
+    """Keys and values of one run at a time, at fixed addresses, with the graphs that use them.
+
+    Attributes:
+        keys: (layers, heads, reach + 1, head size). Padding rows write to the last row.
+        values: The same for values.
+        tables: What depends on positions alone, such as cosines, (reach, …) each.
+        recordings: See `Recorder.run`.
+    """
+
+    keys: Tensor
+    values: Tensor
+    tables: tuple[Tensor, ...] = ()
+    recordings: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def reach(self) -> int:
+        """Number of rows that fit."""
+        return self.keys.shape[2] - 1
+
+
+Owner = TypeVar("Owner")
+
+
+class Pool(Generic[Owner]):
+    """The memories of a model, each lent to one run; a later run finds its graphs there."""
+
+    def __init__(self, allocate: Callable[[int], Memory]) -> None:
+        """Create a pool without memory.
+
+        Args:
+            allocate: Returns memory for this number of rows.
+        """
+        self._allocate, self._idle = allocate, list[Memory]()
+
+    @torch.inference_mode()
+    def lend(self, owner: Owner) -> Memory:
+        """Lend a memory for as long as its owner exists."""
+        memory = self._idle.pop() if self._idle else self._allocate(REACH)
+        memory.keys.zero_()  # a run that failed may have left NaN, which no mask hides
+        memory.values.zero_()
+        weakref.finalize(owner, _give_back, self._idle, memory)
+        return memory
+
+    def grow(self, owner: Owner, old: Memory, rows: int) -> Memory:
+        """Return larger memory with the contents of the old one."""
+        memory = self._allocate(ceil_power(rows))
+        memory.keys[:, :, : old.reach] = old.keys[:, :, :-1]
+        memory.values[:, :, : old.reach] = old.values[:, :, :-1]
+        weakref.finalize(owner, _give_back, self._idle, memory)
+        return memory
+
+
+def _give_back(idle: list[Memory], memory: Memory) -> None:
+    """Keep a memory for later runs, unless enough are kept."""
+    if len(idle) < IDLE:
+        idle.append(memory)
+
+
+def ceil_power(number: int) -> int:
+    """Return the smallest power of two that is not below a number."""
+    return 1 << max(0, number - 1).bit_length()

@@ -7,9 +7,8 @@ or of a draft tree, extend a cache, and return logits and the requested hidden s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
-import torch
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import (
@@ -22,9 +21,8 @@ from specviz.models import graph_llama, numpy_llama
 from specviz.models.attention import PreallocatedCache, layer_masks
 from specviz.models.devices import process_count
 from specviz.models.fast_layers import NETWORK
+from specviz.models.graphs import FIRST_GPU
 from specviz.models.passes import CaptureSpec, Pass, Rows, UnsupportedModel, capture_outputs
-
-FIRST_GPU: Final = torch.device("cuda", 0)  # on any other, passes are not recorded
 
 
 class KeyValueCache(Protocol):

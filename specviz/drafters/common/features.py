@@ -11,13 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks
-from specviz.drafters.common.layers import Attention, KeysValues, OwnEmbedding
+from specviz.drafters.common.layers import Attention, KeysValues, OwnEmbedding, masked
+from specviz.models.graphs import (
+    FIRST_GPU,
+    MOST_ROWS,
+    REACH,
+    Function,
+    Given,
+    Memory,
+    Pool,
+    Recorder,
+    ceil_power,
+)
 from specviz.models.numpy_layers import NumpyCache, Positions, RotaryTable, Rotation
 from specviz.models.passes import States
 from specviz.models.products import Array
@@ -112,11 +124,88 @@ class NumpyLayers:
         self._cache.cut(rows)
 
 
+class GraphLayers:
+    """The head's own forward method, recorded as CUDA graphs; for heads with one attention."""
+
+    def __init__(self, head: Any) -> None:
+        pool, self._recorder = _pool_of(head)
+        self._head, self._pool = head, pool
+        self._memory = pool.lend(self)
+
+    def run(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
+        """Implement `Layers.run`."""
+        count, last = sees.shape
+        if last > self._memory.reach:
+            self._memory = self._pool.grow(self, self._memory, last)
+        memory = self._memory
+        size, reach = ceil_power(count), max(REACH, ceil_power(last))
+        given = [
+            Given(states, (size, states.shape[1])),
+            Given(words, (size, words.shape[1])),
+            Given(positions, (size,)),
+            Given(sees, (size, reach), rest=False),
+            Given(last - count),
+            Given(count),
+        ]
+        if count <= MOST_ROWS:
+            function = self._recordable(memory, size)
+            found = self._recorder.run(memory.recordings, (size, reach), function, given)
+            if found is not None:
+                return found[0][:count].clone()
+        slots = torch.arange(last - count, last, device=sees.device)
+        return self._compute(memory, states, words, positions, sees, slots)
+
+    def _recordable(self, memory: Memory, size: int) -> Function:
+        numbers = torch.arange(size, device=memory.keys.device)
+
+        def function(*inputs: Tensor) -> tuple[Tensor, ...]:
+            *rows, first, count = inputs
+            slots = torch.where(numbers < count, first + numbers, memory.reach)
+            return (self._compute(memory, *rows, slots),)
+
+        return function
+
+    def _compute(self, memory: Memory, *inputs: Tensor) -> Tensor:
+        states, words, positions, sees, slots = inputs
+
+        def mix(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            memory.keys[0].index_copy_(1, slots, keys[0])
+            memory.values[0].index_copy_(1, slots, values[0])
+            reach = sees.shape[1]
+            return masked(sees)(queries, memory.keys[:, :, :reach], memory.values[:, :, :reach])
+
+        out: Tensor = self._head(states[None], words[None], positions, mix)[0]
+        return out
+
+    def cut(self, rows: int) -> None:
+        """Implement `Layers.cut`: the mask of the next rows hides those that were discarded."""
+
+
+_POOLS: WeakKeyDictionary[Any, tuple[Pool[GraphLayers], Recorder]] = WeakKeyDictionary()
+
+
+def _pool_of(head: Any) -> tuple[Pool[GraphLayers], Recorder]:
+    """Return the memories of a head, which all its runs share."""
+    if head not in _POOLS:
+        [attention] = head.attentions
+        weight: Tensor = attention.k_proj.weight
+        heads, size = attention.shape.num_key_value_heads, attention.size
+
+        def allocate(reach: int) -> Memory:
+            keys = weight.new_zeros(1, heads, reach + 1, size)
+            return Memory(keys, torch.zeros_like(keys))
+
+        _POOLS[head] = Pool(allocate), Recorder()
+    return _POOLS[head]
+
+
 def start_layers(head: Any) -> Layers:
-    """Return a head's layers, in NumPy if its matrix products are optimized for it."""
+    """Return a head's layers: recorded on CUDA, in NumPy if its products are optimized for it."""
     attentions: Sequence[Attention] = getattr(head, "attentions", [])
     if attentions and all(each.fast is not None for each in attentions):
         return NumpyLayers(head)
+    if len(attentions) == 1 and attentions[0].k_proj.weight.device == FIRST_GPU:
+        return GraphLayers(head)
     return TorchLayers(head)
 
 
