@@ -267,7 +267,10 @@ def plain(
         else:
             scores = cache.prefill(ids)
         u, logits = settings.chance(number).baseline(), scores.logits[0]
-        text.append(draw(logits_to_probs(logits, settings.sampling), u).token)
+        if settings.sampling.greedy:
+            text.append(int(logits.argmax()))
+        else:
+            text.append(draw(logits_to_probs(logits, settings.sampling), u).token)
         scores.check()
         synchronize(target.device)
         seconds = perf_counter() - start

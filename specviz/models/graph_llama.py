@@ -76,6 +76,7 @@ class Part:
         whole: Whether it begins with token ids and ends with logits; otherwise it maps hidden
             states to hidden states.
         captured: Layers, counted from 1, whose outputs are returned.
+        final: Whether the states after the final norm are returned too.
         masked: Whether the attention has a mask of its own; otherwise each row attends to all rows
             up to its own.
     """
@@ -83,6 +84,7 @@ class Part:
     layers: range
     whole: bool
     captured: tuple[int, ...]
+    final: bool
     masked: bool
 
 
@@ -171,11 +173,12 @@ class GraphLlama:
     ) -> Pass:
         """Implement `Network.forward`; a long text is read in blocks."""
         if rows.masks or words.shape[1] <= BLOCK:
-            part = Part(self.every, True, capture.layers, bool(rows.masks))
-            logits, final, *layers = self._run(part, words[0], rows, cache)
+            part = Part(self.every, True, capture.layers, capture.final, bool(rows.masks))
+            logits, *layers = self._run(part, words[0], rows, cache)
+            final = layers.pop(0) if capture.final else None
         else:
             hidden = self.embedding[words[0]]
-            part = Part(self.every, False, capture.layers, False)
+            part = Part(self.every, False, capture.layers, False, False)
             blocks = [
                 self._run(part, block, Rows(where), cache)
                 for block, where in zip(
@@ -183,11 +186,12 @@ class GraphLlama:
                 )
             ]
             states, *layers = (torch.cat(found) for found in zip(*blocks, strict=True))
-            logits, final = self._head(states if capture.final else states[-keep_logits:])
+            logits, normed = self._head(states if capture.final else states[-keep_logits:])
+            final = normed if capture.final else None
         return Pass(
             logits[-keep_logits:],
             dict(zip(capture.layers, layers, strict=True)),
-            final if capture.final else None,
+            final,
         )
 
     def embed(self, words: Tensor) -> Tensor:
@@ -206,7 +210,7 @@ class GraphLlama:
         chosen = list(layers)
         inside = range(chosen[0], chosen[-1] + 1)
         captured = tuple(k for k in capture.layers if k - 1 in inside)
-        part = Part(inside, False, captured, bool(rows.masks))
+        part = Part(inside, False, captured, False, bool(rows.masks))
         states, *found = self._run(part, hidden[0], rows, cache)
         return states[None], dict(zip(captured, found, strict=True))
 
@@ -260,7 +264,7 @@ class GraphLlama:
     def _compute(
         self, part: Part, memory: Memory, states: Tensor, positions: Tensor, *where: Tensor
     ) -> tuple[Tensor, ...]:
-        """Return the part's output, for a whole pass the normed states too, and captured layers.
+        """Return the part's output, the states after the final norm if wanted, and captured layers.
 
         Args:
             part: What to compute.
@@ -289,7 +293,10 @@ class GraphLlama:
             rows = rows + functional.linear(functional.silu(gate) * up, *layer.down)
             if i + 1 in part.captured:
                 captured.append(rows)
-        return (*self._head(rows), *captured) if part.whole else (rows, *captured)
+        if not part.whole:
+            return (rows, *captured)
+        logits, normed = self._head(rows)
+        return (logits, normed, *captured) if part.final else (logits, *captured)
 
     def _store(
         self,
