@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -219,16 +218,17 @@ def _memory(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
-def imitate_graph(
-    function: Any, inputs: Any, device_log: DeviceLog | None = None
-) -> tuple[tuple[Tensor, ...], Any]:
+ACTIVE: list[DeviceLog] = [DeviceLog()]  # the last one counts now
+
+
+def imitate_graph(function: Any, inputs: Any) -> tuple[tuple[Tensor, ...], Any]:
     """Imitate `graphs.record_graph`: a replay computes the outputs again, as one launch.
 
     The function must not make the host wait, since a recording then fails on CUDA.
     """
-    counts = (device_log or DeviceLog()).counts
 
     def uncounted(work: Any) -> Any:
+        counts = ACTIVE[-1].counts
         before = Counter(counts)
         made = work()
         waits, uploads = (counts[kind] - before[kind] for kind in ("waits", "uploads"))
@@ -243,7 +243,7 @@ def imitate_graph(
         again, *synchronised = uncounted(lambda: function(*inputs))
         assert synchronised == [0, 0], "the host takes part in a graph"
         uncounted(lambda: [own.copy_(new) for own, new in zip(outputs, again, strict=True)])
-        counts["launches"] += 1
+        ACTIVE[-1].counts["launches"] += 1
 
     replay()
     return outputs, replay
@@ -272,8 +272,9 @@ def pretended() -> Iterator[DeviceLog]:
                 patch.object(torch.cuda, name, lambda *_, _says=answer, **__: _says)
             )
         stack.enter_context(patch.object(torch.cuda, "synchronize", lambda *_: device_log.arrive()))
-        record = partial(imitate_graph, device_log=device_log)
-        stack.enter_context(patch.object(graphs, "record_graph", record))
+        ACTIVE.append(device_log)
+        stack.callback(ACTIVE.remove, device_log)
+        stack.enter_context(patch.object(graphs, "record_graph", imitate_graph))
         stack.enter_context(Ops(device_mode))
         stack.enter_context(device_mode)
         yield device_log

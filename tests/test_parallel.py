@@ -11,15 +11,12 @@ import pytest
 import tiny
 import torch
 
-from specviz import engine
-from specviz.catalog import load
 from specviz.commands.cli import main
 from specviz.models import devices, products, threads
 from specviz.models import target as target_module
 from specviz.models.devices import pick_device
 from specviz.models.errors import Unsuitable
 from specviz.models.passes import CaptureSpec, UnsupportedModel
-from specviz.settings.settings import Sampling, Settings
 from specviz.settings.threads import (
     OPENBLAS_TIMEOUT,
     SPIN_COUNT,
@@ -27,9 +24,7 @@ from specviz.settings.threads import (
     original_environment,
     shorten_busy_wait,
 )
-from specviz.trace.check import check
 from specviz.trace.file import Trace
-from specviz.trace.metrics import baseline_difference, token_ids
 
 CPU = torch.device("cpu")
 ROOT = Path(__file__).resolve().parent.parent
@@ -203,31 +198,6 @@ def test_cpu_name_is_read_from_cpuinfo(tmp_path):
     assert devices.cpu_name(listed)
     listed.write_text("processor\t: 0\nmodel name\t: A  Fast One\nmodel name\t: A  Fast One\n")
     assert devices.cpu_name(listed) == "A Fast One"
-
-
-# On a CUDA device.
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
-@pytest.mark.parametrize("drafter", [None, "ngram"])
-@pytest.mark.parametrize("dtype", [None, "float32", "bfloat16", "float16"])
-@pytest.mark.parametrize("temperature", [0, 0.8])
-def test_run_on_gpu_passes_check_and_greedy_text_is_plain(pair, dtype, temperature, drafter):
-    target, draft = load(str(pair[0]), drafter or str(pair[1]), "cuda", dtype)
-    assert target.device.type == "cuda"
-    assert drafter or target.model.dtype == draft.model.dtype
-    assert drafter or draft.model.device.type == "cuda"
-    settings = Settings(Sampling(temperature), max_new_tokens=40)
-    header, *events = engine.run(target, draft, tiny.PROMPT, settings)
-    trace = Trace(header, events)
-    check(Trace.parse(trace.lines()))
-    assert "cuda" in header.device
-    assert header.dtype in ((dtype,) if dtype else ("bfloat16", "float16"))
-    if temperature == 0 and dtype == "float32":
-        found = baseline_difference(trace)
-        assert found is None or found.near_tie
-        assert len(token_ids(trace)) == len(trace.baseline.token_ids)
 
 
 # Busy-waiting of computing threads: set before torch is imported, respecting the host.

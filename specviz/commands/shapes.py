@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 DEFAULT_NAMES: Final = ("smollm2-135m", "qwen3-4b")
 CONTEXTS: Final = (128, 1024, 4096)
 ROUNDS: Final = 15
+MAX_SIZE: Final = 8192  # maximum number of tokens in a pass
 MAX_CONTEXT: Final = 32_768  # maximum number of tokens in the cache
 PASSES: Final = (
     Column("Tokens", right=True),
@@ -65,6 +66,11 @@ def add_options(parser: Parser) -> None:
         "--contexts", nargs="+", type=contexts, default=CONTEXTS, metavar="TOKENS",
         help="tokens in the cache before each pass (default: 128 1024 4096)",
     )  # fmt: skip
+    sizes = count_type("The number of tokens of a pass", 1, MAX_SIZE)
+    parser.add_argument(
+        "--sizes", nargs="+", type=sizes, metavar="TOKENS",
+        help="tokens of the passes (default: 1 to 64, on a GPU to 2048)",
+    )  # fmt: skip
     rounds = count_type("Rounds", 1, 1000)
     text = "measurements of each kind (default: 15)"
     parser.add_argument("--rounds", type=rounds, default=ROUNDS, metavar="N", help=text)
@@ -76,11 +82,13 @@ def run(args: argparse.Namespace) -> int:
     """Measure, print or write the result, and return the exit status."""
     require_writable(args.json)
     chosen = [_model(name) for name in dict.fromkeys(args.names)]
-    from specviz.bench.shapes import ShapeMeasurement, ShapePlan
+    from specviz.bench.shapes import ShapeMeasurement, ShapePlan, sizes_for
     from specviz.models.devices import pick_device, pick_dtype
 
     device = pick_device(args.device)
-    plan = ShapePlan(tuple(sorted(set(args.contexts))), args.rounds)
+    sizes = args.sizes or sizes_for(device)
+    contexts = tuple(sorted(set(args.contexts)))
+    plan = ShapePlan(contexts, args.rounds, sizes=tuple(sorted(set(sizes))))
     measuring = ShapeMeasurement(
         device, pick_dtype(device, args.dtype), plan, _command(args, chosen)
     )

@@ -30,6 +30,7 @@ from specviz.models.graphs import (
     Pool,
     Recorder,
     ceil_power,
+    chosen_rows,
 )
 from specviz.models.numpy_llama import equals_forward
 from specviz.models.passes import CaptureSpec, Pass, Rows
@@ -249,12 +250,10 @@ class GraphLlama:
         return self._compute(part, memory, states, positions, slots, mask)
 
     def _recordable(self, part: Part, memory: Memory, size: int, reach: int) -> Function:
-        numbers = torch.arange(size, device=memory.keys.device)
-
         def function(
             states: Tensor, positions: Tensor, first: Tensor, count: Tensor, mask: Any = None
         ) -> tuple[Tensor, ...]:
-            slots = torch.where(numbers < count, first + numbers, memory.reach)
+            slots = chosen_rows(memory, size, first, count)
             if mask is None:
                 mask = self._causal(slots, reach)
             return self._compute(part, memory, states, positions, slots, mask)

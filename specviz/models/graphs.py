@@ -17,7 +17,10 @@ from typing import Any, Final, Generic, TypeVar
 import torch
 from torch import Tensor
 
-FIRST_GPU: Final = torch.device("cuda", 0)  # on any other device, nothing is recorded
+from specviz.adapters.spaces import ZEROGPU
+from specviz.models.devices import process_count
+
+FIRST_GPU: Final = torch.device("cuda", 0)
 MOST_ROWS: Final = 64  # a pass over more rows is not recorded
 IDLE: Final = 2  # number of memories that are kept for later runs, with their graphs
 REACH: Final = 512  # rows of the smallest memory; a larger one has twice as many, and so on
@@ -27,6 +30,15 @@ Function = Callable[..., tuple[Tensor, ...]]
 Replay = Callable[[], object]
 
 log = logging.getLogger(__name__)
+
+
+def uses_graphs(device: torch.device) -> bool:
+    """Return whether passes on a device are recorded.
+
+    They are not on a second GPU, in a model that is split over processes, and on ZeroGPU, where a
+    process lives for one call and weights are moved in ways that joined weights do not survive.
+    """
+    return device == FIRST_GPU and process_count() == 1 and not ZEROGPU
 
 
 def record_graph(function: Function, inputs: Sequence[Tensor]) -> tuple[tuple[Tensor, ...], Replay]:
@@ -82,6 +94,8 @@ class Given:
         if isinstance(self.value, int):
             place.fill_(self.value)
             return
+        if self.value.device != place.device:
+            raise RuntimeError("The inputs of a pass must all be on the same device.")
         if self.rest is not None and self.value.shape != place.shape:
             place.fill_(self.rest)
         place[tuple(map(slice, self.value.shape))] = self.value
@@ -154,6 +168,19 @@ class Memory:
     def reach(self) -> int:
         """Number of rows that fit."""
         return self.keys.shape[2] - 1
+
+
+def chosen_rows(memory: Memory, size: int, first: Tensor, count: Tensor) -> Tensor:
+    """Return the memory's row of each row of a pass, (size,): the last one for padding rows.
+
+    Args:
+        memory: The memory.
+        size: Number of rows with padding.
+        first: The memory's row of the first row.
+        count: Number of rows without padding.
+    """
+    numbers = torch.arange(size, device=memory.keys.device)
+    return torch.where(numbers < count, first + numbers, memory.reach)
 
 
 Owner = TypeVar("Owner")

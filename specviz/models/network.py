@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from specviz.adapters.transformers import (
     rotary_angles,
@@ -19,9 +19,8 @@ from specviz.adapters.transformers import (
 )
 from specviz.models import graph_llama, numpy_llama
 from specviz.models.attention import PreallocatedCache, layer_masks
-from specviz.models.devices import process_count
 from specviz.models.fast_layers import NETWORK
-from specviz.models.graphs import FIRST_GPU
+from specviz.models.graphs import uses_graphs
 from specviz.models.passes import CaptureSpec, Pass, Rows, UnsupportedModel, capture_outputs
 
 
@@ -173,9 +172,9 @@ class TorchNetwork:
         return base
 
 
-def prepare(model: nn.Module) -> None:
+def prepare(model: Any) -> None:
     """Rearrange a model's weights for speed and, if possible, attach a faster network to it."""
-    if model.device == FIRST_GPU and process_count() == 1:
+    if uses_graphs(model.device):
         built: Any = graph_llama.build(model)
     else:
         built = numpy_llama.build(model)

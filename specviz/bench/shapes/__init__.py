@@ -49,10 +49,16 @@ from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
 
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
+GPU_SIZES: Final = (*SIZES, 128, 256, 512, 1024, 2048)  # to where arithmetic limits a pass
 PLAIN: Final = "plain"
 PHASES: Final = ("draft", "check", "rest")
 
 Turn = int | str  # number of tokens in a pass, or the name of plain decoding, a drafter or a peak
+
+
+def sizes_for(device: torch.device) -> tuple[int, ...]:
+    """Return the numbers of tokens of the passes that are measured on a device."""
+    return GPU_SIZES if device.type == "cuda" else SIZES
 
 
 @dataclass

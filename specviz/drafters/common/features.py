@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks
 from specviz.drafters.common.layers import Attention, KeysValues, OwnEmbedding, masked
 from specviz.models.graphs import (
-    FIRST_GPU,
     MOST_ROWS,
     REACH,
     Function,
@@ -29,6 +28,8 @@ from specviz.models.graphs import (
     Pool,
     Recorder,
     ceil_power,
+    chosen_rows,
+    uses_graphs,
 )
 from specviz.models.numpy_layers import NumpyCache, Positions, RotaryTable, Rotation
 from specviz.models.passes import States
@@ -156,11 +157,9 @@ class GraphLayers:
         return self._compute(memory, states, words, positions, sees, slots)
 
     def _recordable(self, memory: Memory, size: int) -> Function:
-        numbers = torch.arange(size, device=memory.keys.device)
-
         def function(*inputs: Tensor) -> tuple[Tensor, ...]:
             *rows, first, count = inputs
-            slots = torch.where(numbers < count, first + numbers, memory.reach)
+            slots = chosen_rows(memory, size, first, count)
             return (self._compute(memory, *rows, slots),)
 
         return function
@@ -204,7 +203,7 @@ def start_layers(head: Any) -> Layers:
     attentions: Sequence[Attention] = getattr(head, "attentions", [])
     if attentions and all(each.fast is not None for each in attentions):
         return NumpyLayers(head)
-    if len(attentions) == 1 and attentions[0].k_proj.weight.device == FIRST_GPU:
+    if len(attentions) == 1 and uses_graphs(attentions[0].k_proj.weight.device):
         return GraphLayers(head)
     return TorchLayers(head)
 

@@ -1,0 +1,156 @@
+"""Everything that is to be known of a GPU, in one call: tests, times and recordings.
+
+`python tests/gpu.py OUT [--seconds 480] [--only WORD]` runs the steps below, each in a process of
+its own, and writes their results and logs to the folder OUT. A step whose result is there is
+skipped, so that a call that ran out of time can be repeated. Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+ROOT = Path(__file__).resolve().parent.parent
+CLI = [sys.executable, "-m", "specviz"]
+SHAPES = {
+    "house": ("float32", "bfloat16"),
+    "house-draft": ("bfloat16",),
+    "smollm2-135m": ("bfloat16",),
+    "llama-3.2-1b": ("bfloat16",),
+    "llama-3.1-8b": ("bfloat16",),
+}
+RECORDED = ("01-chain", "05-eagle3", "15-mtp", "races/1-story", "races/4-blocks")
+
+
+def steps(out: Path) -> dict[str, tuple[int, list[str]]]:
+    """Return the steps: name of the result, seconds at most, and command."""
+    bench = [*CLI, "bench", "--prompts", "1", "--repeats", "2", "--max-new-tokens", "64"]
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_gpu.py"]
+    found = {
+        "passes.json": (150, [sys.executable, __file__, str(out), "--passes"]),
+        "tests.xml": (200, [*tests, f"--junitxml={out / 'tests.xml'}"]),
+        "bench-0.json": (120, [*bench, "--temperature", "0", "--json", str(out / "bench-0.json")]),
+        "bench-0.8.json": (
+            120,
+            [*bench, "--temperature", "0.8", "--json", str(out / "bench-0.8.json")],
+        ),
+        "sweep.json": (60, [*CLI, "sweep", "--json", str(out / "sweep.json")]),
+    }
+    for name in ("house", "llama-3.2-1b", "llama-3.1-8b"):
+        file = out / f"shapes-{name}.json"
+        options = ["--contexts", "128", "1024", "--rounds", "6", "--json", str(file)]
+        found[file.name] = (120, [*CLI, "shapes", name, *options])
+    for name in RECORDED:
+        folder = out / "recorded"
+        result = f"recorded/{name.removeprefix('races/')}"
+        result += "/race.json" if name.startswith("races/") else ".jsonl"
+        found[result] = (60, [*CLI, "record", "--out", str(folder), "--only", name])
+    return found
+
+
+def main() -> int:
+    """Run the steps that have no result yet, as long as there is time."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--seconds", type=float, default=480)
+    parser.add_argument("--only", default="", help="only steps whose name contains this")
+    parser.add_argument("--passes", action="store_true", help="measure passes, in this process")
+    parser.add_argument("--shapes", nargs="+", default=list(SHAPES), help="shapes of --passes")
+    args = parser.parse_args()
+    out = args.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    if args.passes:
+        sys.path.insert(0, str(ROOT))
+        return measure_passes(out / "passes.json", args.shapes)
+    end, failed = monotonic() + args.seconds, 0
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    for name, (most, command) in steps(out).items():
+        left = end - monotonic()
+        if args.only not in name or (out / name).exists() or left < 10:
+            continue
+        log, started = out / f"{name.replace('/', '-')}.log", monotonic()
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w", encoding="utf-8") as lines:
+            try:
+                run = subprocess.run(
+                    command, cwd=ROOT, env=environment, timeout=min(most, left),
+                    stdout=lines, stderr=subprocess.STDOUT, check=False,
+                )  # fmt: skip
+                said = f"exit {run.returncode}"
+            except subprocess.TimeoutExpired:
+                said = "out of time"
+        failed += said != "exit 0"
+        print(f"{name}: {said} after {monotonic() - started:.0f} s", flush=True)
+    return 1 if failed else 0
+
+
+def measure_passes(file: Path, shapes: list[str]) -> int:
+    """Time passes of our own forward and of transformers', in turns, and write medians in ms."""
+    import torch
+
+    from specviz.models.devices import pick_device
+
+    device, rows = pick_device(), []
+    for name in shapes:
+        for dtype in SHAPES[name]:
+            rows += passes_of(name, dtype, device)
+            if device.type == "cuda":
+                torch.cuda.empty_cache()
+    file.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def passes_of(name: str, dtype: str, device: torch.device) -> list[dict[str, object]]:
+    """Return a shape's times in one number format, by number of rows, after 200 tokens."""
+    import torch
+
+    from specviz.bench.shapes.lineup import random_target
+    from specviz.bench.sweep import read_workload, time_seconds
+    from specviz.cost.sources import models
+    from specviz.models.network import TorchNetwork, network_of
+    from specviz.models.passes import CaptureSpec, bytes_read
+    from specviz.models.target import TargetRun
+    from specviz.verification.tree import DraftTree
+
+    target = random_target(models()[name], device, getattr(torch, dtype), 1024)
+    read, rows = read_workload(target), []
+    speed = read.size / min(time_seconds(device, read.do) for _ in range(5))
+    runs = {way: TargetRun(target, CaptureSpec()) for way in ("ours", "transformers")}
+    runs["transformers"].network = TorchNetwork(target.model)
+    for run in runs.values():
+        run.prefill(list(range(5, 205)))
+    for size in (1, 8, 64):
+        seen: dict[str, list[float]] = {way: [] for way in runs}
+        tree, logits = DraftTree.chain(7, tuple(range(8, 7 + size))), {}
+        for _ in range(25):
+            for way, run in runs.items():
+                start = perf_counter()
+                logits[way] = run.score(tree).logits
+                logits[way].argmax(-1).cpu()
+                seen[way].append((perf_counter() - start) * 1e3)
+                run.keep(())
+        ours, theirs = (logits[way].float() for way in runs)
+        row = {
+            "shape": name, "dtype": dtype, "rows": size,
+            "pass": type(network_of(target.model)).__name__,
+            "bytes": bytes_read(target.model), "memory_bytes_per_s": speed,
+            "difference": float((ours - theirs).norm() / theirs.norm()),
+            **{way: round(statistics.median(times[5:]), 4) for way, times in seen.items()},
+        }  # fmt: skip
+        rows.append(row)
+        print(json.dumps(row), flush=True)
+    return rows
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
