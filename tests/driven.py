@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from specviz.drafters.common.layers import causal
-from specviz.drafters.dflash import TOP_COUNT
+from specviz.drafters.common.mask_session import TOP_COUNT
 from specviz.drafters.eagle import Eagle
 from specviz.drafters.eagle.head import EagleConfig, EagleHead
 from specviz.engine.loop import rounds

@@ -172,7 +172,7 @@ def test_training_logits_equal_those_of_a_session(kind):
     with torch.inference_mode():
         logits, confidence = training.blocks(head, outputs, torch.tensor([anchor]))
         before = text[: anchor + 1]
-        rows = session_after(before, drafter(head), GREEDY, target)._block(before)
+        rows = session_after(before, drafter(head), GREEDY, target).reader.block(before)
     expected = target.model.lm_head(rows) + corrections(head, rows, text[anchor:])
     assert torch.allclose(logits[0, 0], expected, atol=1e-4)
     assert confidence.shape == (1, 1, SIZE)

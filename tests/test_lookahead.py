@@ -19,14 +19,12 @@ from specviz.drafters.lookahead import (
     LookaheadSession,
     Pool,
     Window,
-    WindowShape,
     merge_ngrams,
     visible,
     window_rows,
 )
 from specviz.engine.loop import rounds
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification import Drawn
@@ -37,16 +35,18 @@ WARM = Settings(Sampling(0.6, top_k=40, top_p=0.95), max_new_tokens=32)
 COOL = replace(WARM, sampling=Sampling(0.3))
 
 
-class Shaped(Lookahead):
-    """Lookahead with a given shape and sessions that can be inspected."""
-
-    def __init__(self, shape):
-        super().__init__()
-        self.shape = shape
+class Watched(Lookahead):
+    """Lookahead whose session can be inspected."""
 
     def begin(self, target, settings):
-        self.session = LookaheadSession(target, self.shape)
+        self.session = super().begin(target, settings)
         return self.session
+
+
+def shaped(settings, window, ngram, guesses):
+    """Return settings with this window."""
+    sizes = {"lookahead_window": window, "lookahead_ngram": ngram, "lookahead_guesses": guesses}
+    return replace(settings, **sizes)
 
 
 # The window
@@ -112,21 +112,21 @@ def test_end_token_is_replaced_in_the_lookahead_window_but_may_end_an_n_gram():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("make", "attention", "shape"),
+    ("make", "attention", "sizes"),
     grid(
         [tiny.llama, tiny.gpt2, tiny.neox],
         ["sdpa", "eager"],
-        [WindowShape(3, 4, 3), WindowShape(2, 3, 2)],
+        [(3, 4, 3), (2, 3, 2)],
         every=5,
     ),
 )
-def test_logits_of_a_lookahead_row_equal_those_of_a_plain_pass_over_it(make, attention, shape):
+def test_logits_of_a_lookahead_row_equal_those_of_a_plain_pass_over_it(make, attention, sizes):
     """Compare rows, and the last tokens of n-grams, with plain passes without cache or mask."""
     target = tiny.target(make())
     target.model.set_attn_implementation(attention)
-    drafter = Shaped(shape)
-    kept = 0
-    for text, turn in turns(target, drafter, replace(GREEDY, max_new_tokens=20)):
+    settings = shaped(replace(GREEDY, max_new_tokens=20), *sizes)
+    drafter, kept = Watched(), 0
+    for text, turn in turns(target, drafter, settings):
         window = turn.proposal.evidence[0]["window"]
         if turn.scores.extra_rows is None:
             continue
@@ -137,7 +137,7 @@ def test_logits_of_a_lookahead_row_equal_those_of_a_plain_pass_over_it(make, att
             with torch.inference_mode():
                 logits = target.model(torch.tensor([[*text, *read]])).logits[0, -1]
             assert torch.allclose(row, logits, rtol=0, atol=2e-3)
-        if len(window) == shape.ngram - 1:
+        if len(window) == sizes[1] - 1:
             last = turn.scores.extra_rows.logits[-columns:].argmax(-1).tolist()
             levels = [[text[-1], *window[0]], *window[1:]]
             for column, ngram in enumerate(zip(*levels, last, strict=True)):
@@ -198,8 +198,8 @@ def test_lookahead_rows_change_neither_verdicts_nor_text(tiny_target, settings):
     ids = tiny_target.encode(PROMPTS[4], 32)
     kept = 0
     for seed in range(4):
-        chosen = replace(settings, seed=seed)
-        riding = list(rounds(tiny_target, Shaped(WindowShape(6, 4, 5)), ids, chosen))
+        chosen = shaped(replace(settings, seed=seed), 6, 4, 5)
+        riding = list(rounds(tiny_target, Lookahead(), ids, chosen))
         trees = [turn.proposal.tree for turn in riding[1:]]
         alone = list(rounds(tiny_target, Replaying(trees), ids, chosen))
         assert [turn.tokens for turn in alone] == [turn.tokens for turn in riding]
@@ -216,23 +216,24 @@ def test_lookahead_rows_change_neither_verdicts_nor_text(tiny_target, settings):
 
 def test_evidence_of_lookahead_has_its_window_n_grams_and_their_sources(tiny_target):
     """Each guess refers to its n-gram, and that to the round and column of its discovery."""
-    shape = WindowShape(4, 4, 3)
+    width, size, guesses = 4, 4, 3
+    settings = shaped(GREEDY, width, size, guesses)
     windows, newest, traced_back = {}, {}, 0
-    for text, turn in turns(tiny_target, Shaped(shape), GREEDY, PROMPTS[2]):
+    for text, turn in turns(tiny_target, Lookahead(), settings, PROMPTS[2]):
         tree, about = turn.proposal.tree, turn.proposal.evidence
         whole = about[0]
-        filling = turn.number < shape.ngram - 1
+        filling = turn.number < size - 1
         assert whole["filling"] == filling
         assert whole["rows_verified"] == len(tree) - 1
         assert whole["rows_window"] == sum(map(len, whole["window"]))
         extra_rows = turn.scores.extra_rows
         assert whole["rows_window"] == (len(extra_rows.tokens) if extra_rows else 0)
         assert len(turn.p) == 1 + whole["rows_verified"]
-        assert len(whole["ngrams"]) <= min(shape.guesses, whole["pool"])
+        assert len(whole["ngrams"]) <= min(guesses, whole["pool"])
         if filling:
             assert whole["pool"] == whole["rows_verified"] == 0
         elif extra_rows:
-            assert whole["rows_window"] == shape.window - 1 + shape.window * (shape.ngram - 2)
+            assert whole["rows_window"] == width - 1 + width * (size - 2)
         for node in range(1, len(tree)):
             ngram = whole["ngrams"][about[node]["ngram"]]
             path = [tree.tokens[n] for n in tree.path(node)]
@@ -245,7 +246,7 @@ def test_evidence_of_lookahead_has_its_window_n_grams_and_their_sources(tiny_tar
             traced_back += 1
         if extra_rows:
             windows[turn.number] = [[text[-1], *whole["window"][0]], *whole["window"][1:]]
-            newest[turn.number] = extra_rows.logits[-shape.window :].argmax(-1).tolist()
+            newest[turn.number] = extra_rows.logits[-width:].argmax(-1).tolist()
     assert traced_back > 10
 
 
@@ -253,7 +254,7 @@ def test_evidence_of_lookahead_has_its_window_n_grams_and_their_sources(tiny_tar
 
 
 def session(ngrams):
-    made = LookaheadSession(tiny.target().start(CaptureSpec()), WindowShape(3, 3, 4))
+    made = LookaheadSession(tiny.target(), shaped(GREEDY, 3, 3, 4))
     for tokens in ngrams:
         made.pool.add(Found(tokens, 0, 0))
     return made
@@ -279,13 +280,13 @@ def test_no_guess_follows_an_end_token():
 def test_lookahead_window_stays_within_the_context_length(make):
     """GPT-2 has no embedding for positions beyond its last."""
     target = tiny.target(make())
-    settings = replace(GREEDY, max_new_tokens=20)
+    settings = shaped(replace(GREEDY, max_new_tokens=20), 6, 4, 3)
     prompt = "red " * (tiny.POSITIONS // 2)
     ids = target.encode(prompt, 0)[: tiny.POSITIONS - 20]
     assert len(ids) == tiny.POSITIONS - 20
-    shape, places_seen, rode = WindowShape(6, 4, 3), [], []
+    places_seen, rode = [], []
     text = list(ids)
-    for turn in rounds(target, Shaped(shape), ids, settings):
+    for turn in rounds(target, Lookahead(), ids, settings):
         extra_rows = turn.proposal.extra_rows
         rode.append(extra_rows is not None)
         if extra_rows:

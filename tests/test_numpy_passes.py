@@ -23,6 +23,7 @@ from specviz.models.network import TorchNetwork, network_of, prepare
 from specviz.models.numpy_llama import BLOCK, NumpyLlama
 from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix, States
 from specviz.models.target import Target
+from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
 WHOLE = {"num_hidden_layers": 3, "sliding_window": None, "use_sliding_window": False}
@@ -259,18 +260,26 @@ def states(many, seed):
 def scores(reader):
     """Return logits of a text, two levels of a tree, a dropped level, and a longer text."""
     found = []
+
+    def read_text(length):
+        uploads = UploadBatch(torch.device("cpu"))
+        found.append(reader.plan_text(range(length), uploads)())
+
+    def read_level(nodes, tokens, above):
+        uploads = UploadBatch(torch.device("cpu"))
+        found.append(reader.plan_level(nodes, above, uploads)(torch.tensor(tokens)))
+
     reader.add_states(states(5, 1), [3, 9, 27, 81, 4])
-    found.append(reader.read_text(6))
-    tokens, parents = [4, 7, 8, 11, 12, 13], [-1, 0, 0, 1, 2, 1]
-    found.append(reader.read_level([1, 2], tokens, parents))
-    found.append(reader.read_level([3, 4, 5], tokens, parents))
+    read_text(6)
+    read_level([1, 2], [7, 8], [0, 0])
+    read_level([3, 4, 5], [11, 12, 13], [1, 2, 1])
     reader.discard_from(3)
-    found.append(reader.read_level([3], tokens, parents))
+    read_level([3], [11], [1])
     reader.add_states(states(1, 2), [7])
-    found.append(reader.read_text(7))
-    found.append(reader.read_level([1], [7, 5], [-1, 0]))
+    read_text(7)
+    read_level([1], [5], [0])
     reader.add_states(states(2, 3), [5, 6])
-    found.append(reader.read_text(9))
+    read_text(9)
     return found
 
 

@@ -7,6 +7,7 @@ that ends the text, a u beyond the top tokens, a distribution with too few token
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import counted
 import pytest
@@ -17,7 +18,8 @@ from test_other_vocabulary import bees
 from specviz.catalog import load
 from specviz.drafters.common import candidates as siblings
 from specviz.drafters.common.dynamic_session import DynamicSession
-from specviz.drafters.common.proposal_builder import ProposalBuilder, TreeShape, build_tree
+from specviz.drafters.common.proposal_builder import ProposalBuilder, TreeShape
+from specviz.drafters.common.session import LevelSession, build_tree
 from specviz.drafters.contract.harness import ROUNDING, SCORE_TOLERANCE, rounds_of
 from specviz.drafters.draft_model import DraftModelSession
 from specviz.drafters.eagle import EagleSession
@@ -208,17 +210,11 @@ def test_draft_model_of_another_vocabulary_builds_the_same_tree_on_the_device(pa
     assert max(len(each.tree) for each in there) > 9
 
 
-class Apart:
-    """A device without float64, simulated on the host."""
-
-    device = torch.device("mps")
+class Apart(LevelSession):
+    """A session on a device without float64, simulated on the host."""
 
     def plan_level(self, context, level, uploads):
-        """See `Reads`."""
         return lambda words: torch.arange(9.0).expand(len(level.nodes), -1)
-
-    def discard_from(self, node):
-        """See `Reads`."""
 
 
 def test_no_float64_is_sent_to_devices_without_it(monkeypatch):
@@ -227,7 +223,8 @@ def test_no_float64_is_sent_to_devices_without_it(monkeypatch):
         UploadBatch, "put", lambda uploads, made: sent.append(made.dtype) or (lambda: made)
     )
     grown = ProposalBuilder("it", 1, WARM, (), WARM.chance(1))
-    build_tree(grown, Apart(), [1], TreeShape(2))
+    target = SimpleNamespace(device=torch.device("mps"), vocab_size=9, eos=())
+    build_tree(grown, Apart("it", target, WARM), [1], TreeShape(2))
     assert len(grown.tokens) == 1 + 3 + 3 * 3
     assert sent
     assert torch.float64 not in sent

@@ -27,6 +27,7 @@ from specviz.models.checkpoint import check_config
 from specviz.models.errors import BadPrompt
 from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix
 from specviz.settings.settings import Sampling, Settings
+from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
 NEW = 50
@@ -144,7 +145,10 @@ def test_draft_model_reads_a_tree_beyond_its_sliding_window(kind):
     with torch.inference_mode():
         close(reader.read_text(context)[0], alone(model, context))
         for nodes in ([1, 2], [3, 4, 5]):
-            for node, logits in zip(nodes, reader.read_level(tree, nodes), strict=True):
+            words = torch.tensor([tree.tokens[node] for node in nodes])
+            above = [tree.parents[node] for node in nodes]
+            read = reader.plan_level(nodes, above, UploadBatch(model.device))(words)
+            for node, logits in zip(nodes, read, strict=True):
                 path = [tree.tokens[n] for n in tree.path(node)]
                 close(logits, alone(model, [*context[:-1], *path]))
 

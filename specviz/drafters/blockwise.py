@@ -107,7 +107,7 @@ class Blockwise(HeadDrafter):
         project = target.target.model.get_output_embeddings()
         reader = NewestState(self.head, self.head.heads, project, self.card.name)
         reader.remark = {"form": "heads", "block": self.head.config.block_size}
-        return BlockSession(reader, target.target.eos, settings)
+        return BlockSession(reader, target.target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.

@@ -11,25 +11,19 @@ remaining ones would no longer follow q (transformers' dynamic speculation keeps
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from specviz.drafters.common.proposal_builder import (
-    Level,
-    LevelPass,
-    ProposalBuilder,
-    TreeShape,
-    build_tree,
-    candidate_kind,
-    fit_vocabulary,
-)
+from specviz.drafters.common.proposal_builder import Level, TreeShape
+from specviz.drafters.common.session import LevelPass, LevelSession
 from specviz.drafters.common.tree_reader import TreeReader
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.attention import context_length
 from specviz.models.checkpoint import MadeFor
-from specviz.models.passes import CaptureSpec, ExtraRows, States, causal_lm_weights
+from specviz.models.passes import CaptureSpec, causal_lm_weights
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -73,19 +67,15 @@ def own_ids(tokens: Sequence[int], rows: int) -> list[int]:
     return [min(token, rows - 1) for token in tokens]
 
 
-class DraftModelSession:
+class DraftModelSession(LevelSession):
     """A session with the small model's cache, which every proposal first truncates to the text."""
 
     max_depth = MAX_GAMMA
 
     def __init__(self, drafter: DraftModel, target: TargetRun, settings: Settings) -> None:
+        super().__init__(drafter.card.name, target.target, settings)
         self.reader = TreeReader(drafter.model, drafter.card.name)
         self.rows: int = drafter.model.get_input_embeddings().weight.shape[0]
-        self.vocab_size = target.target.vocab_size
-        self.eos = target.target.eos
-        self.settings = settings
-        self.drawn = candidate_kind(settings)
-        self.branches = settings.branches
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -95,14 +85,10 @@ class DraftModelSession:
         small model's probability at temperature 1.
         """
         self.reader.work = Work()
-        builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
-        build_tree(builder, self, context, TreeShape(max_tokens - 1, whole=True))
-        tree = builder.tree()
-        if len(tree) > 1:
-            self.reader.tree = self.draft_tree(tree)
-        return Proposal(
-            tree, self.drawn, builder.q, builder.draws, builder.score, work=self.reader.work
-        )
+        proposal = self.build(context, TreeShape(max_tokens - 1, whole=True), chance).proposal()
+        if len(proposal.tree) > 1:
+            self.reader.tree = self.draft_tree(proposal.tree)
+        return replace(proposal, work=self.reader.work)
 
     def logits_after(
         self,
@@ -112,27 +98,21 @@ class DraftModelSession:
         nodes: Sequence[int],
     ) -> Tensor:
         """Implement `NodePredictor.logits_after`."""
-        if nodes[0] == 0:
-            return self.fit_logits(self.reader.read_text(self.draft_text(context)))
-        tree = self.draft_tree(DraftTree(tuple(tokens), tuple(parents)))
-        return self.fit_logits(self.reader.read_level(tree, nodes))
-
-    @property
-    def device(self) -> torch.device:
-        """Implement `LevelModel.device`."""
-        device: torch.device = self.reader.model.device
-        return device
+        logits = super().logits_after(context, tokens, parents, nodes)
+        if nodes[0]:
+            self.reader.tree = self.draft_tree(DraftTree(tuple(tokens), tuple(parents)))
+        return logits
 
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
-        """Implement `LevelModel.plan_level`."""
+        """Implement `LevelSession.plan_level`."""
         if level.nodes == (0,):
             text = self.reader.plan_text(self.draft_text(context), uploads)
-            return lambda _: self.fit_logits(text())
+            return lambda _: text()
         after = self.reader.plan_level(level.nodes, level.parents, uploads)
-        return lambda words: self.fit_logits(after(self.draft_words(words)))
+        return lambda words: after(self.draft_words(words))
 
     def discard_from(self, node: int) -> None:
-        """Implement `LevelModel.discard_from`."""
+        """Implement `LevelSession.discard_from`."""
         self.reader.discard_from(node)
 
     def draft_text(self, context: Sequence[int]) -> Sequence[int]:
@@ -146,12 +126,3 @@ class DraftModelSession:
     def draft_tree(self, tree: DraftTree) -> DraftTree:
         """Return a tree in the draft model's tokens; here it is unchanged."""
         return tree
-
-    def fit_logits(self, logits: Tensor) -> Tensor:
-        """Map the small model's logits (n, W) to the target's tokens (n, V)."""
-        return fit_vocabulary(logits, self.vocab_size)
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`; the next proposal truncates the cache."""

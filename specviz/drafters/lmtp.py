@@ -143,7 +143,7 @@ class LeapMTP(HeadDrafter):
         """Implement `Drafter.begin`."""
         project = target.target.model.get_output_embeddings()
         reader = NewestStates(self.head, project, self.card.name)
-        return RankPathSession(reader, target.target.eos, settings)
+        return RankPathSession(reader, target.target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
@@ -195,8 +195,8 @@ class NewestStates:
         head = -(-j // self.leap)
         return head, self.leap * head - j
 
-    def commit(self, states: States) -> None:
-        """Implement `HeadPredictor.commit`."""
+    def add_states(self, states: States, tokens: Sequence[int]) -> None:
+        """Implement `StateReader.add_states`."""
         assert states.final is not None
         rows = states.final if self.states is None else cat([self.states, states.final])
         self.states = rows[-self.leap :]

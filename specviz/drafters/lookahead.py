@@ -26,13 +26,13 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.common.base import Weightless
+from specviz.drafters.common.session import Session
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import ExtraRows, States
-from specviz.models.target import TargetRun
+from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Work
-from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
 NGram = tuple[int, ...]
@@ -189,26 +189,6 @@ def merge_ngrams(
     return DraftTree(tuple(tokens), tuple(parents)), origins
 
 
-@dataclass(frozen=True, slots=True)
-class WindowShape:
-    """The number of rows that lookahead adds to a pass.
-
-    Attributes:
-        window: The paper's W, the window's width.
-        ngram: The paper's N, the size of an n-gram.
-        guesses: The paper's G, the n-grams tried per pass.
-    """
-
-    window: int = 5
-    ngram: int = 4
-    guesses: int = 5
-
-    @classmethod
-    def of(cls, settings: Settings) -> WindowShape:
-        """Return the shape in the settings."""
-        return cls(settings.lookahead_window, settings.lookahead_ngram, settings.lookahead_guesses)
-
-
 class Lookahead(Weightless):
     """The lookahead drafter. Fits any target and has no weights."""
 
@@ -216,20 +196,16 @@ class Lookahead(Weightless):
 
     def begin(self, target: TargetRun, settings: Settings) -> LookaheadSession:
         """Implement `Drafter.begin`."""
-        return LookaheadSession(target, WindowShape.of(settings))
+        return LookaheadSession(target.target, settings)
 
 
-class LookaheadSession:
+class LookaheadSession(Session):
     """A session with one run's window and pool, both empty at first."""
 
-    drawn = Drawn.POINT_MASS
-
-    def __init__(self, target: TargetRun, shape: WindowShape) -> None:
-        self.ends = target.target.eos
-        self.max_length = target.target.max_length
-        self.shape = shape
-        self.branches = shape.guesses > 1
-        self.pool = Pool(shape.guesses)
+    def __init__(self, target: Target, settings: Settings) -> None:
+        super().__init__(target, settings)
+        self.branches = settings.lookahead_guesses > 1
+        self.pool = Pool(settings.lookahead_guesses)
         self.window: Window | None = None  # set by the first proposal, which receives the prompt
         self.round = 0
 
@@ -245,10 +221,11 @@ class LookaheadSession:
         """
         self.round = chance.round
         if self.window is None:
-            self.window = Window(context[:-1], self.shape.window, self.shape.ngram, self.ends)
+            width, ngram = self.settings.lookahead_window, self.settings.lookahead_ngram
+            self.window = Window(context[:-1], width, ngram, self.target.eos)
         self.window.set_root(context[-1])
         ngrams = self.pool.after(context[-1])
-        tree, origins = merge_ngrams(context[-1], ngrams, max_tokens - 1, self.ends)
+        tree, origins = merge_ngrams(context[-1], ngrams, max_tokens - 1, self.target.eos)
         extra_rows = self._extra_rows(self.window, len(tree), len(context), max_tokens)
         evidence: dict[int, dict[str, Any]] = {
             node: {"ngram": at, "round": ngrams[at].round, "column": ngrams[at].column}
@@ -266,7 +243,7 @@ class LookaheadSession:
         shown = [token for row in evidence[0]["window"] + evidence[0]["ngrams"] for token in row]
         return Proposal(
             tree,
-            Drawn.POINT_MASS,
+            self.drawn,
             evidence=evidence,
             extra_rows=extra_rows,
             shown=shown,
@@ -294,7 +271,7 @@ class LookaheadSession:
         There are none in the last pass before the token limit, nor where they would exceed the
         target's maximum position.
         """
-        if max_tokens == 1 or length - 1 + window.reach >= self.max_length:
+        if max_tokens == 1 or length - 1 + window.reach >= self.target.max_length:
             return None
         levels, columns = len(window.levels), window.columns
         tokens = tuple(token for level in window.rows() for token in level)

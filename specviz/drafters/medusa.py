@@ -165,7 +165,7 @@ class Medusa(HeadDrafter):
         """Implement `Drafter.begin`."""
         project = target.target.model.get_output_embeddings()
         reader = NewestState(self.head, len(self.head), project, self.card.name)
-        return RankPathSession(reader, target.target.eos, settings)
+        return RankPathSession(reader, target.target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
@@ -210,8 +210,8 @@ class NewestState:
             logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work
         )
 
-    def commit(self, states: States) -> None:
-        """Implement `HeadPredictor.commit`."""
+    def add_states(self, states: States, tokens: Sequence[int]) -> None:
+        """Implement `StateReader.add_states`."""
         assert states.final is not None
         self.state = states.final[-1]
 

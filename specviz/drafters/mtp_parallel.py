@@ -215,7 +215,7 @@ class ParallelMTP(HeadDrafter):
         """Implement `Drafter.begin`."""
         project = target.target.model.get_output_embeddings()
         reader = TrunkRows(self.head, self.capture.layers[0], project, self.card.name)
-        return RankPathSession(reader, target.target.eos, settings)
+        return RankPathSession(reader, target.target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
@@ -254,8 +254,8 @@ class TrunkRows:
             logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work
         )
 
-    def commit(self, states: States) -> None:
-        """Implement `HeadPredictor.commit`."""
+    def add_states(self, states: States, tokens: Sequence[int]) -> None:
+        """Implement `StateReader.add_states`."""
         self.waiting.append(states.layers[self.layer])
 
 

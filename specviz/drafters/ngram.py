@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from specviz.drafters.common.base import Weightless
+from specviz.drafters.common.session import Session
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.lookup import longest_match
 from specviz.trace.work import Work
-from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
 
@@ -29,17 +28,11 @@ class NGram(Weightless):
 
     def begin(self, target: TargetRun, settings: Settings) -> NGramSession:
         """Implement `Drafter.begin`."""
-        return NGramSession(target.target.eos, settings)
+        return NGramSession(target.target, settings)
 
 
-class NGramSession:
+class NGramSession(Session):
     """A session without state: every proposal searches the whole text."""
-
-    drawn = Drawn.POINT_MASS
-
-    def __init__(self, eos: Sequence[int], settings: Settings) -> None:
-        self.eos = eos
-        self.settings = settings
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
@@ -57,16 +50,11 @@ class NGramSession:
         if found:
             evidence |= {i: {"from": found.end + i - 1} for i in range(1, len(guesses) + 1)}
         tree = DraftTree.chain(context[-1], guesses)
-        return Proposal(tree, Drawn.POINT_MASS, evidence=evidence, work=Work())
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`; the next proposal receives the whole text."""
+        return Proposal(tree, self.drawn, evidence=evidence, work=Work())
 
     def _until_end(self, guesses: Sequence[int]) -> list[int]:
         """Return the guesses up to and including the first end-of-text token."""
         for i, token in enumerate(guesses):
-            if token in self.eos:
+            if token in self.target.eos:
                 return list(guesses[: i + 1])
         return list(guesses)

@@ -21,16 +21,15 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.common.proposal_builder import candidate_kind
+from specviz.drafters.common.session import Session
 from specviz.drafters.common.tree_reader import TreeReader
 from specviz.drafters.draft_model import DraftModel, DraftModelSession
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import BadPrompt, MismatchedVocabulary, Unsuitable
-from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target, TargetRun
 from specviz.models.tokenizer import is_fast, prompt_encoder, special_ids, vocabulary_bytes
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
-from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Work
 from specviz.verification import Drawn
@@ -260,8 +259,9 @@ class OtherVocabulary(DraftModel):
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """Implement `Drafter.begin`."""
-        chain = candidate_kind(settings) is Drawn.POINT_MASS and not settings.branches
-        return (RewritingSession if chain else IntersectionSession)(self, target, settings)
+        greedy = candidate_kind(settings, settings.branches) is Drawn.POINT_MASS
+        session = RewritingSession if greedy and not settings.branches else IntersectionSession
+        return session(self, target, settings)
 
 
 class DraftTextReader:
@@ -316,25 +316,21 @@ class IntersectionSession(DraftModelSession):
         return DraftTree((self.text.ids[-1], *guesses), tree.parents)
 
     def fit_logits(self, logits: Tensor) -> Tensor:
-        """Map the draft model's logits to the target's tokens."""
+        """Implement `LevelSession.fit_logits`: all tokens that are not shared get -inf."""
         return self.shared.fit(logits)
 
 
-class RewritingSession:
+class RewritingSession(Session):
     """A session that drafts a greedy chain, encoded again with the target's tokenizer.
 
     The chain ends early at a token whose probability is below the confidence in the settings.
     """
 
-    max_depth = MAX_GAMMA
-    drawn = Drawn.POINT_MASS
-
     def __init__(self, drafter: OtherVocabulary, target: TargetRun, settings: Settings) -> None:
+        super().__init__(target.target, settings)
         self.drafter = drafter
         self.reader = TreeReader(drafter.model, drafter.card.name)
         self.reading = DraftTextReader(drafter, target)
-        self.eos = target.target.eos
-        self.confidence = settings.confidence
         self.special = special_ids(drafter.tokenizer)
 
     @torch.inference_mode()
@@ -348,10 +344,10 @@ class RewritingSession:
         own = self._written(text, max_tokens - 1) if text.ids else []
         plain = own[:-1] if own and own[-1] in self.special else own
         guesses = self._rewritten(context, text, plain)
-        if plain != own and self.eos:
-            guesses = [*guesses, self.eos[0]]
+        if plain != own and self.target.eos:
+            guesses = [*guesses, self.target.eos[0]]
         guesses = guesses[: max_tokens - 1]
-        end = next((at + 1 for at, token in enumerate(guesses) if token in self.eos), None)
+        end = next((at + 1 for at, token in enumerate(guesses) if token in self.target.eos), None)
         tree = DraftTree((context[-1], *guesses[:end]), tuple(range(-1, len(guesses[:end]))))
         token_bytes = self.drafter.shared.draft_bytes
         written = [token_bytes.get(token, b"").decode("latin-1") for token in own]
@@ -366,7 +362,7 @@ class RewritingSession:
             sure, token = (each.item() for each in to_host(*chances.max(-1)))
             check_finite([sure], self.reader.name)
             own.append(int(token))
-            if own[-1] in self.special or sure < self.confidence:
+            if own[-1] in self.special or sure < self.settings.confidence:
                 break
         return own
 
@@ -375,11 +371,6 @@ class RewritingSession:
             return self.reading.rewriting.guesses(context, text.rest, own)
         except BadPrompt:
             return []
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`; the next proposal truncates the cache."""
 
 
 def _remark(form: str, text: DraftText, **more: Any) -> dict[str, Any]:

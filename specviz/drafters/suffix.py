@@ -19,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specviz.drafters.common.base import Weightless
+from specviz.drafters.common.session import Session
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import ExtraRows, States
-from specviz.models.target import TargetRun
+from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.suffixes import Suffixes, best_draft, describe_draft
 from specviz.trace.work import Work
-from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
 
@@ -37,17 +36,14 @@ class Suffix(Weightless):
 
     def begin(self, target: TargetRun, settings: Settings) -> SuffixSession:
         """Implement `Drafter.begin`."""
-        return SuffixSession(target.target.eos, settings)
+        return SuffixSession(target.target, settings)
 
 
-class SuffixSession:
+class SuffixSession(Session):
     """A session with the automaton of this run's text."""
 
-    drawn = Drawn.POINT_MASS
-
-    def __init__(self, eos: Sequence[int], settings: Settings) -> None:
-        self.eos = eos
-        self.settings = settings
+    def __init__(self, target: Target, settings: Settings) -> None:
+        super().__init__(target, settings)
         self.branches = settings.branches
         self.seen = Suffixes()
 
@@ -62,15 +58,10 @@ class SuffixSession:
         length, where it last began, and how many guesses are expected to be accepted.
         """
         self._read(context)
-        best, end = best_draft(self.seen, max_tokens - 1, self.settings, self.eos)
+        best, end = best_draft(self.seen, max_tokens - 1, self.settings, self.target.eos)
         tree = DraftTree(tuple(best.tokens), tuple(best.parents))
         evidence = describe_draft(best, end, self.settings)
         return Proposal(tree, self.drawn, score=best.score, evidence=evidence, work=Work())
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`; the next proposal reads the new tokens."""
 
     def _read(self, context: Sequence[int]) -> None:
         """Extend the automaton to `context`."""

@@ -14,9 +14,9 @@ import torch
 
 from specviz.drafters.common.base import Weightless
 from specviz.drafters.common.proposal_builder import candidate_kind
+from specviz.drafters.common.session import Session
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import ExtraRows, States
-from specviz.models.target import TargetRun
+from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Work
@@ -32,22 +32,20 @@ class Uniform(Weightless):
 
     def begin(self, target: TargetRun, settings: Settings) -> UniformSession:
         """Implement `Drafter.begin`."""
-        return UniformSession(target, settings)
+        return UniformSession(target.target, settings)
 
 
-class UniformSession:
+class UniformSession(Session):
     """A session that stores only the uniform distribution."""
 
-    def __init__(self, target: TargetRun, settings: Settings) -> None:
-        self.eos = target.target.eos
-        self.size = target.target.vocab_size
-        device = target.target.device
+    def __init__(self, target: Target, settings: Settings) -> None:
+        super().__init__(target, settings)
+        self.size, device = target.vocab_size, target.device
         self.distribution = torch.full(
             (self.size,), 1 / self.size, dtype=exact_dtype(device), device=device
         )
-        self.settings = settings
-        self.drawn = candidate_kind(settings)
         self.branches = settings.branches
+        self.drawn = candidate_kind(settings, self.branches)
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`. Nodes are numbered level by level."""
@@ -63,7 +61,9 @@ class UniformSession:
                 draws |= dict(enumerate(picks, first))
                 tokens += [draw.token for draw in picks]
                 parents += [parent] * len(picks)
-            level = [node for node in range(start, len(tokens)) if tokens[node] not in self.eos]
+            level = [
+                node for node in range(start, len(tokens)) if tokens[node] not in self.target.eos
+            ]
         tree = DraftTree(tuple(tokens), tuple(parents))
         remark = {"form": "lower-bound", "vocabulary": self.size}
         evidence = {0: remark} if len(tree) > 1 else {}
@@ -71,11 +71,6 @@ class UniformSession:
             return Proposal(tree, self.drawn, evidence=evidence, work=Work())
         q = dict.fromkeys(parents[1:], self.distribution)
         return Proposal(tree, self.drawn, q, draws, evidence=evidence, work=Work())
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`: there is nothing to do."""
 
 
 def distinct_picks(size: int, coins: Iterable[float]) -> list[Draw]:

@@ -21,9 +21,9 @@ from specviz.drafters.common.dynamic_tree import (
     rank_tokens,
     replay,
 )
-from specviz.drafters.common.proposal_builder import fit_vocabulary
+from specviz.drafters.common.proposal_builder import Level
+from specviz.drafters.common.session import LevelPass, LevelSession, StateReader
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -33,50 +33,41 @@ from specviz.verification import Drawn
 from specviz.verification.transfer import UploadBatch
 
 
-class HeadReader(Protocol):
+class HeadReader(StateReader, Protocol):
     """A head that reads a text and draft trees within one run.
 
     Attributes:
         name: Name of the head in error messages.
-        device: Device of the head.
         passes: Passes of the head since the last text.
         work: Rows computed since the counter was last reset.
     """
 
     name: str
-    device: torch.device
     passes: int
     work: Work
 
-    def add_states(self, states: States, tokens: Sequence[int]) -> None:
-        """Add verified tokens and the states that predicted them."""
-        ...
+    def plan_text(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
+        """Prepare a pass that drops the last tree and reads a text's new tokens.
 
-    def read_text(self, length: int) -> Tensor:
-        """Drop the last tree and read a text's new tokens; return the next token's logits (1, V).
+        The returned function returns the logits (1, V) after the newest token, which is node 0 of
+        the next tree.
 
         Args:
-            length: Number of tokens of the whole text.
+            context: The whole text.
+            uploads: Uploads what the pass needs from the host.
         """
         ...
 
-    def read_level(
-        self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
-    ) -> Tensor:
-        """Read nodes whose parents were read before; return the logits (n, V) after each.
+    def plan_level(
+        self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
+    ) -> LevelPass:
+        """Prepare a pass over nodes whose parents were read before.
+
+        The returned function maps the nodes' tokens (n,) to logits (n, V).
 
         Args:
             nodes: The nodes.
-            tokens: Token of each node of the whole tree.
-            parents: Parent of each node of the whole tree.
-        """
-        ...
-
-    def plan_text(self, length: int, uploads: UploadBatch) -> Callable[[], Tensor]:
-        """Prepare `read_text`, and return a function that runs it.
-
-        Args:
-            length: Tokens of the text.
+            above: The parent of each node.
             uploads: Uploads what the pass needs from the host.
         """
         ...
@@ -92,19 +83,31 @@ class HeadReader(Protocol):
         ...
 
 
-def logits_after_nodes(
-    reader: HeadReader,
-    length: int,
-    tokens: Sequence[int],
-    parents: Sequence[int],
-    nodes: Sequence[int],
-) -> Tensor:
-    """Return a head's logits (n, V) after these nodes of a tree under a text of `length` tokens."""
-    return reader.read_level(nodes, tokens, parents) if nodes[0] else reader.read_text(length)
+class HeadSession(LevelSession):
+    """A session of a head that reads the target's states and nodes of a tree.
+
+    Args:
+        reader: Runs the head.
+        target: The target.
+        settings: Settings of the run.
+    """
+
+    max_depth = MAX_GAMMA
+
+    def __init__(self, reader: HeadReader, target: Target, settings: Settings) -> None:
+        super().__init__(reader.name, target, settings, reader)
+        self.reader = reader
+
+    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
+        """Implement `LevelSession.plan_level`."""
+        if level.nodes == (0,):
+            text = self.reader.plan_text(context, uploads)
+            return lambda _: text()
+        return self.reader.plan_level(level.nodes, level.parents, uploads)
 
 
-class DynamicSession:
-    """A session of a head that drafts dynamic trees.
+class DynamicSession(HeadSession):
+    """A session that drafts dynamic trees.
 
     Args:
         reader: Runs the head on nodes of the tree.
@@ -112,9 +115,6 @@ class DynamicSession:
         settings: Settings of the run.
         remark: Further fields for the trace of every proposal.
     """
-
-    drawn = Drawn.POINT_MASS
-    max_depth = MAX_GAMMA
 
     def __init__(
         self,
@@ -124,9 +124,8 @@ class DynamicSession:
         remark: Mapping[str, Any] | None = None,
     ) -> None:
         """Create a session that has not read a text."""
-        self.reader = reader
-        self.vocab_size = target.vocab_size
-        self.eos = target.eos
+        super().__init__(reader, target, settings)
+        self.drawn = Drawn.POINT_MASS
         self.budget: int = settings.budget
         self.fan_out: int = settings.fan_out
         self.branches = min(self.budget, self.fan_out) > 1
@@ -143,45 +142,26 @@ class DynamicSession:
         """
         self.reader.work = Work()
         growth = DynamicTree([context[-1]])
-        wanted = growth.levels(max_tokens - 1, self.fan_out, self.budget, self.eos)
-        if self.reader.device.type == "cuda" and max_tokens > 1:  # copies make the host wait
-            replay(growth, self._ahead(len(context), max_tokens - 1), wanted, self.reader.name)
+        wanted = growth.levels(max_tokens - 1, self.fan_out, self.budget, self.target.eos)
+        if self.target.device.type == "cuda" and max_tokens > 1:  # copies make the host wait
+            replay(growth, self._ahead(context, max_tokens - 1), wanted, self.name)
             return self._proposal(growth)
         for level in wanted:
             logits = self.logits_after(context, growth.tokens, growth.parents, level)
-            growth.add_level(level, *rank_tokens(logits, self.fan_out, self.reader.name))
+            growth.add_level(level, *rank_tokens(logits, self.fan_out, self.name))
         return self._proposal(growth)
 
-    def _ahead(self, length: int, deepest: int) -> DeviceTree:
-        """Compute all levels under a text of `length` tokens, copying none to the host."""
-        uploads, count = UploadBatch(self.reader.device), min(self.fan_out, self.vocab_size)
-        text = self.reader.plan_text(length, uploads)
+    def _ahead(self, context: Sequence[int], deepest: int) -> DeviceTree:
+        """Compute all levels under the text, copying none to the host."""
+        uploads, count = UploadBatch(self.target.device), min(self.fan_out, self.target.vocab_size)
+        text = self.reader.plan_text(context, uploads)
         deeper = self.reader.plan_device_levels(count, deepest - 1, uploads)
-        ends = uploads.put(torch.tensor(self.eos, dtype=torch.long))
+        ends = uploads.put(torch.tensor(self.target.eos, dtype=torch.long))
         picking = DeviceTree(count, ends())
-        picking.guess(fit_vocabulary(text(), self.vocab_size))
+        picking.guess(self.fit_logits(text()))
         for _ in range(deepest - 1):
-            picking.guess(fit_vocabulary(deeper(*picking.pick()), self.vocab_size))
+            picking.guess(self.fit_logits(deeper(*picking.pick())))
         return picking
-
-    def logits_after(
-        self,
-        context: Sequence[int],
-        tokens: Sequence[int],
-        parents: Sequence[int],
-        nodes: Sequence[int],
-    ) -> Tensor:
-        """Implement `NodePredictor.logits_after`."""
-        return fit_vocabulary(
-            logits_after_nodes(self.reader, len(context), tokens, parents, nodes), self.vocab_size
-        )
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`: state i and token i form one row of the head's input."""
-        states.check_length(len(tokens))
-        self.reader.add_states(states, tokens)
 
     def _proposal(self, growth: DynamicTree) -> Proposal:
         """Return the best guesses as a proposal, with the data that the page shows."""

@@ -267,6 +267,28 @@ def split_rows(logs: Tensor, ids: Tensor, name: str) -> list[tuple[list[int], Te
 DeviceLevelPass = Callable[[Tensor, Tensor], Tensor]
 
 
+def level_rows(
+    rows: int, paths: dict[int, list[int]], nodes: Sequence[int], above: Sequence[int]
+) -> tuple[Tensor, Tensor]:
+    """Return a level's positions (n,) and its attention mask (n, rows) bool, on the host.
+
+    Args:
+        rows: Rows of the text, the root being its last token; every node attends to all of them.
+        paths: For each node read before, the rows of its path, its own included, without the
+            root's; the new nodes are added.
+        nodes: The nodes.
+        above: The parent of each node.
+    """
+    first = rows + len(paths) - 1
+    sees = np.zeros((len(nodes), first + len(nodes)), bool)
+    sees[:, :rows] = True
+    for i, (node, parent) in enumerate(zip(nodes, above, strict=True)):
+        paths[node] = [*paths[parent], first + i]
+        sees[i, paths[node]] = True
+    positions = [rows - 1 + len(paths[node]) for node in nodes]
+    return torch.tensor(positions), torch.from_numpy(sees)
+
+
 class LevelMasks:
     """Positions and attention masks of levels with a fixed number of nodes, computed on the device.
 

@@ -15,10 +15,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks
-from specviz.drafters.common.layers import Attention, KeysValues, OwnEmbedding, masked
+from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks, level_rows
+from specviz.drafters.common.layers import Attention, KeysValues, masked
 from specviz.models.graphs import (
     MOST_ROWS,
     REACH,
@@ -31,7 +31,7 @@ from specviz.models.graphs import (
     chosen_rows,
     uses_graphs,
 )
-from specviz.models.numpy_layers import NumpyCache, Positions, RotaryTable, Rotation
+from specviz.models.numpy_layers import NumpyCache, RotaryTable, Rotation
 from specviz.models.passes import States
 from specviz.models.products import Array
 from specviz.models.target import Target
@@ -109,16 +109,10 @@ class NumpyLayers:
         seen = sees.numpy()
         if len(words) > 1 or not seen.all():
             mask = np.where(seen, np.float32(0.0), LEAST)
-        return torch.from_numpy(
-            self.run_arrays(states.numpy(), words.numpy(), positions.numpy(), mask)
-        )
-
-    def run_arrays(
-        self, states: Array, words: Array, positions: Positions, mask: Array | None
-    ) -> Array:
-        """Compute `run` on arrays, with an additive attention mask."""
+        turn = self._table.at(positions.numpy())
         with np.errstate(all="ignore"):  # NaN is detected later, in the logits
-            return self._pass(states, words, self._table.at(positions), mask, self._cache)
+            made = self._pass(states.numpy(), words.numpy(), turn, mask, self._cache)
+        return torch.from_numpy(made)
 
     def cut(self, rows: int) -> None:
         """Implement `Layers.cut`."""
@@ -240,7 +234,7 @@ class FeatureReader:
         self.rows = 0  # number of rows of the text in the cache
         self.waiting: list[tuple[States, list[int]]] = []  # states not read yet, and tokens
         self.paths: dict[int, list[int]] = {}  # rows of each node's path, including its own
-        self.outputs: dict[int, Tensor | Array] = {}  # for each node, the head's output (h,)
+        self.outputs: dict[int, Tensor] = {}  # for each node, the head's output (h,)
         self.passes = 0
         self.work = Work()
 
@@ -248,30 +242,13 @@ class FeatureReader:
         """Implement `HeadReader.add_states`; the states are read with the next text."""
         self.waiting.append((states, list(tokens)))
 
-    def read_text(self, length: int) -> Tensor:
-        """Implement `HeadReader.read_text`.
-
-        Returns:
-            Logits (1, V) after the newest token, which is node 0 of the next tree.
+    def plan_text(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
+        """Implement `HeadReader.plan_text`.
 
         Raises:
             ValueError: If the states do not match the text.
         """
-        return self.plan_text(length, UploadBatch(self.device))()
-
-    def read_level(
-        self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
-    ) -> Tensor:
-        """Implement `HeadReader.read_level`."""
-        if isinstance(self.layers, NumpyLayers):
-            return self._read_in_numpy(self.layers, nodes, tokens, parents)
-        uploads = UploadBatch(self.device)
-        words = uploads.put(torch.tensor([tokens[node] for node in nodes]))
-        reading = self.plan_level(nodes, [parents[node] for node in nodes], uploads)
-        return reading(words())
-
-    def plan_text(self, length: int, uploads: UploadBatch) -> Callable[[], Tensor]:
-        """Implement `HeadReader.plan_text`."""
+        length = len(context)
         if not self.waiting:
             raise ValueError("There is no new token to read.")
         states = torch.cat([self.states_of(states) for states, _ in self.waiting])
@@ -297,61 +274,16 @@ class FeatureReader:
     def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
-        """Prepare `read_level`, and return a function of the nodes' tokens (n,) on the device.
-
-        Args:
-            nodes: The nodes.
-            above: The parent of each node.
-            uploads: Uploads what the pass needs from the host.
-        """
-        first = self.rows + len(self.paths) - 1
-        sees = torch.zeros(len(nodes), first + len(nodes), dtype=torch.bool)
-        sees[:, : self.rows] = True
-        for i, (node, parent) in enumerate(zip(nodes, above, strict=True)):
-            self.paths[node] = [*self.paths[parent], first + i]
-            sees[i, self.paths[node]] = True
-        positions = [self.rows - 1 + len(self.paths[node]) for node in nodes]
-        where, seen = uploads.put(torch.tensor(positions)), uploads.put(sees)
+        """Implement `HeadReader.plan_level`."""
+        where, seen = map(uploads.put, level_rows(self.rows, self.paths, nodes, above))
 
         def reading(words: Tensor) -> Tensor:
-            states = torch.stack([torch.as_tensor(self.outputs[parent]) for parent in above])
+            states = torch.stack([self.outputs[parent] for parent in above])
             outputs = self._pass(states, words, where(), seen())
             self.outputs |= dict(zip(nodes, outputs, strict=True))
             return self._logits(outputs)
 
         return reading
-
-    def _read_in_numpy(
-        self,
-        layers: NumpyLayers,
-        nodes: Sequence[int],
-        tokens: Sequence[int],
-        parents: Sequence[int],
-    ) -> Tensor:
-        """Read a level in NumPy, which avoids the overhead of small torch operations."""
-        first = self.rows + len(self.paths) - 1
-        mask = np.full((len(nodes), first + len(nodes)), LEAST, np.float32)
-        mask[:, : self.rows] = 0.0
-        positions = np.empty(len(nodes), np.int64)
-        for i, node in enumerate(nodes):
-            path = self.paths[node] = [*self.paths[parents[node]], first + i]
-            mask[i, path] = 0.0
-            positions[i] = self.rows - 1 + len(path)
-        states = np.stack([np.asarray(self.outputs[parents[node]]) for node in nodes])
-        words = self._words([tokens[node] for node in nodes])
-        self._count_pass(len(nodes))
-        outputs = layers.run_arrays(states, words, positions, mask)
-        self.outputs.update(zip(nodes, outputs, strict=True))
-        return self._logits(torch.from_numpy(outputs))
-
-    def _words(self, tokens: Sequence[int]) -> Array:
-        """Return the embeddings of tokens on the host, (n, h)."""
-        if type(self.embed) in (nn.Embedding, OwnEmbedding):  # others may scale embeddings
-            table: Array = self.embed.weight.detach().numpy()
-            chosen: Array = table[np.minimum(tokens, len(table) - 1)]
-            return chosen
-        embedded: Array = self.embed(torch.tensor(tokens)).numpy()
-        return embedded
 
     def plan_device_levels(self, count: int, levels: int, uploads: UploadBatch) -> DeviceLevelPass:
         """Implement `HeadReader.plan_device_levels`."""
@@ -360,8 +292,7 @@ class FeatureReader:
 
         def reading(words: Tensor, above: Tensor) -> Tensor:
             nonlocal outputs
-            root = torch.as_tensor(self.outputs[0])[None]
-            states = (root if outputs is None else outputs)[above]
+            states = (self.outputs[0][None] if outputs is None else outputs)[above]
             outputs = self._pass(states, words, *sight.under(above))
             return self._logits(outputs)
 
@@ -374,12 +305,9 @@ class FeatureReader:
 
     def _pass(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
         """Compute outputs (n, h) of new rows; `sees` (n, rows), bool, is their attention mask."""
-        self._count_pass(len(words))
-        return self.layers.run(states, self.embed(words), positions, sees)
-
-    def _count_pass(self, rows: int) -> None:
         self.passes += 1
-        self.work += Work(body=rows)
+        self.work += Work(body=len(words))
+        return self.layers.run(states, self.embed(words), positions, sees)
 
     def _logits(self, outputs: Tensor) -> Tensor:
         self.work += Work(head=len(outputs))

@@ -3,10 +3,6 @@
 Copying a value to the host makes the host wait for the device. So guesses can be added under
 guesses that the host has not read yet. If some of these unread guesses turn out to differ from what
 was assumed, or to end their path, the levels that depend on them are dropped and built again.
-
-On a CUDA device, `build_tree` computes all levels of a tree of known shape before it reads any of
-them, and uploads their inputs at once. On other devices it reads each level before it computes the
-next, so no level is ever dropped. The resulting tree is the same.
 """
 
 from __future__ import annotations
@@ -14,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice, pairwise
-from typing import Protocol
+from itertools import chain
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,6 +24,7 @@ from specviz.drafters.common.candidates import (
     TopCandidates,
     coins_by_node,
 )
+from specviz.engine.protocol import Proposal
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.verification import Drawn
@@ -97,7 +94,7 @@ class ProposalBuilder:
         self, name: str, root: int, settings: Settings, eos: Sequence[int], chance: Chance
     ) -> None:
         self.name, self.settings, self.eos, self.chance = name, settings, eos, chance
-        self.drawn = candidate_kind(settings)
+        self.drawn = candidate_kind(settings, settings.branches)
         self.tokens, self.parents = [root], [-1]
         self.paths: list[Ranks] = [()]
         self.q: dict[int, Tensor] = {}
@@ -185,6 +182,10 @@ class ProposalBuilder:
         """Return the tree of the guesses so far."""
         return DraftTree(tuple(self.tokens), tuple(self.parents))
 
+    def proposal(self, **more: Any) -> Proposal:
+        """Return the guesses as a proposal, with these further fields."""
+        return Proposal(self.tree(), self.drawn, self.q, self.draws, self.score, **more)
+
     def _candidates(
         self, level: Level, widths: Sequence[int], logits: Tensor, coins: Coins | None
     ) -> Candidates:
@@ -219,11 +220,11 @@ class ProposalBuilder:
         self.newest = range(first, len(self.tokens))
 
 
-def candidate_kind(settings: Settings) -> Drawn:
-    """Return how a draft model's candidates are drawn under these settings."""
+def candidate_kind(settings: Settings, branches: bool) -> Drawn:
+    """Return how a draft model's candidates are drawn, with or without siblings."""
     if settings.candidates == "greedy" or settings.sampling.greedy:
         return Drawn.POINT_MASS
-    return Drawn.WITHOUT_REPLACEMENT if settings.branches else Drawn.SAMPLED
+    return Drawn.WITHOUT_REPLACEMENT if branches else Drawn.SAMPLED
 
 
 def fit_vocabulary(logits: Tensor, size: int) -> Tensor:
@@ -232,62 +233,3 @@ def fit_vocabulary(logits: Tensor, size: int) -> Tensor:
     if missing > 0:
         return torch.nn.functional.pad(logits, (0, missing), value=-torch.inf)
     return logits[..., :size] if missing else logits
-
-
-LevelPass = Callable[[Tensor], Tensor]  # maps a level's tokens (n,) to logits (n, V)
-
-
-class LevelModel(Protocol):
-    """A session whose model reads a text, and then a tree, level by level."""
-
-    @property
-    def device(self) -> torch.device:
-        """Device of the model."""
-        ...
-
-    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
-        """Prepare the pass over a level; passes run in the order in which they are planned.
-
-        The returned function maps the level's tokens to logits. For the root, it reads the text and
-        ignores the tokens.
-
-        Args:
-            context: The text.
-            level: The level.
-            uploads: Uploads what the pass needs from the host.
-        """
-        ...
-
-    def discard_from(self, node: int) -> None:
-        """Discard the outputs of this node and all later ones, which left the tree."""
-        ...
-
-
-def build_tree(
-    builder: ProposalBuilder, model: LevelModel, context: Sequence[int], shape: TreeShape
-) -> None:
-    """Build a whole tree."""
-    at_once = model.device.type == "cuda" and not builder.settings.confidence
-    while levels := list(islice(builder.levels(shape), None if at_once else 1)):
-        _add_levels(builder, model, context, levels)
-        builder.resolve()
-        if levels[-1].nodes[0] >= builder.newest.start:
-            model.discard_from(builder.newest.start)
-
-
-def _add_levels(
-    builder: ProposalBuilder, model: LevelModel, context: Sequence[int], levels: Sequence[Level]
-) -> None:
-    """Add guesses under these levels without reading any of them."""
-    uploads = UploadBatch(model.device)
-    known = uploads.put(torch.tensor([builder.tokens[node] for node in levels[0].nodes]))
-    passes = [model.plan_level(context, level, uploads) for level in levels]
-    shared = (
-        uploads if model.device.type == "cuda" else None
-    )  # MPS has no float64; see `top_tokens`
-    coins = [builder.coins(level, shared) for level in levels]
-    candidates = builder.add_level(levels[0], passes[0](known()), coins[0])
-    for at, (before, level) in enumerate(pairwise(levels), 1):
-        token_ids = candidates.token_ids
-        chosen = torch.stack([token_ids[node - before.first] for node in level.nodes])
-        candidates = builder.add_level(level, passes[at](chosen), coins[at])

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.common.candidates import top_candidates
+from specviz.drafters.common.session import Session, StateReader
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import ExtraRows, States
+from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import MAX_GUESSES, Settings, max_gamma, require
 from specviz.trace.work import Work
-from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
 Path = tuple[int, ...]
@@ -42,7 +42,7 @@ class HeadOutputs:
     work: Work
 
 
-class HeadPredictor(Protocol):
+class HeadPredictor(StateReader, Protocol):
     """The heads in one run, with the target's hidden states that they have stored.
 
     Attributes:
@@ -65,22 +65,20 @@ class HeadPredictor(Protocol):
         """
         ...
 
-    def commit(self, states: States) -> None:
-        """Store the states of newly verified rows, as passed to `DraftSession.commit`."""
-        ...
 
-
-class RankPathSession:
+class RankPathSession(Session):
     """A session that builds a tree from the top tokens of a `HeadPredictor`."""
 
-    drawn = Drawn.POINT_MASS
-
-    def __init__(self, heads: HeadPredictor, eos: Sequence[int], settings: Settings) -> None:
+    def __init__(self, heads: HeadPredictor, target: Target, settings: Settings) -> None:
+        super().__init__(target, settings, heads)
         self.heads = heads
-        self.eos = eos
-        self.settings = settings
+        self.max_depth = heads.max_depth
         self.chosen = chosen_paths(settings)
         self.predicted = torch.empty(0)  # logits (D, V), kept for `logits_after`
+        learns = settings.schedule == "learning"
+        depth = max_gamma(settings.siblings) if learns else settings.gamma
+        paths = self._paths(min(self.max_depth, depth))
+        self.branches = len({path[:-1] for path in paths}) < len(paths)
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -88,7 +86,7 @@ class RankPathSession:
 
         The score of a node is the probability that its head gives it at temperature 1.
         """
-        depth = min(self.heads.max_depth, max_tokens - 1)
+        depth = min(self.max_depth, max_tokens - 1)
         evidence: dict[int, dict[str, Any]] = {0: dict(self.heads.remark)}
         tree, work = DraftTree((context[-1],), (-1,)), Work()
         score: dict[int, float] = {}
@@ -120,26 +118,6 @@ class RankPathSession:
             return self.predicted[depth].expand(len(nodes), -1)
         return torch.full((len(nodes), 1), -torch.inf)  # the node is deeper than the heads predict
 
-    @property
-    def max_depth(self) -> int:
-        """Implement `NodePredictor.max_depth`: the number of positions that the heads predict."""
-        return self.heads.max_depth
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`; only verified states are kept."""
-        states.check_length(len(tokens))
-        self.heads.commit(states)
-
-    @property
-    def branches(self) -> bool:
-        """Whether some node can have more than one child."""
-        learns = self.settings.schedule == "learning"
-        depth = max_gamma(self.settings.siblings) if learns else self.settings.gamma
-        paths = self._paths(min(self.heads.max_depth, depth))
-        return len({path[:-1] for path in paths}) < len(paths)
-
     def _build(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
         """Return the tree of the heads' top tokens, and the rank path and score of each node.
 
@@ -150,7 +128,9 @@ class RankPathSession:
         paths = self._paths(len(logits))
         ranks = 1 + max((max(path) for path in paths), default=0)
         best = top_candidates(logits, ranks, self.heads.name)
-        tree, used_paths = tree_of_ranks(root, paths, [tokens for tokens, _ in best], self.eos)
+        tree, used_paths = tree_of_ranks(
+            root, paths, [tokens for tokens, _ in best], self.target.eos
+        )
         chances = (best[len(path) - 1][1][path[-1]] for path in used_paths)
         return tree, used_paths, dict(enumerate(chances, 1))
 

@@ -51,18 +51,6 @@ class TreeReader:
         """
         return self.plan_text(context, UploadBatch(self.model.device))()
 
-    def read_level(self, tree: DraftTree, nodes: Sequence[int]) -> Tensor:
-        """Read nodes of a level, whose parents were read before; return logits (n, W) after each.
-
-        Args:
-            tree: All nodes up to this level; siblings must have different tokens.
-            nodes: The nodes.
-        """
-        self.tree, uploads = tree, UploadBatch(self.model.device)
-        words = uploads.put(torch.tensor([tree.tokens[node] for node in nodes]))
-        reading = self.plan_level(nodes, [tree.parents[node] for node in nodes], uploads)
-        return reading(words())
-
     def plan_text(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
         """Prepare `read_text`, and return a function that runs it.
 
@@ -80,7 +68,10 @@ class TreeReader:
     def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
-        """Prepare `read_level`, and return a function of the nodes' tokens (n,) on the device.
+        """Prepare a pass over nodes of a level, whose parents were read before.
+
+        The returned function maps the nodes' tokens (n,) to logits (n, W). Siblings must have
+        different tokens.
 
         Args:
             nodes: The nodes.

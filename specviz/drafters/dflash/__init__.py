@@ -9,33 +9,27 @@ point mass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.mask_session import MaskSession
 from specviz.drafters.dflash.head import DFlashHead, Past, block_mix
-from specviz.engine.protocol import DraftSession, Proposal
+from specviz.engine.protocol import DraftSession
 from specviz.models.passes import (
     CaptureSpec,
-    ExtraRows,
     States,
     causal_lm_weights,
     concat_layers,
     matrix_weights,
 )
 from specviz.models.target import Target, TargetRun
-from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
-from specviz.verification import Drawn
-from specviz.verification.distributions import check_finite
-from specviz.verification.transfer import to_host, upload
-from specviz.verification.tree import DraftTree
-
-TOP_COUNT: Final = 3  # number of tokens per position that are recorded for the page
+from specviz.verification.transfer import upload
 
 
 class DFlash(HeadDrafter):
@@ -60,7 +54,7 @@ class DFlash(HeadDrafter):
             Unsuitable: If the target has another shape.
         """
         self.head.config.check_fit(self.card.name, target.target)
-        return DFlashSession(self, target.target)
+        return DFlashSession(self, target.target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
@@ -78,80 +72,27 @@ class DFlash(HeadDrafter):
         return Weights(matrix_weights(head.layers), causal_lm_weights(target.model).head, entry)
 
 
-class DFlashSession:
-    """A session that caches the keys and values of the text's states, but not of a block.
+class BlockReader:
+    """Caches the keys and values of the text's states in one run, but not those of a block.
 
     Attributes:
-        waiting: Committed states that have not been read yet.
         read: Number of states that have been read.
-        work: Rows computed for the current proposal.
+        work: Rows computed since the counter was last reset.
     """
 
-    drawn = Drawn.POINT_MASS
-
-    def __init__(self, drafter: DFlash, target: Target) -> None:
-        self.head = drafter.head
-        self.name = drafter.card.name
-        self.target = target
+    def __init__(self, head: DFlashHead, target: Target) -> None:
+        self.head, self.device = head, target.device
         self.embed = target.model.get_input_embeddings()
-        self.size = drafter.head.config.block_size
         self.past: list[Past] = []
         self.read = 0
         self.waiting: list[States] = []
         self.work = Work()
 
-    @torch.inference_mode()
-    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        There are at most block_size - 1 guesses; the whole block is computed anyway.
-
-        A score is a probability at temperature 1. Recorded for each node: its position in the
-        block. Recorded for the proposal: how many states and masks the pass read, and the most
-        probable tokens of each position with their probabilities, including positions after γ and
-        after an end-of-text token.
-        """
-        self.work = Work()
-        depth = min(self.size - 1, max_tokens - 1)
-        tokens, score = [context[-1]], {}
-        remark: dict[str, Any] = {"form": "block", "block": self.size, "passes": 0}
-        evidence: dict[int, dict[str, Any]] = {0: remark}
-        if depth > 0:
-            soft = self._fill(context).float().softmax(-1)
-            remark |= {"passes": 1, "states": self.read, "masks": self.size - 1}
-            top = soft.argmax(-1, keepdim=True)
-            shown = soft.topk(min(TOP_COUNT, soft.shape[-1]))
-            values = to_host(soft.gather(-1, top), top, *shown)
-            probs, ids = (each[:, 0].tolist() for each in values[:2])
-            check_finite(probs, self.name)
-            remark["places"] = top_tokens_by_position(*values[2:])
-            for node, token in enumerate(ids[:depth], start=1):
-                tokens.append(token)
-                score[node] = probs[node - 1]
-                evidence[node] = {"place": node}
-                if token in self.target.eos:
-                    break
-        tree = DraftTree(tuple(tokens), tuple(range(-1, len(tokens) - 1)))
-        seen = [each["token"] for place in remark.get("places", []) for each in place]
-        return Proposal(
-            tree, self.drawn, score=score, evidence=evidence, shown=seen, work=self.work
-        )
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`; the states are read by the next proposal."""
-        states.check_length(len(tokens))
+    def add_states(self, states: States, tokens: Sequence[int]) -> None:
+        """Implement `StateReader.add_states`."""
         self.waiting.append(states)
 
-    def _fill(self, context: Sequence[int]) -> Tensor:
-        """Return the logits (block_size - 1, V) of the positions after `context`, from one pass."""
-        rows = self._block(context)[1:]
-        logits: Tensor = self.target.model.get_output_embeddings()(rows)
-        self.work += Work(head=len(logits))
-        return logits
-
-    def _block(self, context: Sequence[int]) -> Tensor:
+    def block(self, context: Sequence[int]) -> Tensor:
         """Return the outputs (block_size, h) of a block after `context`, from one pass.
 
         Raises:
@@ -161,9 +102,8 @@ class DFlashSession:
         newest = len(context) - 1
         if self.read != newest:
             raise ValueError(f"{self.read} states for a text of {len(context)} tokens.")
-        block = self.head.block(upload([context[-1]], self.target.device))
-        words = self.embed(block)
-        positions = torch.arange(newest, newest + self.size, device=self.target.device)
+        words = self.embed(self.head.block(upload([context[-1]], self.device)))
+        positions = torch.arange(newest, newest + words.shape[1], device=self.device)
         rows = self.head(words, positions, [block_mix(each) for each in self.past])
         self.work += Work(body=rows.shape[1])
         out: Tensor = rows[0]
@@ -176,7 +116,7 @@ class DFlashSession:
         if not layers:
             return
         new = len(next(iter(layers.values())))
-        positions = torch.arange(self.read, self.read + new, device=self.target.device)
+        positions = torch.arange(self.read, self.read + new, device=self.device)
         past = self.head.past({k: rows[None] for k, rows in layers.items()}, positions)
         self.read += new
         self.work += Work(entry=new)
@@ -188,14 +128,20 @@ class DFlashSession:
         self.past = past
 
 
-def top_tokens_by_position(values: Tensor, ids: Tensor) -> list[list[dict[str, Any]]]:
-    """Return the top tokens of each position with their probabilities.
+class DFlashSession(MaskSession):
+    """A session of at most block_size - 1 guesses; the whole block is computed anyway."""
 
-    Args:
-        values: Probabilities, (positions, k).
-        ids: Token ids, (positions, k).
-    """
-    return [
-        [{"token": token, "p": round(p, 6)} for token, p in zip(row, probs, strict=True)]
-        for row, probs in zip(ids.tolist(), values.tolist(), strict=True)
-    ]
+    def __init__(self, drafter: DFlash, target: Target, settings: Settings) -> None:
+        self.reader = BlockReader(drafter.head, target)
+        super().__init__(target, settings, self.reader)
+        self.name, size = drafter.card.name, drafter.head.config.block_size
+        self.longest = size - 1
+        self.remark = {"form": "block", "block": size}
+
+    def predict(self, context: Sequence[int], depth: int) -> tuple[Tensor, dict[str, int], Work]:
+        """Implement `MaskSession.predict`."""
+        self.reader.work = Work()
+        logits: Tensor = self.target.model.get_output_embeddings()(self.reader.block(context)[1:])
+        masks = len(logits)
+        work = self.reader.work + Work(head=masks)
+        return logits, {"states": self.reader.read, "masks": masks}, work

@@ -17,33 +17,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from specviz.drafters.common.mask_session import softmax_top, top_tokens_by_position
 from specviz.drafters.common.proposal_builder import (
     Level,
-    LevelPass,
     ProposalBuilder,
     Ranks,
     TreeShape,
-    build_tree,
-    fit_vocabulary,
 )
-from specviz.drafters.dflash import DFlash, DFlashSession, top_tokens_by_position
+from specviz.drafters.common.session import LevelPass, LevelSession, build_tree
+from specviz.drafters.dflash import BlockReader, DFlash
 from specviz.drafters.dspark.head import DSparkHead
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import ExtraRows, States, matrix_weights
+from specviz.models.passes import matrix_weights
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
-from specviz.verification import Drawn
 from specviz.verification.distributions import check_finite
 from specviz.verification.transfer import UploadBatch, to_host, upload
-
-TOP_COUNT: Final = 3  # number of tokens per position that are recorded for the page
 
 
 class DSpark(DFlash):
@@ -72,7 +68,7 @@ class DSpark(DFlash):
         return Weights(usual.body, head, usual.entry, small)
 
 
-class DSparkSession(DFlashSession):
+class DSparkSession(LevelSession):
     """A session that draws the guesses of a block in order.
 
     Attributes:
@@ -80,25 +76,17 @@ class DSparkSession(DFlashSession):
             accepted.
     """
 
-    head: DSparkHead
-
     def __init__(self, drafter: DSpark, target: Target, settings: Settings) -> None:
-        super().__init__(drafter, target)
-        model = target.model
-        own = self.head.config.own_vocabulary
-        self.embed = self.head.embed_tokens if own else model.get_input_embeddings()
+        self.reader = BlockReader(drafter.head, target)
+        super().__init__(drafter.card.name, target, settings, self.reader, chain=True)
+        self.head, self.size = drafter.head, drafter.head.config.block_size
+        own, model = self.head.config.own_vocabulary, target.model
+        if own:
+            self.reader.embed = self.head.embed_tokens
         self.project = self.head.lm_head if own else model.get_output_embeddings()
-        self.settings = settings
-        greedy = settings.candidates == "greedy" or settings.sampling.greedy
-        self.drawn = Drawn.POINT_MASS if greedy else Drawn.SAMPLED
         self.survival = 1.0
         self._rows = self._logits = self._state = torch.empty(0)
         self._steps: list[_Step] = []
-
-    @property
-    def device(self) -> torch.device:
-        """Implement `LevelModel.device`."""
-        return self.target.device
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -108,53 +96,37 @@ class DSparkSession(DFlashSession):
         Recorded for each node: its position in the block, the most probable tokens before and after
         the Markov head's correction, and the predicted probability that the guess is accepted.
         """
-        self.work, self._steps, self.survival = Work(), [], 1.0
+        self.reader.work, self._steps, self.survival = Work(), [], 1.0
         depth = min(self.size, max_tokens - 1)
         builder = _Chain(self.name, context[-1], self.settings, self.target.eos, chance)
+        builder.drawn = self.drawn
         remark: dict[str, Any] = {"form": "spark", "block": self.size, "passes": 0}
         if depth > 0:
-            self._rows = self._block(context)[:depth]
+            self._rows = self.reader.block(context)[:depth]
             self._logits = self.project(self._rows)
-            self.work += Work(head=depth)
             self._state = self.head.markov_head.start(self._rows[0])
-            remark |= {"passes": 1, "states": self.read, "masks": self.size - 1}
+            remark |= {"passes": 1, "states": self.reader.read, "masks": self.size - 1}
             build_tree(builder, self, context, TreeShape(depth, partial(self._wide, builder)))
         guesses = len(builder.tokens) - 1
         if len(self._steps) > guesses:  # the next guess was considered but not drawn
             remark["cut"] = round(self.survival, 6)
-        self.work += Work(correction=len(self._steps))
+        work = self.reader.work + Work(head=depth, correction=len(self._steps))
         evidence = {0: remark} | self._evidence(guesses)
         seen = [top["token"] for node in range(1, guesses + 1) for top in evidence[node]["top"]]
-        return Proposal(
-            builder.tree(),
-            self.drawn,
-            builder.q,
-            builder.draws,
-            builder.score,
-            evidence,
-            shown=seen,
-            work=self.work,
-        )
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`; the outputs of the block are dropped."""
-        super().commit(tokens, states, extra_rows)
-        self._steps = []
+        return builder.proposal(evidence=evidence, shown=seen, work=work)
 
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
-        """Implement `LevelModel.plan_level`; the guess under a node depends on the node's token."""
+        """Implement `LevelSession.plan_level`; a guess depends on the token before it."""
         position = level.nodes[0]
 
         def reading(words: Tensor) -> Tensor:
             logits: Tensor = self._logits[position] + self._step(position, words[0]).correction
-            return fit_vocabulary(logits, self.target.vocab_size)[None]
+            return logits[None]
 
         return reading
 
     def discard_from(self, node: int) -> None:
-        """Implement `LevelModel.discard_from`."""
+        """Implement `LevelSession.discard_from`."""
         del self._steps[node:]
 
     def _step(self, position: int, token: Tensor) -> _Step:
@@ -184,7 +156,7 @@ class DSparkSession(DFlashSession):
         if not (self.settings.confidence and self.head.config.enable_confidence_head):
             return 1
         position = len(ranks)
-        self._step(position, upload([builder.tokens[position]], self.device)[0])
+        self._step(position, upload([builder.tokens[position]], self.target.device)[0])
         self.survival = prod(self._confidence(position + 1))
         return int(self.survival >= self.settings.confidence)
 
@@ -192,11 +164,10 @@ class DSparkSession(DFlashSession):
         """Return the data that is recorded for each guess."""
         if not guesses:
             return {}
-        size = self.target.vocab_size
-        base = fit_vocabulary(self._logits[:guesses], size)
+        base = self.fit_logits(self._logits[:guesses])
         added = torch.stack([step.correction for step in self._steps[:guesses]])
-        drawn = fit_vocabulary(self._logits[:guesses] + added, size)  # as in `plan_level`
-        tops = [softmax_top(base.float()), softmax_top(drawn.float())]
+        drawn = self.fit_logits(self._logits[:guesses] + added)  # as in `plan_level`
+        tops = softmax_top(base), softmax_top(drawn)
         before, after = (top_tokens_by_position(*to_host(*top)) for top in tops)
         predicted = self._confidence(guesses)
         found: dict[int, dict[str, Any]] = {}
@@ -221,9 +192,3 @@ class _Chain(ProposalBuilder):
     def ends(self, node: int) -> bool:
         """Return whether a node ends its path."""
         return bool(node) and self.tokens[node] in self.eos
-
-
-def softmax_top(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the highest probabilities and their tokens, (n, k) each, of logits (n, V)."""
-    values, ids = logits.softmax(-1).topk(min(TOP_COUNT, logits.shape[-1]))
-    return values, ids

@@ -23,28 +23,18 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.common.base import HeadDrafter
-from specviz.drafters.common.dynamic_session import DynamicSession, logits_after_nodes
+from specviz.drafters.common.dynamic_session import DynamicSession, HeadSession
 from specviz.drafters.common.features import FeatureReader
-from specviz.drafters.common.proposal_builder import (
-    Level,
-    LevelPass,
-    ProposalBuilder,
-    TreeShape,
-    build_tree,
-    candidate_kind,
-    fit_vocabulary,
-)
+from specviz.drafters.common.proposal_builder import TreeShape
 from specviz.drafters.eagle.head import EagleHead
 from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import CaptureSpec, ExtraRows, States, causal_lm_weights, matrix_weights
+from specviz.models.passes import CaptureSpec, States, causal_lm_weights, matrix_weights
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
-from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
-from specviz.verification.transfer import UploadBatch
 
 
 class Eagle(HeadDrafter):
@@ -69,18 +59,10 @@ class Eagle(HeadDrafter):
         return Weights(matrix_weights(self.head), causal_lm_weights(target.model).head)
 
 
-class EagleSession:
+class EagleSession(HeadSession):
     """A session that caches the text's rows and drafts static trees (see `width_under`)."""
 
-    max_depth = MAX_GAMMA
-
-    def __init__(self, reader: FeatureReader, target: Target, settings: Settings) -> None:
-        self.reader = reader
-        self.vocab_size = target.vocab_size
-        self.eos = target.eos
-        self.settings = settings
-        self.drawn = candidate_kind(settings)
-        self.branches = settings.branches
+    reader: FeatureReader
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -91,50 +73,8 @@ class EagleSession:
         0, and how many consecutive predicted features it depends on.
         """
         self.reader.work = Work()
-        builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
-        build_tree(
-            builder, self, context, TreeShape(max_tokens - 1, partial(width_under, self.settings))
-        )
-        return self._proposal(builder)
-
-    def logits_after(
-        self,
-        context: Sequence[int],
-        tokens: Sequence[int],
-        parents: Sequence[int],
-        nodes: Sequence[int],
-    ) -> Tensor:
-        """Implement `NodePredictor.logits_after`."""
-        return fit_vocabulary(
-            logits_after_nodes(self.reader, len(context), tokens, parents, nodes), self.vocab_size
-        )
-
-    @property
-    def device(self) -> torch.device:
-        """Implement `LevelModel.device`."""
-        return self.reader.device
-
-    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
-        """Implement `LevelModel.plan_level`."""
-        if level.nodes == (0,):
-            text = self.reader.plan_text(len(context), uploads)
-            return lambda _: fit_vocabulary(text(), self.vocab_size)
-        after = self.reader.plan_level(level.nodes, level.parents, uploads)
-        return lambda words: fit_vocabulary(after(words), self.vocab_size)
-
-    def discard_from(self, node: int) -> None:
-        """Implement `LevelModel.discard_from`."""
-        self.reader.discard_from(node)
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`: state i and token i form one row of the head's input."""
-        states.check_length(len(tokens))
-        self.reader.add_states(states, tokens)
-
-    def _proposal(self, builder: ProposalBuilder) -> Proposal:
-        """Return the built tree as a proposal, with the data recorded for the page."""
+        shape = TreeShape(max_tokens - 1, partial(width_under, self.settings))
+        builder = self.build(context, shape, chance)
         evidence: dict[int, dict[str, Any]] = {
             node: {"rank": path[-1], "guessed_features": len(path) - 1}
             for node, path in enumerate(builder.paths)
@@ -142,15 +82,11 @@ class EagleSession:
         }
         passes = self.reader.passes if len(builder.tokens) > 1 else 0
         evidence[0] = {"form": "features", "passes": passes}
-        return Proposal(
-            builder.tree(),
-            self.drawn,
-            builder.q,
-            builder.draws,
-            builder.score,
-            evidence,
-            work=self.reader.work,
-        )
+        return builder.proposal(evidence=evidence, work=self.reader.work)
+
+    def discard_from(self, node: int) -> None:
+        """Implement `LevelSession.discard_from`."""
+        self.reader.discard_from(node)
 
 
 def eagle_reader(head: EagleHead, target: Target, name: str) -> FeatureReader:

@@ -20,22 +20,18 @@ from torch import Tensor, nn
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import write
 from specviz.drafters.common.layers import KeysValues, Layer, Mix
+from specviz.drafters.common.mask_session import MaskSession
 from specviz.drafters.common.proposal_builder import fit_vocabulary
-from specviz.drafters.dflash import TOP_COUNT, top_tokens_by_position
 from specviz.drafters.eagle.head import Eagle3Config, default_taps
 from specviz.drafters.eagle.head3 import DRAFT_VOCABULARY, Eagle3Head
-from specviz.engine.protocol import DraftSession, Proposal
+from specviz.engine.protocol import DraftSession
 from specviz.models.errors import Unsuitable
-from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers, matrix_weights
+from specviz.models.passes import CaptureSpec, States, concat_layers, matrix_weights
 from specviz.models.target import Target, TargetRun
-from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
-from specviz.verification import Drawn
-from specviz.verification.distributions import check_finite
-from specviz.verification.transfer import to_host, upload
-from specviz.verification.tree import DraftTree
+from specviz.verification.transfer import upload
 
 HOUSE_DEPTH: Final = 7  # number of guesses of the small head
 
@@ -161,7 +157,7 @@ class PEagle(HeadDrafter):
             Unsuitable: If the target has another width.
         """
         self.head.config.check_fit(self.card.name, target.target)
-        return PEagleSession(self, target.target)
+        return PEagleSession(self, target.target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
@@ -173,7 +169,7 @@ class PEagle(HeadDrafter):
         return Weights(matrix_weights(self.head) - fuse - own, own, fuse)
 
 
-class PEagleSession:
+class PEagleSession(MaskSession):
     """A session that caches the keys and values of the text's rows, but not of masks.
 
     Attributes:
@@ -181,69 +177,28 @@ class PEagleSession:
         waiting: Committed states that have not been read yet, with the tokens that they predicted.
     """
 
-    drawn = Drawn.POINT_MASS
+    remark: Mapping[str, Any] = {"form": "parallel"}
 
-    def __init__(self, drafter: PEagle, target: Target) -> None:
-        self.head = drafter.head
-        self.name = drafter.card.name
-        self.target = target
+    def __init__(self, drafter: PEagle, target: Target, settings: Settings) -> None:
+        super().__init__(target, settings, self)
+        self.head, self.name = drafter.head, drafter.card.name
+        self.longest = self.head.config.speculative_tokens
         self.embed: Any = self.head.embed_tokens or target.model.get_input_embeddings()
         self.caches = [KeysValues() for _ in range(self.head.config.num_hidden_layers)]
         self.rows = 0
         self.waiting: list[tuple[States, list[int]]] = []
 
-    @torch.inference_mode()
-    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        A score is a probability at temperature 1. Recorded for each node: its position in the
-        draft. Recorded for the proposal: how many states and masks the pass read, and the most
-        probable tokens of each position with their probabilities, also after an end-of-text token.
-        """
-        depth = min(self.head.config.speculative_tokens or max_tokens, max_tokens - 1)
-        tokens, score, work = [context[-1]], {}, Work()
-        remark: dict[str, Any] = {"form": "parallel", "passes": 0}
-        evidence: dict[int, dict[str, Any]] = {0: remark}
-        if depth > 0:
-            logits, work = self._guess(len(context), depth)
-            soft = logits.float().softmax(-1)
-            top = soft.argmax(-1, keepdim=True)
-            shown = soft.topk(min(TOP_COUNT, soft.shape[-1]))
-            values = to_host(soft.gather(-1, top), top, *shown)
-            probs, ids = (each[:, 0].tolist() for each in values[:2])
-            check_finite(probs, self.name)
-            remark |= {"passes": 1, "states": self.rows, "masks": depth - 1}
-            remark["places"] = top_tokens_by_position(*values[2:])
-            for node, token in enumerate(ids, start=1):
-                tokens.append(token)
-                score[node] = probs[node - 1]
-                evidence[node] = {"place": node}
-                if token in self.target.eos:
-                    break
-        seen = [each["token"] for place in remark.get("places", []) for each in place]
-        return Proposal(
-            DraftTree.chain(tokens[0], tokens[1:]),
-            self.drawn,
-            score=score,
-            evidence=evidence,
-            shown=seen,
-            work=work,
-        )
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`: state i and token i form one row of the head's input."""
-        states.check_length(len(tokens))
+    def add_states(self, states: States, tokens: Sequence[int]) -> None:
+        """Implement `StateReader.add_states`: a state and its token form one row of the input."""
         self.waiting.append((states, list(tokens)))
 
-    def _guess(self, length: int, depth: int) -> tuple[Tensor, Work]:
-        """Run one pass; return logits (depth, V) of the next positions, and data to record.
+    def predict(self, context: Sequence[int], depth: int) -> tuple[Tensor, dict[str, int], Work]:
+        """Implement `MaskSession.predict`.
 
         Raises:
             ValueError: If the states do not match the text.
         """
-        config, device = self.head.config, self.target.device
+        config, device, length = self.head.config, self.target.device, len(context)
         taps = concat_layers([states.layers for states, _ in self.waiting])
         new = [token for _, some in self.waiting for token in some]
         start, self.waiting = self.rows, []
@@ -258,7 +213,8 @@ class PEagleSession:
         self.rows = length - 1
         logits = fit_vocabulary(self.head.logits(out[-depth:]), self.target.vocab_size)
         entry = len(new) + (masks > 0)  # all masks have the same state
-        return logits, Work(body=len(tokens), head=depth, entry=entry)
+        work = Work(body=len(tokens), head=depth, entry=entry)
+        return logits, {"states": self.rows, "masks": masks}, work
 
     def _pass(self, states: Tensor, words: Tensor, positions: Tensor) -> Tensor:
         """Return outputs (n, h) of new rows, each attending to the text and earlier rows."""

@@ -15,16 +15,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
-from torch import Tensor
 
-from specviz.drafters.common.proposal_builder import (
-    Level,
-    LevelPass,
-    ProposalBuilder,
-    TreeShape,
-    build_tree,
-    candidate_kind,
-)
+from specviz.drafters.common.proposal_builder import Level, TreeShape
+from specviz.drafters.common.session import LevelPass, LevelSession
 from specviz.drafters.layerskip.exits import (
     ExitReader,
     LazyEvidence,
@@ -98,7 +91,7 @@ class LayerSkip:
         return Weights(0, causal_lm_weights(target.model).head)
 
 
-class LayerSkipSession:
+class LayerSkipSession(LevelSession):
     """A session that drafts with the target's cache, which the engine truncates.
 
     Args:
@@ -107,15 +100,14 @@ class LayerSkipSession:
         exit_layer: Layers 1..exit_layer draft.
     """
 
+    max_depth = MAX_GAMMA
+
     def __init__(self, target: TargetRun, settings: Settings, exit_layer: int) -> None:
-        self.target = target
-        self.settings = settings
-        self.max_depth = MAX_GAMMA
+        name = f"Layer {exit_layer} of {target.target.card.name}"
+        super().__init__(name, target.target, settings)
+        self.run = target
         self.exit_layer = exit_layer
-        self.eos = target.target.eos
-        self.drawn = candidate_kind(settings)
-        self.branches = settings.branches
-        self.reader = ExitReader(target, exit_layer)  # replaced by every proposal
+        self.reader = ExitReader(target, exit_layer)  # replaced for every tree
         self.tree: DraftTree | None = None  # the proposal that is not committed yet
         self.before: Callable[[], dict[str, Any]] = dict  # data of the last round to be recorded
 
@@ -126,51 +118,26 @@ class LayerSkipSession:
         There is one pass per level; nodes are numbered level by level. A node's score is the exit's
         probability at temperature 1.
         """
-        self.reader = ExitReader(self.target, self.exit_layer)
-        builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
-        build_tree(builder, self, context, TreeShape(max_tokens - 1, whole=True))
-        self.tree = tree = builder.tree()
-        reader = self.reader
-        evidence = self._evidence(tree, len(reader.states))
-        precomputed, work = reader.precomputed(), Work(head=reader.head_rows)
-        return Proposal(
-            tree,
-            self.drawn,
-            builder.q,
-            builder.draws,
-            builder.score,
-            evidence,
-            precomputed=precomputed,
-            work=work,
+        self.reader = ExitReader(self.run, self.exit_layer)
+        builder = self.build(context, TreeShape(max_tokens - 1, whole=True), chance)
+        self.tree = builder.tree()
+        return builder.proposal(
+            evidence=self._evidence(self.tree, len(self.reader.states)),
+            precomputed=self.reader.precomputed(),
+            work=Work(head=self.reader.head_rows),
         )
 
-    def logits_after(
-        self,
-        context: Sequence[int],
-        tokens: Sequence[int],
-        parents: Sequence[int],
-        nodes: Sequence[int],
-    ) -> Tensor:
-        """Implement `NodePredictor.logits_after`."""
-        if nodes[0] == 0:
-            self.reader = ExitReader(self.target, self.exit_layer)
-        tree = DraftTree(tuple(tokens), tuple(parents))
-        return self.reader.read_level(tree, range(nodes[0], len(tree)))
-
-    @property
-    def device(self) -> torch.device:
-        """Implement `LevelModel.device`."""
-        return self.target.target.device
-
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
-        """Implement `LevelModel.plan_level`.
+        """Implement `LevelSession.plan_level`.
 
         The root is computed like the other nodes, since its token is not in the cache yet.
         """
+        if level.nodes[0] == 0:
+            self.reader = ExitReader(self.run, self.exit_layer)
         return self.reader.plan_level(level.nodes, level.parents, uploads)
 
     def discard_from(self, node: int) -> None:
-        """Implement `LevelModel.discard_from`."""
+        """Implement `LevelSession.discard_from`."""
         self.reader.discard_from(node)
 
     def commit(
@@ -180,7 +147,7 @@ class LayerSkipSession:
         states.check_length(len(tokens))
         if self.tree is None:  # the prompt
             return
-        self.before = partial(verification_evidence, self.target, self.tree, tuple(tokens), states)
+        self.before = partial(verification_evidence, self.run, self.tree, tuple(tokens), states)
         self.tree = None
 
     def _evidence(self, tree: DraftTree, passes: int) -> LazyEvidence:
@@ -190,8 +157,8 @@ class LayerSkipSession:
         and as `before` the `verification_evidence` of the previous round. (This round is not
         verified yet when its proposal is recorded.)
         """
-        run, layer, early, before = self.target, self.exit_layer, self.target.early, self.before
-        layers = len(self.target.capture.layers)
+        run, layer, early, before = self.run, self.exit_layer, self.run.early, self.before
+        layers = len(run.capture.layers)
 
         def work() -> dict[int, dict[str, Any]]:
             ran = layer if passes else 0

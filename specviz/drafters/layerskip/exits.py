@@ -32,32 +32,21 @@ class ExitReader:
     Attributes:
         run: The target's run.
         layer: The exit layer.
-        name: Name in error messages.
     """
 
     def __init__(self, run: TargetRun, layer: int) -> None:
         self.run = run
         self.layer = layer
-        self.name = f"Layer {layer} of {run.target.card.name}"
         self.states: list[Tensor] = []  # for each pass, (1, r, h)
         self.paths: dict[int, list[int]] = {}  # for each node, its path from the root
         self.head_rows = 0  # how many rows the output head computed
 
-    def read_level(self, tree: DraftTree, nodes: range) -> Tensor:
-        """Read a level, whose parents were read before; return logits (n, V) after each node.
-
-        Args:
-            tree: All nodes up to this level.
-            nodes: The nodes.
-        """
-        uploads = UploadBatch(self.run.target.device)
-        words = uploads.put(torch.tensor(tree.tokens[nodes.start :]))
-        return self.plan_level(nodes, tree.parents[nodes.start :], uploads)(words())
-
     def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
-        """Prepare `read_level`, and return a function of the nodes' tokens (n,) on the device.
+        """Prepare a pass over a level, whose parents were read before.
+
+        The returned function maps the nodes' tokens (n,) to logits (n, V).
 
         Args:
             nodes: The nodes.

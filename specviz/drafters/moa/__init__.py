@@ -16,8 +16,9 @@ from torch import Tensor
 
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.dynamic_session import DynamicSession
-from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks
+from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks, level_rows
 from specviz.drafters.common.layers import KeysValues
+from specviz.drafters.common.session import LevelPass
 from specviz.drafters.moa.head import MoaHead, Remembered, concat_keys_values, recall
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import CaptureSpec, States, causal_lm_weights, matrix_weights
@@ -26,7 +27,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
-from specviz.verification.transfer import UploadBatch, upload_together
+from specviz.verification.transfer import UploadBatch
 
 
 class Moa(HeadDrafter):
@@ -59,7 +60,8 @@ class Moa(HeadDrafter):
         """
         self.head.config.check_fit(self.card.name, target.target)
         reader = MemoryReader(self.head, target.target, self.card.name)
-        return MoaSession(reader, target.target, settings, len(self.capture.keys_values))
+        remark = {"layers": len(self.capture.keys_values)}
+        return MoaSession(reader, target.target, settings, remark)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
@@ -83,40 +85,18 @@ class Moa(HeadDrafter):
 
 
 class MoaSession(DynamicSession):
-    """A session that drafts dynamic trees with a `MemoryReader`."""
-
-    def __init__(
-        self, reader: MemoryReader, target: Target, settings: Settings, layers: int
-    ) -> None:
-        super().__init__(reader, target, settings, {"layers": layers})
-        self.memory_reader = reader
+    """A session that also records the number of the target's layers and the memory's size."""
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        The size of the memory is also recorded for the proposal.
-        """
+        """Implement `DraftSession.propose`."""
         self.remark["memory"] = len(context) - 1
-        self.memory_reader.context = context
         return super().propose(context, max_tokens, chance)
-
-    def logits_after(
-        self,
-        context: Sequence[int],
-        tokens: Sequence[int],
-        parents: Sequence[int],
-        nodes: Sequence[int],
-    ) -> Tensor:
-        """Implement `NodePredictor.logits_after`."""
-        self.memory_reader.context = context
-        return super().logits_after(context, tokens, parents, nodes)
 
 
 class MemoryReader:
     """A head's caches in one run: the memory of verified tokens, and rows of self-attention.
 
     Attributes:
-        context: The text, including its first token, which `commit` never receives.
         words: Cached rows of self-attention: those of the text, then those of the last tree's
             nodes.
         passes: Passes of the head since the last text.
@@ -129,7 +109,6 @@ class MemoryReader:
         self.project = target.model.get_output_embeddings()
         self.device = target.device
         self.name = name
-        self.context: Sequence[int] = ()
         self.waiting: list[States] = []  # states that are not in the memory yet
         self.remembered: Remembered | None = None
         self.words = KeysValues()
@@ -142,26 +121,20 @@ class MemoryReader:
         """Implement `HeadReader.add_states`; the states are read with the next text."""
         self.waiting.append(states)
 
-    def read_text(self, length: int) -> Tensor:
-        """Implement `HeadReader.read_text`.
-
-        The result is the logits (1, V) after the newest token, which is node 0 of the next tree and
-        not in the memory.
+    def plan_text(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
+        """Implement `HeadReader.plan_text`; the newest token is not in the memory.
 
         Raises:
             ValueError: If the states do not match the text.
         """
-        return self.plan_text(length, UploadBatch(self.device))()
-
-    def plan_text(self, length: int, uploads: UploadBatch) -> Callable[[], Tensor]:
-        """Implement `HeadReader.plan_text`."""
+        length = len(context)
         if not self.waiting:
             raise ValueError("There is no new token to read.")
         known = self._remember(length)
         self.words.cut(self.rows)
         start = self.rows
         self.rows, self.paths, self.passes = length, {0: []}, 0
-        words = uploads.put(torch.tensor(self.context[start:length]))
+        words = uploads.put(torch.tensor(context[start:]))
         where = uploads.put(torch.arange(start, length))
         sees = uploads.put(torch.ones(length - start, length, dtype=torch.bool).tril(start))
 
@@ -171,21 +144,18 @@ class MemoryReader:
 
         return reading
 
-    def read_level(
-        self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
-    ) -> Tensor:
-        """Implement `HeadReader.read_level`."""
-        assert self.remembered is not None
-        first = self.rows + len(self.paths) - 1
-        sees = torch.zeros(len(nodes), first + len(nodes), dtype=torch.bool)
-        sees[:, : self.rows] = True
-        for i, node in enumerate(nodes):
-            self.paths[node] = [*self.paths[parents[node]], first + i]
-            sees[i, self.paths[node]] = True
-        positions = [self.rows - 1 + len(self.paths[node]) for node in nodes]
-        inputs = torch.tensor([[tokens[node] for node in nodes], positions])
-        (words, where), sees = upload_together(self.device, inputs, sees)
-        return self._cross_attend(self._self_attend(words, where, sees), where, self.remembered)
+    def plan_level(
+        self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
+    ) -> LevelPass:
+        """Implement `HeadReader.plan_level`."""
+        where, seen = map(uploads.put, level_rows(self.rows, self.paths, nodes, above))
+
+        def reading(words: Tensor) -> Tensor:
+            assert self.remembered is not None
+            rows = self._self_attend(words, where(), seen())
+            return self._cross_attend(rows, where(), self.remembered)
+
+        return reading
 
     def plan_device_levels(self, count: int, levels: int, uploads: UploadBatch) -> DeviceLevelPass:
         """Implement `HeadReader.plan_device_levels`."""

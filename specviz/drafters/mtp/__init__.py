@@ -17,14 +17,8 @@ from torch import Tensor
 
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.layers import causal_mask
-from specviz.drafters.common.proposal_builder import (
-    Level,
-    LevelPass,
-    ProposalBuilder,
-    TreeShape,
-    build_tree,
-    fit_vocabulary,
-)
+from specviz.drafters.common.proposal_builder import Level, TreeShape
+from specviz.drafters.common.session import LevelPass, LevelSession
 from specviz.drafters.mtp.head import MTPModules
 from specviz.engine.protocol import Proposal
 from specviz.models.attention import PreallocatedCache
@@ -33,7 +27,6 @@ from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
-from specviz.verification import Drawn
 from specviz.verification.transfer import UploadBatch
 
 
@@ -60,7 +53,7 @@ class MTP(HeadDrafter):
         )
 
 
-class MTPSession:
+class MTPSession(LevelSession):
     """A session that caches the modules' keys and values of verified rows.
 
     Attributes:
@@ -69,19 +62,14 @@ class MTPSession:
     """
 
     def __init__(self, drafter: MTP, target: TargetRun, settings: Settings) -> None:
+        super().__init__(drafter.card.name, target.target, settings, chain=True)
         self.modules = drafter.head
         self.count = self.modules.config.num_nextn_predict_layers
-        self.name = drafter.card.name
-        self.target = target.target
         self.embed = self.target.model.get_input_embeddings()
         self.project = self.target.model.get_output_embeddings()
-        self.settings = settings
-        greedy = settings.candidates == "greedy" or settings.sampling.greedy
-        self.drawn = Drawn.POINT_MASS if greedy else Drawn.SAMPLED
         self.cache = PreallocatedCache()
         self.known = 0
         self.states: Tensor | None = None
-        self.work = Work()  # the work of the current proposal
         self._outputs: list[Tensor] = []  # the target's states, then each step's: (1, r, h)
         self._guesses: list[Tensor] = []  # for each step, the guess that no earlier step has read
 
@@ -93,21 +81,12 @@ class MTPSession:
         """
         assert self.states is not None
         self.work, self._outputs, self._guesses = Work(), [self.states], []
-        builder = ProposalBuilder(self.name, context[-1], self.settings, self.target.eos, chance)
-        build_tree(builder, self, context, TreeShape(max_tokens - 1, lambda _: 1))
+        builder = self.build(context, TreeShape(max_tokens - 1, lambda _: 1), chance)
         newest, steps = len(context) - 1, len(builder.tokens) - 1
         evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.count}}
         evidence |= {step: self._guess_evidence(step, newest - 1) for step in range(1, steps + 1)}
         self._keep(newest, steps)
-        return Proposal(
-            builder.tree(),
-            self.drawn,
-            builder.q,
-            builder.draws,
-            builder.score,
-            evidence,
-            work=self.work,
-        )
+        return builder.proposal(evidence=evidence, work=self.work)
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
@@ -118,13 +97,8 @@ class MTPSession:
         new = states.final[None]
         self.states = new if self.states is None else torch.cat([self.states, new], dim=1)
 
-    @property
-    def device(self) -> torch.device:
-        """Implement `LevelModel.device`."""
-        return self.target.device
-
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
-        """Implement `LevelModel.plan_level`.
+        """Implement `LevelSession.plan_level`.
 
         A module's first step in a round reads all its new rows. When the module is applied again,
         it reads one more row.
@@ -144,12 +118,12 @@ class MTPSession:
             self._outputs.append(self._step(step, rows, tokens[None], past))
             logits = self.modules.module(step).logits(self._outputs[-1][0, -1], self.project)
             self.work += Work(body=rows.shape[1], head=1)
-            return fit_vocabulary(logits, self.target.vocab_size)[None]
+            return logits[None]
 
         return reading
 
     def discard_from(self, node: int) -> None:
-        """Implement `LevelModel.discard_from`; step n + 1 added node n to the cache."""
+        """Implement `LevelSession.discard_from`; step n + 1 added node n to the cache."""
         newest = self.known + self._outputs[0].shape[1]
         for module, layer in enumerate(self.cache.layers, 1):
             steps = max(0, node - module + 1) if module == self.count else int(module <= node)

@@ -24,16 +24,9 @@ from transformers import PreTrainedTokenizerBase
 
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import read_config
-from specviz.drafters.common.proposal_builder import (
-    Level,
-    LevelPass,
-    ProposalBuilder,
-    TreeShape,
-    build_tree,
-    candidate_kind,
-    fit_vocabulary,
-)
-from specviz.drafters.dflash import TOP_COUNT, top_tokens_by_position
+from specviz.drafters.common.mask_session import softmax_top, top_tokens_by_position
+from specviz.drafters.common.proposal_builder import Level, TreeShape
+from specviz.drafters.common.session import LevelPass, LevelSession
 from specviz.drafters.draft_model import own_ids
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.attention import context_length
@@ -45,7 +38,7 @@ from specviz.models.checkpoint import (
 from specviz.models.errors import Unsuitable
 from specviz.models.files import folder_label
 from specviz.models.network import network_of
-from specviz.models.passes import CaptureSpec, ExtraRows, Rows, States, causal_lm_weights
+from specviz.models.passes import CaptureSpec, Rows, causal_lm_weights
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -136,7 +129,7 @@ class Pard(HeadDrafter):
         return causal_lm_weights(self.head.model)
 
 
-class PardSession:
+class PardSession(LevelSession):
     """A session that caches the rows of the text; the next pass removes the rows of masks.
 
     Attributes:
@@ -148,20 +141,15 @@ class PardSession:
     """
 
     def __init__(self, drafter: Pard, target: Target, settings: Settings) -> None:
-        self.name, self.mask = drafter.card.name, drafter.head.mask
+        super().__init__(drafter.card.name, target, settings)
+        self.mask = drafter.head.mask
         model = drafter.head.model
         self.network = network_of(model)
         self.rows: int = model.get_input_embeddings().weight.shape[0]
-        self.device = target.device
-        self.vocab_size, self.eos = target.vocab_size, target.eos
-        self.settings = settings
-        self.drawn = candidate_kind(settings)
-        self.branches = settings.branches
         self.cache: Any = self.network.new_cache()
         self.known: list[int] = []
         self.masks = 0
         self.logits = torch.empty(0)
-        self.work = Work()
         self.depths: dict[int, int] = {}
 
     @torch.inference_mode()
@@ -173,27 +161,20 @@ class PardSession:
         read, and the most probable tokens of each position with their probabilities.
         """
         self.work, self.masks = Work(), max_tokens - 2
-        builder = ProposalBuilder(self.name, context[-1], self.settings, self.eos, chance)
-        build_tree(builder, self, context, TreeShape(max_tokens - 1))
+        builder = self.build(context, TreeShape(max_tokens - 1), chance)
         remark: dict[str, Any] = {"form": "masks", "passes": 0}
         if self.work.body:
-            shown = self.logits.float().softmax(-1).topk(min(TOP_COUNT, self.vocab_size))
-            places = top_tokens_by_position(*to_host(*shown))
+            places = top_tokens_by_position(*to_host(*softmax_top(self.logits)))
             remark |= {"passes": 1, "rows": self.work.body, "masks": self.masks, "places": places}
         evidence = {node: {"place": len(path)} for node, path in enumerate(builder.paths) if node}
-        return Proposal(
-            builder.tree(),
-            self.drawn,
-            builder.q,
-            builder.draws,
-            builder.score,
+        return builder.proposal(
             evidence={0: remark, **evidence},
             shown=[each["token"] for place in remark.get("places", []) for each in place],
             work=self.work,
         )
 
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
-        """Implement `LevelModel.plan_level`; nodes of the same depth have the same logits."""
+        """Implement `LevelSession.plan_level`; nodes of the same depth have the same logits."""
         if level.nodes == (0,):
             self.depths = {0: 0}
             return self._plan_pass(context, uploads)
@@ -201,14 +182,6 @@ class PardSession:
             self.depths[node] = self.depths[parent] + 1
         depth = self.depths[level.nodes[0]]
         return lambda _: self.logits[depth].expand(len(level.nodes), -1)
-
-    def discard_from(self, node: int) -> None:
-        """Implement `LevelModel.discard_from`; the model reads no guesses, so it stores none."""
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`; the next proposal reads the new tokens."""
 
     def _plan_pass(self, context: Sequence[int], uploads: UploadBatch) -> LevelPass:
         """Prepare the pass over the text's new tokens and the masks."""
@@ -228,7 +201,7 @@ class PardSession:
         def run(_: Tensor) -> Tensor:
             rows = Rows(positions()[None])
             made = self.network.forward(words()[None], rows, self.cache, CaptureSpec(), count)
-            self.logits = fit_vocabulary(made.logits, self.vocab_size)
+            self.logits = self.fit_logits(made.logits)
             return self.logits[:1]
 
         return run
