@@ -29,7 +29,7 @@ import chromium
 from app_server import ROOT, wait_for
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-PLAYER = "window.specviz.players['sv-step']"
+PLAYER = "window.specviz['sv-step']"
 OVER = "!document.body.classList.contains('sv-running')"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 LIMIT = 793_000  # transferred bytes of a cold open

@@ -97,6 +97,11 @@ def component(
     )
 
 
+def browser_object(name: str) -> str:
+    """Return the JavaScript expression of what a component's `start` returned in the browser."""
+    return f"window.specviz['{name}']"
+
+
 def bound(limit: float) -> gr.HTML:
     """Return the note on a job's time limit, given in seconds."""
     return gr.HTML(f"<p>{limit_text(limit)}</p>", elem_classes="sv-bound", padding=False)

@@ -25,7 +25,6 @@ let shown: { plan: Plan; at: number; begun: number } | null = null;
 /** Follow the plan in the address, if there is one; a link to a lesson or a tab opens that instead. */
 export function startPlans(given: Panel) {
   panel = given;
-  window.addEventListener("sv-plan", ({ detail }) => begin(detail));
   setInterval(() => shown && paint(), 1000);
   const query = new URLSearchParams(location.search);
   const [minutes, part] = (query.get(KEY) ?? "").split(".").map(Number);
@@ -33,7 +32,7 @@ export function startPlans(given: Panel) {
 }
 
 /** @param opens Whether to open what the part shows. */
-function begin(minutes: number, at = 0, opens = true) {
+export function begin(minutes: number, at = 0, opens = true) {
   const plan = panel.plans.find((each) => each.minutes === minutes);
   if (!plan) return;
   const [kept, begun] = (stored(BEGUN) ?? "").split(" ").map(Number);

@@ -1,6 +1,8 @@
 // The state of a part in the page's address: ?key=text restores it. The key is in the address only
 // while the part is on screen, so that a link copied on another tab opens that tab.
 
+import { link } from "./store";
+
 const given = new URLSearchParams(location.search);
 
 /** Return the text that the opened link has for a part; "" for none. */
@@ -11,7 +13,7 @@ export const linkedText = (key: string) => given.get(key) ?? "";
  * @param note Returns "" if the link restores everything.
  */
 export function noteOfLink(element: HTMLElement, note: () => string) {
-  window.addEventListener("sv-link", ({ detail }) => {
+  link.on((detail) => {
     if (element.clientWidth > 0) detail.note ||= note();
   });
 }
@@ -36,7 +38,7 @@ export function linkable(
     else url.searchParams.delete(key);
     if (url.href !== location.href) history.replaceState(history.state, "", url);
   };
-  window.addEventListener("sv-link", () => {
+  link.on(() => {
     wanted ||= here;
     write();
   });

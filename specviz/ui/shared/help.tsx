@@ -3,6 +3,7 @@
 import { GLOSSARY } from "./given";
 import { explainFocus, titleOf } from "./terms";
 import { required } from "./required";
+import { tour } from "./store";
 import { render } from "./view";
 
 export function startHelp(head: HTMLElement) {
@@ -19,7 +20,7 @@ export function startHelp(head: HTMLElement) {
   );
   dialog.querySelector("[data-help=tour]")?.addEventListener("click", () => {
     dialog.close();
-    window.dispatchEvent(new Event("sv-tour"));
+    tour.set(true);
   });
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   document.addEventListener("keydown", (event) => {

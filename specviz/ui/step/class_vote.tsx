@@ -4,6 +4,7 @@
 import { flat } from "../shared/dom";
 import { SERVER } from "../shared/server";
 import { required } from "../shared/required";
+import { moment } from "../shared/store";
 import { Button, render, toElement } from "../shared/view";
 import { now, repaint } from "./cursor";
 import { notice } from "./live";
@@ -184,5 +185,5 @@ function paint() {
 /** Ask and reveal questions as the teacher steps. */
 export function startVotes() {
   $(".sv-caption").after(toElement(<div class="sv-vote-holder" />));
-  window.addEventListener("sv-moment", follow);
+  moment.on(follow);
 }

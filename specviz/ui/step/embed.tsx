@@ -4,6 +4,7 @@
 import { CopyButton } from "../shared/copy";
 import { placeBeside } from "../shared/popover";
 import { required } from "../shared/required";
+import { moment } from "../shared/store";
 import { classes, Component, render } from "../shared/view";
 import { now } from "./cursor";
 import { frameAt, recording } from "./recording";
@@ -19,7 +20,7 @@ export function startEmbedding() {
   link?.addEventListener("click", () => {
     if (stage.element.offsetParent && canEmbed()) openEmbedding(link, BELOW);
   });
-  window.addEventListener("sv-moment", () => {
+  moment.on(() => {
     if (box?.matches(":popover-open")) render(<Embedding />, box);
   });
 }

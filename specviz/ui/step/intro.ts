@@ -1,5 +1,6 @@
 // The line that says what this page is, which can be closed, and the tour that it offers.
 
+import { tour } from "../shared/store";
 import { stage, startTour } from "./tour";
 
 import type { Start } from "../shared/section";
@@ -12,9 +13,7 @@ export const start: Start<TourConfig> = (element, props, _watch, _trigger, confi
   const line = stage.$(".sv-intro");
   line.hidden = recall() === "away";
   stage.$("[data-intro=away]").addEventListener("click", () => putAway());
-  stage
-    .$("[data-intro=tour]")
-    .addEventListener("click", () => window.dispatchEvent(new Event("sv-tour")));
+  stage.$("[data-intro=tour]").addEventListener("click", () => tour.set(true));
   startTour(() => putAway());
 };
 

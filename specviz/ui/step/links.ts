@@ -6,6 +6,7 @@
 import { tabAt } from "../shared/gradio";
 import { openTab } from "../shared/tabs";
 import { required } from "../shared/required";
+import { link } from "../shared/store";
 import { go, now } from "./cursor";
 import { liveLink } from "./live_link";
 import { isPlaying, pause } from "./playback";
@@ -166,7 +167,7 @@ export function startLinks(openMoment: typeof open) {
   if (!hasAddress()) return;
   window.addEventListener("popstate", onBack);
   document.addEventListener("click", onTab, true);
-  window.addEventListener("sv-link", ({ detail }) => {
+  link.on((detail) => {
     write();
     const shown = stage.element.offsetParent !== null;
     if (shown && now.shown === "live") detail.problem = liveLink(required(recording.run)).problem;

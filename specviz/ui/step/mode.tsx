@@ -36,7 +36,7 @@ function keep(key: string, value: string) {
 export const isSimple = () => document.body.classList.contains(SIMPLE);
 
 /** Return whether the reader knows the words drafter and target, from the tour or lesson 1. */
-export const knowsTerms = () => recall(TOUR) === "1" || Boolean(progress()[FIRST_LESSON]?.done);
+export const knowsTerms = () => recall(TOUR) === "1" || Boolean(progress.value[FIRST_LESSON]?.done);
 
 /** Remember that the reader has seen the end of the tour. */
 export const rememberTour = () => keep(TOUR, "1");

@@ -1,5 +1,6 @@
 // Draw the page at the cursor: every part of the player draws its part of the frame.
 
+import { moment } from "../shared/store";
 import { render } from "../shared/view";
 import { Caption, SentencePart } from "./caption";
 import { AskTheClass } from "./class_vote";
@@ -39,7 +40,7 @@ export function paint() {
   const refocus = holdFocus();
   draw(frame, round);
   remember(frame);
-  window.dispatchEvent(new Event("sv-moment"));
+  moment.set(now.at);
   settle(frame);
   refocus();
   relight();

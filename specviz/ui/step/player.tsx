@@ -1,10 +1,10 @@
-// Keys, buttons, and the functions for other sections: `window.specviz.players`.
+// Keys, buttons, and the functions for Gradio's event handlers and tests.
 
 import { byId } from "../shared/dom";
 import { showAllLine } from "../shared/hidden";
 import { LIST, TAB } from "../shared/gradio";
 import { isReloaded } from "../shared/job";
-import { onTheme, page } from "../shared/page";
+import { onTheme } from "../shared/page";
 import { required } from "../shared/required";
 
 import { branchRequest } from "./branch";
@@ -27,14 +27,13 @@ import { isPresenting, startPresenting } from "./present";
 import { act, KEYS, onPlayback, pause, play } from "./playback";
 import { feed, frameAt, onLines, recording } from "./recording";
 import { sameRequest } from "./repeat";
-import { fetchAhead, formOf, formOnScreen, lineViews, load, openMoment } from "./runs";
+import { formOf, formOnScreen, lineViews, load, openMoment } from "./runs";
 import { lineBelow } from "./share";
 import { forgetSize, showSize } from "./size";
 import { $, stage } from "./stage";
 import { showEmptyTimeline } from "./timeline";
 
 import type { Start } from "../shared/section";
-import type { Link } from "./cursor";
 import type { Config } from "./player.py";
 
 function onKey(event: KeyboardEvent) {
@@ -111,7 +110,6 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
   const api = {
     ...job.verbs,
     load,
-    fetchAhead,
     formOnScreen,
     feed,
     wish: branchRequest,
@@ -129,11 +127,6 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     get rounds() {
       return recording.rounds.length;
     },
-    open: (run: string, link: Link) => openMoment({ run, ...link }),
-    /** The numbers of the rounds. */
-    get numbers() {
-      return recording.rounds.map((round) => round.number);
-    },
     get frame() {
       return recording.rounds.length ? frameAt(now.at.round, now.at.step) : null;
     },
@@ -145,7 +138,6 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     },
     opened: undefined as Promise<unknown> | undefined,
   };
-  page("players")[stage.config.name] = api;
   const wanted = query.get("trace");
   const [first] = stage.config.recorded;
   const name = wanted && stage.config.recorded.includes(wanted) ? wanted : first;
@@ -160,4 +152,5 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     if (name === wanted) api.opened = opened; // otherwise the form keeps its initial values
   }
   if (stage.config.served) openLinked();
+  return api;
 };

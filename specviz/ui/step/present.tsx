@@ -3,6 +3,7 @@
 
 import { isDark } from "../shared/gradio";
 import { SERVER } from "../shared/server";
+import { lesson, moment } from "../shared/store";
 import { Button } from "../shared/view";
 import { now } from "./cursor";
 import { nextStep } from "./dock";
@@ -33,7 +34,6 @@ export type SpeakerState = {
   dark: boolean;
 };
 export type Answer = { sv: "notes"; state: SpeakerState };
-export type OpenLesson = { speaker: LessonNotes | null; turn(by: number): void };
 
 const NOTES = new URL("notes", SERVER).href;
 const BLOCKED =
@@ -96,11 +96,9 @@ function openNotes() {
   return undefined;
 }
 
-const lesson = () => window.specviz.lesson as OpenLesson | undefined;
-
 function speakerState(): SpeakerState {
   const { question, whatIf, at } = now;
-  const shared = { next: nextStep(), lesson: lesson()?.speaker ?? null, dark: isDark() };
+  const shared = { next: nextStep(), lesson: lesson.value?.notes ?? null, dark: isDark() };
   if (!recording.rounds.length) return { label: "", sentence: [], ...shared };
   const frame = question ? questionAt(...question) : frameAt(at.round, at.step);
   const { label, parts } = frame.caption;
@@ -117,8 +115,8 @@ const ASKED: Record<string, () => void> = {
   state: () => {},
   next: () => act("next"),
   back: () => act("back"),
-  "lesson-next": () => lesson()?.turn(1),
-  "lesson-back": () => lesson()?.turn(-1),
+  "lesson-next": () => lesson.value?.turn(1),
+  "lesson-back": () => lesson.value?.turn(-1),
 };
 
 // Use a window of notes that was opened before this page was reloaded.
@@ -140,6 +138,6 @@ function onKey({ key, target, defaultPrevented, ctrlKey, metaKey, altKey }: Keyb
 export function startPresenting(linked: boolean) {
   document.addEventListener("keydown", onKey);
   window.addEventListener("message", hear);
-  for (const name of ["sv-moment", "sv-progress"]) window.addEventListener(name, tell);
+  for (const shared of [moment, lesson]) shared.on(tell);
   if (linked) begin();
 }

@@ -19,7 +19,9 @@ const { lines, at, show } = opened.data as ReplayData & { lines: string };
 
 document.body.classList.toggle("sv-excerpt", show.length > 0);
 for (const part of show) document.body.classList.add("sv-show-" + part);
-start(required(byId("sv-step")), { value: null }, idle, idle, config);
+window.specviz = {
+  [config.name]: start(required(byId("sv-step")), { value: null }, idle, idle, config),
+};
 now.link ??= at;
 (unpack(lines) as Promise<Line[]>).then(
   (found) => feed(recorded(found)),

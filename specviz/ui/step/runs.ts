@@ -4,6 +4,7 @@ import { byId } from "../shared/dom";
 import { hidingProblem } from "../shared/hidden";
 import { parseLines } from "../shared/job";
 import { required } from "../shared/required";
+import { measured, run as sharedRun } from "../shared/store";
 import { showBranch } from "./branch";
 import { fitSteps, showDock } from "./dock";
 import { follow, missingRunNotice, moveTo, query } from "./links";
@@ -68,7 +69,7 @@ function onRun(run: RunLine) {
   clearTokenStrip();
   if (!job.number || run.source === "recorded") notice("");
   showSource(run);
-  window.dispatchEvent(new CustomEvent("sv-run"));
+  sharedRun.set(run);
 }
 
 function onRounds() {
@@ -127,8 +128,7 @@ function publishMeasured() {
   const { drafter: name, source, on, where: machine, id, file } = required(recording.run);
   const where = on + " · " + machine;
   const run = source === "recorded" && !file ? id : "";
-  window.specviz.measured = point ? { ...point, name, source, where, run } : null;
-  window.dispatchEvent(new CustomEvent("sv-measured"));
+  measured.set(point ? { ...point, name, source, where, run } : null);
 }
 
 function onEnd() {

@@ -4,6 +4,7 @@
 import { catalogue, LanguageSwitch, language, phrase } from "../shared/language";
 import { ring } from "../shared/ring";
 import { Stage } from "../shared/stage";
+import { tour } from "../shared/store";
 import { openTab } from "../shared/tabs";
 import { required } from "../shared/required";
 import { Button, render } from "../shared/view";
@@ -20,21 +21,25 @@ export const stage: Stage<TourConfig> = new Stage();
 let shown = 0; // the stop's number
 
 export function startTour(onBegin: () => void) {
-  window.addEventListener("sv-tour", async () => {
+  tour.on(async (opens) => {
+    if (!opens) return hide();
     onBegin();
     await openTab("Step");
     const { run } = stage.config;
     if (run && recording.run?.id !== run) await load(run);
     show(0);
     stage.$("[data-tour=next]").focus();
+    return undefined;
   });
-  window.addEventListener("sv-language", paint);
+  language.on(paint);
   stage.$(".sv-tour").addEventListener("keydown", (event) => {
     if (event.key === "Escape") end();
   });
 }
 
-function end() {
+const end = () => tour.set(false);
+
+function hide() {
   document.body.classList.remove("sv-in-tour");
   stage.$(".sv-tour").hidden = true;
   ring(null);
@@ -59,7 +64,7 @@ function show(number: number) {
 
 function paint() {
   const card = stage.$(".sv-tour");
-  card.lang = language();
+  card.lang = language.value;
   card.setAttribute("aria-label", phrase("tour"));
   render(TourCard(stage.config.stops[shown], shown), card);
 }
