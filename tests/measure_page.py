@@ -144,7 +144,7 @@ def trace_moves(browser: Browser, url: str) -> None:
     page = fresh(browser, "no-preference").new_page()
     start = time.perf_counter()
     page.goto(f"{url}?details=1")
-    page.wait_for_function(f"{PLAYER.replace('.players', '?.players?.')}?.cursor.step > 0")
+    page.wait_for_function("window.specviz?.['sv-step']?.cursor.step > 0")
     print(f"first step      {time.perf_counter() - start:6.2f} s (it plays by itself)")
     page.context.close()
 
