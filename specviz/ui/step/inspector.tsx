@@ -29,7 +29,7 @@ export function showInspector({ panel, step }: Frame) {
   $(".sv-panel").classList.toggle("sv-says-why", Boolean(why));
   // From a run's first evidence on, space is reserved for it, so that a step without evidence does
   // not move other elements.
-  const reasoned = recording.rounds.some((round) => round.first.panel.why);
+  const reasoned = recording.rounds.some(({ frames: [first] }) => first.panel.why);
   $(".sv-evidence").classList.toggle("sv-reasoned", reasoned);
   $(".sv-hues").hidden = end; // nothing is drawn there
   render(fresh(end ? "The run" : Title(panel)), $(".sv-title"));

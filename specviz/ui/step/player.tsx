@@ -127,6 +127,10 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     get rounds() {
       return recording.rounds.length;
     },
+    /** The numbers of the rounds. */
+    get numbers() {
+      return recording.rounds.map((round) => round.number);
+    },
     get frame() {
       return recording.rounds.length ? frameAt(now.at.round, now.at.step) : null;
     },

@@ -118,7 +118,9 @@ let opening = !query.has("trace"); // the page opens with the first run
 function startOf(calm: boolean) {
   const rejected = opening && calm ? firstRejection() : null;
   if (rejected) return { round: rejected[0], step: rejected[1] };
-  const drafted = recording.rounds.findIndex(({ first }) => Object.keys(first.tree.nodes).length);
+  const drafted = recording.rounds.findIndex(
+    ({ frames: [first] }) => Object.keys(first.tree.nodes).length,
+  );
   return { round: Math.max(0, drafted), step: 0 };
 }
 

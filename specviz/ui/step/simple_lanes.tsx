@@ -82,7 +82,7 @@ const VISIBLE = 0.01; // the least share of the time that can be seen
 
 /** Return the drafter in everyday words, as the run's own sentences call it. */
 function guesser() {
-  const parts = recording.rounds.flatMap(({ first }) => first.caption.simple ?? []);
+  const parts = recording.rounds.flatMap(({ frames: [first] }) => first.caption.simple ?? []);
   const name = parts.find((part) => typeof part !== "string" && part.term === "draft");
   return (typeof name === "object" && name.t) || "small model";
 }
