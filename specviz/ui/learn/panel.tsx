@@ -1,6 +1,7 @@
 // The panel that shows a lesson. Each step opens a tab, shows a step of its run and highlights an
 // element. The reader can use the whole page meanwhile; the panel remains open.
 
+import { writeAddress } from "../shared/address";
 import { ask } from "../shared/ask";
 import { LanguageSwitch, language, phrase } from "../shared/language";
 import { remember } from "../shared/progress";
@@ -193,10 +194,7 @@ async function move({ trace, round, step }: Place) {
 // Write the lesson and its step into the address, so that a reload or a link opens the same step.
 function write() {
   share();
-  const url = new URL(location.href);
-  if (state.lesson) url.searchParams.set(KEY, `${state.lesson.id}.${state.at + 1}`);
-  else url.searchParams.delete(KEY);
-  if (url.href !== location.href) history.replaceState(history.state, "", url);
+  writeAddress({ [KEY]: state.lesson && `${state.lesson.id}.${state.at + 1}` });
 }
 
 async function answer(option: number) {

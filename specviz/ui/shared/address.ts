@@ -5,6 +5,22 @@ import { link } from "./store";
 
 const given = new URLSearchParams(location.search);
 
+/** Return the page's address with these values of keys; null removes one. */
+export function addressWith(values: Record<string, string | null>) {
+  const url = new URL(location.href);
+  for (const [key, value] of Object.entries(values)) {
+    if (value === null) url.searchParams.delete(key);
+    else url.searchParams.set(key, value);
+  }
+  return url;
+}
+
+/** Set or remove keys of the page's address, without an entry in the history. */
+export function writeAddress(values: Record<string, string | null>) {
+  const url = addressWith(values);
+  if (url.href !== location.href) history.replaceState(history.state, "", url);
+}
+
 /** Return the text that the opened link has for a part; "" for none. */
 export const linkedText = (key: string) => given.get(key) ?? "";
 
@@ -31,13 +47,7 @@ export function linkable(
 ): () => void {
   let here = false;
   let wanted = always || given.has(key);
-  const write = () => {
-    const url = new URL(location.href);
-    const text = here && wanted ? place() : "";
-    if (text) url.searchParams.set(key, text);
-    else url.searchParams.delete(key);
-    if (url.href !== location.href) history.replaceState(history.state, "", url);
-  };
+  const write = () => writeAddress({ [key]: (here && wanted && place()) || null });
   link.on(() => {
     wanted ||= here;
     write();

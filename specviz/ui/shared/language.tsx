@@ -1,8 +1,9 @@
 // The language of the lessons and the tour: as the address says (?lang=de), else as chosen during
 // this visit, else English. Everything else on the page is in English.
 
+import { writeAddress } from "./address";
 import { LANGUAGES } from "./given";
-import { store, stored } from "./page";
+import { session } from "./storage";
 import { Shared } from "./store";
 import { Button } from "./view";
 
@@ -18,7 +19,7 @@ const known = (code: string | null) =>
 const linked = known(new URLSearchParams(location.search).get(KEY));
 
 /** Its code, such as "de". */
-export const language: Shared<string> = new Shared(linked ?? known(stored(KEPT)) ?? ENGLISH);
+export const language: Shared<string> = new Shared(linked ?? known(session.get(KEPT)) ?? ENGLISH);
 language.on(keep);
 keep(language.value);
 
@@ -33,11 +34,8 @@ export const phrase = (key: keyof Words, numbers: Record<string, string | number
 
 // For the visit, and in the address, so that a copied link opens in the same language.
 function keep(code: string) {
-  store(KEPT, code);
-  const url = new URL(location.href);
-  if (code === ENGLISH) url.searchParams.delete(KEY);
-  else url.searchParams.set(KEY, code);
-  if (url.href !== location.href) history.replaceState(history.state, "", url);
+  session.set(KEPT, code);
+  writeAddress({ [KEY]: code === ENGLISH ? null : code });
 }
 
 /**

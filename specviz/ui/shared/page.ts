@@ -1,25 +1,6 @@
-// Functions for the whole page: its theme, its storage, and the widths of sections.
+// Functions for the whole page: its theme, and the widths of sections.
 
 import { isDark } from "./gradio";
-
-/** Store a text for this visit, or delete it if there is no value. */
-export function store(key: string, value?: string) {
-  try {
-    if (value === undefined) sessionStorage.removeItem(key);
-    else sessionStorage.setItem(key, value);
-  } catch {
-    // A page in a frame may not be allowed any storage; reloading it then ends its jobs.
-  }
-}
-
-/** Return a text that was stored for this visit. */
-export function stored(key: string) {
-  try {
-    return sessionStorage.getItem(key);
-  } catch {
-    return null;
-  }
-}
 
 /** Call `show` whenever a class of the page's body changes. */
 export const onBodyClass = (show: () => void) =>

@@ -1,5 +1,6 @@
 // Which lessons were begun and finished, stored in the browser if it allows this.
 
+import { local } from "./storage";
 import { Shared } from "./store";
 
 const KEY = "sv-lessons";
@@ -9,10 +10,10 @@ export type Progress = Record<string, { at: number; done: boolean }>;
 
 function read(): Progress {
   try {
-    const found = JSON.parse(localStorage.getItem(KEY) ?? "{}");
+    const found = JSON.parse(local.get(KEY) ?? "{}");
     return found && typeof found === "object" ? found : {};
   } catch {
-    return {}; // there is no storage, or its content is not ours
+    return {}; // its content is not ours
   }
 }
 
@@ -22,10 +23,6 @@ export function remember(id: string, at: number, steps: number) {
   const before = read(); // another window may have changed it
   const done = Boolean(before[id]?.done) || at + 1 === steps;
   const all = { ...before, [id]: { at, done } };
-  try {
-    localStorage.setItem(KEY, JSON.stringify(all));
-  } catch {
-    // Without storage, a lesson always begins at its first step.
-  }
+  local.set(KEY, JSON.stringify(all));
   progress.set(all);
 }

@@ -3,6 +3,7 @@
 // was unavailable responds again, which then does not know the run.
 
 import { isReloaded } from "../shared/job";
+import { session } from "../shared/storage";
 import { now } from "./cursor";
 import { job } from "./live";
 import { feed, recording } from "./recording";
@@ -14,12 +15,8 @@ const KEY = "sv-kept-run";
 export function keepRun() {
   addEventListener("pagehide", () => {
     if (now.shown !== "live" || !recording.rounds.length) return;
-    try {
-      sessionStorage.setItem(KEY, JSON.stringify({ lines: recording.lines, count: job.count }));
-    } catch {
-      // This is more than the browser can store, or storage is not allowed; all lines are then sent
-      // again.
-    }
+    // If this is more than the browser can store, all lines are sent again.
+    session.set(KEY, JSON.stringify({ lines: recording.lines, count: job.count }));
   });
 }
 
@@ -39,9 +36,9 @@ const firstOf = (lines: Line[]) => lines[0] as RunLine;
 // Return the stored lines, once, if the page was reloaded.
 function taken() {
   const none: { lines: Line[]; count: number } = { lines: [], count: 0 };
+  const text = session.get(KEY);
+  session.set(KEY);
   try {
-    const text = sessionStorage.getItem(KEY);
-    sessionStorage.removeItem(KEY);
     return text && isReloaded() ? JSON.parse(text) : none;
   } catch {
     return none;

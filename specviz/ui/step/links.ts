@@ -3,6 +3,7 @@
 // reader moves, and Back returns to earlier tabs and steps. A branch of a run, and the way back
 // from it, lead to a step in the same way.
 
+import { addressWith } from "../shared/address";
 import { tabAt } from "../shared/gradio";
 import { openTab } from "../shared/tabs";
 import { required } from "../shared/required";
@@ -52,17 +53,6 @@ export function openLinked() {
   if (!tab) return;
   history.replaceState({ ...history.state, tab }, "", addressWith({ tab }));
   openTab(tab);
-}
-
-// Return the current address with these values, since other tabs also change it; "" removes a
-// value.
-function addressWith(values: Record<string, string>) {
-  const url = new URL(location.href);
-  for (const [key, value] of Object.entries(values)) {
-    if (value) url.searchParams.set(key, value);
-    else url.searchParams.delete(key);
-  }
-  return url;
 }
 
 /** Return the step to which a link leads; null if its round has not arrived yet. */
@@ -123,9 +113,9 @@ function write() {
 function addressOf(moment: Moment) {
   const at = { round: String(moment.round), step: moment.step };
   if (!stage.config.served) return addressWith(at);
-  if (moment.recorded) return addressWith({ ...at, trace: moment.run, run: "" });
-  const link = now.shown === "live" ? liveLink(required(recording.run)).text : "";
-  return addressWith({ trace: "", round: "", step: "", run: link });
+  if (moment.recorded) return addressWith({ ...at, trace: moment.run, run: null });
+  const link = now.shown === "live" && liveLink(required(recording.run)).text;
+  return addressWith({ trace: null, round: null, step: null, run: link || null });
 }
 
 /** Move to a step of the run on screen. */
@@ -151,7 +141,7 @@ function onTab(event: Event) {
   if (tab && tab !== FIRST) pause();
   if (!tab || tab === (history.state?.tab ?? FIRST)) return;
   write();
-  const url = addressWith({ tab: tab === FIRST ? "" : tab });
+  const url = addressWith({ tab: tab === FIRST ? null : tab });
   history.pushState({ ...history.state, tab }, "", url);
 }
 

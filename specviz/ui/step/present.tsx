@@ -1,6 +1,8 @@
 // Presenter mode: larger text and only the run, for a projector; Escape ends it. N opens the speaker
 // notes, which are another window of this page.
 
+import { writeAddress } from "../shared/address";
+import { isTyping } from "../shared/dom";
 import { isDark } from "../shared/gradio";
 import { SERVER } from "../shared/server";
 import { lesson, moment } from "../shared/store";
@@ -75,15 +77,12 @@ function begin() {
 function leave() {
   classList.remove("sv-presents");
   classList.toggle("sv-large", wasLarge);
-  address("");
+  address(null);
 }
 
 // A reloaded page, or a copied link, also opens in presenter mode.
-function address(value: string) {
-  const url = new URL(location.href);
-  if (value) url.searchParams.set("present", value);
-  else url.searchParams.delete("present");
-  history.replaceState(history.state, "", url);
+function address(present: string | null) {
+  writeAddress({ present });
   window.dispatchEvent(new Event("resize"));
 }
 
@@ -129,9 +128,9 @@ function hear({ origin, source, data }: MessageEvent) {
 
 function onKey({ key, target, defaultPrevented, ctrlKey, metaKey, altKey }: KeyboardEvent) {
   if (!isPresenting() || defaultPrevented || document.querySelector("dialog[open]")) return;
-  const typing = target instanceof Element && target.closest("input, textarea, select");
   if (key === "Escape") leave();
-  else if (key.toLowerCase() === "n" && !typing && !ctrlKey && !metaKey && !altKey) openNotes();
+  else if (key.toLowerCase() === "n" && !isTyping(target) && !ctrlKey && !metaKey && !altKey)
+    openNotes();
 }
 
 /** @param linked Whether the page's address asks for presenter mode. */
