@@ -18,7 +18,7 @@ import { start as measuredView } from "./shared/measured_view";
 import * as store from "./shared/store";
 import { hand, openTab } from "./shared/tabs";
 import { start as intro } from "./step/intro";
-import * as recording from "./step/recording";
+import * as step from "./step/state";
 import { start as player } from "./step/player";
 import { start as settings } from "./step/settings";
 import { start as grow } from "./trees/grow/grow";
@@ -44,7 +44,7 @@ const SECTIONS: Record<string, Start<never>> = {
   "trees/grow/grow": grow,
 };
 
-window.specviz = { hand, openTab, recording, shortened, store };
+window.specviz = { hand, openTab, shortened, step, store };
 
 /**
  * Start a section.

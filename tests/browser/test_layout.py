@@ -21,7 +21,7 @@ EVIDENT = [
 SIZES = [(1024, 700), (1280, 800), (1366, 650), (1920, 1080), (768, 900), (390, 844)]
 # The first steps of a run that show each kind of moment: [round, step] by name.
 MOMENTS = """() => {
-  const { frameAt, recording, stepsOf } = window.specviz.recording;
+  const { frameAt, player, stepsOf } = window.specviz.step;
   const found = {};
   const names = ({ caption, panel, step }) => [
     panel.why && "evidence",
@@ -31,10 +31,10 @@ MOMENTS = """() => {
     step.kind === "draw" && caption.is === "recovered" && "recovery",
     step.kind === "draw" && caption.is === "bonus" && "bonus",
   ].filter(Boolean);
-  for (let round = 0; round < recording.rounds.length; round += 1)
+  for (let round = 0; round < player.rounds.length; round += 1)
     for (let step = 0; step < stepsOf(round); step += 1)
       for (const name of names(frameAt(round, step))) found[name] ??= [round, step];
-  const last = recording.rounds.length - 1;
+  const last = player.rounds.length - 1;
   found.end = [last, stepsOf(last) - 1];
   return found;
 }"""

@@ -310,7 +310,7 @@ def test_only_changed_figures_are_redrawn(looker):
 
 # The panel of the verdict that the page asks for, and its node in the tree.
 HIDDEN = """() => {
-  const { frameAt } = window.specviz.recording;
+  const { frameAt } = window.specviz.step;
   const { round, step } = window.specviz["sv-step"].cursor;
   const { panel, tree } = frameAt(round, step + 1);
   return [panel, tree.here];

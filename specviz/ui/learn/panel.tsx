@@ -12,10 +12,9 @@ import { lesson as sharedLesson, moment } from "../shared/store";
 import { hand, openTab } from "../shared/tabs";
 import { required } from "../shared/required";
 import { Button, classes, render } from "../shared/view";
-import { now } from "../step/cursor";
-import { recording, stepName } from "../step/recording";
+import { player, stepName } from "../step/state";
 import { fetchAhead, openMoment } from "../step/runs";
-import { stage as player } from "../step/stage";
+import { stage as stepStage } from "../step/stage";
 import { PipelineFigure } from "./pipeline";
 import { startPlans } from "./plan";
 
@@ -83,7 +82,7 @@ export async function open(id: string, at: number) {
 async function fetchRuns({ steps }: Lesson) {
   const places = steps.flatMap(({ place, predict }) => [place, predict?.then]);
   const runs = places.flatMap((place) => (place ? [place.trace] : []));
-  await player.started;
+  await stepStage.started;
   fetchAhead([...new Set(runs)]);
 }
 
@@ -187,7 +186,7 @@ async function unfold(step: LessonStep) {
 
 // Show a step of a run, as soon as the player has started.
 async function move({ trace, round, step }: Place) {
-  await player.started;
+  await stepStage.started;
   await openMoment({ run: trace, round, step });
 }
 
@@ -224,7 +223,7 @@ function paint() {
 }
 
 /** The step on Step; null before there is a run. */
-const shownStep = () => (recording.rounds.length ? stepName(now.at.round, now.at.step) : null);
+const shownStep = () => (player.rounds.length ? stepName(player.at.round, player.at.step) : null);
 
 /** The parts that a step hides; without a question, they reappear when the reader moves on. */
 const hidden = ({ hides = [], place, predict }: LessonStep) =>
@@ -297,9 +296,9 @@ function Side(step: LessonStep, lang: string) {
         <div lang="en">
           {PipelineFigure(
             rounds,
-            recording.rounds[now.at.round]?.number,
+            player.rounds[player.at.round]?.number,
             shownStep()?.kind ?? "",
-            recording.run,
+            player.run,
           )}
         </div>
       )}

@@ -3,12 +3,11 @@
 
 import { Fragment, render, termAttributes, Token } from "../shared/view";
 import { BarChart } from "./bar_chart";
-import { momentKey } from "./cursor";
+import { momentKey, player } from "./state";
 import { DrafterEvidence } from "./drafter_evidence";
 import { DrawStrip } from "./draw_strip";
 import { EndCard } from "./end_card";
 import { JudgedGuess } from "./judged_guess";
-import { recording } from "./recording";
 import { ResidualTable } from "./residual_table";
 import { widthOf, zoom } from "./room";
 import { squash } from "./size";
@@ -29,7 +28,7 @@ export function showInspector({ panel, step }: Frame) {
   $(".sv-panel").classList.toggle("sv-says-why", Boolean(why));
   // From a run's first evidence on, space is reserved for it, so that a step without evidence does
   // not move other elements.
-  const reasoned = recording.rounds.some(({ frames: [first] }) => first.panel.why);
+  const reasoned = player.rounds.some(({ frames: [first] }) => first.panel.why);
   $(".sv-evidence").classList.toggle("sv-reasoned", reasoned);
   $(".sv-hues").hidden = end; // nothing is drawn there
   render(fresh(end ? "The run" : Title(panel)), $(".sv-title"));

@@ -4,9 +4,8 @@
 
 import { isReloaded } from "../shared/job";
 import { session } from "../shared/storage";
-import { now } from "./cursor";
+import { feed, player } from "./state";
 import { job } from "./live";
-import { feed, recording } from "./recording";
 
 import type { Line, RunLine } from "./lines.py";
 
@@ -14,9 +13,9 @@ const KEY = "sv-kept-run";
 
 export function keepRun() {
   addEventListener("pagehide", () => {
-    if (now.shown !== "live" || !recording.rounds.length) return;
+    if (player.shown !== "live" || !player.rounds.length) return;
     // If this is more than the browser can store, all lines are sent again.
-    session.set(KEY, JSON.stringify({ lines: recording.lines, count: job.count }));
+    session.set(KEY, JSON.stringify({ lines: player.lines, count: job.count }));
   });
 }
 
@@ -26,7 +25,7 @@ export function resumeRun(): Promise<RunLine> | null {
   feed(lines);
   if (!job.resume(count)) return lines.length ? Promise.resolve(firstOf(lines)) : null;
   return new Promise((done) => {
-    const look = () => (recording.run ? done(recording.run) : setTimeout(look, 50));
+    const look = () => (player.run ? done(player.run) : setTimeout(look, 50));
     look();
   });
 }

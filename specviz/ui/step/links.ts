@@ -8,18 +8,17 @@ import { tabAt } from "../shared/gradio";
 import { openTab } from "../shared/tabs";
 import { required } from "../shared/required";
 import { link } from "../shared/store";
-import { go, now } from "./cursor";
+import { go, player, stepName, stepsOf } from "./state";
 import { liveLink } from "./live_link";
 import { isPlaying, pause } from "./playback";
-import { recording, stepName, stepsOf } from "./recording";
 import { stage } from "./stage";
 
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
-import type { Link } from "./cursor";
+import type { Link } from "./state";
 export type Moment = { run: string; round: number; step: string; recorded: boolean };
 
 export const query = new URLSearchParams(location.search);
-now.link = query.get("round")
+player.link = query.get("round")
   ? { round: Number(query.get("round")), step: query.get("step") }
   : null;
 
@@ -27,7 +26,7 @@ now.link = query.get("round")
 export function missingRunNotice() {
   const name = query.get("trace");
   if (!name || stage.config.recorded.includes(name)) return "";
-  now.link = null;
+  player.link = null;
   const called = name.length > 60 ? name.slice(0, 60) + "…" : name;
   return `There is no recorded run called “${called}” here, so the first one is shown.`;
 }
@@ -57,7 +56,7 @@ export function openLinked() {
 
 /** Return the step to which a link leads; null if its round has not arrived yet. */
 function placeOf(link: Link): [round: number, step: number] | null {
-  const round = recording.rounds.findIndex(({ number }) => number === link.round);
+  const round = player.rounds.findIndex(({ number }) => number === link.round);
   if (round < 0) return null;
   let found = 0;
   for (let step = 1; step < stepsOf(round); step += 1) {
@@ -68,9 +67,9 @@ function placeOf(link: Link): [round: number, step: number] | null {
 
 // Move the cursor to the step of a link; return false if its round has not arrived yet.
 export function follow() {
-  const place = now.link && placeOf(now.link);
+  const place = player.link && placeOf(player.link);
   if (!place) return false;
-  now.at = { round: place[0], step: place[1] };
+  player.at = { round: place[0], step: place[1] };
   return true;
 }
 
@@ -85,10 +84,10 @@ export function remember(frame: Frame) {
   if (!hasAddress()) return;
   clearTimeout(remembering);
   pending = {
-    run: required(recording.run).id,
-    round: recording.rounds[now.at.round].number,
+    run: required(player.run).id,
+    round: player.rounds[player.at.round].number,
     step: frame.step.id,
-    recorded: now.shown === "recorded",
+    recorded: player.shown === "recorded",
   };
   remembering = setTimeout(write, SETTLED);
 }
@@ -100,7 +99,7 @@ function write() {
   clearTimeout(remembering);
   const moment = pending;
   pending = null;
-  if (!moment || now.offered === moment.run) return;
+  if (!moment || player.offered === moment.run) return;
   const before = remembered();
   const url = addressOf(moment);
   if (before && JSON.stringify(before) === JSON.stringify(moment) && url.href === location.href)
@@ -114,7 +113,7 @@ function addressOf(moment: Moment) {
   const at = { round: String(moment.round), step: moment.step };
   if (!stage.config.served) return addressWith(at);
   if (moment.recorded) return addressWith({ ...at, trace: moment.run, run: null });
-  const link = now.shown === "live" && liveLink(required(recording.run)).text;
+  const link = player.shown === "live" && liveLink(required(player.run)).text;
   return addressWith({ trace: null, round: null, step: null, run: link || null });
 }
 
@@ -131,7 +130,7 @@ function onBack(event: PopStateEvent) {
   const { tab, moment } = event.state ?? {};
   if (stage.config.served) openTab(tab ?? FIRST);
   if (!moment) return;
-  if (recording.run?.id === moment.run) moveTo(moment);
+  if (player.run?.id === moment.run) moveTo(moment);
   else if (moment.recorded && stage.config.recorded.includes(moment.run)) open(moment);
 }
 
@@ -160,8 +159,8 @@ export function startLinks(openMoment: typeof open) {
   link.on((detail) => {
     write();
     const shown = stage.element.offsetParent !== null;
-    if (shown && now.shown === "live") detail.problem = liveLink(required(recording.run)).problem;
-    if (shown && now.shown === "file") detail.problem = "No link to a run from a file";
+    if (shown && player.shown === "live") detail.problem = liveLink(required(player.run)).problem;
+    if (shown && player.shown === "file") detail.problem = "No link to a run from a file";
     if (!shown) detail.without.push(...keysOfStep());
   });
 }

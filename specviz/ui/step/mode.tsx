@@ -7,6 +7,7 @@ import { progress } from "../shared/progress";
 import { local } from "../shared/storage";
 import { Button } from "../shared/view";
 import { stage } from "./stage";
+import { changed } from "./state";
 
 const KEY = "sv-details";
 const TOUR = "sv-tour-taken";
@@ -16,7 +17,6 @@ const DETAILED = ["in-lesson", "in-tour", "in-vote", "presents", "excerpt", "rep
 const SIMPLE = "sv-in-simple";
 
 let details = false;
-let show = () => {};
 
 /** Return whether Step shows only a sentence and a picture. */
 export const isSimple = () => document.body.classList.contains(SIMPLE);
@@ -37,7 +37,7 @@ export function updateMode() {
   if (simple === isSimple()) return;
   classList.toggle(SIMPLE, simple);
   stage.find(".sv")?.classList.toggle("sv-simple", simple);
-  show();
+  changed.set("mode");
 }
 
 /** Switch between the two modes and remember the choice. */
@@ -68,15 +68,11 @@ function onKey({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent) {
   switchMode();
 }
 
-/**
- * Show the remembered mode, and `onChange` whenever it changes.
- * @param onChange Draws the step on screen again.
- */
-export function startMode(onChange: () => void) {
+/** Show the remembered mode. */
+export function startMode() {
   const asked = new URLSearchParams(location.search).get("details");
   details = asked === null ? local.get(KEY) === "1" : asked !== "0";
   updateMode();
-  show = onChange;
   onBodyClass(updateMode);
   new ResizeObserver(updateMode).observe(stage.element); // another tab is opened
   document.addEventListener("keydown", onKey);

@@ -10,7 +10,6 @@ import { required } from "../shared/required";
 import { branchRequest } from "./branch";
 import { AnswerButton } from "./caption";
 import { startVotes } from "./class_vote";
-import { go, now, onMove } from "./cursor";
 import { redrawDock, showDock } from "./dock";
 import { startEmbedding } from "./embed";
 import { startHoverLinks } from "./hover_links";
@@ -24,22 +23,22 @@ import { startDrops } from "./open_run";
 import { endRace } from "./opening_race";
 import { paint, paintMove } from "./paint";
 import { isPresenting, startPresenting } from "./present";
-import { act, KEYS, onPlayback, pause, play } from "./playback";
-import { feed, frameAt, onLines, recording } from "./recording";
+import { act, KEYS, pause, play } from "./playback";
 import { sameRequest } from "./repeat";
-import { formOf, formOnScreen, lineViews, load, openMoment } from "./runs";
+import { formOf, formOnScreen, load, openMoment, showLines } from "./runs";
 import { lineBelow } from "./share";
 import { forgetSize, showSize } from "./size";
 import { $, stage } from "./stage";
+import { changed, feed, frameAt, go, player, received } from "./state";
 import { showEmptyTimeline } from "./timeline";
 
 import type { Start } from "../shared/section";
 import type { Config } from "./player.py";
 
 function onKey(event: KeyboardEvent) {
-  if (event.key === "Escape" && now.whatIf && stage.element.offsetParent) {
+  if (event.key === "Escape" && player.whatIf && stage.element.offsetParent) {
     event.preventDefault(); // the same key would also leave presenter mode
-    return go(now.at.round, now.at.step);
+    return go(player.at.round, player.at.step);
   }
   const name = KEYS[event.key];
   const target = event.target as Element;
@@ -61,7 +60,7 @@ function onKey(event: KeyboardEvent) {
 // start it.
 async function offer(text: string, name: string) {
   const linked = readLink(text);
-  now.offered = linked ? name : "";
+  player.offered = linked ? name : "";
   const shown = await load(name);
   if (!linked) {
     notice("This link to a live run cannot be read, so a recorded run is shown.");
@@ -88,9 +87,6 @@ function showMode() {
 
 export const start: Start<Config> = (element, props, _watch, _trigger, config) => {
   stage.set(element, props, config);
-  onLines(lineViews);
-  onMove(paintMove);
-  onPlayback(redrawDock);
   showLegends();
   $(".sv").append(lineBelow());
   if (stage.config.served) {
@@ -100,8 +96,14 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     startEmbedding();
   }
   showEmptyTimeline();
-  startMode(showMode);
+  startMode();
   showDock();
+  received.on(showLines);
+  changed.on((what) => {
+    if (what === "playing") redrawDock();
+    else if (what === "mode") showMode();
+    else paintMove(what === "onward");
+  });
   showSize(paint);
   document.addEventListener("keydown", onKey);
   startPresenting(query.get("present") === "1");
@@ -122,20 +124,20 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     first: () => act("first"),
     last: () => act("last"),
     get cursor() {
-      return { ...now.at };
+      return { ...player.at };
     },
     get rounds() {
-      return recording.rounds.length;
+      return player.rounds.length;
     },
     /** The numbers of the rounds. */
     get numbers() {
-      return recording.rounds.map((round) => round.number);
+      return player.rounds.map((round) => round.number);
     },
     get frame() {
-      return recording.rounds.length ? frameAt(now.at.round, now.at.step) : null;
+      return player.rounds.length ? frameAt(player.at.round, player.at.step) : null;
     },
     get run() {
-      return recording.run;
+      return player.run;
     },
     get asked() {
       return job.wanted;

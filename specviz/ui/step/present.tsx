@@ -7,11 +7,10 @@ import { isDark } from "../shared/gradio";
 import { SERVER } from "../shared/server";
 import { lesson, moment } from "../shared/store";
 import { Button } from "../shared/view";
-import { now } from "./cursor";
+import { frameAt, player, questionAt } from "./state";
 import { nextStep } from "./dock";
 import { notice } from "./live";
 import { act } from "./playback";
-import { frameAt, questionAt, recording } from "./recording";
 import { $ } from "./stage";
 
 import type { Word } from "../../frames/scene.py";
@@ -96,9 +95,9 @@ function openNotes() {
 }
 
 function speakerState(): SpeakerState {
-  const { question, whatIf, at } = now;
+  const { question, whatIf, at } = player;
   const shared = { next: nextStep(), lesson: lesson.value?.notes ?? null, dark: isDark() };
-  if (!recording.rounds.length) return { label: "", sentence: [], ...shared };
+  if (!player.rounds.length) return { label: "", sentence: [], ...shared };
   const frame = question ? questionAt(...question) : frameAt(at.round, at.step);
   const { label, parts } = frame.caption;
   if (whatIf) return { label: "What if?", sentence: [$(".sv-say").textContent], ...shared };

@@ -6,7 +6,7 @@ import { pictures } from "../shared/picture";
 import { required } from "../shared/required";
 import { run } from "../shared/store";
 import { InlineFacts, render } from "../shared/view";
-import { recording } from "./recording";
+import { player } from "./state";
 
 export type Sentence = { drafter: string; target: string; rest: string; open: boolean };
 
@@ -76,7 +76,7 @@ function offerPicture(state: Sentence) {
 
 // Return whether the form's values are those of the run on screen.
 function isShown({ drafter, target, rest }: Sentence) {
-  const { run } = recording;
+  const { run } = player;
   if (!run) return true;
   const settings = run.summary.map(([, words]) => " · " + words).join("");
   const prompt = fieldOf("sv-prompt")?.value ?? run.prompt;
