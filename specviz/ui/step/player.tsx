@@ -15,7 +15,7 @@ import { startEmbedding } from "./embed";
 import { startHoverLinks } from "./hover_links";
 import { keepRun, resumeRun } from "./kept";
 import { openLinked, query, startLinks } from "./links";
-import { showLegends } from "./legend";
+import { showMarks } from "./legend";
 import { job, notice } from "./live";
 import { startMode } from "./mode";
 import { readLink } from "./live_link";
@@ -87,7 +87,7 @@ function showMode() {
 
 export const start: Start<Config> = (element, props, _watch, _trigger, config) => {
   stage.set(element, props, config);
-  showLegends();
+  showMarks();
   $(".sv").append(lineBelow());
   if (stage.config.served) {
     $(".sv").append(showAllLine() ?? "");
