@@ -29,7 +29,7 @@ import chromium
 from app_server import ROOT, wait_for
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-PLAYER = "window.specviz.players['sv-step']"
+PLAYER = "window.specviz['sv-step']"
 OVER = "!document.body.classList.contains('sv-running')"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 LIMIT = 793_000  # transferred bytes of a cold open
@@ -144,7 +144,7 @@ def trace_moves(browser: Browser, url: str) -> None:
     page = fresh(browser, "no-preference").new_page()
     start = time.perf_counter()
     page.goto(f"{url}?details=1")
-    page.wait_for_function(f"{PLAYER.replace('.players', '?.players?.')}?.cursor.step > 0")
+    page.wait_for_function("window.specviz?.['sv-step']?.cursor.step > 0")
     print(f"first step      {time.perf_counter() - start:6.2f} s (it plays by itself)")
     page.context.close()
 

@@ -26,7 +26,7 @@ PLACES = 30
 MOVE = """(to) => new Promise((done) => {
   const box = document.querySelector("#sv-grow-budget");
   const began = performance.now();
-  const { view } = window.specviz.grow;
+  const { view } = window.specviz['sv-grow'];
   const before = view.answer;
   const look = () => view.answer === before ? requestAnimationFrame(look)
     : requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
@@ -129,7 +129,7 @@ def painting(url: str) -> None:
         page.wait_for_selector(".sv-judge-card")
         moves(page, "a slider's move, tree of 10 of 30")
         page.locator("#sv-grow-preset").select_option("1")
-        page.wait_for_function("window.specviz.grow.question.idle")
+        page.wait_for_function("window.specviz['sv-grow'].question.idle")
         moves(page, "a slider's move, tree of 60 of 450, all drawn")
         page.get_by_role("button", name="Tree only").click()
         moves(page, "a slider's move, tree of 60, kept only")

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 from driven import grid
 
-from specviz.frames.frame import apply_patch
 from specviz.shipped import ASSETS
 from specviz.trace import metrics
 from specviz.trace.events import Baseline, Finished
@@ -42,7 +41,7 @@ def end_of(trace, kind="baseline"):
     all_lines = [json.loads(text) for event in trace.events for text in run.lines(event)]
     last = [one for one in all_lines if one["kind"] == "round"][-1]
     (ended,) = [one for one in all_lines if one["kind"] == kind]
-    return apply_patch(last["first"], ended["end"]), apply_patch(last["first"], last["then"][-1])
+    return ended["end"], last["frames"][-1]
 
 
 def said(frame):

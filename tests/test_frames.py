@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from made import ODD, Recipe, made
 
-from specviz.frames import Cursor, Scene, apply_patch, frame, frames, make_patch
+from specviz.frames import Cursor, Scene, frame, frames
 from specviz.frames.caption import is_same
 from specviz.frames.inspector import inspector
 from specviz.frames.numbers import (
@@ -149,14 +149,6 @@ def test_frames_are_deterministic_and_valid_json_without_null(trace):
 def test_frame_depends_only_on_events_up_to_its_cursor(trace):
     for cursor, shot in at_cursors(trace):
         assert frame(until(trace, cursor), cursor) == shot
-
-
-@pytest.mark.slow
-def test_patch_on_the_first_frame_of_a_round_restores_each_frame(trace):
-    for _, (first, *others) in shots(trace):
-        for shot in others:
-            begun, patch, whole = json.loads(json.dumps([first, make_patch(first, shot), shot]))
-            assert apply_patch(begun, patch) == whole
 
 
 def test_steps_of_a_round_are_in_order(trace):

@@ -8,7 +8,7 @@ from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from specviz.ui.component import LONGEST, script
+from specviz.ui.component import script
 from specviz.ui.head import head
 from specviz.ui.routes import script_address, script_text
 from specviz.ui.server import app_kwargs
@@ -60,9 +60,6 @@ def test_page_preloads_its_one_script(client):
     assert "immutable" in sent.headers["cache-control"]
 
 
-def test_long_config_is_fetched_and_short_config_is_inline(client):
-    long = {"words": "<b>" * LONGEST}
-    assert '"a":1}' in script("part", "step/intro", {"a": 1})
-    (address,) = re.findall(r'fetch\(new URL\("([^"]+)"', script("part", "step/intro", long))
-    assert client.get("/" + address).json() == {"name": "part"} | long
-    assert client.get("/" + address.replace("part", "other")).status_code == 404
+def test_config_is_escaped_in_the_script():
+    sent = script("part", "step/intro", {"words": "</script>"})
+    assert '{"name":"part","words":"\\u003c/script>"}' in sent

@@ -12,20 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import RUNS, made
 from PIL import Image
 
 from specviz.catalog.entry import entries, settings_read_by
 from specviz.cost.formula import expected_tokens, optimal_gamma, speedup
-from specviz.figures.charts import add_figures
-from specviz.frames import Scene, frames, questions
+from specviz.frames import Scene, frames
 from specviz.settings.settings import summarize_draft
 from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
 from specviz.ui.compare.race import form, lane, request
 from specviz.ui.compare.race.request import FormLane, RaceRequest, suits
 from specviz.ui.routes import UI_FOLDER, given
-from specviz.ui.step.lines import lines
 
 pytestmark = pytest.mark.slow
 
@@ -93,39 +90,6 @@ def node(tmp_path_factory):
         yield Node(process)
 
 
-# Every frame of a run and the panel of every question, as the page restores them.
-RESTORED = """async (lines) => {
-  const { feed, frameAt, questionAt, recording, stepsOf } = await load("step/recording");
-  feed(lines);
-  return recording.rounds.map(({ asks }, round) => [
-    Array.from({ length: stepsOf(round) }, (_, step) => frameAt(round, step)),
-    Object.fromEntries(Object.keys(asks).map((step) => [step, questionAt(round, step).panel])),
-  ]);
-}"""
-
-
-@pytest.mark.parametrize("name", ["02-siblings", "04-temperature-0"])
-def test_page_restores_every_frame_and_question_from_its_patch(node, name):
-    trace = made(RUNS[name])
-    sent = [json.loads(line) for line in lines([trace.header, *trace.events], "recorded") if line]
-    restored = node.evaluate(RESTORED, sent)
-    assert len(restored) == len(trace.rounds)
-    for index, (shown, asked) in enumerate(restored):
-        scene = Scene.of(trace, index)
-        plain = frames(scene)
-        found = {str(at): add_figures(shot) for at, shot in questions(scene, plain).items()}
-        panels = {at: shot["panel"] for at, shot in found.items()}
-        wanted, panels = json.loads(json.dumps([[*map(add_figures, plain)], panels]))
-        assert shown[: len(wanted)] == wanted, f"round {index}"
-        assert asked == panels, f"round {index}"
-
-
-MERGED = [
-    ({}, {"a": 1, "b": {"c": [1, 2], "d": 3}}),
-    ({"a": None}, {"b": {"c": [1, 2], "d": 3}}),
-    ({"b": {"d": None, "c": [9]}}, {"a": 1, "b": {"c": [9]}}),
-    ({"a": {"x": None, "y": 2}}, {"a": {"y": 2}, "b": {"c": [1, 2], "d": 3}}),
-]
 # (characters per line, text) by the number of lines; and how large numbers are written.
 LINES = [(7, "one two", 1), (6, "one two", 2), (9, "a bcdefghi j", 3), (9, "a bcdefghijklm", 3)]
 SCALED = [(None, "–"), (7, "7"), (999.4, "999"), (999.6, "1.0 k"), (22_000_000, "22 M")]
@@ -140,9 +104,6 @@ def test_names_of_a_prototype_are_in_no_table(node):
 
 
 def test_small_functions_return_the_right_values(node):
-    old = {"a": 1, "b": {"c": [1, 2], "d": 3}}
-    for patch, new in MERGED:
-        assert node.call("step/recording", "merged", old, patch) == new, patch
     for most, text, many in LINES:
         assert node.call("step/size", "linesOf", text, most) == many, text
     for value, said in SCALED:

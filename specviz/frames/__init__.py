@@ -4,7 +4,7 @@ The data for one position is a frame; the position is a cursor. A frame depends 
 and the cursor, and reveals nothing that happens after the cursor. Standard library only.
 """
 
-from specviz.frames.frame import Frame, apply_patch, end_card, frame, frames, make_patch, questions
+from specviz.frames.frame import Frame, end_card, frame, frames, questions
 from specviz.frames.scene import Cursor, Scene, Step
 
 __all__ = [
@@ -12,10 +12,8 @@ __all__ = [
     "Frame",
     "Scene",
     "Step",
-    "apply_patch",
     "end_card",
     "frame",
     "frames",
-    "make_patch",
     "questions",
 ]

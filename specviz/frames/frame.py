@@ -1,17 +1,14 @@
 """Frames: everything that the screen shows at one step, and the question before a verdict.
 
-Differences between frames are JSON merge patches (RFC 7386): objects merge key by key, everything
-else is replaced, and null removes a key. So a frame contains no null.
-
 A question is the frame before a verdict, in which the reader predicts it. The guess is marked as
 being judged; p and q are shown, but not u (the coin), and nothing that is shown depends on u.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal, NotRequired, TypedDict, cast
+from typing import Final, Literal, NotRequired, TypedDict, cast
 
 from specviz.frames.caption import Caption, caption
 from specviz.frames.inspector import AskedPanel, Panel, bar_labels, inspector, softmax_of
@@ -67,33 +64,6 @@ class Frame(FrameParts):
 
 
 END_STEP: Final[StepName] = {"id": "end", "kind": "end", "label": "end", "next": "the end"}
-
-
-def make_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Compute the patch that turns `old` into `new`."""
-    patch: dict[str, Any] = {key: None for key in old if key not in new}
-    for key, value in new.items():
-        before = old.get(key)
-        if isinstance(value, dict) and isinstance(before, dict):
-            if inner := make_patch(before, value):
-                patch[key] = inner
-        elif key not in old or before != value:
-            patch[key] = value
-    return patch
-
-
-def apply_patch(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Apply a patch to a frame, as the player in the browser does."""
-    new = dict(old)
-    for key, value in patch.items():
-        if value is None:
-            new.pop(key, None)
-        elif isinstance(value, dict):
-            before = new.get(key)
-            new[key] = apply_patch(before if isinstance(before, dict) else {}, value)
-        else:
-            new[key] = value
-    return new
 
 
 def frame(trace: Trace, cursor: Cursor) -> Frame:

@@ -134,7 +134,7 @@ class TreeState(TypedDict):
 class Tree(TreeState):
     """The tree at a step; `shape` has the parents of the whole draft, so that nodes do not move.
 
-    Keys of `nodes` are strings, since keys in a JSON patch are.
+    Keys of `nodes` are strings, since keys in JSON are.
     """
 
     nodes: dict[str, Node]

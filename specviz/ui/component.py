@@ -19,16 +19,14 @@ import gradio as gr
 from specviz.figures.marks import state_rules
 from specviz.ui.jobs import Jobs
 from specviz.ui.questions import Questions
-from specviz.ui.routes import UI_FOLDER, config_address, script_address
+from specviz.ui.routes import UI_FOLDER, script_address
 from specviz.ui.task import limit_text
 from specviz.ui.worker import Worker
 
 START: Final = (
     "import(new URL(%s, document.baseURI))"
-    ".then(async (page) => page.start(%s, element, props, watch, trigger, %s));"
+    ".then((page) => page.start(%s, element, props, watch, trigger, %s));"
 )
-FETCH: Final = "{...%s, ...await fetch(new URL(%s, document.baseURI)).then((it) => it.json())}"
-LONGEST: Final = 4000  # maximum characters of a config inside the page; a longer one is fetched
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +95,11 @@ def component(
     )
 
 
+def browser_object(name: str) -> str:
+    """Return the JavaScript expression of what a component's `start` returned in the browser."""
+    return f"window.specviz['{name}']"
+
+
 def bound(limit: float) -> gr.HTML:
     """Return the note on a job's time limit, given in seconds."""
     return gr.HTML(f"<p>{limit_text(limit)}</p>", elem_classes="sv-bound", padding=False)
@@ -105,15 +108,11 @@ def bound(limit: float) -> gr.HTML:
 def script(name: str, module: str, config: Mapping[str, Any]) -> str:
     """Return the script that imports the page's script and starts a part with its config.
 
-    A long config is fetched when its tab is opened, so that the page remains small. Its "event"
-    remains in the script, since Gradio adds to a component the events that its script mentions.
+    Gradio adds to a component the events that its script mentions, as the config's "event".
     """
     known = {"name": name} | dict(config)
     # "<" is escaped, since Gradio puts this text into a script of the page.
     data = json.dumps(known, separators=(",", ":")).replace("<", "\\u003c")
-    if len(data) > LONGEST:
-        event = {key: known[key] for key in ("event",) if key in known}
-        data = FETCH % (json.dumps(event), json.dumps(config_address(name, data)))
     return START % (json.dumps(script_address("page")), json.dumps(module), data)
 
 

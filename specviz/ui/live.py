@@ -15,7 +15,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.adapters.spaces import ZEROGPU
-from specviz.ui.component import TabContext, component
+from specviz.ui.component import TabContext, browser_object, component
 from specviz.ui.jobs import Jobs
 from specviz.ui.task import Task
 from specviz.ui.worker import Worker
@@ -87,7 +87,7 @@ def job_view(
     """
     view = component(name, "shared/job_view", {"event": "result", "kind": kind, "label": label})
     go = gr.Button(label, elem_id=f"{name}-go", elem_classes="sv-hidden")
-    wire(place.jobs, place.runs, view, f"window.specviz.jobs['{name}']", Start(go, inputs, wanted))
+    wire(place.jobs, place.runs, view, browser_object(name), Start(go, inputs, wanted))
     return view
 
 

@@ -1,7 +1,10 @@
 // The page's own script: Gradio's components start their sections by name (see component.py).
+// `window.specviz` has what Gradio's event handlers and tests use: some functions, and by the id of a
+// component what its section's `start` returned.
 
 import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
+import { shortened } from "./cost/shorter";
 import { start as contents } from "./learn/contents";
 import { start as lessonPanel } from "./learn/panel";
 import { start as coins } from "./lossless/coins/coins";
@@ -12,18 +15,15 @@ import { start as figureView } from "./shared/figure_view";
 import { start as header } from "./shared/header";
 import { start as jobView } from "./shared/job_view";
 import { start as measuredView } from "./shared/measured_view";
+import * as store from "./shared/store";
+import { hand, openTab } from "./shared/tabs";
 import { start as intro } from "./step/intro";
+import * as step from "./step/state";
 import { start as player } from "./step/player";
 import { start as settings } from "./step/settings";
 import { start as grow } from "./trees/grow/grow";
 
 import type { Start } from "./shared/section";
-
-// What events of Gradio use.
-export { shortened } from "./cost/shorter";
-export { openTab } from "./shared/tabs";
-// What tests of the page use.
-export * as recording from "./step/recording";
 
 const SECTIONS: Record<string, Start<never>> = {
   "compare/race/form": raceForm,
@@ -44,8 +44,13 @@ const SECTIONS: Record<string, Start<never>> = {
   "trees/grow/grow": grow,
 };
 
+window.specviz = { hand, openTab, shortened, step, store };
+
 /**
  * Start a section.
- * @param name The path of its module.
+ * @param module The path of its module.
  */
-export const start = (name: string, ...given: Parameters<Start<never>>) => SECTIONS[name](...given);
+export function start(module: string, ...given: Parameters<Start<never>>) {
+  const { name } = given[4] as { name: string };
+  window.specviz[name] = SECTIONS[module](...given);
+}

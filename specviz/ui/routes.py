@@ -83,16 +83,6 @@ def given(plotly: str) -> str:
     return f"const {GIVEN}={data};\n"
 
 
-configs: Final[dict[str, bytes]] = {}  # compressed JSON of all sections built, by file name
-
-
-def config_address(section: str, data: str) -> str:
-    """Store a section's config to be fetched; return its address relative to the page."""
-    name = f"{section}-{hashlib.sha256(data.encode()).hexdigest()[:12]}.json"
-    configs[name] = gzip.compress(data.encode(), 9, mtime=0)
-    return f"{PREFIX}/sections/{name}".lstrip("/")
-
-
 def script_address(name: str) -> str:
     """Return the address of a bundle of modules relative to the page."""
     folder, packed = scripts()

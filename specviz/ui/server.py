@@ -30,7 +30,7 @@ from specviz.ui.head import Head
 from specviz.ui.jobs import Jobs
 from specviz.ui.offline import OfflinePart
 from specviz.ui.questions import Questions
-from specviz.ui.routes import FOR_EVER, PREFIX, configs, plotly_js, scripts
+from specviz.ui.routes import FOR_EVER, PREFIX, plotly_js, scripts
 from specviz.ui.sessions import Heartbeats, Sessions
 from specviz.ui.step.embed import EMBED, OEMBED, EmbedMode, Pages, send_oembed
 from specviz.ui.step.opened import OpenedRuns
@@ -63,14 +63,6 @@ async def send_script(request: Request) -> Response:
     """Send a script of the page; all scripts were read when the server started."""
     packed = scripts()[1].get(request.path_params["name"])
     return PlainTextResponse("No script has this name.", 404) if packed is None else _script(packed)
-
-
-async def send_config(request: Request) -> Response:
-    """Send a section's config, cached forever, since its name changes with its content."""
-    packed = configs.get(request.path_params["name"])
-    if packed is None:
-        return PlainTextResponse("No section has this config.", 404)
-    return _script(packed, "application/json")
 
 
 def _script(packed: bytes, kind: str = "text/javascript") -> Response:
@@ -145,7 +137,6 @@ def app_kwargs(
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
         *map(offline_route, (PLAYER, RACE)),
         Route(f"{PREFIX}/{scripts()[0]}/{{name}}", send_script),
-        Route(f"{PREFIX}/sections/{{name}}", send_config),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
         Route(f"{PREFIX}/races/{{name}}", send_race),
         Route(EMBED, pages.send_excerpt),

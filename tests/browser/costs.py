@@ -14,8 +14,4 @@ def says(page: Page, selector: str, text: str, promise: str = "") -> None:
 
 def hand(page: Page, lane: dict) -> None:
     """Send a lane of Compare to the tab."""
-    page.evaluate(
-        """(lane) => { (window.specviz.handed = window.specviz.handed || {})['sv-runs'] = lane;
-           window.dispatchEvent(new CustomEvent('sv-handed', { detail: 'sv-runs' })); }""",
-        lane,
-    )
+    page.evaluate("(lane) => window.specviz.hand('sv-runs', lane)", lane)

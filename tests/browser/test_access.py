@@ -342,7 +342,7 @@ def test_settings_and_lists_open_by_keyboard_and_tab_passes_them_while_closed(lo
 
 
 HERE = """() => {
-  const { round, step } = window.specviz.players["sv-step"].cursor;
+  const { round, step } = window.specviz["sv-step"].cursor;
   return [round, step, document.querySelector(".sv-say").innerText];
 }"""
 

@@ -3,7 +3,7 @@
 import json
 
 ASKED = "**/sv/ask/sandbox"
-SANDBOX = "window.specviz.sandbox"
+SANDBOX = "window.specviz['sv-sand']"
 FIRST = {
     "p": [0.5, 0.3, 0.1, 0.06, 0.04], "q": [0.1, 0.2, 0.3, 0.3, 0.1], "preset": "",
     "candidates": 2, "rule": "lenience",

@@ -22,7 +22,7 @@ FORMULA, TREES = "#sv-part-formula", "#sv-part-trees"
 def opened(visit, query=""):
     """Return the page with the Cost tab, once the formula is drawn."""
     page = visit.open(query)
-    page.wait_for_function("window.specviz.measured !== undefined")
+    page.wait_for_function("window.specviz?.store.measured.value !== undefined")
     page.get_by_role("tab", name="Cost", exact=True).click()
     page.wait_for_selector(FIGURE)
     return page
@@ -95,7 +95,7 @@ def test_runs_and_the_map_set_the_values_and_names_stay_text(visit):
     page.get_by_role("button", name="Use the run’s α, γ, c and v").click()
     taken = SpeedupModel(round(found.alpha, 3), round(found.c, 3), round(found.verify, 3))
     says(page, ANSWER, best_sentence(taken))
-    page.evaluate("window.specviz.players['sv-step'].load('02-siblings')")
+    page.evaluate("window.specviz['sv-step'].load('02-siblings')")
     other = measured_point(made(RUNS["02-siblings"]))
     says(page, FORMULA, f"predicts {format_speedup(other.predicted)}; the run measured")
     hand(page, LANE)

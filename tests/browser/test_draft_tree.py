@@ -10,7 +10,7 @@ TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
 
 # How many tokens the edge to the round's last token could cross, and those that it crosses.
 CROSSED = """() => {
-  const { slot } = window.specviz.players["sv-step"].frame.tree;
+  const { slot } = window.specviz["sv-step"].frame.tree;
   const edge = document.querySelector(".sv-tree [data-line='-1']");
   if (!edge) return [0, []];
   const many = Math.ceil(edge.getTotalLength() / 2);
@@ -24,7 +24,7 @@ CROSSED = """() => {
 }"""
 # For every guess on Step: its p and q, and the widths of its bars.
 BARS = """() => {
-  const { nodes } = window.specviz.players["sv-step"].frame.tree;
+  const { nodes } = window.specviz["sv-step"].frame.tree;
   const wide = (node, name) => {
     const bar = document.querySelector(`.sv-tree [data-node="${node}"] ${name}`);
     return bar ? bar.getBBox().width : null;
@@ -49,7 +49,7 @@ LABEL = "document.activeElement.getAttribute('aria-label')"
 
 # Whether other branches lie between the round's last token and its parent.
 AROUND = """(() => {
-  const { slot, layout: { places } } = window.specviz.players["sv-step"].frame.tree;
+  const { slot, layout: { places } } = window.specviz["sv-step"].frame.tree;
   return Boolean(slot) && places[slot.parent][1] > places[-1][1] + 47;
 })()"""
 
@@ -100,7 +100,7 @@ def test_all_rejected_tokens_get_their_colour_from_one_css_variable(visit):
     assert page.evaluate(COLOURS, STEP) == [True] * len(STEP)
     page.get_by_role("tab", name="Trees").click()
     page.locator("#sv-grow-preset").select_option("1")
-    page.wait_for_function("window.specviz.grow.question.idle")
+    page.wait_for_function("window.specviz['sv-grow'].question.idle")
     page.get_by_role("button", name="Last step").click()
     expect(page.locator(".sv-grow-view .sv-twig-is-rejected").first).to_be_attached()
     assert page.evaluate(COLOURS, TREES) == [True] * len(TREES)

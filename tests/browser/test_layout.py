@@ -8,8 +8,6 @@ from playwright.sync_api import expect
 from serve import SHIPPED
 from visit import STILL
 
-from specviz.ui.routes import script_address
-
 TREE, OPENING, CHAT = (
     next(name for name in SHIPPED if name.endswith(end))
     for end in ("03-tree", "01-chain", "smollm2-edit")
@@ -22,9 +20,8 @@ EVIDENT = [
 ]
 SIZES = [(1024, 700), (1280, 800), (1366, 650), (1920, 1080), (768, 900), (390, 844)]
 # The first steps of a run that show each kind of moment: [round, step] by name.
-MOMENTS = """async (address) => {
-  const page = await import(new URL(address, document.baseURI));
-  const { frameAt, recording, stepsOf } = page.recording;
+MOMENTS = """() => {
+  const { frameAt, player, stepsOf } = window.specviz.step;
   const found = {};
   const names = ({ caption, panel, step }) => [
     panel.why && "evidence",
@@ -34,10 +31,10 @@ MOMENTS = """async (address) => {
     step.kind === "draw" && caption.is === "recovered" && "recovery",
     step.kind === "draw" && caption.is === "bonus" && "bonus",
   ].filter(Boolean);
-  for (let round = 0; round < recording.rounds.length; round += 1)
+  for (let round = 0; round < player.rounds.length; round += 1)
     for (let step = 0; step < stepsOf(round); step += 1)
       for (const name of names(frameAt(round, step))) found[name] ??= [round, step];
-  const last = recording.rounds.length - 1;
+  const last = player.rounds.length - 1;
   found.end = [last, stepsOf(last) - 1];
   return found;
 }"""
@@ -108,7 +105,7 @@ WRONG = """() => {
 AT_EACH = """(where) => {
   const found = {};
   for (const [name, [round, step]] of Object.entries(where)) {
-    window.specviz.players["sv-step"].go(round, step);
+    window.specviz["sv-step"].go(round, step);
     const wrong = (CHECK)();
     if (wrong.length) found[name] = wrong;
   }
@@ -147,7 +144,7 @@ KNOWN = {}
 def moments(visit, name):
     """Return the steps of the open run that show each kind of content, without missing kinds."""
     if name not in KNOWN:
-        KNOWN[name] = visit.page.evaluate(MOMENTS, script_address("page"))
+        KNOWN[name] = visit.page.evaluate(MOMENTS)
     return KNOWN[name]
 
 

@@ -27,7 +27,7 @@ WALKS = [  # the lessons in English, and those that are translated
     for title in titles(code)
     if title["lang"] == code
 ]
-SHOWN = "() => window.specviz?.lesson?.shown"
+SHOWN = "() => window.specviz?.['sv-lesson']?.shown"
 # Whether the highlighted element begins inside the window and is not hidden by the lesson's card.
 SEEN = """(selector) => {
   const ringed = document.querySelector(".sv-ringed");
@@ -73,8 +73,8 @@ OPENED = {
     ("12-blocks", 5): (".sv-wild-one h3", "A draft without its improbable guess"),
     ("13-when-it-does-not-pay", 4): ("#sv-part-roofline .sv-instrument-fold > button.open", ""),
 }
-PLAYER = "window.specviz.players['sv-step']"
-RUN = "window.specviz?.players?.['sv-step']?.run?.id"
+PLAYER = "window.specviz['sv-step']"
+RUN = "window.specviz?.['sv-step']?.run?.id"
 FORGET = "localStorage.clear(); sessionStorage.clear()"
 FRAMES = """async () => {
   for (let frames = 0; frames < 6; frames += 1)
@@ -346,13 +346,14 @@ CROWDED = """async ([id, steps]) => {
     if (wrong.length) found[id + " " + name] = wrong;
   };
   for (const { at, answer, then } of steps) {
-    dispatchEvent(new CustomEvent("sv-lesson", { detail: { id, at } }));
-    const isOpen = () => specviz.lesson.shown?.id === id && specviz.lesson.shown.at === at;
+    const panel = specviz["sv-lesson"];
+    panel.open(id, at);
+    const isOpen = () => panel.shown?.id === id && panel.shown.at === at;
     await until(() => isOpen() && !query(".sv-lesson-head [role=status]").textContent);
     check(at + 1);
     if (answer === null) continue;
     document.querySelectorAll(".sv-lesson-option")[answer].click();
-    const step = () => specviz.players["sv-step"].frame.step.id;
+    const step = () => specviz["sv-step"].frame.step.id;
     await until(() => query(".sv-lesson-why") && (!then || step() === then));
     check(at + 1 + " answered");
   }
@@ -413,7 +414,7 @@ def test_steps_are_drawn_once_with_their_runs_fetched_before(page, address):
     while not {step["place"]["trace"] for step in steps if "place" in step} <= traces:
         page.wait_for_event("requestfinished")
     page.route("**/traces/*", lambda route: route.abort())
-    page.evaluate("window.drawn = 0; addEventListener('sv-moment', () => (drawn += 1))")
+    page.evaluate("window.drawn = 0; specviz.store.moment.on(() => (drawn += 1))")
     wanted = 0
     for number, step in enumerate(steps[1:], 2):
         page.locator("[data-lesson=next]").click()

@@ -16,7 +16,7 @@ SPEED = re.compile("× plain|run it again")  # the second text on a busy machine
 PROMPT = "The cat sat on the mat. The cat"
 SMALL = "Draft model drafts for SmolLM2 · "
 HOSTILE = "<img src=x onerror=window.hacked=1> ${1} {{x}} `\nThe cat"
-PLAYER = "window.specviz.players['sv-step']"
+PLAYER = "window.specviz['sv-step']"
 NO_NOTICE = "document.querySelector('.sv-notice').hidden"
 RUNNING = "document.body.classList.contains('sv-running')"
 

@@ -6,13 +6,13 @@ import pytest
 from playwright.sync_api import expect
 from test_access import check_readable
 
-SAND = "window.specviz.sandbox"
+SAND = "window.specviz['sv-sand']"
 RULE, PRESET = "#sv-sand-rule", "#sv-sand-preset"
 VERDICT, FROM = ".sv-sand-verdict", ".sv-sand-from"
 # Reset the sandbox, and the gallery to its own p and q with the first rule open.
 AGAIN = """() => {
   const press = (selector) => document.querySelector(selector).click();
-  window.specviz.sandbox.go(window.sandAtFirst);
+  window.specviz['sv-sand'].go(window.sandAtFirst);
   for (const mode of ["detective", "gallery"]) press(`[data-mode=${mode}]`);
   document.querySelector(".sv-wild-list button")?.click();
 }"""
@@ -182,10 +182,10 @@ def repeats_are_counted_and_shown(sand, part):
     rows = [["␣she␣was", 7, 5], ["<b>", 5, 7]]
     result = {"title": "A run", "sentence": "Among 12 runs", "rows": rows}
     tally = {"kind": "tally", "done": 12, "of": 12, "sentence": "12 of 12 pairs of runs"}
-    sand.evaluate("(line) => window.specviz.jobs['sv-proof-repeats'].take(line)", tally)
+    sand.evaluate("(line) => window.specviz['sv-proof-repeats'].take(line)", tally)
     expect(part.locator("#sv-proof-counts")).to_have_count(0)
     final = {**tally, "result": result}
-    sand.evaluate("(line) => window.specviz.jobs['sv-proof-repeats'].take(line)", final)
+    sand.evaluate("(line) => window.specviz['sv-proof-repeats'].take(line)", final)
     expect(part).to_contain_text("A run Among 12 runs")
     expect(part.locator("#sv-proof-counts .main-svg").get_by_text("<b>")).to_have_count(1)
 

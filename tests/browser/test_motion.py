@@ -12,7 +12,7 @@ RARELY = [name for name in dict.fromkeys([*RUNS, *EVIDENT]) if name not in OFTEN
 # The animations in the player after a step: duration and element of each. They are read in the same
 # turn of the event loop, so that a slow machine sees them too.
 MOVED = """(step) => {
-  window.specviz.players["sv-step"][step]();
+  window.specviz["sv-step"][step]();
   const all = document.querySelector(".sv").getAnimations({ subtree: true });
   const moving = all.filter((each) => each.playState === "running");
   return moving.map(({ effect }) => {
@@ -27,7 +27,7 @@ SLIM = [".sv-caption", ".sv-list"]
 # Steps through rounds and returns the elements whose position changed (over all rounds; if slim,
 # within a round), each kind of shift with the first step where it happened.
 SHIFTS = """([selectors, slim, rounds]) => {
-  const player = window.specviz.players["sv-step"];
+  const player = window.specviz["sv-step"];
   player.go(rounds[0], 0);
   const tops = () => selectors.map((selector) =>
     Math.round(document.querySelector(selector).getBoundingClientRect().top + scrollY));
@@ -117,7 +117,7 @@ def test_no_step_shifts_the_layout_and_a_narrow_dock_stays_at_the_bottom(looker,
 # so the test goes on until four trips add next to nothing. 100 KiB in 200 steps are a third of a
 # frame a step; forgotten nodes and listeners are counted separately.
 TRIPS = """(trips) => {
-  const player = window.specviz.players["sv-step"];
+  const player = window.specviz["sv-step"];
   for (let trip = 0; trip < trips; trip += 1) {
     for (let at = 0; at < 25; at += 1) player.next();
     for (let at = 0; at < 25; at += 1) player.back();

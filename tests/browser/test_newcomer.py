@@ -10,7 +10,7 @@ TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
 LIT = (
     "[...document.querySelectorAll('.sv-lit')].map((one) => one.getAttribute('class')).join(' | ')"
 )
-PLAYER = "window.specviz.players['sv-step']"
+PLAYER = "window.specviz['sv-step']"
 STEP = f"{PLAYER}.frame.step.id"
 OPEN_TAB = "[role=tab][aria-selected=true]:text('{}')"
 
@@ -46,7 +46,7 @@ def test_links_open_a_tab_or_fill_in_the_form_without_starting_a_run(visit):
     page.wait_for_selector(OPEN_TAB.format("Cost"))
     visit.open("?race=2-repeat")
     page.wait_for_selector(OPEN_TAB.format("Compare"))
-    page.wait_for_function("window.specviz.races?.['sv-race']?.race?.id === '2-repeat'")
+    page.wait_for_function("window.specviz?.['sv-race']?.race?.id === '2-repeat'")
     for text in ("{", '{"prompt": 3}', '{"prompt": "a", "target": "x"}'):
         visit.open(f"?run={text}")
         page.get_by_text("This link to a live run cannot be read").wait_for()

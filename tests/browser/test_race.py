@@ -10,7 +10,7 @@ from made_race import APART, HOSTILE, LANES, ORDER, PROMPT, TOKENS, tokens_at
 from playwright.sync_api import expect
 from test_access import check_readable
 
-RACE = "window.specviz.races['sv-race']"
+RACE = "window.specviz['sv-race']"
 RECORDED = {"made": made_race.recorded(), "apart": made_race.recorded("apart", "draft")}
 END = max(made_race.seconds_of(name) for name in LANES)
 SHOWN = ["plain", *(name for name in LANES if name != "plain")]  # plain decoding comes first
@@ -32,10 +32,6 @@ PAUSED = f"""async () => {{
 FRAMES = """async () => {
   for (let n = 0; n < 20; n += 1) await new Promise(requestAnimationFrame);
 }"""
-# Keeps what the Cost tab is given.
-GIVEN = """() => addEventListener("sv-handed", ({ detail }) => {
-  if (detail === "sv-runs") window.given = { ...window.specviz.handed[detail] };
-}, true)"""
 
 
 def send(route):
@@ -256,10 +252,10 @@ def test_result_names_its_numbers_and_marks_a_different_text(racer):
     marked = "(all) => all.map((e) => e.classList.contains('sv-race-parts')).indexOf(true)"
     assert lane.locator(".sv-race-word").evaluate_all(marked) == 2, "its first different word"
     assert page.locator(".sv-race-parts").count() == 1
-    page.evaluate(GIVEN)
     page.get_by_role("button", name="See it on Cost: Draft model").click()
     whose = {"name": "Draft model", "source": "recorded", "where": racer.ask("race.where")}
-    assert page.evaluate("window.given") == draft["point"] | whose
+    page.wait_for_function("window.specviz['sv-runs']?.compare")
+    assert page.evaluate("window.specviz['sv-runs'].compare") == draft["point"] | whose
 
 
 def test_live_race_shows_queue_progress_and_an_error_and_keeps_finished_lanes(racer):

@@ -11,7 +11,7 @@ from specviz.settings.specs import find_spec
 from specviz.ui.compare.race.recorded import title
 from specviz.ui.compare.race.request import suits
 
-RACE = "window.specviz.races['sv-race']"
+RACE = "window.specviz['sv-race']"
 PROMPT = "Once upon a time, a small fox"
 SETTINGS = "#sv-raceform-settings"
 

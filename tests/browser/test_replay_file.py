@@ -153,7 +153,7 @@ def test_saved_file_in_an_iframe_leaves_address_and_history_unchanged(reader, tm
 
 
 LANE = ".sv-race-lane .sv-race-word"
-RACE = "window.specviz.races['sv-race']"
+RACE = "window.specviz['sv-race']"
 
 
 def end_a_live_race(page):

@@ -27,7 +27,7 @@ LINKS = (("intro", "settings", "tools", "timeline"), ("form", "tabs", "predict",
 
 # The steps of the first round with a draft at which the content is higher than its frame.
 TOO_HIGH = """async () => {
-  const [player] = Object.values(window.specviz.players);
+  const player = window.specviz["sv-step"];
   const found = [];
   for (player.go(1, 0); player.cursor.round < 2; player.next()) {
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));

@@ -9,7 +9,6 @@ from test_layout import resize
 
 from specviz.catalog.entry import find
 from specviz.frames.scene import flat, word
-from specviz.ui.routes import script_address
 
 
 def test_run_plays_until_the_first_rejection_and_pauses_for_keys_and_tabs(lively):
@@ -24,7 +23,7 @@ def test_run_plays_until_the_first_rejection_and_pauses_for_keys_and_tabs(lively
     before = lively.ask("cursor")
     page.keyboard.press(" ")
     expect(pause, "the space key plays").to_be_visible()
-    page.wait_for_function(f"window.specviz.players['sv-step'].cursor.step > {before['step']}")
+    page.wait_for_function(f"window.specviz['sv-step'].cursor.step > {before['step']}")
     page.keyboard.press(" ")
     expect(play, "the space key pauses").to_be_visible()
     page.keyboard.press(" ")
@@ -190,7 +189,7 @@ WORDS = """(rounds) => {
   let seen = "";
   for (let round = 0; round < rounds; round += 1)
     for (const step of [1, 7]) {
-      window.specviz.players["sv-step"].go(round, step);
+      window.specviz["sv-step"].go(round, step);
       seen += said(".sv-table").innerText + said(".sv-now").innerText;
       seen += said(".sv-tree").textContent;
     }
@@ -252,7 +251,7 @@ def test_remainder_is_hatched_and_q_is_absent_where_guesses_are_not_sampled(look
 # At every step of a round with evidence: whether a sentence explains it, and whether the text shows
 # its marks, null if it has none.
 EVIDENCE = """() => {
-  const player = window.specviz.players["sv-step"], found = [];
+  const player = window.specviz["sv-step"], found = [];
   for (player.go(1, 0); found.length < 40; player.next()) {
     if (player.cursor.round > 5 || player.frame.step.kind === "end") break;
     const { why } = player.frame.panel;
@@ -277,7 +276,7 @@ def test_evidence_for_a_guess_is_explained_and_its_sources_are_marked_in_the_tex
 # Steps through a run, with each step shown twice: for each showing, whether the figure is another
 # one than before, and whether anything in the chart was changed.
 DRAWN = """() => {
-  const player = window.specviz.players["sv-step"];
+  const player = window.specviz["sv-step"];
   const chart = document.querySelector(".sv-chart");
   const watch = new MutationObserver(() => {});
   watch.observe(chart, { subtree: true, childList: true, attributes: true, characterData: true });
@@ -310,9 +309,9 @@ def test_only_changed_figures_are_redrawn(looker):
 
 
 # The panel of the verdict that the page asks for, and its node in the tree.
-HIDDEN = """async (address) => {
-  const { frameAt } = (await import(new URL(address, document.baseURI))).recording;
-  const { round, step } = window.specviz.players["sv-step"].cursor;
+HIDDEN = """() => {
+  const { frameAt } = window.specviz.step;
+  const { round, step } = window.specviz["sv-step"].cursor;
   const { panel, tree } = frameAt(round, step + 1);
   return [panel, tree.here];
 }"""
@@ -321,7 +320,7 @@ QUESTION = "Your prediction?"
 
 def hidden_panel(visit):
     """Return the panel of the requested verdict, read from the run."""
-    return visit.page.evaluate(HIDDEN, script_address("page"))[0]
+    return visit.page.evaluate(HIDDEN)[0]
 
 
 def test_predict_first_shows_the_guess_but_hides_its_verdict(looker):
@@ -331,7 +330,7 @@ def test_predict_first_shows_the_guess_but_hides_its_verdict(looker):
         looker.show(name)
         for _ in range(3):
             looker.step_to(QUESTION)
-            panel, node = page.evaluate(HIDDEN, script_address("page"))
+            panel, node = page.evaluate(HIDDEN)
             words = [
                 page.locator(f"{part} .sv-w").first.evaluate("e => e.textContent")
                 for part in (".sv-say", ".sv-title", ".sv-here")

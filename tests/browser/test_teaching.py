@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 from test_pictures import share_apart
 from visit import share
 
-PLAYER = "window.specviz.players['sv-step']"
-RACE = "window.specviz.races['sv-race']"
+PLAYER = "window.specviz['sv-step']"
+RACE = "window.specviz['sv-race']"
 KEYS = ("PageDown", "ArrowRight", "PageUp")  # of a remote control
 OPEN_TAB = "[role=tab][aria-selected=true]:text-is('{}')"
 # A promise made before the click, since the button confirms the copy only for a moment.
@@ -79,12 +79,12 @@ def test_copied_links_reopen_a_recorded_race_and_the_sandbox(visit, another):
     page.get_by_role("tab", name="Lossless?").click()
     laws = {"p": [0.5, 0.3, 0.1, 0.06, 0.04], "q": [0.1, 0.2, 0.3, 0.3, 0.1]}
     sandbox = {**laws, "preset": "", "candidates": 2, "rule": "lenience", "parameters": [0.4]}
-    page.wait_for_function("window.specviz.sandbox?.question.idle")
-    page.evaluate("to => window.specviz.sandbox.go(to)", sandbox)
+    page.wait_for_function("window.specviz?.['sv-sand']?.question.idle")
+    page.evaluate("to => window.specviz['sv-sand'].go(to)", sandbox)
     there.goto(copied(page))
     there.wait_for_selector(OPEN_TAB.format("Lossless?"))
-    there.wait_for_function("window.specviz.sandbox?.question.idle")
-    found = there.evaluate("window.specviz.sandbox.state")
+    there.wait_for_function("window.specviz?.['sv-sand']?.question.idle")
+    found = there.evaluate("window.specviz['sv-sand'].state")
     assert {name: found[name] for name in sandbox} == sandbox
 
 

@@ -9,17 +9,17 @@ import pytest
 from playwright.sync_api import expect
 from test_access import faint, faults
 
-GROW = "window.specviz.grow"
+GROW = "window.specviz['sv-grow']"
 NODE = ".sv-grow-view .sv-twig-node"
 WORD, SOURCE, NOTICE = ".sv-grow-kindword", ".sv-grow-source", ".sv-grow-notice"
-IDLE = "window.specviz.grow.question.idle"
+IDLE = "window.specviz['sv-grow'].question.idle"
 RANKING, JUDGING = "#sv-part-ranking", "#sv-part-judging"
-LINK = "window.dispatchEvent(new CustomEvent('sv-link', { detail: { without: [] } }))"
+LINK = "window.specviz.store.link.set({ without: [] })"
 # The last step of the whole tree with nothing selected, requested again.
 AGAIN = """() => {
   const find = (selector) => document.querySelector(selector);
   for (const name of ["shown=all", "move=last"]) find(`.sv-grow [data-${name}]`).click();
-  window.specviz.grow.view.picked = -1;
+  window.specviz['sv-grow'].view.picked = -1;
   find("#sv-grow-place").dispatchEvent(new Event("change"));
 }"""
 
@@ -78,7 +78,7 @@ def test_trees_grow_step_by_step_and_are_selected_saved_and_typed(trees):
 IN_VIEW = """() => {
   const view = document.querySelector(".sv-grow-view");
   const { top, bottom } = view.getBoundingClientRect();
-  const boxes = window.specviz.grow.view.answer.verdict.path.map((node) =>
+  const boxes = window.specviz['sv-grow'].view.answer.verdict.path.map((node) =>
     view.querySelector(`[data-node="${node}"]`)?.getBoundingClientRect());
   const seen = boxes.map((box) => Boolean(box) && box.top >= top && box.bottom <= bottom);
   const ends = boxes.flatMap((box) => (box ? [box.top, box.bottom] : []));

@@ -10,7 +10,7 @@ def ask_next(page):
     page.evaluate("""() => {
       for (let steps = 0; steps < 60; steps += 1) {
         if (document.querySelector(".sv-answers")) return;
-        window.specviz.players["sv-step"].next();
+        window.specviz["sv-step"].next();
       }
     }""")
     expect(page.locator(".sv-answers")).to_be_visible()

@@ -73,7 +73,7 @@ class Visit:
 
     def ask(self, expression: str):
         """Evaluate a property or a call of the player's public object."""
-        return self.page.evaluate(f"window.specviz.players['sv-step'].{expression}")
+        return self.page.evaluate(f"window.specviz['sv-step'].{expression}")
 
     def step_to(self, verdict: str) -> None:
         """Step forward until a badge says `verdict`."""
@@ -88,7 +88,7 @@ class Visit:
         """Step forward until this condition on `frame` is true; return whether it became true."""
         found: bool = self.page.evaluate(
             f"""() => {{
-              const player = window.specviz.players["sv-step"];
+              const player = window.specviz["sv-step"];
               for (let steps = 0; steps < 400; steps += 1) {{
                 const {{ frame }} = player;
                 if ({until}) return true;
@@ -143,7 +143,7 @@ class Visit:
         """Press Run live, and wait until the page has requested the run."""
         before = self.ask("asked")
         self.page.click("#sv-go")
-        self.page.wait_for_function(f"window.specviz.players['sv-step'].asked !== {before}")
+        self.page.wait_for_function(f"window.specviz['sv-step'].asked !== {before}")
 
     def wait_until_over(self) -> None:
         """Wait until the server is done with the run."""
@@ -182,7 +182,7 @@ PUT_BACK = """() => {
 STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
 # Another run in the same page, laid out as if nothing had been scrolled or pressed.
 ANEW = """async (name) => {
-  const player = window.specviz.players["sv-step"];
+  const player = window.specviz["sv-step"];
   document.activeElement.blur();
   getSelection().empty();
   scrollTo(0, 0);

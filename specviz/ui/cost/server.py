@@ -37,7 +37,6 @@ from specviz.texts import text
 from specviz.ui.component import TabContext
 from specviz.ui.cost.presets import dropdown, possible
 from specviz.ui.instrument import Instrument, figure, shown, verbatim
-from specviz.ui.routes import script_address
 
 SHOWN_STEPS: Final = 300  # maximum number of steps drawn for a request that reports each step
 LONGEST_NAME: Final = 1_000  # maximum characters of a server's own name for its model
@@ -61,9 +60,7 @@ WHERE: Final = (
     ("llama.cpp", "`curl HOST:8080/metrics`", "the same as vLLM, if started with `--metrics`"),
 )  # fmt: skip
 # The texts are the first two controls.
-SHORTEN: Final = (
-    "async (...given) => (await import(new URL(%s, document.baseURI))).shortened(given, %s, %d)"
-)
+SHORTEN: Final = "(...given) => window.specviz.shortened(given, %s, %d)"
 
 
 def build(place: TabContext) -> None:
@@ -77,7 +74,7 @@ def build(place: TabContext) -> None:
             gr.Markdown(where(), elem_classes="sv-listing")
         outputs, take = _report()
     outputs |= {"teach": teach} | {n: controls[n] for n in ("named", *SITE) if n != "hardware"}
-    js = SHORTEN % (json.dumps(script_address("page")), json.dumps(JSON_NAMES), MAX_CHARACTERS)
+    js = SHORTEN % (json.dumps(JSON_NAMES), MAX_CHARACTERS)
     instrument.wire(controls, outputs, respond, js=js)
     pair = {name: place.controls[name] for name in ("alpha", "gamma")}
     instrument.press(take, taken, {f"pair_{name}": each for name, each in pair.items()})

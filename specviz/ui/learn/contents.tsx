@@ -4,6 +4,8 @@ import { LanguageSwitch, language, phrase } from "../shared/language";
 import { progress } from "../shared/progress";
 import { Stage } from "../shared/stage";
 import { Button, classes, render } from "../shared/view";
+import { open as openLesson } from "./panel";
+import { begin } from "./plan";
 
 import type { ComponentChild } from "preact";
 import type { Words } from "../../texts/languages.py";
@@ -15,14 +17,14 @@ const stage: Stage<Config> = new Stage();
 
 export const start: Start<Config> = (element, props, _watch, _trigger, config) => {
   stage.set(element, props, config);
-  window.addEventListener("sv-progress", show);
-  window.addEventListener("sv-language", show);
+  progress.on(show);
+  language.on(show);
   show();
 };
 
 function show() {
-  const known = progress();
-  const lessons = stage.config.lessons[language()];
+  const known = progress.value;
+  const lessons = stage.config.lessons[language.value];
   const last = lessons.map(({ id }) => Boolean(known[id]?.done)).lastIndexOf(true);
   const groups = [...new Set(lessons.map(({ group }) => group))].map((group) => {
     const entries = lessons.map((lesson, index) =>
@@ -38,7 +40,7 @@ function show() {
 
 const Group = (name: string, entries: ComponentChild) => (
   <section key={name}>
-    <h3 lang={language()}>{phrase(name as keyof Words)}</h3>
+    <h3 lang={language.value}>{phrase(name as keyof Words)}</h3>
     <ol class="sv-learn-list">{entries}</ol>
   </section>
 );
@@ -46,7 +48,7 @@ const Group = (name: string, entries: ComponentChild) => (
 function Lead() {
   const [before, article, after] = phrase("article").split(/[[\]]/);
   return [
-    <p lang={language()}>
+    <p lang={language.value}>
       {phrase("lead") + " " + before}
       <a href="gradio_api/sv/article">{article}</a>
       {after}
@@ -68,9 +70,6 @@ const Plans = (plans: number[]) =>
     </p>
   );
 
-const begin = (minutes: number) =>
-  window.dispatchEvent(new CustomEvent("sv-plan", { detail: minutes }));
-
 /** @param follows Whether it follows the last one that was read. */
 function Entry(
   { id, title, question, minutes, lang }: LessonTitle,
@@ -78,8 +77,8 @@ function Entry(
   follows: boolean,
 ) {
   const at = read && !read.done ? read.at : 0;
-  const open = () => window.dispatchEvent(new CustomEvent("sv-lesson", { detail: { id, at } }));
-  const untranslated = lang !== language() && phrase("untranslated");
+  const open = () => openLesson(id, at);
+  const untranslated = lang !== language.value && phrase("untranslated");
   const length = (follows ? phrase("follows") + " · " : "") + phrase("minutes", { minutes });
   const state = read?.done ? phrase("read") : at ? phrase("begun", { at: at + 1 }) : length;
   return (
@@ -91,7 +90,7 @@ function Entry(
             <b>{title}</b>
             <span>{question}</span>
           </span>,
-          <span class="sv-learn-state" lang={language()}>
+          <span class="sv-learn-state" lang={language.value}>
             {read?.done && "✓ "}
             {state}
             {untranslated && <span>{untranslated}</span>}

@@ -1,35 +1,27 @@
 // The panel that shows a lesson. Each step opens a tab, shows a step of its run and highlights an
 // element. The reader can use the whole page meanwhile; the panel remains open.
 
+import { writeAddress } from "../shared/address";
 import { ask } from "../shared/ask";
 import { LanguageSwitch, language, phrase } from "../shared/language";
-import { page } from "../shared/page";
 import { remember } from "../shared/progress";
 import { ring, ringUntilSettled } from "../shared/ring";
 import { inline } from "../shared/sentence";
 import { Stage } from "../shared/stage";
+import { lesson as sharedLesson, moment } from "../shared/store";
 import { hand, openTab } from "../shared/tabs";
 import { required } from "../shared/required";
 import { Button, classes, render } from "../shared/view";
+import { player, stepName } from "../step/state";
+import { fetchAhead, openMoment } from "../step/runs";
+import { stage as stepStage } from "../step/stage";
 import { PipelineFigure } from "./pipeline";
 import { startPlans } from "./plan";
 
 import type { Start } from "../shared/section";
-import type { RunLine } from "../step/lines.py";
 import type { LessonNotes } from "../step/present";
 import type { Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py";
 import type { PanelConfig } from "./plans.py";
-
-/** The functions of Step's player that the panel uses. */
-export interface Player {
-  open: (run: string, link: { round: number; step: string }) => Promise<void>;
-  fetchAhead: (runs: string[]) => Promise<void>;
-  /** The numbers of the run's rounds. */
-  numbers: number[];
-  cursor: { round: number; step: number };
-  frame: { step: { id: string; kind: string } } | null;
-  run: RunLine | null;
-}
 
 const KEY = "lesson"; // in the page's address
 
@@ -52,14 +44,10 @@ const state: {
   waits: false,
 };
 
-// Return Step's player, or nothing before it has started.
-const player = (): Player | undefined => (Object.values(page("players")) as Player[])[0];
-
 export const start: Start<PanelConfig> = (element, props, _watch, _trigger, config) => {
   stage.set(element, props, config);
-  window.addEventListener("sv-lesson", ({ detail }) => open(detail.id, detail.at));
-  window.addEventListener("sv-language", translate);
-  window.addEventListener("sv-moment", () => state.lesson && !state.waits && paint());
+  language.on(translate);
+  moment.on(() => state.lesson && !state.waits && paint());
   element.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
   });
@@ -71,9 +59,15 @@ export const start: Start<PanelConfig> = (element, props, _watch, _trigger, conf
     open(id, Math.max(0, (Number(at) || 1) - 1));
   }
   startPlans({ place: stage.$(".sv-plan"), plans: config.plans, open, close });
+  return {
+    open,
+    get shown() {
+      return state.lesson && { id: state.lesson.id, at: state.at };
+    },
+  };
 };
 
-async function open(id: string, at: number) {
+export async function open(id: string, at: number) {
   const lesson = await read(id);
   if (lesson) Object.assign(state, { lesson, answers: new Map() });
   if (!state.lesson) return paint();
@@ -81,14 +75,15 @@ async function open(id: string, at: number) {
   const shown = show(Math.min(at, opened.steps.length - 1));
   stage.find("[data-lesson=next]")?.focus({ preventScroll: true });
   await shown;
-  if (state.lesson === opened) fetchAhead(opened);
+  if (state.lesson === opened) fetchRuns(opened);
 }
 
 // Fetch what the lesson's steps will show, so that they open at once.
-function fetchAhead({ steps }: Lesson) {
+async function fetchRuns({ steps }: Lesson) {
   const places = steps.flatMap(({ place, predict }) => [place, predict?.then]);
   const runs = places.flatMap((place) => (place ? [place.trace] : []));
-  player()?.fetchAhead([...new Set(runs)]);
+  await stepStage.started;
+  fetchAhead([...new Set(runs)]);
 }
 
 /** The lesson in the chosen language, or in English; null, and `problem` says why. */
@@ -97,7 +92,7 @@ async function read(id: string) {
   try {
     const answer: import("../shared/ask").Reply<Lesson> = await ask("lesson", {
       lesson: id,
-      lang: language(),
+      lang: language.value,
     });
     if (answer.problem === undefined) return answer;
     state.problem = answer.problem;
@@ -112,6 +107,7 @@ async function translate() {
   const { lesson } = state;
   const translated = lesson && (await read(lesson.id));
   if (translated && state.lesson === lesson) state.lesson = translated;
+  share();
   paint();
 }
 
@@ -190,16 +186,14 @@ async function unfold(step: LessonStep) {
 
 // Show a step of a run, as soon as the player has started.
 async function move({ trace, round, step }: Place) {
-  while (!player()) await new Promise((done) => setTimeout(done, 50));
-  await player()?.open(trace, { round, step });
+  await stepStage.started;
+  await openMoment({ run: trace, round, step });
 }
 
 // Write the lesson and its step into the address, so that a reload or a link opens the same step.
 function write() {
-  const url = new URL(location.href);
-  if (state.lesson) url.searchParams.set(KEY, `${state.lesson.id}.${state.at + 1}`);
-  else url.searchParams.delete(KEY);
-  if (url.href !== location.href) history.replaceState(history.state, "", url);
+  share();
+  writeAddress({ [KEY]: state.lesson && `${state.lesson.id}.${state.at + 1}` });
 }
 
 async function answer(option: number) {
@@ -218,7 +212,7 @@ function paint() {
   const section = stage.$(".sv-lesson");
   section.hidden = !state.lesson && !state.problem;
   const step = state.lesson?.steps[state.at];
-  section.lang = language();
+  section.lang = language.value;
   section.setAttribute("aria-label", phrase("lesson"));
   document.body.classList.toggle("sv-in-lesson", !section.hidden);
   document.body.classList.toggle("sv-lesson-form", Boolean(step?.form));
@@ -228,11 +222,12 @@ function paint() {
   render(state.lesson ? LessonCard(state.lesson) : ProblemCard(), section);
 }
 
+/** The step on Step; null before there is a run. */
+const shownStep = () => (player.rounds.length ? stepName(player.at.round, player.at.step) : null);
+
 /** The parts that a step hides; without a question, they reappear when the reader moves on. */
 const hidden = ({ hides = [], place, predict }: LessonStep) =>
-  predict || !place || state.waits || player()?.frame?.step.id === place.step
-    ? hides.join(" ")
-    : "";
+  predict || !place || state.waits || shownStep()?.id === place.step ? hides.join(" ") : "";
 
 function fold() {
   state.folded = !state.folded;
@@ -257,7 +252,7 @@ function LessonCard(lesson: Lesson) {
       </span>
       <span class="sv-lesson-at">{phrase("at", { at: state.at + 1, all: steps.length })}</span>
       <span role="status">{state.waits && phrase("opening")}</span>
-      {lang === language() ? (
+      {lang === language.value ? (
         LanguageSwitch(lesson.languages)
       ) : (
         <p>{phrase("untranslated_lesson")}</p>
@@ -291,19 +286,22 @@ function LessonCard(lesson: Lesson) {
   ];
 }
 
-// Return the number of the round on screen, the kind of step that is shown, and the run.
-function moment(): [round: number | undefined, kind: string, run: RunLine | null | undefined] {
-  const { numbers = [], cursor, frame, run } = player() ?? {};
-  return [cursor && numbers[cursor.round], frame?.step.kind ?? "", run];
-}
-
 /** What is shown beside the text: a figure or a question. */
 function Side(step: LessonStep, lang: string) {
   const { rounds, predict } = step;
   if (!rounds && !predict) return null;
   return (
     <div class="sv-lesson-side">
-      {rounds && <div lang="en">{PipelineFigure(rounds, ...moment())}</div>}
+      {rounds && (
+        <div lang="en">
+          {PipelineFigure(
+            rounds,
+            player.rounds[player.at.round]?.number,
+            shownStep()?.kind ?? "",
+            player.run,
+          )}
+        </div>
+      )}
       {predict && Question(predict, step, lang)}
     </div>
   );
@@ -408,15 +406,12 @@ function speakerNotes(): LessonNotes | null {
 // Tokens of a run are read aloud as English also inside a translated sentence.
 const namesOf = (name: string) => (name.startsWith("word ") ? { lang: "en" } : {});
 
-window.specviz.lesson = {
-  get shown() {
-    return state.lesson && { id: state.lesson.id, at: state.at };
-  },
-  get speaker() {
-    return speakerNotes();
-  },
-  /** Goes on or back in the lesson. */
-  turn(by: number) {
-    if (state.lesson?.steps[state.at + by]) show(state.at + by);
-  },
-};
+/** Go on or back in the lesson. */
+function turn(by: number) {
+  if (state.lesson?.steps[state.at + by]) show(state.at + by);
+}
+
+function share() {
+  const notes = speakerNotes();
+  sharedLesson.set(notes && { notes, turn });
+}

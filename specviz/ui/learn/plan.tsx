@@ -1,7 +1,8 @@
 // The plan of a class, as a bar above the tabs: its parts, of which one is shown, and a clock. A link
 // opens it (?plan=45, or ?plan=45.3 at its third part).
 
-import { store, stored } from "../shared/page";
+import { writeAddress } from "../shared/address";
+import { session } from "../shared/storage";
 import { openTab } from "../shared/tabs";
 import { Button, render } from "../shared/view";
 
@@ -25,7 +26,6 @@ let shown: { plan: Plan; at: number; begun: number } | null = null;
 /** Follow the plan in the address, if there is one; a link to a lesson or a tab opens that instead. */
 export function startPlans(given: Panel) {
   panel = given;
-  window.addEventListener("sv-plan", ({ detail }) => begin(detail));
   setInterval(() => shown && paint(), 1000);
   const query = new URLSearchParams(location.search);
   const [minutes, part] = (query.get(KEY) ?? "").split(".").map(Number);
@@ -33,12 +33,12 @@ export function startPlans(given: Panel) {
 }
 
 /** @param opens Whether to open what the part shows. */
-function begin(minutes: number, at = 0, opens = true) {
+export function begin(minutes: number, at = 0, opens = true) {
   const plan = panel.plans.find((each) => each.minutes === minutes);
   if (!plan) return;
-  const [kept, begun] = (stored(BEGUN) ?? "").split(" ").map(Number);
+  const [kept, begun] = (session.get(BEGUN) ?? "").split(" ").map(Number);
   shown = { plan, at: 0, begun: kept === minutes ? begun : Date.now() };
-  store(BEGUN, minutes + " " + shown.begun);
+  session.set(BEGUN, minutes + " " + shown.begun);
   document.body.classList.add("sv-in-plan");
   show(Math.min(Math.max(at, 0), plan.parts.length - 1), opens);
 }
@@ -46,7 +46,7 @@ function begin(minutes: number, at = 0, opens = true) {
 function show(at: number, opens = true) {
   if (!shown) return;
   shown.at = at;
-  write(`${shown.plan.minutes}.${at + 1}`);
+  writeAddress({ [KEY]: `${shown.plan.minutes}.${at + 1}` });
   paint();
   if (opens) open(shown.plan.parts[at].opens[0]);
 }
@@ -61,17 +61,10 @@ async function open(opening?: Opening) {
 
 function close() {
   shown = null;
-  store(BEGUN);
+  session.set(BEGUN);
   document.body.classList.remove("sv-in-plan");
-  write("");
+  writeAddress({ [KEY]: null });
   paint();
-}
-
-function write(value: string) {
-  const url = new URL(location.href);
-  if (value) url.searchParams.set(KEY, value);
-  else url.searchParams.delete(KEY);
-  if (url.href !== location.href) history.replaceState(history.state, "", url);
 }
 
 function paint() {

@@ -25,10 +25,10 @@ from specviz.settings.settings import Settings, require
 from specviz.shipped import Recipe
 from specviz.texts import text
 from specviz.trace.events import Rows
-from specviz.ui.component import TabContext
+from specviz.ui.component import TabContext, browser_object
 from specviz.ui.instrument import Instrument, figure, shown, verbatim
 from specviz.ui.live import PRIVATE, job_view
-from specviz.ui.lossless.sandbox import FEWEST_WORDS, MOST_WORDS
+from specviz.ui.lossless.sandbox import FEWEST_WORDS, MOST_WORDS, NAME
 from specviz.ui.step import recorded
 from specviz.ui.stream import Stream, line, paced
 from specviz.ui.task import JobContext, Task, gpu_seconds, limit_text
@@ -45,7 +45,7 @@ LISTED: Final = 8  # number of beginnings in the chart
 LEAST: Final = 1e-17  # where a distance of 0 is drawn on a logarithmic axis
 ROUNDING: Final = 1e-9
 SHOWN: Final = MOST_WORDS - 1  # number of words of one verdict that fit into the sandbox
-HAND: Final = "(given) => given && window.specviz.sandbox.open(JSON.parse(given))"
+HAND: Final = f"(given) => given && {browser_object(NAME)}.open(JSON.parse(given))"
 
 
 class Counts(TypedDict):

@@ -26,7 +26,6 @@ from specviz.ui.component import TabContext
 from specviz.ui.instrument import DIRECT, Instrument, figure, shown, verbatim
 from specviz.ui.job_event import JobEvent, Line, Take
 from specviz.ui.models.rows import Answer, Loaded, Reliability, Row, answer, fetchable, known_titles
-from specviz.ui.routes import script_address
 from specviz.ui.step.drawer import suit
 from specviz.ui.stream import line
 from specviz.ui.table import Cell, data_table, filled
@@ -44,10 +43,7 @@ FACTS: Final = {
 KINDS: Final = (("All", "all"), ("Targets", "target"), ("Drafters", "drafter"))
 FIRST: Final = "House"
 START: Final = {"fit": "all", "kind": "all", "model": FIRST}
-OPEN_STEP: Final = (
-    '() => import(new URL("%s", document.baseURI)).then((page) => page.openTab("Step"))'
-    ".then(() => window.scrollTo(0, 0))"
-)
+OPEN_STEP: Final = "() => window.specviz.openTab('Step').then(() => window.scrollTo(0, 0))"
 
 
 def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
@@ -115,8 +111,7 @@ def _wire_use(
     named = partial(_name, rows)
     chosen = use.click(named, model, fields["target"], **DIRECT)
     suit(fields, chosen.then, prefer_own=True)
-    js = OPEN_STEP % script_address("page")
-    chosen.then(None, None, None, js=js, **DIRECT)
+    chosen.then(None, None, None, js=OPEN_STEP, **DIRECT)
 
 
 def _name(rows: Callable[..., Answer], title: Any) -> str:

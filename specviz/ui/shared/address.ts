@@ -1,7 +1,25 @@
 // The state of a part in the page's address: ?key=text restores it. The key is in the address only
 // while the part is on screen, so that a link copied on another tab opens that tab.
 
+import { link } from "./store";
+
 const given = new URLSearchParams(location.search);
+
+/** Return the page's address with these values of keys; null removes one. */
+export function addressWith(values: Record<string, string | null>) {
+  const url = new URL(location.href);
+  for (const [key, value] of Object.entries(values)) {
+    if (value === null) url.searchParams.delete(key);
+    else url.searchParams.set(key, value);
+  }
+  return url;
+}
+
+/** Set or remove keys of the page's address, without an entry in the history. */
+export function writeAddress(values: Record<string, string | null>) {
+  const url = addressWith(values);
+  if (url.href !== location.href) history.replaceState(history.state, "", url);
+}
 
 /** Return the text that the opened link has for a part; "" for none. */
 export const linkedText = (key: string) => given.get(key) ?? "";
@@ -11,7 +29,7 @@ export const linkedText = (key: string) => given.get(key) ?? "";
  * @param note Returns "" if the link restores everything.
  */
 export function noteOfLink(element: HTMLElement, note: () => string) {
-  window.addEventListener("sv-link", ({ detail }) => {
+  link.on((detail) => {
     if (element.clientWidth > 0) detail.note ||= note();
   });
 }
@@ -29,14 +47,8 @@ export function linkable(
 ): () => void {
   let here = false;
   let wanted = always || given.has(key);
-  const write = () => {
-    const url = new URL(location.href);
-    const text = here && wanted ? place() : "";
-    if (text) url.searchParams.set(key, text);
-    else url.searchParams.delete(key);
-    if (url.href !== location.href) history.replaceState(history.state, "", url);
-  };
-  window.addEventListener("sv-link", () => {
+  const write = () => writeAddress({ [key]: (here && wanted && place()) || null });
+  link.on(() => {
     wanted ||= here;
     write();
   });

@@ -4,6 +4,7 @@
 // ones. The address has them only while the instrument's tab is open, so that a link copied on
 // another tab opens that tab. Python is also told when a text box has another text.
 
+import { writeAddress } from "./address";
 import { TEXT_BOX } from "./gradio";
 import { expect } from "./tabs";
 
@@ -22,14 +23,9 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
   let touched = false;
 
   function write() {
-    const url = new URL(location.href);
     const here = element.parentElement?.checkVisibility() ?? false;
-    for (const key of keys) {
-      const value = values[key] ?? null;
-      if (here && touched && value !== null) url.searchParams.set(key, value);
-      else url.searchParams.delete(key);
-    }
-    if (url.href !== location.href) history.replaceState(history.state, "", url);
+    const shown = (key: string) => (here && touched ? values[key] : null);
+    writeAddress(Object.fromEntries(keys.map((key) => [key, shown(key) ?? null])));
   }
 
   const given = new URLSearchParams(location.search);

@@ -1,7 +1,8 @@
 // Buttons that copy the link to what is on screen, or a text. (Each tab keeps its own state in the
-// page's address, or adds it when it receives "sv-link".)
+// page's address, or adds it when a link is about to be copied.)
 
 import { required } from "./required";
+import { link } from "./store";
 import { Button, Component } from "./view";
 
 const SHOWN = 1600; // ms for which a button shows the result of a click
@@ -31,14 +32,14 @@ export function startCopy(button: Element) {
  * @returns What to tell the visitor, and the part of it that says what the link leaves out.
  */
 export async function copyLink() {
-  const detail: LinkDetail = { problem: "", note: "", without: [] }; // set by the tab that is open
-  window.dispatchEvent(new CustomEvent("sv-link", { detail }));
-  const link = new URL(location.href);
-  for (const key of detail.without) link.searchParams.delete(key);
-  const copied = !detail.problem && (await copy(link.href));
+  link.set({ problem: "", note: "", without: [] });
+  const { problem, note, without } = link.value; // as completed by the tab that is open
+  const url = new URL(location.href);
+  for (const key of without) url.searchParams.delete(key);
+  const copied = !problem && (await copy(url.href));
   const done = copied ? "Link copied" : "Copy the address above";
-  const sentence = detail.problem || [done, detail.note].filter(Boolean).join(". ");
-  return { sentence, note: detail.note };
+  const sentence = problem || [done, note].filter(Boolean).join(". ");
+  return { sentence, note };
 }
 
 /** A button that copies a text; `name` is the text's name for screen readers. */

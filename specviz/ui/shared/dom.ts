@@ -7,6 +7,13 @@ import type { Word } from "../../frames/scene.py";
 // Return an element of the page outside the section; Gradio adds some of these late.
 export const byId = (id: string) => document.getElementById(id);
 
+/** Return whether keys pressed there are text, or choose from a list. */
+export const isTyping = (target: EventTarget | null) =>
+  target instanceof Element &&
+  target.matches(
+    "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable]",
+  );
+
 const SPOKEN = { space: "␣", newline: "↵", tab: "⇥", return: "↲" };
 export const flat = (pieces: Word) =>
   pieces

@@ -5,7 +5,8 @@ import { startCopy } from "./copy";
 import { startHelp } from "./help";
 import { hideControls } from "./hidden";
 import { tameLists } from "./lists";
-import { onBodyClass, store, stored } from "./page";
+import { onBodyClass } from "./page";
+import { session } from "./storage";
 import { startTerms } from "./terms";
 import { required } from "./required";
 
@@ -34,10 +35,10 @@ export function start(element: HTMLElement) {
   };
   for (const button of buttons) {
     const name = nameOf(button);
-    const kept = stored(name);
+    const kept = session.get(name);
     if (kept !== null) classList.toggle(name, kept === "true");
     button.addEventListener("click", () => {
-      store(name, String(classList.toggle(name)));
+      session.set(name, String(classList.toggle(name)));
       window.dispatchEvent(new Event("resize"));
     });
   }

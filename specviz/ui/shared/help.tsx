@@ -1,8 +1,10 @@
 // Help: what this page is, the tour, keys, and the glossary entries for the open tab.
 
+import { isTyping } from "./dom";
 import { GLOSSARY } from "./given";
 import { explainFocus, titleOf } from "./terms";
 import { required } from "./required";
+import { tour } from "./store";
 import { render } from "./view";
 
 export function startHelp(head: HTMLElement) {
@@ -19,20 +21,14 @@ export function startHelp(head: HTMLElement) {
   );
   dialog.querySelector("[data-help=tour]")?.addEventListener("click", () => {
     dialog.close();
-    window.dispatchEvent(new Event("sv-tour"));
+    tour.set(true);
   });
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "?" || typing(event.target) || dialog.open) return;
+    if (event.key !== "?" || isTyping(event.target) || dialog.open) return;
     event.preventDefault();
     if (!explainFocus()) open();
   });
-}
-
-function typing(target: EventTarget | null) {
-  const fields =
-    "input:not([type=range], [type=checkbox], [type=radio]), textarea, [contenteditable]";
-  return target instanceof Element && target.closest(fields) !== null;
 }
 
 // List the terms on the open tab first, then the others; both in alphabetical order.

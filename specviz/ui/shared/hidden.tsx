@@ -1,6 +1,7 @@
 // Controls that a link hides: ?hide=settings,tabs. Each name is a class of the body, for which the
 // style sheet (47-hidden.css) has a rule.
 
+import { writeAddress } from "./address";
 import { Button, toElement } from "./view";
 
 export const HIDEABLE = [
@@ -41,8 +42,6 @@ export function showAllLine() {
 function showAll() {
   for (const name of HIDEABLE) document.body.classList.remove("sv-hide-" + name);
   document.querySelector(".sv-show-all")?.remove();
-  const url = new URL(location.href);
-  url.searchParams.delete(KEY);
-  history.replaceState(history.state, "", url);
+  writeAddress({ [KEY]: null });
   window.dispatchEvent(new Event("resize"));
 }

@@ -2,13 +2,13 @@
 // section has at most one job at a time; the section's texts and callbacks are its `face`.
 
 import { own } from "./own";
-import { store, stored } from "./page";
+import { session } from "./storage";
 import { SERVER } from "./server";
 
 import type { StateLine } from "../stream.py";
 
 // The page's own key, which tells the server whose job it is; a reloaded page keeps it.
-const PAGE = stored("sv-page") ?? randomKey();
+const PAGE = session.get("sv-page") ?? randomKey();
 const ADDRESS = new URL("jobs/" + PAGE + "/", SERVER);
 const PATIENCE = 8000; // milliseconds without a connection after which the server counts as lost
 const LEAVING = 300; // the same if the connection was closed, as when a page is left
@@ -19,7 +19,7 @@ function randomKey() {
   const key = [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, "0"))
     .join("");
-  store("sv-page", key);
+  session.set("sv-page", key);
   return key;
 }
 
@@ -133,7 +133,7 @@ export class Job<Line extends JobLine> {
   begin() {
     this.#listen(Math.max(Date.now(), this.number + 1), 0, ""); // the server waits for its start
     this.face.wait(this.face.words.asking);
-    store(KEPT + this.face.kind, String(this.number));
+    session.set(KEPT + this.face.kind, String(this.number));
     return [PAGE, this.number];
   }
 
@@ -143,8 +143,8 @@ export class Job<Line extends JobLine> {
    * @returns Whether there is one.
    */
   resume(count: number = 0): boolean {
-    const number = isReloaded() ? Number(stored(KEPT + this.face.kind)) : 0;
-    store(KEPT + this.face.kind, number ? String(number) : undefined);
+    const number = isReloaded() ? Number(session.get(KEPT + this.face.kind)) : 0;
+    session.set(KEPT + this.face.kind, number ? String(number) : undefined);
     if (number) this.#listen(number, count, "?from=" + count);
     return number > 0;
   }
@@ -195,7 +195,7 @@ export class Job<Line extends JobLine> {
     this.#source?.close();
     this.#connected();
     this.number = 0;
-    store(KEPT + this.face.kind);
+    session.set(KEPT + this.face.kind);
   }
 
   /** Process new lines. */

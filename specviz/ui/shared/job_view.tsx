@@ -3,7 +3,6 @@
 
 import { byId } from "./dom";
 import { Job } from "./job";
-import { page } from "./page";
 import { required } from "./required";
 import { render, Sentence } from "./view";
 
@@ -83,8 +82,7 @@ export const start: Start<Config> = (element, _props, _watch, trigger, config) =
     end: (end) => update({ end }),
     take: (lines) => lines.forEach(take),
   });
-  const face = { ...job.verbs, take };
-  page("jobs")[name] = face;
   job.resume();
   update({});
+  return { ...job.verbs, take };
 };

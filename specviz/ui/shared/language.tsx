@@ -1,8 +1,10 @@
 // The language of the lessons and the tour: as the address says (?lang=de), else as chosen during
 // this visit, else English. Everything else on the page is in English.
 
+import { writeAddress } from "./address";
 import { LANGUAGES } from "./given";
-import { store, stored } from "./page";
+import { session } from "./storage";
+import { Shared } from "./store";
 import { Button } from "./view";
 
 import type { Words } from "../../texts/languages.py";
@@ -15,13 +17,13 @@ const known = (code: string | null) =>
   code !== null && Object.hasOwn(LANGUAGES, code) ? code : null;
 
 const linked = known(new URLSearchParams(location.search).get(KEY));
-let current = linked ?? known(stored(KEPT)) ?? ENGLISH;
-keep();
 
 /** Its code, such as "de". */
-export const language = () => current;
+export const language: Shared<string> = new Shared(linked ?? known(session.get(KEPT)) ?? ENGLISH);
+language.on(keep);
+keep(language.value);
 
-export const catalogue = () => LANGUAGES[current];
+export const catalogue = () => LANGUAGES[language.value];
 
 /**
  * A text of the catalogue with its numbers.
@@ -30,19 +32,10 @@ export const catalogue = () => LANGUAGES[current];
 export const phrase = (key: keyof Words, numbers: Record<string, string | number> = {}) =>
   catalogue().words[key].replace(/\{(\w+)\}/g, (_, name) => String(numbers[name]));
 
-function choose(code: string) {
-  current = code;
-  keep();
-  window.dispatchEvent(new Event("sv-language"));
-}
-
 // For the visit, and in the address, so that a copied link opens in the same language.
-function keep() {
-  store(KEPT, current);
-  const url = new URL(location.href);
-  if (current === ENGLISH) url.searchParams.delete(KEY);
-  else url.searchParams.set(KEY, current);
-  if (url.href !== location.href) history.replaceState(history.state, "", url);
+function keep(code: string) {
+  session.set(KEPT, code);
+  writeAddress({ [KEY]: code === ENGLISH ? null : code });
 }
 
 /**
@@ -51,13 +44,13 @@ function keep() {
  */
 export const LanguageSwitch = (codes: string[] = Object.keys(LANGUAGES)) =>
   codes.length > 1 && (
-    <div class="sv-languages" lang={current}>
+    <div class="sv-languages" lang={language.value}>
       <span role="group" aria-label={phrase("languages")}>
         {codes.map((code, index) => [
           index > 0 && <span aria-hidden="true">·</span>,
-          Button(LANGUAGES[code].name, () => choose(code), {
+          Button(LANGUAGES[code].name, () => language.set(code), {
             lang: code,
-            "aria-pressed": code === current,
+            "aria-pressed": code === language.value,
           }),
         ])}
       </span>

@@ -1,34 +1,6 @@
-// Functions for the whole page: its theme, and where sections publish their functions.
+// Functions for the whole page: its theme, and the widths of sections.
 
 import { isDark } from "./gradio";
-
-import type { Section, Shared } from "./section";
-
-window.specviz = window.specviz || {};
-
-// Return the object in which sections of this kind publish their functions, by name:
-// `window.specviz[kind]`.
-export const page = (kind: Shared): Record<string, Section> =>
-  (window.specviz[kind] = window.specviz[kind] || {});
-
-/** Store a text for this visit, or delete it if there is no value. */
-export function store(key: string, value?: string) {
-  try {
-    if (value === undefined) sessionStorage.removeItem(key);
-    else sessionStorage.setItem(key, value);
-  } catch {
-    // A page in a frame may not be allowed any storage; reloading it then ends its jobs.
-  }
-}
-
-/** Return a text that was stored for this visit. */
-export function stored(key: string) {
-  try {
-    return sessionStorage.getItem(key);
-  } catch {
-    return null;
-  }
-}
 
 /** Call `show` whenever a class of the page's body changes. */
 export const onBodyClass = (show: () => void) =>

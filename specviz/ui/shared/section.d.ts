@@ -9,18 +9,14 @@ export interface Props {
 }
 export type Watch = (name: "value", heard: () => void) => void;
 export type Trigger = (event: string, data?: object) => void;
-/** What a section's module begins with. */
+/** What a section's module begins with; it returns what Gradio's event handlers and tests use. */
 export type Start<Config> = (
   element: HTMLElement,
   props: Props,
   watch: Watch,
   trigger: Trigger,
   config: Config & { name: string },
-) => void;
-/** Kinds of sections that put their public faces on the window. */
-export type Shared = "players" | "races" | "jobs";
-/** A section's public face; opened: what is shown first, once it is here. */
-export type Section = object & { opened?: Promise<unknown> };
+) => unknown;
 /** A run's place on the speed law. where: target and machine. run: which one, where it was recorded. */
 export interface NamedPoint extends PointData {
   name: string;

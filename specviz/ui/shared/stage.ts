@@ -12,17 +12,25 @@ function found<Kind extends HTMLElement>(within: HTMLElement, selector: string):
 
 /** @typeParam Config The section's config from Python. */
 export class Stage<Config> {
+  #begin: () => void = () => {};
   #set: { element: HTMLElement; props: Props; config: Config & { name: string } } | null = null;
+
+  /** Resolved when the section has started. */
+  started: Promise<void>;
 
   $: <Kind extends HTMLElement = HTMLElement>(selector: string) => Kind;
 
   constructor() {
     /** Return an element of the section's template; the caller declares its type. */
     this.$ = (selector) => found(this.element, selector);
+    this.started = new Promise((begin) => {
+      this.#begin = begin;
+    });
   }
 
   set(element: HTMLElement, props: Props, config: Config & { name: string }) {
     this.#set = { element, props, config };
+    this.#begin();
   }
 
   /** Return all elements that match. */

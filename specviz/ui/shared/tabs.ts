@@ -1,15 +1,16 @@
 // Tabs, and passing data from one part of the page to another, on any tab.
 
 import { isSelected, noTab, tabButton } from "./gradio";
-import "./page";
 
-const handed: Record<string, object> = window.specviz.handed || {};
-window.specviz.handed = handed;
+type Take = (data: object) => void;
+const takers: Map<string, Take> = new Map(); // parts that have started
+const handed: Map<string, object> = new Map(); // the newest data for each of the others
 
 // Pass `data` to a part, which may not have started yet.
 export function hand(part: string, data: object) {
-  handed[part] = data;
-  window.dispatchEvent(new CustomEvent("sv-handed", { detail: part }));
+  const take = takers.get(part);
+  if (take) take(data);
+  else handed.set(part, data);
 }
 
 // Find a tab's button; it may appear only after a part's script has run, and get its listeners even
@@ -35,12 +36,8 @@ export async function visit(tab: string, part: string, data: object) {
 
 // Call `take` with all data that is passed to the part called `part`, now and later.
 export function expect<Data extends object>(part: string, take: (data: Data) => void) {
-  const look = () => {
-    if (!Object.hasOwn(handed, part)) return;
-    const data = handed[part] as Data;
-    delete handed[part];
-    take(data);
-  };
-  window.addEventListener("sv-handed", (event) => event.detail === part && look());
-  look();
+  const waiting = handed.get(part);
+  handed.delete(part);
+  takers.set(part, take as Take);
+  if (waiting) take(waiting as Data);
 }

@@ -6,9 +6,8 @@ import { required } from "../shared/required";
 import { render } from "../shared/view";
 import { AnswerButton } from "./caption";
 import { job, notice } from "./live";
-import { now } from "./cursor";
+import { feed, player, stepName } from "./state";
 import { pause } from "./playback";
-import { feed, recording, stepName } from "./recording";
 import { $ } from "./stage";
 
 import type { Line, RoundLine } from "./lines.py";
@@ -22,15 +21,15 @@ let origin: { lines: Line[]; round: number; step: string; rounds: RoundLine[] } 
 export function branch() {
   if (job.number)
     return notice("Another run is still in progress. Stop it, or wait until it ends.");
-  const { round, step } = now.at;
+  const { round, step } = player.at;
   origin = {
-    lines: recording.lines,
-    round: recording.rounds[round].number,
+    lines: player.lines,
+    round: player.rounds[round].number,
     step: stepName(round, step).id,
-    rounds: recording.rounds,
+    rounds: player.rounds,
   };
-  const first = Object.keys(required(required(now.whatIf).coins))[0].split(" ");
-  now.link = { round: origin.round, step: "judge-" + first[2] };
+  const first = Object.keys(required(required(player.whatIf).coins))[0].split(" ");
+  player.link = { round: origin.round, step: "judge-" + first[2] };
   required(byId("sv-branch")).click();
   return undefined;
 }
@@ -40,19 +39,19 @@ export function branch() {
  * round.
  */
 export function branchRequest() {
-  const { request: prompt, names, settings } = required(recording.run);
-  const number = recording.rounds[now.at.round].number;
+  const { request: prompt, names, settings } = required(player.run);
+  const number = player.rounds[player.at.round].number;
   const before = Object.entries(settings.coins || {}).filter(
     ([name]) => Number(name.split(" ")[0]) <= number,
   );
-  const coins = { ...Object.fromEntries(before), ...now.whatIf?.coins };
+  const coins = { ...Object.fromEntries(before), ...player.whatIf?.coins };
   const [target, drafter] = names;
   return JSON.stringify({ prompt, target, drafter, settings: { ...settings, coins } });
 }
 
 /** Show the notice that a run is a branch, with a link to the original run. */
 export function showBranch() {
-  const coins = Object.keys(recording.run?.settings.coins || {});
+  const coins = Object.keys(player.run?.settings.coins || {});
   if (!coins.length) origin = null;
   $(".sv-fork").hidden = !coins.length;
   render(coins.length ? BranchNotice(coins) : null, $(".sv-fork"));
@@ -76,7 +75,7 @@ function BranchNotice(coins: string[]) {
 function sameBefore(rounds: RoundLine[], number: number) {
   const tokens = (all: RoundLine[]) =>
     JSON.stringify(all.filter((round) => round.number < number).map((round) => round.brings));
-  return tokens(recording.rounds) === tokens(rounds);
+  return tokens(player.rounds) === tokens(rounds);
 }
 
 function returnToOrigin() {
@@ -84,6 +83,6 @@ function returnToOrigin() {
   origin = null;
   pause();
   job.wanted = 0; // if the branch is still running, it is no longer shown
-  now.link = { round: back.round, step: back.step };
+  player.link = { round: back.round, step: back.step };
   feed(back.lines);
 }

@@ -2,7 +2,7 @@
 
 import { sentencePart } from "../shared/sentence";
 import { classes, Mark, termAttributes } from "../shared/view";
-import { momentKey } from "./cursor";
+import { momentKey } from "./state";
 import { linkAttributes } from "./hover_links";
 
 import type { ComponentChild } from "preact";

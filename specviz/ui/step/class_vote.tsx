@@ -4,11 +4,11 @@
 import { flat } from "../shared/dom";
 import { SERVER } from "../shared/server";
 import { required } from "../shared/required";
+import { moment } from "../shared/store";
 import { Button, render, toElement } from "../shared/view";
-import { now, repaint } from "./cursor";
+import { frameAt, player, questionAt, repaint } from "./state";
 import { notice } from "./live";
 import { predictFirst } from "./predict_first";
-import { frameAt, questionAt, recording } from "./recording";
 import { $, stage } from "./stage";
 import { tokensBefore } from "./worksheet";
 
@@ -47,7 +47,7 @@ export const AskTheClass = () =>
     : Button("Ask the class", open, { class: "sv-link sv-ask-class" });
 
 async function open() {
-  if (room || !recording.rounds.length) return;
+  if (room || !player.rounds.length) return;
   try {
     const phones = LOCAL.includes(location.hostname) ? {} : { phones: PHONES.href };
     const { code, key, qr, problem } = await post("", phones);
@@ -101,7 +101,7 @@ function tell(act: string, data: object) {
 // The teacher has moved: reveal the question that was left, and ask a new one.
 function follow() {
   if (!room) return;
-  const key = now.question ? required(recording.run).id + "/" + now.question.join("/") : "";
+  const key = player.question ? required(player.run).id + "/" + player.question.join("/") : "";
   if (key && key !== asked) tell("ask", questionHere());
   else if (!key && asked) reveal();
   asked = key;
@@ -109,7 +109,7 @@ function follow() {
 
 // If the teacher went back instead, there is nothing to reveal.
 function reveal() {
-  const { panel } = frameAt(now.at.round, now.at.step);
+  const { panel } = frameAt(player.at.round, player.at.step);
   if (panel.kind === "trial" && !panel.asked)
     tell("reveal", { verdict: panel.accepted ? "accepted" : "rejected" });
 }
@@ -123,12 +123,12 @@ const plain = (pieces: Word) => {
 };
 
 function questionHere(): VoteQuestion {
-  const place = required(now.question);
+  const place = required(player.question);
   const panel = questionAt(...place).panel as TrialPanel;
   const cut = (text: string, most: number) =>
     text.length > most ? "…" + text.slice(1 - most) : text;
   return {
-    text: cut(required(recording.run).prompt + tokensBefore(place).map(plain).join(""), LONGEST),
+    text: cut(required(player.run).prompt + tokensBefore(place).map(plain).join(""), LONGEST),
     guess: cut(flat(panel.w), GUESS),
     p: panel.p === undefined ? "" : (panel.text?.p ?? ""),
     q: panel.text && "q" in panel.text ? (panel.text.q ?? "") : "",
@@ -184,5 +184,5 @@ function paint() {
 /** Ask and reveal questions as the teacher steps. */
 export function startVotes() {
   $(".sv-caption").after(toElement(<div class="sv-vote-holder" />));
-  window.addEventListener("sv-moment", follow);
+  moment.on(follow);
 }

@@ -4,7 +4,7 @@
 import { percent } from "../shared/dom";
 import { classes, termAttributes } from "../shared/view";
 import { branch } from "./branch";
-import { go, now } from "./cursor";
+import { go, player } from "./state";
 import { linkAttributes } from "./hover_links";
 import { pause } from "./playback";
 import { widthOf } from "./room";
@@ -19,10 +19,10 @@ export type Stretch = [from: number, to: number];
 export const trackWidth = () => Math.max(widthOf("panel") - 71, 200);
 
 export function CoinBar(panel: TossedPanel) {
-  const moved = now.whatIf?.coin;
+  const moved = player.whatIf?.coin;
   const { u, text } = moved ?? { u: panel.coin.u, text: panel.text.u };
   const hint = panel.whatif ? <span class="sv-hint-drag">↔ what if?</span> : null;
-  const whatIf = now.whatIf ? WhatIfSentence(now.whatIf) : null;
+  const whatIf = player.whatIf ? WhatIfSentence(player.whatIf) : null;
   return (
     <div class="sv-cr sv-cr-coin">
       <span class="sv-l">coin u{hint}</span>
@@ -58,7 +58,7 @@ function Bar(panel: TossedPanel, u: number, spoken: string) {
       <span class="sv-keep" style={{ width: percent(threshold) }} {...linkAttributes("both")} />
       {threshold < 1 ? <span class="sv-no" /> : null}
       {Sides(threshold, u)}
-      {now.whatIf?.coin ? was : null}
+      {player.whatIf?.coin ? was : null}
       <i class="sv-pin" style={{ left: percent(u) }} {...linkAttributes("u")} {...controls?.pin} />
     </div>
   );
@@ -105,8 +105,8 @@ const sliderAttributes = (move: (u: number) => void, u: number, spoken: string, 
   "aria-label": label,
   onKeyDown(event: KeyboardEvent) {
     const by = STRIDES[event.key];
-    if (event.key === "Enter" && now.whatIf?.coins) branch();
-    else if (event.key === "Escape") go(now.at.round, now.at.step);
+    if (event.key === "Enter" && player.whatIf?.coins) branch();
+    else if (event.key === "Escape") go(player.at.round, player.at.step);
     else if (by) move(u + by);
     else return;
     event.preventDefault();

@@ -4,11 +4,10 @@
 import { moveAmong, oneStop } from "../shared/stops";
 import { required } from "../shared/required";
 import { Button, classes, Icon, Mark, render, Token } from "../shared/view";
-import { following, go, momentKey, now } from "./cursor";
+import { following, frameAt, go, momentKey, player, stepName } from "./state";
 import { waiting } from "./live";
 import { isSimple, ModeSwitch } from "./mode";
 import { act, isPlaying } from "./playback";
-import { frameAt, recording, stepName } from "./recording";
 import { widthOf } from "./room";
 import { $, stage } from "./stage";
 
@@ -46,20 +45,20 @@ function Dock() {
 
 // Back, the next step, Play, and the four parts of a round.
 function SimpleDock() {
-  const { round, step } = now.at;
-  const after = recording.rounds.length ? following(round, step) : null;
+  const { round, step } = player.at;
+  const after = player.rounds.length ? following(round, step) : null;
   const playing = isPlaying();
   return [
     <div key="simple" class="sv-buttons" role="group" aria-label="Steps">
       {DockButton("back", { "aria-label": "Back" }, Icon("back"))}
       {DockButton(
         "next",
-        { class: "sv-next", disabled: recording.rounds.length > 0 && !after },
+        { class: "sv-next", disabled: player.rounds.length > 0 && !after },
         simpleNext(),
       )}
       {DockButton("play", {}, playing ? "Pause" : "Play")}
     </div>,
-    recording.rounds.length ? Phases() : null,
+    player.rounds.length ? Phases() : null,
     ModeSwitch(),
   ];
 }
@@ -72,9 +71,9 @@ const SIMPLE_NEXT: Partial<Record<StepName["kind"], string>> = {
 };
 
 function simpleNext() {
-  const { round, step } = now.at;
+  const { round, step } = player.at;
   const after = following(round, step);
-  if (!recording.rounds.length || now.question || !after || after[1] === 0) return nextStep()[0];
+  if (!player.rounds.length || player.question || !after || after[1] === 0) return nextStep()[0];
   const { kind, label } = stepName(...after);
   if (kind === "draw")
     return label === "recover" ? "Next: what replaces it?" : "Next: one more word";
@@ -85,7 +84,7 @@ function simpleNext() {
 
 // The last part has its own name only once it is known which one it is.
 function Phases() {
-  const { kind, label } = stepName(now.at.round, now.at.step);
+  const { kind, label } = stepName(player.at.round, player.at.step);
   const last = kind !== "draw" ? "Last word" : label === "recover" ? "Replace" : "One more";
   const kinds = ["propose", "score", "judge", "draw"];
   return (
@@ -100,10 +99,10 @@ function Phases() {
 }
 
 function FullDock() {
-  const { round, step } = now.at;
-  const after = recording.rounds.length ? following(round, step) : null;
+  const { round, step } = player.at;
+  const after = player.rounds.length ? following(round, step) : null;
   const [play, label] = isPlaying() ? ["pause", "Pause"] : ["play", "Play"];
-  const next = { class: "sv-next", disabled: recording.rounds.length > 0 && !after };
+  const next = { class: "sv-next", disabled: player.rounds.length > 0 && !after };
   return [
     <div key="full" class="sv-buttons" role="group" aria-label="Steps">
       {DockButton("first", { "aria-label": "First step" }, Icon("first"))}
@@ -118,7 +117,7 @@ function FullDock() {
       aria-label="Rounds: up and down arrows move, Enter opens one"
       onKeyDown={moveAmong}
     >
-      {recording.rounds.length ? rounds() : null}
+      {player.rounds.length ? rounds() : null}
     </div>,
     stage.config.served ? ModeSwitch() : null,
   ];
@@ -134,24 +133,24 @@ function nextName(): ComponentChild {
 
 /** What the next step is called, and the token that it judges. */
 export function nextStep(): [string, Word | null] {
-  if (!recording.rounds.length) return ["Next", null];
-  if (now.question) return ["Show the verdict", null];
-  const after = following(now.at.round, now.at.step);
+  if (!player.rounds.length) return ["Next", null];
+  if (player.question) return ["Show the verdict", null];
+  const after = following(player.at.round, player.at.step);
   if (!after) return [waiting() ? "Waiting for more" : "End of the run", null];
   const [round, step] = after;
-  if (step === 0) return ["Next: round " + recording.rounds[round].number, null];
+  if (step === 0) return ["Next: round " + player.rounds[round].number, null];
   const { kind, next, w } = stepName(round, step);
-  const name = (now.whatIf?.is ? "In the run: " : "Next: ") + next; // not after the supposition
+  const name = (player.whatIf?.is ? "In the run: " : "Next: ") + next; // not after the supposition
   return [name, kind === "judge" ? (w ?? null) : null];
 }
 
 // The rounds near the current one, and how many others there are.
 function rounds() {
-  const { round } = now.at;
+  const { round } = player.at;
   const near = roundsBeside();
-  const start = Math.max(0, Math.min(round - near, recording.rounds.length - 2 * near - 1));
-  const shown = recording.rounds.slice(start, start + 2 * near + 1);
-  const beyond = recording.rounds.length - start - shown.length;
+  const start = Math.max(0, Math.min(round - near, player.rounds.length - 2 * near - 1));
+  const shown = player.rounds.slice(start, start + 2 * near + 1);
+  const beyond = player.rounds.length - start - shown.length;
   return [
     start > 0 ? (
       <span key="before" class="sv-far">
@@ -174,16 +173,16 @@ function rounds() {
 function roundsBeside() {
   if ($(".sv").matches(".sv-one:not(.sv-slim)")) return 1;
   if (widthOf("player") < 900) return 2;
-  const long = recording.rounds.length > 100;
+  const long = player.rounds.length > 100;
   if ($(".sv").matches(".sv-tight")) return long ? 2 : 3;
   return long ? 6 : 9;
 }
 
 function ClosedRound(index: number) {
-  const { number } = recording.rounds[index];
+  const { number } = player.rounds[index];
   return Button(number, () => openRound(index), {
     key: number,
-    class: classes("sv-seg", index < now.at.round && "sv-was"),
+    class: classes("sv-seg", index < player.at.round && "sv-was"),
     "aria-label": "Round " + number,
   });
 }
@@ -198,13 +197,13 @@ function openRound(index: number) {
 // The current round. Only steps taken so far are listed, since the number of further steps would
 // reveal verdicts.
 function OpenRound() {
-  const { round, step } = now.at;
-  const { number } = recording.rounds[round];
+  const { round, step } = player.at;
+  const { number } = player.rounds[round];
   const names = Array.from({ length: step + 1 }, (_, at) => stepName(round, at));
   const shown: ComponentChild[] = names.flatMap((name, at) =>
     name.kind === "propose" && names[at + 1]?.kind === "propose" ? [] : [StepButton(at, name)],
   );
-  if (now.question) shown.push(QuestionMark(stepName(...now.question)));
+  if (player.question) shown.push(QuestionMark(stepName(...player.question)));
   return (
     <div key={number} class="sv-seg sv-open">
       <b>{number}</b>
@@ -224,10 +223,10 @@ const QuestionMark = ({ w }: StepName) => (
 );
 
 function StepButton(at: number, name: StepName) {
-  const { round, step } = now.at;
-  const here = at === step && !now.question;
+  const { round, step } = player.at;
+  const here = at === step && !player.question;
   const judged = name.kind === "judge";
-  const is = (here && now.whatIf?.is) || name.is;
+  const is = (here && player.whatIf?.is) || name.is;
   const attributes = {
     key: at,
     class: classes("sv-step", here && "sv-here", judged && "sv-judged"),

@@ -4,9 +4,9 @@
 import { CopyButton } from "../shared/copy";
 import { placeBeside } from "../shared/popover";
 import { required } from "../shared/required";
+import { moment } from "../shared/store";
 import { classes, Component, render } from "../shared/view";
-import { now } from "./cursor";
-import { frameAt, recording } from "./recording";
+import { frameAt, player } from "./state";
 import { stage } from "./stage";
 
 const BELOW = 44; // px under the button, where it says what it copied
@@ -19,13 +19,13 @@ export function startEmbedding() {
   link?.addEventListener("click", () => {
     if (stage.element.offsetParent && canEmbed()) openEmbedding(link, BELOW);
   });
-  window.addEventListener("sv-moment", () => {
+  moment.on(() => {
     if (box?.matches(":popover-open")) render(<Embedding />, box);
   });
 }
 
 /** Return whether the run on screen is one that every visitor can open. */
-export const canEmbed = () => now.shown === "recorded" && recording.rounds.length > 0;
+export const canEmbed = () => player.shown === "recorded" && player.rounds.length > 0;
 
 /**
  * Show the HTML beside a button.
@@ -51,9 +51,9 @@ function newBox() {
 /** The address of the frame: this page's own, with the step on screen. */
 function addressOfFrame() {
   const url = new URL("./", document.baseURI);
-  const { id } = required(recording.run);
-  const { number } = recording.rounds[now.at.round];
-  const { step } = frameAt(now.at.round, now.at.step);
+  const { id } = required(player.run);
+  const { number } = player.rounds[player.at.round];
+  const { step } = frameAt(player.at.round, player.at.step);
   const query = new URLSearchParams({
     embed: "1",
     trace: id,
@@ -72,8 +72,8 @@ function snippet() {
   const { whole, edges, parts } = stage.config.frame;
   const heights = partsShown().map((part) => parts[part]);
   const height = heights.length ? heights.reduce((sum, each) => sum + each, edges) : whole;
-  const { drafter, on } = required(recording.run);
-  const { label } = frameAt(now.at.round, now.at.step).caption;
+  const { drafter, on } = required(player.run);
+  const { label } = frameAt(player.at.round, player.at.step).caption;
   const title = `${label}: ${drafter} drafts for ${on}`;
   const values = { src: addressOfFrame(), title, width: "100%", height: String(height) };
   const attributes = Object.entries(values).map(([name, value]) => ` ${name}="${quoted(value)}"`);

@@ -6,7 +6,7 @@ import { openTab } from "../shared/tabs";
 
 import { AnswerButton, SentencePart } from "./caption";
 import { isSimple, switchMode } from "./mode";
-import { recording } from "./recording";
+import { player } from "./state";
 import { stage } from "./stage";
 
 import type { Part } from "../../texts/__init__.py";
@@ -20,7 +20,7 @@ export const EndCard = (times: Part[]) => [
 /** Buttons for what to do after a run. */
 export function WhatNext() {
   if (!stage.config.served) return null;
-  const again = recording.run?.source === "recorded" ? "Run it live" : "Run it again";
+  const again = player.run?.source === "recorded" ? "Run it live" : "Run it again";
   return (
     <div class="sv-what-now">
       <b>What next?</b>

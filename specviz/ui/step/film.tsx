@@ -5,10 +5,9 @@ import { Gif } from "../shared/gif";
 import { imageOf, save, svgOf } from "../shared/picture";
 import { required } from "../shared/required";
 import { Button, Component } from "../shared/view";
-import { now } from "./cursor";
+import { frameAt, player, stepsOf } from "./state";
 import { glimpse } from "./paint";
 import { PACE, pause } from "./playback";
-import { frameAt, recording, stepsOf } from "./recording";
 import { fileOf, provenance, stepInRound } from "./source_line";
 import { $ } from "./stage";
 
@@ -48,12 +47,12 @@ function drawFoot(pen: CanvasRenderingContext2D, line: string, width: number, to
  * @param tell Called before each step.
  */
 async function filmOf(round: number, tell: (step: number) => void) {
-  const { run } = recording;
+  const { run } = player;
   const shots: Shot[] = [];
   for (let step = 0; step < stepsOf(round); step += 1) {
     tell(step);
     await breath();
-    if (recording.run !== run) return null;
+    if (player.run !== run) return null;
     shots.push(shoot(round, step));
   }
   const images = await Promise.all(shots.map(({ svg }) => imageOf(svg)));
@@ -80,9 +79,9 @@ async function filmOf(round: number, tell: (step: number) => void) {
 /** A button that saves the round on screen as a film, and tells how many steps are drawn so far. */
 export class SaveFilm extends Component<object, { told?: string; busy?: boolean }> {
   async save() {
-    if (this.state.busy || !recording.rounds.length) return;
+    if (this.state.busy || !player.rounds.length) return;
     pause();
-    const { round } = now.at;
+    const { round } = player.at;
     const name = fileOf(round);
     const of = stepsOf(round);
     const tell = (step: number) =>
@@ -90,7 +89,7 @@ export class SaveFilm extends Component<object, { told?: string; busy?: boolean 
     try {
       const film = await filmOf(round, tell);
       if (film) save(film, "specviz-" + name + ".gif");
-      this.setState({ busy: false, told: film ? "" : "Another run is on screen now." });
+      this.setState({ busy: false, told: film ? "" : "Another run is on screen player." });
     } catch {
       this.setState({ busy: false, told: UNABLE });
     }

@@ -51,9 +51,8 @@ SENTENCE: Final = """(method, ...typed) => {
   });
   const parts = Object.keys(said).filter((one) => !gone.includes(one)).map((one) => said[one]);
   const about = (%s)[target] || '';
-  const detail = [known.title, name || 'House', ['', ...parts].join(' · '), about];
-  const button = document.querySelector('#sv-settings button');
-  button.dispatchEvent(new CustomEvent('sv-said', { detail }));
+  const words = { drafter: known.title, target: name || 'House', rest: ['', ...parts].join(' · ') };
+  window.specviz['sv-settings'].say(words, about);
 }"""
 
 
@@ -138,7 +137,7 @@ def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
     said = [settings["method"], *rest, settings["target"]]
     changes = [component.change for component in said]
     gr.on(changes, None, said, js=sentence(), api_visibility="private")
-    prompt.change(None, js="() => window.dispatchEvent(new Event('sv-prompt'))", **PRIVATE)
+    prompt.change(None, js="() => { window.specviz['sv-settings'].show() }", **PRIVATE)
     fit(settings, opened)
     return Controls({"prompt": prompt, **settings, **models}, run, stop, recorded)
 

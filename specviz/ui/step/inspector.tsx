@@ -3,12 +3,12 @@
 
 import { Fragment, render, termAttributes, Token } from "../shared/view";
 import { BarChart } from "./bar_chart";
-import { momentKey } from "./cursor";
+import { momentKey, player } from "./state";
 import { DrafterEvidence } from "./drafter_evidence";
 import { DrawStrip } from "./draw_strip";
 import { EndCard } from "./end_card";
 import { JudgedGuess } from "./judged_guess";
-import { recording } from "./recording";
+import { Hues } from "./legend";
 import { ResidualTable } from "./residual_table";
 import { widthOf, zoom } from "./room";
 import { squash } from "./size";
@@ -18,29 +18,41 @@ import type { ComponentChild } from "preact";
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
 import type { Fact } from "../../frames/evidence/forms.py";
 import type { GuessesPanel, Panel } from "../../frames/inspector.py";
-import type { Table } from "../../frames/table.py";
 
 const ORDINALS = ["", "", "2nd", "3rd"];
 
-export function showInspector({ panel, step }: Frame) {
-  const { draw, facts = [], figure, table, times = [], why } = panel;
-  const end = step.kind === "end";
+/** @param leftOut How many rows of the table are left out. */
+export function showInspector(frame: Frame, leftOut = 0) {
+  const { panel, step } = frame;
   Object.assign($(".sv-panel").dataset, { kind: panel.kind, step: step.kind });
-  $(".sv-panel").classList.toggle("sv-says-why", Boolean(why));
+  $(".sv-panel").classList.toggle("sv-says-why", Boolean(panel.why));
   // From a run's first evidence on, space is reserved for it, so that a step without evidence does
   // not move other elements.
-  const reasoned = recording.rounds.some((round) => round.first.panel.why);
+  const reasoned = player.rounds.some(({ frames: [first] }) => first.panel.why);
   $(".sv-evidence").classList.toggle("sv-reasoned", reasoned);
-  $(".sv-hues").hidden = end; // nothing is drawn there
-  render(fresh(end ? "The run" : Title(panel)), $(".sv-title"));
-  render(end ? EndCard(times) : facts.map(FactLine), $(".sv-facts"));
-  const chart = $(".sv-chart");
-  Object.assign(chart, { role: "img", ariaLabel: figure?.alt ?? "", hidden: !figure });
-  render(figure ? BarChart(figure, squash(), widthOf("panel")) : null, chart);
-  render(why ? DrafterEvidence(why, panel.kind === "empty") : null, $(".sv-why"));
-  render(panel.kind === "trial" ? fresh(JudgedGuess(panel)) : null, $(".sv-trial"));
-  render(table ? ResidualTable(table) : null, $(".sv-table"));
-  render(draw ? DrawStrip(panel, draw) : null, $(".sv-draw"));
+  render(Inspector(frame, leftOut), $(".sv-panel"));
+}
+
+function Inspector({ panel, step }: Frame, leftOut: number) {
+  const { draw, facts = [], figure, table, times = [], why } = panel;
+  const end = step.kind === "end";
+  return [
+    <div class="sv-head">
+      <h2 class="sv-title">{fresh(end ? "The run" : Title(panel))}</h2>
+      {/* At the end, nothing is drawn in these colours. */}
+      <div class="sv-legend sv-hues" hidden={end}>
+        {Hues()}
+      </div>
+    </div>,
+    <div class="sv-plot sv-chart" role="img" aria-label={figure?.alt ?? ""} hidden={!figure}>
+      {figure && BarChart(figure, squash(), widthOf("panel"))}
+    </div>,
+    <div class="sv-facts">{end ? EndCard(times) : facts.map(FactLine)}</div>,
+    <div class="sv-why">{why && DrafterEvidence(why, panel.kind === "empty")}</div>,
+    <div class="sv-trial">{panel.kind === "trial" && fresh(JudgedGuess(panel))}</div>,
+    <div class="sv-table">{table && ResidualTable(table, leftOut)}</div>,
+    <div class="sv-draw">{draw && DrawStrip(panel, draw)}</div>,
+  ];
 }
 
 const LEAST = 180; // px of room for a panel; with less, one scrolls
@@ -51,7 +63,9 @@ const RING = 12; // px around an element that a lesson is about, see ring.ts, an
  * step before or after shows, then rows of the table, which "others" contains from then on. If that
  * is not sufficient, the panel scrolls. In one column, the page scrolls instead.
  */
-export function fitInspector({ panel: { table, why }, step: { kind } }: Frame) {
+export function fitInspector(frame: Frame) {
+  const { why } = frame.panel;
+  const { kind } = frame.step;
   for (const each of stage.all(".sv-left-out")) each.classList.remove("sv-left-out");
   const panel = $(".sv-panel");
   scroll(panel, false);
@@ -64,7 +78,7 @@ export function fitInspector({ panel: { table, why }, step: { kind } }: Frame) {
   if (over() <= 0) return;
   const aside = { draw: ".sv-trial", judge: ".sv-draw" }[String(kind)];
   if (aside) leaveOut($(aside));
-  if (table) shorten(table, over());
+  shorten(frame, over());
   if (kind === "judge" && over() > 0) leaveOut($(".sv-table"));
   scroll(panel, over() > 0);
 }
@@ -85,11 +99,12 @@ function scroll(panel: HTMLElement, scrolls: boolean) {
 }
 
 /** @param over By how many pixels it is too high. */
-function shorten(table: Table, over: number) {
-  if (over <= 0 || !table.folds.length) return;
+function shorten(frame: Frame, over: number) {
+  const { table } = frame.panel;
+  if (over <= 0 || !table?.folds.length) return;
   const rows = Math.ceil(over / $(".sv-mr").getBoundingClientRect().height);
   const added = table.rows.some((row) => row.rest) ? 0 : 1; // the row of all other tokens
-  render(ResidualTable(table, Math.min(rows + added, table.folds.length)), $(".sv-table"));
+  showInspector(frame, Math.min(rows + added, table.folds.length));
 }
 
 /** Return how many pixels there are above the timeline, from `top` in the window; 0 if the page scrolls. */

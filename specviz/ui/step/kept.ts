@@ -3,9 +3,9 @@
 // was unavailable responds again, which then does not know the run.
 
 import { isReloaded } from "../shared/job";
-import { now } from "./cursor";
+import { session } from "../shared/storage";
+import { feed, player } from "./state";
 import { job } from "./live";
-import { feed, recording } from "./recording";
 
 import type { Line, RunLine } from "./lines.py";
 
@@ -13,13 +13,9 @@ const KEY = "sv-kept-run";
 
 export function keepRun() {
   addEventListener("pagehide", () => {
-    if (now.shown !== "live" || !recording.rounds.length) return;
-    try {
-      sessionStorage.setItem(KEY, JSON.stringify({ lines: recording.lines, count: job.count }));
-    } catch {
-      // This is more than the browser can store, or storage is not allowed; all lines are then sent
-      // again.
-    }
+    if (player.shown !== "live" || !player.rounds.length) return;
+    // If this is more than the browser can store, all lines are sent again.
+    session.set(KEY, JSON.stringify({ lines: player.lines, count: job.count }));
   });
 }
 
@@ -29,7 +25,7 @@ export function resumeRun(): Promise<RunLine> | null {
   feed(lines);
   if (!job.resume(count)) return lines.length ? Promise.resolve(firstOf(lines)) : null;
   return new Promise((done) => {
-    const look = () => (recording.run ? done(recording.run) : setTimeout(look, 50));
+    const look = () => (player.run ? done(player.run) : setTimeout(look, 50));
     look();
   });
 }
@@ -39,9 +35,9 @@ const firstOf = (lines: Line[]) => lines[0] as RunLine;
 // Return the stored lines, once, if the page was reloaded.
 function taken() {
   const none: { lines: Line[]; count: number } = { lines: [], count: 0 };
+  const text = session.get(KEY);
+  session.set(KEY);
   try {
-    const text = sessionStorage.getItem(KEY);
-    sessionStorage.removeItem(KEY);
     return text && isReloaded() ? JSON.parse(text) : none;
   } catch {
     return none;

@@ -16,20 +16,21 @@ export const LegendEntry = (term: string, label: string, sign: ComponentChild) =
 
 export const Swatch = (hue: string) => <i class={"sv-sw sv-sw-" + hue} />;
 
-// Show the legends that do not depend on the step.
-export function showLegends() {
+/** Show what the marks mean. */
+export function showMarks() {
   const marks = ["accepted", "rejected", "recovered", "bonus", "unreached"].map((state) =>
     LegendEntry(state, state === "unreached" ? "not reached" : state, Mark(state)),
   );
   render(marks, $(".sv-marks"));
-  const hues = [
-    LegendEntry("p", "target p", Swatch("p")),
-    LegendEntry("q", "drafter q", Swatch("q")),
-    LegendEntry("both", "both", Swatch("b")),
-    LegendEntry("residual", "residual", Swatch("r")),
-  ];
-  render(hues, $(".sv-hues"));
 }
+
+/** What the colours mean. */
+export const Hues = () => [
+  LegendEntry("p", "target p", Swatch("p")),
+  LegendEntry("q", "drafter q", Swatch("q")),
+  LegendEntry("both", "both", Swatch("b")),
+  LegendEntry("residual", "residual", Swatch("r")),
+];
 
 const SIGNS: Record<string, Stroke[]> = {
   pq: [

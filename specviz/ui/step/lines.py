@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict, cast
 
 from specviz.catalog.entry import find, settings_read_by, title_of
 from specviz.cost.formula import MeasuredPoint, measured_point
 from specviz.figures.charts import DrawnFrame, add_figures
-from specviz.frames import Frame, Scene, frames, make_patch, questions
+from specviz.frames import Scene, frames, questions
 from specviz.frames.frame import end_card
 from specviz.frames.numbers import format_seconds
 from specviz.frames.scene import TokenState, Word
@@ -51,7 +51,6 @@ UNSTABLE: Final = (
     "is less busy."
 )
 Names = tuple[str, str]
-Patch = dict[str, Any]  # a merge patch for a frame
 
 
 class RunLine(TypedDict):
@@ -95,10 +94,8 @@ class RoundLine(TypedDict):
     """A round.
 
     Attributes:
-        first: Its first frame.
-        then: The later frames, each as a patch of the first one.
-        asks: For each step with a verdict, a patch that turns the frame before it into the
-            question.
+        frames: What is shown at each step.
+        asks: For each step with a verdict, the frame that asks for it.
         brings: The tokens that the round added to the text; see `AddedToken`.
         seconds: See `parts`.
         trace: The lines of the trace since the previous line.
@@ -106,27 +103,26 @@ class RoundLine(TypedDict):
 
     kind: Literal["round"]
     number: int
-    first: DrawnFrame
-    then: list[Patch]
-    asks: dict[str, Patch]
+    frames: list[DrawnFrame]
+    asks: dict[str, DrawnFrame]
     brings: Sequence[tuple[Word, TokenState, int]]
     seconds: tuple[float, float, float]
     trace: list[str]
 
 
-class EndPatch(TypedDict):
+class EndLine(TypedDict):
     """The end card.
 
     Attributes:
-        end: A patch of the last round's first frame; None if there is no end card.
+        end: Its frame; missing if the run has no round.
         trace: The lines of the trace since the previous line.
     """
 
-    end: NotRequired[Patch]
+    end: NotRequired[DrawnFrame]
     trace: list[str]
 
 
-class FinishedLine(EndPatch):
+class FinishedLine(EndLine):
     """The run has ended; the baseline may follow."""
 
     kind: Literal["finished"]
@@ -152,7 +148,7 @@ class PointData(TypedDict):
     tokens_per_pass: NotRequired[float]
 
 
-class BaselineLine(EndPatch):
+class BaselineLine(EndLine):
     """Plain decoding.
 
     Attributes:
@@ -234,7 +230,7 @@ class RunLines:
         self.vocabulary: dict[int, bytes] = {}
         self.round: Round | None = None
         self.earlier: list[Round] = []
-        self.last: tuple[DrawnFrame, DrawnFrame] | None = None  # first and last frame of a round
+        self.last: DrawnFrame | None = None
         self.texts: list[str] = []  # lines of the trace that were not sent yet
 
     def lines(self, event: Event) -> Iterator[str]:
@@ -289,25 +285,23 @@ class RunLines:
         self.earlier.append(played)
         plain = frames(scene)
         shots = [add_figures(frame) for frame in plain]
-        self.last = shots[0], shots[-1]
+        self.last = shots[-1]
         shown: RoundLine = {
             "kind": "round",
             "number": played.number,
-            "first": shots[0],
-            "then": [make_patch(shots[0], shot) for shot in shots[1:]],
-            "asks": _prediction_questions(scene, plain, shots),
+            "frames": shots,
+            "asks": {str(at): add_figures(frame) for at, frame in questions(scene, plain).items()},
             "brings": added_tokens(scene),
             "seconds": parts(played),
             "trace": self._take_texts(),
         }
         return line("round", shown)
 
-    def _end(self) -> EndPatch:
+    def _end(self) -> EndLine:
         if self.last is None:
             return {"trace": self._take_texts()}
-        begun, last = self.last
-        card = end_card(self._timed(), last)
-        return {"end": make_patch(begun, card), "trace": self._take_texts()}
+        card = cast("DrawnFrame", end_card(self._timed(), self.last))  # with the last frame's tree
+        return {"end": card, "trace": self._take_texts()}
 
     def _timed(self) -> Trace:
         """Return the run with the times of which totals are computed."""
@@ -344,14 +338,6 @@ class RunLines:
         """Return the run's point for the Cost tab; None if nothing was drafted or measured."""
         found = measured_point(self._timed())
         return None if found is None else point_data(found)
-
-
-def _prediction_questions(
-    scene: Scene, plain: list[Frame], shots: list[DrawnFrame]
-) -> dict[str, Patch]:
-    """Return, for each step with a verdict, the patch from the frame before it to the question."""
-    asked = questions(scene, plain)
-    return {str(at): make_patch(shots[at - 1], add_figures(frame)) for at, frame in asked.items()}
 
 
 def point_data(point: MeasuredPoint) -> PointData:

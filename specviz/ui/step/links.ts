@@ -3,21 +3,22 @@
 // reader moves, and Back returns to earlier tabs and steps. A branch of a run, and the way back
 // from it, lead to a step in the same way.
 
+import { addressWith } from "../shared/address";
 import { tabAt } from "../shared/gradio";
 import { openTab } from "../shared/tabs";
 import { required } from "../shared/required";
-import { go, now } from "./cursor";
+import { link } from "../shared/store";
+import { go, player, stepName, stepsOf } from "./state";
 import { liveLink } from "./live_link";
 import { isPlaying, pause } from "./playback";
-import { recording, stepName, stepsOf } from "./recording";
 import { stage } from "./stage";
 
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
-import type { Link } from "./cursor";
+import type { Link } from "./state";
 export type Moment = { run: string; round: number; step: string; recorded: boolean };
 
 export const query = new URLSearchParams(location.search);
-now.link = query.get("round")
+player.link = query.get("round")
   ? { round: Number(query.get("round")), step: query.get("step") }
   : null;
 
@@ -25,7 +26,7 @@ now.link = query.get("round")
 export function missingRunNotice() {
   const name = query.get("trace");
   if (!name || stage.config.recorded.includes(name)) return "";
-  now.link = null;
+  player.link = null;
   const called = name.length > 60 ? name.slice(0, 60) + "…" : name;
   return `There is no recorded run called “${called}” here, so the first one is shown.`;
 }
@@ -53,20 +54,9 @@ export function openLinked() {
   openTab(tab);
 }
 
-// Return the current address with these values, since other tabs also change it; "" removes a
-// value.
-function addressWith(values: Record<string, string>) {
-  const url = new URL(location.href);
-  for (const [key, value] of Object.entries(values)) {
-    if (value) url.searchParams.set(key, value);
-    else url.searchParams.delete(key);
-  }
-  return url;
-}
-
 /** Return the step to which a link leads; null if its round has not arrived yet. */
 function placeOf(link: Link): [round: number, step: number] | null {
-  const round = recording.rounds.findIndex(({ number }) => number === link.round);
+  const round = player.rounds.findIndex(({ number }) => number === link.round);
   if (round < 0) return null;
   let found = 0;
   for (let step = 1; step < stepsOf(round); step += 1) {
@@ -77,9 +67,9 @@ function placeOf(link: Link): [round: number, step: number] | null {
 
 // Move the cursor to the step of a link; return false if its round has not arrived yet.
 export function follow() {
-  const place = now.link && placeOf(now.link);
+  const place = player.link && placeOf(player.link);
   if (!place) return false;
-  now.at = { round: place[0], step: place[1] };
+  player.at = { round: place[0], step: place[1] };
   return true;
 }
 
@@ -94,10 +84,10 @@ export function remember(frame: Frame) {
   if (!hasAddress()) return;
   clearTimeout(remembering);
   pending = {
-    run: required(recording.run).id,
-    round: recording.rounds[now.at.round].number,
+    run: required(player.run).id,
+    round: player.rounds[player.at.round].number,
     step: frame.step.id,
-    recorded: now.shown === "recorded",
+    recorded: player.shown === "recorded",
   };
   remembering = setTimeout(write, SETTLED);
 }
@@ -109,7 +99,7 @@ function write() {
   clearTimeout(remembering);
   const moment = pending;
   pending = null;
-  if (!moment || now.offered === moment.run) return;
+  if (!moment || player.offered === moment.run) return;
   const before = remembered();
   const url = addressOf(moment);
   if (before && JSON.stringify(before) === JSON.stringify(moment) && url.href === location.href)
@@ -122,9 +112,9 @@ function write() {
 function addressOf(moment: Moment) {
   const at = { round: String(moment.round), step: moment.step };
   if (!stage.config.served) return addressWith(at);
-  if (moment.recorded) return addressWith({ ...at, trace: moment.run, run: "" });
-  const link = now.shown === "live" ? liveLink(required(recording.run)).text : "";
-  return addressWith({ trace: "", round: "", step: "", run: link });
+  if (moment.recorded) return addressWith({ ...at, trace: moment.run, run: null });
+  const link = player.shown === "live" && liveLink(required(player.run)).text;
+  return addressWith({ trace: null, round: null, step: null, run: link || null });
 }
 
 /** Move to a step of the run on screen. */
@@ -140,7 +130,7 @@ function onBack(event: PopStateEvent) {
   const { tab, moment } = event.state ?? {};
   if (stage.config.served) openTab(tab ?? FIRST);
   if (!moment) return;
-  if (recording.run?.id === moment.run) moveTo(moment);
+  if (player.run?.id === moment.run) moveTo(moment);
   else if (moment.recorded && stage.config.recorded.includes(moment.run)) open(moment);
 }
 
@@ -150,7 +140,7 @@ function onTab(event: Event) {
   if (tab && tab !== FIRST) pause();
   if (!tab || tab === (history.state?.tab ?? FIRST)) return;
   write();
-  const url = addressWith({ tab: tab === FIRST ? "" : tab });
+  const url = addressWith({ tab: tab === FIRST ? null : tab });
   history.pushState({ ...history.state, tab }, "", url);
 }
 
@@ -166,11 +156,11 @@ export function startLinks(openMoment: typeof open) {
   if (!hasAddress()) return;
   window.addEventListener("popstate", onBack);
   document.addEventListener("click", onTab, true);
-  window.addEventListener("sv-link", ({ detail }) => {
+  link.on((detail) => {
     write();
     const shown = stage.element.offsetParent !== null;
-    if (shown && now.shown === "live") detail.problem = liveLink(required(recording.run)).problem;
-    if (shown && now.shown === "file") detail.problem = "No link to a run from a file";
+    if (shown && player.shown === "live") detail.problem = liveLink(required(player.run)).problem;
+    if (shown && player.shown === "file") detail.problem = "No link to a run from a file";
     if (!shown) detail.without.push(...keysOfStep());
   });
 }

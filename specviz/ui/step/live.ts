@@ -3,8 +3,7 @@
 import { byId } from "../shared/dom";
 import { Job } from "../shared/job";
 import { render, Sentence } from "../shared/view";
-import { now } from "./cursor";
-import { feed, recording } from "./recording";
+import { feed, player } from "./state";
 import { $ } from "./stage";
 
 import type { ComponentChild } from "preact";
@@ -57,7 +56,7 @@ export const job: Job<Line> = new Job({
   take: (lines) => feed(lines),
 });
 
-export const waiting = () => now.shown === "live" && job.number > 0 && !recording.finished;
+export const waiting = () => player.shown === "live" && job.number > 0 && !player.finished;
 
 // The first round has arrived: remove the waiting notice, and show the run.
 export function came() {

@@ -1,10 +1,13 @@
 // Simple or Details. Simple shows one sentence, one picture and two time rows; Details shows
 // everything. The choice is remembered by the browser; ?details=1 and ?details=0 choose for one visit.
 
+import { isTyping } from "../shared/dom";
 import { onBodyClass } from "../shared/page";
 import { progress } from "../shared/progress";
+import { local } from "../shared/storage";
 import { Button } from "../shared/view";
 import { stage } from "./stage";
+import { changed } from "./state";
 
 const KEY = "sv-details";
 const TOUR = "sv-tour-taken";
@@ -14,32 +17,16 @@ const DETAILED = ["in-lesson", "in-tour", "in-vote", "presents", "excerpt", "rep
 const SIMPLE = "sv-in-simple";
 
 let details = false;
-let show = () => {};
-
-function recall(key: string) {
-  try {
-    return localStorage.getItem(key);
-  } catch {
-    return null;
-  }
-}
-
-function keep(key: string, value: string) {
-  try {
-    localStorage.setItem(key, value);
-  } catch {
-    // Without storage, the choice lasts until the page is closed.
-  }
-}
 
 /** Return whether Step shows only a sentence and a picture. */
 export const isSimple = () => document.body.classList.contains(SIMPLE);
 
 /** Return whether the reader knows the words drafter and target, from the tour or lesson 1. */
-export const knowsTerms = () => recall(TOUR) === "1" || Boolean(progress()[FIRST_LESSON]?.done);
+export const knowsTerms = () =>
+  local.get(TOUR) === "1" || Boolean(progress.value[FIRST_LESSON]?.done);
 
 /** Remember that the reader has seen the end of the tour. */
-export const rememberTour = () => keep(TOUR, "1");
+export const rememberTour = () => local.set(TOUR, "1");
 
 /** Show the mode that the state of the page asks for. */
 export function updateMode() {
@@ -50,13 +37,13 @@ export function updateMode() {
   if (simple === isSimple()) return;
   classList.toggle(SIMPLE, simple);
   stage.find(".sv")?.classList.toggle("sv-simple", simple);
-  show();
+  changed.set("mode");
 }
 
 /** Switch between the two modes and remember the choice. */
 export function switchMode() {
   details = isSimple();
-  keep(KEY, details ? "1" : "0");
+  local.set(KEY, details ? "1" : "0");
   updateMode();
 }
 
@@ -76,22 +63,16 @@ const ModeName = (name: string, chosen: boolean) => (
 );
 
 function onKey({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent) {
-  const fields = "input:not([type=checkbox]), textarea, select, [contenteditable]";
-  const typing = target instanceof Element && target.closest(fields);
-  if (key !== "d" || typing || ctrlKey || metaKey || altKey) return;
+  if (key !== "d" || isTyping(target) || ctrlKey || metaKey || altKey) return;
   if (document.querySelector("dialog[open]") || !stage.element.offsetParent) return;
   switchMode();
 }
 
-/**
- * Show the remembered mode, and `onChange` whenever it changes.
- * @param onChange Draws the step on screen again.
- */
-export function startMode(onChange: () => void) {
+/** Show the remembered mode. */
+export function startMode() {
   const asked = new URLSearchParams(location.search).get("details");
-  details = asked === null ? recall(KEY) === "1" : asked !== "0";
+  details = asked === null ? local.get(KEY) === "1" : asked !== "0";
   updateMode();
-  show = onChange;
   onBodyClass(updateMode);
   new ResizeObserver(updateMode).observe(stage.element); // another tab is opened
   document.addEventListener("keydown", onKey);

@@ -5,7 +5,7 @@ import { openTab } from "../shared/tabs";
 import { required } from "../shared/required";
 import { Button } from "../shared/view";
 import { bringIntoView, notice } from "./live";
-import { recording } from "./recording";
+import { player } from "./state";
 import { readRun, Refused } from "./run_file";
 import { fillForm, showFile } from "./runs";
 import { $, stage } from "./stage";
@@ -68,7 +68,7 @@ function refuse(sentence: string) {
 // Return whether the models of the run on screen are in the lists.
 function isKnown() {
   const { targets, drafters } = stage.config;
-  const [target, drafter] = required(recording.run).names;
+  const [target, drafter] = required(player.run).names;
   return targets.includes(target) && drafters.includes(drafter);
 }
 

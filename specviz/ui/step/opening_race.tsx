@@ -3,9 +3,8 @@
 
 import { render } from "../shared/view";
 import { Caption } from "./caption";
-import { go } from "./cursor";
+import { firstRejection, go, player } from "./state";
 import { isSimple } from "./mode";
-import { firstRejection, recording } from "./recording";
 import { showLanes } from "./simple_lanes";
 import { speedUp, sum, wholeTime } from "./simple_times";
 import { $, stage } from "./stage";
@@ -17,7 +16,7 @@ let stop = () => {};
 
 /** Return whether the run has the times of both rows, and a rejection to show afterwards. */
 export const canRace = () =>
-  isSimple() && Boolean(recording.baseline && firstRejection() && stage.element.offsetParent);
+  isSimple() && Boolean(player.baseline && firstRejection() && stage.element.offsetParent);
 
 /** Return whether the race is on screen. */
 export const isRacing = () => document.body.classList.contains("sv-in-race");
@@ -25,8 +24,8 @@ export const isRacing = () => document.body.classList.contains("sv-in-race");
 /** Race once, then go to the first rejection. */
 export function race() {
   const rejection = firstRejection();
-  if (!recording.baseline || !rejection) return;
-  const whole = Math.max(sum(recording.baseline.seconds), wholeTime());
+  if (!player.baseline || !rejection) return;
+  const whole = Math.max(sum(player.baseline.seconds), wholeTime());
   const slower = Math.round(RACE / 1000 / whole);
   document.body.classList.add("sv-in-race");
   tell(slower);
@@ -58,7 +57,7 @@ export const endRace = () => stop();
 
 /** @param slower How many times slower the race is; 0 when it is over. */
 function tell(slower: number) {
-  const [ours, theirs] = [recording.rounds.length, recording.baseline?.seconds.length];
+  const [ours, theirs] = [player.rounds.length, player.baseline?.seconds.length];
   const speed = speedUp();
   const text = slower
     ? `Both rows write this run’s text, ${slower} times slower than measured.`

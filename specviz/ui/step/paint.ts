@@ -1,5 +1,6 @@
 // Draw the page at the cursor: every part of the player draws its part of the frame.
 
+import { moment } from "../shared/store";
 import { render } from "../shared/view";
 import { Caption, SentencePart } from "./caption";
 import { AskTheClass } from "./class_vote";
@@ -8,11 +9,10 @@ import { relight } from "./hover_links";
 import { fitInspector, showInspector } from "./inspector";
 import { remember } from "./links";
 import { animate, calm, completeMotion } from "./motion";
-import { now } from "./cursor";
+import { frameAt, player, questionAt, stepName } from "./state";
 import { isSimple, knowsTerms } from "./mode";
 import { isRacing } from "./opening_race";
 import { Answers, feedbackHere, PredictFirst } from "./predict_first";
-import { frameAt, questionAt, recording, stepName } from "./recording";
 import { measure } from "./room";
 import { showLanes } from "./simple_lanes";
 import { showPicture } from "./simple_picture";
@@ -30,16 +30,16 @@ import type { Part } from "../../texts/__init__.py";
 export type Said = Parameters<typeof Caption>;
 
 export function paint() {
-  if (!recording.rounds.length) return showCaption(nothingYet());
+  if (!player.rounds.length) return showCaption(nothingYet());
   if (isRacing()) return undefined;
   completeMotion();
   if (!fit()) measure();
-  const { round } = now.at;
+  const { round } = player.at;
   const frame = shownFrame();
   const refocus = holdFocus();
   draw(frame, round);
   remember(frame);
-  window.dispatchEvent(new Event("sv-moment"));
+  moment.set(player.at);
   settle(frame);
   refocus();
   relight();
@@ -51,7 +51,7 @@ function draw(frame: Frame, round: number) {
   showCaption(captionOf(frame));
   showTokenStrip(frame, round);
   if (isSimple()) {
-    showLanes(timeAt(round, now.at.step), false);
+    showLanes(timeAt(round, player.at.step), false);
     showPicture(frame, round);
     return showDock();
   }
@@ -67,8 +67,8 @@ function draw(frame: Frame, round: number) {
 /** Draw another step, look at it, and draw the step on screen again, before the browser shows anything. */
 export function glimpse<Found>(round: number, step: number, look: () => Found): Found {
   const refocus = holdFocus();
-  const { at, question, whatIf } = now;
-  Object.assign(now, { at: { round, step }, question: null, whatIf: null });
+  const { at, question, whatIf } = player;
+  Object.assign(player, { at: { round, step }, question: null, whatIf: null });
   completeMotion();
   measure();
   const frame = frameAt(round, step);
@@ -76,7 +76,7 @@ export function glimpse<Found>(round: number, step: number, look: () => Found): 
   settle(frame);
   for (const motion of $(".sv").getAnimations({ subtree: true })) motion.finish();
   const found = look();
-  Object.assign(now, { at, question, whatIf });
+  Object.assign(player, { at, question, whatIf });
   paint();
   refocus();
   return found;
@@ -84,10 +84,10 @@ export function glimpse<Found>(round: number, step: number, look: () => Found): 
 
 /** The frame to show: that of an open question or a "What if", else what happened. */
 function shownFrame() {
-  if (now.question) return questionAt(...now.question);
-  const { round, step } = now.at;
+  if (player.question) return questionAt(...player.question);
+  const { round, step } = player.at;
   const frame = frameAt(round, step);
-  const is = now.whatIf?.is;
+  const is = player.whatIf?.is;
   return is ? supposedFrame(frame, questionAt(round, step), is) : frame;
 }
 
@@ -107,8 +107,8 @@ const nothingYet = (): Said => [
 
 /** Return the caption: a supposition, question or answer, if there is one, or else what happened. */
 function captionOf({ caption: { is, label, parts, simple } }: Frame): Said {
-  if (now.whatIf && !isEchoed()) return ["if", "What if?", WhatIfSentence(now.whatIf)];
-  if (now.question) return [is, label, [...parts.map(SentencePart), " ", Answers()]];
+  if (player.whatIf && !isEchoed()) return ["if", "What if?", WhatIfSentence(player.whatIf)];
+  if (player.question) return [is, label, [...parts.map(SentencePart), " ", Answers()]];
   const said = isSimple() && simple ? simple.map(forNewcomers) : parts;
   const name = isSimple() ? (EVERYDAY[is] ?? label) : label;
   return [is, name, (feedbackHere() ?? said).map(SentencePart)];
@@ -136,7 +136,7 @@ function forNewcomers(part: Part): Part {
 }
 
 // On a narrow page, the sentence about a moved coin is below the coin: see coin_bar.tsx.
-const isEchoed = () => now.whatIf?.coin && $(".sv").matches(".sv-slim");
+const isEchoed = () => player.whatIf?.coin && $(".sv").matches(".sv-slim");
 
 // Parts that need the positions of what was drawn come last, so that the layout is computed only
 // once.
@@ -154,14 +154,14 @@ function settle(frame: Frame) {
 export function paintMove(onward: boolean) {
   paint();
   reveal();
-  if (onward) animate(frameAt(now.at.round, now.at.step));
+  if (onward) animate(frameAt(player.at.round, player.at.step));
 }
 
 // If the window is too low for both the text and the coin, or the strip of a new coin, scroll down to
 // it, unless the reader has scrolled further.
 export function reveal() {
   if (isSimple()) return;
-  const { kind } = stepName(now.at.round, now.at.step);
+  const { kind } = stepName(player.at.round, player.at.step);
   const coin = stage.find(kind === "draw" ? ".sv-drow" : ".sv-cr-coin");
   if (!coin) return;
   const edges = [".sv-time", ".sv-dock", ".sv-buttons"]

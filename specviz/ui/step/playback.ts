@@ -1,28 +1,31 @@
 // Buttons, keys and autoplay, which move the cursor.
 
-import { following, go, now, pose, preceding } from "./cursor";
+import {
+  changed,
+  following,
+  frameAt,
+  go,
+  player,
+  pose,
+  preceding,
+  stepName,
+  stepsOf,
+} from "./state";
 import { mustAsk, reveal } from "./predict_first";
 import { waiting } from "./live";
 import { isSimple } from "./mode";
-import { frameAt, recording, stepName, stepsOf } from "./recording";
 import { stage } from "./stage";
 
-import type { Place } from "./cursor";
+import type { Place } from "./state";
 
 /** Milliseconds that autoplay stays at a step, by its kind. */
 export const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100, end: 1100 };
 let timer = 0; // 0 if autoplay is off
 let untilRejection = false;
-let showPlaying = () => {};
-
-/** Call `show` when autoplay begins and ends. */
-export function onPlayback(show: () => void) {
-  showPlaying = show;
-}
 
 // Move one step forward; return false at the end.
-function advance(to = following(now.at.round, now.at.step)) {
-  if (now.question) reveal();
+function advance(to = following(player.at.round, player.at.step)) {
+  if (player.question) reveal();
   else if (to && mustAsk(to)) pose(to);
   else if (to) go(...to);
   return Boolean(to);
@@ -40,20 +43,20 @@ const isGuess = (round: number, step: number) => stepName(round, step).kind === 
 
 // In the Simple mode, all guesses of a round are one step.
 function goNext() {
-  const to = following(now.at.round, now.at.step);
+  const to = following(player.at.round, player.at.step);
   advance(isSimple() ? lastGuess(to) : to);
 }
 
 function goBack() {
-  const { round, step } = now.at;
+  const { round, step } = player.at;
   const from = isSimple() && isGuess(round, step) ? 0 : step;
-  const to = now.question ? [round, step] : preceding(round, from);
+  const to = player.question ? [round, step] : preceding(round, from);
   if (to) go(to[0], to[1]);
 }
 
 const ACTIONS: Record<string, () => void> = {
   first: () => go(0, 0),
-  last: () => go(recording.rounds.length - 1, stepsOf(recording.rounds.length - 1) - 1),
+  last: () => go(player.rounds.length - 1, stepsOf(player.rounds.length - 1) - 1),
   next: goNext,
   back: goBack,
   play: () => (timer ? pause() : play(false)),
@@ -70,7 +73,7 @@ export const KEYS: Record<string, string> = {
 
 export function act(name: string) {
   if (name !== "play") pause();
-  if (recording.rounds.length) ACTIONS[name]();
+  if (player.rounds.length) ACTIONS[name]();
 }
 
 // Start autoplay. Once, the page starts it by itself, unless another tab is open, and it then stops
@@ -80,17 +83,17 @@ export function play(halts: boolean) {
   untilRejection = halts;
   clearTimeout(timer);
   timer = setTimeout(tick, pace());
-  showPlaying();
+  changed.set("playing");
 }
 
 function pace() {
-  return recording.rounds.length ? PACE[frameAt(now.at.round, now.at.step).step.kind] : 200;
+  return player.rounds.length ? PACE[frameAt(player.at.round, player.at.step).step.kind] : 200;
 }
 
 function tick() {
   const moved = advance();
-  if (now.question || (!moved && !waiting())) return pause();
-  const rejected = frameAt(now.at.round, now.at.step).caption.is === "rejected";
+  if (player.question || (!moved && !waiting())) return pause();
+  const rejected = frameAt(player.at.round, player.at.step).caption.is === "rejected";
   if (untilRejection && moved && rejected) return pause();
   timer = setTimeout(tick, pace());
 }
@@ -102,5 +105,5 @@ export function pause() {
   if (!timer) return;
   clearTimeout(timer);
   timer = 0;
-  showPlaying();
+  changed.set("playing");
 }

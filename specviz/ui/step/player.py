@@ -73,7 +73,7 @@ class Config(TypedDict):
 
 
 def player(name: str) -> gr.HTML:
-    """Build the player; `name` is its id on the page and in `window.specviz.players`."""
+    """Build the player; `name` is its id on the page."""
     return component(name, "step/player", config(), "sv-player")
 
 

@@ -1,22 +1,21 @@
-// Keys, buttons, and the functions for other sections: `window.specviz.players`.
+// Keys, buttons, and the functions for Gradio's event handlers and tests.
 
 import { byId } from "../shared/dom";
 import { showAllLine } from "../shared/hidden";
 import { LIST, TAB } from "../shared/gradio";
 import { isReloaded } from "../shared/job";
-import { onTheme, page } from "../shared/page";
+import { onTheme } from "../shared/page";
 import { required } from "../shared/required";
 
 import { branchRequest } from "./branch";
 import { AnswerButton } from "./caption";
 import { startVotes } from "./class_vote";
-import { go, now, onMove } from "./cursor";
 import { redrawDock, showDock } from "./dock";
 import { startEmbedding } from "./embed";
 import { startHoverLinks } from "./hover_links";
 import { keepRun, resumeRun } from "./kept";
 import { openLinked, query, startLinks } from "./links";
-import { showLegends } from "./legend";
+import { showMarks } from "./legend";
 import { job, notice } from "./live";
 import { startMode } from "./mode";
 import { readLink } from "./live_link";
@@ -24,23 +23,22 @@ import { startDrops } from "./open_run";
 import { endRace } from "./opening_race";
 import { paint, paintMove } from "./paint";
 import { isPresenting, startPresenting } from "./present";
-import { act, KEYS, onPlayback, pause, play } from "./playback";
-import { feed, frameAt, onLines, recording } from "./recording";
+import { act, KEYS, pause, play } from "./playback";
 import { sameRequest } from "./repeat";
-import { fetchAhead, formOf, formOnScreen, lineViews, load, openMoment } from "./runs";
+import { formOf, formOnScreen, load, openMoment, showLines } from "./runs";
 import { lineBelow } from "./share";
 import { forgetSize, showSize } from "./size";
 import { $, stage } from "./stage";
+import { changed, feed, frameAt, go, player, received } from "./state";
 import { showEmptyTimeline } from "./timeline";
 
 import type { Start } from "../shared/section";
-import type { Link } from "./cursor";
 import type { Config } from "./player.py";
 
 function onKey(event: KeyboardEvent) {
-  if (event.key === "Escape" && now.whatIf && stage.element.offsetParent) {
+  if (event.key === "Escape" && player.whatIf && stage.element.offsetParent) {
     event.preventDefault(); // the same key would also leave presenter mode
-    return go(now.at.round, now.at.step);
+    return go(player.at.round, player.at.step);
   }
   const name = KEYS[event.key];
   const target = event.target as Element;
@@ -62,7 +60,7 @@ function onKey(event: KeyboardEvent) {
 // start it.
 async function offer(text: string, name: string) {
   const linked = readLink(text);
-  now.offered = linked ? name : "";
+  player.offered = linked ? name : "";
   const shown = await load(name);
   if (!linked) {
     notice("This link to a live run cannot be read, so a recorded run is shown.");
@@ -89,10 +87,7 @@ function showMode() {
 
 export const start: Start<Config> = (element, props, _watch, _trigger, config) => {
   stage.set(element, props, config);
-  onLines(lineViews);
-  onMove(paintMove);
-  onPlayback(redrawDock);
-  showLegends();
+  showMarks();
   $(".sv").append(lineBelow());
   if (stage.config.served) {
     $(".sv").append(showAllLine() ?? "");
@@ -101,8 +96,14 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     startEmbedding();
   }
   showEmptyTimeline();
-  startMode(showMode);
+  startMode();
   showDock();
+  received.on(showLines);
+  changed.on((what) => {
+    if (what === "playing") redrawDock();
+    else if (what === "mode") showMode();
+    else paintMove(what === "onward");
+  });
   showSize(paint);
   document.addEventListener("keydown", onKey);
   startPresenting(query.get("present") === "1");
@@ -111,7 +112,6 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
   const api = {
     ...job.verbs,
     load,
-    fetchAhead,
     formOnScreen,
     feed,
     wish: branchRequest,
@@ -124,28 +124,26 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     first: () => act("first"),
     last: () => act("last"),
     get cursor() {
-      return { ...now.at };
+      return { ...player.at };
     },
     get rounds() {
-      return recording.rounds.length;
+      return player.rounds.length;
     },
-    open: (run: string, link: Link) => openMoment({ run, ...link }),
     /** The numbers of the rounds. */
     get numbers() {
-      return recording.rounds.map((round) => round.number);
+      return player.rounds.map((round) => round.number);
     },
     get frame() {
-      return recording.rounds.length ? frameAt(now.at.round, now.at.step) : null;
+      return player.rounds.length ? frameAt(player.at.round, player.at.step) : null;
     },
     get run() {
-      return recording.run;
+      return player.run;
     },
     get asked() {
       return job.wanted;
     },
     opened: undefined as Promise<unknown> | undefined,
   };
-  page("players")[stage.config.name] = api;
   const wanted = query.get("trace");
   const [first] = stage.config.recorded;
   const name = wanted && stage.config.recorded.includes(wanted) ? wanted : first;
@@ -160,4 +158,5 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     if (name === wanted) api.opened = opened; // otherwise the form keeps its initial values
   }
   if (stage.config.served) openLinked();
+  return api;
 };

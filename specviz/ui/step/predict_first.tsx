@@ -4,14 +4,13 @@
 import { required } from "../shared/required";
 import { h } from "../shared/view";
 import { AnswerButton } from "./caption";
-import { go, now, repaint } from "./cursor";
-import { frameAt, recording, stepName } from "./recording";
+import { frameAt, go, player, repaint, stepName } from "./state";
 import { $ } from "./stage";
 
 import type { VNode } from "preact";
 import type { TossedPanel, VerdictPanel } from "../../frames/inspector.py";
 import type { Part } from "../../texts/__init__.py";
-import type { Place } from "./cursor";
+import type { Place } from "./state";
 
 const NO_SCORE = { points: 0, predictions: 0, error: 0, estimates: 0 };
 const state = {
@@ -24,10 +23,10 @@ const state = {
 };
 
 const verdictKey = ([round, step]: Place) =>
-  required(recording.run).id + "/" + recording.rounds[round].number + "/" + step;
+  required(player.run).id + "/" + player.rounds[round].number + "/" + step;
 
 /** Return the key of the verdict that the reader is asked for. */
-const keyAsked = () => verdictKey(required(now.question));
+const keyAsked = () => verdictKey(required(player.question));
 
 /** Return the value of the slider. */
 const estimateHere = () => (state.estimate.key === keyAsked() ? state.estimate.value : 0.5);
@@ -72,14 +71,15 @@ export function predictFirst() {
 
 function onSwitch({ currentTarget }: Event & { currentTarget: HTMLInputElement }) {
   Object.assign(state, { on: currentTarget.checked, estimating: false, score: NO_SCORE });
-  if (!state.on && now.question) go(now.at.round, now.at.step);
+  if (!state.on && player.question) go(player.at.round, player.at.step);
   else repaint();
 }
 
 /** Return the feedback on the answer about the verdict on screen; null if there is none. */
 export function feedbackHere() {
   const { feedback } = state;
-  if (feedback && feedback.key === verdictKey([now.at.round, now.at.step])) return feedback.parts;
+  if (feedback && feedback.key === verdictKey([player.at.round, player.at.step]))
+    return feedback.parts;
   state.feedback = null;
   return null;
 }
@@ -89,7 +89,7 @@ const trialAt = (to: Place) => frameAt(...to).panel as VerdictPanel;
 
 /** The buttons or the slider to answer the question on screen. */
 export function Answers() {
-  const tossed = Boolean(trialAt(required(now.question)).coin);
+  const tossed = Boolean(trialAt(required(player.question)).coin);
   const ways = tossed && state.estimating ? Estimate() : Outcomes(tossed);
   return <span class="sv-answers">{ways}</span>;
 }
@@ -140,13 +140,13 @@ function ask(estimating: boolean) {
 }
 
 function answer(kept: boolean) {
-  const { good, parts } = scorePrediction(trialAt(required(now.question)), kept);
+  const { good, parts } = scorePrediction(trialAt(required(player.question)), kept);
   const { points, predictions } = state.score;
   tell(parts, { points: points + Number(good), predictions: predictions + 1 });
 }
 
 function answerEstimate() {
-  const panel = trialAt(required(now.question)) as TossedPanel;
+  const panel = trialAt(required(player.question)) as TossedPanel;
   const { off, parts } = scoreEstimate(panel, estimateHere());
   const { error, estimates } = state.score;
   tell(parts, { error: error + off, estimates: estimates + 1 });
@@ -163,7 +163,7 @@ function tell(parts: Part[], score: Partial<typeof NO_SCORE>) {
 
 // Show the verdict, after an answer or without one.
 export function reveal() {
-  const to = required(now.question);
+  const to = required(player.question);
   state.answered.add(verdictKey(to));
   go(...to);
 }

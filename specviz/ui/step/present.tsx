@@ -1,14 +1,16 @@
 // Presenter mode: larger text and only the run, for a projector; Escape ends it. N opens the speaker
 // notes, which are another window of this page.
 
+import { writeAddress } from "../shared/address";
+import { isTyping } from "../shared/dom";
 import { isDark } from "../shared/gradio";
 import { SERVER } from "../shared/server";
+import { lesson, moment } from "../shared/store";
 import { Button } from "../shared/view";
-import { now } from "./cursor";
+import { frameAt, player, questionAt } from "./state";
 import { nextStep } from "./dock";
 import { notice } from "./live";
 import { act } from "./playback";
-import { frameAt, questionAt, recording } from "./recording";
 import { $ } from "./stage";
 
 import type { Word } from "../../frames/scene.py";
@@ -33,7 +35,6 @@ export type SpeakerState = {
   dark: boolean;
 };
 export type Answer = { sv: "notes"; state: SpeakerState };
-export type OpenLesson = { speaker: LessonNotes | null; turn(by: number): void };
 
 const NOTES = new URL("notes", SERVER).href;
 const BLOCKED =
@@ -75,15 +76,12 @@ function begin() {
 function leave() {
   classList.remove("sv-presents");
   classList.toggle("sv-large", wasLarge);
-  address("");
+  address(null);
 }
 
 // A reloaded page, or a copied link, also opens in presenter mode.
-function address(value: string) {
-  const url = new URL(location.href);
-  if (value) url.searchParams.set("present", value);
-  else url.searchParams.delete("present");
-  history.replaceState(history.state, "", url);
+function address(present: string | null) {
+  writeAddress({ present });
   window.dispatchEvent(new Event("resize"));
 }
 
@@ -96,12 +94,10 @@ function openNotes() {
   return undefined;
 }
 
-const lesson = () => window.specviz.lesson as OpenLesson | undefined;
-
 function speakerState(): SpeakerState {
-  const { question, whatIf, at } = now;
-  const shared = { next: nextStep(), lesson: lesson()?.speaker ?? null, dark: isDark() };
-  if (!recording.rounds.length) return { label: "", sentence: [], ...shared };
+  const { question, whatIf, at } = player;
+  const shared = { next: nextStep(), lesson: lesson.value?.notes ?? null, dark: isDark() };
+  if (!player.rounds.length) return { label: "", sentence: [], ...shared };
   const frame = question ? questionAt(...question) : frameAt(at.round, at.step);
   const { label, parts } = frame.caption;
   if (whatIf) return { label: "What if?", sentence: [$(".sv-say").textContent], ...shared };
@@ -117,8 +113,8 @@ const ASKED: Record<string, () => void> = {
   state: () => {},
   next: () => act("next"),
   back: () => act("back"),
-  "lesson-next": () => lesson()?.turn(1),
-  "lesson-back": () => lesson()?.turn(-1),
+  "lesson-next": () => lesson.value?.turn(1),
+  "lesson-back": () => lesson.value?.turn(-1),
 };
 
 // Use a window of notes that was opened before this page was reloaded.
@@ -131,15 +127,15 @@ function hear({ origin, source, data }: MessageEvent) {
 
 function onKey({ key, target, defaultPrevented, ctrlKey, metaKey, altKey }: KeyboardEvent) {
   if (!isPresenting() || defaultPrevented || document.querySelector("dialog[open]")) return;
-  const typing = target instanceof Element && target.closest("input, textarea, select");
   if (key === "Escape") leave();
-  else if (key.toLowerCase() === "n" && !typing && !ctrlKey && !metaKey && !altKey) openNotes();
+  else if (key.toLowerCase() === "n" && !isTyping(target) && !ctrlKey && !metaKey && !altKey)
+    openNotes();
 }
 
 /** @param linked Whether the page's address asks for presenter mode. */
 export function startPresenting(linked: boolean) {
   document.addEventListener("keydown", onKey);
   window.addEventListener("message", hear);
-  for (const name of ["sv-moment", "sv-progress"]) window.addEventListener(name, tell);
+  for (const shared of [moment, lesson]) shared.on(tell);
   if (linked) begin();
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self, TypedDict, cast
+from typing import TYPE_CHECKING, Final, Self, TypedDict
 
 from specviz.catalog.entry import title_of
 from specviz.frames.frame import StepName
@@ -136,15 +136,11 @@ def find_step(steps: Iterable[tuple[int, StepName]], number: int | None, step: s
 def list_steps(run: Iterable[str]) -> Iterator[tuple[int, StepName]]:
     """Yield each step of a run's lines with the number of its round."""
     number = 0
-    first: StepName | None = None
     for text in run:
         data = json.loads(text)
-        if data["kind"] == "round":
-            number, first = data["number"], data["first"]["step"]
-            yield number, data["first"]["step"]
-        patches = [*data.get("then", []), *([data["end"]] if "end" in data else [])]
-        for patch in patches if first else ():
-            yield number, cast("StepName", {**(first or {}), **patch.get("step", {})})
+        number = data.get("number", number)
+        for frame in [*data.get("frames", []), *([data["end"]] if "end" in data else [])]:
+            yield number, frame["step"]
 
 
 def config() -> Config:

@@ -3,10 +3,9 @@
 import { byId } from "../shared/dom";
 import { openFile, unpack, unreadable } from "../shared/offline";
 import { required } from "../shared/required";
-import { now } from "./cursor";
+import { feed, player } from "./state";
 import { notice } from "./live";
 import { start } from "./player";
-import { feed } from "./recording";
 import { recorded } from "./replay_file";
 
 import type { Line } from "./lines.py";
@@ -19,8 +18,10 @@ const { lines, at, show } = opened.data as ReplayData & { lines: string };
 
 document.body.classList.toggle("sv-excerpt", show.length > 0);
 for (const part of show) document.body.classList.add("sv-show-" + part);
-start(required(byId("sv-step")), { value: null }, idle, idle, config);
-now.link ??= at;
+window.specviz = {
+  [config.name]: start(required(byId("sv-step")), { value: null }, idle, idle, config),
+};
+player.link ??= at;
 (unpack(lines) as Promise<Line[]>).then(
   (found) => feed(recorded(found)),
   () => notice(unreadable("run")),

@@ -4,10 +4,10 @@ import { NO_FILE, saveReplay } from "../shared/offline";
 import { required } from "../shared/required";
 import { Button } from "../shared/view";
 import { notice } from "./live";
-import { recording } from "./recording";
+import { player } from "./state";
 import { stage } from "./stage";
 
-import type { Link } from "./cursor";
+import type { Link } from "./state";
 import type { Line, RunLine } from "./lines.py";
 /**
  * at: Where the replay starts; null for the beginning. show: The only parts that are shown; all if
@@ -32,13 +32,13 @@ const asRecorded = (run: RunLine): RunLine => ({
 async function saveRun() {
   const data: ReplayData = { at: null, show: [] };
   const name = `specviz-${nameOfRun()}`;
-  const saved = await saveReplay(stage.config.replay, recorded(recording.lines), data, name);
+  const saved = await saveReplay(stage.config.replay, recorded(player.lines), data, name);
   if (!saved) notice(NO_FILE);
 }
 
 /** Return the name of a file with the run on screen. */
 export function nameOfRun() {
-  const { source, id, file } = required(recording.run);
+  const { source, id, file } = required(player.run);
   if (file) return "run";
   return source === "recorded" ? id : "live-run";
 }
@@ -52,5 +52,5 @@ export const SaveRun = () =>
   );
 
 export function SaveButton(label: string, title: string, saving: () => void) {
-  return Button(label, () => recording.run && saving(), { class: "sv-link", title });
+  return Button(label, () => player.run && saving(), { class: "sv-link", title });
 }

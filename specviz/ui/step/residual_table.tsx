@@ -3,8 +3,7 @@
 import { flat } from "../shared/dom";
 import { classes, Mark, termAttributes, Token } from "../shared/view";
 import { linkAttributes } from "./hover_links";
-import { momentKey, now } from "./cursor";
-import { frameAt, stepsOf } from "./recording";
+import { frameAt, momentKey, player, stepsOf } from "./state";
 import { $ } from "./stage";
 import { TryRules } from "./try_rules";
 
@@ -22,7 +21,7 @@ const GIVEN = 2;
 /** Return the highest number of decimals of any table in this round, so that columns do not move. */
 function digitsOf(view: Table) {
   if (!view.full) return view.digits;
-  const { round } = now.at;
+  const { round } = player.at;
   const steps = Array.from(
     { length: stepsOf(round) },
     (_, step) => frameAt(round, step).panel.table,

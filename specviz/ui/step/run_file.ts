@@ -5,7 +5,7 @@ import { PLACE } from "../shared/offline";
 import { parseLines } from "../shared/job";
 import { save } from "../shared/picture";
 import { readSettings } from "./live_link";
-import { recording } from "./recording";
+import { player } from "./state";
 import { nameOfRun, SaveButton } from "./replay_file";
 import { stage } from "./stage";
 
@@ -25,7 +25,7 @@ export const SaveRunFile = () =>
   );
 
 function saveFile() {
-  const text = traceOf(recording.lines);
+  const text = traceOf(player.lines);
   save(new Blob([text], { type: "application/x-ndjson" }), `specviz-${nameOfRun()}.jsonl`);
 }
 

@@ -4,16 +4,16 @@ import { byId } from "../shared/dom";
 import { hidingProblem } from "../shared/hidden";
 import { parseLines } from "../shared/job";
 import { required } from "../shared/required";
+import { measured, run as sharedRun } from "../shared/store";
 import { showBranch } from "./branch";
 import { fitSteps, showDock } from "./dock";
 import { follow, missingRunNotice, moveTo, query } from "./links";
 import { came, job, notice, STOPPED, waiting } from "./live";
-import { go, now } from "./cursor";
+import { feed, firstRejection, frameAt, go, player } from "./state";
 import { paint, reveal } from "./paint";
 import { canRace, endRace, race } from "./opening_race";
 import { pause, play } from "./playback";
 import { showRepeat } from "./repeat";
-import { feed, firstRejection, frameAt, recording } from "./recording";
 import { isSimple } from "./mode";
 import { showLanes } from "./simple_lanes";
 import { timeAt } from "./simple_times";
@@ -23,7 +23,7 @@ import { showSource } from "./source_line";
 import { showTimeline } from "./timeline";
 import { clearTokenStrip } from "./token_strip";
 
-import type { Link } from "./cursor";
+import type { Link } from "./state";
 import type { Line, RunLine } from "./lines.py";
 
 let fresh = false; // whether a run has begun of which no round is on screen yet
@@ -35,19 +35,19 @@ function onLine(line: Line) {
   else if (line.kind === "hint") showHint(line.sentence);
   else if (line.kind === "error") {
     notice(line.sentence);
-    now.link = null;
+    player.link = null;
   }
 }
 
-export const lineViews = {
-  line: onLine,
-  lines(kinds: Line["kind"][]) {
-    if (kinds.includes("round")) onRounds();
-    if (kinds.includes("finished") || kinds.includes("baseline")) onEnd();
-    if (kinds.includes("baseline")) publishMeasured();
-    showRepeat();
-  },
-};
+/** Show what new lines have changed. */
+export function showLines(lines: Line[]) {
+  lines.forEach(onLine);
+  const kinds = lines.map((line) => line.kind);
+  if (kinds.includes("round")) onRounds();
+  if (kinds.includes("finished") || kinds.includes("baseline")) onEnd();
+  if (kinds.includes("baseline")) publishMeasured();
+  showRepeat();
+}
 
 function showHint(sentence: string) {
   write(".sv-strange", sentence);
@@ -63,30 +63,30 @@ function onRun(run: RunLine) {
   showHint("");
   write(".sv-again", run.again ?? "");
   fresh = true;
-  Object.assign(now, { at: { round: 0, step: 0 }, question: null, whatIf: null });
-  now.shown = run.file ? "file" : run.source;
+  Object.assign(player, { at: { round: 0, step: 0 }, question: null, whatIf: null });
+  player.shown = run.file ? "file" : run.source;
   clearTokenStrip();
   if (!job.number || run.source === "recorded") notice("");
   showSource(run);
-  window.dispatchEvent(new CustomEvent("sv-run"));
+  sharedRun.set(run);
 }
 
 function onRounds() {
   if (fresh) {
     came();
     const led = follow();
-    if (!led && now.link && waiting()) return; // the round of the link has not arrived yet
+    if (!led && player.link && waiting()) return; // the round of the link has not arrived yet
     fresh = false;
-    now.link = null;
+    player.link = null;
     reserveText();
     showBranch();
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (!led) now.at = startOf(calm);
+    if (!led) player.at = startOf(calm);
     const races = opening && canRace();
     opening = false;
     paint();
     if (led) reveal();
-    else if (!calm && !now.offered) begin(races);
+    else if (!calm && !player.offered) begin(races);
   } else {
     showDock();
     fitSteps();
@@ -105,7 +105,7 @@ function begin(races: boolean) {
 
 // Draw both time rows again, because more of the run or its baseline has arrived.
 function showTimes() {
-  const { round, step } = now.at;
+  const { round, step } = player.at;
   if (isSimple()) showLanes(timeAt(round, step), false);
   else showTimeline(frameAt(round, step), round);
 }
@@ -117,25 +117,26 @@ let opening = !query.has("trace"); // the page opens with the first run
 function startOf(calm: boolean) {
   const rejected = opening && calm ? firstRejection() : null;
   if (rejected) return { round: rejected[0], step: rejected[1] };
-  const drafted = recording.rounds.findIndex(({ first }) => Object.keys(first.tree.nodes).length);
+  const drafted = player.rounds.findIndex(
+    ({ frames: [first] }) => Object.keys(first.tree.nodes).length,
+  );
   return { round: Math.max(0, drafted), step: 0 };
 }
 
 // Publish the run's measured point for the Cost tab; null if it has none.
 function publishMeasured() {
-  const { point } = required(recording.baseline);
-  const { drafter: name, source, on, where: machine, id, file } = required(recording.run);
+  const { point } = required(player.baseline);
+  const { drafter: name, source, on, where: machine, id, file } = required(player.run);
   const where = on + " · " + machine;
   const run = source === "recorded" && !file ? id : "";
-  window.specviz.measured = point ? { ...point, name, source, where, run } : null;
-  window.dispatchEvent(new CustomEvent("sv-measured"));
+  measured.set(point ? { ...point, name, source, where, run } : null);
 }
 
 function onEnd() {
-  if (fresh && recording.rounds.length) onRounds(); // the run ended before the round of the link
-  const { finished } = recording;
+  if (fresh && player.rounds.length) onRounds(); // the run ended before the round of the link
+  const { finished } = player;
   if (finished && finished.reason === "stopped" && $(".sv-notice").hidden) notice(STOPPED);
-  if (recording.rounds.length) showTimes();
+  if (player.rounds.length) showTimes();
 }
 
 let asked = 0; // how many runs were asked for; an earlier one that arrives later is not shown
@@ -170,21 +171,21 @@ export async function load(name: string, link?: Link) {
   const turn = ++asked;
   const { wanted } = job;
   pause();
-  const missing = recording.run ? "" : missingRunNotice() || hidingProblem();
+  const missing = player.run ? "" : missingRunNotice() || hidingProblem();
   const { ok, status, text } = await (ahead.get(name) ?? receive(name));
   if (turn !== asked || job.wanted !== wanted) return;
   if (!ok) return notice("This recorded run could not be read. " + (status === 422 ? text : ""));
   // A link in the page's address is for the first run only.
-  if (recording.run || link) now.link = link ?? null;
+  if (player.run || link) player.link = link ?? null;
   job.wanted = 0;
   feed(parseLines(text));
   notice(missing);
-  return formOf(required(recording.run));
+  return formOf(required(player.run));
 }
 
 /** Show a step of a recorded run, and fill in the form for it. */
 export async function openMoment({ run, round, step }: Link & { run: string }) {
-  if (recording.run?.id === run) moveTo({ round, step });
+  if (player.run?.id === run) moveTo({ round, step });
   else if (await load(run, { round, step })) fillForm();
 }
 
@@ -205,8 +206,8 @@ export function fillForm() {
 /** The form's values for the run on screen: its name in the list, if it is there, and the others. */
 export function formOnScreen() {
   unfilled = false;
-  const run = required(recording.run);
-  return [now.shown === "recorded" ? run.id : null, ...formOf(run)];
+  const run = required(player.run);
+  return [player.shown === "recorded" ? run.id : null, ...formOf(run)];
 }
 
 let opened = 0; // files so far, which tells their runs apart
@@ -217,14 +218,14 @@ let opened = 0; // files so far, which tells their runs apart
  * @returns Whether it is shown.
  */
 export function showFile(file: string, lines: Line[]): boolean {
-  const before = { lines: [...recording.lines], at: now.at, wanted: job.wanted };
+  const before = { lines: [...player.lines], at: player.at, wanted: job.wanted };
   opened += 1;
   const again = `From the file ${file}. The server has checked it and kept nothing.`;
   const own = { source: "recorded" as const, file, id: `file-${opened}`, again };
   asked += 1;
   pause();
   job.wanted = 0;
-  now.link = null;
+  player.link = null;
   try {
     feed(lines.map((line) => (line.kind === "run" ? { ...line, ...own } : line)));
     return true;

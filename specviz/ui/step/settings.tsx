@@ -4,8 +4,9 @@ import { byId } from "../shared/dom";
 import { fieldOf, onEscape } from "../shared/gradio";
 import { pictures } from "../shared/picture";
 import { required } from "../shared/required";
+import { run } from "../shared/store";
 import { InlineFacts, render } from "../shared/view";
-import { recording } from "./recording";
+import { player } from "./state";
 
 export type Sentence = { drafter: string; target: string; rest: string; open: boolean };
 
@@ -32,14 +33,19 @@ export function start(element: HTMLElement) {
     toggle();
     button.focus();
   });
-  button.addEventListener("sv-said", ({ detail }) => {
-    [state.drafter, state.target, state.rest, about.textContent] = detail;
-    show();
-  });
-  window.addEventListener("sv-run", show);
+  run.on(show);
   // The form is updated for a recorded run shortly after the run is shown.
   document.addEventListener("input", () => setTimeout(show));
-  window.addEventListener("sv-prompt", () => setTimeout(show));
+  return {
+    /** Show the settings of the form in words; `target` is about it. */
+    say(words: Omit<Sentence, "open">, target: string) {
+      Object.assign(state, words);
+      about.textContent = target;
+      show();
+    },
+    /** The prompt has changed. */
+    show: () => setTimeout(show),
+  };
 }
 
 /** Say above the run on screen that it is not a run of the settings in the form. */
@@ -70,7 +76,7 @@ function offerPicture(state: Sentence) {
 
 // Return whether the form's values are those of the run on screen.
 function isShown({ drafter, target, rest }: Sentence) {
-  const { run } = recording;
+  const { run } = player;
   if (!run) return true;
   const settings = run.summary.map(([, words]) => " · " + words).join("");
   const prompt = fieldOf("sv-prompt")?.value ?? run.prompt;

@@ -112,7 +112,7 @@ class ShareMenu extends Component<object, object> {
         {Group(
           "Picture",
           FIGURES.map(([name, part]) => (
-            <Savers key={name} name={name} about={aboutMoment} find={() => $(part)} />
+            <Savers key={name} name={name} about={aboutMoment} find={() => stage.find(part)} />
           )),
         )}
       </div>,

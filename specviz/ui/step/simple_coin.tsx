@@ -4,7 +4,7 @@
 import { flat, percent } from "../shared/dom";
 import { classes, RunningToken } from "../shared/view";
 import { coinControls, drawControls, widest } from "./coin_bar";
-import { now } from "./cursor";
+import { player } from "./state";
 import { apportioned, percentOf } from "./percents";
 
 import type { ComponentChild } from "preact";
@@ -19,7 +19,7 @@ const REJECT = 0.2;
 
 export function GuessCoin(panel: TossedPanel) {
   const { coin, text, whatif, w } = panel;
-  const u = now.whatIf?.coin?.u ?? coin.u;
+  const u = player.whatIf?.coin?.u ?? coin.u;
   const kept = "keep " + percentOf(text.threshold);
   const { track, pin } = whatif ? coinControls(panel, whatif, u) : { track: {}, pin: {} };
   const [left, right] = [
@@ -71,7 +71,7 @@ const NAMED = 0.15; // the share of the strip that has space for a name
 
 /** The strip from which a word is drawn, with its coin. */
 export function DrawCoin({ shares, u = 0 }: Draw, title: string, whose: "r" | "p") {
-  const at = now.whatIf?.coin?.u ?? u;
+  const at = player.whatIf?.coin?.u ?? u;
   const texts = apportioned(shares.map(({ m }) => ({ value: m })));
   const stretches = stretchesOf(shares);
   const hit = stretches.findIndex(([from, to]) => from <= at && at < to);

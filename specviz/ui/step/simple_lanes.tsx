@@ -4,7 +4,7 @@
 import { percent } from "../shared/dom";
 import { classes, render, RunningToken } from "../shared/view";
 import { Swatch } from "./legend";
-import { recording } from "./recording";
+import { player } from "./state";
 import { passesAt, speedUp, sum, wholeTime, wordsAt } from "./simple_times";
 import { $ } from "./stage";
 
@@ -19,21 +19,21 @@ export function showLanes(until: number, races: boolean) {
 }
 
 function Lanes(until: number, races: boolean) {
-  const plain = recording.baseline ? sum(recording.baseline.seconds) : 0;
+  const plain = player.baseline ? sum(player.baseline.seconds) : 0;
   const scale = 1 / Math.max(plain, wholeTime(), 1e-9);
-  const passes = recording.rounds.length;
-  const words = sum(recording.rounds.map(({ brings }) => brings.length));
+  const passes = player.rounds.length;
+  const words = sum(player.rounds.map(({ brings }) => brings.length));
   return [
     Lane(
       ["The big model alone", "one word per pass"],
-      recording.baseline ? (
+      player.baseline ? (
         Track(plainBlocks(), scale, Math.min(until, plain))
       ) : (
         <span class="sv-lanes-none">{unmeasured()}</span>
       ),
       races
         ? [passesAt(until), "words"]
-        : [recording.baseline ? recording.baseline.seconds.length : "", "passes"],
+        : [player.baseline ? player.baseline.seconds.length : "", "passes"],
       races ? TextUpTo(Math.min(passesAt(until), words)) : null,
     ),
     Lane(
@@ -50,7 +50,7 @@ function Lanes(until: number, races: boolean) {
 }
 
 const unmeasured = () =>
-  recording.run?.source === "live" && recording.finished?.reason !== "stopped"
+  player.run?.source === "live" && player.finished?.reason !== "stopped"
     ? "measured next"
     : "not measured";
 
@@ -58,7 +58,7 @@ const unmeasured = () =>
 function Verdict() {
   const speed = speedUp();
   if (!speed) return null;
-  const fewer = (recording.baseline?.seconds.length ?? 0) / recording.rounds.length;
+  const fewer = (player.baseline?.seconds.length ?? 0) / player.rounds.length;
   if (Number(speed) <= 1)
     return (
       <b class="sv-lanes-speed">{speed + " × as fast: here guessing costs more than it saves"}</b>
@@ -69,7 +69,7 @@ function Verdict() {
 
 // The key is the same at every step, so that nothing moves.
 function Keys() {
-  const drafting = sum(recording.rounds.map(({ seconds }) => seconds[0]));
+  const drafting = sum(player.rounds.map(({ seconds }) => seconds[0]));
   return [
     Key("p", "big model’s pass"),
     drafting > VISIBLE * wholeTime() ? Key("q", "guessing") : null,
@@ -82,7 +82,7 @@ const VISIBLE = 0.01; // the least share of the time that can be seen
 
 /** Return the drafter in everyday words, as the run's own sentences call it. */
 function guesser() {
-  const parts = recording.rounds.flatMap(({ first }) => first.caption.simple ?? []);
+  const parts = player.rounds.flatMap(({ frames: [first] }) => first.caption.simple ?? []);
   const name = parts.find((part) => typeof part !== "string" && part.term === "draft");
   return (typeof name === "object" && name.t) || "small model";
 }
@@ -113,7 +113,7 @@ const Lane = (
 
 function plainBlocks(): Block[] {
   let at = 0;
-  return (recording.baseline?.seconds ?? []).map((long, index) => {
+  return (player.baseline?.seconds ?? []).map((long, index) => {
     at += long;
     return { at: at - long, long, kind: index ? "target" : "prompt" };
   });
@@ -121,7 +121,7 @@ function plainBlocks(): Block[] {
 
 function blocks(): Block[] {
   let at = 0;
-  return recording.rounds.flatMap(({ number, seconds: [draft, target, rest] }) => {
+  return player.rounds.flatMap(({ number, seconds: [draft, target, rest] }) => {
     const from = at;
     at += draft + target + rest;
     const pass: Block = { at: from + draft, long: target, kind: number ? "target" : "prompt" };
@@ -149,7 +149,7 @@ function Track(all: Block[], scale: number, until: number) {
 
 /** The text of this run up to a number of words; its end, if it is long. */
 function TextUpTo(words: number) {
-  const all = recording.rounds.flatMap(({ brings }) => brings).slice(0, words);
+  const all = player.rounds.flatMap(({ brings }) => brings).slice(0, words);
   return (
     <span>
       {all.map(([pieces], at) => (

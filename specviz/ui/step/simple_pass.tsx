@@ -3,7 +3,7 @@
 
 import { flat } from "../shared/dom";
 import { classes, RunningToken } from "../shared/view";
-import { recording } from "./recording";
+import { player } from "./state";
 import { duration, medianPass } from "./simple_times";
 
 import type { ComponentChild } from "preact";
@@ -44,7 +44,7 @@ export function Pass({ tree }: Frame, round: number) {
 }
 
 function Times(round: number, guesses: number) {
-  const [, seconds] = recording.rounds[round].seconds;
+  const [, seconds] = player.rounds[round].seconds;
   const plain = medianPass();
   if (plain === null || !(guesses || round === 0)) {
     const name = round === 0 ? "whole prompt" : counted(guesses + 1);

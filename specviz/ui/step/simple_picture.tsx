@@ -1,7 +1,7 @@
 // The one picture of a step in the Simple mode.
 
 import { render } from "../shared/view";
-import { momentKey } from "./cursor";
+import { momentKey } from "./state";
 import { Swatch } from "./legend";
 import { widthOf } from "./room";
 import { Bars } from "./simple_bars";

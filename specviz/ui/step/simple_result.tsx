@@ -3,14 +3,14 @@
 import { classes, RunningToken } from "../shared/view";
 import { WhatNext } from "./end_card";
 import { Swatch } from "./legend";
-import { recording } from "./recording";
+import { player } from "./state";
 import { duration, medianPass, sum } from "./simple_times";
 
 import type { RoundLine } from "./lines.py";
 
 /** The words of a round, and its measured time beside that of as many plain passes. */
 export function Result(round: number) {
-  const { brings, seconds, number } = recording.rounds[round];
+  const { brings, seconds, number } = player.rounds[round];
   const plain = medianPass();
   const alone = plain === null || number === 0 ? null : plain * brings.length;
   const longest = Math.max(sum(seconds), alone ?? 0);
@@ -58,7 +58,7 @@ const Key = (hue: string, label: string) => (
 
 /** How many words each pass gave, and what to do next. */
 export function End() {
-  const { rounds } = recording;
+  const { rounds } = player;
   const words = sum(rounds.map(({ brings }) => brings.length));
   return (
     <div class="sv-picture-main sv-result">
@@ -99,7 +99,7 @@ const ORIGINS = {
 const origin = (state: string) => (state === "plain" ? "bonus" : state);
 
 const present = (state: string) =>
-  recording.rounds.some(({ brings }) => brings.some(([, is]) => origin(is) === state));
+  player.rounds.some(({ brings }) => brings.some(([, is]) => origin(is) === state));
 
 const Origin = (is: string, label: string) => (
   <span key={is}>

@@ -1,6 +1,6 @@
 // Measured times of the run, as the Simple mode shows them.
 
-import { recording, stepName, stepsOf } from "./recording";
+import { player, stepName, stepsOf } from "./state";
 
 export const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b, 0);
 
@@ -11,23 +11,23 @@ export function duration(seconds: number) {
 
 /** Return the median pass of plain decoding after the prompt; null if it was not measured. */
 export function medianPass() {
-  const passes = [...(recording.baseline?.seconds.slice(1) ?? [])].sort((a, b) => a - b);
+  const passes = [...(player.baseline?.seconds.slice(1) ?? [])].sort((a, b) => a - b);
   return passes.length ? passes[Math.floor(passes.length / 2)] : null;
 }
 
 /** Return how long all rounds before this one took. */
 const timeBefore = (round: number) =>
-  sum(recording.rounds.slice(0, round).map(({ seconds }) => sum(seconds)));
+  sum(player.rounds.slice(0, round).map(({ seconds }) => sum(seconds)));
 
 /** Return how long all rounds took. */
-export const wholeTime = () => timeBefore(recording.rounds.length);
+export const wholeTime = () => timeBefore(player.rounds.length);
 
 /**
  * Return how much time had passed at a step: guesses share the drafting time, and the target's pass
  * is over once it has answered.
  */
 export function timeAt(round: number, step: number) {
-  const { seconds } = recording.rounds[round];
+  const { seconds } = player.rounds[round];
   const [draft, target] = seconds;
   const { kind } = stepName(round, step);
   if (kind === "propose") {
@@ -42,7 +42,7 @@ export function timeAt(round: number, step: number) {
 /** Return how many words the finished rounds had given by a time. */
 export function wordsAt(time: number) {
   let [at, words] = [0, 0];
-  for (const { seconds, brings } of recording.rounds) {
+  for (const { seconds, brings } of player.rounds) {
     at += sum(seconds);
     if (at > time * (1 + 1e-9)) break;
     words += brings.length;
@@ -53,7 +53,7 @@ export function wordsAt(time: number) {
 /** Return how many passes of plain decoding were over by a time. */
 export function passesAt(time: number) {
   let [at, passes] = [0, 0];
-  for (const seconds of recording.baseline?.seconds ?? []) {
+  for (const seconds of player.baseline?.seconds ?? []) {
     at += seconds;
     if (at > time * (1 + 1e-9)) break;
     passes += 1;
@@ -62,4 +62,4 @@ export function passesAt(time: number) {
 }
 
 /** Return the speed-up as text; "" if it was not measured or its times cannot be trusted. */
-export const speedUp = () => /([\d.]+) × plain$/.exec(recording.baseline?.summary ?? "")?.[1] ?? "";
+export const speedUp = () => /([\d.]+) × plain$/.exec(player.baseline?.summary ?? "")?.[1] ?? "";

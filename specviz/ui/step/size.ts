@@ -4,7 +4,7 @@
 
 import { byId, flat } from "../shared/dom";
 import { required } from "../shared/required";
-import { frameAt, recording, stepsOf } from "./recording";
+import { frameAt, player, stepsOf } from "./state";
 import { measure } from "./room";
 import { $, stage } from "./stage";
 
@@ -42,7 +42,7 @@ export function fit() {
   );
   ease = slim ? 1 : easeAt(height);
   measure();
-  if (recording.run) reserveText();
+  if (player.run) reserveText();
   return true;
 }
 
@@ -112,7 +112,7 @@ export function reserve(round: number) {
   const frames = Array.from({ length: stepsOf(round) }, (_, step) => frameAt(round, step));
   const most = Math.max(3, ...frames.map((frame) => linesOf(letters(frame.caption.parts), LINE)));
   $(".sv-caption").style.setProperty("--lines", String(most));
-  $(".sv-evidence").classList.toggle("sv-coinless", required(recording.run).greedy);
+  $(".sv-evidence").classList.toggle("sv-coinless", required(player.run).greedy);
   const nodes = Object.values(frames[frames.length - 1].tree.nodes);
   const deepest = Math.max(0, ...nodes.map((node) => node.depth));
   $(".sv-list").style.setProperty("--rows", String(deepest + 1));
@@ -123,10 +123,10 @@ export function reserve(round: number) {
 const mostLines = () => (ease < 0.2 || $(".sv").matches(".sv-slim") ? 2 : 3);
 
 export function reserveText() {
-  const { prompt, settings, turns } = required(recording.run);
-  const brought = recording.rounds.flatMap((each) => each.brings.map(([pieces]) => flat(pieces)));
+  const { prompt, settings, turns } = required(player.run);
+  const brought = player.rounds.flatMap((each) => each.brings.map(([pieces]) => flat(pieces)));
   const limit = Math.min(Number(settings.max_new_tokens), 1000); // as many fill the strip
-  const ahead = recording.finished ? 0 : Math.max(0, limit - brought.length);
+  const ahead = player.finished ? 0 : Math.max(0, limit - brought.length);
   // Text still to come, and the space of edges and marks of a round's guesses.
   const given = turns.length ? turns.map(turnText).join("\n") : prompt;
   const text = given + brought.join("") + " word".repeat(ahead + 5);

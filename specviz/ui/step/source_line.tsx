@@ -3,8 +3,7 @@
 
 import { required } from "../shared/required";
 import { render, termAttributes } from "../shared/view";
-import { now } from "./cursor";
-import { recording, stepName, stepsOf } from "./recording";
+import { player, stepName, stepsOf } from "./state";
 import { $ } from "./stage";
 
 import type { RunLine } from "./lines.py";
@@ -50,24 +49,26 @@ const About = (source: RunLine["source"], facts: string[]) => (
 
 /** What a film and a picture say of the run. */
 export function provenance() {
-  const { source, drafter, on, where } = required(recording.run);
+  const { source, drafter, on, where } = required(player.run);
   return [source, drafter + " drafts for " + on, where];
 }
 
 /** A round in the name of a file. */
 export function fileOf(round: number) {
-  const { source, id } = required(recording.run);
-  return (source === "recorded" ? id : "live-run") + "-round-" + recording.rounds[round].number;
+  const { source, id } = required(player.run);
+  return (source === "recorded" ? id : "live-run") + "-round-" + player.rounds[round].number;
 }
 
 export const stepInRound = (round: number, step: number) =>
-  `Round ${recording.rounds[round].number}, step ${step + 1} of ${stepsOf(round)}`;
+  `Round ${player.rounds[round].number}, step ${step + 1} of ${stepsOf(round)}`;
 
 /** What is on screen, for a picture. */
 export function aboutMoment() {
-  if (!recording.rounds.length) return { file: "", facts: [] };
-  const { round, step } = now.at;
-  const what = now.whatIf ? "what if, not what happened" : now.question && "before the verdict";
+  if (!player.rounds.length) return { file: "", facts: [] };
+  const { round, step } = player.at;
+  const what = player.whatIf
+    ? "what if, not what happened"
+    : player.question && "before the verdict";
   return {
     file: fileOf(round) + "-" + stepName(round, step).id,
     facts: [stepInRound(round, step), what, ...provenance()],

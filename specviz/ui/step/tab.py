@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.ui.component import TabContext
+from specviz.ui.component import TabContext, browser_object
 from specviz.ui.live import PRIVATE, Start, wire
 from specviz.ui.request import RunRequest
 from specviz.ui.step import form as controls
@@ -24,10 +24,10 @@ from specviz.ui.task import Task
 PLAYER: Final = "sv-step"
 
 
-OURS: Final = f"window.specviz.players['{PLAYER}']"
+OURS: Final = browser_object(PLAYER)
 LINKED: Final = f"""async (...filled) => {{
   const names = %s, asked = new URLSearchParams(location.search).get('trace');
-  const player = () => window.specviz?.players?.['{PLAYER}'];
+  const player = () => window.specviz?.['{PLAYER}'];
   while (!player()) await new Promise((done) => setTimeout(done, 50));
   const chosen = names.includes(asked) ? asked : (names[0] ?? null);
   return [chosen, ...((await player().opened) ?? filled)];

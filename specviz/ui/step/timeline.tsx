@@ -4,7 +4,7 @@
 import { percent } from "../shared/dom";
 import { render } from "../shared/view";
 import { LegendEntry, Swatch } from "./legend";
-import { recording } from "./recording";
+import { player } from "./state";
 import { widthOf } from "./room";
 import { $ } from "./stage";
 
@@ -23,8 +23,8 @@ const total = ({ seconds: [draft, target, rest] }: RoundLine) => draft + target 
 const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b, 0);
 
 export function showTimeline(frame: Frame, round: number) {
-  const ours = sum(recording.rounds.map(total));
-  const until = sum(recording.rounds.slice(0, round + 1).map(total));
+  const ours = sum(player.rounds.map(total));
+  const until = sum(player.rounds.slice(0, round + 1).map(total));
   const view = { round, scale: scaleOf(ours), until, ours, tokens: tokensAt(frame, round) };
   render(Timeline(view), $(".sv-time"));
 }
@@ -65,27 +65,27 @@ const Lane = (name: string, lane: string, track: string, bars: ComponentChild) =
 
 // Return the space for the final words beside the bars; in a narrow player these are below.
 function scaleOf(ours: number) {
-  const theirs = recording.baseline ? sum(recording.baseline.seconds) : 0;
+  const theirs = player.baseline ? sum(player.baseline.seconds) : 0;
   const words = (summary().length * 7 + 20) / (widthOf("lane") || 1000);
   const room = words < 0.6 ? 1 / (1 - Math.max(words, 0.31)) : 1.45;
   return 1 / Math.max(room * ours, theirs, 1e-9);
 }
 
-const summary = () => (recording.baseline || recording.finished)?.summary ?? "";
+const summary = () => (player.baseline || player.finished)?.summary ?? "";
 
 // Return the hover text: what was measured, and which time the line marks.
 function measurement({ round, until }: View) {
-  const both = recording.baseline
+  const both = player.baseline
     ? "Both measured on the same machine, one after the other."
     : "Measured in this run.";
   const after = until < 10 ? Math.round(until * 1000) + " ms" : until.toFixed(1) + " s";
-  const { number } = recording.rounds[round];
+  const { number } = player.rounds[round];
   return `${both} The line marks the end of round ${number}, ${after} after the start.`;
 }
 
 // Return the number of tokens at this step: those of earlier rounds, and of this round so far.
 function tokensAt(frame: Frame, round: number) {
-  const before = sum(recording.rounds.slice(0, round).map((line) => line.brings.length));
+  const before = sum(player.rounds.slice(0, round).map((line) => line.brings.length));
   const sure = ["accepted", "recovered", "bonus", "plain"];
   return before + frame.chips.filter((view) => sure.includes(view.is)).length;
 }
@@ -96,14 +96,14 @@ function FastLane({ round, scale, until, ours, tokens }: View) {
     ahead: [[], []],
   };
   let at = 0;
-  recording.rounds.forEach((line, index) => {
+  player.rounds.forEach((line, index) => {
     const [draft, target] = spans[index <= round ? "past" : "ahead"];
     if (line.seconds[0]) draft.push([at, line.seconds[0]]);
     target.push([at + line.seconds[0], line.seconds[1]]);
     at += total(line);
   });
-  const long = total(recording.rounds[round]);
-  const ended = Boolean(recording.baseline || recording.finished);
+  const long = total(player.rounds[round]);
+  const ended = Boolean(player.baseline || player.finished);
   // Near the end, the summary takes the place of the flag; at the end it says the same.
   const left = ours - until;
   const flagged = left > 0 || !ended;
@@ -138,14 +138,14 @@ function lastWords(words: string): ComponentChild {
 }
 
 function PlainLane({ scale, until }: View) {
-  if (!recording.baseline) {
-    const live = recording.run?.source === "live" && recording.finished?.reason !== "stopped";
+  if (!player.baseline) {
+    const live = player.run?.source === "live" && player.finished?.reason !== "stopped";
     return <span class="sv-t-none">{live ? "measured next" : "not measured in this run"}</span>;
   }
   const past: Span[] = [];
   const ahead: Span[] = [];
   let at = 0;
-  for (const seconds of recording.baseline.seconds) {
+  for (const seconds of player.baseline.seconds) {
     const done = at + seconds <= until * (1 + 1e-9);
     (done ? past : ahead).push([at, seconds]);
     at += seconds;

@@ -14,10 +14,9 @@ import {
   termAttributes,
   Token,
 } from "../shared/view";
-import { go, momentKey } from "./cursor";
+import { go, momentKey, player, stepsOf } from "./state";
 import { linkAttributes } from "./hover_links";
 import { isSimple } from "./mode";
-import { recording, stepsOf } from "./recording";
 import { $ } from "./stage";
 import { pickNode } from "./what_if";
 
@@ -36,7 +35,7 @@ export function showTokenStrip(frame: Frame, round: number) {
   const from = Math.max(0, round - RECENT);
   const { prompt = NO_SPANS, past = [] } = frame.panel.why?.marks ?? {};
   const parts = [
-    <span class="sv-prompt">{from ? "… " : Prompt(required(recording.run), prompt)}</span>,
+    <span class="sv-prompt">{from ? "… " : Prompt(required(player.run), prompt)}</span>,
     <span class="sv-past" onKeyDown={moveAmong}>
       {pastRounds(from, round, new Map(past))}
     </span>,
@@ -89,7 +88,7 @@ const unmarked: WeakMap<RoundLine, VNode> = new WeakMap(); // identical nodes ar
 /** @param marks By token. */
 function pastRounds(from: number, round: number, marks: Map<number, string>) {
   let token = 0;
-  return recording.rounds.slice(0, round).map((line, index) => {
+  return player.rounds.slice(0, round).map((line, index) => {
     const kinds = line.brings.map((_, place) => marks.get(token + place));
     token += kinds.length;
     if (index < from) return null;

@@ -4,37 +4,41 @@
 import { catalogue, LanguageSwitch, language, phrase } from "../shared/language";
 import { ring } from "../shared/ring";
 import { Stage } from "../shared/stage";
+import { tour } from "../shared/store";
 import { openTab } from "../shared/tabs";
 import { required } from "../shared/required";
 import { Button, render } from "../shared/view";
-import { go } from "./cursor";
+import { firstRejection, go, player, stepName, stepsOf } from "./state";
 import { rememberTour, updateMode } from "./mode";
 import { pause } from "./playback";
-import { firstRejection, recording, stepName, stepsOf } from "./recording";
 import { load } from "./runs";
 
-import type { Place } from "./cursor";
+import type { Place } from "./state";
 import type { Stop, TourConfig } from "./tour.py";
 
 export const stage: Stage<TourConfig> = new Stage();
 let shown = 0; // the stop's number
 
 export function startTour(onBegin: () => void) {
-  window.addEventListener("sv-tour", async () => {
+  tour.on(async (opens) => {
+    if (!opens) return hide();
     onBegin();
     await openTab("Step");
     const { run } = stage.config;
-    if (run && recording.run?.id !== run) await load(run);
+    if (run && player.run?.id !== run) await load(run);
     show(0);
     stage.$("[data-tour=next]").focus();
+    return undefined;
   });
-  window.addEventListener("sv-language", paint);
+  language.on(paint);
   stage.$(".sv-tour").addEventListener("keydown", (event) => {
     if (event.key === "Escape") end();
   });
 }
 
-function end() {
+const end = () => tour.set(false);
+
+function hide() {
   document.body.classList.remove("sv-in-tour");
   stage.$(".sv-tour").hidden = true;
   ring(null);
@@ -59,7 +63,7 @@ function show(number: number) {
 
 function paint() {
   const card = stage.$(".sv-tour");
-  card.lang = language();
+  card.lang = language.value;
   card.setAttribute("aria-label", phrase("tour"));
   render(TourCard(stage.config.stops[shown], shown), card);
 }
@@ -87,11 +91,10 @@ function TourCard({ place }: Stop, number: number) {
 // Return a step of the open run for a stop; null if none is suitable.
 export function placeOf(place: string): Place | null {
   if (place === "plain") return [0, stepsOf(0) - 1];
-  const round = recording.rounds.findIndex((_, at) => stepsNamed(at, "propose").length);
+  const round = player.rounds.findIndex((_, at) => stepsNamed(at, "propose").length);
   if (place === "guess") return [round, required(stepsNamed(round, "propose").at(-1))];
   if (place === "check") return [round, stepsNamed(round, "score")[0]];
-  if (place === "end")
-    return [recording.rounds.length - 1, stepsOf(recording.rounds.length - 1) - 1];
+  if (place === "end") return [player.rounds.length - 1, stepsOf(player.rounds.length - 1) - 1];
   const rejected = place === "own" ? null : firstRejection();
   if (!rejected || place === "rejection") return rejected;
   const next = stepsNamed(rejected[0], place === "commit" ? "commit" : "draw")[0];

@@ -3,8 +3,7 @@
 import { visit } from "../shared/tabs";
 import { required } from "../shared/required";
 
-import { now } from "./cursor";
-import { recording } from "./recording";
+import { player } from "./state";
 import { stage } from "./stage";
 
 import type { Table, TableRow } from "../../frames/table.py";
@@ -41,7 +40,7 @@ export function TryRules(view: Table) {
   const found = view.full && stage.config.served ? distributionsOf(view) : null;
   if (!found) return null;
   const onClick = () => {
-    const from = "Round " + recording.rounds[now.at.round].number;
+    const from = "Round " + player.rounds[player.at.round].number;
     visit("Lossless?", "sv-sand", { ...found, candidates: 1, rule: "auto", preset: "", from });
   };
   const title = "Open these p and q in the sandbox on Lossless?, to try other rules";

@@ -3,10 +3,9 @@
 
 import { branch } from "./branch";
 import { AnswerButton, SentencePart } from "./caption";
-import { go, now, suppose } from "./cursor";
+import { frameAt, go, player, stepName, suppose } from "./state";
 import { isSimple } from "./mode";
 import { pause } from "./playback";
-import { frameAt, recording, stepName } from "./recording";
 import { stage } from "./stage";
 
 import type { TokenState, Word } from "../../frames/scene.py";
@@ -38,22 +37,22 @@ export interface Supposition {
 export function pickNode(node: number) {
   if (node === 0) return undefined;
   const judged = node < 0 ? "draw" : "judge-" + node;
-  for (let step = 0; step <= now.at.step; step += 1) {
-    if (stepName(now.at.round, step).id === judged) return go(now.at.round, step);
+  for (let step = 0; step <= player.at.step; step += 1) {
+    if (stepName(player.at.round, step).id === judged) return go(player.at.round, step);
   }
   const kept = keptWith(node);
-  if (kept !== null) return go(now.at.round, kept);
-  if (node < 0 || now.question) return undefined;
+  if (kept !== null) return go(player.at.round, kept);
+  if (node < 0 || player.question) return undefined;
   pause();
-  return suppose(supposeGuess(node, frameAt(now.at.round, now.at.step).tree));
+  return suppose(supposeGuess(node, frameAt(player.at.round, player.at.step).tree));
 }
 
 // Return the step whose verdict accepted a guess together with a later one; null for any other
 // guess.
 function keptWith(node: number) {
-  if (frameAt(now.at.round, now.at.step).tree.nodes[node]?.is !== "accepted") return null;
-  for (let step = now.at.step; step >= 0; step -= 1) {
-    if (stepName(now.at.round, step).is === "accepted") return step;
+  if (frameAt(player.at.round, player.at.step).tree.nodes[node]?.is !== "accepted") return null;
+  for (let step = player.at.step; step >= 0; step -= 1) {
+    if (stepName(player.at.round, step).is === "accepted") return step;
   }
   return null;
 }
@@ -65,7 +64,7 @@ export function WhatIfSentence({ parts, coins, run }: Supposition) {
     " ",
     <span class="sv-answers">
       {coins && stage.config.served ? AnswerButton(run ?? "Run it from here", branch) : null}
-      {AnswerButton("Back", () => go(now.at.round, now.at.step))}
+      {AnswerButton("Back", () => go(player.at.round, player.at.step))}
     </span>,
   ];
 }
@@ -219,7 +218,7 @@ function supposeGuess(node: number, { nodes, ways, chances }: Tree): Supposition
     parts.push("No coin can cause this: ", { w: nodes[found.node].w }, end);
     return { parts, coins: null };
   }
-  const number = recording.rounds[now.at.round].number;
+  const number = player.rounds[player.at.round].number;
   const coins = Object.fromEntries(
     needed.map((need) => [number + " judge " + need[0], coinFor(need, chances)]),
   );

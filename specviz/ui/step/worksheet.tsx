@@ -4,10 +4,9 @@
 
 import { required } from "../shared/required";
 import { Button, classes, render, RunningToken, Token } from "../shared/view";
-import { go, now } from "./cursor";
+import { firstRejection, frameAt, go, player, stepName, stepsOf } from "./state";
 import { notice } from "./live";
 import { pause } from "./playback";
-import { firstRejection, frameAt, recording, stepName, stepsOf } from "./recording";
 import { others } from "./residual_table";
 import { orderOf } from "./worksheet_order";
 
@@ -15,7 +14,7 @@ import type { ComponentChild } from "preact";
 import type { VerdictPanel } from "../../frames/inspector.py";
 import type { Word } from "../../frames/scene.py";
 import type { Table, TableRow } from "../../frames/table.py";
-import type { Place } from "./cursor";
+import type { Place } from "./state";
 export type Exercise = {
   place: Place;
   panel: VerdictPanel;
@@ -69,7 +68,7 @@ const Link = (label: string, name: string, opening: () => void) =>
   Button(label, opening, { class: "sv-link", "aria-label": name });
 
 function open(solved: boolean) {
-  if (!recording.rounds.length) return;
+  if (!player.rounds.length) return;
   pause();
   const place = verdictHere() ?? firstRejection();
   if (!place) return notice(NO_VERDICT);
@@ -80,7 +79,7 @@ function open(solved: boolean) {
 }
 
 function openAll(solved: boolean) {
-  if (!recording.rounds.length) return;
+  if (!player.rounds.length) return;
   pause();
   const every = exercises();
   if (!every.length) return notice(firstRejection() ? OTHER_RULE : NO_VERDICT);
@@ -89,7 +88,7 @@ function openAll(solved: boolean) {
 
 /** Return the exercises of all verdicts of the run. */
 function exercises() {
-  const places = recording.rounds.flatMap((_, round) =>
+  const places = player.rounds.flatMap((_, round) =>
     Array.from({ length: stepsOf(round) }, (_, step): Place => [round, step]),
   );
   const verdicts = places.filter(([round, step]) => stepName(round, step).kind === "judge");
@@ -100,7 +99,7 @@ const isRejection = ({ panel }: Exercise) => !panel.accepted;
 
 /** Return the verdict on screen, also while it is being predicted or its replacement is shown. */
 function verdictHere(): Place | null {
-  const [round, step] = now.question ?? [now.at.round, now.at.step];
+  const [round, step] = player.question ?? [player.at.round, player.at.step];
   const kind = (at: number) => stepName(round, at).kind;
   if (kind(step) === "judge") return [round, step];
   const recovered = kind(step) === "draw" && frameAt(round, step).panel.kind === "trial";
@@ -110,7 +109,7 @@ function verdictHere(): Place | null {
 /** Return the numbers of a verdict; null if its rule does not compare u with p ÷ q. */
 export function exerciseAt([round, step]: Place): Exercise | null {
   const panel = frameAt(round, step).panel as VerdictPanel;
-  const { rule = "auto" } = required(recording.run).settings;
+  const { rule = "auto" } = required(player.run).settings;
   if (!RULES.includes(String(rule)) || panel.because || !panel.table) return null;
   const after = step + 1 < stepsOf(round) ? frameAt(round, step + 1) : null;
   const follows = !panel.accepted && after?.panel.kind === "trial" ? after : null;
@@ -223,9 +222,9 @@ export const Sheet = (exercise: Exercise, solved: boolean, name = "one decision"
 );
 
 function sourceOf({ place: [round] }: Exercise) {
-  const run = required(recording.run);
+  const run = required(player.run);
   const settings = run.summary.map(([, words]) => words).join(" · ");
-  return `${run.drafter} drafts for ${run.on} · ${settings} · round ${recording.rounds[round].number} · ${run.source} run`;
+  return `${run.drafter} drafts for ${run.on} · ${settings} · round ${player.rounds[round].number} · ${run.source} run`;
 }
 
 const Guess = (pieces: Word) => <b class="sv-sheet-guess">{Token(pieces)}</b>;
@@ -235,9 +234,7 @@ const Guess = (pieces: Word) => <b class="sv-sheet-guess">{Token(pieces)}</b>;
  * accepted guesses.
  */
 export function tokensBefore([round, step]: Place): Word[] {
-  const tokens = recording.rounds
-    .slice(0, round)
-    .flatMap((line) => line.brings.map(([word]) => word));
+  const tokens = player.rounds.slice(0, round).flatMap((line) => line.brings.map(([word]) => word));
   const { chips, step: name } = frameAt(round, step);
   const node = Number(name.id.replace("judge-", ""));
   const here = chips.findIndex((chip) => chip.node === node);
@@ -247,7 +244,7 @@ export function tokensBefore([round, step]: Place): Word[] {
 
 /** The end of the text before the guess. */
 function textBefore(place: Place): ComponentChild[] {
-  const { prompt } = required(recording.run);
+  const { prompt } = required(player.run);
   const shown = tokensBefore(place);
   const start = shown.length > RECENT ? "… " : Array.from(prompt).slice(-LONGEST).join("");
   const cut = shown.length <= RECENT && start.length < prompt.length ? "… " : "";

@@ -190,7 +190,7 @@ const linked = ([chosen, ...filled]: Value[]) =>
 
 export const start: Start<Config> = (element, props, _watch, trigger, config) => {
   stage.set(element, props, config);
-  window.specviz.raceform = {
+  const api = {
     add,
     remove,
     edit,
@@ -218,4 +218,5 @@ export const start: Start<Config> = (element, props, _watch, trigger, config) =>
   const showWhenDrawn = () => show(config.first) || requestAnimationFrame(showWhenDrawn);
   showWhenDrawn();
   if (Object.keys(config.recorded).indexOf(named) > 0) trigger(config.event);
+  return api;
 };

@@ -15,11 +15,12 @@ import gradio as gr
 from specviz.settings.settings import Settings
 from specviz.settings.specs import page_fields
 from specviz.ui.compare.race.request import QUIET
+from specviz.ui.component import browser_object
 from specviz.ui.live import PRIVATE
 from specviz.ui.step import drawer
 from specviz.ui.step.drawer import boxes, group
 
-OURS: Final = "window.specviz.raceform"
+OURS: Final = browser_object("sv-raceform-settings")
 FIELDS: Final = "sv-raceform-fields"
 FORM: Final = "sv-raceform"
 

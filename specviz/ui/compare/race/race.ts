@@ -1,8 +1,7 @@
-// Set-up of the race, and the API that others use: `window.specviz.races`.
+// Set-up of the race, and the functions for Gradio's event handlers and tests.
 
 import { DataButtons } from "../../shared/data_file";
 import { NO_FILE, saveReplay } from "../../shared/offline";
-import { page } from "../../shared/page";
 import { pictures } from "../../shared/picture";
 import { Button } from "../../shared/view";
 import { act, pause, play, playIfInView, replay, seek, time } from "./clock";
@@ -70,7 +69,9 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
       ],
     ),
   );
-  const api = {
+  const opened = config.served ? openFirst() : undefined;
+  if (config.served) job.resume();
+  return {
     ...job.verbs,
     load,
     hear: (lines: Line[]) => job.hear(lines),
@@ -92,8 +93,6 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     get tokens() {
       return shownTokens();
     },
-    opened: config.served ? openFirst() : undefined,
+    opened,
   };
-  page("races")[config.name] = api;
-  if (config.served) job.resume();
 };

@@ -11,9 +11,12 @@ import type { Line } from "./lines.py";
 import type { Config } from "./recorded.py";
 export type RaceConfig = Config & { name: string };
 
-const { config, data } = openFile();
-start(required(byId("sv-race")), { value: null }, idle, idle, config as RaceConfig);
-(unpack(data.lines) as Promise<Line[]>).then(
+const opened = openFile();
+const config = opened.config as RaceConfig;
+window.specviz = {
+  [config.name]: start(required(byId("sv-race")), { value: null }, idle, idle, config),
+};
+(unpack(opened.data.lines) as Promise<Line[]>).then(
   (lines) => open(lines),
   () => notify(unreadable("race")),
 );

@@ -3,7 +3,7 @@
 import { byId } from "../../shared/dom";
 import { linkable, noteOfLink } from "../../shared/address";
 import { isReloaded, Job, parseLines } from "../../shared/job";
-import { store, stored } from "../../shared/page";
+import { session } from "../../shared/storage";
 import { Sentence } from "../../shared/view";
 import { pause, present, replay, wind } from "./clock";
 import { feed, longest, stage, story } from "./lines";
@@ -123,14 +123,14 @@ export function open(lines: Line[]) {
 // The server forgets a race that has ended; the page keeps it over a reload.
 function keepRace() {
   addEventListener("pagehide", () => {
-    if (story.race?.source === "live" && story.over) store(KEPT, JSON.stringify(received));
+    if (story.race?.source === "live" && story.over) session.set(KEPT, JSON.stringify(received));
   });
 }
 
 /** Shows the race that was on screen when the page was reloaded; whether there was one. */
 function showKept() {
-  const text = isReloaded() ? stored(KEPT) : null;
-  store(KEPT);
+  const text = isReloaded() ? session.get(KEPT) : null;
+  session.set(KEPT);
   if (!text) return false;
   feed(JSON.parse(text), true, listener);
   story.over = true;

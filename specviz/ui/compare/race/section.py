@@ -9,13 +9,13 @@ from specviz.ui.compare.race import recorded
 from specviz.ui.compare.race.lane import OURS
 from specviz.ui.compare.race.live import live
 from specviz.ui.compare.race.request import RaceRequest
-from specviz.ui.component import TabContext, component
+from specviz.ui.component import TabContext, browser_object, component
 from specviz.ui.live import PRIVATE, Start, wire
 from specviz.ui.stream import Stream
 from specviz.ui.task import Task
 
 RACE: Final = "sv-race"
-PLAYER: Final = f"window.specviz.races['{RACE}']"
+PLAYER: Final = browser_object(RACE)
 
 
 # The form takes over the settings of the chosen race, unless they cannot be read.

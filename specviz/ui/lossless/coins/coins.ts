@@ -6,10 +6,11 @@ import { Stage } from "../../shared/stage";
 import { required } from "../../shared/required";
 import { Button, render } from "../../shared/view";
 import { OutputColumns, WordRow } from "../../shared/output_columns";
+import { onAnswer } from "../sandbox/sandbox";
+import { state, request as experiment } from "../sandbox/state";
 import { Dartboard } from "./dartboard";
 
 import type { Start } from "../../shared/section";
-import type { Sandbox } from "../sandbox/state";
 import type { Answer } from "./answer.py";
 import type { Config } from "./__init__.py";
 
@@ -26,11 +27,10 @@ let chosen = false; // whether a preset that is about the dartboard has just bee
 let step = 0; // step of the animation
 let timer = 0;
 
-const sandbox = () => required(window.specviz.sandbox) as Sandbox;
-const request = () => ({ ...sandbox().request(), throws });
+const request = () => ({ ...experiment(), throws });
 
 function show() {
-  const { words } = sandbox().state;
+  const { words } = state;
   render(board && Dartboard(board, words), $(".sv-coins-board"));
   $(".sv-coins-body").hidden = !shown;
   $(".sv-pictures").hidden = !shown && !board;
@@ -48,7 +48,7 @@ function show() {
 const isLast = ({ steps }: Answer) => step === steps.length - 1;
 
 function CoinTally({ steps, intervals }: Answer, at: number) {
-  const { words, p } = sandbox().state;
+  const { words, p } = state;
   const { thrown, kept, filled } = steps[at];
   const shares = (counts: number[]) => counts.map((count) => count / thrown);
   const columns = OutputColumns({
@@ -97,7 +97,7 @@ function clear() {
   fault("");
   show();
   const before = preset;
-  const { rule, preset: now } = sandbox().state;
+  const { rule, preset: now } = state;
   preset = now;
   if (rule !== stage.config.darts) return;
   chosen = now !== "" && now !== before;
@@ -107,7 +107,7 @@ function clear() {
 
 /** The experiment, for a picture. */
 function about() {
-  const { rule, drawn, candidates } = sandbox().state;
+  const { rule, drawn, candidates } = state;
   const rounds = shown && shown.steps[step].thrown.toLocaleString("en") + " random rounds";
   const guesses = candidates + (candidates === 1 ? " guess, " : " guesses, ") + drawn;
   return { file: "rule-" + rule, facts: [rounds, guesses, "rule: " + rule] };
@@ -124,7 +124,6 @@ const RunButton = (rounds: number) => {
 export const start: Start<Config> = (element, props, _watch, _trigger, config) => {
   stage.set(element, props, config);
   question.wire(request, receive);
-  window.specviz.coins = { request };
   render(config.throws.map(RunButton), $(".sv-coins-buttons"));
   const saved = pictures(about, [
     ["random rounds", () => $(".sv-coins-stage")],
@@ -132,10 +131,5 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
   ]);
   saved.hidden = true;
   $(".sv-coins-board").after(saved);
-  const wait = () => {
-    if (!window.specviz.sandbox) return setTimeout(wait, 50);
-    sandbox().onAnswer(clear);
-    return sandbox().last && clear(); // the sandbox may have answered before
-  };
-  wait();
+  onAnswer(clear);
 };

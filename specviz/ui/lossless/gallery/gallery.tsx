@@ -1,16 +1,16 @@
-// The gallery of published rules, and the API that other sections use: `window.specviz.wild`.
+// The gallery of published rules.
 
 import { Question } from "../../shared/ask";
 import { pictures } from "../../shared/picture";
 import { Stage } from "../../shared/stage";
 import { expect } from "../../shared/tabs";
 import { Button, render } from "../../shared/view";
+import { state as sandbox } from "../sandbox/state";
 import { isSolved, nextCase, Quiz } from "./find_the_fault";
 import { Badge, CaseEvidence, GalleryCase } from "./gallery_case";
 
 import type { Word } from "../../../frames/scene.py";
 import type { Start } from "../../shared/section";
-import type { Sandbox } from "../sandbox/state";
 import type { Answer, CaseData, Evidence } from "./answer.py";
 import type { Config } from "./__init__.py";
 
@@ -109,9 +109,8 @@ function turn(quizzes: boolean) {
 }
 
 function borrow() {
-  const { sandbox } = window.specviz;
-  if (!sandbox || !state.own.length) return;
-  const { p, q, words } = (sandbox as Sandbox).state;
+  const { p, q, words } = sandbox;
+  if (!words.length || !state.own.length) return;
   state.borrows = true;
   show();
   ask({ asked: "list", p, q }, words);
@@ -149,12 +148,6 @@ function openCase({ case: key }: { case: string }) {
 export const start: Start<Config> = (element, props, _watch, _trigger, config) => {
   stage.set(element, props, config);
   question.wire(() => request, receive);
-  window.specviz.wild = {
-    request: () => request,
-    get exhibits() {
-      return state.studies;
-    },
-  };
   $(".sv-wild-body").after(pictures(about, [["published rule", () => $(".sv-wild-one")]]));
   show();
   ask({ asked: "list" }, config.words);

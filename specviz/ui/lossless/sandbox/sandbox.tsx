@@ -1,4 +1,4 @@
-// The sandbox, and the API for other sections: `window.specviz.sandbox`.
+// The sandbox.
 
 import { Question } from "../../shared/ask";
 import { markWidth } from "../../shared/page";
@@ -151,6 +151,12 @@ function receive(answer: Answer) {
   for (const listener of listeners) listener();
 }
 
+/** Call a function after each answer is shown, and now if there is one. */
+export function onAnswer(listener: () => void) {
+  listeners.add(listener);
+  if (shown) listener();
+}
+
 /** Show other distributions or another rule. */
 function go(to: Partial<State>) {
   const { rule, parameters, ...rest } = to;
@@ -171,14 +177,13 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     asked = structuredClone(state);
     return request();
   }, receive);
-  window.specviz.sandbox = {
+  const api = {
     request,
     go,
     open(to: Partial<State>) {
       openPosition(to);
       element.scrollIntoView({ block: "start" });
     },
-    onAnswer: (listener: () => void) => listeners.add(listener),
     get state() {
       return structuredClone(state);
     },
@@ -196,4 +201,5 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
   $(".sv-sand-after").before(pictures(about, [["experiment", () => $(".sv-sand-stage")]]));
   expect("sv-sand", openPosition);
   go(linkedState() ?? {});
+  return api;
 };

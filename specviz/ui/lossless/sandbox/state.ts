@@ -20,13 +20,6 @@ export interface State {
   /** The run that p and q come from; empty if they come from no run. */
   from: string;
 }
-/** What other sections use of `window.specviz.sandbox`. */
-export type Sandbox = {
-  request(): object;
-  onAnswer(listener: () => void): void;
-  state: State;
-  last?: object;
-};
 
 export const stage: Stage<Config> = new Stage();
 export const { $ } = stage;

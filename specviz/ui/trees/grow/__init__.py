@@ -26,7 +26,7 @@ from specviz.trees.recorded_position import (
 )
 from specviz.trees.shapes import PRESETS, Parameters, check_range
 from specviz.ui.broken import read_unless_broken
-from specviz.ui.component import TabContext, component
+from specviz.ui.component import TabContext, browser_object, component
 from specviz.ui.live import Start, wire
 from specviz.ui.questions import BadRequest, parse
 from specviz.ui.request import HOUSE, RunRequest
@@ -103,7 +103,7 @@ class GrowQuestion:
 
 
 NAME: Final = "sv-grow"
-OURS: Final = "window.specviz.grow"
+OURS: Final = browser_object(NAME)
 LOOKING: Final = 200  # how many tokens could be decoded in about the time of recording a position
 MOST_SKIPPED: Final = 64  # maximum number of tokens of the answer before the position
 GROWS: Final = (

@@ -1,4 +1,4 @@
-// The growing tree: its events, the parts that show its state, and `window.specviz.grow`.
+// The growing tree: its events, and the parts that show its state.
 
 import { Question } from "../../shared/ask";
 import { byId } from "../../shared/dom";
@@ -99,8 +99,7 @@ function about() {
 export const start: Start<Config> = (element, props, _watch, trigger, config) => {
   stage.set(element, props, config);
   question.wire(() => state, show);
-  window.specviz.grow = {
-    request: () => state,
+  const api = {
     ...job.verbs,
     get live() {
       return wanted();
@@ -143,6 +142,7 @@ export const start: Start<Config> = (element, props, _watch, trigger, config) =>
   keep = keepLink();
   ask();
   expect("sv-grow", showGrown);
+  return api;
 };
 
 // Show the last step, or if there is no tree yet, show it once the tree has arrived.
