@@ -280,7 +280,6 @@ def _limits(mine: Sequence[TimedCall], one_by_one: bool) -> dict[str, Any]:
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    """Return the median of the known values; None if there is none."""
     known = [value for value in values if value is not None]
     return median(known) if known else None
 
@@ -293,7 +292,6 @@ def _same_text(mine: Sequence[TimedCall], plain: Sequence[TimedCall]) -> bool | 
 
 
 def _ratio(mine: Sequence[TimedCall], theirs: Sequence[TimedCall]) -> float:
-    """Return the median over turns of `mine`'s speed divided by `theirs`."""
     return median(a.speed / b.speed for a, b in zip(mine, theirs, strict=True))
 
 

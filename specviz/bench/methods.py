@@ -266,7 +266,6 @@ def _transformers_methods(
 
 
 def _transformers_method(name: str, target: Target, call: Call, settings: Settings) -> Method:
-    """Return one of transformers' methods."""
     one_by_one = name == GENERATE
 
     def decode(prompt: Prompt) -> Outcome:
@@ -319,14 +318,11 @@ def _spread(played: Sequence[RoundResult]) -> float | None:
 
 
 def _seconds_per_guess(played: Sequence[RoundResult]) -> float | None:
-    """Return seconds of drafting per drafted token."""
     drafted = sum(len(round.proposal.tree) - 1 for round in played)
     return sum(round.clocks.draft for round in played) / drafted if drafted else None
 
 
 def _traced_method(target: Target, entrant: Entrant) -> Method:
-    """Return the method of a drafter that also records a trace."""
-
     def decode(prompt: Prompt) -> Outcome:
         drafter, raw = entrant.drafter, replace(entrant.settings, chat="raw", system="")
         events = list(engine.run(target, drafter, prompt.text, raw, baseline=False))

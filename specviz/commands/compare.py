@@ -157,7 +157,6 @@ def lane_cells(lane: dict[str, Any]) -> list[str]:
 
 
 def _ratio(ratio: float, speedups: tuple[float, float] | None) -> str:
-    """Format the speed-up, with its range over several runs."""
     apart = f" ({speedups[0]:.2f} to {speedups[1]:.2f})" if speedups else ""
     return f"{ratio:.2f}{apart}"
 
@@ -192,11 +191,6 @@ def _report(path: str | None, results: Results) -> None:
 
 
 def _make_folder(path: str) -> Path:
-    """Create the folder for traces if it is missing.
-
-    Raises:
-        ValueError: If it cannot be written.
-    """
     folder = Path(path)
     try:
         folder.mkdir(exist_ok=True)
@@ -218,5 +212,4 @@ def _write_traces(folder: Path, results: Results) -> None:
 
 
 def _slug(name: str) -> str:
-    """Return a lane's name as part of a file's name."""
     return re.sub(r"[^\w.=-]+", "-", name).strip("-")

@@ -43,7 +43,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _export_trace(args: argparse.Namespace) -> None:
-    """Write the file of a trace."""
     try:
         trace = Trace.read(args.file)
     except OSError as error:
@@ -56,7 +55,6 @@ def _export_trace(args: argparse.Namespace) -> None:
 
 
 def _export_race(args: argparse.Namespace) -> None:
-    """Write the file of a race."""
     if args.round is not None or args.step is not None:
         raise ValueError("A race is replayed from its start: leave out --round and --step.")
     from specviz.compare.storage import read

@@ -84,13 +84,11 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def _is_unknown(self, word: str) -> bool:
-        """Return whether the word looks like a long option but matches no known one."""
         if not word.startswith("--") or " " in word:
             return False
         return not any(known.startswith(word.partition("=")[0]) for known in self._long_options())
 
     def _reject(self, unknown: Sequence[str]) -> None:
-        """Exit with an error if there are unknown arguments."""
         if unknown:
             options = self._long_options()
             hints = [did_you_mean(word.partition("=")[0], options) for word in unknown]
@@ -106,7 +104,6 @@ class Parser(argparse.ArgumentParser):
         return [action for action in self._actions if action.option_strings]
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Raise ArgumentError unless the value is one of the choices."""
         if action.choices is None or value in action.choices:
             return
         known = [str(choice) for choice in action.choices]

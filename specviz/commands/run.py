@@ -159,7 +159,6 @@ def summary_lines(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
 
 
 def _speed(trace: Trace, speedup: float) -> str:
-    """Return the speed-up, or why it is unknown."""
     from specviz.trace.metrics import VERDICT, explain_noise
 
     rough = explain_noise(trace, trace.baseline) if trace.baseline else None

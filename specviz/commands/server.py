@@ -112,7 +112,6 @@ def _deployment(args: argparse.Namespace) -> Deployment | None:
 
 
 def _snapshots(args: argparse.Namespace) -> tuple[str, str]:
-    """Return the earlier snapshot, which may be empty, and the later snapshot."""
     before = _read_file(args.before) if args.before else ""
     if not args.source.startswith(("http://", "https://")):
         if args.again is not None:
@@ -141,7 +140,6 @@ def _read_file(name: str) -> str:
 
 
 def _print(report: Report) -> None:
-    """Print the counted numbers, the names of missing numbers, and the simulation."""
     print_pairs(report.facts)
     if report.positions:
         say()

@@ -107,7 +107,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(file: CostFile) -> None:
-    """Print the costs, by model and context."""
     say(describe_machine(file), "bold")
     for costs in file.models:
         for context in costs.places:
@@ -139,7 +138,6 @@ def _passes(file: CostFile, costs: ModelCosts, context: ContextCosts) -> list[li
 
 
 def _measure_model(measuring: ShapeMeasurement, row: Model, stop: Stop) -> str | None:
-    """Measure one model; return why it was left out or stopped early, if so."""
     from specviz.bench.shapes.lineup import required_memory
 
     if stop():
@@ -166,7 +164,6 @@ def _measure_model(measuring: ShapeMeasurement, row: Model, stop: Stop) -> str |
 
 
 def _model(name: str) -> Model:
-    """Return a public model size by its name. Raises ValueError."""
     if name not in models():
         known = ", ".join(models())
         hint = did_you_mean(name, models())

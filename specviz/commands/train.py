@@ -134,7 +134,6 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
 
 
 def _measurement_plan(arguments: argparse.Namespace) -> MeasurementPlan:
-    """Return how much to measure. Raises ValueError."""
     drafters = tuple(filter(None, arguments.drafters.split(",")))
     return MeasurementPlan(
         arguments.prompts,
@@ -146,20 +145,17 @@ def _measurement_plan(arguments: argparse.Namespace) -> MeasurementPlan:
 
 
 def _head_options(arguments: argparse.Namespace) -> HeadOptions:
-    """Return the options of a head: its size, and the hashes of the weights that it fits."""
     also = tuple(arguments.also_for)
     return HeadOptions(arguments.draft_vocabulary, arguments.unroll, also)
 
 
 def _parse_hash(text: str) -> str:
-    """Return a SHA-256 in hexadecimal unchanged. Raises ArgumentTypeError if it is not valid."""
     if not re.fullmatch("[0-9a-f]{64}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a SHA-256.")
     return text
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
-    """Split names such as "eagle,medusa". Raises ArgumentTypeError for an unknown one."""
     wanted = tuple(dict.fromkeys(text.split(",")))
     for name in wanted:
         if name not in trainable_heads():

@@ -91,11 +91,6 @@ def parse_lane(text: str, args: argparse.Namespace, prefix: str | None = None) -
 
 
 def _parse_settings(pairs: Sequence[str], prefix: str) -> argparse.Namespace:
-    """Parse a lane's own settings.
-
-    Raises:
-        BadSettings: If a setting is unknown or invalid.
-    """
     for pair in pairs:
         require("=" in pair[1:], f"{prefix}{pair!r} is not a setting; write it like gamma=8.")
     parser = LaneParser(add_help=False, allow_abbrev=False)

@@ -188,7 +188,6 @@ def _tokens(trace: Trace) -> list[int]:
 
 
 def _text(trace: Trace, ids: list[int]) -> str:
-    """Return the new text, with U+FFFD for invalid bytes."""
     words = trace.vocabulary
     return b"".join(words.get(token, b"") for token in ids).decode("utf-8", errors="replace")
 

@@ -163,11 +163,7 @@ def read(folder: Path) -> Results:
 
 
 def _seconds(saved: SavedRace, traces: Mapping[str, Trace]) -> dict[str, list[float]]:
-    """Return the seconds of all runs by lane.
-
-    Raises:
-        ValueError: If a trace is not the run with the median time.
-    """
+    """Return the seconds of all runs by lane."""
     own = {name: total_seconds(trace) for name, trace in traces.items()}
     found = saved.seconds or {name: [seconds] for name, seconds in own.items()}
     if {name: median_low(runs or [0.0]) for name, runs in found.items()} != own:

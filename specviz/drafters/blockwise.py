@@ -13,29 +13,25 @@ port of tensor2tensor's `dense_relu_dense` and keeps the names of its tensors (c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Final, Self
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
 from torch import Tensor, nn
 
-from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
-from specviz.drafters.common.checkpoint import read_head
+from specviz.drafters.common.checkpoint import PlainConfig, SizedHead
 from specviz.drafters.common.config_keys import DECODER
 from specviz.drafters.common.layers import Project
 from specviz.drafters.common.rank_paths import RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.drafters.medusa import NewestState
-from specviz.models.passes import causal_lm_weights, matrix_weights
-from specviz.models.target import Target, TargetRun
+from specviz.models.target import Target
 from specviz.settings.settings import Settings
-from specviz.trace.work import Weights
 
 
 @dataclass(frozen=True)
-class BlockwiseConfig:
+class BlockwiseConfig(PlainConfig):
     """Contents of config.json.
 
     Attributes:
@@ -44,13 +40,19 @@ class BlockwiseConfig:
         made_for: SHA-256 of the target's weights.
     """
 
+    also: ClassVar[Collection[str]] = DECODER
+
     block_size: int = 4
     filter_size: int = 256
     made_for: str | None = None
 
 
-class BlockwiseHeads(nn.Module):
+class BlockwiseHeads(SizedHead):
     """k - 1 heads that share one hidden layer."""
+
+    family = "blockwise"
+    config_type = BlockwiseConfig
+    config: BlockwiseConfig
 
     def __init__(self, config: BlockwiseConfig, width: int) -> None:
         super().__init__()
@@ -71,29 +73,6 @@ class BlockwiseHeads(nn.Module):
         """Return how many rows `count` heads compute per state: one, since they share a layer."""
         return 1
 
-    @classmethod
-    def new(cls, config: BlockwiseConfig, model: Any) -> Self:
-        """Return untrained heads with a new hidden layer for a causal LM."""
-        return cls(config, checkpoint.sizes(model)[0])
-
-    @classmethod
-    def load(cls, folder: Path, target: Target) -> Self:
-        """Load the heads in `folder` for this target, frozen.
-
-        Raises:
-            NotAvailable: If the folder has no head.
-            Unsuitable: If the head does not fit the target.
-        """
-        found = read_head(folder, "blockwise")
-        config = checkpoint.parse_config(found.name, found.config, BlockwiseConfig, DECODER)
-        heads = cls.new(config, target.model)
-        checkpoint.restore(found.name, heads, found.tensors, target.model)
-        return heads
-
-    def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors."""
-        checkpoint.write(folder, asdict(self.config), self)
-
 
 class Blockwise(HeadDrafter):
     """The drafter of blockwise heads, in eval mode, trained for one target."""
@@ -102,19 +81,12 @@ class Blockwise(HeadDrafter):
     network = BlockwiseHeads
     head: BlockwiseHeads
 
-    def begin(self, target: TargetRun, settings: Settings) -> BlockSession:
-        """Implement `Drafter.begin`."""
-        project = target.target.model.get_output_embeddings()
+    def session(self, target: Target, settings: Settings) -> BlockSession:
+        """Implement `HeadDrafter.session`."""
+        project = target.model.get_output_embeddings()
         reader = NewestState(self.head, self.head.heads, project, self.card.name)
         reader.remark = {"form": "heads", "block": self.head.config.block_size}
-        return BlockSession(reader, target.target, settings)
-
-    def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`.
-
-        All heads are computed in one product; the output head is the target's.
-        """
-        return Weights(matrix_weights(self.head), causal_lm_weights(target.model).head)
+        return BlockSession(reader, target, settings)
 
 
 class BlockSession(RankPathSession):
@@ -141,7 +113,8 @@ def guesses(head: BlockwiseHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
 
 def build(target: Target, _counts: Tensor) -> BlockwiseHeads:
     """Build new heads for this target."""
-    return BlockwiseHeads.new(BlockwiseConfig(made_for=target.card.hash), target.model)
+    config = BlockwiseConfig(made_for=target.card.hash)
+    return BlockwiseHeads.new(config, target.model)
 
 
 TRAINING: Final = Family("blockwise", build, loss, guesses)

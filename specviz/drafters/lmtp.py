@@ -13,29 +13,29 @@ frozen in training, as in the first stage of the paper.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any, Final, Self
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Self
 
 import torch
 from torch import Tensor, cat, nn
 
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
-from specviz.drafters.common.checkpoint import read_head
+from specviz.drafters.common.checkpoint import PlainConfig, SizedHead
 from specviz.drafters.common.config_keys import DECODER
 from specviz.drafters.common.layers import Project, linear_at_zero, residual, side_by_side
+from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.passes import States, causal_lm_weights, matrix_weights
-from specviz.models.target import Target, TargetRun
+from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
 
 
 @dataclass(frozen=True)
-class LeapConfig:
+class LeapConfig(PlainConfig):
     """Contents of config.json.
 
     The public code sets skip_token to 3, but reads only one earlier state, as a leap of 2 does.
@@ -48,6 +48,8 @@ class LeapConfig:
         model_name: Name of the target.
         made_for: SHA-256 of the target's weights.
     """
+
+    also: ClassVar[Collection[str]] = DECODER
 
     n_head: int = 3
     head_num_layers: int = 1
@@ -83,7 +85,7 @@ class LeapHead(nn.Module):
         return out if self.lm_head is None else self.lm_head(out)
 
 
-class LeapHeads(nn.Module):
+class LeapHeads(SizedHead):
     """The heads of one target.
 
     Args:
@@ -92,7 +94,11 @@ class LeapHeads(nn.Module):
         vocabulary: Number of tokens; None if the heads share the target's projection.
     """
 
-    def __init__(self, config: LeapConfig, width: int, vocabulary: int | None) -> None:
+    family = "lmtp"
+    config_type = LeapConfig
+    config: LeapConfig
+
+    def __init__(self, config: LeapConfig, width: int, vocabulary: int | None = None) -> None:
         super().__init__()
         self.config = config
         self.own_projection = vocabulary is not None
@@ -106,30 +112,12 @@ class LeapHeads(nn.Module):
         return side_by_side([*self.heads][:count], states, None if self.own_projection else project)
 
     @classmethod
-    def new(cls, config: LeapConfig, model: Any) -> Self:
-        """Return untrained heads for a causal LM that share its projection."""
-        return cls(config, checkpoint.sizes(model)[0], None)
-
-    @classmethod
-    def load(cls, folder: Path, target: Target) -> Self:
-        """Load the heads in `folder` for this target, frozen.
-
-        Raises:
-            NotAvailable: If the folder has no head.
-            Unsuitable: If the head does not fit the target.
-        """
-        found = read_head(folder, "lmtp")
-        config = checkpoint.parse_config(found.name, found.config, LeapConfig, DECODER)
+    def like_file(cls, found: Head, config: LeapConfig, target: Target) -> Self:
+        """Implement `HeadNetwork.like_file`."""
         config = replace(config, n_head=checkpoint.count_numbered(found.tensors, "heads."))
         width, vocabulary = checkpoint.sizes(target.model)
         own = "heads.0.lm_head.weight" in found.tensors
-        heads = cls(config, width, vocabulary if own else None)
-        checkpoint.restore(found.name, heads, found.tensors, target.model)
-        return heads
-
-    def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors."""
-        checkpoint.write(folder, asdict(self.config), self)
+        return cls(config, width, vocabulary if own else None)
 
 
 class LeapMTP(HeadDrafter):
@@ -139,11 +127,11 @@ class LeapMTP(HeadDrafter):
     network = LeapHeads
     head: LeapHeads
 
-    def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
-        """Implement `Drafter.begin`."""
-        project = target.target.model.get_output_embeddings()
+    def session(self, target: Target, settings: Settings) -> RankPathSession:
+        """Implement `HeadDrafter.session`."""
+        project = target.model.get_output_embeddings()
         reader = NewestStates(self.head, project, self.card.name)
-        return RankPathSession(reader, target.target, settings)
+        return RankPathSession(reader, target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.

@@ -13,16 +13,16 @@ projections: all heads use the target's. Both layouts can be read. The target is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from torch import Tensor, nn
 
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
-from specviz.drafters.common.checkpoint import read_head
+from specviz.drafters.common.checkpoint import PlainConfig, SizedHead
 from specviz.drafters.common.config import check_sizes
 from specviz.drafters.common.config_keys import DECODER
 from specviz.drafters.common.layers import Project, linear_at_zero, residual, side_by_side
@@ -30,7 +30,7 @@ from specviz.drafters.common.layouts import Head, any_match
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.passes import States, causal_lm_weights, matrix_weights
-from specviz.models.target import Target, TargetRun
+from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
 
@@ -40,7 +40,7 @@ MEDUSA_KEYS: Final = DECODER | {  # keys that change nothing, or whose effect is
 
 
 @dataclass(frozen=True)
-class MedusaConfig:
+class MedusaConfig(PlainConfig):
     """Contents of config.json.
 
     Attributes:
@@ -52,22 +52,14 @@ class MedusaConfig:
         vocab_size: Number of tokens of the target; also for vLLM.
     """
 
+    also: ClassVar[Collection[str]] = MEDUSA_KEYS
+
     medusa_num_heads: int = 4
     medusa_num_layers: int = 1
     base_model_name_or_path: str = ""
     made_for: str | None = None
     hidden_size: int | None = None
     vocab_size: int | None = None
-
-    def to_json(self, shared: bool) -> dict[str, Any]:
-        """Return the contents of config.json with vLLM's keys.
-
-        Args:
-            shared: Whether all heads use the target's projection.
-        """
-        kind = {"model_type": "medusa", "architectures": ["MedusaModel"]}
-        config = {key: value for key, value in asdict(self).items() if value is not None}
-        return kind | {"medusa_fc_bias": True, "original_lm_head": shared} | config
 
 
 class ResBlock(nn.Module):
@@ -82,7 +74,7 @@ class ResBlock(nn.Module):
         return residual(self.linear, x)
 
 
-class MedusaHeads(nn.ModuleList):
+class MedusaHeads(SizedHead, nn.ModuleList):
     """The heads of one target.
 
     Args:
@@ -91,7 +83,11 @@ class MedusaHeads(nn.ModuleList):
         vocabulary: Number of tokens; None if the heads share the target's projection.
     """
 
-    def __init__(self, config: MedusaConfig, width: int, vocabulary: int | None) -> None:
+    family = "medusa"
+    config_type = MedusaConfig
+    config: MedusaConfig
+
+    def __init__(self, config: MedusaConfig, width: int, vocabulary: int | None = None) -> None:
         super().__init__()
         self.config = config
         self.own_projection = vocabulary is not None
@@ -110,44 +106,30 @@ class MedusaHeads(nn.ModuleList):
         return count
 
     @classmethod
-    def new(cls, config: MedusaConfig, model: Any) -> Self:
-        """Return untrained heads for a causal LM that share its projection."""
-        return cls(config, checkpoint.sizes(model)[0], None)
-
-    @classmethod
-    def load(cls, folder: Path, target: Target) -> Self:
-        """Load the heads in `folder` for this target, frozen.
+    def like_file(cls, found: Head, config: MedusaConfig, target: Target) -> Self:
+        """Implement `HeadNetwork.like_file`.
 
         If the files contain more heads than the config says, as some public ones do, all of them
         are loaded.
-
-        Raises:
-            NotAvailable: If the folder has no head.
-            Unsuitable: If the head does not fit the target.
         """
-        found = read_head(folder, "medusa")
-        config = checkpoint.parse_config(found.name, found.config, MedusaConfig, MEDUSA_KEYS)
         config_heads = config.medusa_num_heads if "medusa_num_heads" in found.config else 0
         count = max(config_heads, checkpoint.count_numbered(found.tensors))
         config = replace(config, medusa_num_heads=count)
         width, vocabulary = checkpoint.sizes(target.model)
         own = any_match(rf"\d+\.{config.medusa_num_layers}\.weight$", found.tensors)
         _check_fit(found, config, target)
-        heads = cls(config, width, vocabulary if own else None)
-        checkpoint.restore(found.name, heads, found.tensors, target.model)
-        return heads
+        return cls(config, width, vocabulary if own else None)
 
     def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors."""
-        checkpoint.write(folder, self.config.to_json(shared=not self.own_projection), self)
+        """Write config.json and model.safetensors, with vLLM's keys."""
+        kind = {"model_type": "medusa", "architectures": ["MedusaModel"]}
+        flags = {"medusa_fc_bias": True, "original_lm_head": not self.own_projection}
+        config = {k: value for k, value in self.config.to_json().items() if value is not None}
+        checkpoint.write(folder, {**kind, **flags, **config}, self)
 
 
 def _check_fit(found: Head, config: MedusaConfig, target: Target) -> None:
-    """Check that the first head is as wide as the target and has at most as many tokens.
-
-    Raises:
-        Unsuitable: If it does not.
-    """
+    """Check that the first head is as wide as the target and has at most as many tokens."""
     block = found.tensors.get("0.0.linear.weight")
     last = found.tensors.get(f"0.{config.medusa_num_layers}.weight")
     if block is not None and block.dim() == 2:
@@ -161,11 +143,11 @@ class Medusa(HeadDrafter):
     network = MedusaHeads
     head: MedusaHeads
 
-    def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
-        """Implement `Drafter.begin`."""
-        project = target.target.model.get_output_embeddings()
+    def session(self, target: Target, settings: Settings) -> RankPathSession:
+        """Implement `HeadDrafter.session`."""
+        project = target.model.get_output_embeddings()
         reader = NewestState(self.head, len(self.head), project, self.card.name)
-        return RankPathSession(reader, target.target, settings)
+        return RankPathSession(reader, target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.

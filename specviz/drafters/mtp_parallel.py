@@ -13,10 +13,9 @@ so on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Final, Self
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
 
 import torch
 import torch.nn.functional as functional
@@ -25,7 +24,7 @@ from torch import Tensor, nn
 from specviz.adapters.transformers import final_norm
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
-from specviz.drafters.common.checkpoint import read_head
+from specviz.drafters.common.checkpoint import PlainConfig, SizedHead
 from specviz.drafters.common.layers import Project, causal_mask
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
@@ -33,14 +32,12 @@ from specviz.models.attention import PreallocatedCache
 from specviz.models.passes import (
     CaptureSpec,
     States,
-    causal_lm_weights,
-    matrix_weights,
     require_part,
 )
-from specviz.models.target import Target, TargetRun
+from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
-from specviz.trace.work import Weights, Work
+from specviz.trace.work import Work
 
 SHAPES: Final = (  # keys of the same file that follow from the tensors or the target
     "dim", "ffn_dim_multiplier", "max_batch_size", "max_seq_len", "multiple_of", "n_layers",
@@ -49,7 +46,7 @@ SHAPES: Final = (  # keys of the same file that follow from the tensors or the t
 
 
 @dataclass(frozen=True)
-class ParallelConfig:
+class ParallelConfig(PlainConfig):
     """Contents of config.json, with the keys of that checkpoint's params.json.
 
     Attributes:
@@ -61,6 +58,8 @@ class ParallelConfig:
         rope_theta: Base of the rotary angles.
         made_for: SHA-256 of the target's weights.
     """
+
+    also: ClassVar[Collection[str]] = SHAPES
 
     n_future_tokens: int = 4
     n_heads: int = 4
@@ -140,13 +139,17 @@ class TransformerBlock(nn.Module):
         return out
 
 
-class ParallelHeads(nn.Module):
+class ParallelHeads(SizedHead):
     """The n - 1 heads, one layer each, all on the same trunk.
 
     Attributes:
         shared: The target's final norm, in a tuple, so that torch does not store it with this
             module.
     """
+
+    family = "mtp-parallel"
+    config_type = ParallelConfig
+    config: ParallelConfig
 
     def __init__(self, config: ParallelConfig, model: Any) -> None:
         super().__init__()
@@ -167,26 +170,8 @@ class ParallelHeads(nn.Module):
 
     @classmethod
     def new(cls, config: ParallelConfig, model: Any) -> Self:
-        """Return untrained heads for a causal LM."""
+        """Implement `SizedHead.new`."""
         return cls(config, model)
-
-    @classmethod
-    def load(cls, folder: Path, target: Target) -> Self:
-        """Load the heads in `folder` for this target, frozen.
-
-        Raises:
-            NotAvailable: If the folder has no head.
-            Unsuitable: If the head does not fit the target.
-        """
-        found = read_head(folder, "mtp-parallel")
-        config = checkpoint.parse_config(found.name, found.config, ParallelConfig, SHAPES)
-        heads = cls(config, target.model)
-        checkpoint.restore(found.name, heads, found.tensors, target.model)
-        return heads
-
-    def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors."""
-        checkpoint.write(folder, asdict(self.config), self)
 
 
 class ParallelMTP(HeadDrafter):
@@ -211,18 +196,11 @@ class ParallelMTP(HeadDrafter):
         """Implement `HeadDrafter.from_head`."""
         return cls(head, card, target.model.config.num_hidden_layers)
 
-    def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
-        """Implement `Drafter.begin`."""
-        project = target.target.model.get_output_embeddings()
+    def session(self, target: Target, settings: Settings) -> RankPathSession:
+        """Implement `HeadDrafter.session`."""
+        project = target.model.get_output_embeddings()
         reader = TrunkRows(self.head, self.capture.layers[0], project, self.card.name)
-        return RankPathSession(reader, target.target, settings)
-
-    def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`.
-
-        Every head computes every row; the output projection is the target's.
-        """
-        return Weights(matrix_weights(self.head), causal_lm_weights(target.model).head)
+        return RankPathSession(reader, target, settings)
 
 
 class TrunkRows:

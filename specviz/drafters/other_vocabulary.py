@@ -187,7 +187,6 @@ class Retokenizer:
         return written[len(rest) : len(written) - len(cut.getstate()[0])]
 
     def _plain_end(self, context: Sequence[int]) -> list[int]:
-        """Return the last tokens of the text after its last special token."""
         end = list(context[-REENCODED:])
         last = max((at for at, token in enumerate(end) if token in self._special), default=-1)
         return end[last + 1 :]

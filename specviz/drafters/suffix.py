@@ -64,7 +64,6 @@ class SuffixSession(Session):
         return Proposal(tree, self.drawn, score=best.score, evidence=evidence, work=Work())
 
     def _read(self, context: Sequence[int]) -> None:
-        """Extend the automaton to `context`."""
         known = len(self.seen.text)
         if self.seen.text != list(context[:known]):  # the context does not continue the last text
             self.seen, known = Suffixes(), 0

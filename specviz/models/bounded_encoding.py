@@ -125,11 +125,6 @@ class BoundedEncoder:
         self._ask({"tokenizer": self._save()})
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer of the process.
-
-        Raises:
-            BadPrompt: It was stopped at a limit.
-        """
         process = self._process
         assert process is not None
         assert process.stdin is not None

@@ -72,18 +72,12 @@ def render_template(tokenizer: Any, conversations: Sequence[tuple[Any, bool]]) -
 
 
 def _variables(messages: Any, answer: bool, special: Mapping[str, str]) -> dict[str, Any]:
-    """Return the variables of a template, as transformers passes them."""
     usual = {"tools": None, "documents": None, "add_generation_prompt": answer}
     return {"messages": messages, **usual, **special}
 
 
 @lru_cache(CACHED)
 def _run(text: str) -> str:
-    """Run the rendering process and return its output.
-
-    Raises:
-        TemplateStopped: It exceeded a limit.
-    """
     found = find_spec(PROGRAM)
     assert found is not None
     assert found.origin is not None
@@ -196,12 +190,7 @@ class _Renderings:
 
 
 def _render_all(name: str, tokenizer: Any, turns: Sequence[Turn]) -> _Renderings:
-    """Make all renderings of a conversation, in one process.
-
-    Raises:
-        BadPrompt: The template rejects these turns, or typed text cannot be distinguished from
-            the template's.
-    """
+    """Make all renderings of a conversation, in one process."""
     marks = [_mark(i) for i in range(len(turns) + 1)]
     exchange = [turns[0], Turn("assistant", "?")]
     requests = [(turns, True), (_replace_texts(turns, marks[:-1]), True)]
@@ -261,7 +250,6 @@ def _render(tokenizer: Any, requests: Sequence[tuple[Sequence[Turn], bool]]) -> 
 
 
 def _replace_texts(turns: Sequence[Turn], texts: Sequence[str]) -> list[Turn]:
-    """Return turns with the same roles but other texts."""
     return [Turn(turn.role, text) for turn, text in zip(turns, texts, strict=True)]
 
 

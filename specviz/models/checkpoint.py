@@ -224,7 +224,6 @@ Read = tuple[PreTrainedModel, PreTrainedTokenizerBase, tuple[str, ...]]
 
 
 def _load_folder(name: str, folder: Path, dtype: torch.dtype, sharded: bool) -> Read:
-    """Load the network and the tokenizer of a folder in transformers' layout."""
     config, weights = _checked_config(name, folder)
     begin_stage(TOKENIZER)
     check_loading(name, folder)
@@ -251,12 +250,7 @@ def _load_folder(name: str, folder: Path, dtype: torch.dtype, sharded: bool) -> 
 
 
 def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
-    """Return a folder's config and its number of weights.
-
-    Raises:
-        Unsuitable: The config cannot be used, or the files contain fewer weights than it describes.
-        NotAvailable: There is no config.
-    """
+    """Return a folder's config and its number of weights."""
     check_folder(name, folder)
     plain = read_config(name, folder)
     if plain.get("transformers_weights") is not None:
@@ -274,7 +268,6 @@ def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
 
 
 def _load_gguf(name: str, path: Path, dtype: torch.dtype, sharded: bool) -> Read:
-    """Load the network, with weights in full precision, and the tokenizer of a GGUF file."""
     from specviz.models.gguf import read_model  # imports the package gguf, which nothing else needs
 
     if sharded and process_count() > 1:
@@ -302,9 +295,6 @@ def _load_weights(name: str, load: Any, *path: Any, **options: Any) -> Any:
         load: A `from_pretrained` method.
         *path: Its positional arguments.
         **options: Its keyword arguments.
-
-    Raises:
-        Unsuitable: Weights are missing or have other shapes.
     """
     logging.disable_progress_bar()  # standard error of a command contains only readable sentences
     logging.set_verbosity_error()
@@ -342,7 +332,6 @@ def prepare_model(name: str, model: PreTrainedModel, device: torch.device) -> No
 
 
 def _load_error(name: str, error: BaseException, device: torch.device) -> ValueError:
-    """Return the error to raise in place of an exception that a load raised."""
     if ran_out_of_memory(error):
         return NotEnoughMemory(f"{name!r} does not fit in the memory of this {device.type}.")
     if "trust_remote_code" in str(error):

@@ -291,7 +291,6 @@ def exit_process(status: int) -> NoReturn:
 
 
 def _gather(device: torch.device, own: int) -> list[int]:
-    """Return the 64-bit integer of each process, in order."""
     import torch
     from torch import distributed
 

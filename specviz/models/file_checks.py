@@ -136,11 +136,7 @@ def read_header(name: str, path: Path) -> dict[str, StoredTensor]:
 
 
 def _stored(name: str, path: Path, key: str, row: Any) -> StoredTensor:
-    """Parse one row of a header.
-
-    Raises:
-        Unsuitable: The row is inconsistent.
-    """
+    """Parse one row of a header."""
     try:
         dtype, shape, (begin, end) = row["dtype"], row["shape"], row["data_offsets"]
     except (TypeError, KeyError, ValueError) as error:
@@ -204,11 +200,7 @@ def _in_zip(path: Path) -> int:
 
 
 def _calls(file: IO[bytes]) -> int:
-    """Count the function calls in a pickle; each tensor needs at least one.
-
-    Raises:
-        UnpicklingError: The pickle uses a name or an instruction that is not allowed.
-    """
+    """Count the function calls in a pickle; each tensor needs at least one."""
     calls = 0
     for opcode, argument in _operations(file):
         if opcode in ("GLOBAL", "INST") and not ALLOWED.fullmatch(str(argument)):
@@ -311,7 +303,6 @@ def check_numbers(
 
 
 def _numbers(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield every whole number in a config with its key, or with the key of the list it is in."""
     waiting: list[tuple[str, Any]] = list(config.items())
     while waiting:
         key, value = waiting.pop()

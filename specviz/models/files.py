@@ -166,11 +166,7 @@ def _patterns(file: str | None) -> list[str]:
 
 
 def _hub_id(name: str) -> tuple[str, str | None, str | None]:
-    """Split a Hub id into repository, file and revision.
-
-    Raises:
-        UnknownModel: This is not a Hub id.
-    """
+    """Split a Hub id into repository, file and revision."""
     found = HUB_ID.fullmatch(name)
     if not found or len(found[1]) > LONGEST_ID or len(name) > LONGEST_ID + LONGEST_FILE:
         raise UnknownModel(
@@ -182,11 +178,6 @@ def _hub_id(name: str) -> tuple[str, str | None, str | None]:
 
 
 def _check_complete(name: str, path: Path) -> Path:
-    """Return the path after checking that the model there is complete.
-
-    Raises:
-        NotAvailable: A file of the model is missing.
-    """
     if head_files(path) and (is_gguf(path) or (path / "config.json").is_file()):
         return path
     raise NotAvailable(
@@ -240,9 +231,6 @@ def _shards(folder: Path, index: str) -> list[Path]:
 
     All files must be in the folder of the index, because a name that contains a path could point
     anywhere.
-
-    Raises:
-        Unsuitable: The index is damaged, or names files outside the folder.
     """
     name, path = folder_label(folder), folder / index
     if path.stat().st_size > LARGEST_INDEX:
@@ -291,7 +279,6 @@ def size_in_float32(files: Sequence[Path]) -> int | None:
 
 
 def _in_float32(path: Path) -> int:
-    """Return the bytes of one file's tensors once they are converted to float32."""
     stored = read_header(folder_label(path.parent), path).values()
     return sum(4 * each.elements if each.floating else each.bytes for each in stored)
 
@@ -334,7 +321,6 @@ def public_name(name: str) -> str:
 
 
 def _local_path(name: str) -> Path | None:
-    """Return the folder or GGUF file on this machine at this path, or None."""
     try:
         path = Path(name).expanduser()
         return path if path.is_dir() or (is_gguf(path) and path.is_file()) else None

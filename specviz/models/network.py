@@ -160,11 +160,6 @@ class TorchNetwork:
 
     @property
     def _decoder(self) -> Any:
-        """Return the decoder.
-
-        Raises:
-            UnsupportedModel: The decoder's layers cannot be run one by one.
-        """
         base = steppable_decoder(self.model)
         if base is None:
             kind = self.model.config.model_type

@@ -101,7 +101,6 @@ class NumpyLlama:
     def _through(
         self, words: Tensor, rows: Rows, cache: NumpyCache, capture: CaptureSpec
     ) -> tuple[Tensor, dict[int, Tensor]]:
-        """Run all layers, see `Network.run_layers`."""
         return self.run_layers(self.embed(words), rows, range(len(self.layers)), cache, capture)
 
     def embed(self, words: Tensor) -> Tensor:
@@ -139,7 +138,6 @@ class NumpyLlama:
     def _layer(
         self, i: int, rows: Array, turn: Rotation, sees: Array | None, cache: NumpyCache
     ) -> Array:
-        """Run decoder layer `i`: (r, h) to (r, h), in new memory."""
         layer = self.layers[i]
         normed = rms_norm(rows, layer.input_norm, self.eps)
         rows = rows + layer.attention(normed, turn, sees, cache, i)
@@ -181,8 +179,6 @@ def _groups(layer: Any) -> list[list[nn.Linear]]:
 def _layer(
     config: Any, layer: Any, qkv: Product, output: Product, gate_up: Product, down: Product
 ) -> Layer:
-    """Build a decoder layer from transformers' layer and its products."""
-
     def weight(norm: Any) -> Any:
         return None if norm is None else norm.weight.detach().numpy()
 

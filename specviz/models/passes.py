@@ -258,5 +258,4 @@ def matrix_weights(module: nn.Module) -> int:
 
 
 def _tables(module: nn.Module) -> set[int]:
-    """Return the ids of the weights of embedding tables."""
     return {id(part.weight) for part in module.modules() if isinstance(part, nn.Embedding)}

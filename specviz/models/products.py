@@ -307,7 +307,6 @@ def _measure(
 
 
 def _shortest(times: Times) -> dict[Shape, Choice]:
-    """Return, for each shape, the choice with the shortest time."""
     return {shape: min(by_choice, key=by_choice.__getitem__) for shape, by_choice in times.items()}
 
 

@@ -65,21 +65,12 @@ def encode_prompt(target: Target, prompt: Prompt, settings: Settings) -> Encoded
 
 
 def _check_characters(texts: Sequence[str]) -> None:
-    """Check that every text can be encoded as UTF-8.
-
-    Raises:
-        BadPrompt: A text cannot be encoded in UTF-8.
-    """
     if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
         raise BadPrompt("The prompt contains half a character (a lone surrogate). Remove it.")
 
 
 def _is_chat(target: Target, settings: Settings) -> bool:
-    """Return whether to send a text as a turn of a conversation.
-
-    Raises:
-        BadPrompt: The settings require it, but the target has no chat template.
-    """
+    """Return whether to send a text as a turn of a conversation."""
     if settings.chat == "raw":
         return False
     can_chat = has_template(target.tokenizer)
@@ -89,11 +80,6 @@ def _is_chat(target: Target, settings: Settings) -> bool:
 
 
 def _check_turns(target: Target, turns: Sequence[Turn], settings: Settings) -> None:
-    """Check that a conversation can be sent to the target.
-
-    Raises:
-        BadPrompt: If not; the message says why.
-    """
     if settings.chat == "raw":
         raise BadPrompt("A conversation cannot be sent as raw text. Choose chat instead.")
     if settings.system:

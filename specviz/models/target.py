@@ -325,7 +325,6 @@ class TargetRun:
         mask: Tensor | None,
         keep_logits: int = 0,
     ) -> Scores:
-        """Run a pass through all layers."""
         positions = list(positions)
         check_agreement(self.target.device, tokens, positions)
         host = [torch.tensor([list(tokens), positions]), *self.target.masks.split(mask)]
@@ -368,7 +367,6 @@ class TargetRun:
     def _layers(
         self, hidden: Tensor, rows: Rows, layers: Iterable[int]
     ) -> tuple[Tensor, dict[int, Tensor]]:
-        """Run some layers, see `Network.run_layers`."""
         return self.network.run_layers(hidden, rows, layers, self.cache, self.capture)
 
 

@@ -72,7 +72,6 @@ def share_with_numpy(large: bool = True) -> int:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Return the controller of the loaded BLAS libraries."""
     return ThreadpoolController().select(user_api="blas")
 
 

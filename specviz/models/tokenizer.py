@@ -120,11 +120,6 @@ class PromptEncoder:
         ]
 
     def _read(self, text: str, add_special_tokens: bool = True) -> Any:
-        """Encode a text that may contain markers; return what `Tokenizer.encode` returns.
-
-        Raises:
-            BadPrompt: The tokenizer fails on this text.
-        """
         assert self._plain is not None
         encoder: Any = self._plain if self._bounded is None else self._bounded
         try:
@@ -144,11 +139,7 @@ class PromptEncoder:
         return {known[mark]: self.special[text] for text, mark in self._marks.items()}
 
     def _check(self, ids: Sequence[int]) -> None:
-        """Check that no typed text became a special token.
-
-        Raises:
-            BadPrompt: Some typed text did.
-        """
+        """Check that no typed text became a special token."""
         wrong = next((i for i in ids if i in self._forbidden), None)
         if wrong is not None:
             raise BadPrompt(SPELLED.format(self.tokenizer.convert_ids_to_tokens(wrong)))

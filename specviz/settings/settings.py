@@ -311,7 +311,6 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def _metavar(row: SettingSpec) -> str:
-    """Return the placeholder for the value in the help."""
     if row.example:
         return row.example
     if isinstance(row.kind, Choice):
@@ -320,7 +319,6 @@ def _metavar(row: SettingSpec) -> str:
 
 
 def _help(row: SettingSpec) -> str:
-    """Return the help text, followed by the range if the placeholder does not show it."""
     if isinstance(row.kind, Choice):
         return f"{row.help} ({', '.join(row.kind.words)})" if row.example else row.help
     return f"{row.help} ({row.kind.range})" if row.kind.range else row.help

@@ -58,7 +58,6 @@ def _hints(cls: type) -> Mapping[str, Any]:
 
 
 def _convert(name: str, hint: Any, value: Any) -> Any:
-    """Convert `value` to the type `hint`."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):  # X | None; Union if X is a Literal
         return None if value is None else _convert(name, args[0], value)

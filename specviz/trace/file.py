@@ -159,11 +159,7 @@ class Trace:
 
 
 def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield lines with their numbers, from 1.
-
-    Raises:
-        TraceError: If a line cannot be read.
-    """
+    """Yield lines with their numbers, from 1."""
     number = 0
     try:
         for number, line in enumerate(lines, 1):
@@ -218,7 +214,6 @@ def loads(number: int, line: str) -> Event:
 
 
 def _header(number: int, data: dict[str, Any]) -> str:
-    """Check and remove the format's name and version in a header; return the event's name."""
     if data.pop("format", None) != FORMAT:
         raise TraceError(number, f"This is not a {FORMAT} file.")
     version = data.pop("version", None)

@@ -117,7 +117,6 @@ TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "divides the summed p of the
 
 
 def _lossless() -> tuple[RuleSpec, ...]:
-    """Return the rules whose output follows the target's distribution."""
     exact, itself, beyond = True, AfterRejection.ITSELF, AfterRejection.BEYOND
     return (
         RuleSpec("speculative", SAMPLED, exact, False, True, has_alpha=True),
@@ -132,7 +131,6 @@ def _lossless() -> tuple[RuleSpec, ...]:
 
 
 def _lossy() -> tuple[RuleSpec, ...]:
-    """Return the rules that give up the target's distribution for speed."""
     return (
         RuleSpec(
             "lenience", WITH_Q, False, False, True, parameters=(LENIENCE,),

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from specviz.drafters.common.base import Weightless
+from specviz.drafters.common.session import Session
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
-from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
 
@@ -25,16 +24,11 @@ class Bigram(Weightless):
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """Implement `Drafter.begin`."""
-        return BigramSession(target.target.eos)
+        return BigramSession(target.target, settings)
 
 
-class BigramSession:
+class BigramSession(Session):
     """Keeps no state: it uses only the text."""
-
-    drawn = Drawn.POINT_MASS
-
-    def __init__(self, eos: Sequence[int]) -> None:
-        self.eos = eos
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`: propose the token that last followed, and so on."""
@@ -44,11 +38,6 @@ class BigramSession:
         while len(guesses) < max_tokens - 1 and newest in follows:
             newest = follows[newest]
             guesses.append(newest)
-            if newest in self.eos:
+            if newest in self.target.eos:
                 break
         return Proposal(DraftTree.chain(context[-1], guesses), self.drawn)
-
-    def commit(
-        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
-    ) -> None:
-        """Implement `DraftSession.commit`; nothing to update."""

@@ -144,7 +144,6 @@ class ShapeRounds:
         )
 
     def _pass(self, tokens: int) -> float:
-        """Time a target pass over a chain of tokens."""
         root, *guesses = (self._token(len(self.text) - 1 + at) for at in range(tokens))
         tree = DraftTree.chain(root, guesses)
         seconds = time_seconds(self.target.device, lambda: self.run.score(tree))
@@ -152,7 +151,6 @@ class ShapeRounds:
         return seconds
 
     def _plainly(self) -> None:
-        """Do one step of plain decoding: the pass, its distribution, and sampling."""
         settings = self.cast.members[0].settings
         scores = self.run.score(DraftTree((self.text[-1],), (-1,)))
         probs = logits_to_probs(scores.logits, settings.sampling)

@@ -77,13 +77,11 @@ class HeatMap:
 
 
 def _is_reference(name: str) -> bool:
-    """Return whether this drafter is only a reference: the target itself, or random guesses."""
     entry = find(name, "drafter")
     return entry is not None and entry.bound
 
 
 def _copies(name: str) -> bool:
-    """Return whether this drafter copies its guesses from the text."""
     entry = find(name, "drafter")
     return entry is not None and entry.copies
 
@@ -273,7 +271,6 @@ def _mean_details(heat: HeatMap, name: str) -> list[str]:
 
 
 def _speedup(cell: Cell) -> str:
-    """Return the speed-up as text, with its range if there are several prompts."""
     shown = f"{cell.speedup:.2f}"
     if cell.lowest is None or cell.highest is None or cell.prompts < 2:
         return _say("cell_speedup", speedup=shown)
@@ -290,7 +287,6 @@ def _accepted(cell: Cell) -> str:
 
 
 def _amount(cell: Cell) -> str:
-    """Return how much text was measured."""
     shown: dict[str, Any] = {"prompts": cell.prompts, "speed": f"{cell.tokens_per_second:.0f}"}
     if cell.tokens is None or cell.seconds is None:
         return _say("cell_amount", **shown)

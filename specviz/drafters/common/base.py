@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from specviz.drafters.common.checkpoint import card_of, made_for
+from specviz.engine.protocol import DraftSession
 from specviz.models.checkpoint import MadeFor, check_made_for
-from specviz.models.passes import CaptureSpec
-from specviz.models.target import Target
+from specviz.models.passes import CaptureSpec, causal_lm_weights, matrix_weights
+from specviz.models.target import Target, TargetRun
+from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights
 
@@ -48,9 +50,10 @@ class Weightless:
 class HeadDrafter:
     """A trained head in eval mode, on the target's device and in its dtype.
 
-    A subclass has a `name`, implements `Drafter.begin`, and sets `network` to the class of the
-    heads in its folders: an `nn.Module` with the method `load(folder, target)` and a `config` that
-    has the field `made_for`. The target's final hidden states are captured for it, unless the
+    A subclass has a `name`, implements `session`, and sets `network` to the class of the heads in
+    its folders: an `nn.Module` with the method `load(folder, target)` and a `config` that has the
+    field `made_for` and the method `check_fit(name, target)`. The target's final hidden states are
+    captured for it, or the outputs of the layers that its config lists as `tap_layers`, unless the
     subclass overrides that.
     """
 
@@ -62,6 +65,8 @@ class HeadDrafter:
         self.head = head
         self.card = card
         self.made_for: MadeFor = head.config.made_for
+        if taps := getattr(head.config, "tap_layers", ()):
+            self.capture = CaptureSpec(layers=taps)
 
     @classmethod
     def load(cls, title: str, folder: Path, target: Target) -> Self:
@@ -82,3 +87,20 @@ class HeadDrafter:
     def from_head(cls, head: Any, card: ModelCard, target: Target) -> Self:
         """Return a drafter for a head that is already loaded for this target."""
         return cls(head, card)
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """Implement `Drafter.begin`.
+
+        Raises:
+            Unsuitable: If the head does not fit the target.
+        """
+        self.head.config.check_fit(self.card.name, target.target)
+        return self.session(target.target, settings)
+
+    def session(self, target: Target, settings: Settings) -> DraftSession:
+        """Start a session for one run on a target that the head fits."""
+        raise NotImplementedError
+
+    def weights(self, target: Target) -> Weights:
+        """Implement `Drafter.weights` for a head that uses the target's output head."""
+        return Weights(matrix_weights(self.head), causal_lm_weights(target.model).head)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, ClassVar, Final, Self, TypeVar
@@ -105,7 +105,6 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _tensors(name: str, file: Path) -> dict[str, Tensor]:
-    """Return the tensors of one file, which error messages call `name`."""
     try:
         found = load_file(file) if file.suffix == ".safetensors" else _pickled(name, file)
     except Unsuitable:
@@ -307,6 +306,33 @@ def read_head(folder: Path, family: str) -> Head:
     return layout.convert(Head(name, config, tensors))
 
 
+@dataclass(frozen=True)
+class PlainConfig:
+    """A config whose fields are the keys of config.json; see `parse_config`.
+
+    Attributes:
+        also: Keys that are no fields, but are read elsewhere or change nothing in the family.
+    """
+
+    also: ClassVar[Collection[str]] = ()
+
+    @classmethod
+    def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
+        """Parse config.json.
+
+        Raises:
+            Unsuitable: If it is invalid or not supported.
+        """
+        return parse_config(name, data, cls, cls.also)
+
+    def check_fit(self, name: str, target: Target) -> None:
+        """Accept any target; sizes are compared when tensors are loaded."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contents of config.json."""
+        return asdict(self)
+
+
 class HeadNetwork(nn.Module):
     """A head's network that can be saved to a folder and loaded from one, in a known layout.
 
@@ -334,9 +360,7 @@ class HeadNetwork(nn.Module):
             Unsuitable: If the head does not fit; a tensor that does not fit is named.
         """
         found = cls.prepare(read_head(folder, cls.family), target)
-        config = cls.config_type.from_json(found.name, found.config)
-        config.check_fit(found.name, target)
-        head = cls.like_file(found, config)
+        head = cls.like_file(found, cls.read_config(found, target), target)
         restore(found.name, head, found.tensors, target.model)
         return head
 
@@ -346,11 +370,38 @@ class HeadNetwork(nn.Module):
         return found
 
     @classmethod
-    def like_file(cls, found: Head, config: Any) -> Self:
+    def read_config(cls, found: Head, target: Target) -> Any:
+        """Parse the config and check that it fits the target.
+
+        Raises:
+            Unsuitable: If the config is invalid or does not fit.
+        """
+        config = cls.config_type.from_json(found.name, found.config)
+        config.check_fit(found.name, target)
+        return config
+
+    @classmethod
+    def like_file(cls, found: Head, config: Any, target: Target) -> Self:
         """Return a network with the parts that the files contain, not filled in yet."""
         make: Any = cls
         made: Self = make(config)
         return made
+
+
+class SizedHead(HeadNetwork):
+    """A head with a `PlainConfig`; its widths are the target's."""
+
+    @classmethod
+    def new(cls, config: Any, model: Any) -> Self:
+        """Return an untrained head for a causal LM, which shares its projection."""
+        make: Any = cls
+        made: Self = make(config, sizes(model)[0])
+        return made
+
+    @classmethod
+    def like_file(cls, found: Head, config: Any, target: Target) -> Self:
+        """Implement `HeadNetwork.like_file`."""
+        return cls.new(config, target.model)
 
 
 def _unknown(name: str, config: Iterable[str], names: Iterable[str]) -> Unsuitable:

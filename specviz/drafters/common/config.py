@@ -155,11 +155,7 @@ class HeadConfig:
 
 
 def _check_numbers(name: str, config: HeadConfig) -> None:
-    """Check the types of all fields, and that query heads divide evenly among key heads.
-
-    Raises:
-        Unsuitable: If not.
-    """
+    """Check the types of all fields, and that query heads divide evenly among key heads."""
     for field in fields(config):
         value, types = getattr(config, field.name), TYPES.get(str(field.type))
         if types is not None and type(value) not in types:
@@ -254,11 +250,7 @@ def rope_of(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_rope(name: str, key: str, rope: Any) -> None:
-    """Check that one of a config's keys for rotary positions asks for nothing unknown.
-
-    Raises:
-        Unsuitable: If it does.
-    """
+    """Check that one of a config's keys for rotary positions asks for nothing unknown."""
     if not isinstance(rope, Mapping) or any(isinstance(v, Mapping) for v in rope.values()):
         raise Unsuitable(f"{name!r}: its rotary positions differ between kinds of layers.")
     kind = rope.get("rope_type", rope.get("type", "default"))

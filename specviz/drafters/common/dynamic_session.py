@@ -164,7 +164,6 @@ class DynamicSession(HeadSession):
         return picking
 
     def _proposal(self, growth: DynamicTree) -> Proposal:
-        """Return the best guesses as a proposal, with the data that the page shows."""
         tree, best = growth.tree(self.budget)
         kept, place = sorted(best), {node: i for i, node in enumerate(best)}
         score: dict[int, float] = {}

@@ -135,7 +135,6 @@ class RankPathSession(Session):
         return tree, used_paths, dict(enumerate(chances, 1))
 
     def _paths(self, depth: int) -> list[Path]:
-        """Return the paths to try, at most `depth` deep, level by level."""
         paths = self.chosen or all_paths(self.settings, depth)
         return [path for path in paths if len(path) <= depth]
 

@@ -156,7 +156,6 @@ def build_tree(
 def _add_levels(
     builder: ProposalBuilder, session: LevelSession, context: Sequence[int], levels: Sequence[Level]
 ) -> None:
-    """Add guesses under these levels without reading any of them."""
     device = session.target.device
     uploads = UploadBatch(device)
     known = uploads.put(torch.tensor([builder.tokens[node] for node in levels[0].nodes]))

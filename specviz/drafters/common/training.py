@@ -201,7 +201,6 @@ def same_tops(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
 
 
 def _aligned(guess: Tensor, outputs: TargetOutputs, depth: int) -> tuple[Tensor, Tensor]:
-    """Return the logits (n, V) of the target and of the head for the same positions."""
     rows = min(outputs.tokens.shape[1] - depth, guess.shape[1])
     counted = outputs.counted[:, depth : depth + rows]
     return outputs.logits[:, depth : depth + rows][counted], guess[:, :rows][counted].float()

@@ -19,42 +19,27 @@ from specviz.drafters.common.mask_session import MaskSession
 from specviz.drafters.dflash.head import DFlashHead, Past, block_mix
 from specviz.engine.protocol import DraftSession
 from specviz.models.passes import (
-    CaptureSpec,
     States,
     causal_lm_weights,
     concat_layers,
     matrix_weights,
 )
-from specviz.models.target import Target, TargetRun
+from specviz.models.target import Target
 from specviz.settings.settings import Settings
-from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification.transfer import upload
 
 
 class DFlash(HeadDrafter):
-    """The DFlash drafter: a head in eval mode, on the target's device and in its dtype.
-
-    It captures the outputs, before the final norm, of the target's layers that are listed in the
-    head's config.
-    """
+    """The DFlash drafter: a head in eval mode, on the target's device and in its dtype."""
 
     name = "dflash"
     network: ClassVar[Any] = DFlashHead
     head: DFlashHead
 
-    def __init__(self, head: DFlashHead, card: ModelCard) -> None:
-        super().__init__(head, card)
-        self.capture = CaptureSpec(layers=head.config.tap_layers)
-
-    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """Implement `Drafter.begin`.
-
-        Raises:
-            Unsuitable: If the target has another shape.
-        """
-        self.head.config.check_fit(self.card.name, target.target)
-        return DFlashSession(self, target.target, settings)
+    def session(self, target: Target, settings: Settings) -> DraftSession:
+        """Implement `HeadDrafter.session`."""
+        return DFlashSession(self, target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.

@@ -145,11 +145,7 @@ class DFlashConfig(HeadConfig):
             )
 
     def _check(self, name: str) -> None:
-        """Check the ranges of all numbers.
-
-        Raises:
-            Unsuitable: If one is out of range.
-        """
+        """Check the ranges of all numbers."""
         for key, least in (("num_hidden_layers", 1), ("block_size", 2), ("mask_token_id", 0)):
             value = getattr(self, key)
             if type(value) is not int or value < least:
@@ -173,11 +169,7 @@ def evenly_spaced(target_layers: int, count: int) -> tuple[int, ...]:
 
 
 def _check_architecture(name: str, data: Mapping[str, Any], supported: Sequence[str]) -> None:
-    """Raise an error for related architectures, such as DFlash2.
-
-    Raises:
-        Unsuitable: If the config names one of them.
-    """
+    """Raise an error for related architectures, such as DFlash2."""
     kinds = data.get("architectures") or [supported[0]]
     if len(kinds) != 1 or kinds[0] not in supported:
         raise Unsuitable(f"{name!r} is a {kinds[0]}; only {supported[0]} is supported.")

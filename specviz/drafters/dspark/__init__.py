@@ -34,7 +34,7 @@ from specviz.drafters.dflash import BlockReader, DFlash
 from specviz.drafters.dspark.head import DSparkHead
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import matrix_weights
-from specviz.models.target import Target, TargetRun
+from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
@@ -49,14 +49,9 @@ class DSpark(DFlash):
     network = DSparkHead
     head: DSparkHead
 
-    def begin(self, target: TargetRun, settings: Settings) -> DSparkSession:
-        """Implement `Drafter.begin`.
-
-        Raises:
-            Unsuitable: If the target has another shape.
-        """
-        self.head.config.check_fit(self.card.name, target.target)
-        return DSparkSession(self, target.target, settings)
+    def session(self, target: Target, settings: Settings) -> DSparkSession:
+        """Implement `HeadDrafter.session`."""
+        return DSparkSession(self, target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`; the small heads run once for each guess considered."""
@@ -161,7 +156,6 @@ class DSparkSession(LevelSession):
         return int(self.survival >= self.settings.confidence)
 
     def _evidence(self, guesses: int) -> dict[int, dict[str, Any]]:
-        """Return the data that is recorded for each guess."""
         if not guesses:
             return {}
         base = self.fit_logits(self._logits[:guesses])

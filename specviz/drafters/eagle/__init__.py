@@ -29,11 +29,10 @@ from specviz.drafters.common.proposal_builder import TreeShape
 from specviz.drafters.eagle.head import EagleHead
 from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import CaptureSpec, States, causal_lm_weights, matrix_weights
-from specviz.models.target import Target, TargetRun
+from specviz.models.passes import States, matrix_weights
+from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
-from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 
 
@@ -44,19 +43,10 @@ class Eagle(HeadDrafter):
     network = EagleHead
     head: EagleHead
 
-    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """Implement `Drafter.begin`.
-
-        Raises:
-            Unsuitable: If the target has another width.
-        """
-        self.head.config.check_fit(self.card.name, target.target)
-        reader = eagle_reader(self.head, target.target, self.card.name)
-        return EagleSession(reader, target.target, settings)
-
-    def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`. The output head is the target's."""
-        return Weights(matrix_weights(self.head), causal_lm_weights(target.model).head)
+    def session(self, target: Target, settings: Settings) -> DraftSession:
+        """Implement `HeadDrafter.session`."""
+        reader = eagle_reader(self.head, target, self.card.name)
+        return EagleSession(reader, target, settings)
 
 
 class EagleSession(HeadSession):
@@ -119,47 +109,29 @@ class Eagle2(Eagle):
 
     name = "eagle2"
 
-    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """Implement `Drafter.begin`.
-
-        Raises:
-            Unsuitable: If the target has another width.
-        """
-        self.head.config.check_fit(self.card.name, target.target)
-        reader = eagle_reader(self.head, target.target, self.card.name)
-        return DynamicSession(reader, target.target, settings)
+    def session(self, target: Target, settings: Settings) -> DraftSession:
+        """Implement `HeadDrafter.session`."""
+        reader = eagle_reader(self.head, target, self.card.name)
+        return DynamicSession(reader, target, settings)
 
 
 class Eagle3(HeadDrafter):
-    """The EAGLE-3 drafter: a head in eval mode, on the target's device and in its dtype.
-
-    It captures the outputs, before the final norm, of the target's layers that are listed in the
-    head's config.
-    """
+    """The EAGLE-3 drafter: a head in eval mode, on the target's device and in its dtype."""
 
     name = "eagle3"
     network = Eagle3Head
     head: Eagle3Head
 
-    def __init__(self, head: Eagle3Head, card: ModelCard) -> None:
-        super().__init__(head, card)
-        self.capture = CaptureSpec(layers=head.config.tap_layers)
-
-    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """Implement `Drafter.begin`.
-
-        Raises:
-            Unsuitable: If the target has another width.
-        """
+    def session(self, target: Target, settings: Settings) -> DraftSession:
+        """Implement `HeadDrafter.session`."""
         head = self.head
-        head.config.check_fit(self.card.name, target.target)
 
         def fused(states: States) -> Tensor:
             return head.fuse(states.layers)
 
-        reader = FeatureReader(head, target.target, fused, head.logits_function(), self.card.name)
+        reader = FeatureReader(head, target, fused, head.logits_function(), self.card.name)
         remark = {"tap_layers": list(self.capture.layers), "draft_vocabulary": len(head.d2t)}
-        return DynamicSession(reader, target.target, settings, remark)
+        return DynamicSession(reader, target, settings, remark)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.

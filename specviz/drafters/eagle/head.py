@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Self, TypeVar, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 import torch
@@ -23,12 +23,11 @@ from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.common.checkpoint import HeadNetwork
-from specviz.drafters.common.config import HeadConfig, check_depth, read_taps
+from specviz.drafters.common.config import HeadConfig
 from specviz.drafters.common.features import NumpyPass
 from specviz.drafters.common.layers import Attention, Mix, Mlp, OwnEmbedding, Unrolled, weight_of
 from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import DEPTH, Family, TargetOutputs
-from specviz.models.errors import Unsuitable
 from specviz.models.fast_layers import FastLinear
 from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm
 from specviz.models.products import Array
@@ -129,35 +128,6 @@ def add_missing_parts(found: Head) -> Head:
     return replace(found.with_config(draft_vocab_size=size), tensors=tensors)
 
 
-def has_own_embedding(found: Head, config: Eagle3Config) -> bool:
-    """Return whether a head has its own embeddings, as it must if its width is not the target's."""
-    return "embed_tokens.weight" in found.tensors or config.input_width != config.hidden_size
-
-
-Kind = TypeVar("Kind", bound=Eagle3Config)
-
-
-def read_eagle3(found: Head, target: Target, kind: type[Kind]) -> Kind:
-    """Parse a head's config and determine its taps.
-
-    Raises:
-        Unsuitable: If the config is invalid or does not fit the target.
-    """
-    name, depth = found.name, target.layers
-    taps = found.config.get("tap_layers") or default_taps(depth)
-    whole = isinstance(taps, list | tuple) and all(type(k) is int for k in taps)
-    if not whole or not all(1 <= k <= depth for k in taps):
-        raise Unsuitable(f"{name!r} taps layers {taps!r:.80}; this target has 1 to {depth}.")
-    taps = read_taps(found, taps, depth)
-    config = kind.from_json(name, {**found.config, "tap_layers": taps})
-    config.check_fit(name, target)
-    if type(made_for := found.config.get("num_target_layers")) is int:
-        check_depth(name, made_for, target)
-    if not 0 < config.draft_vocab_size <= config.vocab_size:
-        raise Unsuitable(f"{name!r}: its draft_vocab_size is {config.draft_vocab_size:,}.")
-    return config
-
-
 class EagleLayer(nn.Module):
     """A Llama layer without the norm before its attention."""
 
@@ -237,7 +207,7 @@ class EagleHead(HeadNetwork):
         return [layer.self_attn for layer in cast(Sequence[EagleLayer], self.layers)]
 
     @classmethod
-    def like_file(cls, found: Head, config: EagleConfig) -> Self:
+    def like_file(cls, found: Head, config: EagleConfig, target: Target) -> Self:
         """Implement `HeadNetwork.like_file`."""
         return cls(config, own_embedding="embed_tokens.weight" in found.tensors)
 

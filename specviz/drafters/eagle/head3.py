@@ -20,21 +20,22 @@ import torch
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
-from specviz.drafters.common.checkpoint import HeadNetwork, read_head, restore
+from specviz.drafters.common.checkpoint import HeadNetwork
+from specviz.drafters.common.config import check_depth, read_taps
 from specviz.drafters.common.features import NumpyPass
 from specviz.drafters.common.layers import Attention, Mix, Mlp, OwnEmbedding, weight_of
+from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import DEPTH, Family, HeadOptions, TargetOutputs
 from specviz.drafters.eagle.head import (
     Eagle3Config,
     add_missing_parts,
     default_taps,
     draft_vocabulary,
-    has_own_embedding,
-    read_eagle3,
     unroll,
 )
 from specviz.models.errors import Unsuitable
 from specviz.models.fast_layers import FastLinear
+from specviz.models.files import folder_label
 from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm
 from specviz.models.products import Array
 from specviz.models.target import Target
@@ -200,18 +201,42 @@ class Eagle3Head(HeadNetwork):
         self.t2d.copy_(t2d)
 
     @classmethod
+    def prepare(cls, found: Head, target: Target) -> Head:
+        """Implement `HeadNetwork.prepare`."""
+        return add_missing_parts(found)
+
+    @classmethod
+    def read_config(cls, found: Head, target: Target) -> Eagle3Config:
+        """Implement `HeadNetwork.read_config`, and determine the taps."""
+        name, depth = found.name, target.layers
+        taps = found.config.get("tap_layers") or default_taps(depth)
+        whole = isinstance(taps, list | tuple) and all(type(k) is int for k in taps)
+        if not whole or not all(1 <= k <= depth for k in taps):
+            raise Unsuitable(f"{name!r} taps layers {taps!r:.80}; this target has 1 to {depth}.")
+        taps = read_taps(found, taps, depth)
+        config = cls.config_type.from_json(name, {**found.config, "tap_layers": taps})
+        config.check_fit(name, target)
+        if type(made_for := found.config.get("num_target_layers")) is int:
+            check_depth(name, made_for, target)
+        if not 0 < config.draft_vocab_size <= config.vocab_size:
+            raise Unsuitable(f"{name!r}: its draft_vocab_size is {config.draft_vocab_size:,}.")
+        return config
+
+    @classmethod
+    def like_file(cls, found: Head, config: Eagle3Config, target: Target) -> Self:
+        """Implement `HeadNetwork.like_file`; a head of another width has its own embeddings."""
+        own = "embed_tokens.weight" in found.tensors or config.input_width != config.hidden_size
+        return cls(config, own)
+
+    @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """Implement `HeadNetwork.load`; d2t and t2d are completed and checked."""
-        found = add_missing_parts(read_head(folder, cls.family))
-        config = read_eagle3(found, target, cls.config_type)
-        head = cls(config, has_own_embedding(found, config))
-        restore(found.name, head, found.tensors, target.model)
-        check_vocabulary(found.name, head)
+        """Implement `HeadNetwork.load`; d2t and t2d are checked."""
+        head = super().load(folder, target)
+        check_vocabulary(folder_label(folder), head)
         return head
 
 
 def _is_flat(rows: Tensor) -> bool:
-    """Return whether these are rows (n, h) that need no gradient."""
     return rows.dim() == 2 and not torch.is_grad_enabled()
 
 

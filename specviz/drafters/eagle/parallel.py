@@ -26,10 +26,9 @@ from specviz.drafters.eagle.head import Eagle3Config, default_taps
 from specviz.drafters.eagle.head3 import DRAFT_VOCABULARY, Eagle3Head
 from specviz.engine.protocol import DraftSession
 from specviz.models.errors import Unsuitable
-from specviz.models.passes import CaptureSpec, States, concat_layers, matrix_weights
-from specviz.models.target import Target, TargetRun
+from specviz.models.passes import States, concat_layers, matrix_weights
+from specviz.models.target import Target
 from specviz.settings.settings import Settings
-from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification.transfer import upload
 
@@ -136,28 +135,15 @@ def public_name(name: str) -> str:
 
 
 class PEagle(HeadDrafter):
-    """The P-EAGLE drafter: a head in eval mode, on the target's device and in its dtype.
-
-    It captures the outputs, before the final norm, of the target's layers that are listed in the
-    head's config.
-    """
+    """The P-EAGLE drafter: a head in eval mode, on the target's device and in its dtype."""
 
     name = "p-eagle"
     network = PEagleHead
     head: PEagleHead
 
-    def __init__(self, head: PEagleHead, card: ModelCard) -> None:
-        super().__init__(head, card)
-        self.capture = CaptureSpec(layers=head.config.tap_layers)
-
-    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """Implement `Drafter.begin`.
-
-        Raises:
-            Unsuitable: If the target has another width.
-        """
-        self.head.config.check_fit(self.card.name, target.target)
-        return PEagleSession(self, target.target, settings)
+    def session(self, target: Target, settings: Settings) -> DraftSession:
+        """Implement `HeadDrafter.session`."""
+        return PEagleSession(self, target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.

@@ -22,7 +22,7 @@ from specviz.drafters.common.session import LevelPass
 from specviz.drafters.moa.head import MoaHead, Remembered, concat_keys_values, recall
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import CaptureSpec, States, causal_lm_weights, matrix_weights
-from specviz.models.target import Target, TargetRun
+from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
@@ -52,16 +52,11 @@ class Moa(HeadDrafter):
         """Implement `HeadDrafter.from_head`."""
         return cls(head, card, target.model.config.get_text_config().num_hidden_layers)
 
-    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """Implement `Drafter.begin`.
-
-        Raises:
-            Unsuitable: If the target has other widths.
-        """
-        self.head.config.check_fit(self.card.name, target.target)
-        reader = MemoryReader(self.head, target.target, self.card.name)
+    def session(self, target: Target, settings: Settings) -> DraftSession:
+        """Implement `HeadDrafter.session`."""
+        reader = MemoryReader(self.head, target, self.card.name)
         remark = {"layers": len(self.capture.keys_values)}
-        return MoaSession(reader, target.target, settings, remark)
+        return MoaSession(reader, target, settings, remark)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.

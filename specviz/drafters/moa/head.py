@@ -171,11 +171,7 @@ class MoaConfig:
             )
 
     def _check(self, name: str, data: Mapping[str, Any]) -> None:
-        """Check that sizes are positive integers and query heads divide evenly among key heads.
-
-        Raises:
-            Unsuitable: If not.
-        """
+        """Check that sizes are positive integers and query heads divide evenly among key heads."""
         for key, value in data.items():
             counts = key.endswith(("_size", "_heads"))
             if counts and (type(value) is not int or value < 1):

@@ -23,7 +23,7 @@ from specviz.drafters.mtp.head import MTPModules
 from specviz.engine.protocol import Proposal
 from specviz.models.attention import PreallocatedCache
 from specviz.models.passes import ExtraRows, States, causal_lm_weights, matrix_weights
-from specviz.models.target import Target, TargetRun
+from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
@@ -37,8 +37,8 @@ class MTP(HeadDrafter):
     network = MTPModules
     head: MTPModules
 
-    def begin(self, target: TargetRun, settings: Settings) -> MTPSession:
-        """Implement `Drafter.begin`."""
+    def session(self, target: Target, settings: Settings) -> MTPSession:
+        """Implement `HeadDrafter.session`."""
         return MTPSession(self, target, settings)
 
     def weights(self, target: Target) -> Weights:
@@ -61,8 +61,8 @@ class MTPSession(LevelSession):
         states: The target's states of the rows from `known` on, (1, n - known, h).
     """
 
-    def __init__(self, drafter: MTP, target: TargetRun, settings: Settings) -> None:
-        super().__init__(drafter.card.name, target.target, settings, chain=True)
+    def __init__(self, drafter: MTP, target: Target, settings: Settings) -> None:
+        super().__init__(drafter.card.name, target, settings, chain=True)
         self.modules = drafter.head
         self.count = self.modules.config.num_nextn_predict_layers
         self.embed = self.target.model.get_input_embeddings()

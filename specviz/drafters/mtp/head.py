@@ -13,10 +13,9 @@ rows and to its own earlier steps, as in drafting (EAGLE-3's "training-time test
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any, Final, Self, cast
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -30,7 +29,7 @@ from specviz.adapters.transformers import (
     run_layer,
 )
 from specviz.drafters.common import checkpoint
-from specviz.drafters.common.checkpoint import read_head, rope_theta
+from specviz.drafters.common.checkpoint import PlainConfig, SizedHead, rope_theta
 from specviz.drafters.common.config import check_depth, check_sizes, rope_of
 from specviz.drafters.common.config_keys import check_activation
 from specviz.drafters.common.layers import (
@@ -48,7 +47,7 @@ from specviz.models.target import Target
 
 
 @dataclass(frozen=True)
-class MTPConfig:
+class MTPConfig(PlainConfig):
     """Contents of config.json, with DeepSeek's keys.
 
     Attributes:
@@ -62,6 +61,11 @@ class MTPConfig:
         rope_theta: Base of the rotary angles.
         made_for: SHA-256 of the target's weights.
     """
+
+    # The first two and vocab_size follow from the target and the tensors.
+    also: ClassVar[Collection[str]] = (
+        "head_dim", "hidden_size", "vocab_size", "rope_parameters", "rope_scaling",
+    )  # fmt: skip
 
     num_hidden_layers: int
     num_nextn_predict_layers: int = 1
@@ -114,8 +118,12 @@ class MTPModule(LlamaDecoderLayer):
         return (self.shared_head.head or project)(self.shared_head.norm(hidden))
 
 
-class MTPModules(nn.Module):
+class MTPModules(SizedHead):
     """All modules of one target, under `model.layers`."""
+
+    family = "mtp"
+    config_type = MTPConfig
+    config: MTPConfig
 
     def __init__(
         self, config: MTPConfig, width: int, own: tuple[int | None, int | None] = (None, None)
@@ -152,56 +160,28 @@ class MTPModules(nn.Module):
         return run_layer(self.module(step), joined, turns, mask, cache)
 
     @classmethod
-    def new(cls, config: MTPConfig, model: Any) -> Self:
-        """Return untrained modules for a causal LM that share its embeddings and projection."""
-        return cls(config, checkpoint.sizes(model)[0])
+    def read_config(cls, found: Head, target: Target) -> MTPConfig:
+        """Implement `HeadNetwork.read_config`."""
+        config = MTPConfig.from_json(found.name, found.config)
+        rope = rope_of(found.name, found.config)
+        if rope["rope_scaling"]:
+            raise Unsuitable(
+                f"{found.name!r} scales its rotary positions, which is not supported for MTP."
+            )
+        check_activation(found.name, found.config)
+        check_depth(found.name, config.num_hidden_layers, target)
+        if type(wide := found.config.get("hidden_size")) is int:
+            check_sizes(found.name, wide, 0, target)
+        return replace(config, rope_theta=rope["rope_theta"])
 
     @classmethod
-    def load(cls, folder: Path, target: Target) -> Self:
-        """Load the modules in `folder` for this target, frozen.
-
-        Raises:
-            NotAvailable: If the folder has no head.
-            Unsuitable: If the modules do not fit the target.
-        """
-        found = read_head(folder, "mtp")
-        config = read_mtp(found, target)
+    def like_file(cls, found: Head, config: MTPConfig, target: Target) -> Self:
+        """Implement `HeadNetwork.like_file`."""
         width, vocabulary = checkpoint.sizes(target.model)
         first = f"model.layers.{config.num_hidden_layers}"
         embeds = vocabulary if f"{first}.embed_tokens.weight" in found.tensors else None
         projects = vocabulary if f"{first}.shared_head.head.weight" in found.tensors else None
-        modules = cls(config, width, (embeds, projects))
-        checkpoint.restore(found.name, modules, found.tensors, target.model)
-        return modules
-
-    def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors."""
-        checkpoint.write(folder, asdict(self.config), self)
-
-
-def read_mtp(found: Head, target: Target) -> MTPConfig:
-    """Return the config of MTP modules.
-
-    Raises:
-        Unsuitable: If it is not supported or made for another target.
-    """
-    config = checkpoint.parse_config(
-        found.name,
-        found.config,
-        MTPConfig,
-        # The first two and vocab_size follow from the target and the tensors.
-        also=("head_dim", "hidden_size", "vocab_size", "rope_parameters", "rope_scaling"),
-    )
-    rope = rope_of(found.name, found.config)
-    if rope["rope_scaling"]:
-        raise Unsuitable(
-            f"{found.name!r} scales its rotary positions, which is not supported for MTP."
-        )
-    check_activation(found.name, found.config)
-    check_depth(found.name, config.num_hidden_layers, target)
-    if type(wide := found.config.get("hidden_size")) is int:
-        check_sizes(found.name, wide, 0, target)
-    return replace(config, rope_theta=rope["rope_theta"])
+        return cls(config, width, (embeds, projects))
 
 
 STEPS: Final = 4  # number of guesses in a row in training and evaluation

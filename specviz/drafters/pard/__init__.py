@@ -184,7 +184,6 @@ class PardSession(LevelSession):
         return lambda _: self.logits[depth].expand(len(level.nodes), -1)
 
     def _plan_pass(self, context: Sequence[int], uploads: UploadBatch) -> LevelPass:
-        """Prepare the pass over the text's new tokens and the masks."""
         start = 0
         for old, new in zip(self.known, context[:-1], strict=False):
             if old != new:

@@ -145,11 +145,6 @@ def _is_wanted(key: str) -> bool:
 
 
 def _open(name: str, path: Path) -> GgufFile:
-    """Open the file and read its header.
-
-    Raises:
-        Unsuitable: The file is incomplete, or is not a GGUF file.
-    """
     try:
         return read_gguf(path, _is_wanted)
     except OtherByteOrder as error:
@@ -206,11 +201,6 @@ class _ModelReader:
         return self.architecture.config(own, shared, tensors.keys())
 
     def _check(self, own: Mapping[str, Any]) -> None:
-        """Check that every value is possible for a network of this architecture.
-
-        Raises:
-            Unsuitable: A value is not possible.
-        """
         most = {"block_count": MAX_PARTS, "attention.head_count": MAX_PARTS}
         for key in (*NEEDED, *OTHERS, *SIZES, *self.architecture.keys):
             if key not in own:
@@ -272,7 +262,6 @@ class _ModelReader:
 
 
 def _is_size(value: Any, real: bool) -> bool:
-    """Return whether a value can be a size; it must be a whole number unless `real`."""
     return (type(value) is int or (real and isinstance(value, float))) and 0 < value <= MAX_SIZE
 
 

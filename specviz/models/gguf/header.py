@@ -207,11 +207,6 @@ def _read_values(cursor: _Cursor, count: int, wanted: Callable[[str], bool]) -> 
 
 
 def _kind(number: int) -> GGUFValueType:
-    """Return a value's type.
-
-    Raises:
-        DamagedHeader: The number is not a known type.
-    """
     try:
         return Type(number)
     except ValueError as error:
@@ -225,7 +220,6 @@ def _scalar(cursor: _Cursor, kind: GGUFValueType, keep: bool) -> Any:
 
 
 def _array(cursor: _Cursor, keep: bool) -> list[Any] | None:
-    """Return the items of an array, or skip them and return None unless `keep`."""
     kind, length = _kind(cursor.number("I")), cursor.number("Q")
     _require(kind is not Type.ARRAY, "it has an array of arrays")
     _require(not keep or length <= MAX_ITEMS, f"it has an array of {length:,} items")
@@ -252,11 +246,7 @@ def _strings(cursor: _Cursor, length: int, keep: bool) -> list[Any] | None:
 
 
 def _read_tensors(cursor: _Cursor, count: int, alignment: Any) -> dict[str, TensorInfo]:
-    """Read the table of tensors; each must be inside the file and overlap no other.
-
-    Raises:
-        DamagedHeader: A row of the table is invalid.
-    """
+    """Read the table of tensors; each must be inside the file and overlap no other."""
     power = type(alignment) is int and alignment > 0 and alignment & (alignment - 1) == 0
     _require(power and alignment <= MAX_ALIGNMENT, f"its alignment is {alignment!r:.40}")
     rows = [_row(cursor) for _ in range(count)]

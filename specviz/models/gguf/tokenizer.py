@@ -124,11 +124,7 @@ def build_tokenizer(name: str, values: Mapping[str, Any], longest: int) -> PreTr
 
 
 def _byte_level(name: str, own: Mapping[str, Any]) -> tuple[Tokenizer, bool]:
-    """Return a byte-level BPE tokenizer, and whether its texts begin with a BOS token.
-
-    Raises:
-        Unsuitable: The tokenizer is damaged or of an unsupported kind.
-    """
+    """Return a byte-level BPE tokenizer, and whether its texts begin with a BOS token."""
     pre = _pre_tokenizer(name, own)
     bare = Tokenizer(_bpe(name, own, pre.ignore_merges))
     bare.decoder = decoders.ByteLevel()
@@ -137,11 +133,7 @@ def _byte_level(name: str, own: Mapping[str, Any]) -> tuple[Tokenizer, bool]:
 
 
 def _pre_tokenizer(name: str, own: Mapping[str, Any]) -> PreTokenizer:
-    """Return how the file's tokenizer splits text.
-
-    Raises:
-        Unsuitable: The kind or the pattern's name is unknown.
-    """
+    """Return how the file's tokenizer splits text."""
     if own.get("model") != "gpt2":
         raise Unsuitable(
             f"{name!r} has a tokenizer of the kind {own.get('model')!r:.40}; in GGUF files, only "
@@ -157,11 +149,6 @@ def _pre_tokenizer(name: str, own: Mapping[str, Any]) -> PreTokenizer:
 
 
 def _bpe(name: str, own: Mapping[str, Any], ignore_merges: bool) -> models.BPE:
-    """Return the BPE model with its tokens and merges.
-
-    Raises:
-        Unsuitable: They are missing or invalid.
-    """
     tokens, merges = own.get("tokens", ()), own.get("merges", ())
     vocabulary = {token: id for id, token in enumerate(tokens)}
     pairs = [tuple(merge.split(" ")) for merge in merges]

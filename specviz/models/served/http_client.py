@@ -156,11 +156,7 @@ class HttpClient:
         return plain | ({"Authorization": f"Bearer {key}"} if key else {})
 
     def _send(self, method: str, path: str, body: str | None, seconds: float) -> tuple[int, bytes]:
-        """Send a request and return the status and body of the response.
-
-        Raises:
-            ServerFault: The server is down or slow.
-        """
+        """Send a request and return the status and body of the response."""
         kind = HTTPSConnection if self.address.secure else HTTPConnection
         connection = kind(self.address.host, self.address.port, timeout=seconds)
         until = monotonic() + seconds
@@ -181,12 +177,6 @@ class HttpClient:
             connection.close()
 
     def _read_body(self, answer: HTTPResponse, until: float) -> bytes:
-        """Read the whole body of a response.
-
-        Raises:
-            TimeoutError: Reading takes too long.
-            ServerFault: It is too large.
-        """
         found = bytearray()
         while piece := answer.read1(CHUNK):
             found += piece
@@ -199,12 +189,6 @@ class HttpClient:
         return bytes(found)
 
     def _read(self, status: int, text: bytes) -> Any:
-        """Parse the JSON of a response.
-
-        Raises:
-            Refused: The server responded with an error.
-            ServerFault: The body is not JSON.
-        """
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:

@@ -139,11 +139,7 @@ class Server:
         return MAX_LISTED
 
     def _verified(self) -> Server:
-        """Request one distribution in two ways, compare the results, and return this server.
-
-        Raises:
-            ServerFault: The two distributions differ.
-        """
+        """Request one distribution in two ways, compare the results, and return this server."""
         ((inside, _), (after,)) = self.logprobs([[0, 0], [0]], [1, 1])
         shared = sorted(inside.keys() & after.keys(), key=lambda token: -after[token])[:3]
         if not shared or any(abs(inside[token] - after[token]) > TOLERANCE for token in shared):
@@ -155,11 +151,7 @@ class Server:
 
 
 def _model(client: HttpClient) -> dict[str, Any]:
-    """Return the first model in the server's list that is not an adapter of another model.
-
-    Raises:
-        ServerFault: There is no such model.
-    """
+    """Return the first model in the server's list that is not an adapter of another model."""
     answer = client.get_json("/v1/models")
     rows = answer.get("data") if isinstance(answer, dict) else None
     named = [row for row in rows or () if isinstance(row, dict) and row.get("id")]
@@ -170,11 +162,6 @@ def _model(client: HttpClient) -> dict[str, Any]:
 
 
 def _version(client: HttpClient) -> str:
-    """Return vLLM's version.
-
-    Raises:
-        ServerFault: The server runs another program.
-    """
     try:
         answer = client.get_json("/version")
     except Refused as refusal:
@@ -188,11 +175,6 @@ def _version(client: HttpClient) -> str:
 
 
 def _choices(answer: Any, count: int) -> list[dict[str, Any]]:
-    """Return the choices of a response, in the order of the requested texts.
-
-    Raises:
-        UnusableResponse: They are missing or incomplete.
-    """
     rows = answer.get("choices") if isinstance(answer, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UnusableResponse("its response has no choices")
@@ -247,11 +229,6 @@ def _row(row: Any) -> LogProbs:
 
 
 def _checked(values: Mapping[str, Any]) -> LogProbs:
-    """Convert token ids and log-probabilities.
-
-    Raises:
-        UnusableResponse: They are not numbers, or not log-probabilities.
-    """
     try:
         found = {int(key): float(value) for key, value in values.items()}
     except (TypeError, ValueError) as error:

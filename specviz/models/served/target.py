@@ -61,11 +61,6 @@ def served_target(
 
 
 def _tokenizer_folder(address: Address, server: Server) -> Path:
-    """Return the folder of the tokenizer.
-
-    Raises:
-        NotAvailable: It is not on this machine.
-    """
     for name in filter(None, (address.folder, server.root)):
         path = Path(name).expanduser()
         found = path if path.is_dir() else _fetched(name)
@@ -146,11 +141,7 @@ class ServedTarget(Target):
         return ServedRun(self, capture, sampling)
 
     def _check_tokenizer(self) -> None:
-        """Check that the server and the local tokenizer split a text into the same tokens.
-
-        Raises:
-            Unsuitable: If they do not.
-        """
+        """Check that the server and the local tokenizer split a text into the same tokens."""
         text = "Speculation: 3 + 14 = 17, naïve!"
         question = {"model": self.server.model, "prompt": text, "add_special_tokens": False}
         answer = self.server.client.post_json("/tokenize", question)
@@ -251,11 +242,7 @@ class ServedRun(TargetRun):
         return Scores(logits.to(self.target.device, exact_dtype(self.target.device)), States())
 
     def _check_complete(self, logprobs: LogProbs) -> None:
-        """Check that every token that top-k keeps is listed.
-
-        Raises:
-            ServerFault: An unlisted token may be as likely as the k-th.
-        """
+        """Check that every token that top-k keeps is listed."""
         if self.sampling.greedy:
             return
         falling = sorted(logprobs.values(), reverse=True)

@@ -224,7 +224,6 @@ class _Visit:
         return event
 
     def _next(self, child: int) -> Judged:
-        """Return the next verdict and check that it is about `child`."""
         found = self.played.judged[self.at] if self.at < len(self.played.judged) else None
         if found is None or found.node != child:
             other = "nothing" if found is None else f"node {found.node}"
