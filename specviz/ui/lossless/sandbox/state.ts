@@ -4,10 +4,10 @@ import { Stage } from "../../shared/stage";
 import { required } from "../../shared/required";
 import { moved } from "../../shared/probability_bars";
 
+import type { DistributionName } from "../../shared/distribution_grid";
 import type { Word } from "../../../frames/scene.py";
 import type { Config, DrawnName, Preset } from "./__init__.py";
 
-export type DistributionName = "p" | "q";
 export interface State {
   words: Word[];
   p: number[];
@@ -23,7 +23,6 @@ export interface State {
 /** What other sections use of `window.specviz.sandbox`. */
 export type Sandbox = {
   request(): object;
-  onAnswer(listener: () => void): void;
   state: State;
   last?: object;
 };
