@@ -162,9 +162,7 @@ WISHES = [
     ('{"prompt": "a", "target": "/etc"}', "No target is called"),
     ('{"prompt": "", "seed": 1}', "A run has no field seed"),
 ]
-SECTIONS = (
-    "sandbox", "coins", "gallery", "grow",
-)  # fmt: skip
+SECTIONS = ("sandbox", "grow")
 # An invalid question to any section.
 QUESTIONS = [
     ("", "not valid JSON"),

@@ -113,7 +113,7 @@ def test_places_cases_and_examples_of_lessons_exist():
     assert {step["case"] for step in wild} <= {study.key for study in GALLERY}
     assert len({step["case"] for step in wild}) == 6
     assert {step["tab"] for step in wild} == {"Lossless?"}
-    assert {step["look"] for step in wild} <= {"#sv-wild", ".sv-wild-one"}
+    assert {step["look"] for step in wild} <= {"#sv-part-gallery", "#sv-gallery-rule"}
     examples = {step["example"] for step in steps if "example" in step}
     assert examples <= {each.name for each in EXAMPLES}
     style = (UI_FOLDER / "learn/80-learn.css").read_text()

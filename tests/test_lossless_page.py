@@ -10,11 +10,10 @@ from specviz.frames.scene import flat
 from specviz.settings.settings import Settings
 from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
-from specviz.ui.lossless import proof
-from specviz.ui.lossless.coins import answer as coins
-from specviz.ui.lossless.gallery import answer as gallery
+from specviz.ui.lossless import coins, gallery, proof
 from specviz.ui.lossless.sandbox import PRESETS
 from specviz.ui.lossless.sandbox.answer import answer
+from specviz.verification.published_rules import GALLERY, find_case_study
 
 P, Q = PRESETS[0]["p"], PRESETS[0]["q"]
 WITH_Q = "speculative"
@@ -73,6 +72,13 @@ def test_displayed_acceptance_ceiling_and_tokens_per_round_equal_known_values():
     assert told(candidates=2)["numbers"]["ceiling"] == "0.7900"
 
 
+def tossed(throws, **more):
+    """Return the outputs for the usual experiment with some changes, after random rounds."""
+    run = throws and coins.started(throws, {})["run"]
+    experiment = {**ASKED, "words": PRESETS[0]["words"], **more}
+    return coins.respond({"run": run, "sandbox": json.dumps(experiment)})
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [
@@ -91,19 +97,18 @@ def test_displayed_acceptance_ceiling_and_tokens_per_round_equal_known_values():
     ],
 )
 def test_invalid_request_returns_readable_error(more, words):
-    for of in (answer, coins.answer):
-        assert words in told(of, **{"throws": 10, **more})["problem"]
+    assert words in told(**more)["problem"]
+    with pytest.raises(ValueError, match=words):
+        tossed(10, **more)
 
 
 def test_malformed_request_returns_readable_error():
-    for of in (answer, coins.answer, gallery.answer):
-        for text in ("null", "", "{", "[]", "x" * 5000, '{"p": NaN}'):
-            assert ask(of, text)["problem"], text[:9]
-    for throws in (-5, 10**9, "many", None):
-        assert "number of rounds" in told(coins.answer, throws=throws)["problem"]
-    for more in ({"asked": "nothing"}, {"asked": "evidence", "key": "x"}):
-        assert told(gallery.answer, **more)["problem"], more
-    assert told(gallery.answer, asked="list", p=[2])["problem"]
+    for text in ("null", "", "{", "[]", "x" * 5000, '{"p": NaN}'):
+        assert ask(answer, text)["problem"], text[:9]
+    with pytest.raises(ValueError, match="2 to 6"):
+        studied(borrows=True, sandbox='{"p": [2], "q": [1], "words": []}')
+    with pytest.raises(ValueError, match="No rule has these words"):
+        studied(find="nothing of the sort")
     with pytest.raises(ValueError, match="no recorded run"):
         proof.respond({"run": "../x", "counts": None})
     with pytest.raises(ValueError, match="cannot be repeated"):
@@ -115,21 +120,31 @@ def test_malformed_request_returns_readable_error():
 
 @pytest.mark.slow
 def test_simulated_rounds_add_up_and_show_the_expected_noise_or_a_lossy_rule():
-    found = told(coins.answer, throws=20_000)
-    steps = found["steps"]
-    assert [sum(p["kept"]) + sum(p["filled"]) for p in steps] == [p["thrown"] for p in steps]
-    assert steps[-1]["thrown"] == 20_000
-    assert found["numbers"]["exact"] == "0"
-    assert found["numbers"]["noise"] == "0.0052"
-    assert all(low <= p <= high for (low, high), p in zip(found["intervals"], P, strict=True))
-    assert told(coins.answer, throws=20_000)["steps"][-1] != steps[-1], "each time others"
-    none = told(coins.answer, throws=0, rule="accept-reject")
-    assert (len(none["darts"]["darts"]), none["steps"]) == (coins.DARTS, [])
-    lossy = told(coins.answer, throws=20_000, drawn="top", rule="speculative")
-    assert "do not follow p" in lossy["sentence"]
-    assert lossy["numbers"]["exact"] == "0.3056"
-    sure = told(coins.answer, throws=100, p=[0.0, 1.0, 0, 0, 0], rule="unverified")
-    assert "Luck cannot explain" in sure["sentence"]
+    found = tossed(20_000)
+    kept, filled, outline, whiskers = json.loads(found["columns"])["data"]
+    assert sum(kept["y"]) + sum(filled["y"]) == pytest.approx(1)
+    assert filled["base"] == kept["y"]
+    assert tuple(outline["y"]) == P
+    for p, out, above, below in zip(P, whiskers["y"], *intervals(whiskers), strict=True):
+        assert out - below <= p <= out + above
+    assert "| exact distance, computed | 0 |" in found["numbers"]
+    assert "luck alone | 0.0052 |" in found["numbers"]
+    assert tossed(20_000)["columns"] != found["columns"], "each time others"
+    assert not found["board"]["visible"]
+    none = tossed(0, rule="accept-reject")
+    *_, accepted, rejected = json.loads(none["darts"])["data"]
+    assert len(accepted["x"]) + len(rejected["x"]) == coins.DARTS
+    assert (none["board"]["visible"], none["counted"]["visible"]) == (True, False)
+    lossy = tossed(20_000, drawn="top", rule="speculative")
+    assert "do not follow p" in lossy["answer"]
+    assert "computed | 0.3056 |" in lossy["numbers"]
+    sure = tossed(100, p=[0.0, 1.0, 0, 0, 0], rule="unverified")
+    assert "Luck cannot explain" in sure["answer"]
+    assert coins.respond({"run": None, "sandbox": "null"}) == {}, "before the sandbox has started"
+
+
+def intervals(trace):
+    return trace["error_y"]["array"], trace["error_y"]["arrayminus"]
 
 
 def test_share_of_experiments_is_never_rounded_to_all_or_none():
@@ -151,27 +166,76 @@ def test_repeated_runs_are_tested_only_if_some_begin_with_the_same_tokens():
     assert "very likely changes" in proof.counted(Tally(200, 200, even, other), greedy=False)
 
 
+def studied(**changes):
+    """Return the gallery's outputs for its initial values with some changes."""
+    usual = {"find": "", "rule": gallery.FIRST, "borrows": False, "sandbox": "null"}
+    return gallery.respond(usual | changes)
+
+
+def listed(found):
+    """Return the verdict and the distance of each listed rule by its name."""
+    return {name: (verdict, tv) for verdict, name, tv in found["rules"]["value"]["data"]}
+
+
 @pytest.mark.slow
 def test_gallery_shows_which_code_of_the_eagle_issue_is_lossy():
     """SafeAILab/EAGLE issue 329: the code as it is is exact, the code suggested there is lossy."""
-    found = {one["key"]: one for one in told(gallery.answer, asked="list", p=None)["exhibits"]}
-    assert len(found) >= 12
-    assert found["top-k-masked"]["verdict"] == "exact"
-    assert found["suggested-fix"]["verdict"] == "lossy"
-    assert (found["half-a-fix"]["tv"], found["sampled-masked"]["tv"]) == ("0.3171", "0")
-    assert all(one["source"][1].startswith("https://") for one in found.values())
-    assert (tuple(found["half-a-fix"]["p"]), tuple(found["half-a-fix"]["q"])) == (P, Q)
+    found = studied()
+    assert len(listed(found)) == len(GALLERY)
+    assert found["answer"].startswith("**Ignoring q, masking the rejected token")
+    assert "is exact" in found["answer"]
+    for part in ("issues/329)", "issues/93)"):
+        assert part in found["threads"]
+    assert "px, qx = p[x], 1.0" in found["case"]
+    assert "top-k, not samples" in found["why"]
+    lossy = studied(rule="half-a-fix")
+    assert "is lossy: the distance of the output from p is 0.3171" in lossy["answer"]
+    columns, outline, differences = json.loads(lossy["output"])["data"]
+    assert sum(columns["y"]) == pytest.approx(1)
+    assert tuple(outline["y"]) == P
+    assert differences["text"][0] == "<b>0.717</b><br>+0.317"
+
+
+@pytest.mark.slow
+def test_gallery_finds_rules_by_their_texts_lines_and_threads():
+    found = studied(find="QX")
+    assert gallery.named(next(iter(listed(found)))) == "top-k-masked"
+    assert 4 < len(listed(found)) < 10
+    assert studied(find="issue 93")["rule"] == "top-k-masked"
+    only = studied(find="pull request 7808", rule="top-k-masked")
+    assert (only["rule"], len(listed(only))) == ("cumulative-uniform", 1)
 
 
 @pytest.mark.slow
 def test_gallery_recomputes_verdicts_for_other_distributions():
-    same = told(gallery.answer, asked="list", p=P, q=P)["exhibits"]
-    by_key = {one["key"]: one["verdict"] for one in same}
-    assert by_key["resample-from-p"] == "exact", "nothing falls where p and q are the same"
-    assert by_key["first-unseen"] == "lossy"
-    found = told(gallery.answer, asked="evidence", key="one-coin")["evidence"]
-    assert set(found) == {"lead", "draft", "p", "out", "intervals", "strings"}
-    assert abs(float(found["strings"][0][3].split()[0].replace("−", "-"))) > 8
+    words = PRESETS[0]["words"]
+    same = studied(borrows=True, sandbox=json.dumps({"p": P, "q": P, "words": words}))
+    rules = listed(same)
+    assert rules["Resampling from p itself"] == ("✓ exact", 0.0), "where p and q are the same"
+    assert rules["The first guess is never tested"][0] == "✕ lossy"
+
+
+@pytest.mark.slow
+def test_find_the_fault_names_the_rule_only_after_the_choice():
+    quiz = {"key": "one-coin", "seed": 3, "offered": ["deferred", "one-coin", "half-a-fix",
+            "draft-temperature", ""], "choice": None, "right": 0, "tried": 0}  # fmt: skip
+    found = gallery.respond_quiz({"quiz": quiz})
+    assert found["solution"] == ""
+    assert abs(float(found["strings"].split("σ")[0].split()[-1].replace("−", "-"))) > 8
+    assert found["option 4"]["value"] == gallery.SOUND
+    for choice, right in ((1, 1), (4, 0)):
+        chosen = gallery.choose(choice, {"quiz": quiz})["quiz"]
+        solved = gallery.respond_quiz({"quiz": chosen})
+        assert solved["answer"] == f"Solved: {right} of 1."
+        assert solved["solution"].startswith("Correct." if right else "No, it was this one.")
+        assert "One random number for the whole chain" in solved["solution"]
+        assert not solved["option 0"]["visible"]
+    for _ in range(20):
+        new = gallery.new_quiz(quiz)
+        assert new["key"] != "one-coin"
+        lossy = gallery.own(find_case_study(new["key"])).verdict == "lossy"
+        assert (new["key"] in new["offered"]) == lossy
+        assert len(set(new["offered"])) == gallery.OFFERED + 1
 
 
 @pytest.mark.slow

@@ -123,9 +123,14 @@ def test_samples_of_each_published_rule_follow_its_computed_distribution(each):
 def test_every_case_study_has_its_own_key_a_public_source_and_a_reason():
     assert len({each.key for each in GALLERY}) == len(GALLERY) >= 12
     for each in GALLERY:
-        assert re.fullmatch(r"https://(github\.com|arxiv\.org)/\S+", each.source.url)
-        for text in (each.claimed, each.drawn, each.judged, each.why):
+        for thread in (each.source, each.answered or each.source):
+            assert re.fullmatch(r"https://(github\.com|arxiv\.org)/\S+", thread.url)
+        for text in (
+            each.claimed, each.drawn, each.judged, each.why, each.premise, each.answer,
+        ):  # fmt: skip
             assert text.endswith((".", "?", ".)"))
+        assert 3 <= each.lines.strip().count("\n") + 1 <= 9
+        assert max(map(len, each.lines.splitlines())) <= 70
 
 
 def test_dropping_a_sampled_guess_because_of_its_own_q_is_lossy():

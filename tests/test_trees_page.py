@@ -27,13 +27,14 @@ from specviz.trees.recorded_position import (
 )
 from specviz.trees.recording import TEMPERATURE_ONE, Walk
 from specviz.trees.shapes import BadTree, Parameters
+from specviz.ui.lossless.rounding import Lab, off_by_one
+from specviz.ui.lossless.rounding import respond as rank
 from specviz.ui.trees.drawing import HELD, LIVE, MOST
 from specviz.ui.trees.grow import wanted
 from specviz.ui.trees.grow.answer import answer as grow
 from specviz.ui.trees.judging import TITLES
 from specviz.ui.trees.judging import respond as judge
-from specviz.ui.trees.ranking import Lab
-from specviz.ui.trees.ranking import respond as rank
+from specviz.ui.trees.ranking import respond as order
 from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
 
@@ -127,16 +128,28 @@ def test_ranking_compares_eight_methods_and_shows_a_case_study():
     assert hints["kept, as in exact ranking"] == 58
     assert found["said"].startswith("1 guess is kept here that exact ranking drops (‘␣this ␣was’)")
     assert found["answer"].startswith("In float32, products and sums of logs give exactly the same")
+    assert "975,748 rounds" in found["claim"]
+
+
+def test_exact_ranking_by_products_and_by_sums_of_logs_is_the_same():
+    for recipe in recipes():
+        for how in ("product", "sum"):
+            found = order({"tree": recipe.name, "how": how})
+            assert "in the same order" in found["answer"], (recipe.name, how)
+            assert "kept, as in exact ranking" in points_of(found["ranked"])[1]
+
+
+def test_wrong_parents_shorten_the_accepted_text():
+    found = off_by_one({"tree": PLACE})
+    assert "falls from 1.46 to 0.70" in found["answer"]
     assert "expected accepted length 1.46" in found["right_said"]
     assert "expected accepted length 0.70" in found["wrong_said"]
-    assert "975,748 rounds" in found["claim"]
 
 
 def test_example_chosen_anew_is_ranked_in_the_way_that_shows_it_best():
     found = rank(RANKED | {"tree": "example:other-tree"})
     assert (found["how"], found["dtype"]) == ("product", "bfloat16")
     assert "accepted length" not in found["ways"]
-    assert not found["parents"].visible
     again = rank(RANKED | {"tree": "example:other-tree", "seen": "example:other-tree"})
     assert (again["how"], again["dtype"]) == ("sum", "bfloat16"), "then the visitor's choice"
 

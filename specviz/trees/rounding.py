@@ -223,12 +223,12 @@ def verdict(ways: Mapping[str, Way], positions: int, guesses: int) -> str:
         guesses: The tree's budget.
     """
     same = ways["product float32"]["differ"] == ways["sum float32"]["differ"] == 0.0
-    float32 = text("trees", "study_float32_differs")
+    float32 = text("lossless", "study_float32_differs")
     if same:
-        float32 = text("trees", "study_float32_same", places=positions)
+        float32 = text("lossless", "study_float32_same", places=positions)
     sums, products = ways["sum bfloat16"], ways["product bfloat16"]
     return text(
-        "trees",
+        "lossless",
         "study_verdict",
         float32=float32,
         sums=_percent(sums["differ"]),
@@ -247,7 +247,7 @@ def noise(ways: Mapping[str, Way], reported: Reported) -> str:
     rounds = rounds_needed(reported.gain, deviation)
     tokens = rounds * (1 + ways[EXACT]["length"])
     return text(
-        "trees",
+        "lossless",
         "study_noise",
         deviation=f"{deviation:.1f}",
         noise=f"{noise_bound(deviation, 10_000):.3f}",
@@ -267,7 +267,7 @@ def _changed(way: Way, guesses: int = 0) -> str:
     if not way["differ"]:
         return ""
     changed = f"{way['nodes'] / way['differ']:.1f}"
-    return " " + text("trees", "study_changed", changed=changed, guesses=guesses)
+    return " " + text("lossless", "study_changed", changed=changed, guesses=guesses)
 
 
 def _percent(share: float) -> str:

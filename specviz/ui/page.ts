@@ -7,8 +7,6 @@ import { start as race } from "./compare/race/race";
 import { shortened } from "./cost/shorter";
 import { start as contents } from "./learn/contents";
 import { start as lessonPanel } from "./learn/panel";
-import { start as coins } from "./lossless/coins/coins";
-import { start as gallery } from "./lossless/gallery/gallery";
 import { start as sandbox } from "./lossless/sandbox/sandbox";
 import { start as addressView } from "./shared/address_view";
 import { start as figureView } from "./shared/figure_view";
@@ -30,8 +28,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "compare/race/race": race,
   "learn/contents": contents,
   "learn/panel": lessonPanel,
-  "lossless/coins/coins": coins,
-  "lossless/gallery/gallery": gallery,
   "lossless/sandbox/sandbox": sandbox,
   "shared/address_view": addressView,
   "shared/figure_view": figureView,

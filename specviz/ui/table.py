@@ -1,4 +1,4 @@
-"""Tables that can be sorted and searched."""
+"""Tables: those that can be sorted and searched, and plain ones in Markdown."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ def data_table(name: str, label: str) -> gr.Dataframe:
     )  # fmt: skip
 
 
-def filled(columns: Mapping[str, int], rows: Sequence[Sequence[Cell]]) -> dict[str, Any]:
+def filled(
+    columns: Mapping[str, int], rows: Sequence[Sequence[Cell]], unit: str = "px"
+) -> dict[str, Any]:
     """Return a table's update with these rows.
 
     Args:
-        columns: Their widths in pixels by title.
+        columns: Their widths by title.
         rows: Their cells.
+        unit: Of the widths, such as "%" of the table.
     """
     pairs = [[(cell, verbatim(cell)) if isinstance(cell, str) else cell for cell in row]
              for row in rows]  # fmt: skip
@@ -45,5 +48,11 @@ def filled(columns: Mapping[str, int], rows: Sequence[Sequence[Cell]]) -> dict[s
         },
     }
     # Not gr.Dataframe(…), which would add a table to the page if it is called while that is built.
-    widths = [f"{width}px" for width in columns.values()]
+    widths = [f"{width}{unit}" for width in columns.values()]
     return gr.update(value=value, column_widths=widths)
+
+
+def listing(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown; all columns but the first are numbers."""
+    lines = [heads, [":--"] + ["--:"] * (len(heads) - 1), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -19,13 +19,13 @@ from specviz.ui.cost import (
     sweep,
     trees,
 )
-from specviz.ui.lossless import coins, gallery, proof, sandbox
+from specviz.ui.lossless import coins, gallery, proof, rounding, sandbox
 from specviz.ui.trees import grow, judging, ranking
 
 # Each module has a function `build`, which takes the TabContext.
 TABS: Final[Mapping[str, Sequence[ModuleType]]] = {
     "Compare": (race, domains),
-    "Lossless?": (sandbox, coins, gallery, proof),
+    "Lossless?": (sandbox, coins, gallery, rounding, proof),
     "Trees": (grow, ranking, judging),
     "Cost": (pair, server, speedup, trees, roofline, adaptive, sweep, shapes, published),
 }

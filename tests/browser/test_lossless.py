@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 from test_access import check_readable
@@ -9,26 +11,10 @@ from test_access import check_readable
 SAND = "window.specviz['sv-sand']"
 RULE, PRESET = "#sv-sand-rule", "#sv-sand-preset"
 VERDICT, FROM = ".sv-sand-verdict", ".sv-sand-from"
-# Reset the sandbox, and the gallery to its own p and q with the first rule open.
+# Reset the sandbox.
 AGAIN = """() => {
-  const press = (selector) => document.querySelector(selector).click();
   window.specviz['sv-sand'].go(window.sandAtFirst);
-  for (const mode of ["detective", "gallery"]) press(`[data-mode=${mode}]`);
-  document.querySelector(".sv-wild-list button")?.click();
 }"""
-# The counts on screen, whether the verdict is visible, and where the next section begins.
-COUNTED = """() => new Promise((done) => {
-  const seen = [];
-  const look = () => {
-    const count = document.querySelector(".sv-coins-count").textContent;
-    const said = getComputedStyle(document.querySelector(".sv-coins-said")).visibility;
-    const top = document.querySelector(".sv-wild").getBoundingClientRect().top + scrollY;
-    if (count) seen.push([count, said === "visible", top]);
-    if (count === "1,000 rounds") done(seen);
-    else requestAnimationFrame(look);
-  };
-  look();
-})"""
 
 
 @pytest.fixture
@@ -63,11 +49,11 @@ def button(page, name):
 
 def test_sandbox_compares_bars_and_rules_and_draws_their_rounds(sand):
     button(sand, "Run 1,000 rounds").click()
-    expect(sand.locator(".sv-coins-count")).to_have_text("1,000 rounds")
-    assert sand.locator(".sv-coins-columns .sv-coins-whisker").count() == 5
-    assert float(sand.locator("[data-number=seen]").inner_text()) < 0.1
+    columns, darts = sand.locator("#sv-coins-columns"), sand.locator("#sv-coins-darts")
+    expect(columns.locator(".main-svg").get_by_text("replacements")).to_be_visible()
+    expect(sand.locator("#sv-part-coins .sv-listing").first).to_contain_text("1,000 rounds")
     sand.locator(RULE).select_option("unverified")
-    expect(sand.locator(".sv-coins-body"), "they belong to another rule").to_be_hidden()
+    expect(columns, "they belong to another rule").to_be_hidden()
     sand.evaluate(f"{SAND}.go(window.sandAtFirst); scrollTo(0, 0)")
     a_dragged_bar_leaves_the_output_at_p(sand)
     bar = sand.get_by_role("slider", name="Target: ␣cat")
@@ -88,10 +74,10 @@ def test_sandbox_compares_bars_and_rules_and_draws_their_rounds(sand):
     sand.locator("[data-choice=candidates] button").last.click()
     sand.locator(PRESET).select_option("darts")
     expect(sand.get_by_role("heading", name="Von Neumann’s dartboard")).to_be_visible()
-    expect(sand.locator(".sv-coins-dart")).to_have_count(600)  # before any round
-    expect(sand.locator(".sv-coins-body")).to_be_hidden()
+    expect(darts.locator(".scatterlayer path.point")).to_have_count(600)  # before any round
+    expect(columns).to_be_hidden()
     sand.locator(RULE).select_option("speculative")
-    expect(sand.locator(".sv-coins-dart")).to_have_count(0)
+    expect(darts).to_be_hidden()
 
 
 def a_dragged_bar_leaves_the_output_at_p(sand):
@@ -110,34 +96,37 @@ def a_dragged_bar_leaves_the_output_at_p(sand):
     assert sand.locator(".sv-sand-off").count() == 0
 
 
-def test_gallery_shows_cases_with_sources_and_can_hide_what_is_wrong(sand):
-    sand.wait_for_selector(".sv-wild-one h3")
-    button(sand, "The textbook test, used on top-k guesses").click()
-    one = sand.locator(".sv-wild-one")
-    expect(one).to_contain_text("Distance of the output from p: 0.3500")
-    assert one.get_by_role("link").get_attribute("href").endswith("SafeAILab/EAGLE/issues/329")
-    sand.locator("[data-key=remaining-mass] , [data-key=remaining-mass] button").last.click()
-    expect(one.locator("h3")).to_contain_text("remaining draft mass")
-    assert sand.locator(".sv-wild-columns > *").count() == 3, "a case with three words"
+def test_gallery_finds_a_rule_by_a_line_and_can_hide_what_is_wrong(sand):
+    part = sand.locator("#sv-part-gallery")
+    rules, one = part.locator("#sv-gallery-rules"), part.locator("#sv-gallery-rule")
+    rules.get_by_text("The textbook test, used on top-k guesses").click()
+    expect(part).to_contain_text("the distance of the output from p is 0.3500")
+    assert "case=suggested-fix" in sand.url
+    expect(one.get_by_role("link").first).to_have_attribute("href", re.compile("issues/329$"))
+    find = part.get_by_label("Find a rule")
+    find.fill("qx pull request 1820")
+    expect(one.locator("h3")).to_have_text("Dropping low-confidence guesses, ignoring q")
+    find.fill("")
+    rules.get_by_text("Resampling from p itself").click()
+    expect(part).to_contain_text("Resampling from p itself is lossy")
     sand.locator(PRESET).select_option("same")
     settled(sand)
-    rule = button(sand, "Resampling from p itself")
-    expect(rule).to_contain_text("lossy")
-    rule.focus()
-    sand.locator("[data-do=laws]").evaluate("(button) => button.click()")
-    expect(rule, "with p and q of the sandbox").to_contain_text("exact")
-    expect(rule, "the focus stays where it was").to_be_focused()
-    button(sand, "Find the fault").click()
-    options = sand.locator(".sv-wild-options button")
-    expect(options.last).to_have_text("No fault: the output follows p")
-    assert sand.locator(".sv-wild-one a").count() == 0, "a source would tell"
-    sand.locator(".sv-wild-names summary").press("Enter")
-    expect(sand.locator(".sv-wild-names dd").last, "the names are explained").to_be_visible()
-    options.last.click()
-    expect(sand.locator(".sv-wild-score")).to_contain_text(" of 1")
-    assert sand.locator(".sv-wild-one a").count() == 1
-    button(sand, "Another case").click()
-    expect(options.last).to_have_text("No fault: the output follows p")
+    part.get_by_label("Test all with the sandbox").press("Space")
+    expect(part).to_contain_text("Resampling from p itself is exact")
+    part.get_by_label("Test all with the sandbox").press("Space")
+    expect(part).to_contain_text("Resampling from p itself is lossy")
+    fault = sand.locator("#sv-part-fault")
+    button(fault, "Try it").click()
+    sound = button(fault, "No fault: the output follows p")
+    expect(sound).to_be_visible()
+    assert fault.get_by_role("link").count() == 0, "a source would tell"
+    button(fault, "What these rules do").click()
+    sound.click()
+    expect(fault).to_contain_text(" of 1.")
+    expect(fault.get_by_role("link")).to_have_count(2)
+    button(fault, "Another case").click()
+    expect(sound).to_be_visible()
+    button(fault, "Try it").click()
 
 
 def test_verdicts_of_runs_open_in_the_sandbox_and_can_be_undone(sand, looker):
@@ -190,25 +179,14 @@ def repeats_are_counted_and_shown(sand, part):
     expect(part.locator("#sv-proof-counts .main-svg").get_by_text("<b>")).to_have_count(1)
 
 
-def test_verdict_of_simulated_rounds_appears_after_the_last_round(lively):
-    page = lively.open()
-    page.get_by_role("tab", name="Lossless?").click()
-    page.wait_for_function(f"{SAND}?.question.idle")
-    button(page, "Run 1,000 rounds").click()
-    seen = page.evaluate(COUNTED)
-    assert len(seen) > 3
-    assert all(visible == (count == "1,000 rounds") for count, visible, _ in seen)
-    assert len({top for *_, top in seen}) == 1, "nothing moves below"
-
-
 def test_lossless_tab_is_readable_at_every_size(sand, looker):
-    sand.wait_for_selector(".sv-wild-one h3")
+    sand.wait_for_selector("#sv-gallery-rule h3")
     fold = button(sand.locator("#sv-part-proof"), "Try it")
     if fold.get_attribute("aria-expanded") != "true":
         fold.click()
     sand.wait_for_selector("#sv-proof-distances .main-svg")
     button(sand, "Run 1,000 rounds").click()
-    expect(sand.locator(".sv-coins-count")).to_have_text("1,000 rounds")
+    sand.wait_for_selector("#sv-coins-columns .main-svg")
     check_readable(looker)
     looker.dress("light")
     larger = button(sand, "Larger text")
@@ -233,8 +211,6 @@ def test_lossless_tab_is_readable_at_every_size(sand, looker):
     settled(sand)
     box = output.bounding_box()
     assert 0 <= box["y"] < box["y"] + box["height"] <= 844, "a chosen rule brings it into view"
-    sand.locator(".sv-wild-list button").nth(3).click()
-    expect(sand.locator(".sv-wild-one h3")).to_be_in_viewport()
     assert sand.evaluate("document.documentElement.scrollWidth") <= 390
 
 

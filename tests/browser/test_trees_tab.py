@@ -188,24 +188,30 @@ def drawn(part, figure):
 def test_instruments_compare_rules_on_examples_and_on_a_live_draft(visit):
     page = visit.page
     page.goto(visit.url + "?tab=trees&ranked=example:deep-sum")
-    ranking, judging = page.locator(RANKING), page.locator(JUDGING)
+    ranking, judging = page.locator("#sv-part-rounding"), page.locator(JUDGING)
     expect(ranking).to_contain_text("both totals are −5.8125")
     choose(ranking, "Tree", "Constructed: Rounding changes the tree")
     expect(ranking).to_contain_text("1 guess is kept here that exact ranking drops (‘c’)")
-    expect(drawn(ranking, "#sv-ranking-tree").get_by_text("0.081055")).to_have_count(2)
+    expect(drawn(ranking, "#sv-rounding-tree").get_by_text("0.081055")).to_have_count(2)
     expect(ranking.get_by_role("radio", name="products")).to_be_checked()
     ranking.get_by_role("radio", name="sums of logs").press("Space")
     expect(ranking.get_by_text("sums of logs, bfloat16").first).to_have_css("font-weight", "700")
     ranking.get_by_role("radio", name="float32").press("Space")
     expect(ranking).to_contain_text("The same tree as with exact ranking.")
     assert parse_qs(urlsplit(page.url).query)["ranked"] == ["example:other-tree"]
+    parents = page.locator("#sv-part-parents")
+    parents.get_by_role("button", name="Try it").click()
+    expect(parents).to_contain_text("falls from 1.46 to 0.70")
+    page.get_by_role("tab", name="Trees").click()
+    page.locator(RANKING).get_by_role("button", name="Try it").click()
+    expect(page.locator(RANKING)).to_contain_text("in the same order")
     judging.get_by_role("button", name="Try it").click()
     expect(judging).to_contain_text("Over all coins, top-down accepts 1.512 guesses of tree 1")
     judging.get_by_role("slider").press("ArrowRight")
     expect(judging).to_contain_text("guesses of tree 2")
     judging.get_by_label("Average over").press("Space")
     expect(judging).to_contain_text("Over 600 sampled trees", timeout=30_000)
-    a_live_draft_is_listed_in_both(page, ranking, judging)
+    a_live_draft_is_listed_in_both(page, page.locator(RANKING), judging)
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 

@@ -137,7 +137,7 @@ class LessonStep(TypedDict):
         attempt: Something to try on the page.
         figure: An excerpt of the player; only in the article.
         case: Key of the case that the gallery of the tab Lossless? opens.
-        example: Example that the ranking lab of the tab Trees shows.
+        example: Constructed tree that the rounding study of the tab Lossless? shows.
         grown: Whether the tab Trees shows its tree fully grown.
         form: Whether the form on the tab Step is needed; otherwise it makes room for the lesson.
         hides: Parts of the page that are hidden until the question is answered.

@@ -112,11 +112,8 @@ async function translate() {
 }
 
 let height = 0; // the height of the plan and the panel at the last layout
-const card = new CSSStyleSheet(); // unlike a property of the body, it does not restyle all elements
-document.adoptedStyleSheets.push(card);
 
-// Move elements that never scroll out of the window below the panel, and lay out Step's run for the
-// rest of the window.
+// Lay out Step's run for the rest of the window.
 function makeRoom() {
   const heights = [".sv-plan", ".sv-lesson"].map(
     (each) => stage.$(each).getBoundingClientRect().height,
@@ -124,7 +121,6 @@ function makeRoom() {
   const found = heights[0] + heights[1];
   if (found === height) return;
   height = found;
-  card.replaceSync(`.sv-wild-one { --sv-card: ${height}px; }`);
   window.dispatchEvent(new Event("resize"));
 }
 
@@ -149,9 +145,9 @@ async function show(at: number) {
   const step = lesson.steps[at];
   await openTab(step.tab);
   if (step.sandbox) hand("sv-sand", step.sandbox);
-  if (step.case) hand("sv-wild", { case: step.case });
+  if (step.case) hand("gallery", { case: step.case });
   if (step.grown) hand("sv-grow", {});
-  if (step.example) hand("ranking", { ranked: "example:" + step.example });
+  if (step.example) hand("rounding", { ranked: "example:" + step.example });
   const given = state.answers.get(at);
   if (given !== undefined && step.predict?.then) await move(step.predict.then);
   else if (step.place) await move(step.place);
@@ -164,15 +160,10 @@ async function show(at: number) {
   ringUntilSettled(step.look);
 }
 
-// A part of Cost that is still folded opens as soon as it is there, since the step is about what is
+// An instrument that is still folded opens as soon as it is there, since the step is about what is
 // inside.
 async function unfold(step: LessonStep) {
-  while (step.tab === "Cost" && state.lesson?.steps[state.at] === step) {
-    const fold: HTMLDetailsElement | null = document.querySelector(`${step.look} details.sv-fold`);
-    if (fold) {
-      fold.open = true;
-      return;
-    }
+  while (step.look.startsWith("#sv-part-") && state.lesson?.steps[state.at] === step) {
     const button: HTMLElement | null = document.querySelector(
       `${step.look} .sv-instrument-fold > button`,
     );

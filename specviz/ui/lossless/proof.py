@@ -28,6 +28,7 @@ from specviz.trace.events import Rows
 from specviz.ui.component import TabContext, browser_object
 from specviz.ui.instrument import Instrument, figure, shown, verbatim
 from specviz.ui.live import PRIVATE, job_view
+from specviz.ui.lossless.coins import often, seldom
 from specviz.ui.lossless.sandbox import FEWEST_WORDS, MOST_WORDS, NAME
 from specviz.ui.step import recorded
 from specviz.ui.stream import Stream, line, paced
@@ -333,7 +334,6 @@ def counted(tally: Tally, greedy: bool) -> str:
     beginnings = len(tally.speculative.keys() | tally.plain.keys())
     if greedy:
         return text("lossless", "repeats_greedy", beginnings=beginnings)
-    from specviz.ui.lossless.coins.answer import often, seldom  # this imports torch
 
     test = tally.test
     if test.degrees < 1:

@@ -10,8 +10,6 @@ export interface Columns {
   p: number[];
   /** The parts of the columns, the lowest first; by word. */
   parts: [kind: string, shares: number[]][];
-  /** By word, of the sum of the parts. */
-  intervals?: [low: number, high: number][];
   /** The probability of a full column. */
   scale?: number;
   digits?: number;
@@ -36,27 +34,17 @@ export const WordRow = (words: Word[], name = "") => (
   </div>
 );
 
-export function OutputColumns({
-  words,
-  p,
-  parts,
-  intervals,
-  digits = 3,
-  tolerance = 1,
-  ...look
-}: Columns) {
+export function OutputColumns({ words, p, parts, digits = 3, tolerance = 1, ...look }: Columns) {
   const totals = p.map((_, at) => parts.reduce((sum, [, shares]) => sum + shares[at], 0));
   const { scale = Math.min(1, Math.max(LOWEST, ROOM * Math.max(...p, ...totals))) } = look;
   const height = (share: number) => percent(Math.min(1, share / scale));
   const column = (at: number) => {
-    const filled = Math.max(totals[at], intervals?.[at]?.[1] ?? 0);
-    const top = p[at] - filled > INSIDE * scale ? filled : Math.max(filled, p[at]);
+    const top = p[at] - totals[at] > INSIDE * scale ? totals[at] : Math.max(totals[at], p[at]);
     const off = Math.abs(totals[at] - p[at]) > tolerance;
     return (
       <div class={classes("sv-sand-column", off && "sv-sand-off")}>
         {Stack(parts, at, height)}
         <i class="sv-sand-outline" style={{ height: height(p[at]) }} />
-        {intervals?.[at] && Whisker(intervals[at], height)}
         <b style={{ bottom: height(top) }}>{totals[at].toFixed(digits)}</b>
       </div>
     );
@@ -82,11 +70,3 @@ function Stack(parts: Columns["parts"], at: number, height: (share: number) => s
     return <i class={kind} style={style} />;
   });
 }
-
-/** A confidence interval. */
-const Whisker = ([low, high]: [number, number], height: (share: number) => string) => (
-  <i
-    class="sv-coins-whisker"
-    style={{ bottom: height(low), top: "calc(100% - " + height(high) + ")" }}
-  />
-);

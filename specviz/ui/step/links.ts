@@ -38,6 +38,8 @@ const FIRST = "step"; // the tab of an address that names none
 const TABS: Record<string, string> = {
   race: "compare",
   rules: "lossless",
+  case: "lossless",
+  ranked: "lossless",
   tree: "trees",
   models: "models",
   alpha: "cost",
@@ -48,7 +50,8 @@ const TABS: Record<string, string> = {
 
 export function openLinked() {
   const key = Object.keys(TABS).find((name) => query.has(name));
-  const tab = query.get("tab") || (key ? TABS[key] : "");
+  // What `ranked` opens was on Trees, so such a link may name that tab.
+  const tab = (key !== "ranked" && query.get("tab")) || (key ? TABS[key] : "");
   if (!tab) return;
   history.replaceState({ ...history.state, tab }, "", addressWith({ tab }));
   openTab(tab);

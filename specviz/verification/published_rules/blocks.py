@@ -133,6 +133,20 @@ CASE_STUDIES = (
         why="The product of two uniform random numbers is not uniform: it is low far more "
         "often than a single one. So more guesses are accepted than any lossless rule "
         "can accept.",
+        premise="Block verification compares a product of ratios with one uniform random number.",
+        lines="""
+R, U, accepted = 1, 1, 0
+for i, (x, p, q) in enumerate(draft):
+    R *= min(1, p[x] / q[x])
+    U *= random()            # a product is not uniform
+    if R >= U:
+        accepted = i + 1
+""",
+        answer="The fix takes acceptance and residual from equations 5 and 4 of the paper.",
+        answered=Source(
+            "vllm-project/vllm-ascend pull request 7808: fix block verification",
+            "https://github.com/vllm-project/vllm-ascend/pull/7808",
+        ),
         case=CumulativeUniform(),
     ),
     CaseStudy(
@@ -152,6 +166,15 @@ CASE_STUDIES = (
         why="The correct probability for the parent is S/(S + 1 − a), where a is the parent's "
         "probability of acceptance before its child was rejected. The total q of the untried "
         "tokens is a different number, so the output misses p.",
+        premise="After a rejected child, the parent's probability is what is left, divided by "
+        "what is left or was never accepted.",
+        lines="""
+# S: missing after the child's rejection, a: the parent's
+# probability of acceptance before it
+Q = sum(q[y] for y in untried)
+accept_parent = random() <= S / Q   # not S / (S + 1 - a)
+""",
+        answer="The paper divides by S + 1 − a. Trees runs its rule, traversal.",
         case=RuleProcedure(
             RemainingMass(), as_method(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0, 1, 1), length=3
         ),
@@ -172,6 +195,20 @@ CASE_STUDIES = (
         "the second passes its own test. Otherwise sample from (p − q)₊, rescaled.",
         why="A rejection takes the draft's surplus away. Where it is overruled the surplus stays, "
         "so tokens that the drafter prefers come too often.",
+        premise="A lossless rule rejects what the draft has too much of, whatever follows.",
+        lines="""
+if random() <= p[x] / q[x]:
+    accept(x)
+elif top3_entropy(p) >= 0.3 and next_guess_passes():
+    accept(x)                # overruled
+else:
+    return sample(normalize(max(p - q, 0)))
+""",
+        answer="The pull request to vLLM says it: lossy by design, and off by default.",
+        answered=Source(
+            "vllm-project/vllm pull request 50808: add FLy verification",
+            "https://github.com/vllm-project/vllm/pull/50808",
+        ),
         case=RuleProcedure(
             Fly("fly", {"window": 1}), as_method(Drawn.SAMPLED), (-1, 0, 1), length=3
         ),

@@ -83,6 +83,24 @@ WITHOUT_Q = (
         why="A guess that is fixed in advance has q = 1 at its own token. x appears with "
         "probability p(x), and any other y with (1 − p(x)) · p(y)/(1 − p(x)) = p(y). "
         "This holds for every guess, so the rule needs no q.",
+        premise="The guesses are the drafter's top-k, not samples (EAGLE's issue 93). Each is "
+        "proposed with certainty, so q(x) = 1: a point mass, for which the rule is "
+        "lossless.",
+        lines="""
+for x in top_k(q, 2):        # the same guesses every time
+    px, qx = p[x], 1.0
+    if random() <= px / qx:
+        return x
+    p[x] = 0                 # mask x, and try the next
+    p = p / sum(p)
+return sample(p)
+""",
+        answer="EAGLE's authors: drafting takes the top-k, so a guess that is reached has "
+        "probability 1.",
+        answered=Source(
+            "SafeAILab/EAGLE issue 93: why qx = 1.0 in EAGLE-2",
+            "https://github.com/SafeAILab/EAGLE/issues/93",
+        ),
         case=RuleProcedure(RULES["point-mass"], as_method(Drawn.POINT_MASS), (-1, 0, 0)),
     ),
     CaseStudy(
@@ -96,6 +114,20 @@ WITHOUT_Q = (
         "rescaled.",
         why="The proof assumes that x was sampled with probability q(x). Here the top tokens "
         "are always guessed and the others never, so the top tokens appear too often.",
+        premise="The test with p/q needs guesses that were sampled from q. These are the top-k.",
+        lines="""
+for x in top_k(q, 2):        # not sampled
+    if random() <= p[x] / q[x]:
+        return x
+    p = normalize(max(p - q, 0))
+return sample(p)
+""",
+        answer="EAGLE's authors: with top-k guesses, qx = 1 is what speculative sampling "
+        "prescribes.",
+        answered=Source(
+            "SafeAILab/EAGLE issue 171: question about evaluate_posterior",
+            "https://github.com/SafeAILab/EAGLE/issues/171",
+        ),
         case=RuleProcedure(
             RULES["speculative"], CandidateMethod(Drawn.POINT_MASS, identity), (-1, 0, 0)
         ),
@@ -115,6 +147,22 @@ WITHOUT_Q = (
         why="The rule is exact for every x, so it is exact for a sampled x too. It is only "
         "wasteful: it accepts a share Σ p q of the guesses, while the test with q accepts Σ "
         "min(p, q).",
+        premise="A guess may be judged as a point mass, however it was chosen, if the same "
+        "token is masked.",
+        lines="""
+x = sample(q)
+qx = 1.0                     # draft_probs is None
+if random() <= p[x] / qx:
+    return x
+p[x] = 0
+return sample(p / sum(p))
+""",
+        answer="vLLM on its one-hot rule: accept with p(x), otherwise sample from p without "
+        "x, as the target does.",
+        answered=Source(
+            "vllm-project/vllm pull request 40651: acceptance rate of rejection sampling",
+            "https://github.com/vllm-project/vllm/pull/40651",
+        ),
         case=RuleProcedure(RULES["point-mass"], as_method(Drawn.SAMPLED)),
     ),
     CaseStudy(
@@ -127,6 +175,21 @@ WITHOUT_Q = (
         why="This combines halves of two rules. The residual (p − q)₊ completes the test "
         "min(1, p/q), not the test p(x). So too much probability goes to the "
         "tokens where p exceeds q most, and too little to the others.",
+        premise="Test and replacement must belong together. qx = 1 leaves p without x, and "
+        "p/q leaves (p − q)₊.",
+        lines="""
+x = sample(q)
+qx = 1.0                     # the test of one rule
+if random() <= p[x] / qx:
+    return x
+return sample(normalize(max(p - q, 0)))  # the residual of another
+""",
+        answer="EAGLE's authors: with top-k guesses, q is not the distribution that they are "
+        "drawn from.",
+        answered=Source(
+            "SafeAILab/EAGLE issue 110: question about EAGLE-2",
+            "https://github.com/SafeAILab/EAGLE/issues/110",
+        ),
         case=RuleProcedure(
             PatchedRule("point-mass", lambda dists, token: residual(dists.p, _q(dists.q))),
             CandidateMethod(Drawn.SAMPLED),
@@ -145,6 +208,21 @@ WITHOUT_Q = (
         judged="Sample y from p. Accept x if it equals y; output y in either case.",
         why="Every output token is a fresh sample from p, whatever was guessed, so nothing "
         "is biased. The price is that only a share Σ p q of the guesses is accepted.",
+        premise="The target's own sample is output in both cases; the guess only decides "
+        "whether to go on.",
+        lines="""
+x = sample(q)
+y = sample(p)
+output(y)
+if x != y:
+    stop()                   # later guesses continue another text
+""",
+        answer="vLLM calls it strict: it respects the target's distribution and accepts "
+        "fewer guesses.",
+        answered=Source(
+            "vllm-project/vllm pull request 35461: probabilistic rejection sampling",
+            "https://github.com/vllm-project/vllm/pull/35461",
+        ),
         case=SampleAndCompare(),
     ),
 )
@@ -194,6 +272,19 @@ WITH_OTHER_Q = (
         why="Accepted guesses already contribute min(p, q). Sampling from p after a rejection "
         "adds the same share of p to every token, whatever it still lacks: too much where q is "
         "close to p or above it, too little where q is far below p.",
+        premise="The replacement must supply exactly what the accepted guesses leave of p.",
+        lines="""
+x = sample(q)
+if random() <= p[x] / q[x]:
+    return x
+return sample(p)             # not normalize(max(p - q, 0))
+""",
+        answer="The same question about other code: there, the test has already changed p to "
+        "the residual.",
+        answered=Source(
+            "NJUNLP/MCSD issue 5: sampling from the residual distribution",
+            "https://github.com/NJUNLP/MCSD/issues/5",
+        ),
         case=RuleProcedure(PatchedRule("speculative", p_itself), CandidateMethod(Drawn.SAMPLED)),
     ),
     CaseStudy(
@@ -210,6 +301,17 @@ WITH_OTHER_Q = (
         "from the rest.",
         why="Masking belongs to the test with p(x). After the test min(1, p/q), the missing "
         "probability lies on the tokens where p exceeds q, not on all tokens except x.",
+        premise="Masking one token is the residual of a point mass. This guess was sampled "
+        "and tested with its q.",
+        lines="""
+x = sample(q)
+if random() <= p[x] / q[x]:
+    return x
+p[x] = 0                     # not max(p - q, 0) for all tokens
+return sample(p / sum(p))
+""",
+        answer="EAGLE's authors: right is to subtract the two distributions; the code has "
+        "been changed.",
         case=RuleProcedure(
             PatchedRule("speculative", p_without_token), CandidateMethod(Drawn.SAMPLED)
         ),
@@ -228,6 +330,20 @@ WITH_OTHER_Q = (
         why="The guess was not sampled with probability q(x): the top token is guessed every "
         "time, so it appears too often. An argmax is a point mass: test it with p(x), "
         "and mask it after a rejection.",
+        premise="q in the test must be the distribution of the guess. For an argmax it is 1 "
+        "on one token.",
+        lines="""
+x = argmax(q)                # always the same token
+if random() <= p[x] / q[x]:  # but q[x] < 1
+    return x
+return sample(normalize(max(p - q, 0)))
+""",
+        answer="The author: the proof assumes a sample from q; at temperature 0, q itself is "
+        "1 on one token.",
+        answered=Source(
+            "jaymody/speculative-sampling pull request 4: recover the target distribution",
+            "https://github.com/jaymody/speculative-sampling/pull/4",
+        ),
         case=RuleProcedure(RULES["speculative"], CandidateMethod(Drawn.POINT_MASS, identity)),
     ),
     CaseStudy(
@@ -240,6 +356,20 @@ WITH_OTHER_Q = (
         why="The claim holds if the test uses the q from which the guess was sampled. Here the "
         "guess is sampled from a sharper q, so the favourite tokens of q are guessed more often "
         "than the test assumes.",
+        premise="The drafter may have any temperature, if q in the test has it, too.",
+        lines="""
+x = sample(softmax(draft_logits / 0.7))
+q = softmax(draft_logits)    # another distribution
+if random() <= p[x] / q[x]:
+    return x
+return sample(normalize(max(p - q, 0)))
+""",
+        answer="vLLM: ignoring sampling parameters when drafting changes only how many "
+        "guesses are accepted. That holds if the test has the same q.",
+        answered=Source(
+            "vllm-project/vllm pull request 15729: EAGLE proposer",
+            "https://github.com/vllm-project/vllm/pull/15729",
+        ),
         case=RuleProcedure(
             RULES["speculative"],
             CandidateMethod(
@@ -257,6 +387,20 @@ WITH_OTHER_Q = (
         why="After rescaling, a top token is guessed more often than the full q says, so it "
         "is accepted too often. And tokens that are never guessed still have their q "
         "subtracted from the residual.",
+        premise="q in the test must be the distribution that was sampled from, after top-k "
+        "and top-p.",
+        lines="""
+x = sample(normalize(keep_top(q, 2)))
+if random() <= p[x] / q[x]:  # the q before top-k
+    return x
+return sample(normalize(max(p - q, 0)))
+""",
+        answer="EAGLE's authors: what counts is the actual distribution that each guess was "
+        "sampled from.",
+        answered=Source(
+            "SafeAILab/EAGLE issue 74: question about sampling",
+            "https://github.com/SafeAILab/EAGLE/issues/74",
+        ),
         case=RuleProcedure(RULES["speculative"], CandidateMethod(Drawn.SAMPLED, sampled_from=BOTH)),
     ),
     CaseStudy(
@@ -267,6 +411,20 @@ WITH_OTHER_Q = (
         drawn=f"One token sampled from the top {TOP} of q, rescaled to sum to 1.",
         judged=f"{TEXTBOOK} The test uses the truncated q, rescaled to sum to 1.",
         why="Any q works if the guesses are really sampled from it, a truncated q too.",
+        premise="q in the test is the distribution that was sampled from, after top-k.",
+        lines="""
+q = normalize(keep_top(q, 2))
+x = sample(q)
+if random() <= p[x] / q[x]:
+    return x
+return sample(normalize(max(p - q, 0)))
+""",
+        answer="EAGLE's authors: what counts is the actual distribution that each guess was "
+        "sampled from.",
+        answered=Source(
+            "SafeAILab/EAGLE issue 74: question about sampling",
+            "https://github.com/SafeAILab/EAGLE/issues/74",
+        ),
         case=RuleProcedure(
             RULES["speculative"], CandidateMethod(Drawn.SAMPLED, reported_q=BOTH, sampled_from=BOTH)
         ),
@@ -285,6 +443,21 @@ WITH_OTHER_Q = (
         why="The second token was sampled from q without the first token. Its probability there is "
         "higher than in q, which the test uses. The error is small: it takes thousands of rounds "
         "to show.",
+        premise="A second guess that cannot repeat the first is sampled from q without the first.",
+        lines="""
+for x in sample_without_replacement(q, 2):
+    if random() <= p[x] / q[x]:
+        return x
+    p = normalize(max(p - q, 0))
+    # missing: q[x] = 0; q = q / sum(q)
+return sample(p)
+""",
+        answer="EAGLE's authors: guesses are sampled without replacement, which requires "
+        "adjusting q.",
+        answered=Source(
+            "SafeAILab/EAGLE issue 74: question about sampling",
+            "https://github.com/SafeAILab/EAGLE/issues/74",
+        ),
         case=RuleProcedure(
             RULES["speculative"], CandidateMethod(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0)
         ),
@@ -299,6 +472,22 @@ WITH_OTHER_Q = (
         "rescaled. If the guess was dropped, sample from p.",
         why="The remaining guesses are no longer samples of q: only likely tokens are left, "
         "yet each is tested as if unlikely ones could have been guessed too.",
+        premise="A draft may end for any reason, except because of the token that ends it.",
+        lines="""
+x = sample(q)
+if q[x] < p_min:
+    return sample(p)         # x is thrown away
+if random() <= p[x] / q[x]:
+    return x
+return sample(normalize(max(p - q, 0)))
+""",
+        answer="It was taken over from llama.cpp. Both threads are about speed: drafts of "
+        "recurrent models are rolled back less often.",
+        answered=Source(
+            "ggml-org/llama.cpp pull request 22506: discard the last drafted token "
+            "with low probability",
+            "https://github.com/ggml-org/llama.cpp/pull/22506",
+        ),
         case=RuleProcedure(RULES["speculative"], CandidateMethod(Drawn.SAMPLED, drop=unsure)),
     ),
     CaseStudy(
@@ -312,6 +501,24 @@ WITH_OTHER_Q = (
         why="The rule without q is exact for every guess, so also for every way of choosing "
         "which guesses it sees. (The program in the thread compares the guess with "
         "a token sampled from the target.)",
+        premise="The rule is exact for every guess, so it does not matter which guesses it gets.",
+        lines="""
+x = sample(q)
+if q[x] < p_min:
+    return sample(p)
+qx = 1.0                     # q is not read
+if random() <= p[x] / qx:
+    return x
+p[x] = 0
+return sample(p / sum(p))
+""",
+        answer="It was taken over from llama.cpp. Both threads are about speed: drafts of "
+        "recurrent models are rolled back less often.",
+        answered=Source(
+            "ggml-org/llama.cpp pull request 22506: discard the last drafted token "
+            "with low probability",
+            "https://github.com/ggml-org/llama.cpp/pull/22506",
+        ),
         case=RuleProcedure(
             RULES["point-mass"], CandidateMethod(Drawn.SAMPLED, reported_q=None, drop=unsure)
         ),
@@ -331,6 +538,20 @@ WITH_OTHER_Q = (
         why="The logits at a guess predict the token after it; whether the guess itself is "
         "right is decided by the logits one row earlier. The code is off by one row, so "
         "the drafter decides one token of every round.",
+        premise="A token is judged by the logits of the row before it.",
+        lines="""
+for i, x in enumerate(draft):
+    logits = forward(x)      # predicts the token after x
+    accept(x)
+    if argmax(logits) != draft[i + 1]:
+        break                # draft[0] was never compared
+""",
+        answer="The fix: the last token of the text is read first, so that the first guess "
+        "is checked, too.",
+        answered=Source(
+            "ohdearquant/lattice pull request 258: exactly greedy-equivalent",
+            "https://github.com/ohdearquant/lattice/pull/258",
+        ),
         case=RuleProcedure(
             PatchedRule("unverified", p_itself, False),
             CandidateMethod(Drawn.POINT_MASS, reported_q=None),

@@ -112,7 +112,11 @@ class CaseStudy:
         drawn: How candidates are chosen.
         judged: How they are judged, and what replaces a rejected one.
         why: The reason for the verdict.
+        premise: What has to hold for such a rule to be lossless.
+        lines: The lines in question, as pseudo-code.
+        answer: What was answered, or what was changed later, paraphrased.
         case: The procedure.
+        answered: Where that was; None for the source itself.
         p: The target's distribution at first; users can try others.
         q: The draft's distribution at first.
     """
@@ -124,7 +128,11 @@ class CaseStudy:
     drawn: str
     judged: str
     why: str
+    premise: str
+    lines: str
+    answer: str
     case: Procedure
+    answered: Source | None = None
     p: tuple[float, ...] = P
     q: tuple[float, ...] = Q
 

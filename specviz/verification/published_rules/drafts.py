@@ -167,6 +167,20 @@ CASE_STUDIES = (
         why="Whether the second token is sampled depends on the first one only. If it is sampled, "
         "it has probability q(x), as the proof requires; if not, the round is shorter, and plain "
         "decoding follows.",
+        premise="What ends the draft must be known before the guess that it leaves out is sampled.",
+        lines="""
+draft = []
+while len(draft) < 2:
+    x = sample(q)
+    draft.append(x)          # kept, whatever q[x] is
+    if q[x] < threshold:
+        break
+""",
+        answer="An earlier experiment in vLLM left open how to stop when guesses are sampled.",
+        answered=Source(
+            "vllm-project/vllm pull request 5914: stop speculating when confidence is low",
+            "https://github.com/vllm-project/vllm/pull/5914",
+        ),
         case=CutDraft(stop_after_improbable),
     ),
     CaseStudy(
@@ -186,6 +200,21 @@ CASE_STUDIES = (
         why="Whether a token is kept depends on the token. Only probable ones are kept, so they "
         "are guessed more often than q says, while the test still divides by q. A dropped token "
         "is replaced by a sample from p, and that can be a probable token again.",
+        premise="What ends the draft must be known before the guess that it leaves out is sampled.",
+        lines="""
+draft = []
+while len(draft) < 2:
+    x = sample(q)
+    if q[x] < p_min:
+        break                # x is thrown away
+    draft.append(x)
+""",
+        answer="The author of a fork asks whether it is faster, since the dropped token has "
+        "been drafted already.",
+        answered=Source(
+            "ikawrakow/ik_llama.cpp pull request 1820: discard last drafted token with low prob",
+            "https://github.com/ikawrakow/ik_llama.cpp/pull/1820",
+        ),
         case=CutDraft(drop_improbable),
     ),
     CaseStudy(
@@ -203,6 +232,20 @@ CASE_STUDIES = (
         judged=TESTED,
         why="Whether a guess is sent depends on the predictions up to its own, and these are made "
         "from earlier tokens. So a guess that is sent has probability q(x), as the proof requires.",
+        premise="Whether a guess is sent must not depend on the guess itself.",
+        lines="""
+best, n = 1 / ms[0], 0
+while n < 3 and tokens(n + 1) / ms[n + 1] > best:
+    n += 1                   # tokens(n + 1): predicted from
+    best = tokens(n) / ms[n] # the guesses before it
+send(draft[:n])
+""",
+        answer="TensorRT-LLM searches all numbers of guesses instead, since the cost of a "
+        "pass rises in steps.",
+        answered=Source(
+            "NVIDIA/TensorRT-LLM pull request 17056: confidence-head verification scheduling",
+            "https://github.com/NVIDIA/TensorRT-LLM/pull/17056",
+        ),
         case=CutDraft(until_first_loss, 3),
     ),
     CaseStudy(
@@ -223,6 +266,18 @@ CASE_STUDIES = (
         "guesses are sent, otherwise one: so the second guess decides whether it is itself sent, "
         "and the guesses that are sent are not samples of q. The first token is right; the second "
         "is not.",
+        premise="Whether a guess is sent must not depend on the guess itself.",
+        lines="""
+n = argmax(tokens(n) / ms[n] for n in (0, 1, 2, 3))
+send(draft[:n])              # tokens(3) was predicted from
+                             # draft[1], which it may leave out
+""",
+        answer="DSpark's paper: an early stop is lossless, and a search over all numbers "
+        "would not be.",
+        answered=Source(
+            "DSpark, arXiv 2607.05147: the hardware-aware prefix scheduler",
+            "https://arxiv.org/abs/2607.05147",
+        ),
         case=CutDraft(best_of_all, 3),
     ),
 )

@@ -104,6 +104,19 @@ CASE_STUDIES = (
         why="Each test alone is correct, so the first token is exact. But a u that accepted "
         "the first guess is probably low, so the second guess is accepted too often. "
         "Only sequences of tokens show the error.",
+        premise="Every test needs its own random number, independent of the others.",
+        lines="""
+for x, p, q in draft:
+    manual_seed(seed)        # in the loop
+    if random() > p[x] / q[x]:
+        return sample(normalize(max(p - q, 0)))
+    accept(x)
+""",
+        answer="A later pull request of the same project changes how the seed is set.",
+        answered=Source(
+            "feifeibear/LLMSpeculativeSampling pull request 19: random seed setting",
+            "https://github.com/feifeibear/LLMSpeculativeSampling/pull/19",
+        ),
         case=RuleProcedure(
             ReusedUniform(RULES["speculative"]), as_method(Drawn.SAMPLED), (-1, 0, 1), length=3
         ),
@@ -123,6 +136,20 @@ CASE_STUDIES = (
         why="x had the largest sum of log q and noise, so the noise of the other tokens was "
         "probably low, most of all where q is high. The replacement therefore avoids the tokens "
         "that q likes.",
+        premise="Guess, test and replacement need independent random numbers.",
+        lines="""
+noise = gumbel(seed, position)
+x = argmax(log(q) + noise)
+if random() <= p[x] / q[x]:
+    return x
+return argmax(log(max(p - q, 0)) + noise)  # the same noise
+""",
+        answer="An earlier pull request: sharing noise is right where a guess must equal the "
+        "target's token, not for the test with p/q.",
+        answered=Source(
+            "vllm-project/vllm pull request 47386: decouple the draft's Gumbel stream",
+            "https://github.com/vllm-project/vllm/pull/47386",
+        ),
         case=SharedGumbelNoise(),
     ),
 )

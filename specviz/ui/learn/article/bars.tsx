@@ -1,10 +1,9 @@
 // p, q and the output over a few words: the bars of p and q can be dragged, everything else follows.
 
-import { OutputColumns, WordRow } from "../../shared/output_columns";
-import { moved, ProbabilityBars } from "../../shared/probability_bars";
+import { DistributionGrid } from "../../shared/distribution_grid";
+import { moved } from "../../shared/probability_bars";
 import { Button, render, Token } from "../../shared/view";
 
-import type { ComponentChild } from "preact";
 import type { Bars } from "./figures.py";
 
 /** What a replacement is sampled from. */
@@ -61,13 +60,7 @@ export function startBars(element: HTMLElement, given: Bars) {
     const found = outcome(p, q, state.source);
     render(
       [
-        <div class="sv-sand-grid">
-          {Row("target p", "drag a bar", "sv-sand-p-ink", Dragged("p", p))}
-          {Row("drafter q", "drag a bar", "sv-sand-q-ink", Dragged("q", q))}
-          {Row("output", "outline: p", undefined, Output(p, found))}
-          <span />
-          {WordRow(words)}
-        </div>,
+        <div class="sv-sand-grid">{Grid(shares(p), shares(q), found)}</div>,
         Keys(),
         Said(found),
         <div class="buttons">
@@ -84,29 +77,16 @@ export function startBars(element: HTMLElement, given: Bars) {
     );
   }
 
-  const Dragged = (name: "p" | "q", values: number[]) =>
-    ProbabilityBars({
-      name,
+  const Grid = (p: number[], q: number[], { kept, filled }: ReturnType<typeof outcome>) =>
+    DistributionGrid({
       words,
-      values: shares(values),
+      p,
+      q,
+      output: { words, p, kept: shares(kept), filled: shares(filled) },
       scale: 1,
-      onMove: (at, value) =>
-        set({ [name]: moved(state[name], at, Math.round(WHOLE * value) / WHOLE) }),
-      onDrag: () => {},
-    });
-
-  const Output = (p: number[], { kept, filled }: ReturnType<typeof outcome>) =>
-    OutputColumns({
-      words,
-      p: shares(p),
-      parts: [
-        ["sv-sand-kept", shares(kept)],
-        ["sv-sand-filled", shares(filled)],
-      ],
-      scale: 1,
-      digits: 2,
       tolerance: OFF,
-      name: "sv-sand-out",
+      onMove: (name, at, value) =>
+        set({ [name]: moved(state[name], at, Math.round(WHOLE * value) / WHOLE) }),
     });
 
   function Said({ kept, accepted, rejected, off, distance }: ReturnType<typeof outcome>) {
@@ -136,14 +116,6 @@ export function startBars(element: HTMLElement, given: Bars) {
 
   show();
 }
-
-const Row = (title: string, note: string, ink: string | undefined, bars: ComponentChild) => [
-  <p class="sv-sand-name">
-    <b class={ink}>{title}</b>
-    <span>{note}</span>
-  </p>,
-  bars,
-];
 
 const Keys = () => (
   <ul class="sv-sand-keys">

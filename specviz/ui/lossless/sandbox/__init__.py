@@ -15,6 +15,12 @@ from specviz.trace.rule_specs import RULE_SPECS, Drawn, RuleParameter
 from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-sand"
+# Replaces the last of an instrument's values by the sandbox's experiment, as JSON.
+EXPERIMENT: Final = """(...values) => {
+  const { sandbox } = window.specviz;
+  const found = sandbox ? { ...sandbox.request(), words: sandbox.state.words } : null;
+  return [...values.slice(0, -1), JSON.stringify(found)];
+}"""
 WORDS: Final = (" cat", " dog", " bird", " man", " tree")
 FEWEST_WORDS: Final = 2
 MOST_WORDS: Final = 6
@@ -76,9 +82,11 @@ class Config(TypedDict):
     """Initial data of the section.
 
     Attributes:
+        event: Its event after each answer.
         most: Maximum number of guesses.
     """
 
+    event: str
     presets: tuple[Preset, ...]
     rules: list[RuleRow]
     drawn: list[DrawnChoice]
@@ -173,10 +181,11 @@ def _parameter(parameter: RuleParameter) -> Parameter:
 def build(place: TabContext) -> None:
     """Build the section and connect its events."""
     config: Config = {
+        "event": "answered",
         "presets": PRESETS,
         "rules": rules(),
         "drawn": [{"value": value, "title": title} for value, title, _ in DRAWN],
         "most": MOST_CANDIDATES,
     }
-    component(NAME, "lossless/sandbox/sandbox", config)
+    place.controls["sandbox"] = component(NAME, "lossless/sandbox/sandbox", config)
     place.questions.add("sandbox", "specviz.ui.lossless.sandbox.answer")

@@ -5,7 +5,8 @@ import { linkable, linkedText, noteOfLink } from "../../shared/address";
 import { ruleText, stage, state } from "./state";
 
 import type { Preset } from "./__init__.py";
-import type { DistributionName, State } from "./state";
+import type { DistributionName } from "../../shared/distribution_grid";
+import type { State } from "./state";
 
 const NO_LINK = "It opens this tab, without the tokens of your run";
 

@@ -5,10 +5,9 @@ import { markWidth } from "../../shared/page";
 import { pictures } from "../../shared/picture";
 import { expect } from "../../shared/tabs";
 import { render } from "../../shared/view";
-import { OutputColumns, WordRow } from "../../shared/output_columns";
+import { DistributionGrid } from "../../shared/distribution_grid";
 import { Controls } from "./controls";
 import { keepLink, linkedState } from "./link";
-import { ProbabilityBars } from "../../shared/probability_bars";
 import { $, choose, load, move, request, ruleOf, stage, state } from "./state";
 import { NumbersTable, Verdict } from "./verdict";
 
@@ -16,7 +15,7 @@ import type { Word } from "../../../frames/scene.py";
 import type { Start } from "../../shared/section";
 import type { Answer } from "./answer.py";
 import type { Config } from "./__init__.py";
-import type { DistributionName, State } from "./state";
+import type { State } from "./state";
 
 const ROOM = 1.12; // space above the tallest bar, so that it can be dragged higher
 const OFF = 5e-4; // a larger difference from p is marked
@@ -26,7 +25,7 @@ const KEYS = [
   ["outline", "the target’s p"],
 ];
 const question: Question<Answer> = new Question("sandbox", fault);
-const listeners: Set<() => void> = new Set(); // called after each answer is shown
+let answered = () => {}; // tells Python that an answer is shown
 let writeLink = () => {};
 let dragScale = 0; // scale of the bars during a drag, which must not change under the pointer
 let before: State | null = null; // the state that a position of a run replaced
@@ -49,34 +48,15 @@ function show() {
   render(answer && NumbersTable(answer, words), $(".sv-sand-scroll"));
 }
 
-const RowName = (title: string, note: string, ink?: string, noteClass?: string) => (
-  <p class="sv-sand-name">
-    <b class={ink}>{title}</b>
-    <span class={noteClass}>{note}</span>
-  </p>
-);
-
-/** The rows of p, q and the output, with the words below. */
-function Grid() {
-  return [
-    RowName("target p", "drag a bar", "sv-sand-p-ink"),
-    DraggedBars("p"),
-    RowName("drafter q", "drag a bar", "sv-sand-q-ink"),
-    DraggedBars("q"),
-    RowName("output", "outline: p", undefined, "sv-sand-outline-key"),
-    Output(),
-    <span />,
-    WordRow(state.words),
-  ];
-}
-
-const DraggedBars = (name: DistributionName) =>
-  ProbabilityBars({
-    name,
+const Grid = () =>
+  DistributionGrid({
     words: state.words,
-    values: state[name],
+    p: state.p,
+    q: state.q,
+    output: shown && { words: shown.words, p: shown.p, ...shown.answer },
     scale: scale(),
-    onMove(at, value) {
+    tolerance: OFF,
+    onMove(name, at, value) {
       move(name, at, value);
       changed();
     },
@@ -85,24 +65,6 @@ const DraggedBars = (name: DistributionName) =>
       if (!drags) changed();
     },
   });
-
-function Output() {
-  const name = "sv-sand-out";
-  if (!shown) return <div class={"sv-sand-bars " + name} />;
-  const { answer, words, p } = shown;
-  return OutputColumns({
-    words,
-    p,
-    parts: [
-      ["sv-sand-kept", answer.kept],
-      ["sv-sand-filled", answer.filled],
-    ],
-    scale: scale(),
-    digits: 2,
-    tolerance: OFF,
-    name,
-  });
-}
 
 const Legend = () =>
   KEYS.map(([name, meaning]) => (
@@ -148,7 +110,7 @@ function fault(sentence: string) {
 function receive(answer: Answer) {
   shown = { answer, words: asked.words, p: asked.p };
   show();
-  for (const listener of listeners) listener();
+  answered();
 }
 
 /** Call a function after each answer is shown, and now if there is one. */
@@ -171,8 +133,9 @@ function openPosition(to: Partial<State>) {
   go(to);
 }
 
-export const start: Start<Config> = (element, props, _watch, _trigger, config) => {
+export const start: Start<Config> = (element, props, _watch, trigger, config) => {
   stage.set(element, props, config);
+  answered = () => trigger(config.event, {});
   question.wire(() => {
     asked = structuredClone(state);
     return request();

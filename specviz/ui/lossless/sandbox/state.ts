@@ -4,10 +4,10 @@ import { Stage } from "../../shared/stage";
 import { required } from "../../shared/required";
 import { moved } from "../../shared/probability_bars";
 
+import type { DistributionName } from "../../shared/distribution_grid";
 import type { Word } from "../../../frames/scene.py";
 import type { Config, DrawnName, Preset } from "./__init__.py";
 
-export type DistributionName = "p" | "q";
 export interface State {
   words: Word[];
   p: number[];
