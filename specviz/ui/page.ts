@@ -15,7 +15,6 @@ import { start as measuredView } from "./shared/measured_view";
 import { start as intro } from "./step/intro";
 import { start as player } from "./step/player";
 import { start as settings } from "./step/settings";
-import { start as grow } from "./trees/grow/grow";
 
 import type { Start } from "./shared/section";
 
@@ -41,7 +40,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "step/intro": intro,
   "step/player": player,
   "step/settings": settings,
-  "trees/grow/grow": grow,
 };
 
 /**

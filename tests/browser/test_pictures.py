@@ -28,11 +28,6 @@ FIGURES = {
         "rule: accept-reject": ["dartboard"],
         "computed exactly": ["published rule"],
     },
-    "Trees": {
-        "drafts for": ["draft tree"],
-        "step ": ["attention mask"],
-        "recorded": ["accepted lengths", "gain and cost"],
-    },
 }
 # Figures that are on screen only at times; other tests save them.
 AT_TIMES = {"Step": ["why these guesses"]}
@@ -96,7 +91,6 @@ def caption(svg):
 DRAWN = {
     "Compare": (".sv-race-lanes > *",),
     "Lossless?": (".sv-sand-column", ".sv-wild-columns"),
-    "Trees": (".sv-grow-view .sv-twig-node",),
 }
 
 
@@ -110,9 +104,6 @@ def draw_all(page, tab):
         page.wait_for_selector(".sv-coins-dart")
         page.get_by_role("button", name="Run 1,000 rounds").click()
         expect(page.locator(".sv-coins-count")).to_have_text("1,000 rounds")
-    elif tab == "Trees":
-        page.get_by_role("button", name="Last step").click()
-        page.wait_for_selector(".sv-grow-figure .main-svg")
 
 
 def check_picture(page, name, fact):
