@@ -123,10 +123,10 @@ def test_static_tree_shapes_can_be_shown_at_the_same_position():
 
 
 def test_preset_is_a_dynamic_tree_of_its_size():
-    assert preset_size(SimpleNamespace(index=0), GROWN) == {}
-    chosen = preset_size(SimpleNamespace(index=2), GROWN | {"kind": "chain"})
-    assert chosen == {"kind": "dynamic", "depth": 6, "width": 10, "budget": 59}
-    assert grow(GROWN | chosen)["preset"] == 1
+    kind, depth, width, budget = preset_size(1)
+    size = {"kind": kind, "depth": depth, "width": width, "budget": budget}
+    assert size == {"kind": "dynamic", "depth": 6, "width": 10, "budget": 59}
+    assert grow(GROWN | size)["preset"] == 1
     assert grow(GROWN)["preset"] == -1
 
 

@@ -28,7 +28,7 @@ from specviz.trees.recorded_position import (
 from specviz.trees.shapes import PRESETS, Parameters, check_range
 from specviz.ui.broken import read_unless_broken
 from specviz.ui.component import TabContext
-from specviz.ui.instrument import Instrument, figure, shown, verbatim
+from specviz.ui.instrument import DIRECT, Instrument, figure, shown, verbatim
 from specviz.ui.job_event import JobEvent, Line
 from specviz.ui.questions import BadRequest
 from specviz.ui.request import HOUSE, RunRequest
@@ -134,13 +134,13 @@ def build(place: TabContext) -> None:
         gr.Markdown(text("trees", "grow_lead"))
         with gr.Column(elem_id="sv-grow-shape"):
             controls, preset = build_shape()
-            source = gr.Markdown(elem_classes="sv-note")
-        outputs: dict[str, Any] = {"preset": preset, "source": source}
+        outputs: dict[str, Any] = {"preset": preset}
         back, forward = build_steps(controls)
         outputs |= {"text": gr.Markdown(), "next": forward}
         with gr.Row():
             with gr.Column(scale=3, min_width=320):
                 outputs["tree"] = figure("sv-grow-tree", "draft-tree")
+                outputs["source"] = gr.Markdown(elem_classes="sv-note")
                 controls |= build_display()
                 gr.Markdown(text("trees", "grow_legend"), elem_classes="sv-note")
             with gr.Column(scale=2, min_width=320):
@@ -161,7 +161,8 @@ def build(place: TabContext) -> None:
     instrument.wire(controls, outputs, respond, keys=KEYS)
     instrument.press(back, partial(moved, by=-1))
     instrument.press(forward, partial(moved, by=1))
-    instrument.hear(preset.select, preset_size)
+    sizes = [controls[name] for name in ("kind", "depth", "width", "budget")]
+    instrument.follow(preset.input(preset_size, preset, sizes, **DIRECT))
     instrument.hear(outputs["tree"].point, picked_guess)
     instrument.hear(outputs["mask"].point, picked_guess)
     place.controls["live"] = live
@@ -324,13 +325,12 @@ def moved(values: Mapping[str, Any], by: int) -> Mapping[str, Any]:
     return {"step": 1 if step > last else max(step, 1)}
 
 
-def preset_size(event: gr.EventData, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the size of a preset, which is a dynamic tree."""
-    if not event.index:
-        return {}
-    _, size = PRESETS[event.index - 1]
-    found = {"depth": size.depth, "width": size.width, "budget": size.budget}
-    return {"kind": "dynamic", **found}
+def preset_size(number: int) -> Sequence[Any]:
+    """Return the shape and the size of a preset, by its number; -1 changes nothing."""
+    if number < 0:
+        return [gr.skip()] * 4
+    _, size = PRESETS[number]
+    return ["dynamic", size.depth, size.width, size.budget]
 
 
 def picked_guess(event: gr.EventData, values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -296,9 +296,7 @@ class GrownView:
 
     @property
     def source(self) -> str:
-        """Which models and machine the numbers come from, and how the tree differs from what
-        was asked, as Markdown.
-        """
+        """The models and machine of the numbers, and what the tree lacks, as Markdown."""
         field, kind = self.field, "live" if self.ask.place.startswith(LIVE) else "recorded"
         drafter, target = title_of(field.drafter), title_of(field.target)
         machine = verbatim(f"{field.machine} · {field.dtype}")
