@@ -67,11 +67,11 @@ def test_large_tree_scrolls_to_what_its_step_is_about_and_a_shape_is_typed(visit
     choose(trees.locator(GROW), "Shape", "Your own, as JSON")
     shape = trees.get_by_label("A JSON list of parents")
     shape.fill("[-1, 2, 1]")
-    expect(trees.locator(f"{GROW} .sv-notice")).to_contain_text("form a cycle")
+    expect(trees.locator(f"{GROW} .prose.sv-notice")).to_contain_text("form a cycle")
     shape.fill("[-1, 0, 0]")
-    expect(trees.locator(f"{GROW} .sv-notice")).to_have_count(0)
+    expect(trees.locator(f"{GROW} .prose.sv-notice")).to_be_hidden()
     trees.get_by_role("button", name="The same tree in the formats of SGLang").click()
-    expect(trees.locator(".sv-formats")).to_contain_text("[1,-1,-1]")
+    expect(trees.locator(".prose.sv-formats")).to_contain_text("[1,-1,-1]")
     assert parse_qs(urlsplit(trees.url).query)["tree-shape"] == ["[-1, 0, 0]"]
 
 
