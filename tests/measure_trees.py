@@ -1,12 +1,12 @@
-"""Print how long it takes to grow trees, to lay them out and to display them.
+"""Print how long it takes to grow trees and to display them.
 
 Usage: python tests/measure_trees.py [URL]. Without a URL it serves the page itself. Nothing is
 asserted.
 
 Measurements: building a dynamic tree of 60 tokens (6, 10, 60) compared with the drafter's passes
-for it, each with the top guesses of its distribution, in one process, at real positions; the layout
-of the kept tree and of the whole pool; the server's answer to a request; and in the browser, the
-time from moving a slider to the second animation frame that shows the new tree.
+for it, each with the top guesses of its distribution, in one process, at real positions; the
+server's answer; and in the browser, the time from moving a slider to the second animation frame
+that shows the new tree.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ sys.path.insert(0, str(ROOT))
 SIZE = {"depth": 6, "width": 10, "budget": 59}
 PLACES = 30
 MOVE = """(to) => new Promise((done) => {
-  const box = document.querySelector("#sv-grow-budget");
+  const box = document.querySelector("#sv-grow-shape input[aria-label*=Budget]");
+  const tree = document.querySelector("#sv-grow-tree .main-svg");
   const began = performance.now();
-  const { view } = window.specviz['sv-grow'];
-  const before = view.answer;
-  const look = () => view.answer === before ? requestAnimationFrame(look)
-    : requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
+  new MutationObserver((_, watch) => {
+    watch.disconnect();
+    requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
+  }).observe(tree, { childList: true, subtree: true });
   box.value = String(to);
   box.dispatchEvent(new Event("input", { bubbles: true }));
-  requestAnimationFrame(look);
 })"""
 
 
 def main() -> None:
     """Measure and print."""
     building()
-    laying_out()
+    answering()
     with served(sys.argv[1:]) as url:
         painting(url)
 
@@ -94,28 +94,19 @@ def timed(call: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]:
     return clocked
 
 
-def laying_out() -> None:
-    """Measure the layout of the kept tree and of the pool, and the whole answer."""
-    from specviz.trees.grown_tree import grow_tree
-    from specviz.trees.recorded_position import shipped_position
-    from specviz.trees.shapes import Parameters
-    from specviz.ui.trees.drawing import drawn
-    from specviz.ui.trees.grow.answer import answer, layout
+def answering() -> None:
+    """Measure the instrument's answer for the last step of a large tree."""
+    from specviz.ui.trees.grow import respond
 
-    field = shipped_position("2-eagle2-dialogue")
-    one = grow_tree(field, Parameters(**SIZE))
-    labels = [drawn(field, token, -1, 0)["label"] for token in one.growth.tokens]
-    usual = {"place": "2-eagle2-dialogue", "kind": "dynamic", "seed": 1, "cold": False}
-    question = usual | {"tree": SIZE}
-    for name, times, call in (
-        ("layout of 60 nodes", 50, lambda: layout(labels, one, one.kept)),
-        ("layout of the pool", 50, lambda: layout(labels, one, None)),
-        (f"answer, {len(one.order)} weighed", 20, lambda: answer(question)),
-    ):
+    values = {
+        "place": "2-eagle2-dialogue", "kind": "dynamic", **SIZE, "own": "", "seed": 1,
+        "cold": "warm", "step": 500, "last": 0, "zoom": 1, "picked": 0, "prompt": "",
+    }  # fmt: skip
+    for shown in ("all", "kept"):
         seconds: list[float] = []
-        for _ in range(times):
-            timed(call, seconds)()
-        said(name, seconds)
+        for _ in range(20):
+            timed(lambda: respond({**values, "shown": shown}), seconds)()  # noqa: B023
+        said(f"answer, {shown}", seconds)
 
 
 def painting(url: str) -> None:
@@ -125,19 +116,15 @@ def painting(url: str) -> None:
         page.goto(url)
         page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
         page.get_by_role("tab", name="Trees").click()
-        page.wait_for_selector(".sv-grow-view .sv-twig-node")
-        page.wait_for_selector(".sv-judge-card")
+        page.wait_for_selector("#sv-grow-tree .main-svg")
+        page.get_by_role("slider", name="Step").press("End")
+        page.wait_for_selector("#sv-grow-mask .main-svg")
         moves(page, "a slider's move, tree of 10 of 30")
-        page.locator("#sv-grow-preset").select_option("1")
-        page.wait_for_function("window.specviz['sv-grow'].question.idle")
-        moves(page, "a slider's move, tree of 60 of 450, all drawn")
-        page.get_by_role("button", name="Tree only").click()
-        moves(page, "a slider's move, tree of 60, kept only")
 
 
 def moves(page: Page, name: str) -> None:
     """Move the slider back and forth twenty times."""
-    at = int(page.locator("#sv-grow-budget").input_value())
+    at = int(page.get_by_role("slider", name="Budget").input_value())
     found = [page.evaluate(MOVE, at - 1 + step % 2) / 1e3 for step in range(20)]
     said(name, found[2:])
 

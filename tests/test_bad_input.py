@@ -162,7 +162,7 @@ WISHES = [
     ('{"prompt": "a", "target": "/etc"}', "No target is called"),
     ('{"prompt": "", "seed": 1}', "A run has no field seed"),
 ]
-SECTIONS = ("sandbox", "grow")
+SECTIONS = ("sandbox",)
 # An invalid question to any section.
 QUESTIONS = [
     ("", "not valid JSON"),
@@ -174,8 +174,6 @@ QUESTIONS = [
 ]
 # A question with impossible values to one section.
 VALUES = [
-    ("grow", {"kind": []}, "The shape must be one of"),
-    ("grow", {"kind": "chain", "tree": {"depth": 1e9}}, "three numbers"),
     ("sandbox", {"p": [1e308, 1e308], "q": [0, 1]}, "a number from 0 to 1"),
 ]
 # A request to the API.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from pathlib import Path
 
 import pytest
-from asking import ask
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -28,7 +26,7 @@ from specviz.ui.page import Options, build, launch_arguments
 from specviz.ui.request import RunRequest
 from specviz.ui.step import recorded as step_runs
 from specviz.ui.task import Machine
-from specviz.ui.trees.grow import answer as grow
+from specviz.ui.trees import grow, grown
 from specviz.ui.worker import Worker
 
 READERS = {
@@ -58,7 +56,8 @@ LATER = (
     step_runs.body,
     proof.verdicts,
     recorded_position.shipped_position,
-    grow.measured_sweep,
+    grown.measured_sweep,
+    grown.GrownView.of,
     measured_costs.load_shipped,
 )
 CACHES = [each for each in (*READERS.values(), *LATER) if hasattr(each, "cache_clear")]
@@ -174,7 +173,7 @@ def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
     domains = ["assets/prompts.json"]  # domain by domain, which measures them
     others = ["assets/public.json", "assets/trees/ranking.json"]
     assert sorted(told) == [*hardware, *domains, *others]
-    assert {"sv-step", "sv-run", "sv-race", "sv-raceform", "sv-grow"} <= ids
+    assert {"sv-step", "sv-run", "sv-race", "sv-raceform", "sv-part-grow"} <= ids
     shown = ("formula", "trees", "published", "sweep", "shapes")
     assert {f"sv-part-{name}" for name in shown} <= ids
     assert not {f"sv-part-{name}" for name in ("roofline", "adaptive", "rounding", "models")} & ids
@@ -187,10 +186,11 @@ def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
 RUN, PLACE = "05-eagle3", "1-eagle3-story"
 
 
-def grown():
-    """Return the answer of the section that grows a recorded tree."""
-    size = {"depth": 2, "width": 2, "budget": 4}
-    return ask(grow.answer, {"place": PLACE, "kind": "dynamic", "tree": size, "seed": 1})
+GROWN = {
+    "place": PLACE, "kind": "dynamic", "depth": 2, "width": 2, "budget": 4, "own": "", "seed": 1,
+    "cold": "warm", "step": 1, "last": 1, "shown": "all", "zoom": 1, "picked": 0,
+    "prompt": "",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WRONG)
@@ -205,14 +205,16 @@ def test_recording_damaged_while_serving_gives_readable_error(broken, way):
         assert told.startswith(f"The recorded run '{RUN}' cannot be read: ")
         assert str(ASSETS) not in told
     broken(f"trees/{PLACE}.jsonl", way)
-    problem = grown()["problem"]
+    with pytest.raises(ValueError, match="which ships with") as refused:
+        grow.respond(GROWN)
+    problem = str(refused.value)
     assert problem.startswith(f"The file assets/trees/{PLACE}.jsonl, which ships with ")
     assert WRONG[way] in problem
 
 
 def test_tree_is_shown_even_if_the_cost_measurements_are_missing(broken):
     broken("cost/sweep.json", "half")
-    assert "is unknown here" in json.dumps(grown())
+    assert "is unknown here" in grow.respond(GROWN)["paid"]
 
 
 @pytest.mark.slow

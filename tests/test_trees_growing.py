@@ -346,15 +346,3 @@ def test_drawing_of_sixty_guesses_has_no_overlaps_or_crossing_edges(random, widt
             right = left + widths[other]
             assert not (left < turn < right and top < middle < y), "passes a pill on the way down"
             assert not (turn < right and left < x and middle == y), "passes a pill on the way right"
-
-
-@settings(max_examples=20)
-@given(st.randoms(use_true_random=False), st.integers(1, 40))
-def test_upper_levels_keep_their_columns_while_a_tree_grows(random, size):
-    parents = [-1] + [random.randrange(node) for node in range(1, size)]
-    whole = tree_layout(parents, [40.0] * size)
-    for deepest in range(3):
-        part = tree_layout(parents, [40.0] * size, deepest=deepest)
-        assert (part.heads, part.width) == (whole.heads, whole.width)
-        assert all(part.places[node][0] == whole.places[node][0] for node in part.places)
-        assert part.height <= whole.height

@@ -7,11 +7,12 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import families
+import numpy as np
 import pytest
 import torch
-from asking import ask
 
 from specviz.drafters.common.dynamic_tree import SUMS
 from specviz.settings.chance import Chance
@@ -27,74 +28,126 @@ from specviz.trees.recorded_position import (
 )
 from specviz.trees.recording import TEMPERATURE_ONE, Walk
 from specviz.trees.shapes import BadTree, Parameters
+from specviz.ui.instrument import verbatim
 from specviz.ui.lossless.rounding import Lab, off_by_one
 from specviz.ui.lossless.rounding import respond as rank
 from specviz.ui.trees.drawing import HELD, LIVE, MOST
-from specviz.ui.trees.grow import wanted
-from specviz.ui.trees.grow.answer import answer as grow
+from specviz.ui.trees.grow import (
+    GrowQuestion,
+    first_prompt,
+    moved,
+    picked_guess,
+    preset_size,
+    wanted,
+)
+from specviz.ui.trees.grow import respond as grow
+from specviz.ui.trees.grown import GrownView
 from specviz.ui.trees.judging import TITLES
 from specviz.ui.trees.judging import respond as judge
 from specviz.ui.trees.ranking import respond as order
 from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
 
-SIZE = {"depth": 4, "width": 3, "budget": 10}
 PLACE = recipes()[0].name
 GROWS = ("eagle", "eagle2", "eagle3", "medusa", "moa", "lmtp", "layerskip", "oracle")
+GROWN = {
+    "place": PLACE, "kind": "dynamic", "depth": 4, "width": 3, "budget": 10, "own": "", "seed": 1,
+    "cold": "warm", "step": 500, "last": 0, "shown": "all", "zoom": 1, "picked": 0,
+    "prompt": first_prompt(),
+}  # fmt: skip
 
 
-def asked(of, **changes):
-    """Return the answer to the usual request with some changes."""
-    usual = {"place": PLACE, "kind": "dynamic", "tree": SIZE, "seed": 1, "cold": False}
-    return ask(of, usual | changes)
+def view_of(**changes):
+    return GrownView.of(GrowQuestion.of(GROWN | changes))
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
 def test_steps_of_tree_growth_end_with_the_verdict(recipe):
-    found = asked(grow, place=recipe.name)
-    steps = found["steps"]
-    kinds = [step["kind"] for step in steps]
+    view = view_of(place=recipe.name)
+    kinds = [step.kind for step in view.steps]
     assert [kinds[0], *kinds[-3:]] == ["start", "rerank", "mask", "verify"]
-    born = [step["born"] for step in steps]
+    born = [step.born for step in view.steps]
     assert born == sorted(born)
-    assert born[-1] == len(found["nodes"])
-    kept = [node for node, one in enumerate(found["nodes"]) if one["row"] is not None]
-    assert found["kept"] == kept
-    assert [found["nodes"][node]["row"] for node in kept] == list(range(len(kept)))
-    assert len(found["mask"]) == len(found["positions"]) == len(kept) == 11
-    drawn = found["layouts"]
-    assert (len(drawn["all"]["places"]), len(drawn["kept"]["places"])) == (born[-1], len(kept))
-    thrown = next(one for one in found["lengths"] if one["name"] == "thrown")
-    assert thrown["value"] == len(found["verdict"]["path"])
+    drawn = grow(GROWN | {"place": recipe.name})
+    hints = points_of(drawn["tree"])
+    assert len(hints) == born[-1] - 1
+    assert sum(text.endswith("dropped") for text in hints) == born[-1] - 11
+    assert len(points_of(grow(GROWN | {"place": recipe.name, "shown": "kept"})["tree"])) == 10
+    assert np.array(json.loads(drawn["mask"].value)["data"][0]["z"]).shape == (11, 11)
+    bars = json.loads(drawn["lengths"])["data"][0]
+    assert bars["text"][-1] == str(len(view.accepted))
+
+
+def test_growing_tree_shows_only_what_is_known_at_its_step():
+    view = view_of()
+    for number, step in enumerate(view.steps, 1):
+        found = grow(GROWN | {"step": number, "picked": 1})
+        assert len(points_of(found["tree"])) == step.born - 1, step.kind
+        assert found["mask"].visible == (step.kind in ("rerank", "mask", "verify"))
+        judged = step.kind == "verify"
+        assert ("?" in json.loads(found["lengths"])["data"][0]["text"]) == (not judged)
+        assert ("coin u" in found["selected"]) == judged
+    places = [json.loads(grow(GROWN | {"step": n})["tree"])["data"][-1] for n in (3, 4)]
+    assert places[1]["x"][: len(places[0]["x"])] == places[0]["x"], "guesses do not move sideways"
+
+
+def test_last_step_stays_the_last_one_if_the_tree_gets_another_size():
+    last = grow(GROWN)["last"]
+    deeper = grow(GROWN | {"step": last, "last": last, "depth": 6})
+    assert deeper["step"].value == deeper["last"] > last
+    assert moved({"step": last, "last": last}, 1) == {"step": 1}
+    assert moved({"step": 1, "last": last}, -1) == {"step": 1}
+
+
+def test_selected_guess_is_lit_with_its_path_and_described():
+    view = view_of()
+    deep = view.accepted[-1]
+    event = SimpleNamespace(customdata=deep)
+    rank = picked_guess(event, GROWN)["picked"]
+    assert view.one.order[rank - 1] == deep
+    found = grow(GROWN | {"picked": rank})
+    words = [verbatim(view.word(node)) for node in view.path(deep)]
+    assert found["text"].endswith(" → ".join(words))
+    assert f"rank among candidates | {rank} of 30" in found["selected"]
+    assert len(json.loads(found["mask"].value)["layout"]["shapes"]) == 2, "its row and column"
+    assert picked_guess(SimpleNamespace(customdata=0), GROWN) == {"picked": 0}
 
 
 def test_static_tree_shapes_can_be_shown_at_the_same_position():
     for kind in ("chain", "regular", "eagle-25", "medusa-63", "optimised"):
-        found = asked(grow, kind=kind)
-        assert found["steps"][-2]["kind"] == "mask"
-        assert all(node["row"] is not None for node in found["nodes"]), "nothing is dropped"
-    own = asked(grow, kind="own", own="[-1, 0, 0, 1]")
-    assert own["views"]["parents"] == [-1, 0, 0, 1]
-    assert own["views"]["rank_paths"] == "0;1;0,0"
+        found = grow(GROWN | {"kind": kind})
+        assert not any(text.endswith("dropped") for text in points_of(found["tree"])), kind
+        assert found["budget"]["visible"] == (kind == "optimised")
+    own = grow(GROWN | {"kind": "own", "own": "[-1, 0, 0, 1]"})
+    assert "\n```\n[-1,0,0,1]\n```" in own["formats"]
+    assert "\n```\n0;1;0,0\n```" in own["formats"]
+
+
+def test_preset_is_a_dynamic_tree_of_its_size():
+    kind, depth, width, budget = preset_size(1)
+    size = {"kind": kind, "depth": depth, "width": width, "budget": budget}
+    assert size == {"kind": "dynamic", "depth": 6, "width": 10, "budget": 59}
+    assert grow(GROWN | size)["preset"] == 1
+    assert grow(GROWN)["preset"] == -1
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"tree": SIZE | {"budget": 0}}, "The budget must be an integer from 1"),
-        ({"tree": SIZE | {"depth": 0}}, "The depth must be an integer from 1"),
-        ({"tree": SIZE | {"width": 99}}, "branching (top-k)"),
-        ({"tree": {"depth": 4}}, "three numbers"),
+        ({"budget": 0}, "The budget must be an integer from 1"),
+        ({"depth": 0}, "The depth must be an integer from 1"),
+        ({"width": 99}, r"branching \(top-k\)"),
+        ({"depth": 1e9}, "The depth must be an integer"),
         ({"kind": "own", "own": "[-1, 2, 1]"}, "form a cycle"),
         ({"kind": "bush"}, "The shape must be one of"),
         ({"place": "nowhere"}, "no recorded position"),
         ({"place": "live:gone"}, "has expired"),
-        ({"seed": -1}, "The seed"),
+        ({"seed": None}, "The number of the coins"),
     ],
 )
 def test_invalid_tree_request_returns_readable_error(changes, says):
-    found = asked(grow, **changes)
-    assert says in found["problem"]
+    with pytest.raises(ValueError, match=says):
+        grow(GROWN | changes)
 
 
 RANKED = {"tree": PLACE, "how": "sum", "dtype": "bfloat16", "seen": PLACE, "study": 0}
@@ -102,7 +155,6 @@ JUDGED = {"place": PLACE, "shape": 0, "drawn": "sampled", "seed": 1, "average": 
 
 
 def test_malformed_request_returns_readable_error():
-    assert "not valid JSON" in ask(grow, "{")["problem"]
     for of, values, says in (
         (rank, RANKED | {"tree": "example:none"}, "no recorded position"),
         (rank, RANKED | {"tree": "live:gone"}, "has expired"),
@@ -205,7 +257,7 @@ def test_live_positions_are_cached_for_a_limited_time():
     for number in range(MOST + 1):
         HELD.keep(f"test-{number}", shipped_position(PLACE))
     assert HELD.find(LIVE + "test-0") is None
-    assert "nodes" in asked(grow, place=f"{LIVE}test-{MOST}")
+    assert "**live**" in grow(GROWN | {"place": f"{LIVE}test-{MOST}"})["source"]
 
 
 def test_invalid_live_request_returns_readable_error():
@@ -216,7 +268,7 @@ def test_invalid_live_request_returns_readable_error():
     ):
         wish = {"prompt": "a", "drafter": "eagle3", "skip": 0} | changes
         with pytest.raises(ValueError, match=says):
-            wanted(None, json.dumps(wish))
+            wanted(**wish)
 
 
 @pytest.mark.parametrize("name", GROWS)

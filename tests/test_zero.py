@@ -156,13 +156,12 @@ def test_stopped_run_ends_after_its_round_and_its_process_continues(scheduler, v
 
 
 def test_position_shown_on_trees_is_kept_for_later_requests(visitor):
-    wish = json.dumps({"prompt": PROMPT + "\u2028", "drafter": "medusa", "skip": 1})
-    *_, last = visitor.press("sv-grow-go", wish)
-    assert kinds(last) == ["lending", "loading", "drafting", "position", "done"]
-    place = json.loads(last.splitlines()[-2])["place"]
-    size = {"depth": 3, "width": 2, "budget": 5}
-    question = {"place": place, "kind": "dynamic", "tree": size, "seed": 1, "cold": False}
-    assert len(visitor.question("grow", question)["kept"]) == 6
+    *said, last = visitor.follow("sv-grow-go", [PROMPT + "\u2028", "medusa", 1])
+    assert "Requesting a GPU" in said[0]
+    (place,) = set(re.findall(r'"(live:\w+)"', last))
+    form = ["dynamic", 3, 2, 5, "", 1, 0, "kept", 1, 0, PROMPT, "medusa", 1, 1, "warm"]
+    told = str(visitor.change("sv-grow-step", [place, *form], "input"))
+    assert "**live** · Medusa drafts for House" in told
 
 
 def test_all_shipped_models_are_loaded_before_launch(scheduler, visitor):

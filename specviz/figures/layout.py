@@ -2,7 +2,7 @@
 
 A first child continues its parent's row; every other child opens a new row. The Step tab shows a
 window of at most COLUMNS positions and ROWS branches around the cursor, and counts the nodes
-outside it (`window_layout`). Trees and Cost show whole trees, with columns as wide as their widest
+outside it (`window_layout`). Other figures show whole trees, with columns as wide as their widest
 pill (`tree_layout`). A pill is the box that shows a node's token. Places are in pixels: the left
 end of a pill, and the y of its middle.
 """
@@ -151,7 +151,6 @@ def tree_layout(
     parents: Sequence[int],
     widths: Sequence[float],
     gap: float = GAP,
-    deepest: int | None = None,
     bars: float = 0,
 ) -> TreeLayout:
     """Lay out a whole tree.
@@ -160,13 +159,10 @@ def tree_layout(
         parents: Parent of each node, as in `DraftTree`.
         widths: Width of each node's pill with its mark.
         gap: The space between columns.
-        deepest: Depth of the deepest nodes to show; columns of deeper nodes remain, but are empty.
         bars: The height of the bars below each pill.
     """
     depths = node_depths(list(parents))
-    shown = [depth if deepest is None else min(depth, deepest) for depth in depths]
-    nodes = [node for node, depth in enumerate(depths) if depth == shown[node]]
-    rows = branch_rows(tree_graph((parents[node], node) for node in nodes if node))
+    rows = branch_rows(tree_graph((parents[node], node) for node in range(1, len(parents))))
     widest = [0.0] * (max(depths) + 1)
     for depth, width in zip(depths, widths, strict=True):
         widest[depth] = max(widest[depth], width)
@@ -174,7 +170,10 @@ def tree_layout(
     columns = list(accumulate((width + gap for width in widest[:-1]), initial=float(MARGIN)))
     middle, pitch = HEADER_HEIGHT + ROW_HEIGHT / 2, ROW_HEIGHT + bars
     return TreeLayout(
-        {node: (columns[depths[node]], middle + pitch * rows[node]) for node in nodes},
+        {
+            node: (columns[depths[node]], middle + pitch * rows[node])
+            for node in range(len(parents))
+        },
         [(x, f"+{at}" if at else "last token") for at, x in enumerate(columns)],
         columns[-1] + widest[-1] + MARGIN,
         HEADER_HEIGHT + pitch * (max(rows.values()) + 1.0) + MARGIN,

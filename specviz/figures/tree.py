@@ -1,25 +1,23 @@
-"""A draft tree as the page draws it: words that fit their pills, places, and hover texts.
+"""A draft tree as Step draws it: words that fit their pills, places, and hover texts.
 
-In the browser, `ui/shared/draft_tree.tsx` draws the trees of the tabs Step, Trees and Cost.
+In the browser, `ui/shared/draft_tree.tsx` draws it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NotRequired, TypedDict, cast
 
 from specviz.figures.layout import (
     BARS_HEIGHT,
     COLUMNS,
-    GAP,
     Cell,
     LayoutData,
     TreeLayout,
     WindowLayout,
-    tree_layout,
     window_layout,
 )
-from specviz.figures.marks import GLYPHS, LEAST_WIDTH, MARK_WIDTH
+from specviz.figures.marks import GLYPHS
 from specviz.figures.plot import Point, cut, short, width
 from specviz.frames.numbers import format_nonzero
 from specviz.frames.scene import Word, flat
@@ -91,19 +89,6 @@ def _piece_width(piece: Piece) -> float:
     if not isinstance(piece, str) and "g" in piece:
         return GLYPHS[piece["g"]].advance
     return width(flat([piece]), FONT_SIZE)
-
-
-def whole_tree(
-    labels: Sequence[Label],
-    parents: Sequence[int],
-    gap: float = GAP,
-    deepest: int | None = None,
-    bars: float = 0,
-) -> TreeLayout:
-    """Lay out a whole tree, given its nodes' labels, each with space for a mark or for bars."""
-    mark = 0 if bars else MARK_WIDTH
-    widths = [max(LEAST_WIDTH, each["pill"] + mark) for each in labels]
-    return tree_layout(parents, widths, gap, deepest, bars)
 
 
 class DrawnNode(GuessNode):

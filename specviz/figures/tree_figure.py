@@ -7,7 +7,7 @@ pixel, so that words fit their pills.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import cos, pi, sin
@@ -46,30 +46,33 @@ SAME: Final = {
 CLEAR: Final = "rgba(0,0,0,0)"
 
 
-def tree_figure(graph: nx.DiGraph) -> go.Figure:
+def tree_figure(graph: nx.DiGraph, focus: Collection[Hashable] = (), zoom: float = 1) -> go.Figure:
     """Draw a draft tree: a pill per token, edges as wide as q, bars of p and q below the pills.
 
     Args:
         graph: The tree. Its root is the last token of the text, and the children of a node are in
             the order in which they were added. Attributes of a node, all optional: `token`, its
             text; `p` and `q`, its probabilities; `state`, such as "accepted" (a key of
-            `marks.STATES`); `note`, a short text on the edge to it; `hint`, further text for the
-            pointer.
+            `marks.STATES`), or "hidden" if only its place is kept free; `note`, a short text on
+            the edge to it; `hint`, further text for the pointer; `lit`, whether it is on a path
+            to emphasize. The `weight` of an edge replaces q as its width.
+        focus: Guesses to which the page scrolls.
+        zoom: Size of the figure; 1 is that of the page's text.
 
     Returns:
-        A figure with a fixed width and height in pixels. A click on a guess gives the place of its
-        pill.
+        A figure with a fixed width and height in pixels. A click on a guess gives its node as
+        `customdata`.
 
     Raises:
         ValueError: If the graph is not a tree.
     """
-    drawing = _Drawing.of(graph)
+    drawing = _Drawing.of(graph, frozenset(focus), zoom)
     return go.Figure(
         list(drawing.traces()),
         {
             "template": TEMPLATE,
-            "width": round(drawing.layout.width),
-            "height": round(drawing.layout.height),
+            "width": round(drawing.layout.width * zoom),
+            "height": round(drawing.layout.height * zoom),
             "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
             "showlegend": False,
             "xaxis": {"visible": False, "range": [0, drawing.layout.width]},
@@ -114,18 +117,22 @@ class _Pill:
     q: float | None
     note: str
     hint: str
+    lit: bool
+    weight: float | None
 
     @classmethod
-    def of(cls, data: Mapping[str, Any], root: bool) -> _Pill:
+    def of(cls, data: Mapping[str, Any], edge: Mapping[str, Any] | None) -> _Pill:
         token = str(data.get("token", ""))
         return cls(
             token,
             cut(token, FONT_SIZE, LONGEST_WORD),
-            str(data.get("state", "root" if root else "plain")),
+            str(data.get("state", "root" if edge is None else "plain")),
             data.get("p"),
             data.get("q"),
             str(data.get("note", "")),
             str(data.get("hint", "")),
+            bool(data.get("lit")),
+            (edge or {}).get("weight", data.get("q")),
         )
 
     @property
@@ -146,23 +153,38 @@ class _Pill:
 
 @dataclass(frozen=True)
 class _Drawing:
-    """A tree with its layout; nodes are numbered from 0, the root."""
+    """A tree with its layout; nodes are numbered from 0, the root.
 
+    Attributes:
+        names: The graph's nodes.
+        shown: The nodes that are not hidden.
+        focus: The graph's nodes to which the page scrolls.
+    """
+
+    names: Sequence[Hashable]
     parents: Sequence[int]
     pills: Sequence[_Pill]
+    shown: Sequence[int]
     bars: float
+    focus: Collection[Hashable]
+    zoom: float
 
     @classmethod
-    def of(cls, graph: nx.DiGraph) -> _Drawing:
+    def of(cls, graph: nx.DiGraph, focus: Collection[Hashable], zoom: float) -> _Drawing:
         if not nx.is_arborescence(graph):
             raise ValueError("The graph is not a tree whose edges lead away from its root.")
         root = next(node for node, degree in graph.in_degree if not degree)
         order: list[Hashable] = [root, *(node for _, node in nx.bfs_edges(graph, root))]
         at = {node: index for index, node in enumerate(order)}
         parents = [at[next(graph.predecessors(node))] if at[node] else -1 for node in order]
-        pills = [_Pill.of(graph.nodes[node], not at[node]) for node in order]
+        pills = [
+            _Pill.of(graph.nodes[node], graph[order[parent]][node] if at[node] else None)
+            for node, parent in zip(order, parents, strict=True)
+        ]
+        shown = [node for node, pill in enumerate(pills) if pill.state != "hidden"]
         scored = any(pill.p is not None or pill.q is not None for pill in pills)
-        return cls(parents, pills, BARS_HEIGHT if scored else 0)
+        bars = BARS_HEIGHT if scored else 0
+        return cls(order, parents, pills, shown, bars, focus, zoom)
 
     @cached_property
     def layout(self) -> TreeLayout:
@@ -184,9 +206,12 @@ class _Drawing:
 
     def edges(self) -> Iterator[go.Scatter]:
         lines: dict[tuple[str, float], Batch] = defaultdict(Batch)
-        for node, pill in enumerate(self.pills[1:], 1):
-            thick = 1.5 if pill.q is None else max(1.0, round(THICKEST * pill.q))
-            lines[_colour(STATES[pill.state].edge), thick].add(self.edge(node))
+        # The path to emphasize comes last, above other edges from the same parent.
+        for node in sorted(self.shown[1:], key=lambda node: self.pills[node].lit):
+            pill = self.pills[node]
+            thick = 1.5 if pill.weight is None else max(1.0, round(THICKEST * pill.weight))
+            colour = INK if pill.lit else _colour(STATES[pill.state].edge)
+            lines[colour, thick].add(self.edge(node))
         for (colour, thick), batch in lines.items():
             yield _trace(batch.lines(colour, thick))
 
@@ -201,21 +226,26 @@ class _Drawing:
 
     def outlines(self) -> Iterator[go.Scatter]:
         boxes: dict[str, Batch] = defaultdict(Batch)
-        for node, pill in enumerate(self.pills):
-            x, y = self.place(node)
-            top = y - PILL_HEIGHT / 2
-            boxes[pill.state].add(_rounded(x, top, pill.width, PILL_HEIGHT))
+        rings = Batch()
+        for node in self.shown:
+            (x, y), pill = self.place(node), self.pills[node]
+            box = _rounded(x, y - PILL_HEIGHT / 2, pill.width, PILL_HEIGHT)
+            boxes[pill.state].add(box)
+            if pill.lit:
+                rings.add(box)
         for name, batch in boxes.items():
             state = STATES[name]
             line = _colour(state.line) if state.line else None
             dash = state.dash.replace(" ", "px,") + "px" if state.dash else "solid"
             yield _trace(batch.filled(_colour(state.fill), line, state.width, dash))
+        if rings.x:
+            yield _trace(rings.lines(INK, 2.5))
 
     def probabilities(self) -> Iterator[go.Scatter]:
         for name, colour, below in (("p", P, 3.5), ("q", Q, 8.0)):
             bars = Batch()
-            for node, pill in enumerate(self.pills):
-                value = getattr(pill, name)
+            for node in self.shown:
+                value = getattr(self.pills[node], name)
                 if value is not None:
                     x, y = self.place(node)
                     top, right = y + PILL_HEIGHT / 2 + below, x + max(BAR_WIDTH * value, 0.6)
@@ -225,8 +255,8 @@ class _Drawing:
 
     def words(self) -> Iterator[go.Scatter]:
         rows, notes, struck = [], [], Batch()
-        for node, pill in enumerate(self.pills):
-            x, y = self.place(node)
+        for node in self.shown:
+            (x, y), pill = self.place(node), self.pills[node]
             state, right = STATES[pill.state], x + pill.width
             rows.append((x + PADDING - 3, y, pill.word, _colour(state.ink)))
             if pill.state in MARKS:
@@ -238,22 +268,27 @@ class _Drawing:
                 end = x + PADDING + width(pill.word, FONT_SIZE)
                 struck.add([(x + PADDING - 1, y + 1), (end + 1, y + 1)])
         heads = [(x - 3, 11.0, name, INK2) for x, name in self.layout.heads]
-        yield _trace(texts(rows, FONT_SIZE, "middle right"))
-        yield _trace(texts(heads, 13, "middle right"))
-        if notes:
-            yield _trace(texts(notes, 13, "middle left"))
+        for each, size, anchor in (
+            (rows, FONT_SIZE, "middle right"),
+            (heads, 13, "middle right"),
+            (notes, 13, "middle left"),
+        ):
+            if each:
+                yield _trace(texts(each, round(size * self.zoom), anchor))
         if struck.x:
             yield _trace(struck.lines(INK, 1.25))
 
     def pointer(self) -> go.Scatter:
         """Return invisible points in the middle of the pills, which have the hover texts."""
         depths = self.depths
-        nodes = range(1, len(self.pills))
+        nodes = self.shown[1:]
         return go.Scatter(
             x=[self.place(node)[0] + self.pills[node].width / 2 for node in nodes],
             y=[self.place(node)[1] for node in nodes],
             mode="markers",
-            marker={"size": PILL_HEIGHT, "color": CLEAR},
+            customdata=[self.names[node] for node in nodes],
+            selectedpoints=[at for at, node in enumerate(nodes) if self.names[node] in self.focus],
+            marker={"size": PILL_HEIGHT * self.zoom, "color": CLEAR},
             hovertext=[self.pills[node].hover(depths[node]) for node in nodes],
             hoverinfo="text",
         )

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 Values = Mapping[str, Any]
 Respond = Callable[[Values], Values]
+Keys = Mapping[str, str | Sequence[str]]
 # Words and signs without a meaning in Markdown; any other sign of ASCII may have one.
 PLAIN: Final = re.compile(r"[^\W_]+|[,;%(?' ]+|(?<=\w)-(?=\w)|(?<=\d)\.(?=\d)|:(?= )|([!-~])")
 DIRECT: Final[dict[str, Any]] = {
@@ -38,8 +39,8 @@ DIRECT: Final[dict[str, Any]] = {
 def figure(name: str, file: str) -> gr.HTML:
     """Return a component that shows a figure; its value is made by `shown`.
 
-    It has an event `point` with the coordinates of a point that was clicked: `event_data.x` and
-    `event_data.y`.
+    It has an event `point` with the coordinates of a point that was clicked, `event_data.x` and
+    `event_data.y`, and its `event_data.customdata`.
 
     Args:
         name: Its id on the page.
@@ -121,7 +122,7 @@ class Instrument:
         outputs: Mapping[str, Any],
         respond: Respond,
         *,
-        keys: Mapping[str, str] | None = None,
+        keys: Keys | None = None,
         shared: Mapping[str, Any] | None = None,
         js: str | None = None,
     ) -> None:
@@ -132,8 +133,9 @@ class Instrument:
             outputs: Components by name; "answer" is always one of them.
             respond: Returns the outputs' values; outputs that it leaves out keep theirs. It
                 raises ValueError with a sentence for values that have no answer.
-            keys: Names of controls by their keys in the page's address. A link with such a key
-                opens the part with these values; the address has them once they were changed.
+            keys: Names of controls by their keys in the page's address; a key with several names
+                has their values in a list. A link with such a key opens the part with these
+                values; the address has them once they were changed.
             shared: Controls of other instruments, whose values are also needed, by name.
             js: A JavaScript function that gets all values and returns those to be sent.
         """
@@ -164,7 +166,7 @@ class Instrument:
             read = linked.read(event.values)
             found = answered(dict(zip(every, values, strict=True)) | read)
             chosen = {controls[name]: value for name, value in read.items()}
-            return {self.fold: gr.Accordion(open=True)} | chosen | found
+            return {self.fold: gr.Accordion(open=True)} | _together(chosen, found)
 
         inputs = list(every.values())
         # A text box has no `input` event if its text is pasted; the address has one then.
@@ -242,7 +244,7 @@ class Instrument:
             return self._refused(problem)
         known = {**every, **(others or {})}
         set_to = {known[name]: value for name, value in chosen.items()}
-        return set_to | answered({**before, **chosen})
+        return _together(set_to, answered({**before, **chosen}))
 
     def follow(self, event: Any) -> None:
         """Answer again after another event, such as a button's, has set controls.
@@ -264,7 +266,7 @@ class Linked:
     """
 
     controls: Mapping[str, Any]
-    keys: Mapping[str, str]
+    keys: Keys
 
     @property
     def start(self) -> dict[str, Any]:
@@ -274,18 +276,55 @@ class Linked:
     def read(self, given: Mapping[str, str]) -> dict[str, Any]:
         """Return the values of a link that its controls can have; others keep their own."""
         found = {}
-        for key, name in self.keys.items():
-            value = _parsed(self.controls[name], str(given[key])) if key in given else None
-            if value is not None:
-                found[name] = value
+        for key in self.keys.keys() & given.keys():
+            names, texts = self.keys[key], [str(given[key])]
+            if not isinstance(names, str):
+                texts = _split(texts[0])
+            for name, text in zip(
+                [names] if isinstance(names, str) else names, texts, strict=False
+            ):
+                value = _parsed(self.controls[name], text)
+                if value is not None:
+                    found[name] = value
         return found
 
     def written(self, values: Values) -> str:
-        """Return the part of the address, as JSON: a text by key, null for an initial value."""
-        start = self.start
-        return json.dumps(
-            {key: None if values[n] == start[n] else str(values[n]) for key, n in self.keys.items()}
-        )
+        """Return the part of the address, as JSON: a text by key, or null.
+
+        It is null for initial values, and for one that a link cannot restore.
+        """
+        return json.dumps({key: self._text(key, values) for key in self.keys})
+
+    def _text(self, key: str, values: Values) -> str | None:
+        given, start = self.keys[key], self.start
+        names = [given] if isinstance(given, str) else given
+        texts = [str(values[name]) for name in names]
+        if all(values[name] == start[name] for name in names):
+            return None
+        if any(_parsed(self.controls[n], t) is None for n, t in zip(names, texts, strict=True)):
+            return None
+        joined = ",".join(texts)
+        return joined if isinstance(given, str) or _split(joined) == texts else json.dumps(texts)
+
+
+def _together(chosen: Mapping[Any, Any], found: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return chosen values with an answer, which may change other properties of these controls."""
+    both = {
+        control: {"value": value, **found[control]}
+        for control, value in chosen.items()
+        if isinstance(found.get(control), dict)
+    }
+    return {**chosen, **found, **both}
+
+
+def _split(text: str) -> list[str]:
+    """Return the values of a key that has several: a list in JSON, or with commas."""
+    if text.startswith("["):
+        try:
+            return [str(each) for each in json.loads(text)]
+        except ValueError:
+            return []
+    return text.split(",")
 
 
 def _parsed(control: Any, text: str) -> Any:

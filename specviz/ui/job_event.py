@@ -59,8 +59,8 @@ class JobEvent:
         outputs: Sequence[Any],
         wanted: Callable[..., Task],
         take: Callable[..., Take],
-    ) -> None:
-        """Connect the buttons to the job.
+    ) -> Any:
+        """Connect the buttons to the job; return the event of its end.
 
         Args:
             worker: Runs the job.
@@ -88,7 +88,10 @@ class JobEvent:
                         lines = [json.loads(line) for line in batch]
                         changed = dict(show(lines))
                         said = status(lines[-1], stream.begun) if lines else None
-                        yield changed if said is None else changed | {self.status: said}
+                        if said is not None:
+                            changed[self.status] = said
+                        if changed:  # Gradio takes an empty dictionary for a value
+                            yield changed
             finally:
                 stream.stop()
                 self._active.pop(visitor, None)
@@ -108,7 +111,7 @@ class JobEvent:
         )
         self.stop.click(stopped, None, None, queue=False, **PRIVATE)
         hidden = started.then(_hidden, None, self.stop, queue=False, **PRIVATE)
-        hidden.then(None, js=KEEP_FOCUS % self.button.elem_id, **PRIVATE)
+        return hidden.then(None, js=KEEP_FOCUS % self.button.elem_id, **PRIVATE)
 
 
 def _hidden() -> gr.Button:
@@ -130,7 +133,7 @@ def status(line: Line, begun: bool) -> str | None:
 
 
 def _waits(line: Line, begun: bool) -> str | None:
-    said = ("measuring", "fetching", "stopping")
+    said = ("drafting", "measuring", "fetching", "stopping")
     return text("jobs", line["state"]) if line["state"] in said else ""
 
 

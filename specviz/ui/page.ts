@@ -19,7 +19,6 @@ import { start as intro } from "./step/intro";
 import * as step from "./step/state";
 import { start as player } from "./step/player";
 import { start as settings } from "./step/settings";
-import { start as grow } from "./trees/grow/grow";
 
 import type { Start } from "./shared/section";
 
@@ -37,7 +36,6 @@ const SECTIONS: Record<string, Start<never>> = {
   "step/intro": intro,
   "step/player": player,
   "step/settings": settings,
-  "trees/grow/grow": grow,
 };
 
 window.specviz = { hand, openTab, shortened, step, store };

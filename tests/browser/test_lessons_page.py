@@ -65,7 +65,7 @@ WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 OPENED = {
     ("03-von-neumann", 2): ("#sv-coins-darts .main-svg >> nth=0", ""),
     ("06-the-residual", 5): ("#sv-gallery-rule h3", "Resampling from p itself"),
-    ("07-several-guesses", 2): (".sv-grow-matrix", ""),
+    ("07-several-guesses", 2): ("#sv-grow-mask .main-svg", ""),
     ("08-drafting-for-free", 4): (".sv-why", "1 of 2 times"),
     ("10-heads", 1): (".sv-why", "hidden state read by all heads"),
     ("11-eagle", 5): ("#sv-part-rounding", "0.295"),

@@ -28,11 +28,6 @@ FIGURES = {
         "rule: accept-reject": ["dartboard"],
         "computed exactly": ["published rule"],
     },
-    "Trees": {
-        "drafts for": ["draft tree"],
-        "step ": ["attention mask"],
-        "recorded": ["accepted lengths", "gain and cost"],
-    },
 }
 # Figures that are on screen only at times; other tests save them.
 AT_TIMES = {"Step": ["why these guesses"]}
@@ -96,7 +91,6 @@ def caption(svg):
 DRAWN = {
     "Compare": (".sv-race-lanes > *",),
     "Lossless?": (".sv-sand-column",),
-    "Trees": (".sv-grow-view .sv-twig-node",),
 }
 
 
@@ -105,9 +99,6 @@ def draw_all(page, tab):
     page.get_by_role("tab", name=tab, exact=True).click()
     for part in DRAWN.get(tab, ()):
         page.wait_for_selector(part, state="attached")
-    if tab == "Trees":
-        page.get_by_role("button", name="Last step").click()
-        page.wait_for_selector(".sv-grow-figure .main-svg")
 
 
 def check_picture(page, name, fact):

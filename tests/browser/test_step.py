@@ -72,7 +72,7 @@ def test_keys_step_after_other_tabs_were_opened(visit):
     page = visit.open("?trace=01-chain")
     for name, part in (
         ("Lossless?", ".sv-sand-top"),
-        ("Trees", ".sv-grow-view"),
+        ("Trees", "#sv-grow-tree"),
         ("Cost", ".sv-pair"),
     ):
         page.get_by_role("tab", name=name, exact=True).click()

@@ -55,14 +55,20 @@ class Visitor:
         where = f"{API}/sv/jobs/{PAGE}/{self.job}/stop"
         self._http.post(where).raise_for_status()
 
-    def question(self, section: str, question: dict[str, Any]) -> dict[str, Any]:
-        """Return a section's answer to a request."""
-        answer: dict[str, Any] = self._post(f"/sv/ask/{section}", question)
-        return answer
+    def follow(self, button: str, values: list[Any]) -> Iterator[str]:
+        """Yield the messages of the queued event of the button with this id, as they arrive."""
+        self._post("/queue/join", self._call(button, values))
+        where = f"{API}/queue/data?session_hash={SESSION}"
+        with self._http.stream("GET", where) as messages:
+            for message in messages.iter_lines():
+                if '"msg":"process_completed"' in message:
+                    return
+                if '"msg":"process_generating"' in message:
+                    yield message
 
-    def change(self, control: str, values: list[Any]) -> list[Any]:
-        """Return what an instrument answers when the control with this id is changed."""
-        answer = self._post("/run/predict", self._call(control, values, "change"))
+    def change(self, control: str, values: list[Any], event: str = "change") -> list[Any]:
+        """Return what an instrument answers at an event of the control with this id."""
+        answer = self._post("/run/predict", self._call(control, values, event))
         return list(answer["data"])
 
     def _call(self, button: str, values: Any, name: str = "click") -> dict[str, Any]:

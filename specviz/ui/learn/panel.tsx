@@ -146,7 +146,8 @@ async function show(at: number) {
   await openTab(step.tab);
   if (step.sandbox) hand("sv-sand", step.sandbox);
   if (step.case) hand("gallery", { case: step.case });
-  if (step.grown) hand("sv-grow", {});
+  // The last step, which is the eighth value of the link to a tree; others stay.
+  if (step.grown) hand("grow", { tree: ",,,,,,,500" });
   if (step.example) hand("rounding", { ranked: "example:" + step.example });
   const given = state.answers.get(at);
   if (given !== undefined && step.predict?.then) await move(step.predict.then);

@@ -1,5 +1,5 @@
-// The draft tree of Step, Trees and Cost: pills with marks, edges, bars of p and q, and hover
-// texts. Python computes its layout and shortens its words: see figures/tree.py.
+// The draft tree of Step: pills with marks, edges, bars of p and q, and hover texts. Python computes
+// its layout and shortens its words: see figures/tree.py.
 
 import { flat } from "./dom";
 import { GLYPHS, MARKS, PILL, RISES, STRUCK } from "./given";
@@ -26,18 +26,12 @@ export interface Node {
   left?: number;
   /** The rest of q after earlier tries: a hatched bar. */
   left_q?: number;
-  /** The probability that a round accepts it: another bar. */
-  both?: number;
-  /** A number on its edge. */
-  total?: string;
   /** For screen readers. */
   name?: string;
   /** What its bars show, for screen readers. */
   numbers?: string;
   /** Marks other parts of the page that show the same token (hover_links.ts). */
   link?: string;
-  /** Whether it is on the path to the selected token. */
-  lit?: boolean;
 }
 /** The left end of a pill and its middle. */
 export type Place = [x: number, y: number];
@@ -50,21 +44,13 @@ export interface Props {
   label: string;
   /** The token that is being judged. */
   here?: number;
-  /** The token that is selected. */
-  picked?: number;
   /** The drawn height over the layout's height; words keep their size. */
   squash?: number;
   zoom?: number;
-  /** Only what lies between two heights is drawn. */
-  seen?: [low: number, high: number];
-  /** Whether left and right move too, to the parent and the first child. */
-  sideways?: boolean;
   /** After a click or Enter. */
   onPick?: (node: number) => void;
   /** The token under the pointer or with the focus. */
   onPoint?: (node: number | null, svg: Element) => void;
-  /** Called before a token that may be out of sight is focused. */
-  onReveal?: (node: number) => void;
 }
 
 const BAR = { width: 52, height: 3.5, below: 4, next: 4.5 };
@@ -79,15 +65,11 @@ const inOrder = (nodes: Record<string, Node>, places: Places) =>
     .sort((a, b) => places[a][0] - places[b][0] || places[a][1] - places[b][1]);
 
 /** Return the token to which a key moves the focus. */
-function neighbour({ nodes, layout: { places }, sideways }: Props, id: string, key: string) {
+function neighbour({ nodes, layout: { places } }: Props, id: string, key: string) {
   const order = inOrder(nodes, places).filter((one) => nodes[one].name !== undefined);
   const at = order.indexOf(id);
   if (key === "ArrowDown") return order[at + 1];
   if (key === "ArrowUp") return order[at - 1];
-  if (!sideways) return undefined;
-  const parent = String(nodes[id].parent);
-  if (key === "ArrowLeft") return order.find((one) => one === parent);
-  if (key === "ArrowRight") return order.find((one) => String(nodes[one].parent) === id);
   return undefined;
 }
 
@@ -144,27 +126,22 @@ export class DraftTree extends Component<Props, { current: string | null }> {
     const { onPick } = this.props;
     if (onPick && (event.key === "Enter" || event.key === " ")) onPick(node);
     else if (next !== undefined) this.focus(next);
-    else if (!event.key.startsWith("Arrow") || !(this.props.sideways || /[UD]/.test(event.key)))
-      return;
+    else if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
     event.preventDefault();
     event.stopPropagation();
   }
 
   focus(id: string) {
-    this.props.onReveal?.(Number(id));
     const group: SVGGElement | null | undefined = this.svg?.querySelector(`[data-node="${id}"]`);
-    group?.focus({ preventScroll: Boolean(this.props.onReveal) });
+    group?.focus();
   }
 
   render() {
-    const { nodes, layout, label, squash = 1, zoom = 1, seen } = this.props;
+    const { nodes, layout, label, squash = 1, zoom = 1 } = this.props;
     const { width, height, heads, places } = layout;
-    const [low, high] = seen ?? [-Infinity, Infinity];
-    const inside = (id: string) =>
-      Object.hasOwn(places, id) && places[id][1] >= low && places[id][1] <= high;
     const drawn = inOrder(nodes, places);
-    const stop = drawn.find((id) => id === this.state.current && inside(id));
-    const first = stop ?? drawn.find((id) => inside(id) && nodes[id].name !== undefined);
+    const stop = drawn.find((id) => id === this.state.current);
+    const first = stop ?? drawn.find((id) => nodes[id].name !== undefined);
     const tall = height * squash;
     return (
       <svg
@@ -185,15 +162,15 @@ export class DraftTree extends Component<Props, { current: string | null }> {
             {name}
           </text>
         ))}
-        {edges(this.props, drawn, low, high)}
-        {drawn.filter(inside).map((id) => this.token(id, id === first))}
+        {edges(this.props, drawn)}
+        {drawn.map((id) => this.token(id, id === first))}
       </svg>
     );
   }
 
   /** @param stop Whether the Tab key stops at it. */
   token(id: string, stop: boolean) {
-    const { here, picked, squash = 1, nodes, layout, onPick } = this.props;
+    const { here, squash = 1, nodes, layout, onPick } = this.props;
     const node = nodes[id];
     const button = node.name !== undefined;
     return (
@@ -203,8 +180,6 @@ export class DraftTree extends Component<Props, { current: string | null }> {
           "sv-twig-node",
           button && "sv-spot",
           "sv-twig-is-" + node.is,
-          node.lit && "sv-twig-on",
-          Number(id) === picked && "sv-twig-picked",
           onPick && button && "sv-twig-open",
         )}
         data-node={id}
@@ -235,7 +210,7 @@ function Token(
   here: boolean,
 ) {
   const [x, middle] = places[id];
-  const { w, label, is, total } = node;
+  const { w, label, is } = node;
   const y = middle * squash;
   const high = PILL.height * squash;
   const top = y - high / 2;
@@ -271,11 +246,6 @@ function Token(
         ))}
       </g>
     ),
-    total && (
-      <text class="sv-twig-total" x={left - 5} y={y - 6}>
-        {total}
-      </text>
-    ),
   ];
 }
 
@@ -302,13 +272,12 @@ function Piece(x: number, y: number, piece: Word[number] | undefined) {
   );
 }
 
-function Bars({ p, q, soft, both, left, left_q }: Node, x: number, y: number, squash: number) {
+function Bars({ p, q, soft, left, left_q }: Node, x: number, y: number, squash: number) {
   const high = BAR.height * squash;
   const below = y + BAR.next * squash;
   return [
     left !== undefined ? Hatched("p", left, x, y, high) : Bar("p", p, x, y, high),
     Bar("soft", soft, x, y, high),
-    Bar("b", both, x, y, high),
     left_q !== undefined ? Hatched("q", left_q, x, below, high) : Bar("q", q, x, below, high),
   ];
 }
@@ -340,19 +309,9 @@ function Hatched(name: "p" | "q", value: number, x: number, y: number, high: num
   ];
 }
 
-/** Return the edges to draw; those of the selected path come last, above others on the same trunk. */
-function edges(
-  { nodes, layout: { places, trunk }, squash = 1 }: Props,
-  drawn: string[],
-  low: number,
-  high: number,
-) {
-  const all = drawn.filter((id) => {
-    const from = places[String(nodes[id].parent)];
-    return from && places[id][1] >= low && from[1] <= high;
-  });
-  const sorted = [...all.filter((id) => !nodes[id].lit), ...all.filter((id) => nodes[id].lit)];
-  return sorted.map((id) => {
+function edges({ nodes, layout: { places, trunk }, squash = 1 }: Props, drawn: string[]) {
+  const all = drawn.filter((id) => places[String(nodes[id].parent)]);
+  return all.map((id) => {
     const node = nodes[id];
     const parent = nodes[String(node.parent)];
     const [x, y] = places[id];
@@ -370,11 +329,10 @@ function edges(
             ),
           ]
         : ["", edge(ends, node, squash)];
-    const lit = node.lit && "sv-twig-on";
     return (
       <path
         key={"edge " + id}
-        class={classes("sv-twig-line", style, "sv-twig-to-" + node.is, lit)}
+        class={classes("sv-twig-line", style, "sv-twig-to-" + node.is)}
         data-line={id}
         d={d}
       />
@@ -413,13 +371,3 @@ function slotEdge({ x, y, fromX, fromY, start }: Ends, around: boolean, squash: 
 
 /** The hover text of the token under the pointer; empty if the pointer is on no token. */
 export const Facts = (lines: string[]) => lines.map((line) => <span>{line}</span>);
-
-/** A pill without a word, for a legend. */
-export const StateKey = (state: string) => (
-  <svg class="sv-twig-key" viewBox="0 0 22 14" aria-hidden="true">
-    <g class={"sv-twig-is-" + state}>
-      <rect class="sv-twig-pill" x={1} y={1} width={20} height={12} rx={3} />
-      {state === "accepted" && <rect class="sv-twig-b" x={1} y={11} width={20} height={2} />}
-    </g>
-  </svg>
-);

@@ -14,10 +14,11 @@ interface Config {
   event: string;
 }
 interface Clicked {
-  points: { x: unknown; y: unknown }[];
+  points: { x: unknown; y: unknown; customdata?: unknown }[];
 }
 
 const LETTER = 6.5; // px of a letter of a caption
+const NEAR = 60; // px around a selected point that are shown, too
 
 /** Save what an element shows, with its sentence above, in lines that fit. */
 function save(place: HTMLElement, file: string, format: "svg" | "png") {
@@ -55,6 +56,23 @@ const Saver = (place: HTMLElement, file: string) => [
   )),
 ];
 
+/** Scroll a drawing, but not the page, to its selected points; if not all fit, to the first one. */
+function reveal(place: HTMLElement, { data, layout }: Drawing) {
+  const { x = [], y = [], selectedpoints = [] } = data[data.length - 1] ?? {};
+  if (!selectedpoints.length || !layout.width) return;
+  const zoom = layout.width / layout.xaxis.range[1];
+  const scrolled = (at: number[], low: number, shown: number) => {
+    const places = selectedpoints.map((point) => at[point] * zoom);
+    const [first, last] = [Math.min(...places) - NEAR, Math.max(...places) + NEAR];
+    const [from, to] = last - first <= shown ? [first, last] : [places[0] - NEAR, places[0] + NEAR];
+    return from >= low && to <= low + shown ? low : (from + to - shown) / 2;
+  };
+  place.scrollTo(
+    scrolled(x, place.scrollLeft, place.clientWidth),
+    scrolled(y, place.scrollTop, place.clientHeight),
+  );
+}
+
 export const start: Start<Config> = (element, props, watch, trigger, config) => {
   const place = element.querySelector<HTMLElement>(".sv-figure-plot");
   const saver = element.querySelector<HTMLElement>(".sv-pictures");
@@ -65,13 +83,15 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
   async function draw() {
     if (!place || !props.value || !wide) return;
     await fetchPlotly();
-    await drawFigure(place, JSON.parse(props.value), wide);
+    const drawing = JSON.parse(props.value);
+    await drawFigure(place, drawing, wide);
+    reveal(place, drawing);
     if (listens) return;
     listens = true;
     // Plotly adds this method to the element when it draws there for the first time.
     (place as unknown as { on: (name: string, heard: (event: Clicked) => void) => void }).on(
       "plotly_click",
-      ({ points: [{ x, y }] }) => trigger(config.event, { x, y }),
+      ({ points: [{ x, y, customdata }] }) => trigger(config.event, { x, y, customdata }),
     );
   }
 

@@ -59,10 +59,10 @@ export async function drawFigure(place: HTMLElement, drawing: Drawing, wide: num
   const { data, layout } = isDark() ? (coloured(drawing, darkColours()) as Drawing) : drawing;
   if (layout.meta) place.setAttribute("aria-label", layout.meta);
   const width = layout.width ?? Math.max(wide, layout.minreducedwidth ?? 0);
-  // If it is wider than its place, it is scrolled by keyboard, too.
-  if (width > wide) place.tabIndex = 0;
-  else place.removeAttribute("tabindex");
   await plotly.react(place, data, { ...layout, width }, { displayModeBar: false });
+  // If it is larger than its place, it is scrolled by keyboard, too.
+  if (width > wide || layout.height > place.clientHeight + 1) place.tabIndex = 0;
+  else place.removeAttribute("tabindex");
   // Plotly's clip paths refer to the page's address, which changes; no figure needs them.
   for (const clipped of place.querySelectorAll("[clip-path]")) clipped.removeAttribute("clip-path");
 }

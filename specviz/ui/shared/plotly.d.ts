@@ -2,8 +2,9 @@
 
 /** A figure that Python made with plotly. meta: What it shows, in words. */
 export interface Drawing {
-  data: object[];
+  data: { x?: number[]; y?: number[]; selectedpoints?: number[] }[];
   layout: {
+    xaxis: { range: [number, number] };
     width?: number;
     minreducedwidth?: number;
     height: number;

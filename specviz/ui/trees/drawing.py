@@ -4,47 +4,21 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from threading import Lock
-from typing import Final, TypedDict
+from typing import Final
 
 import gradio as gr
 
-from specviz.figures.layout import LayoutData
-from specviz.figures.tree import Label, label
 from specviz.frames.scene import Word, flat, special, word
 from specviz.trees.recorded_position import RecordedPosition, recipes, shipped_position
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import DIRECT
 from specviz.ui.questions import BadRequest
 
-ROOM: Final = 96.0  # maximum width of a word in its pill, in pixels
-
-
-class TreeNode(TypedDict):
-    """A node of a tree, as the page draws it."""
-
-    w: Word
-    label: Label
-    parent: int
-    depth: int
-
-
-class Tree(TypedDict):
-    """A tree as the page draws it."""
-
-    nodes: list[TreeNode]
-    layout: LayoutData
-
 
 def shown(field: RecordedPosition, token: int) -> Word:
     """Return a token, split into pieces."""
     data = field.token_bytes(token)
     return special(data) if token in field.eos else word(data)
-
-
-def drawn(field: RecordedPosition, token: int, parent: int, depth: int) -> TreeNode:
-    """Return a token as a node of a tree."""
-    pieces = shown(field, token)
-    return {"w": pieces, "label": label(pieces, ROOM), "parent": parent, "depth": depth}
 
 
 def token_text(field: RecordedPosition, token: int) -> str:
@@ -101,12 +75,12 @@ def list_live(tab: TabContext, choice: gr.Dropdown, choices: list[tuple[str, str
         choice: The dropdown.
         choices: The title and name of each of its other choices.
     """
+    live = tab.controls["live"]
 
-    def listed(event: gr.EventData) -> gr.Dropdown:
-        return gr.Dropdown([(str(event.title), str(event.place)), *choices])
+    def listed(found: tuple[str, str] | None) -> gr.Dropdown:
+        return gr.Dropdown([found, *choices] if found else choices)
 
-    if "grow" in tab.controls:
-        tab.controls["grow"].position(listed, None, choice, **DIRECT)
+    tab.changes["live"].then(listed, live, choice, **DIRECT)
 
 
 def place(name: object) -> RecordedPosition:

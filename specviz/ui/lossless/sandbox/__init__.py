@@ -17,7 +17,7 @@ from specviz.ui.component import TabContext, component
 NAME: Final = "sv-sand"
 # Replaces the last of an instrument's values by the sandbox's experiment, as JSON.
 EXPERIMENT: Final = """(...values) => {
-  const { sandbox } = window.specviz;
+  const sandbox = window.specviz['sv-sand'];
   const found = sandbox ? { ...sandbox.request(), words: sandbox.state.words } : null;
   return [...values.slice(0, -1), JSON.stringify(found)];
 }"""

@@ -113,12 +113,6 @@ function receive(answer: Answer) {
   answered();
 }
 
-/** Call a function after each answer is shown, and now if there is one. */
-export function onAnswer(listener: () => void) {
-  listeners.add(listener);
-  if (shown) listener();
-}
-
 /** Show other distributions or another rule. */
 function go(to: Partial<State>) {
   const { rule, parameters, ...rest } = to;

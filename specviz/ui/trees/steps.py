@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import exp
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal
 
 from specviz.texts import text
 from specviz.trees.grown_tree import GrownTree
@@ -11,7 +13,8 @@ from specviz.trees.recorded_position import RecordedPosition
 from specviz.ui.trees.drawing import quoted
 
 
-class Step(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Step:
     """A step in which a tree grows, or the verdict on it.
 
     Attributes:
@@ -24,8 +27,8 @@ class Step(TypedDict):
     kind: Literal["start", "expand", "frontier", "rerank", "mask", "verify"]
     born: int
     say: str
-    node: NotRequired[int]
-    level: NotRequired[list[int]]
+    node: int | None = None
+    level: Sequence[int] = ()
 
 
 def steps(field: RecordedPosition, one: GrownTree, dynamic: bool) -> list[Step]:
@@ -40,18 +43,18 @@ def steps(field: RecordedPosition, one: GrownTree, dynamic: bool) -> list[Step]:
     found = [_start(field)]
     for number, level in enumerate(one.levels, 1):
         if dynamic and number > 1:
-            found.append(_frontier(one, level, found[-1]["born"]))
+            found.append(_frontier(one, level, found[-1].born))
         found += [_expand(field, one, level, at) for at in range(len(level))]
     born = len(one.growth.tokens)
     if dynamic:
-        found.append({"kind": "rerank", "born": born, "say": _reranked(one)})
-    found.append({"kind": "mask", "born": born, "say": _masked(field, one)})
+        found.append(Step("rerank", born, _reranked(one)))
+    found.append(Step("mask", born, _masked(field, one)))
     return found
 
 
 def _start(field: RecordedPosition) -> Step:
     sentence = text("trees", "start", token=quoted(field, field.root))
-    return {"kind": "start", "born": 1, "say": sentence}
+    return Step("start", 1, sentence)
 
 
 def _expand(field: RecordedPosition, one: GrownTree, level: list[int], at: int) -> Step:
@@ -60,7 +63,7 @@ def _expand(field: RecordedPosition, one: GrownTree, level: list[int], at: int) 
     token = quoted(field, growth.tokens[node])
     if not kids:
         sentence = text("trees", "expand_nothing", token=token)
-        return {"kind": "expand", "born": node + 1, "node": node, "level": level, "say": sentence}
+        return Step("expand", node + 1, sentence, node, level)
     best = kids[0]
     several = len(level) > 1
     of = text("trees", "expand_of", number=at + 1, nodes=len(level)) if several else ""
@@ -73,14 +76,14 @@ def _expand(field: RecordedPosition, one: GrownTree, level: list[int], at: int) 
         probability=f"{exp(growth.totals[best] - growth.totals[node]):.2f}",
         guesses=len(kids),
     )
-    return {"kind": "expand", "born": kids[-1] + 1, "node": node, "level": level, "say": sentence}
+    return Step("expand", kids[-1] + 1, sentence, node, level)
 
 
 def _frontier(one: GrownTree, level: list[int], born: int) -> Step:
     depth = one.growth.depths[level[0]]
     guesses = one.growth.depths.count(depth)
     sentence = text("trees", "frontier", guesses=guesses, depth=depth, kept=len(level))
-    return {"kind": "frontier", "born": born, "level": level, "say": sentence}
+    return Step("frontier", born, sentence, level=level)
 
 
 def _reranked(one: GrownTree) -> str:
