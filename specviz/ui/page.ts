@@ -1,6 +1,5 @@
 // The page's own script: Gradio's components start their sections by name (see component.py).
 
-import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
 import { start as contents } from "./learn/contents";
 import { start as lessonPanel } from "./learn/panel";
@@ -26,7 +25,6 @@ export { openTab } from "./shared/tabs";
 export * as recording from "./step/recording";
 
 const SECTIONS: Record<string, Start<never>> = {
-  "compare/race/form": raceForm,
   "compare/race/race": race,
   "learn/contents": contents,
   "learn/panel": lessonPanel,

@@ -6,7 +6,6 @@ interface Window {
     players?: Record<string, import("./section").Section>;
     races?: Record<string, import("./section").Section>;
     jobs?: Record<string, import("./section").Section>;
-    raceform?: object;
     sandbox?: object;
     coins?: object;
     wild?: object;
@@ -39,11 +38,6 @@ interface WindowEventMap {
   "sv-lesson": CustomEvent<{ id: string; at: number }>;
   /** The plan of a class of this many minutes is opened. */
   "sv-plan": CustomEvent<number>;
-}
-
-interface HTMLElementEventMap {
-  /** The settings in words: drafter, target, the rest. */
-  "sv-said": CustomEvent<[string, string, string, string]>;
 }
 
 /** What Python writes before the script; see given.ts. */
