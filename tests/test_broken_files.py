@@ -180,7 +180,7 @@ def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
     assert list(shapes.files()) == ["cpu-2-cores-bfloat16"]
     first = step_runs.opening()
     assert (first.prompt, first.drafter) == (EXAMPLE, "draft-model")
-    assert race_form.opening()[0] == EXAMPLE
+    assert race_form.opening().prompt == EXAMPLE
 
 
 RUN, PLACE = "05-eagle3", "1-eagle3-story"

@@ -14,14 +14,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from specviz.catalog.entry import entries, settings_read_by
 from specviz.cost.formula import expected_tokens, optimal_gamma, speedup
 from specviz.frames import Scene, frames
-from specviz.settings.settings import summarize_draft
 from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
-from specviz.ui.compare.race import form, lane, request
-from specviz.ui.compare.race.request import FormLane, RaceRequest, suits
 from specviz.ui.routes import UI_FOLDER, given
 
 pytestmark = pytest.mark.slow
@@ -334,49 +330,6 @@ STORIES = {
 
 def test_job_reports_why_it_ended(node):
     assert {story: node.evaluate(JOB, story) for story in STORIES} == STORIES
-
-
-def settings_of(name, text):
-    """Return the settings of a lane as the server parses them."""
-    lanes = (FormLane(name, text), FormLane("ngram", ""))
-    return RaceRequest("Once", "house", 0, 0, 1, 7, 12, lanes).race().lanes[0].settings
-
-
-SUITED = {(each.name, suits(each.name)) for each in entries() if each.kind == "drafter"}
-LANES = {(one.drafter, one.settings) for preset in request.presets() for one in preset.lanes}
-LANES |= {("draft-model", "gamma=3 siblings=3,2 confidence=0.15 rule=point-mass")}
-LANES |= {("ngram", "gamma=4 ngram-max=5"), ("medusa", "gamma=2 rank-paths=")}
-LANE = "compare/race/lane_settings"
-DRAFTERS = form.config(form.opening())["drafters"]  # what the form's script knows about each
-
-
-def test_fields_and_text_of_a_lane_have_the_same_settings_for_every_drafter(node):
-    rows = lane.rows()
-    for name, text in sorted(LANES | SUITED):
-        known, settings = DRAFTERS[name], settings_of(name, text)
-        values = node.call(LANE, "fieldValues", rows, known, text)
-        again = node.call(LANE, "settingsText", rows, known, text, values)
-        assert settings_of(name, again) == settings, (name, text)
-        for row, value in zip(rows, values, strict=True):
-            wanted = getattr(settings, row["name"])
-            said = ", ".join(map(str, wanted)) if row["kind"] == "wholes" else wanted
-            assert row["kind"] == "paths" or value == said, (name, text, row["name"])
-        told = summarize_draft(settings.to_json(), settings_read_by(name))
-        assert node.call(LANE, "summary", rows, known, text) == told, (name, text)
-    for name, text in SUITED:
-        known = DRAFTERS[name]
-        assert node.call(LANE, "settingsText", rows, known, "", known["defaults"]) == text, name
-
-
-def test_lane_text_contains_only_settings_that_differ_from_the_default(node):
-    rows, known = lane.rows(), DRAFTERS["draft-model"]
-    usual = known["defaults"]
-    changes = {"confidence": 0.15000000000000002, "siblings": "3, 2, ", "candidates": "greedy"}
-    values = [changes.get(row["name"], value) for row, value in zip(rows, usual, strict=True)]
-    text = node.call(LANE, "settingsText", rows, known, "gamma=5", values)
-    found = settings_of("draft-model", text)
-    assert (found.confidence, found.siblings, found.candidates) == (0.15, [3, 2], "greedy")
-    assert node.call(LANE, "settingsText", rows, known, text, usual) == suits("draft-model")
 
 
 GIF = """async (width, height, pictures) => {

@@ -30,12 +30,22 @@ from specviz.ui import server
 from specviz.ui.compare.race import form, recorded, request
 from specviz.ui.compare.race.lines import replay
 from specviz.ui.compare.race.replay import RACE as RACE_FILE
-from specviz.ui.compare.race.request import FormLane, RaceRequest, slots, suits, values
+from specviz.ui.compare.race.request import (
+    RaceRequest,
+    form_lane,
+    slots,
+    suited_lane,
+    values,
+)
 from specviz.ui.request import LONGEST_PROMPT
 
 DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
-TWO = (FormLane("ngram", ""), FormLane("draft-model", "gamma=2"))
-USUAL = RaceRequest("Once", "house", 0, 0, 1, 7, 12, TWO)
+TWO = (suited_lane("ngram"), suited_lane("draft-model", gamma=2))
+SHARED = {
+    "temperature": 0, "top_k": 0, "top_p": 1, "seed": 7, "max_new_tokens": 12, "chat": "auto",
+    "system": "",
+}  # fmt: skip
+USUAL = RaceRequest("Once", "house", SHARED, TWO)
 
 
 def test_values_of_the_form_become_a_race_with_a_random_order(monkeypatch):
@@ -49,7 +59,7 @@ def test_values_of_the_form_become_a_race_with_a_random_order(monkeypatch):
 
 
 def test_same_drafter_may_have_several_lanes():
-    lanes = (FormLane("draft-model", "gamma=2"), FormLane("draft-model", "gamma=8"))
+    lanes = (TWO[1], suited_lane("draft-model", gamma=8))
     named = replace(USUAL, lanes=lanes).race().lanes
     assert [lane.settings.gamma for lane in named] == [2, 8]
     twins = replace(USUAL, lanes=(TWO[1],) * 3).race().lanes
@@ -57,52 +67,49 @@ def test_same_drafter_may_have_several_lanes():
 
 
 def test_empty_lanes_of_the_form_are_skipped():
-    fields = ("Once", "house", 0, 0, 1, 7, 12, "auto", "")
-    found = RaceRequest.from_form(
-        *fields, "ngram", None, None, "", "", "gamma=3", "suffix", "gamma=4"
-    )
-    assert found.lanes == (FormLane("ngram", ""), FormLane("suffix", "gamma=4"))
+    two = (suited_lane("ngram"), suited_lane("suffix", gamma=4))
+    size = len(slots([])) // 4
+    first, second, unused = (slots(lanes)[:size] for lanes in (two[:1], two[1:], []))
+    found = RaceRequest.from_form("Once", "house", *SHARED.values(), *first, *unused, *second)
+    assert found.lanes == two
+    assert found.shared == SHARED
 
 
 def test_all_lanes_share_the_chat_fields_unless_the_form_hides_them():
-    asked = replace(USUAL, chat="chat", system="Be brief.")
+    shared = {**SHARED, "chat": "chat", "system": "Be brief."}
+    asked = replace(USUAL, shared=shared)
     for lane in replace(asked, target="smollm2").race(any_model=True).lanes:
         assert (lane.settings.chat, lane.settings.system) == ("chat", "Be brief.")
     assert (asked.race().shared.chat, asked.race().shared.system) == ("auto", "")
     with pytest.raises(BadSettings, match="prompt's form"):
-        replace(asked, target="smollm2", chat="sung").race(any_model=True)
+        replace(USUAL, target="smollm2", shared={**shared, "chat": "sung"}).race(any_model=True)
 
 
-SHAPES = {
-    "draft-model": {"gamma"},
-    "eagle": {"gamma", "siblings"},
-    "eagle3": {"gamma", "budget", "fan_out"},
-    "layerskip": {"gamma", "exit_layer"},
-}
-
-
-def said(typed):
-    """Return the names of the settings in the text of a lane."""
-    return {pair.split("=")[0].replace("-", "_") for pair in typed.split()}
-
-
-def test_default_settings_of_each_drafter_can_be_parsed_as_a_lane():
+def test_lane_has_the_default_settings_of_its_drafter_and_says_them():
     shared = {"sampling": {"temperature": 0.0}, "seed": 7, "max_new_tokens": 12}
     for name in DRAFTERS:
-        lanes = (FormLane(name, suits(name)), FormLane("ngram", ""))
-        settings = replace(USUAL, lanes=lanes).race().lanes[0].settings
-        assert settings == Settings.from_json(with_defaults(name, shared)), name
-        assert "gamma" in said(suits(name))
-        assert said(suits(name)) <= set(find(name, "drafter").reads), name
-    assert list(map(said, map(suits, SHAPES))) == list(SHAPES.values())
+        race = replace(USUAL, lanes=(suited_lane(name), TWO[0])).race()
+        assert race.lanes[0].settings == Settings.from_json(with_defaults(name, shared)), name
+    assert suited_lane("eagle3").described("house") == "γ 5 · budget 10 (default)"
+    assert suited_lane("eagle3", gamma=3).described("house") == "γ 3 · budget 10"
+    assert suited_lane("eagle3").described("smollm2") == (
+        "made for House: it cannot draft for SmolLM2"
+    )
+    assert suited_lane("/my models/draft").described("my/target") == "γ 5 (default)"
+    wrong = suited_lane("ngram", gamma="many")
+    assert wrong.described("house").startswith("γ must be a number")
 
 
 def test_every_preset_is_a_valid_race():
     for preset in request.presets():
         race = replace(USUAL, lanes=preset.lanes).race(any_model=False)
         assert 2 <= len(race.lanes) <= 4
-        for lane, typed in zip(race.lanes, preset.lanes, strict=True):
-            assert said(typed.settings) <= set(find(lane.drafter, "drafter").reads), preset.name
+        for lane in race.lanes:
+            usual = with_defaults(lane.drafter, {})
+            changed = {
+                name for name, value in lane.settings.to_json().items() if value != usual[name]
+            } - {"sampling", "seed", "max_new_tokens"}
+            assert changed <= set(find(lane.drafter, "drafter").reads), preset.name
 
 
 def test_equal_bytes_preset_has_nearly_equal_sizes():
@@ -115,7 +122,7 @@ def test_equal_bytes_preset_has_nearly_equal_sizes():
 RACES = [recipe.race for recipe in map(recorded.recipe, recorded.names()) if recipe]
 ODD = Settings(
     sampling=Sampling(0.7, 5, 0.9), rule="point-mass", siblings=[2, 1], schedule="learning",
-    ngram_max=5, rank_paths=[[0], [0, 1]], confidence=0.25,
+    rank_paths=[[0], [0, 1]], confidence=0.25,
 )  # fmt: skip
 RACES.append(
     Race("Two\nlines", "house", (Lane("a", "eagle", ODD), Lane("b", "a/folder b", ODD)), 3)
@@ -133,36 +140,48 @@ def test_form_values_of_a_race_give_the_same_race():
 
 def test_form_opens_with_the_first_recorded_race(monkeypatch):
     first = recorded.recipe(recorded.names()[0])
-    assert form.opening() == list(values(first.race))
+    assert form.opening() == first.race
     monkeypatch.setattr(recorded, "names", lambda: ())
-    assert form.opening()[-8:] == slots(request.presets()[0].lanes)
-    assert RaceRequest.from_form(*form.opening()).race().shared.max_new_tokens == 64
+    made = form.opening()
+    assert tuple(map(form_lane, made.lanes)) == request.presets()[0].lanes
+    assert (made.shared.max_new_tokens, made.sampling.temperature) == (64, 0.0)
 
 
-def lanes(*typed):
-    """The form's lanes, given drafters and settings."""
-    return {"lanes": tuple(FormLane(*pair) for pair in typed)}
+def test_lanes_are_added_and_removed_within_the_limits_of_a_race():
+    two = slots(TWO)
+    three = form.added(*two)
+    assert [lane.drafter for lane in request.lanes_of(three)] == ["ngram", "draft-model", "medusa"]
+    assert form.removed(2, *three) == two
+    assert form.removed(0, *two) == two, "a race has two lanes at least"
+    four = form.added(*three)
+    assert form.added(*four) == four
+    assert len({lane.drafter for lane in request.lanes_of(four)}) == 4
 
 
-WRONG = [  # the settings of a lane are parsed as on the command line; see test_compare_cli.py
-    (lanes(("ngram", "")), "A race has 2 to 4 lanes besides plain decoding, not 1"),
-    (lanes(*[("ngram", "")] * 5), "A race has at most 4 lanes"),
-    (lanes(("ngram", ""), ("ngram", "gamma")), "Lane 2: 'gamma' is not a setting"),
-    (lanes(("ngram", "gamma='3"), ("ngram", "")), "Lane 1: No closing quotation."),
-    (lanes(("ngram", "help=1"), ("ngram", "")), "Lane 1: there is no setting called help."),
-    (lanes(("ngram", "x" * 1001), ("ngram", "")), "Lane 1: the settings are longer"),
-    (lanes(("ngram", ""), ("a/b", "")), "Lane 2: No drafter is called 'a/b' here"),
-    (lanes(("ngram", "temperature=1"), ("ngram", "")), "All lanes of a race must have the same te"),
+def lanes(*each):
+    return {"lanes": each}
+
+
+def shared(**changes):
+    return {"shared": SHARED | changes}
+
+
+WRONG = [
+    (lanes(TWO[0]), "A race has 2 to 4 lanes besides plain decoding, not 1"),
+    (lanes(*[TWO[0]] * 5), "A race has at most 4 lanes"),
+    (lanes(TWO[0], suited_lane("ngram", gamma="x")), "Lane 2: γ must be a number"),
+    (lanes(suited_lane("eagle", siblings=[99]), TWO[0]), "Lane 1: A node can have 1 to 8 guesses"),
+    (lanes(TWO[0], suited_lane("a/b")), "Lane 2: No drafter is called 'a/b' here"),
     ({"target": "a/b"}, "No target is called 'a/b' here"),
     ({"prompt": "x" * (LONGEST_PROMPT + 1)}, "The prompt is longer than 4,000 characters"),
     ({"prompt": None}, "The prompt must be text"),
     ({"prompt": "half \ud83e"}, "The prompt contains half a character"),
-    ({"temperature": None}, "Temperature must be a number"),
-    ({"temperature": -1}, "Temperature must be"),
-    ({"top_k": 1.5}, "Top-k must be a whole number"),
-    ({"top_p": 0}, "Top-p must be"),
-    ({"seed": "many"}, "The seed must be a number"),
-    ({"new_tokens": 0}, "New tokens must be"),
+    (shared(temperature=None), "Temperature must be a number"),
+    (shared(temperature=-1), "Temperature must be"),
+    (shared(top_k=1.5), "Top-k must be a whole number"),
+    (shared(top_p=0), "Top-p must be"),
+    (shared(seed="many"), "The seed must be a number"),
+    (shared(max_new_tokens=0), "New tokens must be"),
 ]
 
 
@@ -175,7 +194,7 @@ def test_invalid_race_is_rejected_with_one_sentence():
 
 
 def test_models_outside_the_catalogue_need_permission():
-    mine = (FormLane("/my models/draft", "gamma=3"), FormLane("ngram", ""))
+    mine = (suited_lane("/my models/draft", gamma=3), TWO[0])
     own = replace(USUAL, target="my/target", lanes=mine)
     race = own.race(any_model=True)
     assert (race.target, race.lanes[0].drafter) == ("my/target", "/my models/draft")

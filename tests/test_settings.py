@@ -21,7 +21,7 @@ from specviz.settings.settings import (
     summarize,
     tree_size,
 )
-from specviz.settings.specs import SETTING_SPECS, SettingSpec, find_spec
+from specviz.settings.specs import SETTING_SPECS, SettingSpec, find_spec, page_fields
 from specviz.settings.value_types import (
     BadSettings,
     Choice,
@@ -31,7 +31,7 @@ from specviz.settings.value_types import (
     Real,
     UniformOverrides,
 )
-from specviz.ui.compare.race import lane
+from specviz.ui.compare.race.request import FormLane
 from specviz.ui.step import choices, drawer, form, player
 
 TYPES = {
@@ -220,17 +220,16 @@ def test_new_spec_becomes_a_checked_setting_and_a_command_line_option(furnace):
     assert "furnace: how hot it gets (2 to 9)" in " ".join(parser.format_help().split())
 
 
-def test_new_spec_becomes_a_field_of_the_page_and_of_a_race_lane(furnace, monkeypatch):
+def test_new_spec_becomes_a_field_of_the_page_and_of_a_race_lane(furnace):
     box = drawer.boxes("drafting", furnace(heat=6))["heat"]
     assert (box.label, box.value, box.minimum, box.maximum, box.step) == ("Heat", 6, 2, 8, 2)
     assert {"name": "heat", "kind": "whole"} in player.config()["form"]
-    assert "#sv-drawer:not([data-reads~=heat]) #sv-heat" in drawer.css()
+    assert ".sv-reads:not([data-reads~=heat], :has([data-reads~=heat])) [id$=-heat]" in drawer.css()
     filled = {"prompt": "", "method": ""} | {row.name: row.default for row in choices.rows()}
     found = choices.Choices.from_form(filled | {"heat": 8.0}).filled
     assert choices.read("drafting", found)["heat"] == 8
-    monkeypatch.setattr(lane, "Settings", furnace)
-    assert "heat" in [row["name"] for row in lane.rows()]
-    assert "#sv-raceform-fields:not([data-reads~=heat]) #sv-raceform-heat" in lane.css()
+    made = FormLane("ngram", [row.default for row in page_fields("drafting")])
+    assert made.named()["heat"] == HEAT.default
 
 
 def test_new_spec_is_in_the_summary_if_the_drafter_reads_it(furnace):
@@ -245,7 +244,8 @@ def test_new_spec_is_in_the_summary_if_the_drafter_reads_it(furnace):
 def test_page_hides_draft_settings_that_a_drafter_ignores():
     rules = drawer.css()
     for row in SETTING_SPECS:
-        hidden = f"#sv-drawer:not([data-reads~={row.name}]) #sv-{row.name.replace('_', '-')}"
+        read = f"[data-reads~={row.name}]"
+        hidden = f".sv-reads:not({read}, :has({read})) [id$=-{row.name.replace('_', '-')}]"
         ignored = row.group == "drafting" and bool(row.label) and not row.read_by_all
         assert (hidden in rules) == ignored
     for entry in entries():

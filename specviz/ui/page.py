@@ -22,7 +22,6 @@ from specviz.ui import api, learn, models
 from specviz.ui.access import Access, trust_no_unnamed_proxy
 from specviz.ui.api_calls import ApiCalls
 from specviz.ui.broken import section, style
-from specviz.ui.compare.race import lane
 from specviz.ui.component import TabContext, css, header
 from specviz.ui.jobs import Jobs
 from specviz.ui.limits import LIMIT
@@ -238,5 +237,5 @@ def launch_arguments(
         "footer_links": [],
         "app_kwargs": app_kwargs(access, questions, jobs, sessions, calls),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
-        "css": css() + style(drawer.css, drawer.heads, drawer.fitting, form.css, lane.css),
+        "css": css() + style(drawer.css, drawer.heads, drawer.fitting, form.css),
     }

@@ -2,7 +2,6 @@
 // `window.specviz` has what Gradio's event handlers and tests use: some functions, and by the id of a
 // component what its section's `start` returned.
 
-import { start as raceForm } from "./compare/race/form";
 import { start as race } from "./compare/race/race";
 import { shortened } from "./cost/shorter";
 import { start as contents } from "./learn/contents";
@@ -23,7 +22,6 @@ import { start as settings } from "./step/settings";
 import type { Start } from "./shared/section";
 
 const SECTIONS: Record<string, Start<never>> = {
-  "compare/race/form": raceForm,
   "compare/race/race": race,
   "learn/contents": contents,
   "learn/panel": lessonPanel,

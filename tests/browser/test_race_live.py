@@ -9,7 +9,6 @@ from serve import SLOW
 
 from specviz.settings.specs import find_spec
 from specviz.ui.compare.race.recorded import title
-from specviz.ui.compare.race.request import suits
 
 RACE = "window.specviz['sv-race']"
 PROMPT = "Once upon a time, a small fox"
@@ -26,7 +25,7 @@ def compare(visit, query=""):
     page = visit.open(query)
     page.get_by_role("tab", name="Compare", exact=True).click()
     page.wait_for_function(f"{RACE.replace('races', 'races?.')}?.whole")
-    page.locator("#sv-raceform-drawer[data-lanes]").wait_for(state="attached")
+    page.locator("#sv-raceform-lane-4").wait_for(state="attached")
     page.click(f"{SETTINGS} button")
     return page
 
@@ -40,8 +39,8 @@ def open_settings(page):
 def fill_in(page, preset, tokens, seed=1):
     """Fill in a short race with the lanes of a preset."""
     open_settings(page)
-    page.get_by_role("button", name=preset).click()
-    is_pressed(page, preset, "true")
+    page.get_by_role("radio", name=preset).check()
+    expect(words(page, 1)).to_have_text("Settings of lane 1: γ 2")
     page.locator("#sv-raceform-prompt textarea").fill(PROMPT)
     shared = page.locator("#sv-raceform-shared")
     shared.get_by_label("New tokens").first.fill(str(tokens))
@@ -63,25 +62,23 @@ def wait_until_over(page):
     expect(page.locator("#sv-race-go")).to_be_visible(timeout=60_000)
 
 
-def is_pressed(page, preset, pressed):
-    expect(page.get_by_role("button", name=preset)).to_have_attribute("aria-pressed", pressed)
-
-
 def expect_lanes(page, *lanes):
-    """Wait until these lanes are shown, each with a drafter's title and settings."""
-    rows = page.locator(".sv-raceform-lane[data-there=true]")
+    """Wait until these lanes are shown, each with a drafter's title and the shape of its draft."""
+    rows = page.locator(".sv-raceform-lane:visible")
     expect(rows).to_have_count(len(lanes))
-    for row, (drafter, settings) in zip(rows.all(), lanes, strict=True):
-        expect(row.get_by_role("combobox")).to_have_value(drafter)
-        expect(row.locator(".sv-raceform-typed input")).to_have_value(settings)
-
-
-def typed(page, place):
-    return page.locator(f"#sv-raceform-lane-{place} .sv-raceform-typed input")
+    for place, (drafter, shape) in enumerate(lanes, start=1):
+        expect(rows.nth(place - 1).get_by_role("combobox").first).to_have_value(drafter)
+        expect(words(page, place)).to_have_text(shape and f"Settings of lane {place}: {shape}")
 
 
 def words(page, place):
-    return page.locator(f"#sv-raceform-lane-{place} .sv-raceform-hint p")
+    return page.locator(f"#sv-raceform-lane-{place} .sv-raceform-fold .label-wrap > span").first
+
+
+def fields(page, place):
+    """Open the settings of a lane, and return their fields."""
+    words(page, place).click()
+    return page.locator(f"#sv-raceform-lane-{place} .sv-group")
 
 
 def choose_drafter(page, place, drafter):
@@ -90,45 +87,41 @@ def choose_drafter(page, place, drafter):
 
 
 def test_lanes_are_added_removed_and_edited_with_the_fields_of_step(page):
-    page.get_by_role("button", name="γ 2 against γ 8").click()
-    short, long = ("Draft model", "gamma=2"), ("Draft model", "gamma=8")
+    page.get_by_role("radio", name="γ 2 against γ 8").check()
+    short, long = ("Draft model", "γ 2"), ("Draft model", "γ 8")
     expect_lanes(page, short, long)
     expect(page.get_by_role("button", name="Remove lane 1")).to_be_hidden()
     page.click("#sv-raceform-add")
-    expect_lanes(page, short, long, ("N-gram", suits("ngram")))
+    expect_lanes(page, short, long, ("N-gram", "γ 10 (default)"))
     choose_drafter(page, 3, "EAGLE-2")
-    expect_lanes(page, short, long, ("EAGLE-2", suits("eagle2")))
-    expect(words(page, 3)).to_have_text("γ 5 · budget 10 (default)")
+    eagle = ("EAGLE-2", "γ 5 · budget 10 (default)")
+    expect_lanes(page, short, long, eagle)
     page.get_by_role("button", name="Remove lane 1").click()
-    expect_lanes(page, long, ("EAGLE-2", suits("eagle2")))
-    page.get_by_role("button", name="Four families").click()
-    the_fields_edit_one_lane(page)
-
-
-def the_fields_edit_one_lane(page):
-    fields = page.locator("#sv-raceform-fields")
-    expect(fields).to_be_hidden()
-    page.get_by_role("button", name="Settings of lane 3").click()
-    heading = fields.get_by_role("heading")
-    expect(heading).to_have_text("Settings of lane 3: EAGLE-3")
+    expect_lanes(page, long, eagle)
+    preset = page.get_by_role("radio", name="Four families")
+    preset.check()
+    expect_lanes(
+        page,
+        ("N-gram", "γ 10 (default)"),
+        ("Medusa", "8 paths · γ 4 (default)"),
+        ("EAGLE-3", "γ 5 · budget 10 (default)"),
+        ("Draft model", "γ 5 (default)"),
+    )
+    expect(page.locator("#sv-raceform-add")).to_be_hidden()
+    third = fields(page, 3)
     for name in ("gamma", "schedule", "budget", "fan_out", "rule"):
-        label = fields.locator("[data-testid=block-info]:visible", has_text=find_spec(name).label)
+        label = third.locator("[data-testid=block-info]:visible", has_text=find_spec(name).label)
         expect(label.first).to_be_visible()
-    fields.get_by_label("γ, guesses in a row").first.fill("7")
-    fields.get_by_role("radio", name="Learning: +2 or −1").check()
-    own = "gamma=7 schedule=learning budget=10 fan-out=2"
-    expect(typed(page, 3)).to_have_value(own)
-    is_pressed(page, "Four families", "false")
-    page.get_by_role("button", name="Settings of lane 4").click()
-    expect(heading).to_have_text("Settings of lane 4: Draft model")
+    expect(third.get_by_label("Siblings at each depth")).to_be_hidden()
+    third.get_by_label("γ, guesses in a row").first.fill("7")
+    third.get_by_role("radio", name="Learning: +2 or −1").check()
+    expect(words(page, 3)).to_have_text("Settings of lane 3: γ 7 · budget 10")
+    expect(preset).not_to_be_checked()
     choose_drafter(page, 4, "Medusa")
-    expect(heading).to_have_text("Settings of lane 4: Medusa")
     paths = "0; 1; 2; 0,0; 0,1; 1,0; 0,0,0; 0,0,0,0"
-    expect(fields.get_by_label("Tree as rank paths")).to_have_value(paths)
-    expect(typed(page, 3)).to_have_value(own)
-    page.get_by_role("button", name="Four families").click()
-    expect(fields, "a preset closes the fields").to_be_hidden()
-    expect(typed(page, 3)).to_have_value(suits("eagle3"))
+    expect(fields(page, 4).get_by_label("Tree as rank paths")).to_have_value(paths)
+    preset.check()
+    expect(words(page, 3)).to_have_text("Settings of lane 3: γ 5 · budget 10 (default)")
 
 
 def test_preset_race_runs_and_can_be_rejected_or_stopped(page):
@@ -142,12 +135,11 @@ def test_preset_race_runs_and_can_be_rejected_or_stopped(page):
     assert (run["prompt"], len(whole["lanes"])) == (PROMPT, 3)
     assert whole["texts"]["same"] is not None
     open_settings(page)
-    page.get_by_role("button", name="Settings of lane 2").click()
-    page.locator("#sv-raceform-fields").get_by_label("Siblings at each depth").fill("many")
-    page.keyboard.press("Tab")
-    expect(typed(page, 2)).to_have_value("gamma=8 siblings=many")
+    fields(page, 2).get_by_label("Siblings at each depth").fill("many")
+    wrong = "Siblings at each depth must be whole numbers like 3, 2."
+    expect(words(page, 2)).to_have_text(f"Settings of lane 2: {wrong}")
     page.click("#sv-race-go")
-    said = "Lane 2: Siblings at each depth must be whole numbers like 3, 2."
+    said = f"Lane 2: {wrong}"
     page.get_by_role("alert").filter(has_text=said).wait_for()
     wait_until_over(page)
     assert page.evaluate(f"{RACE}.race.id") == run["id"], "what was shown stays"
@@ -173,14 +165,14 @@ def test_recorded_race_fills_in_the_form_and_another_target_lists_its_drafters(v
     assert not page.evaluate(f"{RACE}.playing")
     headline = page.locator(".sv-race-headline")
     expect(headline).to_have_text(page.evaluate(f"{RACE}.whole.headline"))
-    expect(typed(page, 4)).to_have_value("gamma=8")
+    expect(words(page, 4)).to_have_text("Settings of lane 4: γ 8")
     visit.choose("#sv-raceform-recorded input", title("1-story"))
     page.wait_for_function(f"{RACE}.race.id === '1-story'")
-    is_pressed(page, "Four families", "true")
-    expect(typed(page, 2)).to_have_value(suits("medusa"))
+    expect(page.get_by_role("radio", name="Four families")).to_be_checked()
+    expect(words(page, 2)).to_have_text("Settings of lane 2: 8 paths · γ 4 (default)")
     prompt = page.locator("#sv-raceform-prompt textarea")
     expect(prompt).to_have_value(page.evaluate(f"{RACE}.race.prompt"))
-    lane = "#sv-raceform-lane-1 .sv-raceform-model input"
+    lane = "#sv-raceform-lane-1 .sv-drafters input"
     assert "EAGLE-3" in visit.listed(lane)
     system = page.locator("#sv-raceform-chat").get_by_label("System text")
     expect(system, "House has no chat template").to_be_hidden()
@@ -188,6 +180,7 @@ def test_recorded_race_fills_in_the_form_and_another_target_lists_its_drafters(v
     expect(system).to_be_visible()
     expect(page.locator(SETTINGS)).to_contain_text("for SmolLM2 · ")
     shown = visit.listed(lane)
-    expect(words(page, 2)).to_have_text("made for House: it cannot draft for SmolLM2")
+    unfit = "made for House: it cannot draft for SmolLM2"
+    expect(words(page, 2)).to_have_text(f"Settings of lane 2: {unfit}")
     assert {"N-gram", "Draft model"} <= shown
     assert "EAGLE-3" not in shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from html import escape
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from specviz.catalog.entry import (
     with_defaults,
 )
 from specviz.figures.diagram import diagram
-from specviz.settings.settings import Sampling, Settings
+from specviz.settings.settings import Settings
 from specviz.settings.specs import READ_BY_ALL, Group, SettingSpec, page_fields
 from specviz.settings.value_types import Choice, RuleName, Text
 from specviz.ui.head import headings
@@ -104,7 +105,7 @@ def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
                 for row in sampled[1:]
             }
         with group("Run", "sv-limits"):
-            made |= limits(first.settings)
+            made |= boxes("run", first.settings)
         made |= chat(first.settings, "sv-chat")
     return made
 
@@ -116,24 +117,20 @@ def chat(usual: Settings, elem_id: str) -> dict[str, Any]:
         return boxes("prompt", usual)
 
 
-def sampling(usual: Sampling) -> dict[str, Any]:
-    """Build the sampling settings by name."""
-    return boxes("sampling", usual)
-
-
-def limits(usual: Settings) -> dict[str, Any]:
-    """Build the settings of seed and length by name."""
-    return boxes("run", usual)
-
-
-def method_box(value: str) -> gr.Dropdown:
-    """Build the choice of a drafter."""
+def method_box(
+    value: str | None,
+    label: str = "Drafter",
+    elem_id: str | None = "sv-method",
+    any_model: bool = False,
+) -> gr.Dropdown:
+    """Build the choice of a drafter; with `any_model`, a folder or a Hub id may be typed."""
     return gr.Dropdown(
         [(entry.title, entry.name) for entry in drafters()],
         value=value,
-        label="Drafter",
-        filterable=False,
-        elem_id="sv-method",
+        label=label,
+        filterable=any_model,
+        allow_custom_value=any_model,
+        elem_id=elem_id,
         elem_classes=["sv-pick", LISTED],
     )
 
@@ -159,16 +156,17 @@ def about_targets() -> Iterator[str]:
             yield f"If you choose {entry.title}: {size_text(entry)}."
 
 
-def boxes(group: Group, chosen: Settings | Sampling, form: str = "sv") -> dict[str, Any]:
+def boxes(group: Group, chosen: Settings, form: str = "sv") -> dict[str, Any]:
     """Build the fields of a group by name, with their values; ids start with `form`."""
-    return {row.name: box(row, getattr(chosen, row.name), form) for row in page_fields(group)}
+    known = {**asdict(chosen), **asdict(chosen.sampling)}
+    return {row.name: box(row, known[row.name], form) for row in page_fields(group)}
 
 
 def box(row: SettingSpec, value: Any, form: str = "sv") -> Any:
     """Build the field of a setting. Drafting settings have ids, so that they can be hidden."""
     more: dict[str, Any] = {"label": row.label, "info": row.sentence}
     if row.group == "drafting":
-        more["elem_id"] = elem_id(row, form)
+        more["elem_id"] = f"{form}-{field_key(row)}"
     if isinstance(row.kind, RuleName):
         known = list(zip(row.kind.titles, row.kind.words, strict=True))
         return gr.Dropdown(
@@ -190,37 +188,34 @@ def box(row: SettingSpec, value: Any, form: str = "sv") -> Any:
     return gr.Number(value, precision=0, **more)
 
 
-def elem_id(row: SettingSpec, form: str = "sv") -> str:
-    """Return the id of a setting's field on the page."""
-    return f"{form}-{row.name.replace('_', '-')}"
+def field_key(row: SettingSpec) -> str:
+    """Return the end of the id of a setting's field on the page."""
+    return row.name.replace("_", "-")
 
 
-def css(box_id: str = "sv-drawer", form: str = "sv") -> str:
-    """Return the style that hides each setting that the chosen drafter does not read.
+def marked(mark: str) -> str:
+    """Return the selectors of an element with an attribute, and of one that contains it."""
+    return f"{mark}, :has({mark})"
 
-    Args:
-        box_id: Id of the element whose data attribute lists the settings that are read.
-        form: How the ids of the fields start.
-    """
+
+def css() -> str:
+    """Return the style that hides each setting that the chosen drafter does not read."""
     ignored = [
-        f"#{box_id}:not([data-reads~={row.name}]) #{elem_id(row, form)}"
+        f".sv-reads:not({marked(f'[data-reads~={row.name}]')}) [id$=-{field_key(row)}]"
         for row in page_fields("drafting")
         if row.name not in READ_BY_ALL
     ]
     return ",\n".join(ignored) + f" {HIDDEN}\n"
 
 
-def fitting(box_id: str = "sv-drawer") -> str:
-    """Return the style that hides drafters made for another target than the chosen one.
-
-    Args:
-        box_id: Id of the element whose data attribute has the name of the target.
-    """
+def fitting() -> str:
+    """Return the style that hides drafters made for another target than the chosen one."""
+    marks = {target.name: f'[data-target="{target.name}"]' for target in targets()}
     unfit = [
-        f'#{box_id}[data-target="{target.name}"] .{LISTED} {LIST_ENTRY.format(at)}'
-        for target in targets()
+        f".sv-drawer:is({marked(mark)}) .{LISTED} {LIST_ENTRY.format(at)}"
+        for target, mark in marks.items()
         for at, entry in enumerate(drafters())
-        if entry.made_for not in (None, target.name)
+        if entry.made_for not in (None, target)
     ]
     return ",\n".join(unfit) + " { display: none; }\n" if unfit else ""
 
@@ -312,8 +307,18 @@ def suits_of() -> str:
 
 def suited(drafter: str) -> list[Any]:
     """Return a drafter's default settings, in the order of the drafting fields."""
-    usual = with_defaults(drafter, {})
-    return [row.form_value(usual[row.name]) for row in page_fields("drafting")]
+    return filled("drafting", with_defaults(drafter, {}))
+
+
+def filled(group: Group, settings: Mapping[str, Any]) -> list[Any]:
+    """Return settings as values of a group's fields.
+
+    Args:
+        group: The group.
+        settings: As written by `Settings.to_json`.
+    """
+    known = {**settings, **settings["sampling"]}
+    return [row.form_value(known[row.name]) for row in page_fields(group)]
 
 
 def group(name: str, elem_id: str, *classes: str) -> gr.Column:

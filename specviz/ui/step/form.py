@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import gradio as gr
 
@@ -24,6 +24,7 @@ from specviz.ui.request import LONGEST_PROMPT, RunRequest
 from specviz.ui.step.drawer import drafters, drawer, fit, model_boxes, targets
 from specviz.ui.step.recorded import group, names, opening, title
 
+JOINED: Final = " drafts for "
 UNLISTED: Final = "There are no examples to choose from."
 
 
@@ -51,8 +52,8 @@ SENTENCE: Final = """(method, ...typed) => {
   });
   const parts = Object.keys(said).filter((one) => !gone.includes(one)).map((one) => said[one]);
   const about = (%s)[target] || '';
-  const words = { drafter: known.title, target: name || 'House', rest: ['', ...parts].join(' · ') };
-  window.specviz['sv-settings'].say(words, about);
+  const [drafter, rest] = [known.title, ['', ...parts].join(' · ')];
+  return JSON.stringify({ drafter, joined: '%s', target: name || 'House', rest, about });
 }"""
 
 
@@ -89,7 +90,7 @@ def sentence() -> str:
     titles = {entry.name: entry.title for entry in targets()}
     about = {entry.name: target_text(entry) for entry in targets()}
     data = (rows, len(rows), known, titles, about)
-    return SENTENCE % tuple(map(json.dumps, data))
+    return SENTENCE % (*map(json.dumps, data), JOINED)
 
 
 def target_text(entry: Entry) -> str:
@@ -97,6 +98,16 @@ def target_text(entry: Entry) -> str:
     if not entry.parameters:
         return f"{entry.title}: {size_text(entry)}."
     return f"{entry.title}: {entry.parameters / 1e6:.1f} million weights, {entry.writes}."
+
+
+class SettingsWords(TypedDict):
+    """The parts of the sentence on the button of the settings, and a line on the target."""
+
+    drafter: str
+    joined: str
+    target: str
+    rest: str
+    about: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +133,21 @@ def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
     with gr.Row(elem_id="sv-run", elem_classes="sv-ask", equal_height=True):
         prompt = prompt_box(first.prompt, "sv-prompt", "sv-examples", "sv-go")
         recorded = recorded_box({name: title(name) for name in names()}, "sv-recorded")
-        component("sv-settings", "step/settings", None, "sv-ask-settings", first_words(first))
+        words = settings_button("sv-settings", "sv-drawer", first_words(first))
         run = gr.Button("Run live", variant="primary", elem_id="sv-go", scale=0, min_width=96)
         stop = gr.Button(
             "Stop", elem_id="sv-stop", elem_classes="sv-ask-stop", scale=0, min_width=96
         )
     report_if_broken(UNLISTED, prompts)
     report_if_broken("The recorded runs have no titles.", partial(recipes, FOLDER))
-    with gr.Column(elem_id="sv-drawer", elem_classes="sv-drawer"):
+    with gr.Column(elem_id="sv-drawer", elem_classes=["sv-drawer", "sv-reads"]):
         settings = drawer(first, allow_any_model)
         models = model_boxes() if allow_any_model else {}
         bound(limit)
     rest = [settings[row.name] for row in sentence_rows()]
     said = [settings["method"], *rest, settings["target"]]
     changes = [component.change for component in said]
-    gr.on(changes, None, said, js=sentence(), api_visibility="private")
+    gr.on(changes, None, said, words, js=sentence(), api_visibility="private")
     prompt.change(None, js="() => { window.specviz['sv-settings'].show() }", **PRIVATE)
     fit(settings, opened)
     return Controls({"prompt": prompt, **settings, **models}, run, stop, recorded)
@@ -190,12 +201,19 @@ def recorded_box(titles: Mapping[str, str], elem_id: str) -> gr.Dropdown:
     )
 
 
-def first_words(first: RunRequest) -> dict[str, str]:
+def settings_button(name: str, drawer_id: str, words: SettingsWords) -> gr.HTML:
+    """Build the button that opens a drawer; its value is new words as JSON."""
+    config = {"drawer": drawer_id}
+    texts = {"drawer": drawer_id, **{key: str(text) for key, text in words.items()}}
+    return component(name, "step/settings", config, "sv-ask-settings", texts)
+
+
+def first_words(first: RunRequest) -> SettingsWords:
     """Return the sentence that describes the settings when the page opens."""
     rest = " · " + summarize(first.settings.to_json(), settings_read_by(first.drafter))
     about = next((target_text(entry) for entry in targets() if entry.name == first.target), "")
-    names = {"drafter": title_of(first.drafter), "target": title_of(first.target)}
-    return {**names, "rest": rest, "about": about}
+    drafter, target = title_of(first.drafter), title_of(first.target)
+    return {"drafter": drafter, "joined": JOINED, "target": target, "rest": rest, "about": about}
 
 
 def css() -> str:

@@ -1,4 +1,5 @@
-// The settings in one sentence, on the button that opens the settings.
+// The settings in one sentence, on the button that opens them, above a run and above a race. The
+// component's value is the sentence in its parts, as JSON: see `SettingsWords` in form.py.
 
 import { byId } from "../shared/dom";
 import { fieldOf, onEscape } from "../shared/gradio";
@@ -8,45 +9,52 @@ import { run } from "../shared/store";
 import { InlineFacts, render } from "../shared/view";
 import { player } from "./state";
 
-export type Sentence = { drafter: string; target: string; rest: string; open: boolean };
+import type { Start } from "../shared/section";
+import type { SettingsWords } from "./form.py";
 
-export function start(element: HTMLElement) {
+type Config = { drawer: string };
+
+export const start: Start<Config> = (element, props, watch, _trigger, { name, drawer }) => {
+  const ofRun = name === "sv-settings"; // not of a race
   // Python wrote the first sentence, which remains until the form changes.
-  const words = [...element.querySelectorAll(".sv-said > *")].map((each) => each.textContent);
-  const state = { drafter: words[0], target: words[2], rest: words[3], open: false };
+  const first = [...element.querySelectorAll(".sv-said > *")].map((each) => each.textContent);
+  const [drafter, joined, target, rest] = first;
+  let words: SettingsWords = { drafter, joined, target, rest, about: "" };
+  let open = false;
   const about = aboutTarget(required(element.querySelector(".sv-about-target")).textContent);
   const show = () => {
-    const same = isShown(state);
-    document.body.classList.toggle("sv-differs", !same);
-    tellUnrun(!same);
-    render(SettingsButton(state, same, toggle), element);
+    const same = !ofRun || isShown(words);
+    if (ofRun) document.body.classList.toggle("sv-differs", !same);
+    if (ofRun) tellUnrun(!same);
+    render(SettingsButton(words, same, { drawer, open, onClick: toggle }), element);
   };
   const toggle = () => {
-    state.open = document.body.classList.toggle("sv-drawer-open");
-    offerPicture(state);
+    open = document.body.classList.toggle(drawer + "-open");
+    if (ofRun) offerPicture(() => words.drafter);
     show();
   };
   show();
   const button = required(element.querySelector("button"));
   onEscape(() => {
-    if (!state.open || !element.offsetParent) return;
+    if (!open || !element.offsetParent) return;
     toggle();
     button.focus();
   });
+  watch("value", () => {
+    words = JSON.parse(props.value ?? "");
+    about.textContent = words.about;
+    show();
+  });
+  if (!ofRun) return undefined;
+  fieldOf("sv-prompt")?.closest("label")?.append(about);
   run.on(show);
   // The form is updated for a recorded run shortly after the run is shown.
   document.addEventListener("input", () => setTimeout(show));
   return {
-    /** Show the settings of the form in words; `target` is about it. */
-    say(words: Omit<Sentence, "open">, target: string) {
-      Object.assign(state, words);
-      about.textContent = target;
-      show();
-    },
     /** The prompt has changed. */
     show: () => setTimeout(show),
   };
-}
+};
 
 /** Say above the run on screen that it is not a run of the settings in the form. */
 function tellUnrun(unrun: boolean) {
@@ -56,26 +64,25 @@ function tellUnrun(unrun: boolean) {
   line.textContent = unrun ? "These settings have not been run yet. Press Run live." : "";
 }
 
-/** Add a line about the target to the prompt, below its text; it is shown while one types. */
+/** Return a line about the target below the prompt's text; it is shown while one types. */
 function aboutTarget(text: string) {
   const line = document.createElement("small");
   line.className = "sv-about-target";
   line.textContent = text;
-  fieldOf("sv-prompt")?.closest("label")?.append(line);
   return line;
 }
 
 // Below the drafter's card, buttons that save it; they are added when the settings are first opened.
-function offerPicture(state: Sentence) {
+function offerPicture(drafter: () => string) {
   const how = byId("sv-how");
   if (!how || how.querySelector(".sv-pictures")) return;
   const card = (): HTMLElement | null => how.querySelector("[data-drafter]:not([hidden])");
-  const about = () => ({ file: card()?.dataset.drafter ?? "", facts: [state.drafter] });
+  const about = () => ({ file: card()?.dataset.drafter ?? "", facts: [drafter()] });
   how.append(pictures(about, [["diagram", card]]));
 }
 
 // Return whether the form's values are those of the run on screen.
-function isShown({ drafter, target, rest }: Sentence) {
+function isShown({ drafter, target, rest }: SettingsWords) {
   const { run } = player;
   if (!run) return true;
   const settings = run.summary.map(([, words]) => " · " + words).join("");
@@ -84,15 +91,15 @@ function isShown({ drafter, target, rest }: Sentence) {
 }
 
 function SettingsButton(
-  { drafter, target, rest, open }: Sentence,
+  { drafter, joined, target, rest }: SettingsWords,
   same: boolean,
-  onClick: () => void,
+  { drawer, open, onClick }: { drawer: string; open: boolean; onClick: () => void },
 ) {
-  const words = drafter + " drafts for " + target + rest;
+  const words = drafter + joined + target + rest;
   const attributes = {
     type: "button" as const,
     "aria-expanded": open,
-    "aria-controls": "sv-drawer",
+    "aria-controls": drawer,
     title: same ? words : words + ". This is not the run shown; press Run live to make it.",
     onClick,
   };
@@ -100,7 +107,7 @@ function SettingsButton(
     <button {...attributes}>
       <span class="sv-said">
         <b>{drafter}</b>
-        <span>{" drafts for "}</span>
+        <span>{joined}</span>
         <b>{target}</b>
         {InlineFacts(rest)}
       </span>

@@ -1,53 +1,63 @@
 """The values of the race's form, and their conversion to a race and back.
 
-A lane is a drafter and its settings as typed on the command line; the settings that all lanes share
-are separate fields.
-
-A preset is a set of lanes, which a button fills into the form.
+A lane is a drafter and the values of its fields, as on Step; the settings that all lanes share are
+separate fields. A preset is a set of lanes, which the form can be filled with.
 """
 
 from __future__ import annotations
 
-import argparse
 import secrets
-import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
 from specviz.catalog.entry import find, listing, settings_read_by, title_of, with_defaults
-from specviz.compare.lanes import LaneRequest, parse_lane
 from specviz.compare.race import MAX_LANES, MAX_NAME_LENGTH, Lane, Race, unique_names
 from specviz.models.files import public_name
-from specviz.settings.settings import BadSettings, Sampling, Settings, require
-from specviz.settings.settings import summarize_draft as brief_shape
-from specviz.settings.specs import READ_BY_ALL, find_spec
-from specviz.ui.request import HOUSE, RunRequest
-from specviz.ui.step.choices import read, read_turns
+from specviz.settings.settings import BadSettings, require, summarize_draft
+from specviz.settings.specs import Group, page_fields
+from specviz.ui.request import HOUSE, USUAL, RunRequest
+from specviz.ui.step.choices import Choices, read
+from specviz.ui.step.drawer import filled, suited
 
-LONGEST_SETTINGS: Final = 1000  # maximum characters of one lane's settings
-SHARED: Final = (
-    "sampling",
-    "seed",
-    "max_new_tokens",
-    "chat",
-    "system",
-    "coins",
-)  # settings that all lanes share
+SHARED: Final[tuple[Group, ...]] = ("sampling", "run", "prompt")  # what all lanes share
 Value = str | float | None  # value of a field of the form
-QUIET: Final = ("candidates", "schedule", *READ_BY_ALL)  # shown only if changed
 
 
 class FormLane(NamedTuple):
     """A lane in the form.
 
     Attributes:
-        settings: As typed, such as "gamma=8 siblings=2,2".
+        filled: The values of its fields, in the order of the drafting settings.
     """
 
     drafter: str
-    settings: str
+    filled: list[Any]
+
+    def named(self) -> dict[str, Any]:
+        """Return the values of its fields by name."""
+        names = (row.name for row in page_fields("drafting"))
+        return dict(zip(names, self.filled, strict=True))
+
+    def described(self, target: str) -> str:
+        """Return the shape of its draft in a few words, or why it cannot draft."""
+        entry = find(self.drafter, "drafter")
+        made_for = entry.made_for if entry else None
+        if made_for not in (None, target) and find(target, "target"):
+            titles = title_of(str(made_for)), title_of(target)
+            return "made for {}: it cannot draft for {}".format(*titles)
+        try:
+            settings = read("drafting", self.named())
+        except BadSettings as problem:
+            return str(problem)
+        shape = summarize_draft(settings, settings_read_by(self.drafter))
+        return f"{shape} (default)" if self.filled == suited(self.drafter) else shape
+
+
+def suited_lane(drafter: str, **changes: Any) -> FormLane:
+    """Return a lane with the drafter's default settings, except for some changes."""
+    return FormLane(drafter, filled("drafting", with_defaults(drafter, changes)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +66,23 @@ class RaceRequest:
 
     Attributes:
         target: A name in the catalogue, a folder or a Hub id.
+        shared: The settings of all lanes, as values of their fields by name.
         lanes: The visible lanes, in order.
-        chat: The prompt's format, as in the field on Step.
-        system: The system text, as in the field on Step.
     """
 
     prompt: str
-    target: Any
-    temperature: Any
-    top_k: Any
-    top_p: Any
-    seed: Any
-    new_tokens: Any
+    target: str
+    shared: Mapping[str, Any]
     lanes: tuple[FormLane, ...]
-    chat: Any = "auto"
-    system: Any = ""
 
     @classmethod
     def from_form(cls, *values: Any) -> Self:
-        """Build a request from the form's values: shared settings, then lanes, in order."""
-        prompt, target, temperature, top_k, top_p, seed, new_tokens, chat, system, *typed = values
-        pairs = zip(typed[::2], typed[1::2], strict=True)
-        lanes = [FormLane(str(name).strip(), str(text or "")) for name, text in pairs if name]
-        sampling = temperature, top_k, top_p
-        return cls(prompt, target, *sampling, seed, new_tokens, tuple(lanes), chat, system)
+        """Build a request from the form's values: prompt, target, shared settings, lanes."""
+        prompt, target, *rest = values
+        names = [row.name for group in SHARED for row in page_fields(group)]
+        shared = dict(zip(names, rest, strict=False))
+        target = str(target or "").strip() or HOUSE
+        return cls(prompt, target, shared, tuple(lanes_of(rest[len(names) :])))
 
     def race(self, any_model: bool = False) -> Race:
         """Build the race, with a random order of lanes.
@@ -90,47 +93,23 @@ class RaceRequest:
         Raises:
             ValueError: If the race cannot be run.
         """
-        target = self._named
-        RunRequest(self.prompt, target).allowed(any_model)
+        # What all lanes share is checked before any lane.
+        self._wish(suited_lane(USUAL)).allowed(any_model)
         most = f"A race has at most {MAX_LANES} lanes besides plain decoding."
         require(len(self.lanes) <= MAX_LANES, most)
-        for place, lane in enumerate(self.lanes, start=1):
-            _allow(place, target, lane.drafter, any_model)
-        shared = self._shared()
-        lanes = [
-            _parse_lane(place, lane, shared).lane(f"lane {place}")
-            for place, lane in enumerate(self.lanes, start=1)
-        ]
-        return Race(self.prompt, target, _named(lanes), secrets.randbits(32))
+        lanes = [self._lane(place, one, any_model) for place, one in enumerate(self.lanes, start=1)]
+        return Race(self.prompt, self.target, _named(lanes), secrets.randbits(32))
 
-    @property
-    def _named(self) -> str:
-        """Return the target's name."""
-        return str(self.target or "").strip() or HOUSE
+    def _wish(self, lane: FormLane) -> RunRequest:
+        filled = {**self.shared, **lane.named()}
+        return Choices(self.prompt, lane.drafter, filled, self.target).wish()
 
-    def _shared(self) -> argparse.Namespace:
-        """Return the settings of all lanes. Raises BadSettings."""
-        values = {**asdict(self), "max_new_tokens": self.new_tokens}
-        sampling, rest = read("sampling", values), read("run", values)
-        rest |= read_turns(self._named, values)
-        Settings(sampling=Sampling(**sampling), **rest)  # these are validated before any lane
-        return argparse.Namespace(**sampling, **rest)
-
-
-def _parse_lane(place: int, lane: FormLane, shared: argparse.Namespace) -> LaneRequest:
-    """Parse a lane; its number `place` is mentioned in errors (BadSettings)."""
-    short = len(lane.settings) <= LONGEST_SETTINGS
-    require(short, f"Lane {place}: the settings are longer than {LONGEST_SETTINGS:,} characters.")
-    text = f"{shlex.quote(lane.drafter)} {lane.settings}"
-    return parse_lane(text, shared, f"Lane {place}: ")
-
-
-def _allow(place: int, target: str, drafter: str, any_model: bool) -> None:
-    """Raise BadSettings if a visitor may not use this drafter."""
-    try:
-        RunRequest("", target, drafter).allowed(any_model)
-    except BadSettings as error:
-        raise BadSettings(f"Lane {place}: {error}") from error
+    def _lane(self, place: int, lane: FormLane, any_model: bool) -> Lane:
+        try:
+            wish = self._wish(lane).allowed(any_model)
+        except BadSettings as error:
+            raise BadSettings(f"Lane {place}: {error}") from error
+        return Lane(f"lane {place}", wish.drafter, wish.settings)
 
 
 def _named(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
@@ -145,60 +124,42 @@ def _named(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
 
 
 def _name(lane: Lane, drafter: str, twice: bool) -> str:
-    shape = brief_shape(lane.settings.to_json(), settings_read_by(drafter)) if twice else ""
+    shape = summarize_draft(lane.settings.to_json(), settings_read_by(drafter)) if twice else ""
     return f"{title_of(drafter)}, {shape}" if shape else title_of(drafter)
 
 
-def suits(drafter: str) -> str:
-    """Return a drafter's default settings, as typed into a lane."""
-    return shape(drafter, with_defaults(drafter, {}))
-
-
-def shape(drafter: str, settings: Mapping[str, Any]) -> str:
-    """Return a lane's own settings as typed: the draft's shape, and changed settings.
-
-    Args:
-        drafter: The drafter's name.
-        settings: As returned by `Settings.to_json`.
-    """
-    defaults, reads = with_defaults(drafter, {}), settings_read_by(drafter) or ["gamma"]
-    written = [name for name in reads if name not in QUIET]
-    shaping = [name for name in written if settings[name] or find_spec(name).at_depth]
-    pairs = [
-        f"{name.replace('_', '-')}={find_spec(name).kind.text(value)}"
-        for name, value in settings.items()
-        if name not in SHARED and (name in shaping or value != defaults[name])
-    ]
-    return " ".join(pairs)
-
-
-def values(race: Race) -> Iterator[Value]:
+def values(race: Race) -> list[Value]:
     """Return the form's values for this race, in the order of its inputs."""
-    sampling, shared = race.sampling, race.shared
-    yield from (race.prompt, race.target, sampling.temperature, sampling.top_k, sampling.top_p)
-    yield from (shared.seed, shared.max_new_tokens, shared.chat, shared.system)
-    yield from slots(
-        [
-            FormLane(lane.drafter, shape(lane.drafter, lane.settings.to_json()))
-            for lane in race.lanes
-        ]
-    )
+    shared = race.shared.to_json()
+    fields = [value for group in SHARED for value in filled(group, shared)]
+    return [race.prompt, race.target, *fields, *slots(list(map(form_lane, race.lanes)))]
 
 
-def slots(lanes: Sequence[FormLane]) -> list[str | None]:
+def form_lane(lane: Lane) -> FormLane:
+    """Return a race's lane as the form has it."""
+    return FormLane(lane.drafter, filled("drafting", lane.settings.to_json()))
+
+
+def slots(lanes: Sequence[FormLane]) -> list[Value]:
     """Return the form's values of the lanes, in order; unused lanes have no drafter."""
-    empty = [FormLane("", "")] * (MAX_LANES - len(lanes))
-    return [value or None for lane in (*lanes, *empty) for value in lane]
+    empty = [suited_lane("")] * (MAX_LANES - len(lanes))
+    return [value for one in (*lanes, *empty) for value in (one.drafter or None, *one.filled)]
 
 
-MODEL = "draft-model"
-LONG = 3  # number of guesses of a chain: the most that parallel heads can make
+def lanes_of(values: Sequence[Any]) -> list[FormLane]:
+    """Return the lanes in use, given the form's values of all lanes."""
+    size = 1 + len(suited(""))
+    rows = [values[at : at + size] for at in range(0, len(values), size)]
+    return [FormLane(str(row[0]).strip(), list(row[1:])) for row in rows if row[0]]
+
+
+LONG: Final = 3  # number of guesses of a chain: the most that parallel heads can make
 
 
 # Settings with which each head drafts a chain of that length.
-CHAINS = {
-    **dict.fromkeys(("eagle2", "eagle3", "moa"), f"gamma={LONG} budget={LONG} fan-out=1"),
-    "mtp-parallel": f"gamma={LONG} siblings=1",
+CHAINS: Final[Mapping[str, Mapping[str, Any]]] = {
+    **{name: {"budget": LONG, "fan_out": 1} for name in ("eagle2", "eagle3", "moa")},
+    "mtp-parallel": {"siblings": [1]},
 }
 
 
@@ -227,17 +188,17 @@ def presets() -> tuple[Preset, ...]:
             "A look-up in the text so far, several small networks (heads) in parallel, one head "
             "that reads the target's hidden states, and a separate small model, each with its "
             "default settings.",
-            with_default_settings("ngram", "medusa", "eagle3", MODEL),
+            tuple(map(suited_lane, ("ngram", "medusa", "eagle3", USUAL))),
         ),
         Preset(
             "tree",
             "Chain against tree",
             "The same drafter and depth, with one guess per position or several.",
             (
-                FormLane(MODEL, "gamma=4"),
-                FormLane(MODEL, "gamma=4 siblings=3,2"),
-                FormLane("eagle", "gamma=4 siblings=1"),
-                FormLane("eagle2", "gamma=4 budget=10 fan-out=3"),
+                suited_lane(USUAL, gamma=4),
+                suited_lane(USUAL, gamma=4, siblings=[3, 2]),
+                suited_lane("eagle", gamma=4, siblings=[1]),
+                suited_lane("eagle2", gamma=4, budget=10, fan_out=3),
             ),
         ),
         Preset(
@@ -245,7 +206,7 @@ def presets() -> tuple[Preset, ...]:
             "γ 2 against γ 8",
             "One draft model, two draft lengths: a longer draft adds more tokens if it is "
             "accepted, but always costs more time.",
-            (FormLane(MODEL, "gamma=2"), FormLane(MODEL, "gamma=8")),
+            (suited_lane(USUAL, gamma=2), suited_lane(USUAL, gamma=8)),
         ),
         equal_bytes(),
         Preset(
@@ -253,27 +214,22 @@ def presets() -> tuple[Preset, ...]:
             "Three EAGLEs",
             "A head with a tree of fixed shape, the same head with a tree shaped by its "
             "confidence, and a head trained on its own guesses.",
-            with_default_settings("eagle", "eagle2", "eagle3"),
+            tuple(map(suited_lane, ("eagle", "eagle2", "eagle3"))),
         ),
     )
-
-
-def with_default_settings(*drafters: str) -> tuple[FormLane, ...]:
-    """Return a lane for each drafter, with its default settings."""
-    return tuple(FormLane(name, suits(name)) for name in drafters)
 
 
 def equal_bytes() -> Preset:
     """Return the draft model and the head closest to it in size, both drafting chains."""
     sizes = weights()
     heads = [name for name in CHAINS if name in sizes]
-    head = min(heads, key=lambda name: abs(sizes[name] - sizes.get(MODEL, 0)), default="eagle3")
+    head = min(heads, key=lambda name: abs(sizes[name] - sizes.get(USUAL, 0)), default="eagle3")
     title = getattr(find(head, "drafter"), "title", head)
-    megabytes = [f"{sizes[name] / 1e6:.1f} MB" for name in (head, MODEL) if name in sizes]
+    megabytes = [f"{sizes[name] / 1e6:.1f} MB" for name in (head, USUAL) if name in sizes]
     both = " and ".join(megabytes)
     size = f", with {both} of weights" if len(megabytes) == 2 else ""
     sentence = f"Chains of {LONG} guesses from {title} and from a separate draft model{size}"
-    chains = (FormLane(head, CHAINS[head]), FormLane(MODEL, f"gamma={LONG}"))
+    chains = (suited_lane(head, gamma=LONG, **CHAINS[head]), suited_lane(USUAL, gamma=LONG))
     return Preset("bytes", "Head against model of equal size", f"{sentence}.", chains)
 
 

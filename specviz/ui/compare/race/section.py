@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from specviz.ui.compare.race import form as forms
 from specviz.ui.compare.race import recorded
-from specviz.ui.compare.race.lane import OURS
 from specviz.ui.compare.race.live import live
 from specviz.ui.compare.race.request import RaceRequest
 from specviz.ui.component import TabContext, browser_object, component
+from specviz.ui.instrument import DIRECT
 from specviz.ui.live import PRIVATE, Start, wire
 from specviz.ui.stream import Stream
 from specviz.ui.task import Task
@@ -18,14 +19,13 @@ RACE: Final = "sv-race"
 PLAYER: Final = browser_object(RACE)
 
 
-# The form takes over the settings of the chosen race, unless they cannot be read.
-LOAD: Final = f"""async (name, ...filled) =>
-  (await {PLAYER}.load(name)) ? {OURS}.follow(name, filled) : filled"""
+# The form takes over the settings of the chosen race, unless it cannot be read.
+LOAD: Final = f"async (name) => (await {PLAYER}.load(name)) ? name : null"
 
 
 def build(place: TabContext) -> None:
     """Build the section and connect its events."""
-    runs, form = place.runs, forms.build(place.any_model, place.runs.limit)
+    runs, form = place.runs, forms.build(place)
     view = component(RACE, "compare/race/race", recorded.config())
 
     def wanted(_: Stream, *filled: Any) -> Task:
@@ -33,5 +33,5 @@ def build(place: TabContext) -> None:
 
     wire(place.jobs, runs, view, PLAYER, Start(form.run, form.inputs, wanted))
     form.stop.click(None, js=f"() => {{ {PLAYER}.stop() }}", **PRIVATE)
-    chosen = [form.recorded, *form.inputs]
-    form.recorded.select(None, chosen, form.inputs, js=LOAD, **PRIVATE)
+    load = partial(forms.follow, form)
+    form.recorded.select(load, form.recorded, form.inputs, js=LOAD, **DIRECT)
