@@ -64,14 +64,14 @@ WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 # By lesson and number of a step, what the page shows there, with its words.
 OPENED = {
     ("03-von-neumann", 2): (".sv-coins-board .sv-sand-words > span >> nth=4", ""),
-    ("06-the-residual", 5): (".sv-wild-one h3", "Resampling from p itself"),
+    ("06-the-residual", 7): (".sv-wild-one h3", "Resampling from p itself"),
     ("07-several-guesses", 2): (".sv-grow-matrix", ""),
     ("08-drafting-for-free", 4): (".sv-why", "1 of 2 times"),
     ("10-heads", 1): (".sv-why", "hidden state read by all heads"),
     ("11-eagle", 5): ("#sv-part-ranking", "0.295"),
     ("12-blocks", 4): (".sv-why", "predicted"),
     ("12-blocks", 5): (".sv-wild-one h3", "A draft without its improbable guess"),
-    ("13-when-it-does-not-pay", 4): ("#sv-part-roofline .sv-instrument-fold > button.open", ""),
+    ("13-when-it-does-not-pay", 5): ("#sv-part-roofline .sv-instrument-fold > button.open", ""),
 }
 PLAYER = "window.specviz.players['sv-step']"
 RUN = "window.specviz?.players?.['sv-step']?.run?.id"

@@ -11,12 +11,14 @@ import { Stage } from "../shared/stage";
 import { hand, openTab } from "../shared/tabs";
 import { required } from "../shared/required";
 import { Button, classes, render } from "../shared/view";
+import { startGain } from "./article/gain";
 import { PipelineFigure } from "./pipeline";
 import { startPlans } from "./plan";
 
 import type { Start } from "../shared/section";
 import type { RunLine } from "../step/lines.py";
 import type { LessonNotes } from "../step/present";
+import type { Gain } from "./figures.py";
 import type { Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py";
 import type { PanelConfig } from "./plans.py";
 
@@ -128,7 +130,7 @@ function makeRoom() {
   const found = heights[0] + heights[1];
   if (found === height) return;
   height = found;
-  card.replaceSync(`.sv-wild-one { --sv-card: ${height}px; }`);
+  card.replaceSync(`.sv, .sv-wild-one { --sv-card: ${height}px; }`);
   window.dispatchEvent(new Event("resize"));
 }
 
@@ -220,8 +222,11 @@ function paint() {
   const step = state.lesson?.steps[state.at];
   section.lang = language();
   section.setAttribute("aria-label", phrase("lesson"));
-  document.body.classList.toggle("sv-in-lesson", !section.hidden);
-  document.body.classList.toggle("sv-lesson-form", Boolean(step?.form));
+  const { classList } = document.body;
+  classList.toggle("sv-in-lesson", !section.hidden);
+  classList.toggle("sv-lesson-form", Boolean(step?.form));
+  classList.toggle("sv-lesson-details", Boolean(step && !step.simple));
+  classList.toggle("sv-lesson-simple", Boolean(step?.simple));
   document.body.dataset.hides = step && !state.answers.has(state.at) ? hidden(step) : "";
   section.classList.toggle("sv-lesson-folded", state.folded);
   section.classList.toggle("sv-lesson-known", state.answers.has(state.at));
@@ -299,15 +304,26 @@ function moment(): [round: number | undefined, kind: string, run: RunLine | null
 
 /** What is shown beside the text: a figure or a question. */
 function Side(step: LessonStep, lang: string) {
-  const { rounds, predict } = step;
-  if (!rounds && !predict) return null;
+  const { rounds, gain, predict } = step;
+  if (!rounds && !gain && !predict) return null;
   return (
     <div class="sv-lesson-side">
+      {gain && GainFigure(gain)}
       {rounds && <div lang="en">{PipelineFigure(rounds, ...moment())}</div>}
       {predict && Question(predict, step, lang)}
     </div>
   );
 }
+
+const GainFigure = (gain: Gain) => (
+  <div
+    class="gain"
+    lang="en"
+    ref={(element) => {
+      if (element && !element.firstChild) startGain(element, gain, false);
+    }}
+  />
+);
 
 function Navigation(lesson: Lesson, { predict }: LessonStep) {
   const { steps } = lesson;

@@ -5,7 +5,7 @@ import { moved, ProbabilityBars } from "../../shared/probability_bars";
 import { Button, render, Token } from "../../shared/view";
 
 import type { ComponentChild } from "preact";
-import type { Bars } from "./figures.py";
+import type { Bars } from "../figures.py";
 
 /** What a replacement is sampled from. */
 type Source = "residual" | "p";
