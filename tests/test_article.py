@@ -12,8 +12,8 @@ from specviz.cost.formula import measured_point
 from specviz.frames.scene import flat
 from specviz.ui.learn import article as package
 from specviz.ui.learn.article import FILE, article
-from specviz.ui.learn.article.figures import FIGURES, OwnFigure
 from specviz.ui.learn.article.formulas import FORMULAS
+from specviz.ui.learn.figures import FIGURES, OwnFigure
 from specviz.ui.learn.values import find_frame, read_trace
 
 pytestmark = pytest.mark.slow

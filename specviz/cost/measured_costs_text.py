@@ -110,6 +110,7 @@ def summarize(file: CostFile, costs: ModelCosts, context: ContextCosts) -> str:
         "costs_answer",
         model=costs.title,
         milliseconds=format_milliseconds(plain),
+        machine=file.machine,
         longer=", one ".join(longer),
     )
 

@@ -8,17 +8,7 @@ from typing import Final
 
 from specviz.ui.compare import domains
 from specviz.ui.compare.race import section as race
-from specviz.ui.cost import (
-    adaptive,
-    pair,
-    published,
-    roofline,
-    server,
-    shapes,
-    speedup,
-    sweep,
-    trees,
-)
+from specviz.ui.cost import advanced, pair, published, roofline, server, speedup, trees
 from specviz.ui.lossless import coins, gallery, proof, rounding, sandbox
 from specviz.ui.trees import grow, judging, ranking
 
@@ -27,5 +17,5 @@ TABS: Final[Mapping[str, Sequence[ModuleType]]] = {
     "Compare": (race, domains),
     "Lossless?": (sandbox, coins, gallery, rounding, proof),
     "Trees": (grow, ranking, judging),
-    "Cost": (pair, server, speedup, trees, roofline, adaptive, sweep, shapes, published),
+    "Cost": (pair, server, speedup, trees, roofline, published, advanced),
 }

@@ -52,9 +52,9 @@ COVERED = """() => [".sv-text", ".sv-caption", ".sv-tree-part", ".sv-panel"].fil
   return height && top < document.querySelector(".sv-lesson").getBoundingClientRect().bottom - 1;
 })"""
 HIDDEN = {
-    "both": ".sv-ms-both",
+    "both": ".sv-picture-keys",
     "caption": ".sv-say",
-    "coin": ".sv-cr-coin",
+    "coin": ".sv-toss",
     "evidence": ".sv-why",
     "expected": ".sv-sand-found",
     "gallery": "#sv-gallery-rules",
@@ -64,14 +64,14 @@ WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 # By lesson and number of a step, what the page shows there, with its words.
 OPENED = {
     ("03-von-neumann", 2): ("#sv-coins-darts .main-svg >> nth=0", ""),
-    ("06-the-residual", 5): ("#sv-gallery-rule h3", "Resampling from p itself"),
+    ("06-the-residual", 7): ("#sv-gallery-rule h3", "Resampling from p itself"),
     ("07-several-guesses", 2): ("#sv-grow-mask .main-svg", ""),
     ("08-drafting-for-free", 4): (".sv-why", "1 of 2 times"),
     ("10-heads", 1): (".sv-why", "hidden state read by all heads"),
     ("11-eagle", 5): ("#sv-part-rounding", "0.295"),
     ("12-blocks", 4): (".sv-why", "predicted"),
     ("12-blocks", 5): ("#sv-gallery-rule h3", "A draft without its improbable guess"),
-    ("13-when-it-does-not-pay", 4): ("#sv-part-roofline .sv-instrument-fold > button.open", ""),
+    ("13-when-it-does-not-pay", 5): ("#sv-part-roofline .sv-instrument-fold > button.open", ""),
 }
 PLAYER = "window.specviz['sv-step']"
 RUN = "window.specviz?.['sv-step']?.run?.id"
@@ -218,20 +218,20 @@ def test_reader_leaves_a_lesson_and_resumes_it(page, address):
     entry = page.locator(f".sv-learn-one[data-lesson='{ONE_PASS}']")
     entry.click()
     following = page.locator("[data-lesson=next]")
-    for number in (2, 3, 4):
+    for number in (2, 3, 4, 5):
         following.click()
         wait_for_step(page, number)
-    assert f"lesson={ONE_PASS}.4" in page.url
+    assert f"lesson={ONE_PASS}.5" in page.url
     page.reload()
-    wait_for_step(page, 4)
+    wait_for_step(page, 5)
     expect(following).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator("#sv-go")).to_be_visible()
     assert "lesson=" not in page.url
     page.get_by_role("tab", name="Learn").click()
-    expect(entry).to_contain_text("begun: step 4")
+    expect(entry).to_contain_text("begun: step 5")
     entry.click()
-    wait_for_step(page, 4)
+    wait_for_step(page, 5)
     expect(page.locator("#sv-run")).to_be_hidden()
     page.get_by_role("button", name="Fold").click()
     expect(page.locator(".sv-lesson-body")).to_be_hidden()

@@ -11,7 +11,7 @@ markup. `sources` reads the files and their translations.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, NotRequired, TypedDict
@@ -22,6 +22,7 @@ from specviz.texts import Part, Piece, evaluate, render_text
 from specviz.texts.languages import ENGLISH, languages
 from specviz.trace import metrics
 from specviz.trace.file import Trace
+from specviz.ui.learn.figures import Gain, bars, gain
 from specviz.ui.learn.sources import BadLesson, StepSource, find_translation, read_in
 from specviz.ui.learn.values import Values, find_frame, find_preset, read_trace
 from specviz.ui.lossless.sandbox import TITLES
@@ -33,7 +34,7 @@ MOST_STEPS: Final = 8
 # Parts of the page that a step may hide until its question is answered; see 80-learn.css.
 HIDEABLE: Final = ("both", "caption", "coin", "evidence", "expected", "gallery", "speed")
 # Keys of a step that are sent to the page unchanged.
-DISPLAY: Final = ("case", "example", "form", "grown", "hides")
+DISPLAY: Final = ("case", "example", "form", "grown", "hides", "simple")
 MARKUP: Final = re.compile(r"\*\*(.+?)\*\*|\*(.+?)\*|\[(.+?)\]\((https://\S+?)\)")
 
 
@@ -86,12 +87,12 @@ class Prediction(TypedDict):
 
 
 class SandboxState(TypedDict):
-    """What the sandbox of the tab Lossless? shows: a preset with its rule."""
+    """What the sandbox of Lossless? shows: a preset, or words of a round, and a rule."""
 
     preset: str
-    words: list[list[Piece]]
-    p: tuple[float, ...]
-    q: tuple[float, ...]
+    words: Sequence[list[Piece]]
+    p: Sequence[float]
+    q: Sequence[float]
     drawn: str
     candidates: int
     rule: str
@@ -134,12 +135,14 @@ class LessonStep(TypedDict):
         look: CSS selector of the element that is highlighted.
         sandbox: What the sandbox of the tab Lossless? shows.
         rounds: Rounds of the run, to compare them with a processor's pipeline.
+        gain: What the figure of the speed-up begins with.
         attempt: Something to try on the page.
         figure: An excerpt of the player; only in the article.
         case: Key of the case that the gallery of the tab Lossless? opens.
         example: Constructed tree that the rounding study of the tab Lossless? shows.
         grown: Whether the tab Trees shows its tree fully grown.
         form: Whether the form on the tab Step is needed; otherwise it makes room for the lesson.
+        simple: Whether the tab Step shows one picture instead of all details.
         hides: Parts of the page that are hidden until the question is answered.
         notes: For the speaker only; empty if there are none.
     """
@@ -152,12 +155,14 @@ class LessonStep(TypedDict):
     place: NotRequired[Place]
     sandbox: NotRequired[SandboxState]
     rounds: NotRequired[list[PipelineRound]]
+    gain: NotRequired[Gain]
     attempt: NotRequired[Paragraph]
     figure: NotRequired[Figure]
     case: NotRequired[str]
     example: NotRequired[str]
     grown: NotRequired[bool]
     form: NotRequired[bool]
+    simple: NotRequired[bool]
     hides: NotRequired[list[str]]
     predict: NotRequired[Prediction]
 
@@ -294,22 +299,32 @@ def _step(source: StepSource, trace: str) -> LessonStep:
     }
     if place:
         step["place"] = place
-    if preset := screen.get("preset"):
-        step["sandbox"] = _sandbox(preset, screen.get("rule", ""))
     if caption := screen.get("caption"):
         step["figure"] = {
             "show": screen["show"],
             "height": screen["height"],
             "caption": say(caption)[0],
         }
-    if screen.get("figure") == "pipeline":
-        step["rounds"] = _pipeline(read_trace(trace))
     if attempt := screen.get("try"):
         step["attempt"] = say(attempt)[0]
     if asked := screen.get("predict"):
         step["predict"] = _prediction(asked, trace, place)
+    _add_numbers(step, screen, trace)
     _add_display(step, screen)
     return step
+
+
+def _add_numbers(step: LessonStep, screen: Mapping[str, Any], trace: str) -> None:
+    """Add what figures and the tab Lossless? begin with."""
+    figure = screen.get("figure")
+    if figure == "pipeline":
+        step["rounds"] = _pipeline(read_trace(trace))
+    elif figure == "gain":
+        step["gain"] = gain(trace)
+    if preset := screen.get("preset"):
+        step["sandbox"] = _sandbox(preset, screen.get("rule", ""))
+    elif step["tab"] == "Lossless?" and "place" in step:
+        step["sandbox"] = _sandbox_of_round(step["place"])
 
 
 def _add_display(step: LessonStep, screen: Mapping[str, Any]) -> None:
@@ -377,6 +392,12 @@ def _sandbox(name: str, rule: str) -> SandboxState:
         "candidates": 1,
         "rule": rule or preset["rule"] or "auto",
     }
+
+
+def _sandbox_of_round(place: Place) -> SandboxState:
+    """Return the likeliest words of a step's table, with the rule that fits them."""
+    values = bars(place["trace"], place["round"], place["step"])
+    return {**values, "preset": "", "drawn": "sampled", "candidates": 1, "rule": "auto"}
 
 
 def _pipeline(trace: Trace) -> list[PipelineRound]:

@@ -12,6 +12,7 @@ import { lesson as sharedLesson, moment } from "../shared/store";
 import { hand, openTab } from "../shared/tabs";
 import { required } from "../shared/required";
 import { Button, classes, render } from "../shared/view";
+import { startGain } from "./article/gain";
 import { player, stepName } from "../step/state";
 import { fetchAhead, openMoment } from "../step/runs";
 import { stage as stepStage } from "../step/stage";
@@ -20,6 +21,7 @@ import { startPlans } from "./plan";
 
 import type { Start } from "../shared/section";
 import type { LessonNotes } from "../step/present";
+import type { Gain } from "./figures.py";
 import type { Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py";
 import type { PanelConfig } from "./plans.py";
 
@@ -112,6 +114,8 @@ async function translate() {
 }
 
 let height = 0; // the height of the plan and the panel at the last layout
+const card = new CSSStyleSheet(); // unlike a property of the body, it does not restyle all elements
+document.adoptedStyleSheets.push(card);
 
 // Lay out Step's run for the rest of the window.
 function makeRoom() {
@@ -121,6 +125,7 @@ function makeRoom() {
   const found = heights[0] + heights[1];
   if (found === height) return;
   height = found;
+  card.replaceSync(`.sv { --sv-card: ${height}px; }`);
   window.dispatchEvent(new Event("resize"));
 }
 
@@ -206,8 +211,11 @@ function paint() {
   const step = state.lesson?.steps[state.at];
   section.lang = language.value;
   section.setAttribute("aria-label", phrase("lesson"));
-  document.body.classList.toggle("sv-in-lesson", !section.hidden);
-  document.body.classList.toggle("sv-lesson-form", Boolean(step?.form));
+  const { classList } = document.body;
+  classList.toggle("sv-in-lesson", !section.hidden);
+  classList.toggle("sv-lesson-form", Boolean(step?.form));
+  classList.toggle("sv-lesson-details", Boolean(step && !step.simple));
+  classList.toggle("sv-lesson-simple", Boolean(step?.simple));
   document.body.dataset.hides = step && !state.answers.has(state.at) ? hidden(step) : "";
   section.classList.toggle("sv-lesson-folded", state.folded);
   section.classList.toggle("sv-lesson-known", state.answers.has(state.at));
@@ -280,10 +288,11 @@ function LessonCard(lesson: Lesson) {
 
 /** What is shown beside the text: a figure or a question. */
 function Side(step: LessonStep, lang: string) {
-  const { rounds, predict } = step;
-  if (!rounds && !predict) return null;
+  const { rounds, gain, predict } = step;
+  if (!rounds && !gain && !predict) return null;
   return (
     <div class="sv-lesson-side">
+      {gain && GainFigure(gain)}
       {rounds && (
         <div lang="en">
           {PipelineFigure(
@@ -298,6 +307,16 @@ function Side(step: LessonStep, lang: string) {
     </div>
   );
 }
+
+const GainFigure = (gain: Gain) => (
+  <div
+    class="gain"
+    lang="en"
+    ref={(element) => {
+      if (element && !element.firstChild) startGain(element, gain, false);
+    }}
+  />
+);
 
 function Navigation(lesson: Lesson, { predict }: LessonStep) {
   const { steps } = lesson;

@@ -83,7 +83,7 @@ function Bar({ minutes, title, parts }: Plan, at: number, elapsed: number) {
         opens.map((each) => Button(each.label, () => open(each), { class: "sv-link" }))}
     </span>,
     Clock(parts[at], minutes, elapsed),
-    Button("Next", () => show(at + 1), {
+    Button("Next part", () => show(at + 1), {
       key: "next",
       class: "sv-button",
       "data-plan": "next",

@@ -13,8 +13,9 @@ const KEY = "sv-details";
 const TOUR = "sv-tour-taken";
 const FIRST_LESSON = "01-one-token-per-pass";
 // States of the page that need everything on screen; each is a class of the body.
-const DETAILED = ["in-lesson", "in-tour", "in-vote", "presents", "excerpt", "replay"];
+const DETAILED = ["lesson-details", "in-tour", "in-vote", "presents", "excerpt", "replay"];
 const SIMPLE = "sv-in-simple";
+const CHOSEN = "sv-lesson-simple"; // a lesson is about the picture, whatever the reader has chosen
 
 let details = false;
 
@@ -33,7 +34,8 @@ export function updateMode() {
   // Other tabs share the page's head and the styles of the form, which the mode reduces.
   const { classList } = document.body;
   const shown = stage.element.offsetParent !== null;
-  const simple = shown && !details && !DETAILED.some((name) => classList.contains("sv-" + name));
+  const reduced = !details && !DETAILED.some((name) => classList.contains("sv-" + name));
+  const simple = shown && (reduced || classList.contains(CHOSEN));
   if (simple === isSimple()) return;
   classList.toggle(SIMPLE, simple);
   stage.find(".sv")?.classList.toggle("sv-simple", simple);

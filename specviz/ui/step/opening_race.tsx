@@ -1,5 +1,6 @@
 // The opening: both time rows race over the same text, in the measured times of the recorded run but
-// slowed down; then the page shows the first rejection. Any key or click ends the race.
+// slowed down; then the page shows the first rejection. Any key or click ends the race; one that
+// moves through the run does so from the step where the run begins.
 
 import { render } from "../shared/view";
 import { Caption } from "./caption";
@@ -9,8 +10,8 @@ import { showLanes } from "./simple_lanes";
 import { speedUp, sum, wholeTime } from "./simple_times";
 import { $, stage } from "./stage";
 
-const RACE = 8600; // ms for the slower row
-const PAUSE = 1600; // ms at the end, to read the result
+const RACE = 7400; // ms for the slower row
+const PAUSE = 3200; // ms at the end, to read the result
 
 let stop = () => {};
 
@@ -31,6 +32,7 @@ export function race() {
   tell(slower);
   const begun = performance.now();
   let frame = 0;
+  let at = rejection;
   const draw = (time: number) => {
     const passed = Math.max(0, time - begun);
     showLanes(Math.min(1, passed / RACE) * whole, true);
@@ -44,13 +46,21 @@ export function race() {
     cancelAnimationFrame(frame);
     events.abort();
     document.body.classList.remove("sv-in-race");
-    go(...rejection);
+    go(...at);
   };
-  const end = () => stop();
+  const end = (event: Event) => {
+    if (moves(event)) at = [player.at.round, player.at.step];
+    stop();
+  };
   for (const name of ["pointerdown", "keydown"])
     document.addEventListener(name, end, { capture: true, signal: events.signal });
   frame = requestAnimationFrame(draw);
 }
+
+/** Whether a click or a key is one of those that go on or back in the run. */
+const moves = (event: Event) =>
+  (event instanceof KeyboardEvent && event.key.startsWith("Arrow")) ||
+  (event.target as Element).closest(".sv-dock") !== null;
 
 /** End the race, if it is on screen, because something else is shown. */
 export const endRace = () => stop();
@@ -61,7 +71,7 @@ function tell(slower: number) {
   const speed = speedUp();
   const text = slower
     ? `Both rows write this run’s text, ${slower} times slower than measured.`
-    : `${ours} passes of the big model instead of ${theirs}.${speed ? ` That is ${speed} × faster: a check takes longer than a plain pass, and guessing takes time.` : ""}`;
+    : `${ours} passes of the big model instead of ${theirs}.${speed ? ` That is ${speed} × faster, and every text stays exactly as likely as from the big model alone.` : ""}`;
   render(
     [<div class="sv-race-said">{Caption("", slower ? "Race" : "Result", [text])}</div>],
     $(".sv-caption"),

@@ -110,7 +110,8 @@ function showTimes() {
   else showTimeline(frameAt(round, step), round);
 }
 
-let opening = !query.has("trace"); // the page opens with the first run
+// The page opens with the first run, and with nothing else to read.
+let opening = !["trace", "lesson", "plan"].some((name) => query.has(name));
 
 // Return the first step to show: the first guesses, not the prefill before them. If nothing may
 // move by itself, this is the rejection at which autoplay would have stopped.

@@ -24,11 +24,11 @@ export function Bars(rows: LabelledRow[], kind: "p" | "parts" | "missing") {
 }
 
 function described(rows: LabelledRow[], kind: string) {
-  const words = rows.map(({ w, pText, qText, scaledText }) => {
+  const words = rows.map(({ w, pText, qText, missText }) => {
     const name = w
       ? `‹${w.map((each) => (typeof each === "string" ? each : "")).join("")}›`
       : "others";
-    if (kind === "missing") return `${name} ${scaledText} of what is missing`;
+    if (kind === "missing") return `${name} ${missText} missing`;
     return `${name} ${pText}${kind === "parts" && qText ? ", guessed " + qText : ""}`;
   });
   return "Target: " + words.join("; ");
@@ -52,14 +52,14 @@ const PlainBar = ({ p, pText, is }: LabelledRow, unit: number) => [
 ];
 
 function PartBar(row: LabelledRow, unit: number, kind: string) {
-  const { p, both, over, miss, is, pText, scaledText } = row;
+  const { p, both, over, miss, is, pText, missText } = row;
   const guess = is === "trial";
   return [
     over > 0 && guess ? Part("over", both * unit, over * unit) : null,
     Part("both", 0, both * unit),
     miss > 0 ? Part("miss", both * unit, miss * unit) : null,
     Part("outline", 0, p * unit),
-    kind === "missing" && miss > 0 ? Label("r", p * unit, scaledText, is === "drawn") : null,
+    kind === "missing" && miss > 0 ? Label("r", p * unit, missText, is === "drawn") : null,
     kind === "parts" && !guess ? Label("p", p * unit, pText) : null,
     kind === "parts" && guess ? GuessLabels(row, unit) : null,
   ];

@@ -67,7 +67,7 @@ export const HiddenGuessCoin = () => (
   </div>
 );
 
-const NAMED = 0.15; // the share of the strip that has space for a name
+const NAMED = 0.22; // the share of the strip that has space for a name
 
 /** The strip from which a word is drawn, with its coin. */
 export function DrawCoin({ shares, u = 0 }: Draw, title: string, whose: "r" | "p") {
@@ -92,7 +92,8 @@ export function DrawCoin({ shares, u = 0 }: Draw, title: string, whose: "r" | "p
           const free = widest(stretches[index], at, HANDLE);
           if (free[1] - free[0] < NAMED) return null;
           const kind = index === hit ? "hit" : "share";
-          return <span key={index}>{Name(kind, w ? RunningToken(w) : "others", free)}</span>;
+          const name = w ? RunningToken(w) : "others";
+          return <span key={index}>{Name(kind, [name, "\u00a0" + texts[index]], free)}</span>;
         })}
         <i class="sv-pin sv-toss-pin" style={{ left: percent(at) }} {...pin} />
       </div>

@@ -1,6 +1,7 @@
 // The guesses of a round: a row of words, or a tree if some are alternatives for the same word.
 
 import { classes, RunningToken } from "../shared/view";
+import { knowsTerms } from "./mode";
 
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
 
@@ -34,6 +35,7 @@ export function Guesses({ tree }: Frame) {
             how often the small model says it here
           </span>
         ) : null}
+        {knowsTerms() ? null : <span>a “word” is a token: a word or a piece of one</span>}
         {left ? <span>{`and ${left} more`}</span> : null}
       </p>
     </div>

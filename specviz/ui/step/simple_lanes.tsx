@@ -64,7 +64,7 @@ function Verdict() {
       <b class="sv-lanes-speed">{speed + " × as fast: here guessing costs more than it saves"}</b>
     );
   const not = fewer > Number(speed) ? `, not ${fewer.toFixed(1).replace(/\.0$/, "")} ×` : "";
-  return <b class="sv-lanes-speed">{speed + " × faster" + not + ": checks take longer"}</b>;
+  return <b class="sv-lanes-speed">{speed + " × faster" + not + ": guessing takes time"}</b>;
 }
 
 // The key is the same at every step, so that nothing moves.

@@ -76,7 +76,7 @@ function Replacement({ panel, caption, pass }: Frame) {
   if (!draw) return [Figure(Bars(rows, "p"), Keys(["outline"])), null];
   const mass = caption.simple?.find((part) => typeof part !== "string" && part.as === "residual");
   return [
-    Figure(Bars(rows, "missing"), Keys(["outline", "both", "scaled"])),
+    Figure(Bars(rows, "missing"), Keys(["outline", "both", "miss"])),
     <div>
       {typeof mass === "object" && mass.n ? Balance(mass.n, panel.q !== undefined) : null}
       {DrawCoin(draw, "A new coin draws one of them", "r")}
@@ -123,7 +123,6 @@ const KEYS: Record<string, [sign: ComponentChild, text: string]> = {
   both: [Swatch("b"), "kept as a guess"],
   miss: [Swatch("r"), "still missing"],
   over: [<i class="sv-sw sv-sw-over" />, "guessed too often"],
-  scaled: [Swatch("r"), "missing, scaled to 100 %"],
 };
 
 const Keys = (names: string[]) => (

@@ -7,8 +7,7 @@ import type { TokenRow, TableRow, Table } from "../../frames/table.py";
 import type { Share } from "../../frames/draw.py";
 import type { Word } from "../../frames/scene.py";
 /**
- * A word of the picture, or all others (w is null). over: q above p. miss: p above q. scaled: miss,
- * scaled so that all sum to 1.
+ * A word of the picture, or all others (w is null). over: q above p. miss: p above q.
  */
 export type Row = {
   w: Word | null;
@@ -18,15 +17,14 @@ export type Row = {
   both: number;
   over: number;
   miss: number;
-  scaled: number;
 };
-export type LabelledRow = Row & { pText: string; qText: string; scaledText: string };
+export type LabelledRow = Row & { pText: string; qText: string; missText: string };
 
 function rowOf(row: TableRow): Row {
-  const [p, q, miss, scaled] = row.m;
+  const [p, q, miss] = row.m;
   const both = Math.max(0, p - miss);
   const w = "w" in row ? (row as TokenRow).w : null;
-  return { w, is: row.is ?? "", p, q, both, over: Math.max(0, q - both), miss, scaled };
+  return { w, is: row.is ?? "", p, q, both, over: Math.max(0, q - both), miss };
 }
 
 const added = (sum: Row, row: Row): Row => ({
@@ -37,10 +35,9 @@ const added = (sum: Row, row: Row): Row => ({
   both: sum.both + row.both,
   over: sum.over + row.over,
   miss: sum.miss + row.miss,
-  scaled: sum.scaled + row.scaled,
 });
 
-const NONE: Row = { w: null, is: "", p: 0, q: 0, both: 0, over: 0, miss: 0, scaled: 0 };
+const NONE: Row = { w: null, is: "", p: 0, q: 0, both: 0, over: 0, miss: 0 };
 
 /** Return the most important rows, the largest first, and then all others in one. */
 export function folded(rows: Row[], most: number): Row[] {
@@ -72,9 +69,14 @@ export function tableRows(
     apportioned(
       rows.map((row) => ({ value: row[name], text: row.is === "trial" ? text(name) : undefined })),
     );
-  const [p, scaled] = [shares("p"), apportioned(rows.map(({ scaled }) => ({ value: scaled })))];
+  const whole = Math.round(100 * rows.reduce((sum, { miss }) => sum + miss, 0));
+  const missing = apportioned(
+    rows.map(({ miss }) => ({ value: miss })),
+    whole,
+  );
+  const p = shares("p");
   const q = sampled ? shares("q") : rows.map(() => "");
-  return rows.map((row, at) => ({ ...row, pText: p[at], qText: q[at], scaledText: scaled[at] }));
+  return rows.map((row, at) => ({ ...row, pText: p[at], qText: q[at], missText: missing[at] }));
 }
 
 /** Return the rows of a distribution that a word is drawn from. */
@@ -89,5 +91,5 @@ export function shareRows(shares: Share[], most: number): LabelledRow[] {
     most,
   );
   const texts = apportioned(rows.map(({ p }) => ({ value: p })));
-  return rows.map((row, at) => ({ ...row, pText: texts[at], qText: "", scaledText: "" }));
+  return rows.map((row, at) => ({ ...row, pText: texts[at], qText: "", missText: "" }));
 }

@@ -37,7 +37,15 @@ function SourceLine({ source, lossless, drafter, on, names, where, summary: sett
 
 // In the Simple mode, machine and settings are in the card of the badge.
 const About = (source: RunLine["source"], facts: string[]) => (
-  <details class="sv-about">
+  <details
+    class="sv-about"
+    onFocusOut={({ currentTarget, relatedTarget }) => {
+      if (!currentTarget.contains(relatedTarget as Node | null)) currentTarget.open = false;
+    }}
+    onKeyDown={({ currentTarget, key }) => {
+      if (key === "Escape") currentTarget.open = false;
+    }}
+  >
     <summary>{source === "recorded" ? "A real run, recorded" : "A real run, live"}</summary>
     <ul>
       {facts.map((fact) => (

@@ -18,15 +18,15 @@ from urllib.parse import urlencode
 
 from specviz.frames.scene import flat
 from specviz.shipped import ASSETS
-from specviz.ui.learn.article.figures import FIGURES
 from specviz.ui.learn.article.formulas import FORMULAS
+from specviz.ui.learn.figures import FIGURES
 from specviz.ui.learn.lessons import Figure, Lesson, LessonStep, Paragraph, Place, read
 from specviz.ui.policy import NOTHING, script_hash
 from specviz.ui.routes import UI_FOLDER, script_text
 
 FILE: Final = ASSETS / "article.md"
 TEMPLATE: Final = UI_FOLDER / "learn/article/article.html"
-STYLES: Final = ("shared/10-colours", "shared/30-marks", "shared/61-bars")
+STYLES: Final = ("shared/10-colours", "shared/30-marks", "shared/61-bars", "learn/81-gain")
 FORMULA: Final = re.compile(r"::(\w+)\Z")
 OWN: Final = re.compile(r"::(\w+)\((\d+) ([\w-]+)\) ")
 NOTE: Final = "> "

@@ -4,7 +4,7 @@ import { DistributionGrid } from "../../shared/distribution_grid";
 import { moved } from "../../shared/probability_bars";
 import { Button, render, Token } from "../../shared/view";
 
-import type { Bars } from "./figures.py";
+import type { Bars } from "../figures.py";
 
 /** What a replacement is sampled from. */
 type Source = "residual" | "p";

@@ -4,7 +4,7 @@
 import { Button, render } from "../../shared/view";
 
 import type { ComponentChild } from "preact";
-import type { Gain } from "./figures.py";
+import type { Gain } from "../figures.py";
 
 interface Values {
   alpha: number;
@@ -42,7 +42,8 @@ const NARROW = 26; // px of a part that is too narrow for its name
 const HIGH = 200; // px of the curve
 const EDGES = { left: 38, right: 14, top: 14, bottom: 30 };
 
-export function startGain(element: HTMLElement, given: Gain) {
+/** @param curved Whether the speed-up by the number of guesses is drawn, too. */
+export function startGain(element: HTMLElement, given: Gain, curved = true) {
   const { most, measured } = given;
   const start = { alpha: given.alpha, gamma: given.gamma, c: given.c };
   const values: Values = { ...start };
@@ -58,9 +59,8 @@ export function startGain(element: HTMLElement, given: Gain) {
         Lengths("Tokens per round", found.tokens, tokenParts(values), unit),
         Lengths("Time of a round, in plain passes", found.time, timeParts(values), unit),
         Said(found, own),
-        <p>Speed-up by the number of guesses:</p>,
-        Curve(values, most, width),
-        Button("Back to the run’s values", reset, { disabled: own }),
+        curved && [<p>Speed-up by the number of guesses:</p>, Curve(values, most, width)],
+        Button("Back to the run’s values", reset, { class: "sv-button", disabled: own }),
       ],
       element,
     );

@@ -4,7 +4,7 @@ import { flat } from "../../shared/dom";
 import { classes, render, RunningToken } from "../../shared/view";
 
 import type { Word } from "../../../frames/scene.py";
-import type { Mask } from "./figures.py";
+import type { Mask } from "../figures.py";
 
 /** Return whether the position of a word reads another: itself and what is before it. */
 export const reads = (row: number, column: number) => column <= row;

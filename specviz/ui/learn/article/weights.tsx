@@ -3,7 +3,7 @@
 
 import { Button, classes, render, RunningToken } from "../../shared/view";
 
-import type { PassTime, Weights } from "./figures.py";
+import type { PassTime, Weights } from "../figures.py";
 
 const SLOWER = 1000;
 const TRACK = 0.72; // of the figure's width, of the longest time

@@ -1,4 +1,4 @@
-"""What the article's own figures begin with, read from the recorded run of their section."""
+"""What figures of the article and of lessons begin with, read from a recorded run."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def mask(trace: str, number: int, step: str) -> Mask:
     return {"words": [tree["root"], *(node["w"] for node in nodes)]}
 
 
-def gain(trace: str, number: int, step: str) -> Gain:
+def gain(trace: str) -> Gain:
     """Return what a whole run measured."""
     point = measured_point(read_trace(trace))
     assert point is not None
@@ -123,5 +123,5 @@ FIGURES: Final[Mapping[str, OwnFigure]] = {
     "weights": OwnFigure("measured in this run", weights),
     "mask": OwnFigure("from this run", mask),
     "bars": OwnFigure("computed here", bars),
-    "gain": OwnFigure("computed here", gain),
+    "gain": OwnFigure("computed here", lambda trace, *_: gain(trace)),
 }
