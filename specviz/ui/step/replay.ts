@@ -8,6 +8,7 @@ import { notice } from "./live";
 import { start } from "./player";
 import { feed } from "./recording";
 import { recorded } from "./replay_file";
+import { showLanes } from "./simple_lanes";
 
 import type { Line } from "./lines.py";
 import type { Config } from "./player.py";
@@ -22,7 +23,10 @@ for (const part of show) document.body.classList.add("sv-show-" + part);
 start(required(byId("sv-step")), { value: null }, idle, idle, config);
 now.link ??= at;
 (unpack(lines) as Promise<Line[]>).then(
-  (found) => feed(recorded(found)),
+  (found) => {
+    feed(recorded(found));
+    if (show.includes("race")) showLanes(Number.POSITIVE_INFINITY, false);
+  },
   () => notice(unreadable("run")),
 );
 
