@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from test_embed import HOSTILE
 
-from specviz.cost.formula import measured_point
+from specviz.cost.formula import expected_tokens, measured_point, speedup
 from specviz.frames.scene import flat
 from specviz.ui.learn import article as package
 from specviz.ui.learn.article import FILE, article
@@ -75,6 +75,18 @@ def test_gain_begins_with_the_measured_values_of_the_first_run():
     assert found["c"] == pytest.approx(point.c, abs=0.005)
     assert found["gamma"] == round(point.gamma)
     assert found["measured"] == f"{point.speedup:.2f}"
+
+
+def test_note_on_the_speed_explains_the_three_numbers_of_the_first_run():
+    point = measured_point(read_trace("01-chain"))
+    note = re.sub(r"<[^>]*>", "", article())
+    plain = speedup(point.alpha, point.gamma, point.c)
+    checking = speedup(point.alpha, point.gamma, point.c, point.verify)
+    assert f"the formula gives {plain:.2f}." in note
+    assert f"as on the tab Cost, it gives {checking:.2f}." in note
+    assert f"The run measured {point.speedup:.2f}" in note
+    assert f"{point.tokens:.2f} tokens on average" in note
+    assert point.tokens > expected_tokens(point.alpha, point.gamma), "it had luck"
 
 
 def test_side_note_is_beside_the_block_before_it():

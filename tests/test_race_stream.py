@@ -21,7 +21,7 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Committed
 from specviz.ui.compare.race import lines as recording
 from specviz.ui.compare.race import live
-from specviz.ui.task import Machine
+from specviz.ui.task import JobContext, Machine
 from specviz.ui.worker import Worker
 
 pytestmark = pytest.mark.slow
@@ -71,6 +71,14 @@ def kinds(text):
 def of(text, kind):
     """Return all lines of a kind."""
     return [line for line in told(text) if line["kind"] == kind]
+
+
+def test_notice_about_the_prompt_follows_the_race(race, monkeypatch):
+    monkeypatch.setattr(live, "HOUSE", race().target)
+    monkeypatch.setattr(live, "hint_lines", lambda target, prompt: [f"{json.dumps(prompt)}\n"])
+    context = JobContext(Machine("cpu"), "made", lambda: False)
+    *_, last = live.stream_race(race(), context)
+    assert json.loads(last) == tiny.PROMPT
 
 
 @pytest.fixture(scope="module")

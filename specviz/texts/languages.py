@@ -25,7 +25,7 @@ class Words(TypedDict):
 
     Attributes:
         lead: The text above the list of lessons.
-        article: A sentence in which square brackets mark the link to the article.
+        article: What the article is; square brackets mark its name.
         languages: The name of the switch between languages, for screen readers.
         untranslated: The note beside a lesson in the list that exists only in English.
         untranslated_lesson: The same note in the lesson itself.

@@ -187,7 +187,7 @@ def test_saved_page_replays_the_race_offline(visit, reader, tmp_path):
     reader.read(file, LANE)
     other.wait_for_function(f"() => {RACE}.playing && {RACE}.time > 0")
     assert other.locator(".sv-race-headline").is_hidden(), "it plays by itself"
-    other.get_by_role("button", name="Show it now").click()
+    other.get_by_role("button", name="Show the result").click()
     assert other.locator(".sv-race-headline").is_visible()
     other.emulate_media(reduced_motion="reduce")
     fits_a_phone(reader, file, LANE)

@@ -23,7 +23,7 @@ from specviz.cost.server.loading import (
     MetricsAddress,
     example,
 )
-from specviz.cost.server.outlook import LIMITS, Deployment
+from specviz.cost.server.outlook import LIMITS, NEARLY_BEST, Deployment
 from specviz.cost.server.report import Report, build_report, format_rate
 from specviz.cost.server.stats import (
     SeveralModels,
@@ -276,7 +276,7 @@ def parts(values: Mapping[str, Any], made: Report) -> dict[str, Any]:
         "take": gr.Button(visible=False),
         "flags": flags(str(values["drafter"]), made),
         "facts": table(("Reported values", ""), made.facts),
-        "table": table(("Position", "Accepted, of all drafts", "if all before were"), rates),
+        "table": table(("Position", "Accepted", "Accepted if all before were"), rates),
         "lengths": table(("Draft length", "Steps", "Mean accepted tokens"), lengths),
         "limitations": "\n".join(f"- {verbatim(said)}" for said in made.limitations),
         **{f"{name}_column": gr.Column(visible=bool(drawn)) for name, drawn in
@@ -298,17 +298,22 @@ def parts(values: Mapping[str, Any], made: Report) -> dict[str, Any]:
 
 
 def flags(drafter: str, made: Report) -> str:
-    """Return the options that start each program with the best γ, as blocks to copy."""
+    """Return the options that start each program, as blocks to copy.
+
+    Their γ is the server's own if that is nearly the best, otherwise the best one.
+    """
     if made.outlook is None:
         return ""
     if not made.outlook.best.gamma:
         return text("server", "flags_plain")
-    gamma = made.outlook.best.gamma
+    best, now = made.outlook.best, made.outlook.current
+    keeps = now is not None and now.gamma > 0 and now.speedup >= NEARLY_BEST * best.speedup
+    gamma = now.gamma if now is not None and keeps else best.gamma
     blocks = [
         f"**{program}**\n```sh\n{options}\n```"
         for program, options in launch_flags(drafter, gamma).items()
     ]
-    return "\n".join([text("server", "flags", gamma=gamma), "", *blocks])
+    return "\n".join([text("server", "flags", gamma=gamma, keeps=keeps), "", *blocks])
 
 
 def where() -> str:

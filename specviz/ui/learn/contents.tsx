@@ -46,13 +46,13 @@ const Group = (name: string, entries: ComponentChild) => (
 );
 
 function Lead() {
-  const [before, article, after] = phrase("article").split(/[[\]]/);
+  const [, article, about] = phrase("article").split(/[[\]]/);
   return [
-    <p lang={language.value}>
-      {phrase("lead") + " " + before}
-      <a href="gradio_api/sv/article">{article}</a>
-      {after}
-    </p>,
+    <p lang={language.value}>{phrase("lead")}</p>,
+    <a class="sv-learn-article" href="gradio_api/sv/article" lang={language.value}>
+      <b>{article}</b>
+      {about}
+    </a>,
     LanguageSwitch(),
     Plans(stage.config.plans),
   ];

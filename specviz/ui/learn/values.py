@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
+from specviz.cost.formula import MeasuredPoint, expected_tokens, measured_point, speedup
 from specviz.frames.frame import frame_at
 from specviz.frames.numbers import format_seconds
 from specviz.frames.scene import Scene, flat
@@ -84,6 +85,42 @@ class Run:
     def speedup(self) -> str:
         """How many times as fast as plain decoding."""
         return f"{self.numbers['speedup']:.2f}"
+
+    @property
+    def predicted(self) -> str:
+        """The formula's speed-up for the run's rounded α, γ and c, if a check costs one pass."""
+        return f"{speedup(*self._point_parts):.2f}"
+
+    @property
+    def predicted_checking(self) -> str:
+        """The formula's speed-up with the cost of the run's checks."""
+        return f"{speedup(*self._point_parts, self._point.verify):.2f}"
+
+    @property
+    def checking(self) -> str:
+        """The mean cost of a check, in plain passes."""
+        return f"{self._point.verify:.2f}"
+
+    @property
+    def per_round(self) -> str:
+        """The mean number of tokens of a round that drafted."""
+        return f"{self._point.tokens:.2f}"
+
+    @property
+    def expected(self) -> str:
+        """The number of tokens per round that the formula expects."""
+        alpha, gamma, _ = self._point_parts
+        return f"{expected_tokens(alpha, gamma):.2f}"
+
+    @property
+    def _point(self) -> MeasuredPoint:
+        found = measured_point(read_trace(self.name))
+        assert found is not None
+        return found
+
+    @property
+    def _point_parts(self) -> tuple[float, float, float]:
+        return self._point.alpha, self._point.gamma, self._point.c
 
     @property
     def pass_time(self) -> str:

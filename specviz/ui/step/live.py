@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
+from typing import TYPE_CHECKING
 
 from specviz.trace.events import Event, Finished
 from specviz.trace.file import dumps
@@ -13,6 +14,9 @@ from specviz.ui.step.choices import HintLine, hint
 from specviz.ui.step.lines import lines
 from specviz.ui.stream import BaselineNext, line, paced
 from specviz.ui.task import JobContext, Task, gpu_seconds
+
+if TYPE_CHECKING:
+    from specviz.models.target import Target
 
 
 def shown(request: RunRequest) -> Task:
@@ -45,10 +49,15 @@ def stream_run(request: RunRequest, context: JobContext) -> Iterator[str]:
     with closing(run) as events:
         yield from paced(lines(events, "live", context.nonce, (request.target, request.drafter)))
     if request.target == HOUSE and isinstance(request.prompt, str) and not context.unwanted():
-        sentence = hint(target, request.prompt)
-        if sentence is not None:
-            found: HintLine = {"kind": "hint", "sentence": sentence}
-            yield line("hint", found)
+        yield from hint_lines(target, request.prompt)
+
+
+def hint_lines(target: Target, prompt: str) -> Iterator[str]:
+    """Yield the notice about a prompt, if it is due; runs the target once."""
+    sentence = hint(target, prompt)
+    if sentence is not None:
+        found: HintLine = {"kind": "hint", "sentence": sentence}
+        yield line("hint", found)
 
 
 def record(request: RunRequest, context: JobContext) -> Iterator[str]:

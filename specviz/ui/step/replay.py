@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Parts of the player that can be shown alone, with their heights in a frame in pixels.
 HEIGHTS: Final[Mapping[str, int]] = {
     "text": 100, "sentence": 120, "tree": 360, "pass": 170, "coin": 240, "table": 340,
-    "timeline": 200, "controls": 110,
+    "timeline": 200, "controls": 110, "race": 190,
 }  # fmt: skip
 SHOWABLE: Final = tuple(HEIGHTS)
 WHOLE: Final = 820  # the height of the whole player

@@ -7,6 +7,7 @@ import { feed, player } from "./state";
 import { notice } from "./live";
 import { start } from "./player";
 import { recorded } from "./replay_file";
+import { showLanes } from "./simple_lanes";
 
 import type { Line } from "./lines.py";
 import type { Config } from "./player.py";
@@ -23,7 +24,10 @@ window.specviz = {
 };
 player.link ??= at;
 (unpack(lines) as Promise<Line[]>).then(
-  (found) => feed(recorded(found)),
+  (found) => {
+    feed(recorded(found));
+    if (show.includes("race")) showLanes(Number.POSITIVE_INFINITY, false);
+  },
   () => notice(unreadable("run")),
 );
 

@@ -28,7 +28,15 @@ const FIGURES: [name: string, part: string][] = [
   ["timeline", ".sv-time"],
 ];
 // What an excerpt (replay.ts) shows of these is one figure.
-const EXCERPT = [".sv-strip", ".sv-caption", ".sv-tree-part", ".sv-pass", ".sv-panel", ".sv-time"];
+const EXCERPT = [
+  ".sv-lanes",
+  ".sv-strip",
+  ".sv-caption",
+  ".sv-tree-part",
+  ".sv-pass",
+  ".sv-panel",
+  ".sv-time",
+];
 
 /** The line below the run; an excerpt only offers a picture. */
 export function lineBelow() {

@@ -3,8 +3,8 @@
 
 import { longest, stage, story } from "./lines";
 
-const BRIEF = 8,
-  LONG = 12; // minimum and maximum seconds of a replay at its first speed
+const BRIEF = 3,
+  LONG = 4.5; // minimum and maximum seconds of a replay at its first speed
 const STEP = 500; // ms between pictures if the visitor prefers reduced motion
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -35,7 +35,7 @@ function roundDown(most: number) {
   return most < 1.5 * two ? two : 1.5 * two;
 }
 
-// Return the speed at which a race of this many seconds takes 8 to 12 seconds.
+// Return the speed at which a race of this many seconds takes 3 to 4.5 seconds.
 const fittingSpeed = (seconds: number) =>
   seconds > BRIEF ? roundDown(seconds / BRIEF) : 1 / roundDown(LONG / Math.max(seconds, 1e-4));
 

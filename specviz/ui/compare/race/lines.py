@@ -40,6 +40,7 @@ from specviz.frames.scene import Scene, TokenState, Word, special, word
 from specviz.frames.tree import added_tokens
 from specviz.trace.events import Header
 from specviz.trace.file import Trace
+from specviz.ui.step.choices import HintLine
 from specviz.ui.step.lines import PointData, point_data
 from specviz.ui.stream import ErrorLine, Source, StateLine, line
 
@@ -193,7 +194,16 @@ class SummaryLine(TypedDict):
     whole: Result
 
 
-Line = RaceLine | StartedLine | ProgressLine | EndedLine | SummaryLine | StateLine | ErrorLine
+Line = (
+    RaceLine
+    | StartedLine
+    | ProgressLine
+    | EndedLine
+    | SummaryLine
+    | HintLine
+    | StateLine
+    | ErrorLine
+)
 
 
 @dataclass(frozen=True, slots=True)

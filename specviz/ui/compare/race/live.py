@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 from specviz.compare.race import Race, unique_names
 from specviz.models.files import public_name
 from specviz.ui.compare.race.lines import RaceLines, RaceSetup
+from specviz.ui.request import HOUSE
+from specviz.ui.step.live import hint_lines
 from specviz.ui.task import JobContext, Task, gpu_seconds
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ def stream_race(race: Race, context: JobContext) -> Iterator[str]:
     with closing(run(target, by_name, race, context.unwanted)) as events:
         for event in events:
             yield lines.take(event)  # often no line is due, but the job may be interrupted here
+    if race.target == HOUSE and not context.unwanted():
+        yield from hint_lines(target, race.prompt)
 
 
 def race_setup(target: Target) -> RaceSetup:

@@ -15,8 +15,8 @@ import type { ComponentChild } from "preact";
 const WIDE = 1050,
   SLIM = 728; // the section's width in px, which depends on the zoom
 
-/** width: the section's width in px. full: whether whole texts are shown. */
-export const view = { width: 0, full: false, notice: Sentence("") };
+/** width: the section's width in px. full: whether whole texts are shown. strange: about the prompt. */
+export const view = { width: 0, full: false, notice: Sentence(""), strange: "" };
 
 /** Show everything. */
 export function show() {
@@ -26,6 +26,8 @@ export function show() {
   if (race) {
     $(".sv-race").dataset.from = race.source;
     render(Source(race.source, [race.where, race.settings]), $(".sv-race-source"));
+    render([<b>Prompt</b>, " ", race.prompt], $(".sv-race-given"));
+    render(view.strange, $(".sv-race-strange"));
     render(isRunning() ? RaceProgress() : null, $(".sv-race-now"));
     showResult();
   }

@@ -79,9 +79,10 @@ function stopReplay() {
 const listener = { line: onLine, race: onRace, lines: onLines };
 
 function onLine(line: Line) {
-  if (line.kind === "race") received = [];
+  if (line.kind === "race") [received, view.strange] = [[], ""];
   if (line.kind !== "state") received.push(line);
-  if (line.kind === "error") notify(line.sentence);
+  if (line.kind === "hint") view.strange = line.sentence;
+  else if (line.kind === "error") notify(line.sentence);
   else if (line.kind === "state") job.state(line);
 }
 
