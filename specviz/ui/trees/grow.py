@@ -185,7 +185,7 @@ def build_shape() -> tuple[dict[str, Any], gr.Dropdown]:
         sizes = [("Custom (sliders)", -1), *((t, n) for n, (t, _) in enumerate(PRESETS))]
         preset = gr.Dropdown(sizes, value=-1, label="Preset size", min_width=150, interactive=True)
         depth = gr.Slider(1, LEVELS, 4, step=1, label="Depth γ", min_width=170)
-        width = gr.Slider(1, WIDEST, 3, step=1, label="Branching, top-k", min_width=170)
+        width = gr.Slider(1, WIDEST, 3, step=1, label="Top-k", min_width=170)
         budget = gr.Slider(1, MOST_BUDGET, 10, step=1, label="Budget", min_width=170)
     own = gr.Textbox(
         "[-1, 0, 0, 1, 1, 2, 3]", lines=2, max_lines=6, visible=False, elem_classes="sv-mono",
