@@ -61,6 +61,7 @@ def test_large_tree_scrolls_to_what_its_step_is_about_and_a_shape_is_typed(visit
     choose(trees.locator(GROW), "Preset size", "SGLang 6, 10, 60")
     expect(slider(trees, "Budget")).to_have_value("59")
     expect(trees.locator(ANSWER)).to_contain_text("Verify.")
+    expect(words(trees).get_by_text("−")).to_have_count(460)
     expect(words(trees).get_by_text("✓").first).to_be_in_viewport()
     trees.get_by_role("radio", name="Tree only").press("Space")
     expect(words(trees).get_by_text("−")).to_have_count(59)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # Parts of the player that can be shown alone, with their heights in a frame in pixels.
 HEIGHTS: Final[Mapping[str, int]] = {
-    "text": 100, "sentence": 120, "tree": 360, "pass": 170, "coin": 240, "table": 340,
-    "timeline": 200, "controls": 110, "race": 190,
+    "text": 100, "sentence": 120, "tree": 360, "pass": 170, "coin": 240, "table": 380,
+    "timeline": 200, "controls": 110, "race": 220,
 }  # fmt: skip
 SHOWABLE: Final = tuple(HEIGHTS)
 WHOLE: Final = 820  # the height of the whole player
