@@ -158,7 +158,8 @@ class ExceedsTokenLimit(BrokenDrafter):
 class DraftsPastEndOfText(BrokenDrafter):
     def begin(self, target, settings):
         session = super().begin(target, settings)
-        session.session.eos = ()
+        session.session.target = copy(session.session.target)
+        session.session.target.eos = ()
         return session
 
 

@@ -6,23 +6,23 @@ from test_modules_in_node import node  # noqa: F401  (a fixture)
 from specviz.frames.simple import percent
 
 pytestmark = pytest.mark.slow
-NAMES = ("p", "q", "both", "over", "miss", "scaled")
+NAMES = ("p", "q", "both", "over", "miss")
 
 
-def row(word, p, q, left, kind=""):
+def row(word, p, q, kind=""):
     miss = max(p - q, 0.0)
     masses = {"p": p, "q": q, "both": p - miss, "over": max(q - p, 0.0), "miss": miss}
-    return {"w": word and [word], "is": kind, **masses, "scaled": miss / left}
+    return {"w": word and [word], "is": kind, **masses}
 
 
 ROWS = [
-    row("to", 0.6351, 0.8470, 0.2184, "trial"),
-    row("the", 0.1791, 0.0595, 0.2184),
-    row("it", 0.0778, 0.0404, 0.2184),
-    row("?", 0.0421, 0.0141, 0.2184),
-    row("me", 0.0287, 0.0139, 0.2184, "drawn"),
-    row("your", 0.0106, 0.0044, 0.2184),
-    row(None, 0.0266, 0.0207, 0.2184),
+    row("to", 0.6351, 0.8470, "trial"),
+    row("the", 0.1791, 0.0595),
+    row("it", 0.0778, 0.0404),
+    row("?", 0.0421, 0.0141),
+    row("me", 0.0287, 0.0139, "drawn"),
+    row("your", 0.0106, 0.0044),
+    row(None, 0.0266, 0.0207),
 ]
 
 

@@ -23,6 +23,9 @@ export function startHelp(head: HTMLElement) {
     dialog.close();
     tour.set(true);
   });
+  dialog.querySelector("[data-help=article]")?.addEventListener("click", () => {
+    location.href = "gradio_api/sv/article";
+  });
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   document.addEventListener("keydown", (event) => {
     if (event.key !== "?" || isTyping(event.target) || dialog.open) return;

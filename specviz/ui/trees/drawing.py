@@ -75,6 +75,8 @@ def list_live(tab: TabContext, choice: gr.Dropdown, choices: list[tuple[str, str
         choice: The dropdown.
         choices: The title and name of each of its other choices.
     """
+    if "live" not in tab.controls:
+        return  # the instrument that drafts live could not be built
     live = tab.controls["live"]
 
     def listed(found: tuple[str, str] | None) -> gr.Dropdown:

@@ -261,7 +261,8 @@ def build_selected(controls: dict[str, Any]) -> dict[str, Any]:
 
 def build_gains(controls: dict[str, Any]) -> gr.HTML:
     """Build the accepted lengths, and the controls of the verdict."""
-    gr.Markdown(f"### What the tree gains\n\n{text('trees', 'grow_gains')}")
+    gr.Markdown("### What the tree gains")
+    gr.Markdown(text("trees", "grow_gains"))
     with gr.Row():
         controls["seed"] = gr.Number(
             1, minimum=1, maximum=SEEDS, precision=0, step=1, label="Coins, by number",

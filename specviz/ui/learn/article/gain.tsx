@@ -55,7 +55,7 @@ export function startGain(element: HTMLElement, given: Gain, curved = true) {
     const own = SLIDERS.every(([name]) => values[name] === start[name]);
     render(
       [
-        <div class="sliders">{SLIDERS.map(([name, ...texts]) => Slider(name, ...texts))}</div>,
+        <div class="sv-gain-sliders">{SLIDERS.map(([name, ...texts]) => Slider(name, ...texts))}</div>,
         Lengths("Tokens per round", found.tokens, tokenParts(values), unit),
         Lengths("Time of a round, in plain passes", found.time, timeParts(values), unit),
         Said(found, own),
@@ -98,7 +98,7 @@ export function startGain(element: HTMLElement, given: Gain, curved = true) {
     const best = bestGamma(values, most);
     const top = gainOf({ ...values, gamma: best }).speedup;
     return (
-      <p class="said" aria-live="polite">
+      <p class="said sv-gain-said" aria-live="polite">
         {tokens.toFixed(2)} tokens in the time of {time.toFixed(2)}:{" "}
         <b>{speedup.toFixed(2)} times the speed of plain decoding.</b> {bestSaid(best, top)}
         {own ? ` The run itself was measured at ${measured}.` : null}
@@ -130,13 +130,13 @@ const timeParts = ({ gamma, c }: Values): LengthPart[] => [
 ];
 
 const Lengths = (title: string, total: number, parts: LengthPart[], unit: number) => (
-  <div class="lengths">
+  <div class="sv-gain-lengths">
     <p>
       {title}: <b>{total.toFixed(2)}</b>
     </p>
     <div aria-hidden="true">
       {parts.map(([kind, length, name]) => (
-        <i class={kind} style={{ width: (length * unit).toFixed(2) + "px" }}>
+        <i class={"sv-gain-" + kind} style={{ width: (length * unit).toFixed(2) + "px" }}>
           {length * unit > NARROW ? name : null}
         </i>
       ))}
