@@ -57,10 +57,12 @@ class Visitor:
 
     def follow(self, button: str, values: list[Any]) -> Iterator[str]:
         """Yield the messages of the queued event of the button with this id, as they arrive."""
-        self._post("/queue/join", self._call(button, values))
+        event = self._post("/queue/join", self._call(button, values))["event_id"]
         where = f"{API}/queue/data?session_hash={SESSION}"
         with self._http.stream("GET", where) as messages:
             for message in messages.iter_lines():
+                if event not in message:
+                    continue  # an earlier event's last message
                 if '"msg":"process_completed"' in message:
                     return
                 if '"msg":"process_generating"' in message:
