@@ -58,15 +58,14 @@ class Visitor:
     def follow(self, button: str, values: list[Any]) -> Iterator[str]:
         """Yield the messages of the queued event of the button with this id, as they arrive."""
         event = self._post("/queue/join", self._call(button, values))["event_id"]
-        where = f"{API}/queue/data?session_hash={SESSION}"
+        where, text = f"{API}/queue/data?session_hash={SESSION}", ""
         with self._http.stream("GET", where) as messages:
-            for message in messages.iter_lines():
-                if event not in message:
-                    continue  # an earlier event's last message
-                if '"msg":"process_completed"' in message:
+            for part in messages.iter_text():  # lines would also end at characters such as U+2028
+                *whole, text = (text + part).split("\n\n")
+                own = [message for message in whole if event in message]
+                yield from (each for each in own if '"msg":"process_generating"' in each)
+                if any('"msg":"process_completed"' in each for each in own):
                     return
-                if '"msg":"process_generating"' in message:
-                    yield message
 
     def change(self, control: str, values: list[Any], event: str = "change") -> list[Any]:
         """Return what an instrument answers at an event of the control with this id."""
