@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from specviz.trace.chat import Turn
     from specviz.trace.file import Trace
 
-__version__ = "0.15.0"
+__version__ = "0.16.0"
 
 
 __all__ = [
