@@ -238,6 +238,9 @@ def verdict(ways: Mapping[str, Way], positions: int, guesses: int) -> str:
         gain_sums=format_signed(sums["gain"]),
         gain_products=format_signed(products["gain"]),
         length=f"{ways[EXACT]['length']:.2f}",
+        unseen=all(
+            low <= 0 <= high for low, high in (way["gain_interval"] for way in (sums, products))
+        ),
     )
 
 

@@ -506,7 +506,7 @@ def test_sliders_of_the_gain_and_rows_of_the_mask_work_by_keyboard(page, address
     press(page, alpha, "End")
     press(page, gamma, "Home", "ArrowRight", "ArrowRight")
     expect(gain.locator(".said")).to_contain_text("3.00 times the speed of plain decoding")
-    expect(gain.locator(".lengths").first.locator("i")).to_have_count(3)
+    expect(gain.locator(".sv-gain-lengths").first.locator("i")).to_have_count(3)
     gain.get_by_role("button").click()
     expect(gain.locator(".said")).to_contain_text("The run itself was measured at")
     mask = page.locator(".mask")

@@ -22,12 +22,7 @@ FIGURES = {
         "recorded": ["coin and table"],
     },
     "Compare": {"recorded": ["race", "result"]},
-    "Lossless?": {
-        "Accept-reject": ["experiment"],
-        "1,000 random rounds": ["random rounds"],
-        "rule: accept-reject": ["dartboard"],
-        "computed exactly": ["published rule"],
-    },
+    "Lossless?": {"Speculative sampling": ["experiment"]},
 }
 # Figures that are on screen only at times; other tests save them.
 AT_TIMES = {"Step": ["why these guesses"]}

@@ -125,7 +125,7 @@ def test_instruments_compare_rules_on_examples_and_on_a_live_draft(visit):
     expect(ranking).to_contain_text("both totals are −5.8125")
     choose(ranking, "Tree", "Constructed: Rounding changes the tree")
     expect(ranking).to_contain_text("1 guess is kept here that exact ranking drops (‘c’)")
-    expect(words(ranking, "#sv-ranking-tree").get_by_text("0.081055")).to_have_count(2)
+    expect(words(ranking, "#sv-rounding-tree").get_by_text("0.081055")).to_have_count(2)
     expect(ranking.get_by_role("radio", name="products")).to_be_checked()
     ranking.get_by_role("radio", name="sums of logs").press("Space")
     expect(ranking.get_by_text("sums of logs, bfloat16").first).to_have_css("font-weight", "700")

@@ -50,6 +50,7 @@ PAUSE: Final = 1.0  # seconds between lines, since sending a line takes time fro
 LIVE: Final = "live"
 USUAL_ORDER: Final = ""
 LEAST_WIDTH: Final = 600  # of the map, in pixels; on phones it is scrolled sideways
+NAMES_WIDTH: Final = 150  # of the drafters' names; plotly leaves no room for them in a scrolled map
 MEASURES: Final[Mapping[Measure, str]] = {"speedup": "Speed-up", "accepted": "Accepted length"}
 COLUMNS: Final = {  # of a file, by the names of a cell's numbers
     "speedup": "speedup_times_plain",
@@ -271,7 +272,7 @@ def drawing(one: Map, measure: Measure, order: str) -> go.Figure:
         xaxis={"side": "top", **plain},
         yaxis={"autorange": "reversed", **plain},
     )
-    return made.update_layout(minreducedwidth=LEAST_WIDTH)
+    return made.update_layout(minreducedwidth=LEAST_WIDTH, margin={"l": NAMES_WIDTH})
 
 
 def _words(cell: Any, measure: Measure) -> str:

@@ -309,8 +309,8 @@ def study_outputs(number: int | None) -> dict[str, Any]:
 def study_table(row: StudyRow) -> str:
     """Return how much each way of ranking changed."""
     heads = [
-        "ranked by", "changed trees", "changed guesses", "ties at the cut", "products that are 0",
-        "orphans with torch.topk", "accepted length minus exact (95%)",
+        "ranked by", "changed trees", "changed guesses per tree", "ties at the cut",
+        "products that are 0", "orphans with torch.topk", "accepted length minus exact (95%)",
     ]  # fmt: skip
     rows = [
         [

@@ -74,8 +74,9 @@ class SampleAndCompare:
 WITHOUT_Q = (
     CaseStudy(
         key="top-k-masked",
-        name="Ignoring q, masking the rejected token, for top-k guesses",
-        claimed="EAGLE's sampling path never reads q, so it cannot be lossless.",
+        name="Ignoring q for top-k guesses, as EAGLE does",
+        claimed="EAGLE's sampling path never reads q, so it cannot be lossless. (This is false for "
+        "top-k guesses, which EAGLE takes.)",
         source=EAGLE,
         drawn="The two tokens with the highest q, every time.",
         judged="Accept x with probability p(x). If rejected, remove x from p, rescale, and test "
@@ -107,7 +108,7 @@ return sample(p)
         key="suggested-fix",
         name="The textbook test, used on top-k guesses",
         claimed="Lossless means min(1, p/q) with the residual (p − q)₊, so EAGLE's code should "
-        "do that.",
+        "do that. (This is false for top-k guesses, which were not sampled from q.)",
         source=EAGLE,
         drawn="The two tokens with the highest q, every time.",
         judged="Accept x with probability min(1, p/q). If rejected, continue with (p − q)₊, "
@@ -134,9 +135,9 @@ return sample(p)
     ),
     CaseStudy(
         key="sampled-masked",
-        name="Ignoring q, masking the rejected token, for sampled guesses",
+        name="Ignoring q for sampled guesses, a fallback in vLLM",
         claimed="Without the draft's probabilities, the sampler falls back to a path that is not "
-        "the intended p/q logic.",
+        "the intended p/q logic. (It is another test, but a lossless one.)",
         source=Source(
             "vllm-project/vllm pull request 40269: wire draft_probs into rejection",
             "https://github.com/vllm-project/vllm/pull/40269",
@@ -168,7 +169,8 @@ return sample(p / sum(p))
     CaseStudy(
         key="half-a-fix",
         name="Ignoring q, with the residual (p − q)₊",
-        claimed="The replacement must be sampled from norm(max(0, p − q)).",
+        claimed="The replacement must be sampled from norm(max(0, p − q)). (That is true after the "
+        "test min(1, p/q), and false after this one.)",
         source=EAGLE,
         drawn="One token sampled from q.",
         judged="Accept x with probability p(x). If rejected, sample from (p − q)₊, rescaled.",
@@ -199,7 +201,8 @@ return sample(normalize(max(p - q, 0)))  # the residual of another
         key="draw-and-compare",
         name="Sample from the target, then compare",
         claimed="If a guess is accepted only when it equals a token sampled from the target, the "
-        "text is biased towards what both models like.",
+        "text is biased towards what both models like. (This is false: the text is the target's "
+        "own sample.)",
         source=Source(
             "ml-explore/mlx-swift-lm pull request 459: preserve the target distribution",
             "https://github.com/ml-explore/mlx-swift-lm/pull/459",
