@@ -114,7 +114,7 @@ function Bar({ plan: { minutes, title, parts }, at, begun }: NonNullable<typeof 
 
 const Part = ({ begin: from, until, what }: PlanPart, index: number, at: number) => (
   <li key={index}>
-    {Button([<b>{`${from}–${until}`}</b>, " " + what], () => show(index), {
+    {Button([<b>{`${from}–${until}`}</b>, " ", <span>{what}</span>], () => show(index), {
       title: `Minutes ${from} to ${until}: ${what}`,
       "aria-current": index === at ? "step" : undefined,
     })}
