@@ -22,7 +22,9 @@ def test_parts_fill_the_minutes_and_open_existing_steps():
             if "lesson" in opening:
                 assert opening["at"] < len(lesson(opening["lesson"])["steps"])
     fourth = plans()[0]["parts"][1]["opens"]
-    assert fourth == [{"label": "Lesson 4", "lesson": "04-one-pass-checks-all", "at": 1}]
+    title = "One pass checks a whole guess"
+    name = "04-one-pass-checks-all"
+    assert fourth == [{"label": "Lesson 4", "title": title, "lesson": name, "at": 1}]
 
 
 @pytest.mark.parametrize(

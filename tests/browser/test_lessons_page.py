@@ -16,6 +16,7 @@ from test_pictures import check_picture
 
 from specviz.texts.languages import languages
 from specviz.ui.learn.lessons import lesson, titles
+from specviz.ui.learn.plans import plans
 from specviz.ui.step import recorded
 from specviz.ui.step.tour import STOPS
 
@@ -555,7 +556,9 @@ def test_notes_window_shows_the_notes_of_a_lesson_and_leads_through_it(page, add
 
 def test_plan_leads_through_its_parts_and_survives_a_reload(page, address):
     page.goto(f"{address}?tab=learn")
-    page.get_by_role("button", name="45 minutes").click()
+    card = page.get_by_role("article").filter(has_text="45 minutes: ")
+    expect(card).to_contain_text("22–30students, in pairs: Lossless?")
+    card.get_by_role("button", name="Start the class").click()
     bar = page.get_by_role("navigation", name="Plan of the class")
     current = bar.locator("[aria-current=step]")
     expect(current).to_have_text("0–10 lessons 1 and 2")
@@ -579,3 +582,36 @@ def test_plan_leads_through_its_parts_and_survives_a_reload(page, address):
     bar.get_by_role("button", name="Close the plan").click()
     expect(bar).to_be_hidden()
     assert "plan" not in page.url
+
+
+def test_link_to_a_plan_opens_it_and_a_button_starts_its_clock(page, address):
+    page.goto(f"{address}?plan=45.3")
+    bar = page.get_by_role("navigation", name="Plan of the class")
+    expect(bar.locator("[aria-current=step]")).to_contain_text("22–30")
+    expect(bar.get_by_role("timer")).to_have_count(0)
+    bar.get_by_role("button", name="Start the clock").click()
+    expect(bar.get_by_role("timer")).to_contain_text("00:0")
+
+
+def test_worksheets_of_a_plan_have_each_verdict_of_its_lessons_once(page, address):
+    page.goto(f"{address}?tab=learn")
+    card = page.get_by_role("article").filter(has_text="20 minutes: ")
+    card.get_by_role("button", name="with solutions").click()
+    sheets = page.locator(".sv-sheet")
+    expect(sheets.first).to_be_visible()
+    parts = plans()[0]["parts"]
+    names = [each["lesson"] for part in parts for each in part["opens"] if "lesson" in each]
+    steps = [step for name in names for step in lesson(name)["steps"]]
+    places = [step.get("place") for step in steps]
+    places += [step.get("predict", {}).get("then") for step in steps]
+    verdicts = {(place["trace"], place["round"], place["step"]) for place in filter(None, places)}
+    judged = [step for _, _, step in verdicts if step.startswith("judge")]
+    number = len(judged) + 1  # of 06-dialogue, the lessons show the replacement only
+    assert sheets.count() == 2 * number
+    headings = sheets.locator("h1").all_inner_texts()
+    assert headings[number - 1].endswith(f"decision {number} of {number}")
+    assert headings[-1].endswith("(solutions)")
+    sources = sheets.locator(".sv-sheet-source").all_inner_texts()
+    assert sources[:number] == sources[number:]
+    page.keyboard.press("Escape")
+    expect(sheets).to_have_count(0)

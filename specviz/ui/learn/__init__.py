@@ -8,7 +8,7 @@ from typing import Any, Final, TypedDict
 from specviz.texts.languages import ENGLISH, languages
 from specviz.ui.component import TabContext, component
 from specviz.ui.learn.lessons import Lesson, LessonTitle, full_name, lesson, titles
-from specviz.ui.learn.plans import PanelConfig, known_plans
+from specviz.ui.learn.plans import PanelConfig, Plan, known_plans
 
 NAME: Final = "sv-learn"
 
@@ -18,18 +18,18 @@ class Config(TypedDict):
 
     Attributes:
         lessons: The list of lessons, by language.
-        plans: The lengths of the plans of classes, in minutes.
+        plans: The plans of classes.
     """
 
     lessons: dict[str, list[LessonTitle]]
-    plans: list[int]
+    plans: list[Plan]
 
 
 def build(place: TabContext) -> None:
     """Build the list of lessons."""
     config: Config = {
         "lessons": {code: titles(code) for code in languages()},
-        "plans": [plan["minutes"] for plan in known_plans()],
+        "plans": known_plans(),
     }
     component(NAME, "learn/contents", config)
     place.questions.add("lesson", answer)

@@ -5,7 +5,7 @@ import { progress } from "../shared/progress";
 import { Stage } from "../shared/stage";
 import { Button, classes, render } from "../shared/view";
 import { open as openLesson } from "./panel";
-import { begin } from "./plan";
+import { showPlans } from "./plan_card";
 
 import type { ComponentChild } from "preact";
 import type { Words } from "../../texts/languages.py";
@@ -36,6 +36,8 @@ function show() {
   });
   render(Lead(), stage.$(".sv-learn-lead"));
   render(groups, stage.$(".sv-learn-groups"));
+  const { plans } = stage.config;
+  if (plans.length) showPlans(plans, stage.$(".sv-learn-plans"));
 }
 
 const Group = (name: string, entries: ComponentChild) => (
@@ -54,21 +56,17 @@ function Lead() {
       {about}
     </a>,
     LanguageSwitch(),
-    Plans(stage.config.plans),
+    stage.config.plans.length > 0 && ToPlans(),
   ];
 }
 
-const Plans = (plans: number[]) =>
-  plans.length > 0 && (
-    <p lang="en">
-      {"For teachers, the page leads through a class of "}
-      {plans.map((minutes, index) => [
-        index > 0 && (index === plans.length - 1 ? " or " : ", "),
-        Button(`${minutes} minutes`, () => begin(minutes), { class: "sv-learn-plan" }),
-      ])}
-      .
-    </p>
-  );
+const ToPlans = () =>
+  Button("For teachers: plans of classes, with worksheets", toPlans, {
+    class: "sv-link",
+    lang: "en",
+  });
+
+const toPlans = () => stage.$(".sv-learn-plans").scrollIntoView();
 
 /** @param follows Whether it follows the last one that was read. */
 function Entry(

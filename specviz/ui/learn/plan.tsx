@@ -1,5 +1,5 @@
 // The plan of a class, as a bar above the tabs: its parts, of which one is shown, and a clock. A link
-// opens it (?plan=45, or ?plan=45.3 at its third part).
+// opens it (?plan=45, or ?plan=45.3 at its third part), and its clock is started by a button.
 
 import { writeAddress } from "../shared/address";
 import { session } from "../shared/storage";
@@ -20,7 +20,7 @@ type Panel = {
 };
 
 let panel: Panel;
-/** at: Index of the part that is shown. begun: When the class began, in milliseconds. */
+/** at: Index of the part that is shown. begun: When the class began, in milliseconds; 0 before. */
 let shown: { plan: Plan; at: number; begun: number } | null = null;
 
 /** Follow the plan in the address, if there is one; a link to a lesson or a tab opens that instead. */
@@ -32,15 +32,27 @@ export function startPlans(given: Panel) {
   if (minutes) begin(minutes, (part || 1) - 1, !query.has("lesson") && !query.has("tab"));
 }
 
+/** Open the first part of a plan and start its clock. */
+export function startClass(minutes: number) {
+  begin(minutes);
+  startClock();
+}
+
 /** @param opens Whether to open what the part shows. */
-export function begin(minutes: number, at = 0, opens = true) {
+function begin(minutes: number, at = 0, opens = true) {
   const plan = panel.plans.find((each) => each.minutes === minutes);
   if (!plan) return;
   const [kept, begun] = (session.get(BEGUN) ?? "").split(" ").map(Number);
-  shown = { plan, at: 0, begun: kept === minutes ? begun : Date.now() };
-  session.set(BEGUN, minutes + " " + shown.begun);
+  shown = { plan, at: 0, begun: kept === minutes ? begun : 0 };
   document.body.classList.add("sv-in-plan");
   show(Math.min(Math.max(at, 0), plan.parts.length - 1), opens);
+}
+
+function startClock() {
+  if (!shown) return;
+  shown.begun = Date.now();
+  session.set(BEGUN, `${shown.plan.minutes} ${shown.begun}`);
+  paint();
 }
 
 function show(at: number, opens = true) {
@@ -69,10 +81,10 @@ function close() {
 
 function paint() {
   panel.place.hidden = !shown;
-  render(shown && Bar(shown.plan, shown.at, Date.now() - shown.begun), panel.place);
+  render(shown && Bar(shown), panel.place);
 }
 
-function Bar({ minutes, title, parts }: Plan, at: number, elapsed: number) {
+function Bar({ plan: { minutes, title, parts }, at, begun }: NonNullable<typeof shown>) {
   const { opens } = parts[at];
   return [
     <ol key="parts" aria-label={`A class of ${minutes} minutes: ${title}`}>
@@ -82,7 +94,9 @@ function Bar({ minutes, title, parts }: Plan, at: number, elapsed: number) {
       {opens.length > 1 &&
         opens.map((each) => Button(each.label, () => open(each), { class: "sv-link" }))}
     </span>,
-    Clock(parts[at], minutes, elapsed),
+    begun
+      ? Clock(parts[at], minutes, Date.now() - begun)
+      : Button("Start the clock", startClock, { key: "clock", class: "sv-button" }),
     Button("Next part", () => show(at + 1), {
       key: "next",
       class: "sv-button",
@@ -100,7 +114,7 @@ function Bar({ minutes, title, parts }: Plan, at: number, elapsed: number) {
 
 const Part = ({ begin: from, until, what }: PlanPart, index: number, at: number) => (
   <li key={index}>
-    {Button([<b>{`${from}–${until}`}</b>, " " + what], () => show(index), {
+    {Button([<b>{`${from}–${until}`}</b>, " ", <span>{what}</span>], () => show(index), {
       title: `Minutes ${from} to ${until}: ${what}`,
       "aria-current": index === at ? "step" : undefined,
     })}

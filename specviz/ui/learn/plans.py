@@ -12,7 +12,7 @@ from typing import Any, Final, NotRequired, TypedDict
 
 from specviz.shipped import read_shipped_json
 from specviz.ui.broken import read_unless_broken
-from specviz.ui.learn.lessons import FOLDER, full_name
+from specviz.ui.learn.lessons import FOLDER, full_name, titles
 
 TABS: Final = ("Step", "Learn", "Compare", "Lossless?", "Trees", "Cost", "Models")
 LESSON: Final = re.compile(r"lesson (\d+)(?:\.(\d+))?")
@@ -23,10 +23,12 @@ class Opening(TypedDict):
 
     Attributes:
         label: Its name on a button.
+        title: The title of the lesson.
         at: Index of the lesson's step.
     """
 
     label: str
+    title: NotRequired[str]
     lesson: NotRequired[str]
     at: NotRequired[int]
     tab: NotRequired[str]
@@ -102,7 +104,9 @@ def _opening(name: str) -> Opening:
         lesson = full_name(number)
         if lesson == number:
             raise ValueError(f"there is no {name}")
-        return {"label": f"Lesson {number}", "lesson": lesson, "at": int(step or 1) - 1}
+        title = next(each["title"] for each in titles() if each["id"] == lesson)
+        opened: Opening = {"label": f"Lesson {number}", "title": title, "lesson": lesson}
+        return {**opened, "at": int(step or 1) - 1}
     if name not in TABS:
         raise ValueError(f"there is no tab {name}")
     return {"label": name, "tab": name}

@@ -8,7 +8,7 @@ import { tabAt } from "../shared/gradio";
 import { openTab } from "../shared/tabs";
 import { required } from "../shared/required";
 import { link } from "../shared/store";
-import { go, player, stepName, stepsOf } from "./state";
+import { go, placeOf, player } from "./state";
 import { liveLink } from "./live_link";
 import { isPlaying, pause } from "./playback";
 import { stage } from "./stage";
@@ -55,17 +55,6 @@ export function openLinked() {
   if (!tab) return;
   history.replaceState({ ...history.state, tab }, "", addressWith({ tab }));
   openTab(tab);
-}
-
-/** Return the step to which a link leads; null if its round has not arrived yet. */
-function placeOf(link: Link): [round: number, step: number] | null {
-  const round = player.rounds.findIndex(({ number }) => number === link.round);
-  if (round < 0) return null;
-  let found = 0;
-  for (let step = 1; step < stepsOf(round); step += 1) {
-    if (stepName(round, step).id === link.step) found = step;
-  }
-  return [round, found];
 }
 
 // Move the cursor to the step of a link; return false if its round has not arrived yet.

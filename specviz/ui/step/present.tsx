@@ -6,7 +6,7 @@ import { isTyping } from "../shared/dom";
 import { isDark } from "../shared/gradio";
 import { SERVER } from "../shared/server";
 import { lesson, moment } from "../shared/store";
-import { Button } from "../shared/view";
+import { Button, render } from "../shared/view";
 import { frameAt, player, questionAt } from "./state";
 import { nextStep } from "./dock";
 import { notice } from "./live";
@@ -57,13 +57,11 @@ export const PresentButtons = () => (
       class: "sv-button",
       title: "What to say, in a second window; the key N in presenter mode opens it, too",
     })}
-    {Button("Leave presenter mode", leave, {
-      class: "sv-button",
-      "data-do": "leave",
-      title: "Escape leaves, too",
-    })}
   </p>
 );
+
+const LeaveButton = () =>
+  Button("Leave presenter mode", leave, { class: "sv-button", title: "Escape leaves, too" });
 
 function begin() {
   if (isPresenting()) return;
@@ -136,6 +134,10 @@ function onKey({ key, target, defaultPrevented, ctrlKey, metaKey, altKey }: Keyb
 export function startPresenting(linked: boolean) {
   document.addEventListener("keydown", onKey);
   window.addEventListener("message", hear);
+  const corner = document.createElement("div"); // over every tab
+  corner.className = "sv-leave";
+  render(LeaveButton(), corner);
+  document.body.append(corner);
   for (const shared of [moment, lesson]) shared.on(tell);
   if (linked) begin();
 }

@@ -166,6 +166,14 @@ export async function fetchAhead(names: string[]) {
   }
 }
 
+/** Return the lines of a recorded run, which is not shown. */
+export async function recordedLines(name: string): Promise<Line[]> {
+  await stage.started;
+  const { ok, text } = await (ahead.get(name) ?? receive(name));
+  if (!ok) throw new Error(text);
+  return parseLines(text);
+}
+
 // Show a recorded run, from the step of a link if there is one; return the form's values for the
 // same run, or nothing if it cannot be read or another run was asked for or started meanwhile.
 export async function load(name: string, link?: Link) {

@@ -59,6 +59,17 @@ export const stepsOf = (round: number) => player.rounds[round].frames.length;
 /** Return the names of a step. */
 export const stepName = (round: number, step: number) => frameAt(round, step).step;
 
+/** Return the step to which a link leads; null if its round has not arrived yet. */
+export function placeOf(link: Link): Place | null {
+  const round = player.rounds.findIndex(({ number }) => number === link.round);
+  if (round < 0) return null;
+  let found = 0;
+  for (let step = 1; step < stepsOf(round); step += 1) {
+    if (stepName(round, step).id === link.step) found = step;
+  }
+  return [round, found];
+}
+
 /** Return the step at which the first guess is rejected. */
 export function firstRejection(): Place | null {
   for (let round = 0; round < player.rounds.length; round += 1) {
@@ -111,6 +122,22 @@ export function go(round: number, step: number) {
 
 /** Process new lines; a run's own first line begins another run. */
 export function feed(lines: Line[]) {
+  take(lines);
+  received.set(lines);
+}
+
+/** Read something from another run, which is not shown. */
+export function readRun<Value>(lines: Line[], read: () => Value): Value {
+  const shown = { ...player };
+  try {
+    take(lines);
+    return read();
+  } finally {
+    Object.assign(player, shown);
+  }
+}
+
+function take(lines: Line[]) {
   for (const line of lines) {
     if (line.kind === "run") Object.assign(player, noRun(), { run: line });
     else if (line.kind === "round") player.rounds.push(line);
@@ -119,7 +146,6 @@ export function feed(lines: Line[]) {
     if ("end" in line) end(line.end);
     if (line.kind !== "state") player.lines.push(line);
   }
-  received.set(lines);
 }
 
 // Add the step after the last round's own steps; when the baseline has arrived, it has more

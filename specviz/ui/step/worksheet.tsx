@@ -1,10 +1,10 @@
 // Worksheets: pages to print, blank or with solutions, on the decision on screen, or one on each
-// decision of the run. Their numbers are those of the verdict; if a replacement was sampled, those
+// decision of the run, or of a lesson plan. Their numbers are those of the verdict; if a replacement was sampled, those
 // of that step, which have more decimals.
 
 import { required } from "../shared/required";
 import { Button, classes, render, RunningToken, Token } from "../shared/view";
-import { firstRejection, frameAt, go, player, stepName, stepsOf } from "./state";
+import { firstRejection, frameAt, go, placeOf, player, readRun, stepName, stepsOf } from "./state";
 import { notice } from "./live";
 import { pause } from "./playback";
 import { others } from "./residual_table";
@@ -14,9 +14,11 @@ import type { ComponentChild } from "preact";
 import type { VerdictPanel } from "../../frames/inspector.py";
 import type { Word } from "../../frames/scene.py";
 import type { Table, TableRow } from "../../frames/table.py";
-import type { Place } from "./state";
+import type { Line } from "./lines.py";
+import type { Link, Place } from "./state";
 export type Exercise = {
-  place: Place;
+  text: ComponentChild[];
+  source: string;
   panel: VerdictPanel;
   table: Table;
   next: VerdictPanel | null;
@@ -52,19 +54,19 @@ const printed = new CSSStyleSheet();
 export const WorksheetLinks = () => [
   <p key="one">
     {"Worksheet of this step: "}
-    {Link("blank", "Worksheet blank", () => open(false))}
+    {SheetLink("blank", "Worksheet blank", () => open(false))}
     {" · "}
-    {Link("with solutions", "Worksheet with solutions", () => open(true))}
+    {SheetLink("with solutions", "Worksheet with solutions", () => open(true))}
   </p>,
   <p key="all">
     {"Worksheets of this run: "}
-    {Link("blank", "Worksheets of this run, blank", () => openAll(false))}
+    {SheetLink("blank", "Worksheets of this run, blank", () => openAll(false))}
     {" · "}
-    {Link("with solutions", "Worksheets of this run, with solutions", () => openAll(true))}
+    {SheetLink("with solutions", "Worksheets of this run, with solutions", () => openAll(true))}
   </p>,
 ];
 
-const Link = (label: string, name: string, opening: () => void) =>
+const SheetLink = (label: string, name: string, opening: () => void) =>
   Button(label, opening, { class: "sv-link", "aria-label": name });
 
 function open(solved: boolean) {
@@ -97,9 +99,29 @@ function exercises() {
 
 const isRejection = ({ panel }: Exercise) => !panel.accepted;
 
+/**
+ * Show a page for each verdict among some steps of recorded runs.
+ * @param runs The lines of each run, and its steps.
+ */
+export function openVerdicts(runs: [lines: Line[], steps: Link[]][], solved: boolean) {
+  const every = runs.flatMap(([lines, steps]) => readRun(lines, () => exercisesAt(steps)));
+  show({ every, solved });
+}
+
+function exercisesAt(steps: Link[]) {
+  const places = steps.flatMap((step) => {
+    const place = placeOf(step);
+    const verdict = place && verdictAt(place);
+    return verdict ? [verdict] : [];
+  });
+  const once = new Map(places.map((place) => [place.join(), place]));
+  return [...once.values()].flatMap((place) => exerciseAt(place) ?? []);
+}
+
 /** Return the verdict on screen, also while it is being predicted or its replacement is shown. */
-function verdictHere(): Place | null {
-  const [round, step] = player.question ?? [player.at.round, player.at.step];
+const verdictHere = () => verdictAt(player.question ?? [player.at.round, player.at.step]);
+
+function verdictAt([round, step]: Place): Place | null {
   const kind = (at: number) => stepName(round, at).kind;
   if (kind(step) === "judge") return [round, step];
   const recovered = kind(step) === "draw" && frameAt(round, step).panel.kind === "trial";
@@ -117,7 +139,8 @@ export function exerciseAt([round, step]: Place): Exercise | null {
   const drawn = follows?.step.kind === "draw" ? next : null;
   const table = drawn?.table ?? panel.table;
   const replaced = table.rows.find((row) => row.is === "drawn")?.w ?? null;
-  return { place: [round, step], panel, table, next, replaced: drawn ? replaced : null };
+  const [text, source] = [textBefore([round, step]), sourceOf(round)];
+  return { text, source, panel, table, next, replaced: drawn ? replaced : null };
 }
 
 /**
@@ -198,10 +221,10 @@ export const Sheet = (exercise: Exercise, solved: boolean, name = "one decision"
       <i class="sv-sheet-date" />
     </p>
     <h1>{`Speculative decoding: ${name}${solved ? " (solutions)" : ""}`}</h1>
-    <p class="sv-sheet-source">{sourceOf(exercise)}</p>
+    <p class="sv-sheet-source">{exercise.source}</p>
     <h2>Given</h2>
     <div class="sv-sheet-text">
-      <p>{textBefore(exercise.place)}</p>
+      <p>{exercise.text}</p>
     </div>
     <p>
       {"After this text, the drafter guesses "}
@@ -221,7 +244,7 @@ export const Sheet = (exercise: Exercise, solved: boolean, name = "one decision"
   </article>
 );
 
-function sourceOf({ place: [round] }: Exercise) {
+function sourceOf(round: number) {
   const run = required(player.run);
   const settings = run.summary.map(([, words]) => words).join(" · ");
   return `${run.drafter} drafts for ${run.on} · ${settings} · round ${player.rounds[round].number} · ${run.source} run`;

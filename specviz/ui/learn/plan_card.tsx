@@ -1,0 +1,79 @@
+// The cards of the plans of classes: what happens in which minutes, and the worksheets.
+
+import { ask } from "../shared/ask";
+import { Button, render } from "../shared/view";
+import { recordedLines } from "../step/runs";
+import { openVerdicts } from "../step/worksheet";
+import { startClass } from "./plan";
+
+import type { Line } from "../step/lines.py";
+import type { Lesson, Place } from "./lessons.py";
+import type { Plan, PlanPart } from "./plans.py";
+
+const SILENT = "The server does not answer, so there are no worksheets now. Try again.";
+
+/** Show the cards of the plans. */
+export function showPlans(plans: Plan[], place: HTMLElement, problem = "") {
+  const print = (plan: Plan, solved: boolean) =>
+    openWorksheets(plan, solved).then(
+      () => showPlans(plans, place),
+      () => showPlans(plans, place, SILENT),
+    );
+  render(
+    [
+      <h3>For teachers: classes with these lessons</h3>,
+      <p>The page leads through a class: a bar on top opens each part and shows the time.</p>,
+      <p role="alert">{problem}</p>,
+      <div class="sv-learn-cards">{plans.map((plan) => Card(plan, print))}</div>,
+    ],
+    place,
+  );
+}
+
+const Card = (plan: Plan, print: (plan: Plan, solved: boolean) => void) => {
+  const { minutes, title, parts } = plan;
+  const link = (label: string, solved: boolean) =>
+    Button(label, () => print(plan, solved), {
+      class: "sv-link",
+      "aria-label": `Worksheets for ${minutes} minutes, ${label}`,
+    });
+  return (
+    <article key={minutes} class="sv-learn-card">
+      <h4>{`${minutes} minutes: ${title}`}</h4>
+      <ol>{parts.map(Part)}</ol>
+      <p>
+        {"Worksheets: "}
+        {link("blank", false)}
+        {" · "}
+        {link("with solutions", true)}
+      </p>
+      {Button("Start the class", () => startClass(minutes), { class: "sv-button" })}
+    </article>
+  );
+};
+
+const Part = ({ begin, until, what, opens }: PlanPart) => (
+  <li key={begin}>
+    <b>{`${begin}–${until}`}</b>
+    <span>
+      {what}
+      <small>{opens.flatMap(({ title }) => title ?? []).join(" · ")}</small>
+    </span>
+  </li>
+);
+
+/** Show a page for each verdict that the lessons of a plan show. */
+async function openWorksheets({ parts }: Plan, solved: boolean) {
+  const ids = parts.flatMap(({ opens }) => opens.flatMap(({ lesson }) => lesson ?? []));
+  const lessons = await Promise.all(ids.map((lesson) => ask<Lesson>("lesson", { lesson })));
+  const steps = lessons.flatMap((lesson) => (lesson.problem === undefined ? lesson.steps : []));
+  const places = steps.flatMap(({ place, predict }) => [place, predict?.then]);
+  const shown = places.flatMap((place) => place ?? []);
+  const runs = [...new Set(shown.map(({ trace }) => trace))].map(
+    async (name): Promise<[Line[], Place[]]> => [
+      await recordedLines(name),
+      shown.filter(({ trace }) => trace === name),
+    ],
+  );
+  openVerdicts(await Promise.all(runs), solved);
+}
