@@ -161,7 +161,8 @@ async function show(at: number) {
   state.waits = false;
   document.body.classList.remove("sv-lesson-waits");
   paint();
-  unfold(step);
+  // What is handed to an instrument opens it, too; a click would answer for its former values.
+  if (!step.example && !step.case && !step.grown) unfold(step);
   window.scrollTo(0, 0);
   ringUntilSettled(step.look);
 }
