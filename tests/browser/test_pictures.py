@@ -22,7 +22,7 @@ FIGURES = {
         "recorded": ["coin and table"],
     },
     "Compare": {"recorded": ["race", "result"]},
-    "Lossless?": {"Speculative sampling": ["experiment"]},
+    "Lossless?": {"The rule that fits": ["experiment"]},
 }
 # Figures that are on screen only at times; other tests save them.
 AT_TIMES = {"Step": ["why these guesses"]}
