@@ -256,7 +256,8 @@ def test_last_step_leads_to_the_next_lesson_and_the_list_has_headings(page, addr
     page.get_by_role("tab", name="Learn").click()
     words = languages()["en"]["words"]
     headings = [words[name] for name in ("start", "drafters", "limits")]
-    expect(page.locator(".sv-learn h3")).to_have_text(headings)
+    teachers = "For teachers: classes with these lessons"
+    expect(page.locator(".sv-learn h3")).to_have_text([*headings, teachers])
     expect(page.locator(".sv-learn section:first-child .sv-learn-one")).to_have_count(6)
 
 

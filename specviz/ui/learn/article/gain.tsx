@@ -55,7 +55,9 @@ export function startGain(element: HTMLElement, given: Gain, curved = true) {
     const own = SLIDERS.every(([name]) => values[name] === start[name]);
     render(
       [
-        <div class="sv-gain-sliders">{SLIDERS.map(([name, ...texts]) => Slider(name, ...texts))}</div>,
+        <div class="sv-gain-sliders">
+          {SLIDERS.map(([name, ...texts]) => Slider(name, ...texts))}
+        </div>,
         Lengths("Tokens per round", found.tokens, tokenParts(values), unit),
         Lengths("Time of a round, in plain passes", found.time, timeParts(values), unit),
         Said(found, own),
