@@ -10,7 +10,7 @@ import torch
 from made_costs import BIG, made
 from pretend import pretended
 
-from specviz.bench.shapes import PLAIN, SIZES, ShapeMeasurement, ShapePlan, ShapeRounds
+from specviz.bench.shapes import PLAIN, ShapeMeasurement, ShapePlan, ShapeRounds, sizes_for
 from specviz.bench.shapes import lineup as casting
 from specviz.bench.shapes.lineup import build_lineup, random_target, required_memory, weight_bytes
 from specviz.bench.sweep import PRODUCT, READ
@@ -54,9 +54,19 @@ def shapes(monkeypatch):
 
 
 @pytest.mark.slow
+def test_passes_are_longer_on_a_gpu_unless_sizes_are_named(shapes, tmp_path):
+    assert sizes_for(torch.device("cuda"))[-1] == 2048
+    written = tmp_path / "costs.json"
+    options = ["--contexts", "16", "--rounds", "1", "--device", "cpu"]
+    assert main(["shapes", "big", *options, "--json", str(written)]) == 0
+    (costs,) = CostFile.from_text(written.read_text(encoding="utf-8")).models
+    found = [point.tokens for point in costs.places[0].passes]
+    assert found == list(sizes_for(torch.device("cpu"))) == [1, 2, 4, 8, 16, 32, 64]
+
+
 def test_shapes_command_measures_every_drafter_at_every_context_length(shapes, tmp_path):
     written = tmp_path / "costs.json"
-    options = ["--contexts", "16", "24", "--rounds", "2", "--device", "cpu"]
+    options = ["--contexts", "16", "24", "--rounds", "2", "--device", "cpu", "--sizes", "1", "8"]
     assert main(["shapes", "big", *options, "--json", str(written)]) == 0
     measured = written.read_text(encoding="utf-8")
     file = CostFile.from_text(measured)
@@ -64,14 +74,15 @@ def test_shapes_command_measures_every_drafter_at_every_context_length(shapes, t
     assert [place.context for place in costs.places] == [16, 24]
     assert [one.name for one in costs.drafters] == DRAFTERS
     for place in costs.places:
-        assert [point.tokens for point in place.passes] == list(SIZES)
+        assert [point.tokens for point in place.passes] == [1, 8]
         assert [one.drafter for one in place.rounds] == DRAFTERS
         times = [place.plain, *(p.seconds for p in place.passes), *(r.total for r in place.rounds)]
         assert {len(each) for each in times} == {2}
         assert min(min(each) for each in times) > 0.0
     assert len(costs.flops) == len(costs.bandwidth) == 4
     assert file.complete
-    assert file.command == "python -m specviz shapes big --device cpu --contexts 16 24 --rounds 2"
+    repeats = "python -m specviz shapes big --device cpu --contexts 16 24 --sizes 1 8 --rounds 2"
+    assert file.command == repeats
     sizes = {one.name: (one.guesses, one.levels) for one in costs.drafters}
     assert sizes["eagle3-60"] == (59, 6)
     assert sizes["ngram"] == (10, 10)  # these texts always contain a match

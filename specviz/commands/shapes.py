@@ -176,6 +176,7 @@ def _command(args: argparse.Namespace, chosen: Sequence[Model]) -> str:
     words = ["python -m specviz shapes", *(row.name for row in chosen)]
     words += [f"--{name} {value}" for name in ("device", "dtype") if (value := getattr(args, name))]
     words += ["--contexts", *map(str, args.contexts)] if tuple(args.contexts) != CONTEXTS else []
+    words += ["--sizes", *map(str, args.sizes)] if args.sizes else []
     words += [f"--rounds {args.rounds}"] if args.rounds != ROUNDS else []
     return " ".join(words)
 
