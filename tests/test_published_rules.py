@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import pytest
 import torch
@@ -14,8 +15,14 @@ from specviz.verification.exact import distance, exact_sampler_distance
 from specviz.verification.exact.candidates import at_temperature
 from specviz.verification.published_rules import EXACT, GALLERY, find_case_study, sample_counts
 from specviz.verification.published_rules.blocks import acceptance_counts
-from specviz.verification.published_rules.drafts import LEAST, best_of_all, until_first_loss
+from specviz.verification.published_rules.drafts import (
+    LEAST,
+    best_of_all,
+    outer,
+    until_first_loss,
+)
 from specviz.verification.published_rules.randomness import win_probabilities
+from specviz.verification.published_rules.refined import REPEATED
 
 LOST = {
     "top-k-masked": 0,
@@ -37,6 +44,8 @@ LOST = {
     "cut-after-sampling": 0.1425,
     "schedule-first-loss": 0,
     "schedule-best-of-all": 0.0375,
+    "refined-last-pass": 0,
+    "refined-chain": 0.0163,
 }
 FIRST = {  # the distribution of the first token
     "half-a-fix": (0.717, 0.113, 0.143, 0.025, 0.003),
@@ -167,6 +176,35 @@ def test_early_stop_decides_on_a_guess_before_it_is_sampled():
         assert torch.equal(early.amin(later), early.amax(later))
     second = (best_of_all(Q) >= 2).double()
     assert not torch.equal(second.amin((1, 2)), second.amax((1, 2)))
+
+
+def test_refined_guesses_are_exact_with_the_q_that_they_were_sampled_from():
+    """Enumerate drafts: in a race, the runner-up of x is sampled from q without x."""
+    weights = Q * (1 - (1 - REPEATED) * torch.eye(5, dtype=Q.dtype))
+    after = weights / weights.sum(1, keepdim=True)
+    for key, recomputed in (("refined-last-pass", False), ("refined-chain", True)):
+        out = torch.zeros(5, 5, 5, 5, dtype=torch.float64)
+        for x, before, y, z in product(range(5), repeat=4):
+            if before != x:
+                weight = Q[before] * (before == y)
+            elif y == x:
+                weight = after[x, x]
+            else:
+                weight = (Q[x] - after[x, x]) * Q[y] / (1 - Q[x])
+            weight = weight * Q[x] * after[before, z]
+            tests = ((x, Q), (y, after[x]), (z, after[y if recomputed else before]))
+            at: tuple[int, ...] = ()
+            for token, q in tests:
+                ratio = min(1.0, (P[token] / q[token]).item())
+                rest = (P - q).clamp(min=0) / (P - q).clamp(min=0).sum()
+                rest = outer(rest, *[P] * (3 - len(at)))
+                out[at] += weight * (1 - ratio) * rest
+                weight, at = weight * ratio, (*at, token)
+            out[at] += weight * P
+        found = torch.tensor(list(result(key).distribution.values()), dtype=torch.float64)
+        assert torch.allclose(found.view_as(out), out, rtol=0, atol=1e-12)
+        assert (result(key).tv < 1e-14) != recomputed
+    assert result("refined-chain").first()[0] == pytest.approx(P.tolist(), abs=1e-12)
 
 
 def test_cumulative_uniform_rule_counts_accepted_guesses_by_the_product_of_ratios():

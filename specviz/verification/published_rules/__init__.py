@@ -10,7 +10,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from specviz.verification.published_rules import blocks, candidates, drafts, randomness
+from specviz.verification.published_rules import (
+    blocks,
+    candidates,
+    drafts,
+    randomness,
+    refined,
+)
 from specviz.verification.published_rules.case_study import (
     EXACT,
     CaseResult,
@@ -37,6 +43,7 @@ GALLERY: Final[tuple[CaseStudy, ...]] = (
     *randomness.CASE_STUDIES,
     *blocks.CASE_STUDIES,
     *drafts.CASE_STUDIES,
+    *refined.CASE_STUDIES,
 )
 
 
