@@ -189,7 +189,6 @@ REFUSED = [
     ("moa", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "scaled rotary"),
     ("dflash", {"architectures": ["Qwen3DSparkModel"]}, "is a Qwen3DSparkModel"),
     ("dflash", {"architectures": ["DFlash2DraftModel"]}, "is a DFlash2DraftModel"),
-    ("dflash", {"architectures": ["LiLiCorrDraftModel"]}, "is a LiLiCorrDraftModel"),
     ("dflash", {"layer_types": ["full_attention", "sliding_attention"]}, "sliding window"),
     ("dflash", {"is_causal": True}, "sets is_causal"),
     ("dflash", {"attention_bias": True}, "sets attention_bias"),
@@ -216,6 +215,31 @@ def test_config_that_is_not_supported_is_refused(family, config, sentence, tmp_p
     write_head(tmp_path, head_of(family), config)
     with pytest.raises(Unsuitable, match=sentence):
         DRAFTERS[family].network.load(tmp_path, target_of(family))
+
+
+@pytest.mark.parametrize(
+    ("method", "config", "tensor"),
+    [
+        ("XPress", {"architectures": ["Qwen3XPressModel"]}, None),
+        ("XPress", {"speculators_model_type": "xpress", "architectures": GONE}, None),
+        ("XPress", {"xpress_rank": 256}, None),
+        ("XPress", {}, "xpress_head.mix.L"),
+        ("LiLiCorr", {"architectures": ["LiLiCorrDraftModel"]}, None),
+        ("LiLiCorr", {"dflash_config": {"lilicorr_num_layers": 2}}, None),
+        ("LiLiCorr", {}, "lilicorr.layers.0.weight"),
+    ],
+)
+def test_method_that_is_not_supported_is_recognised_and_refused(method, config, tensor, tmp_path):
+    tensors = {tensor: torch.ones(2)} if tensor else {}
+    write_head(tmp_path, head_of("dflash"), config, tensors)
+    for read in (layout_in, lambda folder: DFlash.network.load(folder, target_of("dflash"))):
+        with pytest.raises(Unsuitable, match=rf"^'.*' is a head of {method}, which .*\.$"):
+            read(tmp_path)
+
+
+def test_word_that_contains_the_name_of_a_method_is_no_such_head(tmp_path):
+    write_head(tmp_path, head_of("dflash"), {"expression": None})
+    assert layout_in(tmp_path).family == "dflash"
 
 
 @pytest.mark.parametrize("values", [torch.zeros(100, dtype=torch.long), torch.full((100,), 250)])

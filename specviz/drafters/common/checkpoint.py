@@ -22,7 +22,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from specviz.drafters.common.config_keys import check_keys
-from specviz.drafters.common.layouts import EAGLE1, EAGLE3, MEDUSA, OTHERS, Head, Layout, Names
+from specviz.drafters.common.layouts import (
+    EAGLE1,
+    EAGLE3,
+    MEDUSA,
+    OTHERS,
+    Head,
+    Layout,
+    Names,
+    check_supported,
+)
 from specviz.models import file_checks
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import NotAvailable, Unsuitable
@@ -272,8 +281,13 @@ EMBEDDING: Final = (
 MAX_LISTED: Final = 6  # how many keys and tensor names an error lists
 
 
-def layout_of(config: Mapping[str, Any], names: Names) -> Layout | None:
-    """Return the first layout that matches, or None."""
+def layout_of(name: str, config: Mapping[str, Any], names: Names) -> Layout | None:
+    """Return the first layout that matches, or None.
+
+    Raises:
+        Unsuitable: If the head is of a method that is known and not supported.
+    """
+    check_supported(name, config, names)
     return next((layout for layout in LAYOUTS if layout.matches(config, names)), None)
 
 
@@ -284,7 +298,7 @@ def layout_in(folder: Path) -> Layout | None:
         Unsuitable: If the folder contains neither.
     """
     config, names = read_config(folder), tensor_names(folder)
-    layout = layout_of(config, names)
+    layout = layout_of(folder_label(folder), config, names)
     if layout is None and not any(re.search(EMBEDDING, name) for name in names):
         raise _unknown(folder_label(folder), config, names)
     return layout
@@ -298,7 +312,7 @@ def read_head(folder: Path, family: str) -> Head:
         Unsuitable: If the layout is unknown or belongs to another family.
     """
     name, config, tensors = folder_label(folder), read_config(folder), read_tensors(folder)
-    layout = layout_of(config, tensors)
+    layout = layout_of(name, config, tensors)
     if layout is None:
         raise _unknown(name, config, tensors)
     if layout.family != family:

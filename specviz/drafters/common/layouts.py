@@ -126,6 +126,30 @@ def any_match(pattern: str, names: Names) -> bool:
     return any(re.match(pattern, name) for name in names)
 
 
+# Methods whose files are recognized and refused, and what they add to a DFlash block.
+UNSUPPORTED: Final = {
+    "XPress": "refines the guesses of a block in several parallel passes",
+    "LiLiCorr": "chooses a path through a block's candidates by a learned correlator",
+}
+
+
+def check_supported(name: str, config: Mapping[str, Any], names: Names) -> None:
+    """Check that a head is of no `UNSUPPORTED` method.
+
+    Such a method's name is in the architecture, in the name of a config key, or in that of a
+    tensor: `xpress_rank` and `xpress_head.*`, `lilicorr_num_layers` and `lilicorr.*`.
+
+    Raises:
+        Unsuitable: If it is of one.
+    """
+    inner = config.get("dflash_config")
+    found = [*config, *(inner if isinstance(inner, Mapping) else ()), *names]
+    found += [config.get("architectures"), config.get("speculators_model_type")]
+    for method, does in UNSUPPORTED.items():
+        if any(re.search(rf"(?i)(?<![a-z]){method}", str(each)) for each in found):
+            raise Unsuitable(f"{name!r} is a head of {method}, which {does}: not supported.")
+
+
 def _dflash(config: Mapping[str, Any], names: Names) -> bool:
     kinds = config.get("architectures") or ()
     named = "dflash_config" in config or any("DFlash" in str(kind) for kind in kinds)
