@@ -21,10 +21,10 @@ from specviz.shipped import ASSETS
 from specviz.texts import Part, Piece, evaluate, render_text
 from specviz.texts.languages import ENGLISH, languages
 from specviz.trace import metrics
-from specviz.trace.file import Trace
+from specviz.trace.overlap import EarlyDraft
 from specviz.ui.learn.figures import Gain, bars, gain
 from specviz.ui.learn.sources import BadLesson, StepSource, find_translation, read_in
-from specviz.ui.learn.values import Values, find_frame, find_preset, read_trace
+from specviz.ui.learn.values import Values, find_frame, find_overlap, find_preset, read_trace
 from specviz.ui.lossless.sandbox import TITLES
 
 DIGITS: Final = 3  # of a lesson's number
@@ -99,18 +99,47 @@ class SandboxState(TypedDict):
 
 
 class PipelineRound(TypedDict):
-    """A round, compared with the work of a branch predictor.
+    """A round, compared with the work of a branch predictor. Times are in milliseconds.
 
     Attributes:
         drafted: Number of guesses.
         accepted: Number of accepted guesses.
         next: Number of guesses in the next round; None after the last one.
+        drafting: Time of drafting.
+        check: Time of the check.
+        early: Time during the check in which the next round could be drafted.
+        saved: How much of the next round's drafting this would save.
+        outcome: What became of the prediction that needs: see `trace.overlap.EarlyDraft`; "" if
+            there was none.
     """
 
     number: int
     drafted: int
     accepted: int
     next: int | None
+    drafting: float
+    check: float
+    early: float
+    saved: float
+    outcome: str
+
+
+class OverlapSummary(TypedDict):
+    """A run in which the drafter drafts during each check, simulated.
+
+    Attributes:
+        hits: Number of predictions that came true.
+        predictions: Number of all predictions.
+        saved: Time that is saved, in milliseconds.
+        drafting: Time of drafting in the run as it was.
+        speedup: Speed in plain decoding's, as it was and with the saving.
+    """
+
+    hits: int
+    predictions: int
+    saved: float
+    drafting: float
+    speedup: list[float]
 
 
 class Figure(TypedDict):
@@ -135,6 +164,7 @@ class LessonStep(TypedDict):
         look: CSS selector of the element that is highlighted.
         sandbox: What the sandbox of the tab Lossless? shows.
         rounds: Rounds of the run, to compare them with a processor's pipeline.
+        overlap: What drafting during each check would save; then the pipeline shows this.
         gain: What the figure of the speed-up begins with.
         attempt: Something to try on the page.
         figure: An excerpt of the player; only in the article.
@@ -155,6 +185,7 @@ class LessonStep(TypedDict):
     place: NotRequired[Place]
     sandbox: NotRequired[SandboxState]
     rounds: NotRequired[list[PipelineRound]]
+    overlap: NotRequired[OverlapSummary]
     gain: NotRequired[Gain]
     attempt: NotRequired[Paragraph]
     figure: NotRequired[Figure]
@@ -317,9 +348,11 @@ def _step(source: StepSource, trace: str) -> LessonStep:
 def _add_numbers(step: LessonStep, screen: Mapping[str, Any], trace: str) -> None:
     """Add what figures and the tab Lossless? begin with."""
     figure = screen.get("figure")
-    if figure == "pipeline":
-        step["rounds"] = _pipeline(read_trace(trace))
-    elif figure == "gain":
+    if figure in ("pipeline", "overlap"):
+        step["rounds"] = _pipeline(trace)
+    if figure == "overlap":
+        step["overlap"] = _overlap(trace)
+    if figure == "gain":
         step["gain"] = gain(trace)
     if preset := screen.get("preset"):
         step["sandbox"] = _sandbox(preset, screen.get("rule", ""))
@@ -400,19 +433,40 @@ def _sandbox_of_round(place: Place) -> SandboxState:
     return {**values, "preset": "", "drawn": "sampled", "candidates": 1, "rule": "auto"}
 
 
-def _pipeline(trace: Trace) -> list[PipelineRound]:
+def _pipeline(name: str) -> list[PipelineRound]:
     """Return the rounds of a run, without the first one, which drafts nothing."""
-    played = [(each, each.proposed) for each in trace.rounds if each.proposed and each.number]
+    early = find_overlap(name).drafts
+    played = [(each, each.proposed) for each in read_trace(name).rounds if each.proposed]
+    played = [(each, proposed) for each, proposed in played if each.number]
     drafted = [len(proposed.guesses) for _, proposed in played]
+    nothing = EarlyDraft("", 0.0, 0.0)
     return [
         {
             "number": each.number,
             "drafted": guesses,
             "accepted": len(metrics.accepted_path(each)),
             "next": after,
+            "drafting": 1e3 * proposed.seconds,
+            "check": 1e3 * metrics.verify_seconds(each),
+            "early": 1e3 * early.get(each.number, nothing).seconds,
+            "saved": 1e3 * early.get(each.number, nothing).saved,
+            "outcome": early.get(each.number, nothing).outcome,
         }
-        for (each, _), guesses, after in zip(played, drafted, [*drafted[1:], None], strict=True)
+        for (each, proposed), guesses, after in zip(
+            played, drafted, [*drafted[1:], None], strict=True
+        )
     ]
+
+
+def _overlap(name: str) -> OverlapSummary:
+    found, numbers = find_overlap(name), metrics.summary(read_trace(name))
+    return {
+        "hits": found.hits,
+        "predictions": len(found.drafts),
+        "saved": 1e3 * found.saved,
+        "drafting": 1e3 * numbers["draft_seconds"],
+        "speedup": [numbers["speedup"], found.speedup or 0.0],
+    }
 
 
 def _paragraphs(text: str, values: Mapping[str, Any]) -> list[Paragraph]:

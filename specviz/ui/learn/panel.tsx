@@ -289,7 +289,7 @@ function LessonCard(lesson: Lesson) {
 
 /** What is shown beside the text: a figure or a question. */
 function Side(step: LessonStep, lang: string) {
-  const { rounds, gain, predict } = step;
+  const { rounds, overlap, gain, predict } = step;
   if (!rounds && !gain && !predict) return null;
   return (
     <div class="sv-lesson-side">
@@ -301,6 +301,7 @@ function Side(step: LessonStep, lang: string) {
             player.rounds[player.at.round]?.number,
             shownStep()?.kind ?? "",
             player.run,
+            overlap,
           )}
         </div>
       )}

@@ -10,23 +10,36 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any
+from typing import Any, Final
 
 from specviz.cost.formula import MeasuredPoint, expected_tokens, measured_point, speedup
 from specviz.frames.frame import frame_at
 from specviz.frames.numbers import format_seconds
 from specviz.frames.scene import Scene, flat
+from specviz.shipped import ASSETS, read_shipped_json
 from specviz.trace import metrics
 from specviz.trace.file import Trace
+from specviz.trace.overlap import Overlap, overlap
 from specviz.trees.rounding import EXAMPLES, load_study
 from specviz.ui.lossless import sandbox
 from specviz.ui.step import recorded
+
+# By run and round: the drafter's most probable token after all guesses, if all were accepted.
+TOP_TOKENS: Final = ASSETS / "lessons" / "top-tokens.json"
 
 
 @cache
 def read_trace(name: str) -> Trace:
     """Read a recorded run; the result is cached."""
     return recorded.trace(name)
+
+
+@cache
+def find_overlap(name: str) -> Overlap:
+    """Simulate drafting during each check of a recorded run. Raises KeyError without its facts."""
+    runs = read_shipped_json(TOP_TOKENS, dict)
+    tops = {int(number): token for number, token in runs[name].items()}
+    return overlap(read_trace(name), tops)
 
 
 def find_frame(trace: str, number: int, step: str) -> Mapping[str, Any]:
@@ -121,6 +134,12 @@ class Run:
     @property
     def _point_parts(self) -> tuple[float, float, float]:
         return self._point.alpha, self._point.gamma, self._point.c
+
+    @property
+    def early_hits(self) -> str:
+        """How many predictions come true if the drafter drafts during each check."""
+        found = find_overlap(self.name)
+        return f"{found.hits} of {len(found.drafts)}"
 
     @property
     def pass_time(self) -> str:
