@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Final
 
-from specviz.ui.compare import domains
+from specviz.ui.compare import blocks, domains
 from specviz.ui.compare.race import section as race
 from specviz.ui.cost import advanced, pair, published, roofline, server, speedup, trees
 from specviz.ui.lossless import coins, gallery, proof, rounding, sandbox
@@ -14,7 +14,7 @@ from specviz.ui.trees import grow, judging, ranking
 
 # Each module has a function `build`, which takes the TabContext.
 TABS: Final[Mapping[str, Sequence[ModuleType]]] = {
-    "Compare": (race, domains),
+    "Compare": (race, blocks, domains),
     "Lossless?": (sandbox, coins, gallery, rounding, proof),
     "Trees": (grow, ranking, judging),
     "Cost": (pair, server, speedup, trees, roofline, published, advanced),

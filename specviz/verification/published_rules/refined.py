@@ -137,7 +137,7 @@ XPRESS: Final = "https://github.com/Supercomputing-System-AI-Lab/xPress"
 CASE_STUDIES = (
     CaseStudy(
         key="refined-last-pass",
-        name="XPress: guesses refined in parallel, tested with the last pass's q",
+        name="Guesses refined in parallel, tested with the last pass’s q",
         claimed="Sampling with a parallel refiner is lossless: the noise stays the same from pass "
         "to pass, and q is that of the last pass. (The program runs six passes over 15 guesses.)",
         source=Source("Supercomputing-System-AI-Lab/xPress: lossless sampling at T = 1", XPRESS),
@@ -163,7 +163,7 @@ accept = random() <= p[x] / q2[x]
     ),
     CaseStudy(
         key="refined-chain",
-        name="The same guesses, tested as if they had been drafted one by one",
+        name="Guesses refined in parallel, tested as if drafted one by one",
         claimed="The refiner gives a distribution after each token, so the q of a guess is the "
         "distribution after the guess before it. (XPress does not do this. A server does that "
         "computes q once the draft is complete, as it may for an ordinary draft model.)",
