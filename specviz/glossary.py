@@ -103,6 +103,10 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "mask token": "A placeholder for a token that is not known yet. With several "
     "placeholders, one pass can predict several positions. They are unrelated to the attention "
     "mask.",
+    "block": "The guesses that one pass of a drafter makes at once. What a position knows of the "
+    "guess before it differs from method to method.",
+    "early draft": "A draft made while the target still checks the round before, for the likeliest "
+    "outcome. If that does not come true, it is discarded.",
     "n-gram": "Several tokens in a row: a 3-gram is three.",
     "root": "The last token of the text, from which a draft tree starts.",
     "leaf": "A guess at the end of its branch: no guess follows it.",

@@ -137,7 +137,7 @@ XPRESS: Final = "https://github.com/Supercomputing-System-AI-Lab/xPress"
 CASE_STUDIES = (
     CaseStudy(
         key="refined-last-pass",
-        name="Guesses refined in parallel, tested with the last pass’s q",
+        name="Guesses refined in parallel, tested with the last pass's q",
         claimed="Sampling with a parallel refiner is lossless: the noise stays the same from pass "
         "to pass, and q is that of the last pass. (The program runs six passes over 15 guesses.)",
         source=Source("Supercomputing-System-AI-Lab/xPress: lossless sampling at T = 1", XPRESS),
