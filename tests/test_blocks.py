@@ -67,3 +67,11 @@ def test_arrows_say_which_chosen_guesses_and_which_states_a_position_reads():
     later = [each.name for each in blocks.METHODS if arrows("triangle-left", each.name)]
     assert later == ["DFlash", "DSpark", "DFlash2", "XPress"]
     assert arrows("triangle-right", "JetSpec") == 1
+
+
+def test_the_race_with_the_most_methods_is_shown_first():
+    found = {name: blocks.rows(name) for name in blocks.recorded.names()}
+    assert max(found, key=found.get) == RACE
+    for name, count in found.items():
+        families = blocks.traces(name).keys() & {each.family for each in blocks.METHODS}
+        assert count <= len(families)

@@ -74,17 +74,18 @@ def build(place: TabContext) -> None:
     title, first = "What does a guess know of the one before it?", text("compare", "blocks_lead")
     with Instrument(place, "blocks", title, "measured", first, wide=True) as instrument:
         races = [(recorded.title(name), name) for name in recorded.names()]
-        usual = max(recorded.names(), key=lambda name: len(families(name)), default=None)
+        usual = max(recorded.names(), key=rows, default=None)
         race = gr.Dropdown(races, value=usual, label="Acceptance in the race")
         picture = figure("sv-blocks-picture", "blocks")
         gr.Markdown(text("compare", "blocks_legend"), elem_classes="sv-note")
     instrument.wire({"race": race}, {"picture": picture}, respond)
 
 
-@cache
-def families(name: str) -> frozenset[str]:
-    """Return the families of the picture that were in a recorded race."""
-    return frozenset(traces(name)) & {each.family for each in METHODS}
+def rows(name: str) -> int:
+    """Return how many of the methods were in a recorded race, from its recipe alone."""
+    made = recorded.recipe(name)
+    drafters = {lane.drafter for lane in made.race.lanes} if made else set[str]()
+    return len(drafters & {each.family for each in METHODS})
 
 
 @cache
@@ -218,11 +219,10 @@ def _arc(start: float, end: float, base: float, height: float) -> list[Point]:
 
 def _names(block: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield the words in the boxes, the name of each row, and the headings."""
-    rows = range(len(METHODS))
     middle = (BOX[1] + BOX[2]) / 2
     inside = [
         (_middle(at), row * ROW + middle, each, INK)
-        for row in rows
+        for row in range(len(METHODS))
         for at, each in enumerate(block)
     ]
     yield texts(inside, FONT, "middle center")
