@@ -129,17 +129,6 @@ def check_refused(trace, event, changes):
             check(replace(trace, events=tuple(events)))
 
 
-def later_siblings(trace):
-    """Return how many guesses were accepted, and how many of them after a rejected sibling."""
-    kept = later = 0
-    for turn in trace.rounds[1:]:
-        parents = [guess.parent for guess in turn.proposed.guesses]
-        path = [judged.node for judged in turn.judged if judged.accepted]
-        kept += len(path)
-        later += sum(parents.index(parents[node - 1]) != node - 1 for node in path)
-    return kept, later
-
-
 class Shifted:
     """A drafter whose sessions receive every state one token late: an off-by-one error."""
 

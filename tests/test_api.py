@@ -75,7 +75,7 @@ def test_api_client_receives_errors_of_one_sentence(client):
 def test_api_calls_of_one_address_share_a_limit_and_cannot_skip_the_queue(address):
     """Four calls compute or wait, whatever sessions they name; a fifth is refused."""
     calls = f"{address.rstrip('/')}/gradio_api/call/run"
-    asked = {"data": ["Once upon a time", "draft-model", {"max_new_tokens": 200}, "house"]}
+    asked = {"data": ["Once upon a time", "draft-model", {"max_new_tokens": 64}, "house"]}
 
     def finish(event):
         return httpx.get(f"{calls}/{event}", timeout=120).text

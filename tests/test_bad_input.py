@@ -1,8 +1,7 @@
 """Invalid input on the command line, in the page's events and in the API: one sentence each.
 
 The page and the API are one server, started as by `app.py`. Whatever is sent to it, also by
-fn_index, its log contains no traceback and it still responds. If it is stopped while it reads
-models, it says so.
+fn_index, its log contains no traceback and it still responds.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -20,7 +18,7 @@ from unittest.mock import Mock
 
 import pytest
 import tiny
-from app_server import ROOT, Server
+from app_server import ROOT
 from huggingface_hub import get_session
 
 from specviz.adapters import hub as adapter
@@ -302,12 +300,6 @@ def failed_start(phrase, *options, **environment):
     assert told.stderr.startswith(f"specviz: {phrase}")
 
 
-@pytest.mark.nightly  # the next test has the error without a second process
-def test_port_in_use_raises_readable_error(server):
-    port = str(server.client.base_url.port)
-    failed_start(f"The page cannot be served at 127.0.0.1, port {port}", "--port", port)
-
-
 def test_unwritable_disk_and_port_in_use_raise_readable_errors(monkeypatch):
     """Gradio creates a folder for files as soon as a page is built."""
     begun = Mock(side_effect=OSError(30, "Read-only file system", "/a/folder"))
@@ -340,15 +332,6 @@ def test_message_about_a_missing_temporary_folder_omits_the_error_number(monkeyp
     error = FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
     monkeypatch.setattr(cli, "build_parser", Mock(side_effect=error))
     refused(capsys, ["models"], "specviz: No usable temporary directory found in")
-
-
-@pytest.mark.nightly  # test_console.py has a smaller test of the signal
-def test_sigterm_during_model_load_exits_cleanly(tmp_path):
-    running = Server(tmp_path)  # it begins to read models when the page is up
-    assert running.end(signal.SIGTERM) == 143
-    said = running.said.read_text()
-    assert said.endswith("specviz: Stopped.\n")
-    assert "Traceback" not in said
 
 
 def test_hub_that_does_not_respond_times_out(monkeypatch):

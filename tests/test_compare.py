@@ -6,11 +6,9 @@ import json
 from dataclasses import replace
 
 import circle
-import headed
 import pytest
 import tiny
-import torch
-from torch.utils.flop_counter import FlopCounterMode
+from test_flops_heads import counted, weights_met
 
 from specviz import engine
 from specviz.compare import run as racing
@@ -31,10 +29,7 @@ from specviz.compare.race import (
 from specviz.compare.report import report, reports
 from specviz.compare.run import run
 from specviz.compare.summary import race_summary
-from specviz.drafters.layerskip import LayerSkip
-from specviz.drafters.lookahead import Lookahead
 from specviz.drafters.ngram import NGram
-from specviz.drafters.oracle import Oracle
 from specviz.engine.decode import WARM_UP_ROUNDS
 from specviz.models.passes import causal_lm_weights
 from specviz.settings.settings import BadSettings, Sampling, Settings
@@ -376,64 +371,7 @@ def test_lanes_write_one_text_at_temperature_0_and_other_samples_above_it(greedy
 # Arithmetic
 
 
-def matrices(work):
-    """Return the FLOPs of all matrix products that torch counts during `work`."""
-    with FlopCounterMode(display=False) as counter:
-        work()
-    found = counter.get_flop_counts()["Global"].items()
-    return sum(many for operation, many in found if str(operation) in ("aten.mm", "aten.addmm"))
-
-
-def counted(target, drafter, settings):
-    """Return a run's FLOPs as computed from its trace, and as counted by torch."""
-    settings = replace(settings, max_new_tokens=12)
-    ids = target.encode(tiny.PROMPT, settings.max_new_tokens)
-    truth = matrices(lambda: list(engine.rounds(target, drafter, ids, settings)))
-    header, *events = engine.run(target, drafter, tiny.PROMPT, settings, baseline=False)
-    trace = Trace(header, events)
-    return count_flops(trace, causal_lm_weights(target.model), drafter.weights(target)), truth
-
-
 DEEP = replace(GREEDY, gamma=4, siblings=[3, 2])
-LEARNING = replace(DEEP, schedule="learning", siblings=[2])
-PARALLEL = ("medusa", "blockwise", "lmtp", "mtp", "mtp-parallel")
-WITHOUT_WEIGHTS = ("ngram", "lookahead")
-EAGLES = ("eagle", "eagle2", "eagle3")
-FAMILIES = ("draft-model", "layerskip", "oracle", *WITHOUT_WEIGHTS, *EAGLES, *PARALLEL)
-
-
-def flops_cases(family, tiny_target, small):
-    """Return a target, a drafter of a family for it, and the settings to count with."""
-    if family in PARALLEL:
-        torch.manual_seed(3)
-        head = headed.HEADS[family].new(headed.CONFIGS[family], tiny.llama(num_hidden_layers=3))
-        drafter = headed.drafter(family, head.eval().requires_grad_(False))
-        settings = [DEEP, replace(DEEP, gamma=1), LEARNING]
-        return tiny.target(tiny.llama(num_hidden_layers=3)), drafter, settings
-    if family in EAGLES:
-        target = circle.target()
-        settings = [replace(DEEP, sampling=Sampling(0.9)), DEEP, LEARNING]
-        return target, circle.drafters(target, 0.3)[family], settings
-    drafters = {
-        "draft-model": lambda: small,
-        "layerskip": lambda: LayerSkip(tiny_target),
-        "ngram": NGram,
-        "lookahead": Lookahead,
-        "oracle": lambda: Oracle(tiny_target),
-    }
-    known = [replace(WARM, siblings=[3, 2]), WARM, GREEDY]
-    settings = [replace(each, exit_layer=1, confidence=0.2) for each in known]
-    return tiny_target, drafters[family](), settings
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
-def test_computed_flops_of_a_lane_equal_the_torch_count(family, tiny_target, drafters):
-    target, drafter, cases = flops_cases(family, tiny_target, drafters["chain"])
-    for settings in cases:
-        derived, truth = counted(target, drafter, settings)
-        assert derived.total == truth, settings
-        assert (derived.drafter == 0) == (family in WITHOUT_WEIGHTS)
 
 
 @pytest.mark.slow
@@ -448,7 +386,7 @@ def test_computed_flops_are_right_for_other_models_and_plain_decoding(tiny_targe
         derived, truth = counted(*case)
         assert derived.total == truth
     ids = greedy[1].traces[PLAIN].header.prompt_ids
-    truth = matrices(lambda: list(engine.plain(tiny_target, ids, GREEDY)))
+    truth = weights_met(lambda: list(engine.plain(tiny_target, ids, GREEDY)))
     lane = report(greedy[1], PLAIN)
     assert (lane.flops.total, lane.flops_per_token) == (truth, truth / 24)
 

@@ -97,11 +97,7 @@ def _read(leader):
 @pytest.mark.parametrize(
     ("words", "status"),
     [
-        (["--help"], 0),
-        (["run", "--help-all"], 0),
-        (["--version"], 0),
         (["models"], 0),
-        (["models", "--json"], 0),
         (["check", str(FOLDER / "07-learning.jsonl")], 0),
         (["export", str(FOLDER / "07-learning.jsonl"), "--html", "-"], 0),
         (["check", str(FOLDER / "recipes.json")], 1),

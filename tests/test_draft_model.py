@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 import tiny
 import torch
-from driven import grid, later_siblings, session_after, turns
+from driven import grid, session_after, turns
 from test_engine import traced
 from test_layerskip import deep, logits_by_layer
 
@@ -201,30 +201,6 @@ def test_end_of_text_ends_its_own_path_but_not_those_of_its_siblings(candidates,
         wanted = logits_to_probs(logits_after([*TEXT[:-1], *path]), settings.sampling)
         assert torch.allclose(q, wanted, rtol=0, atol=1e-4)
     assert proposed(settings, kind, eos=whole.tokens[1:4]).tree.parents == (-1, 0, 0, 0)
-
-
-@both
-def test_draft_tree_has_the_depth_that_the_token_budget_allows(kind):
-    for room, depth in ((1, 0), (2, 1), (3, 2), (9, 4)):
-        proposal = proposed(WARM, kind, room)
-        assert max(proposal.tree.depths) == depth
-        assert len(proposal.tree) - 1 == tree_size([3, 2], depth)
-        assert (getattr(proposal, "precomputed", None) is None) == (
-            depth == 0 or kind == "draft-model"
-        )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("candidates", "schedule"), [("sampled", "learning"), ("greedy", "fixed")])
-def test_traces_with_accepted_later_siblings_pass_check(tiny_target, candidates, schedule):
-    later = 0
-    for seed in range(4):
-        settings = replace(WARM, seed=seed, candidates=candidates, schedule=schedule, gamma=2)
-        trace = traced(tiny_target, tiny.draft(), tiny.PROMPT, settings, baseline=False)
-        check(trace)
-        later += later_siblings(trace)[1]
-        assert all(len(turn.proposed.guesses) <= MAX_GUESSES for turn in trace.rounds[1:])
-    assert later
 
 
 @pytest.mark.slow

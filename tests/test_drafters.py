@@ -137,14 +137,3 @@ def test_max_tokens_is_gamma_plus_1_and_gamma_adapts_to_acceptance(name):
             if deep and settings.schedule == "learning":
                 step = 2 if kept == deep else -1
                 gamma = min(max_gamma(settings.siblings), max(1, gamma + step))
-
-
-@pytest.mark.slow
-def test_full_acceptance_raises_gamma_and_rejection_lowers_it():
-    learning = replace(COLD, schedule="learning", max_new_tokens=40)
-    for name, rooms in [("oracle", [3, 5, 7]), ("uniform", [3, 2, 2])]:
-        assert [room for room, *_ in played(*pair(name), learning)][:3] == rooms
-        fixed = replace(learning, schedule="fixed")
-        assert [room for room, *_ in played(*pair(name), fixed)][:3] == [3, 3, 3]
-    siblings = replace(learning, siblings=[2, 2])  # an accepted path to a leaf is all of it
-    assert [room for room, *_ in played(*pair("oracle"), siblings)][:3] == [3, 5, 7]

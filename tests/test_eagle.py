@@ -16,7 +16,6 @@ from driven import (
     drafter,
     driven,
     finals,
-    later_siblings,
     plain_logits,
     random_head,
 )
@@ -101,27 +100,6 @@ def test_shifted_hidden_states_lower_acceptance_but_the_text_stays_exact(name):
     assert kept_a_pass(counts, Shifted(made)) == 1.0
     trace = traced(counts, Shifted(made), tiny.PROMPT, GREEDY)
     assert token_ids(trace) == trace.baseline.token_ids
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAMILIES)
-def test_sampled_traces_with_accepted_later_siblings_pass_check(name):
-    counts = circle.target(0.2)
-    made = circle.drafters(counts, 0.02)[name]
-    for settings in (replace(WARM, candidates="greedy"), GREEDY):
-        turns = list(rounds(counts, made, [5, 6], settings))
-        assert {turn.proposal.drawn for turn in turns} == {Drawn.POINT_MASS}
-        assert not any(turn.proposal.q for turn in turns)
-    later = kept = 0
-    cut = Sampling(0.8, top_k=3, top_p=0.9)
-    for seed, sampling in enumerate((Sampling(1.0), cut, Sampling(1.0), cut)):
-        settings = replace(WARM, sampling=sampling, seed=seed)
-        trace = traced(counts, made, tiny.PROMPT, settings, baseline=False)
-        check(trace)
-        found = later_siblings(trace)
-        kept, later = kept + found[0], later + found[1]
-    assert kept > 10
-    assert later
 
 
 @pytest.mark.slow

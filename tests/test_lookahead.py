@@ -8,7 +8,6 @@ import pytest
 import tiny
 import torch
 from driven import grid, turns
-from fakes import Recording
 from hypothesis import given
 from hypothesis import strategies as st
 from test_engine import PROMPTS
@@ -24,7 +23,6 @@ from specviz.drafters.lookahead import (
     window_rows,
 )
 from specviz.engine.loop import rounds
-from specviz.engine.protocol import Proposal
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification import Drawn
@@ -32,7 +30,6 @@ from specviz.verification.tree import DraftTree
 
 GREEDY = Settings(Sampling(0.0), max_new_tokens=32)
 WARM = Settings(Sampling(0.6, top_k=40, top_p=0.95), max_new_tokens=32)
-COOL = replace(WARM, sampling=Sampling(0.3))
 
 
 class Watched(Lookahead):
@@ -175,40 +172,6 @@ def test_draft_tree_contains_each_n_gram_once(tails, depth):
     for path, origin in zip(paths, origins, strict=True):
         starts = [at for at, tail in enumerate(tails) if tail[: len(path)] == path]
         assert origin == starts[0]
-
-
-# Runs
-
-
-class Replaying(Recording):
-    """Proposes the trees of an earlier run without extra rows."""
-
-    def __init__(self, trees):
-        super().__init__()
-        self.trees = iter(trees)
-
-    def propose(self, context, room, chance):
-        return Proposal(next(self.trees), self.drawn)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("settings", [GREEDY, COOL])
-def test_lookahead_rows_change_neither_verdicts_nor_text(tiny_target, settings):
-    """The same guesses without a window give the same verdicts and the same text."""
-    ids = tiny_target.encode(PROMPTS[4], 32)
-    kept = 0
-    for seed in range(4):
-        chosen = shaped(replace(settings, seed=seed), 6, 4, 5)
-        riding = list(rounds(tiny_target, Lookahead(), ids, chosen))
-        trees = [turn.proposal.tree for turn in riding[1:]]
-        alone = list(rounds(tiny_target, Replaying(trees), ids, chosen))
-        assert [turn.tokens for turn in alone] == [turn.tokens for turn in riding]
-        assert all(turn.proposal.extra_rows for turn in riding[1:-1])
-        for one, other in zip(riding, alone, strict=True):
-            assert torch.allclose(one.p, other.p, rtol=0, atol=1e-4)
-            assert one.verdict.path == other.verdict.path
-            kept += len(one.verdict.path)
-    assert kept
 
 
 # Evidence

@@ -8,15 +8,13 @@ import headed
 import pytest
 import tiny
 import torch
-from driven import check_places, check_refused, deep_target, driven
+from driven import check_places, deep_target, driven
 from once import once
-from test_engine import traced
 
 from specviz.drafters.common.layers import masked
 from specviz.drafters.eagle import parallel_training as training
 from specviz.drafters.eagle.parallel import PEagle, PEagleConfig, PEagleHead
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.work import Work
 from specviz.verification import Drawn
 
 pytestmark = pytest.mark.slow
@@ -157,19 +155,3 @@ def test_new_head_is_initialised_from_norm_and_output_rows_of_the_target():
     assert torch.equal(head.norm.weight, target.model.model.norm.weight)
     assert head.lm_head.weight.requires_grad
     assert head.mask_hidden.std() > 0.5
-
-
-# Traces
-
-
-def test_check_accepts_the_trace_and_detects_forged_drafts():
-    """Since the first guess is rejected, other checks do not notice changes of the others."""
-    trace = traced(headed.target(), drafter(learned(1)), headed.PROMPTS[0], GREEDY)
-    event = next(e for e in trace.events if len(getattr(e, "guesses", ())) == SIZE)
-    *guesses, last = event.guesses
-    beside = replace(last, parent=SIZE - 2, token=(guesses[-1].token + 1) % VOCABULARY)
-    changes = [
-        ({"guesses": (*guesses, beside)}, "p-eagle proposes a chain"),
-        ({"work": Work()}, "its network read no rows"),
-    ]
-    check_refused(trace, event, changes)

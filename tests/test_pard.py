@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
 
@@ -11,9 +10,8 @@ import headed
 import pytest
 import tiny
 import torch
-from driven import TEXT, check_places, check_refused, driven
+from driven import TEXT, check_places, driven
 from once import once
-from test_engine import traced
 from windowed import qwen2
 
 from specviz.catalog import load_drafter
@@ -22,16 +20,8 @@ from specviz.drafters.pard import Pard, PardModel, training
 from specviz.models.errors import Unsuitable
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.work import Work
-from specviz.verification import RULES, Drawn
+from specviz.verification import Drawn
 from specviz.verification.distributions import logits_to_probs
-from specviz.verification.exact import (
-    CandidateMethod,
-    distance,
-    g_test,
-    joint_distribution,
-    plain_distribution,
-)
 
 pytestmark = pytest.mark.slow
 
@@ -111,91 +101,7 @@ def test_session_reads_a_changed_text_again():
         assert list(proposal.tree.tokens[1:]) == top[: len(proposal.tree) - 1]
 
 
-@pytest.mark.parametrize("runs", [1000, pytest.param(3000, marks=pytest.mark.nightly)])
-def test_guesses_at_different_positions_are_independent_samples(runs):
-    """The second guess has the same distribution, whatever the first one is."""
-    target = small_target()
-    made = small_drafter()
-    session = made.begin(target.start(made.capture), replace(WARM, sampling=Sampling(1.0)))
-    counts: Counter[tuple[int, ...]] = Counter()
-    for seed in range(runs):
-        counts[session.propose([1, 2, 3], 3, Chance(seed, 1)).tree.tokens[1:]] += 1
-    one, two = plain_logits(made.head.model, [1, 2, 3], 2, SMALL_MASK).softmax(-1)
-    pairs = [(a, b) for a in range(SMALL) for b in range(SMALL)]
-    expected = [(one[a] * two[b]).item() for a, b in pairs]
-    assert g_test([counts[pair] for pair in pairs], expected).p_value > 0.01
-
-
-# Exact output
-
-
-SMALL = 5  # tokens of a vocabulary that can be enumerated
-SMALL_MASK = 4
-
-
-def small_llama(seed):
-    """Return a small model with flat distributions, so that both verdicts are likely."""
-    return tiny.llama(seed, vocab_size=SMALL, hidden_size=16, intermediate_size=16)
-
-
-def small_target():
-    target = tiny.target(small_llama(1))
-    target.eos = ()
-    return target
-
-
-def small_drafter():
-    return drafter(tiny.blurred(small_llama(1), 0.3), mask=SMALL_MASK)
-
-
-def small_models(sampling):
-    """Return p and q as functions of the tokens after a text, in float64.
-
-    p comes from the target's forward pass. q is what a session reports of its own draws.
-    """
-    text = [1, 2, 3]
-    target, made = small_target(), small_drafter()
-    settings = Settings(sampling, gamma=3, max_new_tokens=9)
-    session = made.begin(target.start(made.capture), settings)
-    proposal = session.propose(text, 4, Chance(7, 1))
-    assert len(proposal.tree) == 4
-    assert proposal.drawn is Drawn.SAMPLED
-    by_depth = [proposal.q[node].double() for node in range(3)]
-    by_depth = [q / q.sum() for q in by_depth]
-
-    def p(after):
-        with torch.inference_mode():
-            logits = target.model(torch.tensor([[*text, *after]])).logits[0, -1]
-        return logits_to_probs(logits.double(), sampling)
-
-    return p, lambda after: by_depth[len(after)]
-
-
 PLAIN, CUT = Sampling(1.0), Sampling(0.7, top_k=4, top_p=0.95)
-
-
-@pytest.mark.parametrize(
-    ("rule", "shape", "sampling"),
-    [
-        ("speculative", [-1, 0, 1], PLAIN),
-        ("without-replacement", [-1, 0, 0, 1, 2], CUT),
-        pytest.param("speculative", [-1, 0, 1], CUT, marks=pytest.mark.nightly),
-        pytest.param("without-replacement", [-1, 0, 0, 1, 2], PLAIN, marks=pytest.mark.nightly),
-    ],
-)
-def test_enumerated_text_follows_the_target_distribution(rule, shape, sampling):
-    p, q = small_models(sampling)
-    (drawn,) = RULES[rule].spec.accepts
-    found = joint_distribution(RULES[rule], p, q, shape, drawn, 3)
-    assert distance(found, plain_distribution(p, 3)) < 1e-6
-
-
-def test_enumeration_detects_a_q_of_the_wrong_position():
-    """The enumeration notices a q that the guesses were not drawn from."""
-    p, q = small_models(Sampling(1.0))
-    swapped = CandidateMethod(Drawn.SAMPLED, reported_q=lambda _: q((0,)))
-    found = joint_distribution(RULES["speculative"], p, q, [-1, 0], swapped, 1)
-    assert distance(found, plain_distribution(p, 1)) > 0.01
 
 
 # Training
@@ -299,17 +205,3 @@ def test_saved_model_loads_unchanged(tmp_path):
     for name, weight in head.model.state_dict().items():
         assert torch.equal(loaded.model.state_dict()[name], weight.bfloat16().float()), name
     assert "TokenizersBackend" not in (tmp_path / "tokenizer_config.json").read_text()
-
-
-def test_check_accepts_the_trace_and_detects_forged_drafts():
-    """Since the first guess is rejected, other checks do not notice a change of the last."""
-    settings = replace(WARM, gamma=4)
-    trace = traced(headed.target(), trained_drafter(1), headed.PROMPTS[0], settings)
-    event = next(e for e in trace.events if len(getattr(e, "guesses", ())) == 4)
-    *guesses, last = event.guesses
-    beside = replace(last, parent=2, token=(guesses[-1].token + 1) % tiny.VOCABULARY)
-    changes = [
-        ({"guesses": (*guesses, beside)}, "guesses come after node"),
-        ({"work": Work()}, "its network read no rows"),
-    ]
-    check_refused(trace, event, changes)

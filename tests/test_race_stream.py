@@ -101,20 +101,6 @@ def test_output_of_a_race_is_sent_lane_by_lane_and_only_appended(whole):
     assert {line["id"] for line in told(whole[-1]) if "id" in line} == {"1"}
 
 
-def test_repeated_lanes_send_their_median_run(runs, race, monkeypatch):
-    monkeypatch.setattr(racing, "MAX_TURNS", 3)
-    monkeypatch.setattr(racing, "SHORT_SECONDS", 1000.0)
-    text = texts(runs, race())[-1]
-    order = of(text, "race")[0]["order"]
-    began = [(line["turn"], line["place"], line["lane"]) for line in of(text, "started")]
-    assert began == [(t, place, name) for t in (1, 2, 3) for place, name in enumerate(order, 1)]
-    last = {lane["name"]: lane for lane in of(text, "summary")[-1]["whole"]["lanes"]}
-    shown = {line["lane"]: line["passes"] for line in of(text, "ended")}
-    for name, lane in last.items():
-        assert len(lane["runs"]) == 3
-        assert sum(map(sum, shown[name])) == pytest.approx(sorted(lane["runs"])[1], abs=1e-4)
-
-
 def test_first_line_of_a_race_describes_its_lanes_and_machine(whole, pair):
     (line,) = of(whole[-1], "race")
     assert line.keys() == {
@@ -208,24 +194,23 @@ def test_no_output_is_prepared_while_a_lane_runs(runs, race, monkeypatch):
     assert kinds(texts(runs, race())[-1])[-1] == "done"
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_stopped_race_keeps_every_lane_that_started(runs, race, monkeypatch, place):
+def test_stopped_race_keeps_every_lane_that_started(runs, race, monkeypatch):
     asked, run, passes = live.named(race(replace(GREEDY, max_new_tokens=40))), racing.run, []
 
     def stopping(*args):
         for event in run(*args):
             yield event
-            if isinstance(event, LaneProgress) and event.lane == asked.order[place]:
+            if isinstance(event, LaneProgress) and event.lane == asked.order[1]:
                 passes.append(event)
             if len(passes) == 2:
                 stop_jobs(runs.line, "me")
 
     monkeypatch.setattr(racing, "run", stopping)
     text = texts(runs, asked)[-1]
-    assert kinds(text)[2:] == ["race", *["started", "ended", "summary"] * (place + 1), "stopped"]
+    assert kinds(text)[2:] == ["race", *["started", "ended", "summary"] * 2, "stopped"]
     last = of(text, "summary")[-1]["whole"]
     assert last["texts"]["same"] is None
-    assert {lane["name"] for lane in last["lanes"]} == set(asked.order[: place + 1])
+    assert {lane["name"] for lane in last["lanes"]} == set(asked.order[:2])
     assert len(of(text, "ended")[-1]["passes"]) == 2
     assert len(runs.line) == 0
 

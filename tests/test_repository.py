@@ -19,10 +19,10 @@ import pytest
 import readme_pictures
 import test_style
 import yaml
-from check_commit_message import is_imperative, main, problems
+from check_commit_message import main, problems
 from packaging.requirements import Requirement
 from packaging.version import Version
-from PIL import Image, ImageSequence
+from PIL import Image
 from run import canonical
 
 from specviz import __version__
@@ -61,6 +61,7 @@ def test_readme_is_short_and_names_the_commands_that_start_and_test_the_app():
     assert "python tests/run.py" in commands
     assert (ROOT / "app.py").exists()
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+    assert "\npython tests/run.py " in read(".ci/run")
     assert len(README.splitlines()) <= 150
 
 
@@ -284,22 +285,6 @@ def test_version_licence_and_citation_agree_with_a_changelog_from_newest_to_olde
     assert "END OF TERMS AND CONDITIONS" in read("LICENSE")
 
 
-def test_github_accepts_the_issue_forms_for_bugs_drafters_and_questions():
-    forms = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[0-9]*.yml"))
-    names = ["bug", "drafter-or-checkpoint", "question-or-teaching"]
-    assert [form.stem[2:] for form in forms] == names
-    for form in forms:
-        facts = yaml.safe_load(form.read_text(encoding="utf-8"))
-        assert {"name", "description", "body"} <= facts.keys()
-        questions = [each for each in facts["body"] if each["type"] != "markdown"]
-        kinds = {each["type"] for each in questions}
-        assert kinds <= {"input", "textarea", "dropdown", "checkboxes"}
-        assert len({each["id"] for each in questions}) == len(questions)
-        assert all(each["attributes"]["label"] for each in questions)
-        assert all(e["attributes"]["options"] for e in questions if e["type"] == "dropdown")
-        assert any(each.get("validations", {}).get("required") for each in questions)
-
-
 # Paths in sentences and commands: below folders of the repository, and files in its root.
 PATH = re.compile(
     r"(?<![\w/.-])((?:\.ci|assets|docs|examples|specviz|tests)/[\w/.-]*\w|[A-Z]+\.(?:md|cff))\b"
@@ -329,20 +314,6 @@ def test_each_readme_picture_exists_in_both_themes_with_the_same_size_and_is_sma
     assert 0 < total <= readme_pictures.LIMIT
 
 
-@pytest.mark.slow
-def test_animation_has_6_to_10_frames_shown_long_enough_to_read():
-    for theme in readme_pictures.THEMES:
-        with Image.open(readme_pictures.FOLDER / f"rejection-{theme}.webp") as picture:
-            durations = []
-            for frame in ImageSequence.Iterator(picture):
-                frame.load()
-                durations.append(frame.info["duration"])
-        assert 6 <= len(durations) <= 10
-        assert min(durations) >= readme_pictures.SHORT
-        assert durations.count(readme_pictures.LONG) >= 5
-        assert sum(durations) <= 25_000
-
-
 # Commit messages
 
 
@@ -350,50 +321,27 @@ PRE_COMMIT = yaml.safe_load(read(".pre-commit-config.yaml"))
 HOOKS = [hook for repository in PRE_COMMIT["repos"] for hook in repository["hooks"]]
 
 GOOD = [
-    "Share one browser page across read-only tests",
-    "Embed the page in a frame",
-    "Bring the cache back after a rejection",
-    "Focus the coin after a step",
     "Process requests in order of arrival",
-    "Add a rule\n\nIt is lossless on chains.\n",
     "Add a rule\n\n# Please enter the commit message for your changes.\n# On branch main\n",
-    "\n\nAdd a rule\n\n",
-    "Add " + "x" * 68,
     "Merge branch 'english'",
-    'Revert "A change that was one too many, with a subject that is far longer than allowed"',
-    "fixup! Add a rule",
     f"Add a rule\n\nWhy.\n{check_commit_message.SCISSORS}\ndiff --git a/x b/x\n",
 ]
 BAD = {
-    "": "no subject",
     "\n# On branch main\n": "no subject",
     "Add a rule.": "full stop",
     "Add " + "x" * 69: "73 characters",
     "add a rule": "capital letter",
     "Add a rule\nIt is lossless.": "second line",
     "Added a rule": "'Added' is none",
-    "Adds a rule": "'Adds' is none",
-    "Adding a rule": "'Adding' is none",
-    "Tests of rules": "'Tests' is none",
-    "README: another rule": "'README:' is none",
-    "A rule for chains": "'A' is none",
     "What the further threads of a full room are": "'What' is none",
-    "One who only looks keeps a page open whoever comes between": "'One' is none",
-    "Rule's threshold": "Rule's\" is none",
 }
 
 
-def test_good_commit_message_passes():
-    assert not {message for message in GOOD if problems(message)}
-    verbs = ("Need", "Ring", "Alias", "Pass", "Use", "Wrap")
-    assert all(is_imperative(f"{verb} it") for verb in verbs)
-
-
 def test_each_fault_of_a_commit_message_is_named():
+    assert not {message for message in GOOD if problems(message)}
     for message, fault in BAD.items():
         (sentence,) = problems(message)
         assert fault in sentence
-    assert len(problems("fixed " + "x" * 80 + ".\nmore")) == 5
 
 
 def test_pre_commit_checks_the_message_when_a_commit_is_made(tmp_path, capsys):

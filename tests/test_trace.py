@@ -291,29 +291,25 @@ def mutated_bytes(dice, whole):
     return bytes(data[: dice.choice([len(data), dice.randrange(len(data))])])
 
 
-def change_at_random(name, many, path, capsys):
-    """Check a shipped trace after this many random changes of values, and of bytes."""
-    dice, whole = random.Random(name), "\n".join(lines_of(name)).encode()
-    for _ in range(many):
-        lines = mutated(dice, list(recorded(name)))
-        if dice.random() < 0.3:
-            lines = mutated(dice, lines)
-        checked(path, list(map(json.dumps, lines)), capsys)
-        checked(path, mutated_bytes(dice, whole), capsys)
+KINDS = ["06a", "02", "03", "05", "09", "11b", "12", "22", "27", "30", "31"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["06a", "03", "22", "27"])
-def test_no_change_of_a_trace_causes_a_traceback(name, tmp_path, capsys):
-    change_at_random(name, 8, tmp_path / "run.jsonl", capsys)
-
-
-@pytest.mark.nightly
 @pytest.mark.parametrize(
-    "name", ["06a", "02", "03", "05", "09", "11b", "12", "22", "27", "30", "31"]
+    ("name", "changes"),
+    [
+        *((name, 8) for name in ("06a", "03", "22", "27")),
+        *(pytest.param(name, 40, marks=pytest.mark.nightly) for name in KINDS),
+    ],
 )
-def test_no_change_of_any_kind_of_trace_causes_a_traceback(name, tmp_path, capsys):
-    change_at_random(name, 40, tmp_path / "run.jsonl", capsys)
+def test_no_change_of_a_trace_causes_a_traceback(name, changes, tmp_path, capsys):
+    dice, whole = random.Random(name), "\n".join(lines_of(name)).encode()
+    for _ in range(changes):
+        lines = mutated(dice, list(recorded(name)))
+        if dice.random() < 0.3:
+            lines = mutated(dice, lines)
+        checked(tmp_path / "run.jsonl", list(map(json.dumps, lines)), capsys)
+        checked(tmp_path / "run.jsonl", mutated_bytes(dice, whole), capsys)
 
 
 def test_spread_of_a_baseline_with_one_pass_is_unknown():

@@ -16,22 +16,17 @@ import pytest
 import test_dspark
 import test_p_eagle
 import test_pard
-import tiny
 import torch
 from driven import Shifted, accepted_share, turns
 
 from specviz.catalog.loading import trainable_heads, training_family
 from specviz.drafters.common.training import read_target_outputs
-from specviz.settings.chance import Chance
-from specviz.settings.settings import Sampling, Settings, tree_size
-from specviz.verification import Drawn
+from specviz.settings.settings import Sampling, Settings
 
 pytestmark = pytest.mark.slow
 
 NAMES = list(headed.CONFIGS)
 GREEDY = Settings(Sampling(0), gamma=4, max_new_tokens=40, budget=4, fan_out=1)
-WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=4, max_new_tokens=24)
-TREE = [3, 2]
 
 
 def share(drafter):
@@ -95,33 +90,6 @@ def test_guesses_of_a_session_equal_the_predictions_in_training(name):
                 assert turn.proposal.score[node] == pytest.approx(found, abs=1e-3)
                 compared += 1
     assert compared > 10
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_draft_tree_has_the_depth_that_the_token_budget_allows(name):
-    text = headed.target().encode("The cat saw the", 9)
-    settings = replace(GREEDY, gamma=3, siblings=TREE)
-    for left, depth in ((1, 0), (2, 1), (3, 2), (99, 3)):
-        room = tiny.max_tokens(settings, left)
-        proposal = headed.start_session(name, text, settings).propose(text, room, Chance(1, 1))
-        assert max(proposal.tree.depths) == depth
-        chain = name in ("mtp", "blockwise")
-        assert len(proposal.tree) - 1 == (depth if chain else tree_size(TREE, depth))
-        proposal.check(proposal.drawn, room, ())
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_only_heads_that_sample_have_q(name):
-    settings = replace(WARM, siblings=TREE)
-    text = headed.target().encode("The cat", 9)
-    for shape, sampled in (
-        (settings, name == "mtp"),
-        (replace(settings, candidates="greedy"), False),
-        (replace(settings, sampling=Sampling(0)), False),
-    ):
-        session = headed.start_session(name, text, shape)
-        assert session.drawn is (Drawn.SAMPLED if sampled else Drawn.POINT_MASS)
-        assert bool(session.propose(text, 5, Chance(1, 1)).q) is sampled
 
 
 @pytest.mark.parametrize("name", [*DRAFTERS, "moa", "dspark"])
