@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import declarations  # noqa: F401  # before specviz, whose types it makes readable for pydantic
 import hypothesis
 import once
 import pytest

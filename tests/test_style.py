@@ -68,35 +68,43 @@ class Sizes(TypedDict):
 
 Answer = Found | Missing
 '''
-DECLARED = """\
-export type Answer = (Found & { problem?: undefined; }) | (Missing & { trees?: undefined; });
-export interface Found {
-  trees: Record<string, Node>;
-}
-/** A word; at: its position. */
-export interface Node {
-  word: string;
-  at: [number, number];
-  inside: (Node)[];
-  state?: "kept" | "lost";
-}
-export interface Missing {
-  problem: string;
-}
-export interface Sizes {
-  SIZE: number;
+SCRIPT = """import type { Answer, Sizes } from "./data.py";
+const { SIZE } = {} as Sizes;
+export function read(answer: Answer) {
+  answer.trees.root; // wrong
+  if (answer.problem !== undefined) return answer.problem;
+  const { root } = answer.trees;
+  root.words; // wrong
+  root.at[1].toFixed(SIZE);
+  root.at[2]; // wrong
+  root.inside[0].word;
+  root.inside.word; // wrong
+  root.state?.length;
+  root.state.length; // wrong
+  if (root.state === "kept") return root.word;
+  if (root.state === "found") return ""; // wrong
+  return SIZE.length; // wrong
 }
 """
 
 
-def test_types_of_python_are_declared_with_their_comments_and_exact_values(tmp_path, monkeypatch):
-    (tmp_path / "small_page").mkdir()
-    (tmp_path / "small_page" / "data.py").write_text(PYTHON)
-    used = 'import type { Answer, Node, Sizes } from "./data.py";'
-    (tmp_path / "small_page" / "script.ts").write_text(used)
+def test_typescript_that_misuses_a_python_type_is_reported(tmp_path, monkeypatch):
+    page = tmp_path / "small_page"
+    page.mkdir()
+    (page / "data.py").write_text(PYTHON)
+    (page / "script.ts").write_text(SCRIPT)
     monkeypatch.syspath_prepend(tmp_path)
-    declarations.write(tmp_path / "declared", tmp_path / "small_page")
-    assert (tmp_path / "declared" / "data.d.py.ts").read_text() == DECLARED
+    declarations.write(tmp_path / "declared", page)
+    assert "A word; at: its position." in (tmp_path / "declared/data.d.py.ts").read_text()
+    config = {
+        "extends": str(ROOT / "tests" / "tsconfig.json"),
+        "compilerOptions": {"rootDirs": ["small_page", "declared"]},
+        "include": ["small_page/*.ts"],
+    }
+    (tmp_path / "tsconfig.json").write_text(json.dumps(config))
+    reported = re.findall(r"script\.ts\((\d+),", checked(*TSC, tmp_path / "tsconfig.json").stdout)
+    lines = SCRIPT.splitlines()
+    assert [lines[int(at) - 1] for at in reported] == [line for line in lines if "wrong" in line]
 
 
 def test_types_of_exchanged_data_are_declared_only_in_python():

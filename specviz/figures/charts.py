@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from specviz.figures.plot import Trace, cut, layout, texts
+from specviz.figures.plot import Trace, cut, texts
 from specviz.figures.tree import DrawnTree, step_tree
 from specviz.frames import Frame
 from specviz.frames.frame import FrameParts
 from specviz.frames.inspector import Panel
 from specviz.frames.numbers import format_nonzero
-from specviz.frames.scene import Figure, flat
+from specviz.frames.scene import Chart, flat
 
 
 class DrawnFrame(FrameParts):
@@ -36,7 +36,7 @@ def add_figures(frame: Frame) -> DrawnFrame:
     return drawn
 
 
-def _charted(panel: Panel, figure: Figure) -> Panel:
+def _charted(panel: Panel, figure: Chart) -> Panel:
     """Replace a panel's rows by their chart."""
     rest = {key: value for key, value in panel.items() if key != "rows"}
     return cast("Panel", rest | {"figure": figure})
@@ -64,7 +64,7 @@ BARS: Final = (  # a guess's marks: key, y within its row, colours of fill, outl
 GAP: Final = "\u00a0\u00a0"  # between a bar and its label; plotly removes ordinary spaces
 
 
-def guesses_figure(panel: Mapping[str, Any]) -> Figure:
+def guesses_figure(panel: Mapping[str, Any]) -> Chart:
     """Draw one row per guess: q once it is drafted, p (or the softmax) once it is scored.
 
     If there is no q, a paler bar shows the drafter's confidence.
@@ -85,10 +85,10 @@ def guesses_figure(panel: Mapping[str, Any]) -> Figure:
         apart = APART.get(name, 0.0)
         data[f"3{order}-{name}"] = _numbers([(value, y + apart) for value, y in found], ink)
     alt = "; ".join(f"{_spoken_guess(row)}: {_spoken_numbers(row)}" for row in shown)
-    return {"data": data, "layout": _layout(len(shown) * GUESS_HEIGHT), "alt": alt}
+    return _chart(data, len(shown) * GUESS_HEIGHT, alt)
 
 
-def distribution_figure(panel: Mapping[str, Any]) -> Figure:
+def distribution_figure(panel: Mapping[str, Any]) -> Chart:
     """Draw the distribution that a bonus or plain token is sampled from, one bar per token.
 
     The sampled token's bar is filled. Outlines, if any, show the softmax at temperature 1.
@@ -108,7 +108,7 @@ def distribution_figure(panel: Mapping[str, Any]) -> Figure:
         "30-numbers": _numbers(reach, "--p-ink", [format_nonzero(row["p"]) for row in rows]),
     }
     alt = "; ".join(_spoken_token(row) for row in rows)
-    return {"data": data, "layout": _layout(len(rows) * TOKEN_HEIGHT), "alt": alt}
+    return _chart(data, len(rows) * TOKEN_HEIGHT, alt)
 
 
 def bars(pairs: Sequence[tuple[float, float]], thick: float, fill: str, edge: str) -> Trace:
@@ -122,12 +122,10 @@ def bars(pairs: Sequence[tuple[float, float]], thick: float, fill: str, edge: st
     """
     return {
         "type": "bar",
-        "orientation": "h",
         "x": [value for value, _ in pairs],
         "y": [y for _, y in pairs],
         "width": thick,
         "marker": {"color": fill, "line": {"color": edge, "width": 1}},
-        "hoverinfo": "skip",
     }
 
 
@@ -184,10 +182,9 @@ def _numbers(
     return texts(rows, 12, "middle right") | {"x": [value for value, _ in pairs]}
 
 
-def _layout(height: float) -> dict[str, Any]:
+def _chart(data: dict[str, Trace], height: float, alt: str) -> Chart:
     end = max(height, 6 * GUESS_HEIGHT) + 4
-    made = layout(WIDTH, end + ABOVE)
-    made["yaxis"] = made["yaxis"] | {"range": [end, -ABOVE]}
-    made["margin"] = made["margin"] | {"l": LABEL_WIDTH, "r": NUMBER_WIDTH}
-    made["xaxis"] = made["xaxis"] | {"range": [0, 1]}
-    return made | {"barmode": "overlay"}
+    return {
+        "data": data, "width": WIDTH, "height": end + ABOVE, "y": (end, -ABOVE),
+        "margins": (LABEL_WIDTH, NUMBER_WIDTH), "alt": alt,
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Building blocks of figures: batches of shapes, escaped text, text widths and an empty layout.
+"""Building blocks of figures: batches of shapes, escaped text and text widths.
 
 Text widths are those of Arial, which Helvetica and Liberation Sans share: the published metrics in
 thousandths of the font size, and estimates for other scripts.
@@ -110,22 +110,4 @@ def texts(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str)
         "text": [escaped(row[2]) for row in rows],
         "textposition": anchor,
         "textfont": {"family": FONT, "size": size, "color": [row[3] for row in rows]},
-    }
-
-
-def layout(width: float, height: float) -> dict[str, Any]:
-    """Return a layout in pixels without axes; y points down, and dragging and zooming are off."""
-    hidden = {"visible": False, "fixedrange": True, "automargin": False}
-    return {
-        "width": width,
-        "height": height,
-        "margin": {"l": 0, "r": 0, "t": 0, "b": 0, "pad": 0},
-        "xaxis": hidden | {"range": [0, width]},
-        "yaxis": hidden | {"range": [height, 0]},
-        "showlegend": False,
-        "hovermode": "closest",
-        "dragmode": False,
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"family": FONT, "size": 12, "color": "--ink"},
     }

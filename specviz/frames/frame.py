@@ -128,7 +128,7 @@ def end_card(trace: Trace, last: FrameParts) -> FrameParts:
         "simple": simple_end(trace),
     }
     panel = cast("Panel", last["panel"] | {"times": _times(trace)})  # the panel of a round
-    return last | {"step": END_STEP, "caption": caption, "panel": panel}
+    return {**last, "step": END_STEP, "caption": caption, "panel": panel}
 
 
 def _totals(trace: Trace) -> list[Part]:

@@ -11,7 +11,7 @@ from specviz.frames.evidence import evidence_section, is_random_pick
 from specviz.frames.evidence.forms import Why, path_to
 from specviz.frames.leaf_first import BarLabels, bars, because, explaining_verdict
 from specviz.frames.numbers import format_seconds, format_verdict
-from specviz.frames.scene import Figure, Scene, Step, Word
+from specviz.frames.scene import Chart, Scene, Step, Word
 from specviz.frames.table import Table, table
 from specviz.frames.tree import open_slot, scores_of
 from specviz.frames.whatif import WhatIf, outcomes
@@ -30,7 +30,7 @@ class GuessesPanel(TypedDict):
     scored: bool
     greedy: bool
     rows: NotRequired[list[Row]]
-    figure: NotRequired[Figure]
+    figure: NotRequired[Chart]
     shown: NotRequired[int]
     of: NotRequired[int]
     why: NotRequired[Why]
@@ -41,7 +41,7 @@ class EmptyPanel(TypedDict):
 
     kind: Literal["empty"]
     rows: NotRequired[list[Row]]
-    figure: NotRequired[Figure]
+    figure: NotRequired[Chart]
     why: NotRequired[Why]
 
 
@@ -115,7 +115,7 @@ class LawPanel(TypedDict):
     kind: Literal["law"]
     w: Word
     rows: NotRequired[list[Row]]
-    figure: NotRequired[Figure]
+    figure: NotRequired[Chart]
     draw: NotRequired[Draw]
 
 

@@ -1,7 +1,8 @@
 // A chart of horizontal bars and of texts beside them, as SVG: all that Step's figures need. Plotly
 // would take longer to draw it than the rest of a step takes, and is many times the page's size.
 
-import type { Figure, Layout } from "../shared/plotly";
+import type { Chart } from "../../frames/scene.py";
+
 /** In pixels. */
 export type Scales = { x: (value: number) => number; y: (value: number) => number };
 export interface Bars {
@@ -27,10 +28,11 @@ export interface Texts {
  * @param squash The drawn height over the layout's height; letters keep their size.
  * @param room The available width in pixels.
  */
-export function BarChart({ data, layout }: Figure, squash: number, room: number) {
-  const width = Math.min(layout.width, room || layout.width);
-  const height = layout.height * squash;
-  const scales = scalesOf({ ...layout, width, height });
+export function BarChart(chart: Chart, squash: number, room: number) {
+  const { data } = chart;
+  const width = Math.min(chart.width, room || chart.width);
+  const height = chart.height * squash;
+  const scales = scalesOf({ ...chart, width, height });
   const traces = Object.keys(data)
     .sort()
     .map((name) => {
@@ -53,12 +55,10 @@ export function BarChart({ data, layout }: Figure, squash: number, room: number)
 const colourOf = (color: string) =>
   color.startsWith("--") ? `var(--sv-${color.slice(2)})` : color;
 
-function scalesOf({ width, height, margin: { l, r, t, b }, xaxis, yaxis }: Layout): Scales {
-  const [west, east] = xaxis.range;
-  const [south, north] = yaxis.range;
+function scalesOf({ width, height, margins: [left, right], y: [south, north] }: Chart): Scales {
   return {
-    x: (value) => l + ((value - west) / (east - west)) * (width - l - r),
-    y: (value) => t + ((value - north) / (south - north)) * (height - t - b),
+    x: (value) => left + value * (width - left - right),
+    y: (value) => ((value - north) / (south - north)) * height,
   };
 }
 
