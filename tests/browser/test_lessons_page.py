@@ -21,7 +21,7 @@ from specviz.ui.step import recorded
 from specviz.ui.step.tour import STOPS
 
 NAMES = [title["id"] for title in titles()]
-ONE_PASS, ACCEPT = "04-one-pass-checks-all", "05-accept-with-p-over-q"
+ONE_PASS, ACCEPT = "02-one-pass-checks-all", "03-accept-with-p-over-q"
 WALKS = [  # the lessons in English, and those that are translated
     (title["lang"], title["id"])
     for code in languages()
@@ -64,8 +64,8 @@ HIDDEN = {
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 # By lesson and number of a step, what the page shows there, with its words.
 OPENED = {
-    ("03-von-neumann", 2): ("#sv-coins-darts .main-svg >> nth=0", ""),
-    ("06-the-residual", 7): ("#sv-gallery-rule h3", "Resampling from p itself"),
+    ("05-von-neumann", 2): ("#sv-coins-darts .main-svg >> nth=0", ""),
+    ("04-the-residual", 7): ("#sv-gallery-rule h3", "Resampling from p itself"),
     ("07-several-guesses", 2): ("#sv-grow-mask .main-svg", ""),
     ("08-drafting-for-free", 4): (".sv-why", "1 of 2 times"),
     ("10-heads", 1): (".sv-why", "hidden state read by all heads"),
@@ -202,7 +202,7 @@ def test_lesson_in_german_can_be_completed_on_a_phone(page, address):
         card, box = (each.bounding_box() for each in (page.locator(".sv-lesson"), why))
         assert card["y"] <= box["y"] <= card["y"] + card["height"] - box["height"], size
         assert box["y"] < card["y"] + card["height"] * share, size
-    open_lesson(page, address, "02-processors-guess-too", 4)
+    open_lesson(page, address, "06-processors-guess-too", 4)
     check_picture(page, "pipeline", "drafts for")
     open_lesson(page, address, ACCEPT, 2)
     for move, shown in (("pause()", False), ("next()", True), ("back()", False)):
@@ -563,9 +563,9 @@ def test_plan_leads_through_its_parts_and_survives_a_reload(page, address):
     bar = page.get_by_role("navigation", name="Plan of the class")
     current = bar.locator("[aria-current=step]")
     expect(current).to_have_text("0–10 lessons 1 and 2")
-    expect(page.locator(".sv-lesson-name")).to_have_text("Why decoding waits")
+    expect(page.locator(".sv-lesson-name")).to_have_text("1 · Why decoding waits")
     bar.get_by_role("button", name="Lesson 2").click()
-    expect(page.locator(".sv-lesson-name")).to_have_text("Processors guess too")
+    expect(page.locator(".sv-lesson-name")).to_have_text("2 · One pass checks a whole guess")
     expect(bar.get_by_role("timer")).to_have_text(re.compile(r"00:\d\d of 45 min"))
     for _ in range(2):
         bar.get_by_role("button", name="Next").press("Enter")

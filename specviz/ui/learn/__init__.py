@@ -7,7 +7,7 @@ from typing import Any, Final, TypedDict
 
 from specviz.texts.languages import ENGLISH, languages
 from specviz.ui.component import TabContext, component
-from specviz.ui.learn.lessons import Lesson, LessonTitle, full_name, lesson, titles
+from specviz.ui.learn.lessons import Lesson, LessonTitle, lesson, linked_name, titles
 from specviz.ui.learn.plans import PanelConfig, Plan, known_plans
 
 NAME: Final = "sv-learn"
@@ -45,5 +45,5 @@ def answer(question: Mapping[str, Any]) -> Lesson:
     """Return a lesson, in English if it is not translated. Raises ValueError if there is none."""
     lang = question.get("lang")
     known = isinstance(lang, str) and lang in languages()
-    name = full_name(str(question.get("lesson", "")))
+    name = linked_name(str(question.get("lesson", "")))
     return lesson(name, str(lang) if known else ENGLISH)

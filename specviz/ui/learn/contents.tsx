@@ -1,7 +1,7 @@
 // The list of lessons, with the reader's progress.
 
 import { LanguageSwitch, language, phrase } from "../shared/language";
-import { progress } from "../shared/progress";
+import { progress, reached } from "../shared/progress";
 import { Stage } from "../shared/stage";
 import { Button, classes, render } from "../shared/view";
 import { open as openLesson } from "./panel";
@@ -23,14 +23,11 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
 };
 
 function show() {
-  const known = progress.value;
   const lessons = stage.config.lessons[language.value];
-  const last = lessons.map(({ id }) => Boolean(known[id]?.done)).lastIndexOf(true);
+  const last = lessons.map(({ id }) => Boolean(reached(id)?.done)).lastIndexOf(true);
   const groups = [...new Set(lessons.map(({ group }) => group))].map((group) => {
     const entries = lessons.map((lesson, index) =>
-      lesson.group === group
-        ? Entry(lesson, known[lesson.id], last >= 0 && index === last + 1)
-        : null,
+      lesson.group === group ? Entry(lesson, last >= 0 && index === last + 1) : null,
     );
     return Group(group, entries);
   });
@@ -69,11 +66,8 @@ const ToPlans = () =>
 const toPlans = () => stage.$(".sv-learn-plans").scrollIntoView();
 
 /** @param follows Whether it follows the last one that was read. */
-function Entry(
-  { id, title, question, minutes, lang }: LessonTitle,
-  read: { at: number; done: boolean } | undefined,
-  follows: boolean,
-) {
+function Entry({ id, title, question, minutes, lang }: LessonTitle, follows: boolean) {
+  const read = reached(id);
   const at = read && !read.done ? read.at : 0;
   const open = () => openLesson(id, at);
   const untranslated = lang !== language.value && phrase("untranslated");

@@ -28,6 +28,7 @@ from specviz.ui.learn.values import Values, find_frame, find_overlap, find_prese
 from specviz.ui.lossless.sandbox import TITLES
 
 DIGITS: Final = 3  # of a lesson's number
+RENUMBERED: Final = {2: 6, 3: 5, 4: 2, 5: 3, 6: 4}  # by the number in earlier versions
 FOLDER: Final = ASSETS / "lessons"
 TABS: Final = ("Step", "Learn", "Compare", "Lossless?", "Trees", "Cost", "Models")
 MOST_STEPS: Final = 8
@@ -232,28 +233,28 @@ class Lesson(LessonTitle):
 def titles(lang: str = ENGLISH) -> list[LessonTitle]:
     """Return the titles of all lessons, in order; in English if not translated."""
     found = []
-    for file in ordered(FOLDER):
+    for file in sorted(FOLDER.glob("*.md")):
         own = find_translation(file, lang)
         found.append(_title(file, read_in(file, lang).head, lang if own else ENGLISH))
     return found
 
 
-def ordered(folder: Path) -> list[Path]:
-    """Return the lessons of a folder by number; one may name another that it comes after."""
-
-    def place(file: Path) -> tuple[str, bool, str]:
-        after = read_in(file, ENGLISH).head.get("after", "")
-        return (after or file.stem, bool(after), file.stem)
-
-    return sorted(folder.glob("*.md"), key=place)
+def full_name(number: int) -> str | None:
+    """Return the name of the lesson with this number, such as "07-several-guesses" for 7."""
+    return next((file.stem for file in FOLDER.glob(f"{number:02}-*.md")), None)
 
 
-def full_name(name: str) -> str:
-    """Return a lesson's name for its number, such as "7" or "07"; any other name is returned."""
-    if not (name.isascii() and name.isdigit() and len(name) <= DIGITS):
-        return name
-    numbered = {int(file.stem.partition("-")[0]): file.stem for file in FOLDER.glob("*.md")}
-    return numbered.get(int(name), name)
+def linked_name(link: str) -> str:
+    """Return the name of the lesson that a link opens, which is a name or a number.
+
+    Lessons 2 to 6 had other numbers before; links with those still open the same lessons.
+    """
+    if link.isascii() and link.isdigit() and len(link) <= DIGITS:
+        number = int(link)
+        return full_name(RENUMBERED.get(number, number)) or link
+    number, _, title = link.partition("-")
+    moved = [file.stem for file in FOLDER.glob("*.md") if file.stem.partition("-")[2] == title]
+    return moved[0] if number.isdigit() and moved else link
 
 
 @cache
@@ -288,7 +289,7 @@ def read(file: Path, lang: str = ENGLISH) -> Lesson:
         raise BadLesson(f"{file.stem}: {problem}") from problem
     if not steps:
         raise BadLesson(f"{file.stem} has no steps.")
-    later = [other.stem for other in ordered(file.parent)]
+    later = sorted(other.stem for other in file.parent.glob("*.md"))
     later = later[later.index(file.stem) + 1 :]
     known = [code for code in languages() if code == ENGLISH or find_translation(file, code)]
     return {

@@ -249,7 +249,7 @@ function LessonCard(lesson: Lesson) {
   return [
     <div class="sv-lesson-head" key="head">
       <span class="sv-lesson-name" lang={lang}>
-        {lesson.title}
+        {nameOf(lesson)}
       </span>
       <span class="sv-lesson-at">{phrase("at", { at: state.at + 1, all: steps.length })}</span>
       <span role="status">{state.waits && phrase("opening")}</span>
@@ -286,6 +286,9 @@ function LessonCard(lesson: Lesson) {
     </div>,
   ];
 }
+
+/** The lesson's number in the list, and its title. */
+const nameOf = ({ id, title }: Lesson) => `${Number.parseInt(id, 10)} · ${title}`;
 
 /** What is shown beside the text: a figure or a question. */
 function Side(step: LessonStep, lang: string) {
@@ -406,7 +409,7 @@ function speakerNotes(): LessonNotes | null {
   if (!lesson) return null;
   const { title, notes, predict } = lesson.steps[at];
   return {
-    name: lesson.title,
+    name: nameOf(lesson),
     title,
     at,
     steps: lesson.steps.length,

@@ -101,8 +101,8 @@ def _plan(data: dict[str, Any]) -> Plan:
 def _opening(name: str) -> Opening:
     if found := LESSON.fullmatch(name):
         number, step = found.groups()
-        lesson = full_name(number)
-        if lesson == number:
+        lesson = full_name(int(number))
+        if not lesson:
             raise ValueError(f"there is no {name}")
         title = next(each["title"] for each in titles() if each["id"] == lesson)
         opened: Opening = {"label": f"Lesson {number}", "title": title, "lesson": lesson}

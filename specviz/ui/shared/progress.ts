@@ -5,13 +5,18 @@ import { Shared } from "./store";
 
 const KEY = "sv-lessons";
 
-/** For each lesson, the step that was reached, and whether the lesson was finished. */
-export type Progress = Record<string, { at: number; done: boolean }>;
+/** The step that was reached in a lesson, and whether the lesson was finished. */
+export type Reached = { at: number; done: boolean };
+
+/** By the names of lessons without their numbers, which have changed. */
+type Progress = Record<string, Reached>;
+
+const nameOf = (id: string) => id.replace(/^\d+-/, "");
 
 function read(): Progress {
   try {
-    const found = JSON.parse(local.get(KEY) ?? "{}");
-    return found && typeof found === "object" ? found : {};
+    const found: Progress = JSON.parse(local.get(KEY) ?? "{}");
+    return Object.fromEntries(Object.entries(found).map(([id, at]) => [nameOf(id), at]));
   } catch {
     return {}; // its content is not ours
   }
@@ -19,10 +24,14 @@ function read(): Progress {
 
 export const progress: Shared<Progress> = new Shared(read());
 
+/** Return how far a lesson was read; undefined if it was never opened. */
+export const reached = (id: string): Reached | undefined => progress.value[nameOf(id)];
+
 export function remember(id: string, at: number, steps: number) {
   const before = read(); // another window may have changed it
-  const done = Boolean(before[id]?.done) || at + 1 === steps;
-  const all = { ...before, [id]: { at, done } };
+  const name = nameOf(id);
+  const done = Boolean(before[name]?.done) || at + 1 === steps;
+  const all = { ...before, [name]: { at, done } };
   local.set(KEY, JSON.stringify(all));
   progress.set(all);
 }

@@ -3,7 +3,7 @@
 
 import { isTyping } from "../shared/dom";
 import { onBodyClass } from "../shared/page";
-import { progress } from "../shared/progress";
+import { reached } from "../shared/progress";
 import { local } from "../shared/storage";
 import { Button } from "../shared/view";
 import { stage } from "./stage";
@@ -23,8 +23,7 @@ let details = false;
 export const isSimple = () => document.body.classList.contains(SIMPLE);
 
 /** Return whether the reader knows the words drafter and target, from the tour or lesson 1. */
-export const knowsTerms = () =>
-  local.get(TOUR) === "1" || Boolean(progress.value[FIRST_LESSON]?.done);
+export const knowsTerms = () => local.get(TOUR) === "1" || Boolean(reached(FIRST_LESSON)?.done);
 
 /** Remember that the reader has seen the end of the tour. */
 export const rememberTour = () => local.set(TOUR, "1");
