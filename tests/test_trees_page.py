@@ -96,7 +96,7 @@ def test_last_step_stays_the_last_one_if_the_tree_gets_another_size():
     deeper = grow(GROWN | {"step": last, "last": last, "depth": 6})
     assert deeper["step"].value == deeper["last"] > last
     assert moved({"step": last, "last": last}, 1) == {"step": 1}
-    assert moved({"step": 1, "last": last}, -1) == {"step": 1}
+    assert moved({"step": 1, "last": last}, -1) == {"step": last}
 
 
 def test_selected_guess_is_lit_with_its_path_and_described():

@@ -136,7 +136,7 @@ def build(place: TabContext) -> None:
             controls, preset = build_shape()
         outputs: dict[str, Any] = {"preset": preset}
         back, forward = build_steps(controls)
-        outputs |= {"text": gr.Markdown(), "next": forward}
+        outputs |= {"text": gr.Markdown(), "back": back, "next": forward}
         with gr.Row():
             with gr.Column(scale=3, min_width=320):
                 outputs["tree"] = figure("sv-grow-tree", "draft-tree")
@@ -230,8 +230,9 @@ def build_steps(controls: dict[str, Any]) -> tuple[gr.Button, gr.Button]:
         back = gr.Button("Back", min_width=80, scale=0)
         forward = gr.Button("Next", min_width=160, scale=0, elem_classes="sv-grow-next")
         controls["step"] = gr.Slider(
-            1, MOST_STEPS, 1, step=1, label="Step", min_width=220, scale=5, elem_id="sv-grow-step"
-        )
+            1, MOST_STEPS, MOST_STEPS, step=1, label="Step", min_width=220, scale=5, buttons=[],
+            elem_id="sv-grow-step",
+        )  # fmt: skip
     controls["last"] = gr.State(0)
     return back, forward
 
@@ -303,6 +304,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
         "payoff": shown(payoff, paid), "paid": verbatim(paid), "formats": view.formats(),
         "step": gr.Slider(maximum=last, value=step), "last": last,
         "picked": gr.Slider(maximum=len(view.one.order), value=rank),
+        "back": gr.Button("Back" if at else "Last step"),
         "next": gr.Button(f"Next: {WORDS[later.kind].lower()}" if later else "Watch it grow"),
         **sizes(ask),
         **({"form": gr.Accordion(open=True)} if values["prompt"] != first_prompt() else {}),
@@ -322,8 +324,7 @@ def sizes(ask: GrowQuestion) -> dict[str, Any]:
 
 def moved(values: Mapping[str, Any], by: int) -> Mapping[str, Any]:
     """Return the step before or after the one on screen; the first follows the last."""
-    step, last = int(values["step"]) + by, int(values["last"])
-    return {"step": 1 if step > last else max(step, 1)}
+    return {"step": (int(values["step"]) + by - 1) % max(values["last"], 1) + 1}
 
 
 def preset_size(number: int) -> Sequence[Any]:

@@ -317,7 +317,7 @@ class GrownView:
             f"{engine}: {', '.join(f'{name} {value}' for name, value in numbers.items())}"
             for engine, numbers in self.ask.parameters.names.items()
         ]
-        return [verbatim(" · ".join(found))]
+        return [text("trees", "grow_sizes", names=verbatim(" · ".join(found)))]
 
     def context(self, picked: int) -> str:
         """Return the text up to the tree, and the path to the selected guess, as Markdown."""
