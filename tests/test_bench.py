@@ -688,13 +688,6 @@ def test_page_receives_progress_and_the_finished_or_stopped_sweep(runs):
     assert progress[-1]["done"] < progress[-1]["of"]
 
 
-def test_rejected_sweep_is_reported_in_one_sentence(runs, monkeypatch):
-    monkeypatch.setattr(Machine, "load", lambda *_: (tiny.target(tiny.gpt2()), []))
-    said = asyncio.run(heard(runs))
-    assert said[-1]["kind"] == "error"
-    assert "config lacks" in said[-1]["sentence"]
-
-
 @pytest.mark.slow
 def test_sweep_command_writes_a_file_that_the_page_reads(pair, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("specviz.bench.sweep.MAX_ROUNDS", MIN_ROUNDS)

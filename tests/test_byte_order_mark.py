@@ -5,26 +5,17 @@ from __future__ import annotations
 import codecs
 import io
 import re
-import shutil
 from pathlib import Path
 
 from test_server_texts import vllm
 
 from specviz.commands.cli import main
-from specviz.compare import storage
 from specviz.cost.server.loading import parse_stats, strip_metrics
-from specviz.cost.sweep import SHIPPED_FILE, Sweep
-from specviz.models.file_checks import read_config
-from specviz.models.files import weight_files
-from specviz.shipped import ASSETS, FOLDER
+from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
-from specviz.training.answers.questions import read_questions
-from specviz.training.measure import first_turns
 
 ROOT = Path(__file__).resolve().parent.parent
-QUESTION = '{"text": "Why?", "domain": "why", "category": "why", "turns": ["Why?"]}\n'
 RUN = FOLDER / "07-learning.jsonl"
-HOUSE = ASSETS / "models" / "target"
 
 
 def marked(path: Path, source: Path | str) -> Path:
@@ -51,31 +42,6 @@ def test_marked_statistics_of_a_server_are_read(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     assert main(["server", "-"]) == 0
     assert parse_stats(text) == parse_stats(strip_metrics(text)) == parse_stats(vllm())
-
-
-def test_a_marked_race_is_read(tmp_path):
-    race = next(path.parent for path in sorted((ASSETS / "races").glob(f"*/{storage.FILE}")))
-    shutil.copytree(race, tmp_path / race.name)
-    for path in (tmp_path / race.name).iterdir():
-        marked(path, path)
-    assert storage.read(tmp_path / race.name) == storage.read(race)
-
-
-def test_marked_files_of_a_model_are_read(tmp_path):
-    marked(tmp_path / "config.json", HOUSE / "config.json")
-    assert read_config("house", tmp_path) == read_config("house", HOUSE)
-    index = '{"weight_map": {"a": "model-00001-of-00001.safetensors"}}'
-    marked(tmp_path / "model.safetensors.index.json", index)
-    shard = tmp_path / "model-00001-of-00001.safetensors"
-    shard.touch()
-    assert weight_files(tmp_path) == [shard]
-
-
-def test_marked_measurements_and_questions_are_read(tmp_path):
-    assert Sweep.read(marked(tmp_path / "sweep.json", SHIPPED_FILE)) == Sweep.shipped()
-    questions = marked(tmp_path / "questions.jsonl", QUESTION)
-    assert [each.text for each in read_questions(questions)] == ["Why?"]
-    assert first_turns(questions) == {"why": ["Why?"]}
 
 
 OWN = {"specviz/ui", "specviz/texts"}  # these read only files of the package

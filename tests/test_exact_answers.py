@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import permutations, product
 
 import networkx
@@ -123,16 +122,6 @@ def test_float32_rounding_gives_a_lossless_rule_a_distance_above_zero():
     assert closed_form("speculative", as_distribution(p.bfloat16()), as_distribution(q)).tv < 1e-15
 
 
-def test_closed_form_takes_milliseconds():
-    """Measure CPU time, not wall time, at 151,936 tokens."""
-    p, q = as_pair(large(1), large(2))
-    closed_form("speculative", p, q)
-    start = time.process_time()
-    for _ in range(5):
-        assert closed_form("speculative", p, q).tv < 1e-14
-    assert (time.process_time() - start) / 5 < 0.05
-
-
 def test_numbers_that_are_not_a_distribution_are_refused():
     for values, says in (
         ([], "at least one token"),
@@ -207,9 +196,7 @@ def test_no_lossless_rule_exceeds_the_acceptance_ceiling():
 def test_sampled_tokens_follow_the_enumerated_distribution(rule, drawn, candidates):
     round = RoundSetup.position(make_rule(rule), P, Q, drawn, candidates)
     exact = enumerate_position(round)
-    start = time.process_time()
     thrown = sample_first_token(round, 20_000, seed=7)
-    assert time.process_time() - start < 1
     assert thrown.throws == 20_000
     noise = exact_sampler_distance(exact.output, 20_000)
     assert sample_distance(thrown.counts, exact.output.tolist()) < 2.5 * noise

@@ -335,18 +335,6 @@ def baseline_first(lines):
         move(lines, line, 2)
 
 
-def before_end(lines):
-    """Move plain decoding before the run's end."""
-    move(lines, first(lines, "finished"), len(lines))
-
-
-def judged_late(lines):
-    """Move the last verdict of a round behind its draw."""
-    drew = first(lines, "drew")
-    at = lines.index(drew)
-    move(lines, lines[at - 1], at)
-
-
 def twice(event):
     """Repeat the first event of a kind."""
 

@@ -15,7 +15,6 @@ from specviz.drafters.blockwise import BlockwiseConfig, BlockwiseHeads
 from specviz.drafters.common.rank_paths import all_paths, chosen_paths, tree_of_ranks
 from specviz.drafters.lmtp import LeapConfig, LeapHeads, NewestStates
 from specviz.drafters.medusa import MedusaConfig, MedusaHeads
-from specviz.engine.loop import rounds
 from specviz.settings.chance import Chance
 from specviz.settings.settings import MAX_GUESSES, BadSettings, Sampling, Settings, tree_size
 
@@ -147,18 +146,6 @@ def test_drafted_block_is_a_chain_of_each_heads_top_token():
     assert proposal.evidence[2] == {"head": 2, "state": len(ids()) - 2, "path": [0, 0]}
 
 
-def test_round_needs_one_pass_and_adds_at_most_one_block():
-    """The pass that verifies a block also computes the state that predicts the next block."""
-    target, calls, lengths = headed.target(), [], []
-    hook = target.model.register_forward_hook(lambda *_: calls.append(1))
-    settings = replace(GREEDY, gamma=8, max_new_tokens=30)
-    for turn in rounds(target, headed.drafter("blockwise"), [5, 6, 7], settings):
-        lengths.append(len(turn.tokens))
-    hook.remove()
-    assert len(calls) == len(lengths)
-    assert max(lengths) == headed.CONFIGS["blockwise"].block_size
-
-
 def test_layer_output_equals_the_formula_of_the_paper():
     """Every output depends on all hidden units and has its own residual connection."""
     torch.manual_seed(1)
@@ -204,14 +191,6 @@ def test_guesses_equal_the_output_of_the_head_and_state_in_evidence(leap):
             logits = heads(final[why["state"]], project)[why["head"] - 1]
         assert proposal.tree.tokens[node] == int(logits.argmax())
         assert why["state"] + leap * why["head"] + 1 == len(text) - 1 + node
-
-
-def test_session_keeps_as_many_states_as_a_leap_is_long():
-    settings = replace(GREEDY, gamma=6, max_new_tokens=12)
-    turns = rounds(headed.target(), headed.drafter("lmtp"), [5], settings)
-    drafted = [len(turn.proposal.tree) - 1 for turn in turns]
-    assert drafted[:3] == [0, 0, 6]  # the prefill, a round with one state only, and two states
-    assert headed.start_session("lmtp", ids(), settings).heads.states.shape[0] == 2
 
 
 @pytest.mark.parametrize("own", [True, False])

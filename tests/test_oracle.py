@@ -62,16 +62,6 @@ def test_every_guess_is_accepted(tiny_target):
 
 
 @pytest.mark.slow
-def test_top_token_guess_is_accepted_with_its_probability(tiny_target):
-    settings = replace(WARM, sampling=Sampling(2.0), candidates="greedy", max_new_tokens=64)
-    trace = traced(tiny_target, Oracle(tiny_target), tiny.PROMPT, settings, baseline=False)
-    check(trace)
-    judged = [event for turn in trace.rounds for event in turn.judged]
-    assert all(event.alpha == pytest.approx(max(event.rows.p), abs=1e-5) for event in judged)
-    assert 0 < summary(trace)["alpha"] < 0.99
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("siblings", SHAPES)
 def test_each_guess_costs_a_full_target_pass(tiny_target, siblings, monkeypatch):
     settings = replace(WARM, siblings=siblings)

@@ -60,25 +60,6 @@ def test_distinct_uniform_picks_equal_sequential_draws_without_replacement(size,
     assert len({pick.token for pick in picks}) == len(picks)
 
 
-@pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_guesses_are_sampled_from_a_uniform_q(siblings):
-    settings, chance = replace(WARM, siblings=siblings), Chance(4, 2)
-    proposal = proposed(settings, chance=chance)
-    tree = proposal.tree
-    assert proposal.drawn is (Drawn.WITHOUT_REPLACEMENT if siblings else Drawn.SAMPLED)
-    assert max(tree.depths) == 4
-    assert len(tree.children[0]) == (3 if siblings else 1)
-    assert set(proposal.q) == {node for node, kids in enumerate(tree.children) if kids}
-    for node, q in proposal.q.items():
-        assert q.dtype == torch.float64
-        assert q.tolist() == [1 / tiny.VOCABULARY] * tiny.VOCABULARY
-        left = q
-        for kid in tree.children[node]:
-            made = draw(left, chance.draft(kid))
-            left = remove_token(left, made.token)
-            assert proposal.draws[kid].token == made.token == tree.tokens[kid]
-
-
 def test_uniform_drafter_ignores_temperature():
     whole = proposed(WARM)
     for sampling in (Sampling(0.1), Sampling(5.0, top_k=1)):

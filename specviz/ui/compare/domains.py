@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property, partial
 from io import StringIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
@@ -161,7 +161,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Map:
     """A map as it is shown.
 
@@ -188,7 +188,7 @@ class Map:
             raise ValueError("There is no measurement of this name.")
         return found
 
-    @property
+    @cached_property
     def view(self) -> Any:
         """Its numbers, marks and sentences."""
         return view(self.heat)
