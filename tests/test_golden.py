@@ -255,7 +255,7 @@ def section_lines() -> Iterator[str]:
         yield from lines_of("formula", changes, formula_sentences(changes))
     for changes in ROOFLINE:
         answer = roofline.respond(roofline.start() | changes)
-        said = {name: answer[name] for name in ("answer", "said", "published")}
+        said = {name: answer[name].replace("\n\n", " ") for name in ("answer", "said")}
         yield from lines_of("roofline", changes, said | {"alert": answer["alert"].value})
     first = {"p": PRESETS[0]["p"], "q": PRESETS[0]["q"], "drawn": "sampled"}
     for changes in SANDBOX:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import sqrt
 
 import pytest
-from test_server_texts import DETAILED, INFO, READ, REQUEST, vllm
+from test_server_texts import DETAILED, GAUGES, INFO, READ, REQUEST, vllm
 
 from specviz.cost import sources
 from specviz.cost.roofline import Serving, pass_time
@@ -234,11 +234,16 @@ def test_numbers_on_the_page_equal_the_formulas():
     assert (made["batch"].info, made["gamma"].info) == ("reported: 1", "reported: 4")
 
 
-def test_alpha_for_the_other_sections_gives_the_same_tokens_per_pass():
-    pair = taken({**START, "now": TEXT})
-    assert sum(pair["pair_alpha"] ** i for i in range(5)) == pytest.approx(3.4137, abs=0.005)
-    assert pair["pair_gamma"] == 4
-    assert said()["take"].value == f"Use α = {pair['pair_alpha']:.2f} and γ = 4 on the whole tab"
+def test_numbers_for_the_other_sections_are_those_of_the_server():
+    found = taken({**START, "now": TEXT, "context": 2048, "hardware": "t4"})
+    alpha = found["tab_alpha"]
+    assert sum(alpha**i for i in range(5)) == pytest.approx(3.4137, abs=0.005)
+    site = {name: found[f"tab_{name}"] for name in ("gamma", "batch", "context", "hardware")}
+    assert site == {"gamma": 4, "batch": 1, "context": 2048, "hardware": "t4"}
+    assert found["tab_dtype"].value == "fp16", "a format of this machine"
+    assert taken({**START, "now": vllm() + GAUGES, "gamma": 4})["tab_batch"] == 10, "as reported"
+    assert taken({**START, "now": TEXT, "batch": 7})["tab_batch"] == 7
+    assert said()["take"].value.startswith(f"Use α = {alpha:.2f}, γ = 4 and this machine")
 
 
 def test_server_that_reports_only_a_mean_has_no_figure_by_position():

@@ -197,7 +197,7 @@ class Instrument:
         button: gr.Button,
         change: Callable[[Values], Values],
         others: Mapping[str, Any] | None = None,
-    ) -> None:
+    ) -> Any:
         """Set controls when a button is pressed, and answer for their new values.
 
         Args:
@@ -205,6 +205,9 @@ class Instrument:
             change: Gets the values of all controls by name, and returns new ones. It raises
                 ValueError with a sentence if there are none.
             others: Controls of other instruments that it may also set, by name.
+
+        Returns:
+            Its event, which the other instruments can follow.
         """
         others = others or {}
         every, targets, _, js = self._wired
@@ -213,7 +216,7 @@ class Instrument:
             return self._changed(change, values, others)
 
         targets = [*targets, *others.values()]
-        button.click(pressed, list(every.values()), targets, js=js, **DIRECT)
+        return button.click(pressed, list(every.values()), targets, js=js, **DIRECT)
 
     def hear(self, event: Any, change: Callable[[Any, Values], Values]) -> None:
         """Set controls at an event of another component, and answer for their new values.

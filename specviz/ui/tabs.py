@@ -17,5 +17,5 @@ TABS: Final[Mapping[str, Sequence[ModuleType]]] = {
     "Compare": (race, blocks, domains),
     "Lossless?": (sandbox, coins, gallery, rounding, proof),
     "Trees": (grow, ranking, judging),
-    "Cost": (pair, server, speedup, trees, roofline, published, advanced),
+    "Cost": (pair, server, roofline, speedup, trees, published, advanced),
 }

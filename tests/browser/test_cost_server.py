@@ -40,8 +40,13 @@ def test_pasted_statistics_are_shown_and_set_alpha_for_the_tab(part):
     expect(part.locator(".sv-notice:visible").first).to_contain_text("The number of devices must")
     expect(part.get_by_text("at batch size 64")).to_be_visible()
     part.get_by_label("Devices sharing the work").fill("1")
-    part.get_by_role("button", name="Use α = 0.81 and γ = 4").click()
+    part.get_by_role("button", name="Use α = 0.81, γ = 4 and this machine").click()
     expect(page.get_by_label("number input for α").first).to_have_value("0.808")
+    other = page.locator("#sv-part-roofline")
+    expect(other).to_contain_text("four cores at batch size 64, γ = 4 and α = 0.81:")
+    expect(other.get_by_label("Number format")).to_have_value("fp32")
+    other.get_by_role("button", name="Batch 1", exact=True).click()
+    expect(other).to_contain_text("at batch size 1, γ = 4")
     assert faint(page) == []
     assert faults(page) == []
     page.set_viewport_size({"width": 390, "height": 844})

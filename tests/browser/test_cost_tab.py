@@ -19,7 +19,7 @@ LANE = {
 FORMULA, TREES = "#sv-part-formula", "#sv-part-trees"
 
 
-def opened(visit, query=""):
+def opened(visit, query="?part=formula"):
     """Return the page with the Cost tab, once the formula is drawn."""
     page = visit.open(query)
     page.wait_for_function("window.specviz?.store.measured.value !== undefined")
@@ -75,7 +75,7 @@ def test_keyboard_changes_values_and_the_link_reopens_them(visit):
 
 
 def test_published_alpha_names_its_source(visit):
-    page = opened(visit, "?alpha=0.931&gamma=6&from=eagle3")
+    page = opened(visit, "?part=formula&alpha=0.931&gamma=6&from=eagle3")
     says(page, SAID, "α = 0.931, γ = 6 (published: EAGLE-3")
     assert page.locator(f"{SAID} a").get_attribute("href").startswith("https://")
     page.get_by_label("Take α and γ from").click()
@@ -113,7 +113,7 @@ def test_runs_and_the_map_set_the_values_and_names_stay_text(visit):
 
 
 def test_phone_keeps_alpha_and_gamma_in_sight_without_overflow(visit):
-    page = opened(visit, "?__theme=light&alpha=0.9&gamma=7&c=0.2&part=trees")
+    page = opened(visit, "?__theme=light&alpha=0.9&gamma=7&c=0.2&widths=3")
     page.set_viewport_size({"width": 390, "height": 844})
     says(page, ANSWER, best_sentence(SpeedupModel(0.9, 0.2)), "from the link")
     page.locator("#sv-trees-compared .main-svg").first.scroll_into_view_if_needed()

@@ -124,7 +124,7 @@ def pixels_apart(page, part, name):
 
 
 def test_figure_of_an_instrument_is_saved_with_its_sentence(visit):
-    page = visit.open("?tab=cost")
+    page = visit.open("?tab=cost&part=formula")
     page.wait_for_selector("#sv-formula-speed .main-svg")
     said = page.locator("#sv-formula-speed .sv-figure-plot").get_attribute("aria-label")
     with page.expect_download() as download:

@@ -93,7 +93,7 @@ def test_links_restore_the_step_the_shape_and_the_typed_text(visit):
         page.locator(".sv-grow-next").click()
         expect(page.locator(ANSWER)).not_to_have_text(before)
     address = parse_qs(urlsplit(page.url).query)
-    assert address["tree"] == ["2-eagle2-dialogue,own,4,3,10,1,cold,4"]
+    assert address["tree"] == ["2-eagle2-dialogue,own,4,3,10,1,cold,3"]
     assert json.loads(address["tree-text"][0]) == json.loads(text)
     page = opened(visit, "1-eagle3-story,dynamic,4,3,10,1,warm,4")
     expect(slider(page, "Step")).to_have_value("4")

@@ -32,7 +32,7 @@ def positions_figure(positions: Sequence[PositionAcceptance]) -> go.Figure:
     return chart(
         [
             _rates(reached, -APART, "circle", "of all drafts"),
-            _rates(given, APART, "diamond-open", "if all before were"),
+            _rates(given, APART, "diamond-open", "if those before it were accepted"),
         ],
         x="position in the draft", y="accepted", height=HEIGHT,
         xaxis={"range": [0.5, end + 0.5], "dtick": 1 if end <= 12 else 4, "showgrid": False},

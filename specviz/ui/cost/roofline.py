@@ -76,15 +76,12 @@ START: Final[dict[str, Any]] = {
     "batch": 64,
     **PAIR,
 }  # fmt: skip; the efficiencies are those of the sources
-SERVED: Final = {name: START[name] for name in ("hardware", "cards", "dtype", "model", "drafter")}
 EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "House on a laptop, batch size 1": {
+    **{f"Batch {size}": {"batch": size} for size in (1, 8, 32, 64, 256, 512)},
+    "House on a laptop": {
         "hardware": "laptop-cpu", "cards": 1, "dtype": "fp32", "model": "house",
         "drafter": "house-draft", "batch": 1,
     },
-    "8B on an H100, batch size 1": {**SERVED, "batch": 1},
-    "8B on an H100, batch size 64": {**SERVED, "batch": 64},
-    "8B on an H100, batch size 512": {**SERVED, "batch": 512},
 }  # fmt: skip
 
 
@@ -194,20 +191,24 @@ def start() -> dict[str, Any]:
 def build(place: TabContext) -> None:
     """Build the instrument."""
     first = start()
-    title, answered = "Other hardware and batch sizes", brief(Ask.from_values(first))
-    with Instrument(place, "roofline", title, "simulated", answered) as instrument:
-        gr.Markdown(text("cost", "roofline_lead"))
-        with gr.Row():
-            buttons = [gr.Button(name, size="sm", min_width=160) for name in EXAMPLES]
-        controls = _controls(first)
+    title, answered = "Other hardware and batch sizes", answer(Ask.from_values(first))["answer"]
+    with Instrument(place, "roofline", title, "simulated", answered, wide=True) as instrument:
+        with gr.Row(elem_classes="sv-beside"):
+            label = "Batch size: sequences per pass"
+            batch = gr.Number(first["batch"], label=label, min_width=220)
+            buttons = [gr.Button(name, min_width=90) for name in EXAMPLES]
+        controls = {"batch": batch, **_controls(first)}
         outputs = _outputs() | {name: controls[name] for name in ("dtype", "drafter")}
-        gr.Markdown(text("cost", "roofline_how"), elem_classes="sv-note")
+        for part in ("roofline_lead", "roofline_how"):
+            gr.Markdown(text("cost", part), elem_classes="sv-note")
         with gr.Accordion("Sources of these figures", open=False):
             gr.Markdown(sources_list(), elem_classes="sv-note")
-    instrument.wire(
-        controls, outputs, respond, keys={name: name for name in controls},
-        shared={name: place.controls[name] for name in ("alpha", "gamma")},
-    )  # fmt: skip
+    pair = {name: place.controls[name] for name in ("alpha", "gamma")}
+    keys = {name: name for name in controls}
+    instrument.wire(controls, outputs, respond, keys=keys, shared=pair)
+    if take := place.controls.get("take"):  # of the server's numbers, unless their files are broken
+        others = {f"tab_{name}": control for name, control in {**controls, **pair}.items()}
+        instrument.follow(take(others))
     for button, values in zip(buttons, EXAMPLES.values(), strict=True):
         instrument.press(button, partial(_example, values))
 
@@ -217,12 +218,7 @@ def _example(values: Mapping[str, Any], _: Mapping[str, Any]) -> Mapping[str, An
 
 
 def _controls(first: Mapping[str, Any]) -> dict[str, Any]:
-    reached = sources.efficiencies()
-    found: dict[str, Any] = {
-        "batch": gr.Slider(
-            *LIMITS["batch"][1:], first["batch"], step=1, label="Batch size: sequences per pass"
-        )
-    }
+    reached, found = sources.efficiencies(), dict[str, Any]()
     with gr.Row():
         found["hardware"] = dropdown("hardware", "Machine", first["hardware"], 320)
         found["cards"] = _number("Devices sharing the work", first["cards"])
@@ -258,7 +254,6 @@ def _outputs() -> dict[str, Any]:
     found: dict[str, Any] = {"facts": gr.Markdown(elem_classes="sv-note")}
     found["alert"] = gr.Markdown(visible=False, elem_classes="sv-notice")
     found["said"] = gr.Markdown()
-    found["published"] = gr.Markdown()
     with gr.Row():
         with gr.Column():
             gr.Markdown("**Speed-up** by batch size; 1 × is plain decoding at the same batch size")
@@ -285,7 +280,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     note = text("cost", "roofline_gamma", gamma=MAX_GAMMA) if gamma < values["gamma"] else ""
     drawn = {name: shown(drawing, words) for name, (drawing, words) in found["figures"].items()}
     return {
-        "answer": found["answer"], "facts": found["facts"], "published": found["published"],
+        "answer": found["answer"], "facts": found["facts"],
         "said": f"{found['said']} {note}".strip(), "table": found["table"],
         "alert": gr.Markdown(found["alert"], visible=bool(found["alert"])),
         **dropdowns, **drawn,
@@ -300,11 +295,10 @@ def answer(ask: Ask) -> dict[str, Any]:
     loss = batches.first_losing_batch(serving, plan, LARGEST)
     words = descriptions(ask)
     return {
-        "answer": brief(ask),
+        "answer": f"{brief(ask)}\n\n{published(ask)}",
         "facts": f"{machine_facts(ask)}<br>{model_facts(ask)}",
         "alert": "" if found.fits else alert(ask),
         "said": sentence(ask, found, loss),
-        "published": published(ask),
         "table": table(ask, found),
         "figures": {
             "speed": (speed_figure(serving, plan, batch, loss), words["speed"]),
@@ -339,7 +333,7 @@ def _listed(places: Iterable[int], values: Iterable[str]) -> str:
 
 
 def brief(ask: Ask) -> str:
-    """Return the answer in one sentence, with everything that the speed-up depends on."""
+    """Return the speed-up with what it depends on most."""
     model = sources.models()[ask.model].title
     if not ask.plan.widths:
         time = format_duration(predict(ask.serving, ask.plan, ask.batch).plain)
@@ -347,13 +341,10 @@ def brief(ask: Ask) -> str:
         return text("cost", "roofline_nothing_drafted", **setup, time=time)
     gain = predict(ask.serving, ask.plan, ask.batch).speedup
     low, high = speedup_range(ask.serving, ask.plan, ask.batch)
-    known = sources.efficiencies()
-    reports = [f"{known[name].low} to {known[name].high}%" for name in ("reading", "computing")]
     return text(
         "cost", "roofline_answer", model=model, devices=ask.devices, batch=ask.batch,
         drafting=ask.called, alpha=f"{ask.alpha:.2f}", speedup=format_speedup(gain),
-        reading=ask.reading, computing=ask.computing, span=_span(low, high),
-        overhead=f"{ask.overhead:g}" if ask.overhead else "", reports=" and ".join(reports),
+        span=_span(low, high), overhead=f"{ask.overhead:g}" if ask.overhead else "",
         uncertain=("slower" if gain >= 1 else "faster") if low < 1 < high else "",
     )  # fmt: skip
 

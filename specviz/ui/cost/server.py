@@ -69,15 +69,14 @@ def build(place: TabContext) -> None:
     with Instrument(place, "server", title, "counted", first) as instrument:
         gr.Markdown(text("server", "lead"))
         controls, buttons = _texts(place.metrics_from)
+        outputs, take = _report()
         controls |= _deployment()
         with gr.Accordion("Where to find the statistics", open=True) as teach:
             gr.Markdown(where(), elem_classes="sv-listing")
-        outputs, take = _report()
     outputs |= {"teach": teach} | {n: controls[n] for n in ("named", *SITE) if n != "hardware"}
     js = SHORTEN % (json.dumps(JSON_NAMES), MAX_CHARACTERS)
     instrument.wire(controls, outputs, respond, js=js)
-    pair = {name: place.controls[name] for name in ("alpha", "gamma")}
-    instrument.press(take, taken, {f"pair_{name}": each for name, each in pair.items()})
+    place.controls["take"] = partial(instrument.press, take, taken)
     for name, change in buttons.items():
         instrument.press(name, change)
 
@@ -174,10 +173,15 @@ def cleared(_: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def taken(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return α and γ for the whole tab. Raises ValueError if they are unknown."""
-    pair = pair_of(report_of(possible(values)[0]))
+    """Return the numbers that the rest of the tab takes over. Raises ValueError if α is unknown."""
+    values, dropdowns = possible(values)
+    made = report_of(values)
+    pair = pair_of(made)
     require(pair is not None, "These statistics give no α.")
-    return dict(zip(("pair_alpha", "pair_gamma"), pair or (), strict=True))
+    batch = values["batch"] or made.stats.batch or 1
+    site = {name: values[name] for name in ("hardware", "cards", "model", "context")} | dropdowns
+    found = dict(zip(("alpha", "gamma"), pair or (), strict=True)) | site | {"batch": batch}
+    return {f"tab_{name}": value for name, value in found.items()}
 
 
 def pair_of(made: Report) -> tuple[float, int] | None:
@@ -276,14 +280,14 @@ def parts(values: Mapping[str, Any], made: Report) -> dict[str, Any]:
         "take": gr.Button(visible=False),
         "flags": flags(str(values["drafter"]), made),
         "facts": table(("Reported values", ""), made.facts),
-        "table": table(("Position", "Accepted", "Accepted if all before were"), rates),
+        "table": table(("Position", "Accepted", "Accepted, if those before it were"), rates),
         "lengths": table(("Draft length", "Steps", "Mean accepted tokens"), lengths),
         "limitations": "\n".join(f"- {verbatim(said)}" for said in made.limitations),
         **{f"{name}_column": gr.Column(visible=bool(drawn)) for name, drawn in
            (("places", positions), ("outlook", made.outlook), ("steps", steps))},
     }  # fmt: skip
     if pair:
-        title = f"Use α = {pair[0]:.2f} and γ = {pair[1]} on the whole tab"
+        title = f"Use α = {pair[0]:.2f}, γ = {pair[1]} and this machine on the whole tab"
         found["take"] = gr.Button(title, visible=True)
     if positions:
         words = ", ".join(f"{p.number}: {format_rate(p.cumulative)}" for p in positions)

@@ -60,7 +60,7 @@ def build(place: TabContext) -> None:
     """Build the instrument."""
     first = sentences(terms_of(START), PAIR["gamma"])
     title = "When does drafting pay?"
-    with Instrument(place, "formula", title, "simulated", first, wide=True) as instrument:
+    with Instrument(place, "formula", title, "simulated", first) as instrument:
         with gr.Row():
             own = {name: _slider(name) for name in SLIDERS}
         with gr.Row():

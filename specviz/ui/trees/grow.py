@@ -226,7 +226,7 @@ def build_live(controls: dict[str, Any]) -> tuple[gr.Accordion, gr.State, JobEve
 
 def build_steps(controls: dict[str, Any]) -> tuple[gr.Button, gr.Button]:
     """Build the buttons and the slider of the steps."""
-    with gr.Row(elem_id="sv-grow-dock"):
+    with gr.Row(elem_classes="sv-beside"):
         back = gr.Button("Back", min_width=80, scale=0)
         forward = gr.Button("Next", min_width=160, scale=0, elem_classes="sv-grow-next")
         controls["step"] = gr.Slider(
