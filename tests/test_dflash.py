@@ -127,7 +127,7 @@ def test_block_is_drafted_after_a_text_of_one_token():
 
 def blocks(head, outputs, anchors=ANCHORS):
     with torch.inference_mode():
-        return training.blocks(head, outputs, anchors)
+        return outputs.head(training.blocks(head, outputs, anchors))
 
 
 def test_loss_is_the_mean_weighted_by_position():

@@ -18,6 +18,8 @@ drops a tensor without a stated reason.
 - Medusa: FasterDecoding's `{i}.{j}.linear.*` and `{i}.{layers}.weight`; the second version, for
   TGI, has no projections (all heads use the target's). vLLM: `blocks.{i}.layers.{j}.*` and
   `lm_heads.{i}.weight`, or one `lm_head.weight` for all.
+- DFlash2: z-lab's, or speculators', with the layers' config nested. JetSpec is DFlash's layout with
+  `causal_head` in its config.
 - The other families have one published layout, which is also ours: DFlash (z-lab), MTP
   (DeepSeek-V3's modules without their model), L-MTP, Mixture of Attentions, Meta's parallel heads.
   Blockwise heads were never published; their names are tensor2tensor's.
@@ -156,6 +158,37 @@ def _dflash(config: Mapping[str, Any], names: Names) -> bool:
     return named or ("hidden_norm.weight" in names and any_match(r"layers\.0\.", names))
 
 
+def _jetspec(config: Mapping[str, Any], names: Names) -> bool:
+    inner = config.get("dflash_config")
+    nested = isinstance(inner, Mapping) and inner.get("causal_head") is True
+    return nested or config.get("causal_head") is True
+
+
+def _dflash2(config: Mapping[str, Any], names: Names) -> bool:
+    return any_match(r"candidate_selector\.", names)
+
+
+def from_dflash2(head: Head) -> Head:
+    """Convert a head of z-lab, or of speculators, which numbers the target's layers from 1.
+
+    speculators also stores copies of the target's embeddings and output head, which are frozen in
+    its training; they are left out.
+
+    Raises:
+        Unsuitable: For unsupported variants.
+    """
+    inner = head.config.get("transformer_layer_config")
+    if inner is None:
+        return head
+    head = from_nested_layers(head, inner, "DFlash2DraftModel")
+    if head.config.get("draft_vocab_size") not in (None, head.config.get("vocab_size")):
+        raise Unsuitable(f"{head.name!r} has a smaller vocabulary, which is not supported.")
+    trained = head.config.get("embed_requires_grad")
+    copies = () if trained else ("embed_tokens.weight", "lm_head.weight")
+    others = {name: tensor for name, tensor in head.tensors.items() if name not in copies}
+    return replace(head, tensors=others).without("draft_vocab_size")
+
+
 def _dspark(config: Mapping[str, Any], names: Names) -> bool:
     return "markov_head.markov_w1.weight" in names
 
@@ -168,18 +201,27 @@ def from_dspark(head: Head) -> Head:
     """
     inner = head.config.get("transformer_layer_config")
     if inner is not None:
-        if not isinstance(inner, Mapping):
-            raise Unsuitable(f"{head.name!r}: transformer_layer_config is not a JSON object.")
-        key = "aux_hidden_state_layer_ids"
-        ids = [number - 2 for number in _count_from_one(head.name, key, head.config.get(key))]
-        head = with_layer_config(head, inner)
-        head = head.with_config(architectures=["DSparkDraftModel"], target_layer_ids=ids)
+        head = from_nested_layers(head, inner, "DSparkDraftModel")
     if head.config.get("sample_from_anchor") is False:
         raise Unsuitable(f"{head.name!r} guesses nothing at the anchor, which is not supported.")
     if head.config.get("draft_vocab_size") not in (None, head.config.get("vocab_size")):
         raise Unsuitable(f"{head.name!r} has a smaller vocabulary, which is not supported.")
-    head = head.without("aux_hidden_state_layer_ids", "draft_vocab_size")
+    head = head.without("draft_vocab_size")
     return head.with_config(own_vocabulary="embed_tokens.weight" in head.tensors)
+
+
+def from_nested_layers(head: Head, inner: Any, architecture: str) -> Head:
+    """Flatten speculators' config of a block drafter; layers are then numbered from 0.
+
+    Raises:
+        Unsuitable: If it is invalid.
+    """
+    if not isinstance(inner, Mapping):
+        raise Unsuitable(f"{head.name!r}: transformer_layer_config is not a JSON object.")
+    key = "aux_hidden_state_layer_ids"
+    ids = [number - 2 for number in _count_from_one(head.name, key, head.config.get(key))]
+    head = with_layer_config(head, inner).without(key)
+    return head.with_config(architectures=[architecture], target_layer_ids=ids)
 
 
 def with_layer_config(head: Head, inner: Mapping[str, Any]) -> Head:
@@ -199,6 +241,10 @@ OTHERS: Final = (
         "PARD (AMD)", "pard", "specviz.drafters.pard:Pard", lambda config, _: "pard_token" in config
     ),
     Layout("DSpark (DeepSpec)", "dspark", "specviz.drafters.dspark:DSpark", _dspark, from_dspark),
+    Layout(
+        "DFlash2 (z-lab)", "dflash2", "specviz.drafters.dflash2:DFlash2", _dflash2, from_dflash2
+    ),
+    Layout("JetSpec", "jetspec", "specviz.drafters.jetspec:JetSpec", _jetspec),
     Layout("DFlash (z-lab)", "dflash", "specviz.drafters.dflash:DFlash", _dflash),
     Layout("MTP (DeepSeek)", "mtp", "specviz.drafters.mtp:MTP", _mtp),
     Layout(

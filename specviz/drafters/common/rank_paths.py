@@ -110,13 +110,7 @@ class RankPathSession(Session):
         """Implement `NodePredictor.logits_after`."""
         if nodes[0] == 0:
             self.predicted = self.heads.predict(len(context) - 1, self.max_depth).logits
-        depth = 0
-        node = nodes[0]
-        while node:
-            depth, node = depth + 1, parents[node]
-        if depth < len(self.predicted):
-            return self.predicted[depth].expand(len(nodes), -1)
-        return torch.full((len(nodes), 1), -torch.inf)  # the node is deeper than the heads predict
+        return same_under_all(self.predicted, parents, nodes)
 
     def _build(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
         """Return the tree of the heads' top tokens, and the rank path and score of each node.
@@ -137,6 +131,23 @@ class RankPathSession(Session):
     def _paths(self, depth: int) -> list[Path]:
         paths = self.chosen or all_paths(self.settings, depth)
         return [path for path in paths if len(path) <= depth]
+
+
+def same_under_all(predicted: Tensor, parents: Sequence[int], nodes: Sequence[int]) -> Tensor:
+    """Return the logits (n, V) after nodes of one depth, which are the same under all of them.
+
+    Args:
+        predicted: Logits of each depth, (D, V).
+        parents: Parent of each node of the tree.
+        nodes: The nodes.
+    """
+    depth = 0
+    node = nodes[0]
+    while node:
+        depth, node = depth + 1, parents[node]
+    if depth < len(predicted):
+        return predicted[depth].expand(len(nodes), -1)
+    return torch.full((len(nodes), 1), -torch.inf)  # deeper than predicted
 
 
 def all_paths(settings: Settings, depth: int) -> list[Path]:

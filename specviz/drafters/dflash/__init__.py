@@ -89,7 +89,9 @@ class BlockReader:
             raise ValueError(f"{self.read} states for a text of {len(context)} tokens.")
         words = self.embed(self.head.block(upload([context[-1]], self.device)))
         positions = torch.arange(newest, newest + words.shape[1], device=self.device)
-        rows = self.head(words, positions, [block_mix(each) for each in self.past])
+        rows = self.head(
+            words, positions, [block_mix(each, self.head.causal) for each in self.past]
+        )
         self.work += Work(body=rows.shape[1])
         out: Tensor = rows[0]
         return out

@@ -7,17 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Self
 
 from specviz.drafters.common.config import HeadConfig, check_depth
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
-
-NESTED: Final = (
-    "block_size",
-    "mask_token_id",
-    "target_layer_ids",
-)  # some files have these keys at the top level
 
 
 @dataclass(frozen=True)
@@ -25,6 +19,8 @@ class DFlashConfig(HeadConfig):
     """Config of a DFlash head.
 
     Attributes:
+        nested: Keys that z-lab's files have in `dflash_config`; some files have them at the top
+            level. They are required, as is block_size.
         num_hidden_layers: Its own layers.
         num_target_layers: The target's layers.
         block_size: Positions of a block, including the first, the newest token (anchor).
@@ -38,11 +34,13 @@ class DFlashConfig(HeadConfig):
         "attention_bias": (False,),
         "causal": (False,),
         "is_causal": (False,),
+        "causal_head": (False,),
         "projector_type": ("dflash",),
         "sample_from_anchor": (False,),
     }
     PUBLIC_BLOCK: ClassVar[int] = 16
     SUPPORTED: ClassVar[tuple[str, ...]] = ("DFlashDraftModel",)  # names of the architecture
+    nested: ClassVar[tuple[str, ...]] = ("mask_token_id", "target_layer_ids")
 
     num_hidden_layers: int = 2
     num_target_layers: int = 0
@@ -106,7 +104,7 @@ class DFlashConfig(HeadConfig):
             raise Unsuitable(f"{name!r}: its dflash_config is not a JSON object.")
         flat = dict(data) | {key: inner[key] for key in inner if inner[key] is not None}
         _check_architecture(name, flat, cls.SUPPORTED)
-        missing = [key for key in NESTED if key not in flat]
+        missing = [key for key in ("block_size", *cls.nested) if key not in flat]
         if missing:
             raise Unsuitable(f"{name!r}: its config.json gives no {missing[0]}.")
         layers: Any = flat.get("num_hidden_layers")
@@ -123,7 +121,7 @@ class DFlashConfig(HeadConfig):
             "model_type": "qwen3",
             "num_hidden_layers": self.num_hidden_layers,
         }
-        nested = {key: found.pop(key) for key in ("mask_token_id", "target_layer_ids")}
+        nested = {key: found.pop(key) for key in self.nested}
         return found | {"dflash_config": nested}
 
     def check_fit(self, name: str, target: Target) -> None:

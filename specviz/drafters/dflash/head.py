@@ -15,28 +15,34 @@ weights, since nothing after a wrong guess can be accepted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
-from specviz.drafters.common.checkpoint import HeadNetwork
+from specviz.drafters.common.checkpoint import HeadNetwork, made_for, read_tensors
 from specviz.drafters.common.config import HeadConfig, read_taps
 from specviz.drafters.common.layers import Mix, Mlp, Rotary, rotate
 from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import Family, TargetOutputs
 from specviz.drafters.dflash.config import DFlashConfig
 from specviz.models.target import Target
+from specviz.shipped import ASSETS
 
 
 class DFlashHead(HeadNetwork):
-    """DFlash's network; fc, hidden_norm, layers and norm are named as in the public checkpoints."""
+    """DFlash's network; fc, hidden_norm, layers and norm are named as in the public checkpoints.
+
+    Attributes:
+        causal: Whether a position of a block attends only to positions up to its own.
+    """
 
     family = "dflash"
     config_type = DFlashConfig
     config: DFlashConfig
+    causal: ClassVar[bool] = False
 
     def __init__(self, config: DFlashConfig) -> None:
         super().__init__()
@@ -44,8 +50,12 @@ class DFlashHead(HeadNetwork):
         wide, eps = config.hidden_size, config.rms_norm_eps
         self.fc = nn.Linear(len(config.target_layer_ids) * wide, wide, bias=False)
         self.hidden_norm = LlamaRMSNorm(wide, eps)
-        self.layers = nn.ModuleList(BlockLayer(config) for _ in range(config.num_hidden_layers))
+        self.layers = nn.ModuleList(self.new_layer() for _ in range(config.num_hidden_layers))
         self.norm = LlamaRMSNorm(wide, eps)
+
+    def new_layer(self) -> BlockLayer:
+        """Return an untrained layer."""
+        return BlockLayer(self.config)
 
     @classmethod
     def prepare(cls, found: Head, target: Target) -> Head:
@@ -165,21 +175,29 @@ class BlockLayer(nn.Module):
         return out
 
 
-def block_mix(past: Past) -> Mix:
-    """Return a `Mix` for one block, whose rows attend to the earlier states and the whole block."""
+def block_mix(past: Past, causal: bool) -> Mix:
+    """Return a `Mix` for one block, whose rows attend to the earlier states and to the block.
+
+    If `causal`, a row attends to the block only up to itself.
+    """
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        before, size = past[0].shape[2], keys.shape[2]
+        mask = torch.ones(size, before + size, dtype=torch.bool, device=keys.device).tril(before)
         return functional.scaled_dot_product_attention(
             queries,
             torch.cat([past[0], keys], dim=2),
             torch.cat([past[1], values], dim=2),
+            mask if causal else None,
             enable_gqa=keys.shape[1] != queries.shape[1],
         )
 
     return mixed
 
 
-def separate_blocks(past: Past, anchors: Tensor, starts: Tensor | None = None) -> Mix:
+def separate_blocks(
+    past: Past, anchors: Tensor, starts: Tensor | None = None, causal: bool = False
+) -> Mix:
     """Return a `Mix` for independent blocks that start at `anchors` (A,) of a known text.
 
     Its rows are the blocks one after another, (B, heads, A n, d). A row attends to the states
@@ -189,6 +207,7 @@ def separate_blocks(past: Past, anchors: Tensor, starts: Tensor | None = None) -
         past: Keys and values of the states.
         anchors: Rows of the states at which the blocks start, (A,).
         starts: If several texts follow one another, the first row of each block's text, (A,).
+        causal: Whether a row attends to its block only up to itself.
     """
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -203,6 +222,9 @@ def separate_blocks(past: Past, anchors: Tensor, starts: Tensor | None = None) -
             hidden |= rows < starts[:, None, None]
         before = (queries @ old_keys.mT).unflatten(2, blocks).masked_fill(hidden, -torch.inf)
         inside = queries.unflatten(2, blocks) @ new_keys.unflatten(2, blocks).mT
+        if causal:
+            later = torch.ones(inside.shape[-2:], dtype=torch.bool, device=anchors.device).triu(1)
+            inside = inside.masked_fill(later, -torch.inf)
         scores = torch.cat([before, inside], dim=-1).float() * queries.shape[-1] ** -0.5
         shares = scores.softmax(-1).to(values.dtype)
         own = shares[..., length:] @ new_values.unflatten(2, blocks)
@@ -227,7 +249,7 @@ def loss(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor | None = None
     """
     if anchors is None:
         anchors = random_anchors(outputs)
-    logits = blocks(head, outputs, anchors).float()
+    logits = outputs.head(blocks(head, outputs, anchors)).float()
     teacher, weights = block_targets(outputs, anchors, logits.shape[2])
     p = teacher.float().softmax(-1)
     missed = functional.cross_entropy(logits.flatten(0, 2), p.flatten(0, 2), reduction="none")
@@ -254,7 +276,7 @@ def guesses(head: DFlashHead, outputs: TargetOutputs) -> list[Tensor]:
     """
     length = outputs.tokens.shape[1]
     every = torch.arange(1, length, device=outputs.tokens.device)
-    return list(blocks(head, outputs, every).unbind(2))
+    return list(outputs.head(blocks(head, outputs, every)).unbind(2))
 
 
 def random_anchors(outputs: TargetOutputs) -> Tensor:
@@ -268,13 +290,25 @@ def random_anchors(outputs: TargetOutputs) -> Tensor:
 
 
 def blocks(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor) -> Tensor:
-    """Return logits (B, A, block_size - 1, V) of blocks that start at `anchors` (A,)."""
+    """Return outputs (B, A, block_size - 1, h) of the masks after each of `anchors` (A,)."""
     device, size = outputs.tokens.device, head.config.block_size
     past = head.past(outputs.states, torch.arange(outputs.tokens.shape[1], device=device))
     words = outputs.embed(head.block(outputs.tokens[:, anchors])).flatten(1, 2)
     positions = (anchors[:, None] + torch.arange(size, device=device)).flatten()
-    rows = head(words, positions, [separate_blocks(each, anchors) for each in past])
-    return outputs.head(rows.unflatten(1, (-1, size))[:, :, 1:])
+    mixes = [separate_blocks(each, anchors, causal=head.causal) for each in past]
+    rows: Tensor = head(words, positions, mixes).unflatten(1, (-1, size))
+    return rows[:, :, 1:]
+
+
+def start_from_dflash(head: DFlashHead, target: Target) -> None:
+    """Copy the weights of the DFlash head that ships, if it was trained for this target.
+
+    Parts that a DFlash head does not have keep their weights.
+    """
+    folder = ASSETS / "models" / "dflash"
+    if folder.is_dir() and made_for(folder) == target.card.hash:
+        tensors = {name: tensor.float() for name, tensor in read_tensors(folder).items()}
+        head.load_state_dict(tensors, strict=False)
 
 
 def build(target: Target, _counts: Tensor) -> DFlashHead:

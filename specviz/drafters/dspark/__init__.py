@@ -93,7 +93,7 @@ class DSparkSession(LevelSession):
         """
         self.reader.work, self._steps, self.survival = Work(), [], 1.0
         depth = min(self.size, max_tokens - 1)
-        builder = _Chain(self.name, context[-1], self.settings, self.target.eos, chance)
+        builder = BlockChain(self.name, context[-1], self.settings, self.target.eos, chance)
         builder.drawn = self.drawn
         remark: dict[str, Any] = {"form": "spark", "block": self.size, "passes": 0}
         if depth > 0:
@@ -180,8 +180,8 @@ class _Step(NamedTuple):
     confidence: Tensor | None
 
 
-class _Chain(ProposalBuilder):
-    """A chain that only an end-of-text token ends, since the session decides on low confidence."""
+class BlockChain(ProposalBuilder):
+    """A chain that only an end-of-text token ends, whatever the setting `confidence` is."""
 
     def ends(self, node: int) -> bool:
         """Return whether a node ends its path."""

@@ -15,6 +15,7 @@ from typing import Final
 
 from specviz.frames.evidence.forms import Marks, Remark, Why, evidence
 from specviz.frames.evidence.heads import (
+    best_first,
     block,
     dynamic,
     features,
@@ -98,6 +99,8 @@ FORMS: Final[Mapping[str, Form]] = {
     "masks": Form(masks, remark=_keys("passes"), each=_keys("place")),
     "parallel": Form(parallel, remark=_keys("passes"), each=_keys("place")),
     "spark": Form(spark, remark=_keys("block passes"), each=_keys("place base top")),
+    "selector": Form(spark, remark=_keys("block passes"), each=_keys("place base top")),
+    "best-first": Form(best_first, remark=_keys("block passes"), each=_keys("path total")),
     "features": Form(features, remark=_keys("passes"), each=_keys("guessed_features")),
     "modules": Form(modules, _keys("modules"), _keys("module state own"), mark=states_read),
     "upper-bound": Form(upper_bound, remark=_keys("passes")),

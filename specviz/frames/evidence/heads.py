@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -35,7 +36,7 @@ from specviz.frames.numbers import format_nonzero
 from specviz.frames.scene import Scene, Step, Word
 from specviz.texts import Part, count, say, text
 
-ORDINALS: Final = ("1st", "2nd", "3rd", "4th", "5th", "6th")
+ORDINALS: Final = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th")
 ROW_KEYS: Final = (
     ("given", "the newest token and the target's states"),
     ("own", "a mask: one learned state, no token"),
@@ -232,18 +233,22 @@ def _ranked(scene: Scene, tops: Sequence[Mapping[str, Any]], rank: int) -> Cell:
 
 
 def spark(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show DSpark's block up to the newest guess, with corrections and predicted acceptance.
+    """Show the block of DSpark or DFlash2 up to the newest guess, with predicted acceptance.
 
-    For each position: the most probable token before the correction, the guess with its corrected
-    probability, and the predicted probability that it is accepted.
+    For each position: the most probable token by the block alone, the guess with its probability
+    given the token before, and DSpark's predicted probability that it is accepted.
     """
     path = main_path(scene, step)
     shown = path[:MOST_COLUMNS]
     if not shown:
         return None
     given = [evidence(scene.guesses[node - 1]) for node in shown]
+    chooses = "candidates" in remark  # DFlash2
     found = [
-        row("uncorrected", [_ranked(scene, one["base"], 0) for one in given]),
+        row(
+            "by itself" if chooses else "uncorrected",
+            [_ranked(scene, one["base"], 0) for one in given],
+        ),
         row("guess", [_guess(scene, node) for node in shown]),
     ]
     if all("confidence" in one for one in given):
@@ -256,6 +261,8 @@ def spark(scene: Scene, step: Step, remark: Remark) -> Why | None:
         ("passes", remark["passes"]),
     )
     sentence = say("evidence", "spark_why")
+    if chooses:
+        sentence = say("evidence", "selector_why", n=remark["candidates"])
     if "cut" in remark and len(path) == len(scene.guesses):
         least = format_nonzero(scene.header.settings["confidence"])
         sentence += [
@@ -342,6 +349,44 @@ def _read_rows(scene: Scene, path: list[int], own: list[int]) -> list[GridRow]:
 
 
 BEST = 5
+
+
+def best_first(scene: Scene, step: Step, remark: Remark) -> Why | None:
+    """Show JetSpec's candidates of each depth, and the likeliest paths on screen.
+
+    The candidates that some guess of the tree uses are marked.
+    """
+    positions, nodes = remark.get("places"), shown_nodes(scene, step)
+    if not positions or not nodes:
+        return None
+    ranked = {node: evidence(scene.guesses[node - 1]) for node in nodes}
+    offered = [each[: len(ORDINALS)] for each in positions]
+    heads, found = _tops_by_position(scene, offered, guessed=False)
+    for rank, each in enumerate(found):
+        for depth, cell in enumerate(each["cells"]):
+            if any(
+                len(one["path"]) > depth and one["path"][depth] == rank for one in ranked.values()
+            ):
+                cell["is"] = "guess"
+    table = grid(heads, found, stacked=True, more=_hidden(positions))
+    best = sorted(nodes, key=lambda node: -ranked[node]["total"])[:BEST]
+    shown: list[PathRow] = [
+        {
+            "at": str(place),
+            "words": [guess_word(scene, each) for each in path_to(scene, node)],
+            "bar": round(math.exp(ranked[node]["total"]), 6),
+            "text": [f"{ranked[node]['total']:.2f}"],
+        }
+        for place, node in enumerate(best, start=1)
+    ]
+    listed = rows(["rank", "path", "sum of log-probabilities"], shown, len(nodes))
+    why = say("evidence", "best_first_why", n=len(positions[0]))
+    seen = facts(
+        ("hidden states read", remark["states"]),
+        ("mask tokens filled", remark["masks"]),
+        ("passes", remark["passes"]),
+    )
+    return {"say": why, "blocks": [table, listed, seen]}
 
 
 def dynamic(scene: Scene, step: Step, remark: Remark) -> Why | None:

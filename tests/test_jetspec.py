@@ -1,0 +1,236 @@
+"""JetSpec: a causal block, trees that grow best first, training, traces and public files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import product
+
+import dflash_made
+import headed
+import published
+import pytest
+import tiny
+import torch
+from driven import deep_target, driven, session_after
+from once import once
+from safetensors.torch import save_file
+from test_engine import traced
+
+from specviz.catalog.loading import load_drafter
+from specviz.drafters.dflash import head as training
+from specviz.drafters.jetspec import BestFirstTree, JetSpec, JetSpecConfig, JetSpecHead
+from specviz.models.errors import Unsuitable
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
+from specviz.verification import Drawn
+
+pytestmark = pytest.mark.slow
+
+SIZE = dflash_made.SIZE
+GREEDY = Settings(Sampling(0), gamma=9, budget=12, fan_out=3, max_new_tokens=40)
+
+
+def config(target=None, **changes):
+    """Return the house config with smaller blocks, and two taps of a three-layer target."""
+    usual = JetSpecConfig.house(target or headed.target())
+    taps = usual.target_layer_ids if target else (0, 1)
+    return replace(usual, block_size=SIZE, target_layer_ids=taps, **changes)
+
+
+def random_head(target=None, **changes):
+    """Return a head with large random weights and norms, so that every part matters."""
+    head = JetSpecHead(config(target, **changes)).eval().requires_grad_(False)
+    plain = dflash_made.random_head(target, **changes)
+    head.load_state_dict(plain.state_dict())
+    return head
+
+
+@once
+def trained():
+    """Return the head that most tests use, trained on blocks of twelve anchors."""
+
+    def loss(head, outputs):
+        return training.loss(head, outputs, torch.randperm(39)[:12] + 1)
+
+    torch.manual_seed(3)
+    return headed.fitted(JetSpecHead(config()).train(), loss, 150)
+
+
+def drafter(head=None):
+    """Return the drafter with the learned head, or with the given one."""
+    head = head or trained()
+    return JetSpec(head, tiny.card(head, "tiny-jetspec", "jetspec"))
+
+
+# The block
+
+
+def as_dflash(head, size):
+    """Return a DFlash head with the same weights and blocks of `size`."""
+    plain = dflash_made.DFlashHead(replace(dflash_made.config(deep_target()), **sizes(head, size)))
+    plain.load_state_dict(head.state_dict())
+    return plain.eval()
+
+
+def sizes(head, size):
+    return {"block_size": size, "num_hidden_layers": head.config.num_hidden_layers}
+
+
+def test_position_attends_to_no_later_position():
+    """With one layer, position k of a causal block is the last position of a DFlash block of k."""
+    target = deep_target()
+    head = random_head(target, num_hidden_layers=1)
+    settings = replace(GREEDY, fan_out=1, budget=9)
+    differs = 0.0
+    for text, proposal in driven(target, drafter(head), settings):
+        whole = dflash_made.plain_logits(as_dflash(head, SIZE), target, text).softmax(-1)
+        for k in range(1, len(proposal.tree)):  # fewer if a guess ends the text
+            plain = as_dflash(head, k + 1)
+            soft = dflash_made.plain_logits(plain, target, text)[-1].softmax(-1)
+            assert proposal.tree.tokens[k] == soft.argmax().item()
+            assert proposal.score[k] == pytest.approx(soft.max().item(), abs=1e-4)
+            differs = max(differs, (whole[k - 1] - soft).abs().max().item())
+    assert differs > 0.01
+
+
+def test_training_logits_equal_those_of_a_session():
+    head, target = random_head(), headed.target()
+    text = target.encode("The cat saw the dog and", 4)
+    outputs = headed.read_target_outputs(target.model, torch.tensor([text]))
+    anchor = len(text) - SIZE - 1
+    with torch.inference_mode():
+        rows = training.blocks(head, outputs, torch.tensor([anchor]))[0, 0]
+        before = text[: anchor + 1]
+        session = session_after(before, drafter(head), GREEDY, target)
+        expected = session.reader.block(before)[1:]
+        bidirectional = training.blocks(dflash_made.random_head(), outputs, torch.tensor([anchor]))
+    assert torch.allclose(rows, expected, atol=1e-4)
+    assert not torch.allclose(rows[0], bidirectional[0, 0, 0], atol=1e-2)
+
+
+# The tree
+
+
+def best_paths(logs, count):
+    """Return the sums of the `count` likeliest paths, by enumeration of all paths."""
+    paths = [
+        path
+        for depth in range(1, len(logs) + 1)
+        for path in product(range(len(logs[0])), repeat=depth)
+    ]
+    return sorted((sum(logs[d][r] for d, r in enumerate(path)) for path in paths), reverse=True)[
+        :count
+    ]
+
+
+def test_expanded_paths_are_the_likeliest_of_all():
+    """The nodes with children are the root and the likeliest paths, by enumeration."""
+    torch.manual_seed(1)
+    for budget in (1, 2, 5, 12, 30, 200):
+        logs = torch.randn(4, 3).log_softmax(-1).sort(descending=True).values.tolist()
+        tree = BestFirstTree(9, [[1, 2, 3]] * 4, logs)
+        tree.grow(budget, ())
+        total = 3 + 9 + 27 + 81
+        assert len(tree.tokens) - 1 == min(budget, total)
+        for node in range(1, len(tree.tokens)):
+            path = tree.paths[node]
+            assert tree.totals[node] == pytest.approx(sum(logs[d][r] for d, r in enumerate(path)))
+            assert tree.paths[tree.parents[node]] == path[:-1]
+            assert tree.tokens[node] == path[-1] + 1
+        inner = [n for n in dict.fromkeys(tree.parents[1:]) if n]
+        expected = best_paths(logs[:-1], len(inner))
+        assert [tree.totals[n] for n in inner] == pytest.approx(expected)
+
+
+def test_nothing_follows_an_end_of_text_token():
+    tree = BestFirstTree(9, [[1, 2], [1, 2]], [[-0.1, -3.0], [-0.1, -3.0]])
+    tree.grow(9, (1,))
+    assert tree.tree().parents == (-1, 0, 0, 2, 2)
+
+
+def test_proposal_is_a_point_mass_with_the_candidates_of_one_pass():
+    target = deep_target()
+    for settings in (GREEDY, replace(GREEDY, sampling=Sampling(1.1))):
+        for text, proposal in driven(target, drafter(random_head(target)), settings):
+            assert proposal.drawn is Drawn.POINT_MASS
+            assert not proposal.q
+            assert len(proposal.tree) - 1 == settings.budget
+            remark = proposal.evidence[0]
+            assert remark["passes"] == 1
+            assert remark["states"] == len(text) - 1
+            for node in range(1, len(proposal.tree)):
+                path = proposal.evidence[node]["path"]
+                place = remark["places"][len(path) - 1][path[-1]]
+                assert place["token"] == proposal.tree.tokens[node]
+                assert proposal.score[node] == pytest.approx(place["p"])
+
+
+def test_draft_has_the_depth_that_the_token_budget_allows():
+    text = headed.target().encode("The cat saw the", 9)
+    for room, depth in ((1, 0), (2, 1), (3, 2), (99, SIZE - 1)):
+        session = session_after(text, drafter(), replace(GREEDY, fan_out=1), headed.target())
+        proposal = session.propose(text, room, Chance(1, 1))
+        assert max(proposal.tree.depths) == depth
+        assert proposal.evidence[0]["passes"] == (depth > 0)
+        proposal.check(Drawn.POINT_MASS, room, ())
+
+
+def test_session_predicts_the_same_after_all_nodes_of_a_depth():
+    text = headed.target().encode("The cat saw the", 9)
+    session = session_after(text, drafter(), GREEDY, headed.target())
+    first = session.logits_after(text, [text[-1]], [-1], [0])
+    second = session.logits_after(text, [text[-1], 3, 4], [-1, 0, 0], [1, 2])
+    assert torch.equal(second[0], second[1])
+    assert not torch.equal(first[0], second[0])
+    deep = list(range(SIZE + 1))
+    assert session.logits_after(text, deep, [-1, *deep[:-1]], [SIZE - 1]).isneginf().all()
+
+
+# Public files
+
+JETSPEC = {
+    **published.DFLASH,
+    "dflash_config": {**published.DFLASH["dflash_config"], "causal_head": True},
+}
+
+
+def write(folder, config, tensors):
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    save_file(tensors, folder / "model.safetensors")
+    return str(folder)
+
+
+def test_every_tensor_of_a_published_file_is_used(tmp_path):
+    tensors = published.dflash_tensors()
+    made = load_drafter(write(tmp_path / "a", JETSPEC, tensors), published.target())
+    assert isinstance(made, JetSpec)
+    state = made.head.state_dict()
+    assert state.keys() == tensors.keys()
+    assert all(torch.equal(state[key], value) for key, value in tensors.items())
+    check(traced(published.target(), made, tiny.PROMPT, replace(GREEDY, max_new_tokens=12)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "more", "problem"),
+    [
+        ({"sliding_window": 4, "layer_types": ..., "use_sliding_window": True}, {}, "sliding"),
+        ({"is_causal": False}, {}, "sets is_causal"),
+        ({}, {"hidden_dim_adapter.proj.weight": torch.zeros(2)}, "hidden_dim_adapter"),
+        ({}, {"lm_head.weight": torch.zeros(2)}, r"lm_head\.weight"),
+    ],
+)
+def test_file_that_is_not_supported_is_refused(tmp_path, changes, more, problem):
+    config = {k: v for k, v in (JETSPEC | changes).items() if v is not ...}
+    folder = write(tmp_path / "a", config, published.dflash_tensors() | more)
+    with pytest.raises(Unsuitable, match=problem):
+        load_drafter(folder, published.target())
+
+
+def test_saved_head_has_the_published_config():
+    written = config().to_json()
+    assert written["architectures"] == ["DFlashDraftModel"]
+    assert written["dflash_config"]["causal_head"] is True
+    assert JetSpecConfig.from_json("x", json.loads(json.dumps(written))) == config()
