@@ -113,7 +113,7 @@ def wide(browser: Browser) -> None:
         made(RUNS["07-wide"]).write(Path(folder) / "07-wide.jsonl")
         with served([], "tests/browser/serve.py", folder) as url:
             print("a made-up run of 60 guesses a round:")
-            page = opened(browser, url + "?trace=07-wide")
+            page = opened(browser, url, "&trace=07-wide")
             steps(page)
             page.context.close()
 
@@ -126,12 +126,12 @@ def fresh(browser: Browser, motion: str = "reduce") -> BrowserContext:
     return context
 
 
-def opened(browser: Browser, url: str) -> Page:
+def opened(browser: Browser, url: str, query: str = "") -> Page:
     """Open the page; return it with its first frame and tree drawn, and the seconds these took."""
     page = fresh(browser).new_page()
     page.add_init_script(f"({SHIFTS})()")
     start = time.perf_counter()
-    page.goto(f"{url}?details=1")
+    page.goto(f"{url}?details=1{query}")
     page.wait_for_selector(".sv-verdict:not(:empty)")
     print(f"first caption   {time.perf_counter() - start:6.2f} s")
     page.wait_for_selector(".sv-tree svg", state="attached")
