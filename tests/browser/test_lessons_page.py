@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from io import BytesIO
-from itertools import product
+from itertools import cycle, product
 
 import pytest
 from app_server import Server
@@ -369,25 +369,28 @@ LOW = list(product(((1280, 720), (1024, 768)), ("", "&present=1")))
 
 
 @pytest.mark.parametrize(
-    ("names", "low"), [(FULL, LOW[1:]), pytest.param(NAMES, LOW, marks=pytest.mark.nightly)]
+    "opened",
+    [
+        list(zip(FULL, cycle(LOW[1:]), strict=False)),
+        pytest.param([*product(NAMES, LOW)], marks=pytest.mark.nightly),
+    ],
 )
-def test_panel_of_a_lesson_covers_nothing_of_step_in_low_windows(page, address, names, low):
+def test_panel_of_a_lesson_covers_nothing_of_step_in_low_windows(page, address, opened):
     found = {}
-    for size, present in low:
+    for name, (size, present) in opened:
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        open_lesson(page, address, names[0], 1, present)
-        for name in names:
-            steps = [
-                {
-                    "at": at,
-                    "answer": step.get("predict", {}).get("answer"),
-                    "then": step.get("predict", {}).get("then", {}).get("step"),
-                }
-                for at, step in enumerate(lesson(name)["steps"])
-                if step["tab"] == "Step"
-            ]
-            if wrong := page.evaluate(CROWDED, [name, steps]):
-                found[size, present, name] = wrong
+        open_lesson(page, address, name, 1, present)
+        steps = [
+            {
+                "at": at,
+                "answer": step.get("predict", {}).get("answer"),
+                "then": step.get("predict", {}).get("then", {}).get("step"),
+            }
+            for at, step in enumerate(lesson(name)["steps"])
+            if step["tab"] == "Step"
+        ]
+        if wrong := page.evaluate(CROWDED, [name, steps]):
+            found[size, present, name] = wrong
     assert found == {}
 
 
