@@ -228,6 +228,9 @@ def test_switch_is_shown_only_where_it_works(newcomer):
     switch = page.get_by_role("switch", name="Details")
     expect(switch).to_be_visible()
     page.get_by_role("button", name="Present", exact=False).first.click()
+    switch.click()
+    expect(page.locator(".sv-picture")).to_be_visible()
+    page.evaluate("window.specviz['sv-lesson'].open('04-the-residual', 0)")
     expect(switch).to_be_hidden()
 
 

@@ -13,7 +13,7 @@ const KEY = "sv-details";
 const TOUR = "sv-tour-taken";
 const FIRST_LESSON = "01-one-token-per-pass";
 // States of the page that need everything on screen; each is a class of the body.
-const DETAILED = ["lesson-details", "in-tour", "in-vote", "presents", "excerpt", "replay"];
+const DETAILED = ["lesson-details", "in-tour", "in-vote", "excerpt", "replay"];
 const SIMPLE = "sv-in-simple";
 const CHOSEN = "sv-lesson-simple"; // a lesson is about the picture, whatever the reader has chosen
 
