@@ -82,7 +82,11 @@ def test_the_mode_is_switched_by_key_button_and_link_and_is_remembered(newcomer)
     page = arrive(newcomer, f"?trace={OPENING}")
     page.keyboard.press("d")
     assert not page.evaluate(SIMPLE)
+    expect(page.locator(".sv-notice")).to_contain_text("small model = drafter")
     expect(page.locator(".sv-tree-part")).to_be_visible()
+    for _ in range(2):
+        page.keyboard.press("d")
+        expect(page.locator(".sv-notice")).to_be_hidden()  # it is said once
     expect(page.locator(".sv-picture")).to_be_hidden()
     page = arrive(newcomer)
     assert not page.evaluate(SIMPLE), "Details is remembered"
@@ -213,6 +217,15 @@ HIDDEN = """() => {
 }"""
 
 
+def test_coins_are_above_the_buttons_of_a_phone(newcomer):
+    newcomer.page.set_viewport_size({"width": 390, "height": 844})
+    page = arrive(newcomer, f"?trace={OPENING}")
+    for state in ("rejected", "recovered"):
+        newcomer.step_until(f"frame.caption.is === '{state}'")
+        coin = page.locator(".sv-toss-bar").bounding_box()
+        assert coin["y"] + coin["height"] <= page.locator(".sv-buttons").bounding_box()["y"], state
+
+
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1024, 768)])
 def test_narrow_windows_show_everything_without_sideways_scrolling(newcomer, width, height):
     newcomer.page.set_viewport_size({"width": width, "height": height})
@@ -228,6 +241,9 @@ def test_switch_is_shown_only_where_it_works(newcomer):
     switch = page.get_by_role("switch", name="Details")
     expect(switch).to_be_visible()
     page.get_by_role("button", name="Present", exact=False).first.click()
+    switch.click()
+    expect(page.locator(".sv-picture")).to_be_visible()
+    page.evaluate("window.specviz['sv-lesson'].open('04-the-residual', 0)")
     expect(switch).to_be_hidden()
 
 

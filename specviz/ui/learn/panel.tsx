@@ -4,6 +4,7 @@
 import { writeAddress } from "../shared/address";
 import { ask } from "../shared/ask";
 import { LanguageSwitch, language, phrase } from "../shared/language";
+import { onBodyClass } from "../shared/page";
 import { remember } from "../shared/progress";
 import { ring, ringUntilSettled } from "../shared/ring";
 import { inline } from "../shared/sentence";
@@ -15,6 +16,7 @@ import { Button, classes, render } from "../shared/view";
 import { startGain } from "./article/gain";
 import { player, stepName } from "../step/state";
 import { fetchAhead, openMoment } from "../step/runs";
+import { isPresenting } from "../step/present";
 import { stage as stepStage } from "../step/stage";
 import { PipelineFigure } from "./pipeline";
 import { startPlans } from "./plan";
@@ -29,27 +31,30 @@ const KEY = "lesson"; // in the page's address
 
 const stage: Stage<PanelConfig> = new Stage();
 
-/** folded: whether only the panel's head is shown; waits: whether the page is on its way to the step. */
+/** folded: whether only the panel's head is shown, null for what the page's mode asks for; waits: whether the page is on its way to the step. */
 const state: {
   lesson: Lesson | null;
   at: number;
   answers: Map<number, number>;
   problem: string;
-  folded: boolean;
+  folded: boolean | null;
   waits: boolean;
 } = {
   lesson: null,
   at: 0,
   answers: new Map(),
   problem: "",
-  folded: false,
+  folded: null,
   waits: false,
 };
+
+const isFolded = () => state.folded ?? isPresenting();
 
 export const start: Start<PanelConfig> = (element, props, _watch, _trigger, config) => {
   stage.set(element, props, config);
   language.on(translate);
   moment.on(() => state.lesson && !state.waits && paint());
+  onBodyClass(() => state.lesson && paint()); // presenter mode begins or ends
   element.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
   });
@@ -141,7 +146,7 @@ const SLOW = 150; // ms after which the picture of the step before is dimmed
 
 async function show(at: number) {
   const lesson = required(state.lesson);
-  Object.assign(state, { at, folded: false, waits: true });
+  Object.assign(state, { at, folded: null, waits: true });
   setTimeout(() => document.body.classList.toggle("sv-lesson-waits", state.waits), SLOW);
   remember(lesson.id, at, lesson.steps.length);
   write();
@@ -218,7 +223,7 @@ function paint() {
   classList.toggle("sv-lesson-details", Boolean(step && !step.simple));
   classList.toggle("sv-lesson-simple", Boolean(step?.simple));
   document.body.dataset.hides = step && !state.answers.has(state.at) ? hidden(step) : "";
-  section.classList.toggle("sv-lesson-folded", state.folded);
+  section.classList.toggle("sv-lesson-folded", isFolded());
   section.classList.toggle("sv-lesson-known", state.answers.has(state.at));
   render(state.lesson ? LessonCard(state.lesson) : ProblemCard(), section);
 }
@@ -231,7 +236,7 @@ const hidden = ({ hides = [], place, predict }: LessonStep) =>
   predict || !place || state.waits || shownStep()?.id === place.step ? hides.join(" ") : "";
 
 function fold() {
-  state.folded = !state.folded;
+  state.folded = !isFolded();
   paint();
 }
 
@@ -258,9 +263,9 @@ function LessonCard(lesson: Lesson) {
       ) : (
         <p>{phrase("untranslated_lesson")}</p>
       )}
-      {Button(phrase(state.folded ? "unfold" : "fold"), fold, {
+      {Button(phrase(isFolded() ? "unfold" : "fold"), fold, {
         class: "sv-lesson-fold sv-link",
-        "aria-expanded": !state.folded,
+        "aria-expanded": !isFolded(),
       })}
       {Button("×", close, {
         class: "sv-away",
@@ -404,9 +409,7 @@ const Text = (paragraph: Paragraph, lang: string) => (
 );
 
 /** What the speaker of the lesson needs. */
-function speakerNotes(): LessonNotes | null {
-  const { lesson, at } = state;
-  if (!lesson) return null;
+function speakerNotes(lesson: Lesson, at: number): LessonNotes {
   const { title, notes, predict } = lesson.steps[at];
   return {
     name: nameOf(lesson),
@@ -428,6 +431,8 @@ function turn(by: number) {
 }
 
 function share() {
-  const notes = speakerNotes();
-  sharedLesson.set(notes && { notes, turn });
+  const { lesson, at } = state;
+  sharedLesson.set(
+    lesson && { notes: speakerNotes(lesson, at), look: lesson.steps[at].look, turn },
+  );
 }

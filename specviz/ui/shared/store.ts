@@ -33,8 +33,12 @@ export const measured = new Shared<NamedPoint | null | undefined>(undefined);
 /** The step on Step, set whenever it was drawn. */
 export const moment = new Shared<{ round: number; step: number } | null>(null);
 
-/** The open lesson; `turn` goes on or back in it. */
-export const lesson = new Shared<{ notes: LessonNotes; turn: (by: number) => void } | null>(null);
+/** The open lesson; `look` selects what its step is about, and `turn` goes on or back in it. */
+export const lesson = new Shared<{
+  notes: LessonNotes;
+  look: string;
+  turn: (by: number) => void;
+} | null>(null);
 
 /** Whether the tour is open. */
 export const tour = new Shared<boolean>(false);

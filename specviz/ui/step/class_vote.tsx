@@ -14,7 +14,7 @@ import { tokensBefore } from "./worksheet";
 
 import type { TrialPanel } from "../../frames/inspector.py";
 import type { Word } from "../../frames/scene.py";
-import type { VoteQuestion, VoteState } from "../votes.py";
+import type { Verdict, VoteQuestion, VoteState } from "../votes.py";
 
 const ADDRESS = new URL("votes", SERVER);
 const PHONES = new URL("../../vote/", SERVER);
@@ -135,11 +135,23 @@ function questionHere(): VoteQuestion {
   };
 }
 
-function Bar(
-  name: "accepted" | "rejected",
-  label: string,
-  { counts = { accepted: 0, rejected: 0 }, revealed }: VoteState,
-) {
+/** The number of answers; which ones, only after the verdict, so that nobody follows the others. */
+function Answers({ counts = { accepted: 0, rejected: 0 }, revealed }: VoteState) {
+  const all = counts.accepted + counts.rejected;
+  if (!revealed)
+    return (
+      <p class="sv-vote-all">
+        <b data-count="all">{all}</b>
+        {all === 1 ? " answer" : " answers"}
+      </p>
+    );
+  return [
+    Bar("accepted", "Accepted", counts, revealed),
+    Bar("rejected", "Rejected", counts, revealed),
+  ];
+}
+
+function Bar(name: Verdict, label: string, counts: Record<Verdict, number>, revealed: Verdict) {
   const most = Math.max(counts.accepted, counts.rejected, 1);
   const right = revealed === name;
   return (
@@ -170,7 +182,7 @@ function paint() {
       </div>
       <div role="status">
         {shown.question ? (
-          [Bar("accepted", "Accepted", shown), Bar("rejected", "Rejected", shown)]
+          Answers(shown)
         ) : (
           <p>Go to the next step: the class predicts each verdict before it is shown.</p>
         )}

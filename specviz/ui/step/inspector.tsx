@@ -69,7 +69,7 @@ export function fitInspector(frame: Frame) {
   for (const each of stage.all(".sv-left-out")) each.classList.remove("sv-left-out");
   const panel = $(".sv-panel");
   scroll(panel, false);
-  const { top } = panel.getBoundingClientRect();
+  const { top } = $(".sv-evidence").getBoundingClientRect();
   const room = roomBelow(top);
   limitTo(room ? Math.floor(room / zoom) + "px" : "");
   if (!room) return;

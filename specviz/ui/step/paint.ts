@@ -1,6 +1,6 @@
 // Draw the page at the cursor: every part of the player draws its part of the frame.
 
-import { moment } from "../shared/store";
+import { lesson, moment } from "../shared/store";
 import { render } from "../shared/view";
 import { Caption, SentencePart } from "./caption";
 import { AskTheClass } from "./class_vote";
@@ -33,9 +33,10 @@ export function paint() {
   if (!player.rounds.length) return showCaption(nothingYet());
   if (isRacing()) return undefined;
   completeMotion();
-  if (!fit()) measure();
   const { round } = player.at;
   const frame = shownFrame();
+  $(".sv").dataset.part = partShown(frame);
+  if (!fit()) measure();
   const refocus = holdFocus();
   draw(frame, round);
   remember(frame);
@@ -44,6 +45,22 @@ export function paint() {
   refocus();
   relight();
   return undefined;
+}
+
+// What a lesson is about, by its selector.
+const PARTS: Record<string, string> = {
+  ".sv-tree-part": "tree",
+  ".sv-pass": "pass",
+  ".sv-panel": "panel",
+  ".sv-table": "panel",
+};
+
+/** Return the part of Details that presenter mode shows in a low window; see 73-present.css. */
+function partShown({ step: { kind }, pass }: Frame) {
+  const part = PARTS[lesson.value?.look ?? ""];
+  if (part) return part;
+  if (kind === "propose") return "tree";
+  return kind === "score" && pass ? "pass" : "panel";
 }
 
 function draw(frame: Frame, round: number) {

@@ -61,7 +61,11 @@ export const PresentButtons = () => (
 );
 
 const LeaveButton = () =>
-  Button("Leave presenter mode", leave, { class: "sv-button", title: "Escape leaves, too" });
+  Button("×", leave, {
+    class: "sv-away",
+    "aria-label": "Leave presenter mode",
+    title: "Leave presenter mode (Escape)",
+  });
 
 function begin() {
   if (isPresenting()) return;

@@ -13,11 +13,11 @@ const PLACES = {
 };
 
 let found: Partial<Record<keyof typeof PLACES, number>> = {};
-/** The zoom of the player, in which larger text is shown. */
+/** The zoom of the tree and the inspector, in which larger text is shown. */
 export let zoom = 1;
 
 export function measure() {
-  zoom = $(".sv").currentCSSZoom ?? 1;
+  zoom = $(".sv-evidence").currentCSSZoom ?? 1;
   const read = Object.entries(PLACES).map(([name, place]) => [name, $(place).clientWidth]);
   found = Object.fromEntries(read);
 }
