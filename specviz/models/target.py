@@ -18,7 +18,7 @@ from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import check_agreement, describe_device, process_count
 from specviz.models.errors import BadPrompt
 from specviz.models.fast_layers import describe_products
-from specviz.models.network import KeyValueCache, Network, network_of
+from specviz.models.network import KeyValueCache, Network, network_of, plan_rows
 from specviz.models.passes import (
     CaptureSpec,
     ExtraRows,
@@ -181,6 +181,7 @@ class TargetRun:
         self.capture = capture
         self.length = 0
         self.early: list[dict[int, Tensor]] = []
+        self._shallow = 0  # number of calls of `plan_shallow` since the last `keep`
 
     @cached_property
     def network(self) -> Network:
@@ -251,7 +252,7 @@ class TargetRun:
         """Keep a path of tree nodes, starting at the root, in the cache; drop all other nodes."""
         self.cache.keep(self.length, [self.length + node for node in path])
         self.length += len(path)
-        self.early = []  # a new list, since the old one may be in use
+        self.early, self._shallow = [], 0
 
     def additive_mask(self, sees: Tensor) -> Tensor:
         """Convert a bool mask over new rows, (r, c), to an additive one, (1, 1, r, length + c).
@@ -296,21 +297,22 @@ class TargetRun:
         Returns:
             A function from the nodes' tokens, (r,) on the device, to the output of `shallow`.
         """
-        positions = uploads.put(torch.tensor([[self.length + depth for depth in depths]]))
-        masks = [uploads.put(mask) for mask in self.target.masks.split(self.additive_mask(sees))]
+        positions = torch.tensor([self.length + depth for depth in depths])
+        masks = self.target.masks.split(self.additive_mask(sees))
+        rows = plan_rows(self.cache, positions, masks, uploads, range(layer))
+        number, self._shallow = self._shallow, self._shallow + 1
 
         def run(words: Tensor) -> Tensor:
             hidden = self.network.embed(words[None])
-            rows = Rows(positions(), [mask() for mask in masks])
-            result, found = self._layers(hidden, rows, range(layer))
-            self.early.append(found)
+            result, found = self._layers(hidden, rows(), range(layer))
+            self.early = [*self.early[:number], found]
             return result
 
         return run
 
     def truncate_shallow(self, passes: int, nodes: int) -> None:
         """Undo all calls of `shallow` but the first `passes`, which ran `nodes` nodes in all."""
-        self.early = self.early[:passes]
+        self.early, self._shallow = self.early[:passes], passes
         self.cache.cut(self.length + nodes)
 
     @torch.inference_mode()

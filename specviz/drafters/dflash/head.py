@@ -15,7 +15,7 @@ weights, since nothing after a wrong guess can be accepted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import torch
 import torch.nn.functional as functional
@@ -32,11 +32,16 @@ from specviz.models.target import Target
 
 
 class DFlashHead(HeadNetwork):
-    """DFlash's network; fc, hidden_norm, layers and norm are named as in the public checkpoints."""
+    """DFlash's network; fc, hidden_norm, layers and norm are named as in the public checkpoints.
+
+    Attributes:
+        causal: Whether a position of a block attends only to positions up to its own.
+    """
 
     family = "dflash"
     config_type = DFlashConfig
     config: DFlashConfig
+    causal: ClassVar[bool] = False
 
     def __init__(self, config: DFlashConfig) -> None:
         super().__init__()
@@ -69,8 +74,15 @@ class DFlashHead(HeadNetwork):
             states: States (B, n, h) by the target's layer, from 1.
             positions: Positions of their tokens, (n,).
         """
-        taps = [states[k] for k in self.config.tap_layers]
-        fused = self.hidden_norm(self.fc(torch.cat(taps, dim=-1)))
+        return self.past_of(self.join(states), positions)
+
+    def join(self, states: Mapping[int, Tensor] | Sequence[Tensor]) -> Tensor:
+        """Concatenate the states that fc reads; see `past`."""
+        return torch.cat([states[k] for k in self.config.tap_layers], dim=-1)
+
+    def past_of(self, joined: Tensor, positions: Tensor) -> list[Past]:
+        """Implement `past` for states that `join` concatenated."""
+        fused = self.hidden_norm(self.fc(joined))
         return [layer.self_attn.keys_values(fused, positions) for layer in self._layers()]
 
     def block(self, anchors: Tensor) -> Tensor:
@@ -165,25 +177,11 @@ class BlockLayer(nn.Module):
         return out
 
 
-def block_mix(past: Past) -> Mix:
-    """Return a `Mix` for one block, whose rows attend to the earlier states and the whole block."""
-
-    def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        return functional.scaled_dot_product_attention(
-            queries,
-            torch.cat([past[0], keys], dim=2),
-            torch.cat([past[1], values], dim=2),
-            enable_gqa=keys.shape[1] != queries.shape[1],
-        )
-
-    return mixed
-
-
 def separate_blocks(past: Past, anchors: Tensor, starts: Tensor | None = None) -> Mix:
     """Return a `Mix` for independent blocks that start at `anchors` (A,) of a known text.
 
     Its rows are the blocks one after another, (B, heads, A n, d). A row attends to the states
-    before its block's anchor and to its own block, as in `block_mix`, but to no other block.
+    before its block's anchor and to its own block, but to no other block.
 
     Args:
         past: Keys and values of the states.
