@@ -18,6 +18,7 @@ from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import check_agreement, describe_device, process_count
 from specviz.models.errors import BadPrompt
 from specviz.models.fast_layers import describe_products
+from specviz.models.memory_speed import MemoryUse, memory_use
 from specviz.models.network import KeyValueCache, Network, network_of, plan_rows
 from specviz.models.passes import (
     CaptureSpec,
@@ -50,12 +51,14 @@ class Environment:
         dtype: The name of the precision in torch.
         packing: See `fast_layers.describe_products`. None if unknown.
         versions: Versions of other programs by name.
+        memory: What a plain pass reads of memory. None if unknown.
     """
 
     machine: str
     dtype: str
     packing: str | None
     versions: Mapping[str, str] = field(default_factory=dict)
+    memory: MemoryUse | None = None
 
 
 class Target:
@@ -141,7 +144,8 @@ class Target:
         machine = describe_device(self.device)
         if process_count() > 1:
             machine = f"{process_count()} processes, each on {machine}"
-        return Environment(machine, dtype, describe_products(self.model))
+        memory = memory_use(self.model) if process_count() == 1 else None
+        return Environment(machine, dtype, describe_products(self.model), memory=memory)
 
     def start(self, capture: CaptureSpec, sampling: Sampling | None = None) -> TargetRun:
         """Start a run over the shared weights.
