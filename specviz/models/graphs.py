@@ -233,6 +233,8 @@ def padded_rows(count: int) -> int:
 
 def pad_front(tensor: Tensor, rows: int, value: float = 0) -> Tensor:
     """Return a host tensor (n, …) as the last of `rows` rows, with a value in the others."""
+    if rows == len(tensor):
+        return tensor
     padded = tensor.new_full((rows, *tensor.shape[1:]), value)
     padded[rows - len(tensor) :] = tensor
     return padded
