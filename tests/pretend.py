@@ -184,7 +184,8 @@ class Ops(TorchDispatchMode):
         if not others or (scalars and (torch.Tag.pointwise in func.tags or op in TAKES_SCALARS)):
             return
         if op is aten.copy_:
-            self.device_log.note("uploads" if isinstance(args[0], Cuda) else "reads")
+            waits = not (len(args) > 2 and args[2])
+            self.device_log.note("uploads" if isinstance(args[0], Cuda) else "reads", waits)
             return
         if op in INDEX and others[0] is not args[0]:
             indices = [each for each in others if any(each is i for i in _tensors(args[1]))]
@@ -221,8 +222,30 @@ def _memory(tensor: Tensor) -> int:
 ACTIVE: list[DeviceLog] = [DeviceLog()]  # the last one counts now
 
 
+class Tape(TorchDispatchMode):
+    """Keeps the ops of a function with their tensors, as a recording does, and repeats them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ops: list[tuple[Any, Any, Any, Any]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        self.ops.append((func, args, kwargs or {}, out))
+        return out
+
+    @torch.inference_mode()
+    def replay(self) -> None:
+        """Compute every result again, at its address."""
+        for func, args, kwargs, out in self.ops:
+            again = func(*args, **kwargs)
+            for own, new in zip(_tensors(out), _tensors(again), strict=True):
+                if own.data_ptr() != new.data_ptr():
+                    own.copy_(new)
+
+
 def imitate_graph(function: Any, inputs: Any) -> tuple[tuple[Tensor, ...], Any]:
-    """Imitate `graphs.record_graph`: a replay computes the outputs again, as one launch.
+    """Imitate `graphs.record_graph`: a replay repeats the ops, as one launch.
 
     The function must not make the host wait, since a recording then fails on CUDA.
     """
@@ -231,18 +254,19 @@ def imitate_graph(function: Any, inputs: Any) -> tuple[tuple[Tensor, ...], Any]:
         counts = ACTIVE[-1].counts
         before = Counter(counts)
         made = work()
-        waits, uploads = (counts[kind] - before[kind] for kind in ("waits", "uploads"))
+        synchronised = [counts[kind] - before[kind] for kind in ("waits", "uploads")]
         counts.clear()
         counts.update(before)
-        return made, waits, uploads
+        return made, synchronised
 
     # As a recording begins: what is uploaded once is uploaded here.
-    outputs, *_ = uncounted(lambda: function(*inputs))
+    uncounted(lambda: function(*inputs))
+    with Tape() as tape:
+        outputs, synchronised = uncounted(lambda: function(*inputs))
+    assert synchronised == [0, 0], "the host takes part in a graph"
 
     def replay() -> None:
-        again, *synchronised = uncounted(lambda: function(*inputs))
-        assert synchronised == [0, 0], "the host takes part in a graph"
-        uncounted(lambda: [own.copy_(new) for own, new in zip(outputs, again, strict=True)])
+        uncounted(tape.replay)
         ACTIVE[-1].counts["launches"] += 1
 
     replay()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from random import Random
 
 import pytest
 
 from specviz.cost.adaptive import Load, RequestGroup, deal, measured_drafters
+from specviz.cost.measured_costs import FOLDER, load_shipped
 from specviz.cost.roofline import fits_in_memory, pass_time, shared_pass_time
 from specviz.ui.cost.adaptive import (
     LOADS,
@@ -18,6 +20,7 @@ from specviz.ui.cost.adaptive import (
     deployment,
     drafters,
     respond,
+    setups,
 )
 
 
@@ -74,6 +77,17 @@ def test_confident_late_guess_is_checked_before_a_doubtful_first_guess():
 
 def test_requests_are_divided_evenly_among_domains():
     assert [group.requests for group in deal(7, {"a": [0.5], "b": [0.5], "c": [0.5]})] == [3, 2, 2]
+
+
+def test_measured_deployments_have_the_measured_speeds_and_overhead():
+    file = load_shipped(FOLDER / "cpu-2-cores.json")
+    sweep = file.sweep(file.models[0], file.models[0].places[0])
+    found = deployment("cpu-2-cores/smollm2-135m")
+    speeds = found.hardware.peak_in(found.dtype), found.hardware.bandwidth
+    assert (speeds, found.overhead) == (sweep.peaks, sweep.overhead)
+    plain = replace(found, context=sweep.context)
+    assert pass_time(plain, 1, 1).seconds == pytest.approx(sweep.plain)
+    assert "SmolLM2-135M on 2 CPU cores" in setups()["cpu-2-cores/smollm2-135m"]
 
 
 def test_every_load_fits_in_memory_and_shared_pass_time_agrees_with_that_of_one_token():

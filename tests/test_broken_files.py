@@ -177,7 +177,7 @@ def test_page_opens_without_what_broken_files_hold_and_says_so(broken):
     shown = ("formula", "trees", "published", "sweep", "shapes")
     assert {f"sv-part-{name}" for name in shown} <= ids
     assert not {f"sv-part-{name}" for name in ("roofline", "adaptive", "rounding", "models")} & ids
-    assert list(shapes.files()) == ["cpu-2-cores-bfloat16"]
+    assert list(shapes.files()) == ["cpu-2-cores-bfloat16", "h100-bfloat16"]
     first = step_runs.opening()
     assert (first.prompt, first.drafter) == (EXAMPLE, "draft-model")
     assert race_form.opening().prompt == EXAMPLE

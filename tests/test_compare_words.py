@@ -176,6 +176,10 @@ def test_headline_names_the_fastest_and_the_slower_lanes():
     none = headline([*lanes({"b": slow}).values()])
     assert none.endswith("; b comes closest, with a speed-up of 0.69.")
     assert headline([]).startswith("Nothing to compare")
+    idle = drafted_run(KEPT, weight_bytes=10**6, memory_speed=1e7)  # plain passes take a second
+    told = headline([*lanes({"a": idle}).values()])
+    assert "plain decoding. Something other than memory limits these passes" in told
+    assert "reads its 1.0 MB of weights in 0.10 s." in told
 
 
 OTHER = [0, 1, 2, 3, 4, 77, 6, 7, 8, 9, 10]

@@ -10,6 +10,9 @@ from __future__ import annotations
 import inspect
 import json
 import textwrap
+from dataclasses import replace
+from itertools import zip_longest
+from unittest.mock import patch
 
 import counted
 import pytest
@@ -17,8 +20,9 @@ import tiny
 import torch
 from pretend import DEVICE, pretended
 
-from specviz.catalog import load
+from specviz.catalog import load, loading
 from specviz.drafters.common import candidates as siblings
+from specviz.drafters.common import head_cache
 from specviz.drafters.common.dynamic_tree import (
     DeviceTree,
     DynamicTree,
@@ -27,9 +31,15 @@ from specviz.drafters.common.dynamic_tree import (
 )
 from specviz.drafters.contract.harness import rounds_of, run_trace, summarize
 from specviz.drafters.uniform import UniformSession
+from specviz.engine.loop import Decoding
+from specviz.models import graph_llama, graphs
+from specviz.models.memory import ModelCache
 from specviz.models.target import TargetRun
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.metrics import token_ids
+from specviz.ui.request import RunRequest
+from specviz.ui.task import Machine
+from specviz.ui.worker import rehearse
 from specviz.verification import distributions
 from specviz.verification.distributions import BadScores
 from specviz.verification.transfer import UploadBatch, to_host, to_host_async, upload_together
@@ -63,6 +73,60 @@ def test_run_on_simulated_gpu_equals_cpu_run_with_the_recorded_reads(drafter, te
         rounds_of(target, made, ids, counted.counted_settings(drafter, temperature))
     )
     assert pinned(row) == pinned(ROWS[drafter, temperature])
+
+
+RECORDED = ["draft-model", "eagle", "mtp", "moa", "dspark"]
+
+
+def broken(function, inputs):
+    raise RuntimeError("out of memory")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("works", [True, False], ids=["graphs", "no graphs"])
+def test_drafts_of_runs_in_turns_and_past_the_first_memory_equal_the_cpu(works, monkeypatch):
+    """Two runs take turns, with texts whose rows leave the smallest memory at different times."""
+    monkeypatch.setattr(graphs, "REACH", 32)
+    monkeypatch.setattr(head_cache, "REACH", 32)
+    monkeypatch.setattr(graph_llama, "REACH", 32)
+    for name in RECORDED:
+        settings = replace(counted.counted_settings(name, 0.8), max_new_tokens=10)
+
+        def proposals(device, name=name, settings=settings):
+            target, made = load("house", name, device, "float32")
+            texts = [
+                target.encode(counted.PROMPT + more, counted.NEW) for more in ("", " was sad.")
+            ]
+            runs = [Decoding(target, made, ids, settings).rounds() for ids in texts]
+            return [
+                [(one.proposal.tree, one.tokens) for one in filter(None, pair)]
+                for pair in zip_longest(*runs)
+            ]
+
+        with (
+            pretended(),
+            patch.object(loading, "MODELS", ModelCache()),
+            patch.object(loading, "HEADS", ModelCache()),
+        ):
+            if not works:
+                monkeypatch.setattr(graphs, "record_graph", broken)
+            there = proposals("cuda")
+        assert there == proposals("cpu"), name
+
+
+@pytest.mark.slow
+def test_server_records_the_graphs_of_the_first_run_at_its_start(monkeypatch, caplog):
+    settings = replace(counted.counted_settings("eagle3", 0.8), max_new_tokens=10)
+    with (
+        pretended(),
+        patch.object(loading, "MODELS", ModelCache()),
+        patch.object(loading, "HEADS", ModelCache()),
+    ):
+        rehearse(Machine("cuda"), RunRequest(counted.PROMPT, "house", "eagle3", settings))
+        monkeypatch.setattr(graphs, "record_graph", broken)  # which would be logged
+        trace = run_trace(*load("house", "eagle3", "cuda"), counted.PROMPT, settings)
+    assert len(token_ids(trace)) == 10
+    assert not caplog.records
 
 
 @pytest.mark.slow
@@ -257,7 +321,7 @@ def unseen(seed, budget, ends, spoiled=None):
             paths = [(*paths[row], word) for word, row in zip(words, above, strict=True)]
         logits = torch.stack([logits_after(path, seed) for path in paths])
         picking.guess(logits * torch.nan if depth == spoiled else logits)
-    replay(growth, picking, growth.levels(DEEPEST, WIDTH, budget, ends), "it")
+    replay(growth, picking.tensors, growth.levels(DEEPEST, WIDTH, budget, ends), "it")
     return growth
 
 

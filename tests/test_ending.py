@@ -78,3 +78,20 @@ def test_end_card_says_whether_plain_decoding_is_still_measured():
     events = [replace(e, reason="stopped") if isinstance(e, Finished) else e for e in events]
     stopped = Trace(trace.header, events)
     assert said(end_of(stopped, "finished")[0]).endswith("Plain decoding was not measured.")
+
+
+def test_end_says_if_something_other_than_memory_limits_a_plain_pass():
+    """Measured: a pass of 2 ms. The weights are read in 0.5 ms, or in 1.5 ms, which limits it."""
+    trace = Trace.read(TRACES[0])
+    assert "other than memory" not in said(end_of(trace)[0]), "its machine was not measured"
+    steady = replace(trace.baseline, seconds=[2e-3] * len(trace.baseline.seconds))
+    events = [steady if isinstance(event, Baseline) else event for event in trace.events]
+    for weights, found in ((25_000_000, True), (75_000_000, False)):
+        header = replace(trace.header, weight_bytes=weights, memory_speed=5e10)
+        frame, _ = end_of(Trace(header, events))
+        simple = "".join(
+            part if isinstance(part, str) else part["t"] for part in frame["caption"]["simple"]
+        )
+        for sentence in (said(frame), simple):
+            assert ("a plain pass took 2.0 ms" in sentence) == found
+            assert ("reads its 25 MB of weights in 0.5 ms" in sentence) == found

@@ -15,7 +15,10 @@ import torch
 from specviz import engine
 from specviz.catalog import load
 from specviz.catalog.entry import with_defaults
+from specviz.drafters.contract import Case
+from specviz.drafters.contract.checks import tokens_follow_target_distribution
 from specviz.models.graph_llama import GraphLlama
+from specviz.models.graphs import Recorder
 from specviz.models.network import TorchNetwork, network_of
 from specviz.models.passes import CaptureSpec
 from specviz.models.target import TargetRun
@@ -34,9 +37,9 @@ PROMPT = "Once upon a time there was a little girl called Lily. She"
 TREE = DraftTree((7, 9, 11, 13, 15, 17), (-1, 0, 0, 1, 1, 3))
 
 
-def start(target, drafter, name, temperature):
+def start(target, drafter, name, temperature, prompt=PROMPT):
     given = {"max_new_tokens": 64, "sampling": {"temperature": temperature}}
-    return engine.run(target, drafter, PROMPT, Settings.from_json(with_defaults(name, given)))
+    return engine.run(target, drafter, prompt, Settings.from_json(with_defaults(name, given)))
 
 
 def record(*run):
@@ -75,6 +78,24 @@ def test_graphs_give_the_logits_of_transformers(dtype):
             for run in runs:
                 run.keep([0])
     assert network_of(target.model)._recorder.works
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize("drafter", ["draft-model", "eagle", "eagle3", "mtp", "moa", "dspark"])
+def test_recorded_drafts_give_the_runs_of_drafts_without_graphs(drafter, temperature, monkeypatch):
+    """The text grows out of the smallest memory during the run."""
+    run = *load("house", drafter, "cuda", "float32"), drafter, temperature, PROMPT * 38
+    found = [token_ids(record(*run)) for _ in range(2)]
+    monkeypatch.setattr(Recorder, "works", False)
+    assert found == [token_ids(record(*run))] * 2
+
+
+@pytest.mark.parametrize("drafter", ["draft-model", "mtp", "dspark"])
+def test_sampled_texts_follow_the_distribution_of_the_target(drafter):
+    target, made = load("house", drafter, "cuda", "float32")
+    shape = Settings.from_json(with_defaults(drafter, {}))
+    prompts = [PROMPT, "One day a dog"]
+    tokens_follow_target_distribution(Case(lambda: target, lambda _: made, prompts, [shape]))
 
 
 @pytest.mark.parametrize("drafter", [None, "ngram"])

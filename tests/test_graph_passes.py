@@ -197,3 +197,25 @@ def test_models_on_a_gpu_use_it_in_every_precision(dtype):
     model.__class__ = type("Other", (type(model),), {"device": torch.device("cuda", 1)})
     prepare(model)
     assert isinstance(network_of(model), TorchNetwork)
+
+
+SHAPES = [
+    {"head_dim": 20},
+    {"tie_word_embeddings": True},
+    {"tie_word_embeddings": False},
+    {"attention_bias": True, "mlp_bias": True},
+    {"num_key_value_heads": 1},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_unusual_shapes_are_computed_on_a_gpu_with_the_logits_of_transformers(shape):
+    """`build` compares the logits, and gives None if they differ."""
+    with pretended():
+        model = varied(tiny.llama(**shape)).to("cuda")
+        prepare(model)
+        assert isinstance(network_of(model), GraphLlama)
+        run = Target(model, tiny.tokenizer(), tiny.target().card).start(CaptureSpec())
+        run.prefill([5] * (REACH + 3))  # more than the smallest memory
+        assert run.score(TREE).logits.isfinite().all().item()
+        assert run.cache.memory.reach == 2 * REACH

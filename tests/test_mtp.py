@@ -156,13 +156,13 @@ def test_training_rows_attend_only_to_earlier_text_and_their_own_drafts():
 
 def test_rotary_embedding_of_parallel_heads_rotates_neighbouring_pairs():
     """Compare with their formula: pairs as complex numbers, multiplied by e^(i position angle)."""
-    attention = SelfAttention(ParallelConfig(n_heads=4), 32, 0)
+    attention = SelfAttention(ParallelConfig(n_heads=4), 32)
     rows = torch.randn(1, 4, 5, 8)
     angles = 10_000.0 ** -(torch.arange(0, 8, 2) / 8)
     turn = torch.polar(torch.ones(5, 4), torch.outer(torch.arange(3.0, 8.0), angles))
     pairs = torch.view_as_complex(rows.unflatten(-1, (-1, 2)).contiguous())
     expected = torch.view_as_real(pairs * turn).flatten(-2)
-    assert torch.allclose(attention.rotated(rows, 3), expected, atol=1e-6)
+    assert torch.allclose(attention.rotated(rows, torch.arange(3, 8)), expected, atol=1e-6)
 
 
 def test_parallel_heads_read_the_states_before_the_last_layer():

@@ -75,14 +75,13 @@ def same(there, here):
 @pytest.fixture
 def dropped_levels(monkeypatch):
     """Return, for each read of the host, how many levels were computed and then dropped."""
-    found, settle = [], ProposalBuilder.resolve
+    found, add = [], ProposalBuilder.add
 
-    def noted(grown):
-        made = [level for level, _ in grown._unread]
-        settle(grown)
-        found.append(sum(level.nodes[0] >= grown.newest.start for level in made))
+    def noted(grown, levels, *more):
+        add(grown, levels, *more)
+        found.append(sum(level.nodes[0] >= grown.newest.start for level in levels))
 
-    monkeypatch.setattr(ProposalBuilder, "resolve", noted)
+    monkeypatch.setattr(ProposalBuilder, "add", noted)
     return found
 
 

@@ -3,7 +3,9 @@
 import json
 import re
 from dataclasses import replace
+from shutil import copy
 
+import gpu_table
 import published
 import pytest
 import torch
@@ -16,6 +18,7 @@ from specviz.bench.shapes.lineup import build_lineup, random_target, required_me
 from specviz.bench.sweep import PRODUCT, READ
 from specviz.commands.cli import main
 from specviz.cost import measured_costs_text
+from specviz.cost.figures.sweep import sweep_figure
 from specviz.cost.formula import expected_tokens
 from specviz.cost.measured_costs import (
     CostFile,
@@ -384,3 +387,35 @@ def test_shipped_cost_files_are_listed_and_readable():
                 found = asked(file=name, model=costs.name, context=place.context)
                 assert (found["model"].value, found["context"].value) == (costs.name, place.context)
                 assert len(found["drafters"]["value"]["data"]) == len(place.rounds)
+
+
+def test_chart_reaches_beyond_the_free_tokens_and_the_sentence_names_the_limit():
+    """At 2 TFLOP/s and 10 GB/s, memory limits a plain pass, and arithmetic one over 512 tokens."""
+    file = made()
+    costs, place = replace(file.models[0], flops=[2e12]), file.models[0].places[0]
+    plain = file.sweep(costs, place).predicted(1).memory
+    shares = {1: 1.0, 8: 1.05, 64: 1.3, 512: 3.0}
+    for factor, says in ((1.2, "tokens take about as long as a plain one"), (9, "something else")):
+        passes = [PassSamples(size, [share * factor * plain] * 3) for size, share in shares.items()]
+        found = file.sweep(costs, replace(place, passes=passes))
+        sentence = measured_costs_text.knee_sentence(found)
+        assert says in sentence
+        assert ("over up to 8 tokens" in sentence) == (factor == 1.2)
+        chart = sweep_figure(found)
+        assert chart.layout.xaxis.tickvals[-1] >= 512
+        assert max(chart.data[1].x) == chart.layout.xaxis.tickvals[-1]
+        (line,) = (shape for shape in chart.layout.shapes if shape.x0 == shape.x1)
+        assert line.x0 == found.free
+        assert found.predicted(found.free).bound == "memory"
+        assert found.predicted(found.free + 1).bound == "compute"
+
+
+def test_table_of_a_gpu_is_computed_from_the_results_that_are_there(tmp_path):
+    document = gpu_table.PLACE.read_text(encoding="utf-8")
+    assert f"{gpu_table.BEGIN}{gpu_table.table(tmp_path)}{gpu_table.END}" in document
+    copy(gpu_table.BEFORE, tmp_path / "shapes-llama-3.1-8b.json")
+    rows = [line.split(" | ") for line in gpu_table.table(tmp_path).splitlines()[4:]]
+    found = {title: (before, reached) for title, _, before, reached in rows}
+    assert found["| 8B shape: share of the speed of memory"] == ("0.28", "0.28 |")
+    assert found["| EAGLE-3 draft, 8B shape: plain passes"] == ("0.54", "0.54 |")
+    assert found["| house: MTP over plain"] == ("not measured", "not measured |")

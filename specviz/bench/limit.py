@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from specviz.bench.methods import Prompt
 from specviz.bench.sweep import dtype_of, read_workload, shape_of, time_seconds
 from specviz.cost.sweep import DTYPES
+from specviz.models.memory_speed import READS, has_experts
 from specviz.models.passes import bytes_read
 from specviz.models.target import Target
-
-READS: Final = 5  # measurements per turn, after a first one to warm up; the fastest counts
-EXPERTS: Final = ("num_experts", "num_local_experts", "n_routed_experts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +40,7 @@ def make_limiter(target: Target, new_tokens: int) -> Limiter | None:
 
     The limit is unknown if a pass reads only some weights, which depend on the token (experts).
     """
-    config = target.model.config.get_text_config()
-    if any(getattr(config, name, None) for name in EXPERTS):
+    if has_experts(target.model):
         return None
     weights, per_token, workload = (
         bytes_read(target.model),

@@ -21,6 +21,7 @@ from specviz.cost.sweep import CONTEXT, SIZES, PassSamples, Sweep
 from specviz.engine.loop import Stop, never
 from specviz.engine.recorder import versions
 from specviz.models.devices import cpu_name, describe_device, synchronize
+from specviz.models.memory_speed import readable
 from specviz.models.passes import CaptureSpec, bytes_read
 from specviz.models.target import Target
 from specviz.verification.tree import DraftTree
@@ -30,7 +31,6 @@ READ: Final = "read"
 
 
 EDGE, WIDE_EDGE = 1024, 4096  # rows and columns of the large matrices
-MAX_READ_BYTES: Final = 1 << 30  # more than any cache, but no second copy of a large model
 
 
 MIN_ROUNDS, MAX_ROUNDS = 5, 15  # minimum and maximum number of rounds
@@ -206,14 +206,8 @@ def matmul_workload(target: Target) -> Workload:
 
 
 def read_workload(target: Target) -> Workload:
-    """Return the computation of a maximum over an array as large as the weights.
-
-    This is the fastest way to read an array. Its size is limited to MAX_READ_BYTES; a smaller array
-    could fit into a cache. A matrix-vector product is not used, because torch's takes twice as long
-    on some processors.
-    """
-    size = min(MAX_READ_BYTES, bytes_read(target.model))
-    numbers = torch.ones(size // torch.float32.itemsize, device=target.device)
+    """Return the computation of a maximum over an array as large as the weights."""
+    numbers = readable(bytes_read(target.model), target.device)
     return Workload(numbers.amax, float(numbers.nbytes))
 
 

@@ -25,6 +25,7 @@ from specviz.compare.measures import (
     timeline,
 )
 from specviz.compare.race import PLAIN, Results
+from specviz.frames.memory_limit import memory_sentence
 from specviz.trace import metrics
 from specviz.trace.events import Baseline, EndReason
 from specviz.trace.file import Trace
@@ -94,6 +95,7 @@ class LaneReport:
         parts: Seconds of every pass: drafting, the target pass, the rest.
         uneven: How much pass times vary, see `run_spread`; about 1 on an idle machine.
         noise: Why the lane's speed is too noisy to compare; None if it is not.
+        limit: The sentence on what else than memory limits plain passes; empty if nothing.
     """
 
     name: str
@@ -129,6 +131,7 @@ class LaneReport:
     parts: list[PassSeconds]
     uneven: float | None
     noise: str | None
+    limit: str
 
 
 def reports(results: Results) -> list[LaneReport]:
@@ -178,6 +181,7 @@ def report(results: Results, name: str) -> LaneReport:
         parts=passes,
         uneven=run_spread(trace),
         noise=_noise(trace, results.plain, speedups),
+        limit=memory_sentence(head, results.plain),
     )
 
 

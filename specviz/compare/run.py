@@ -151,7 +151,7 @@ def _check(context: RaceContext, lane: Lane) -> None:
 def _lane(context: RaceContext, lane: Lane, stop: Stop) -> Iterator[RaceEvent]:
     """Run a drafter's lane: a few rounds to warm up, then the recorded run."""
     target, drafter = context.target, context.drafters[lane.name]
-    warm_up(Decoding(target, drafter, context.ids, lane.settings).rounds(stop))
+    warm_up(Decoding(target, drafter, context.ids, lane.settings).rounds(stop), target.device)
     events = engine.run(
         target, drafter, context.race.prompt, lane.settings, baseline=False, stop=stop
     )
@@ -172,7 +172,7 @@ def _lane(context: RaceContext, lane: Lane, stop: Stop) -> Iterator[RaceEvent]:
 def _plain(context: RaceContext, stop: Stop) -> Iterator[RaceEvent]:
     """Run plain decoding; its trace has no rounds, only a baseline event."""
     target, settings = context.target, context.race.shared
-    warm_up(engine.plain(target, context.ids, settings, stop))
+    warm_up(engine.plain(target, context.ids, settings, stop), target.device)
     trace = Trace(_header(context))
     yield LaneEvent(PLAIN, trace.header)
     steps: list[PlainStep] = []

@@ -56,17 +56,19 @@ def headline(lanes: Sequence[LaneReport]) -> str:
     """Return which lane is the fastest, and which are slower than plain decoding.
 
     Lanes whose times vary too much are named without a speed. If some times vary, all lanes are
-    first ranked by tokens per pass, which does not depend on time.
+    first ranked by tokens per pass, which does not depend on time. If something other than memory
+    limits plain passes, a sentence says so.
     """
     compared = {lane.name: lane for lane in lanes if lane.name != PLAIN and lane.speedup}
     speedups = {name: lane.speedup or 0.0 for name, lane in compared.items() if lane.noise is None}
     noisy = [name for name in compared if name not in speedups]
     if not compared:
         return text("compare", "headline_nothing")
+    limit = [lane.limit for lane in lanes if lane.limit][:1]
     if not noisy and not caution(lanes):
-        return _fastest(speedups)
+        return " ".join([_fastest(speedups), *limit])
     if not noisy:
-        found = [_fastest(speedups)]
+        found = [_fastest(speedups), *limit]
     elif speedups:
         shown = text("compare", "headline_noisy", names=join_names(noisy))
         found = [_fastest(speedups), shown]

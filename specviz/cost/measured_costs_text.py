@@ -32,9 +32,10 @@ from specviz.cost.measured_costs import (
     round_cost,
 )
 from specviz.cost.sources import NOT_STATED, Source
-from specviz.cost.sweep import middle_half
+from specviz.cost.sweep import Sweep, middle_half
 from specviz.cost.sweep_text import NOISY_SPREAD, describe_peaks
 from specviz.texts import text
+from specviz.trace.metrics import MEMORY_BOUND
 
 BUSY_LOAD: Final = 1.0  # load average above which the page says that the machine was busy
 SHOWN_SIZES: Final = (8, 64)  # numbers of tokens of the passes in the headline
@@ -105,7 +106,7 @@ def summarize(file: CostFile, costs: ModelCosts, context: ContextCosts) -> str:
         text("cost", "costs_longer", tokens=size, passes=format_passes(sweep.passes(size) or 0.0))
         for size in shown
     ]
-    return text(
+    answer = text(
         "cost",
         "costs_answer",
         model=costs.title,
@@ -113,6 +114,23 @@ def summarize(file: CostFile, costs: ModelCosts, context: ContextCosts) -> str:
         machine=file.machine,
         longer=", one ".join(longer),
     )
+    return " ".join(filter(None, [answer, knee_sentence(sweep)]))
+
+
+def knee_sentence(sweep: Sweep) -> str:
+    """Return up to how many tokens checking is free, measured and by the roofline.
+
+    If something other than memory limits a plain pass, that is said instead: then larger passes
+    seem free for another reason.
+    """
+    line, share = sweep.predicted(1), sweep.share_of_memory_speed
+    if line is None or share is None:
+        return ""
+    if share < MEMORY_BOUND:
+        limit = format_milliseconds(line.memory)
+        return text("cost", "costs_not_memory", milliseconds=limit, flat=sweep.flat)
+    known = {"flat": sweep.flat, "most": max(sweep.by_tokens), "free": sweep.free or 0}
+    return text("cost", "costs_knee", **known)
 
 
 class DrafterRow(TypedDict):

@@ -24,6 +24,7 @@ from specviz.cost.roofline import (
     PassTime,
     Serving,
     bytes_per_number,
+    free_tokens,
     pass_time,
 )
 from specviz.shipped import ASSETS, read_shipped_text
@@ -57,6 +58,10 @@ class PassSamples:
     def median(self) -> float:
         """Median seconds of such a pass."""
         return statistics.median(self.seconds)
+
+
+WIDEST: Final = 2048  # tokens in the largest pass that is measured or predicted
+FLAT: Final = 1.1  # plain passes; a pass that takes at most this counts as no longer
 
 
 @dataclass(frozen=True)
@@ -132,14 +137,31 @@ class Sweep:
 
     def predicted(self, tokens: int, overhead: float = 0.0) -> PassTime | None:
         """Return the roofline's prediction at the measured peaks; None without peaks."""
+        serving = self.serving(overhead)
+        return None if serving is None else pass_time(serving, 1, tokens)
+
+    def serving(self, overhead: float = 0.0) -> Serving | None:
+        """Return the model on a machine with the measured peaks; None without peaks."""
         if self.peaks is None:
             return None
         dtype, (flops, bandwidth) = DTYPES[self.dtype], self.peaks
         # The memory size does not affect the time; it is set to that of the model.
         memory = self.shape.parameters * bytes_per_number(dtype)
         machine = Hardware(self.machine, {dtype: flops}, bandwidth, float(memory))
-        serving = Serving(self.shape, machine, dtype, self.context, overhead=overhead)
-        return pass_time(serving, 1, tokens)
+        return Serving(self.shape, machine, dtype, self.context, overhead=overhead)
+
+    @cached_property
+    def free(self) -> int | None:
+        """The tokens that the roofline's pass can have before arithmetic limits it, if known."""
+        serving = self.serving()
+        return None if serving is None else free_tokens(serving, 1)
+
+    @property
+    def flat(self) -> int:
+        """The largest size up to which every measured pass takes about as long as a plain one."""
+        costly = (one.tokens for one in self.points if (self.passes(one.tokens) or 0.0) > FLAT)
+        first = next(costly, WIDEST + 1)
+        return max((one.tokens for one in self.points if one.tokens < first), default=1)
 
     @property
     def share_of_memory_speed(self) -> float | None:

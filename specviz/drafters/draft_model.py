@@ -23,6 +23,7 @@ from specviz.drafters.common.tree_reader import TreeReader
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.attention import context_length
 from specviz.models.checkpoint import MadeFor
+from specviz.models.graphs import Memory
 from specviz.models.passes import CaptureSpec, causal_lm_weights
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
@@ -110,6 +111,11 @@ class DraftModelSession(LevelSession):
             return lambda _: text()
         after = self.reader.plan_level(level.nodes, level.parents, uploads)
         return lambda words: after(self.draft_words(words))
+
+    @property
+    def memory(self) -> Memory | None:
+        """Implement `LevelSession.memory`."""
+        return self.reader.memory
 
     def discard_from(self, node: int) -> None:
         """Implement `LevelSession.discard_from`."""

@@ -13,8 +13,9 @@ so on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, ClassVar, Final, Self
 
 import torch
@@ -25,10 +26,12 @@ from specviz.adapters.transformers import final_norm
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import PlainConfig, SizedHead
-from specviz.drafters.common.layers import Project, causal_mask
+from specviz.drafters.common.head_cache import head_cache
+from specviz.drafters.common.layers import Mix, Project, causal
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
+from specviz.drafters.common.recorded import compute_draft
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
-from specviz.models.attention import PreallocatedCache
+from specviz.models.graphs import pad_front
 from specviz.models.passes import (
     CaptureSpec,
     States,
@@ -38,6 +41,7 @@ from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Work
+from specviz.verification.transfer import UploadBatch
 
 SHAPES: Final = (  # keys of the same file that follow from the tensors or the target
     "dim", "ffn_dim_multiplier", "max_batch_size", "max_seq_len", "multiple_of", "n_layers",
@@ -73,35 +77,29 @@ class ParallelConfig(PlainConfig):
 class SelfAttention(nn.Module):
     """Meta's attention, which rotates neighbouring pairs (0, 1), (2, 3), … instead of halves."""
 
-    def __init__(self, config: ParallelConfig, width: int, number: int) -> None:
+    def __init__(self, config: ParallelConfig, width: int) -> None:
         super().__init__()
-        self.size, self.theta, self.number = width // config.n_heads, config.rope_theta, number
+        self.size, self.theta = width // config.n_heads, config.rope_theta
         shared = config.n_kv_heads * self.size
         self.wq = nn.Linear(width, width, bias=False)
         self.wk = nn.Linear(width, shared, bias=False)
         self.wv = nn.Linear(width, shared, bias=False)
         self.wo = nn.Linear(width, width, bias=False)
 
-    def forward(self, x: Tensor, past: int, cache: Any) -> Tensor:
-        """Attend from new rows (B, r, h) that follow `past` rows in a cache of transformers."""
+    def forward(self, x: Tensor, positions: Tensor, mix: Mix) -> Tensor:
+        """Attend from rows (B, r, h) at positions (r,)."""
         q, k, v = (
             rows.unflatten(-1, (-1, self.size)).transpose(1, 2)
             for rows in (self.wq(x), self.wk(x), self.wv(x))
         )
-        q, k = self.rotated(q, past), self.rotated(k, past)
-        if cache is not None:
-            k, v = cache.update(k, v, self.number)
-        mask = causal_mask(x.shape[1], past, q)
-        shared = k.shape[1] != q.shape[1]
-        mixed = functional.scaled_dot_product_attention(q, k, v, mask, enable_gqa=shared)
+        mixed = mix(self.rotated(q, positions), self.rotated(k, positions), v)
         out: Tensor = self.wo(mixed.transpose(1, 2).flatten(2))
         return out
 
-    def rotated(self, rows: Tensor, past: int) -> Tensor:
-        """Rotate (B, heads, r, d) by positions that start at `past`."""
-        where = torch.arange(past, past + rows.shape[2], device=rows.device).float()
+    def rotated(self, rows: Tensor, positions: Tensor) -> Tensor:
+        """Rotate (B, heads, r, d) by positions (r,)."""
         steps = torch.arange(0, self.size, 2, device=rows.device).float() / self.size
-        angles = where[:, None] * self.theta**-steps
+        angles = positions.float()[:, None] * self.theta**-steps
         sine, cosine = angles.sin().to(rows.dtype), angles.cos().to(rows.dtype)
         even, odd = rows[..., 0::2], rows[..., 1::2]
         return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], -1).flatten(-2)
@@ -125,16 +123,16 @@ class FeedForward(nn.Module):
 class TransformerBlock(nn.Module):
     """One head: a decoder layer."""
 
-    def __init__(self, config: ParallelConfig, width: int, number: int) -> None:
+    def __init__(self, config: ParallelConfig, width: int) -> None:
         super().__init__()
-        self.attention = SelfAttention(config, width, number)
+        self.attention = SelfAttention(config, width)
         self.feed_forward = FeedForward(width, config.hidden_dim)
         self.attention_norm = nn.RMSNorm(width, eps=config.norm_eps)
         self.ffn_norm = nn.RMSNorm(width, eps=config.norm_eps)
 
-    def forward(self, x: Tensor, past: int, cache: Any) -> Tensor:
-        """Map new rows (B, r, h) that follow `past` rows to (B, r, h)."""
-        x = x + self.attention(self.attention_norm(x), past, cache)
+    def forward(self, x: Tensor, positions: Tensor, mix: Mix) -> Tensor:
+        """Map rows (B, r, h) at positions (r,) to (B, r, h)."""
+        x = x + self.attention(self.attention_norm(x), positions, mix)
         out: Tensor = x + self.feed_forward(self.ffn_norm(x))
         return out
 
@@ -155,13 +153,14 @@ class ParallelHeads(SizedHead):
         super().__init__()
         self.config = config
         width, count = checkpoint.sizes(model)[0], config.n_future_tokens - 1
-        self.extra_heads = nn.ModuleList(TransformerBlock(config, width, i) for i in range(count))
+        self.extra_heads = nn.ModuleList(TransformerBlock(config, width) for _ in range(count))
         norm = require_part(model, final_norm, "final norm")
         self.shared = (norm,)
 
-    def features(self, trunk: Tensor, past: int = 0, cache: Any = None) -> Tensor:
-        """Map new rows (B, r, h) after `past` cached rows to (heads, B, r, h), before the norm."""
-        return torch.stack([head(trunk, past, cache) for head in self.extra_heads])
+    def features(self, trunk: Tensor, positions: Tensor, mixes: Iterable[Mix]) -> Tensor:
+        """Map rows (B, r, h) at positions (r,) to (heads, B, r, h), before the norm."""
+        heads = zip(self.extra_heads, mixes, strict=False)
+        return torch.stack([head(trunk, positions, mix) for head, mix in heads])
 
     def logits(self, features: Tensor, project: Project) -> Tensor:
         """Map (…, h) to (…, V) with the target's norm and projection."""
@@ -198,22 +197,23 @@ class ParallelMTP(HeadDrafter):
 
     def session(self, target: Target, settings: Settings) -> RankPathSession:
         """Implement `HeadDrafter.session`."""
-        project = target.model.get_output_embeddings()
-        reader = TrunkRows(self.head, self.capture.layers[0], project, self.card.name)
+        reader = TrunkRows(self.head, self.capture.layers[0], target, self.card.name)
         return RankPathSession(reader, target, settings)
 
 
 class TrunkRows:
     """Caches the trunk's verified rows in every head; each prediction first reads the new rows."""
 
-    def __init__(self, heads: ParallelHeads, layer: int, project: Project, name: str) -> None:
+    def __init__(self, heads: ParallelHeads, layer: int, target: Target, name: str) -> None:
         self.heads = heads
         self.layer = layer
-        self.project = project
+        self.project = target.model.get_output_embeddings()
         self.name = name
         self.max_depth = len(heads.extra_heads)
         self.remark: dict[str, Any] = {"form": "heads", "heads": self.max_depth, "layer": layer}
-        self.cache = PreallocatedCache()
+        config = heads.config
+        shape = config.n_kv_heads, checkpoint.sizes(target.model)[0] // config.n_heads
+        self.target, self.cache = target, head_cache(heads, [shape] * self.max_depth)
         self.read = 0  # number of rows in the cache
         self.waiting: list[Tensor] = []
 
@@ -222,12 +222,25 @@ class TrunkRows:
 
         All heads run, even if `depth` is smaller, so that all caches have the same rows.
         """
-        rows = torch.cat(self.waiting)[None]
-        features = self.heads.features(rows, self.read, self.cache)
-        self.read += rows.shape[1]
-        self.waiting = []
-        logits = self.heads.logits(features[:depth, 0, -1], self.project)
-        work = Work(body=rows.shape[1], head=len(logits))
+        rows = torch.cat(self.waiting)
+        first, new = self.read, len(rows)
+        last, size = first + new, self.cache.padded_rows(new)
+        self.read, self.waiting = last, []
+        uploads = UploadBatch(self.target.device)
+        given = uploads.put_states(rows, size)
+        positions = uploads.put(pad_front(torch.arange(first, last), size))
+        seen = torch.ones(new, last, dtype=torch.bool).tril(first)
+        sees = uploads.put(self.cache.pad_mask(seen, size))
+        slots = self.cache.plan(first, last, size, uploads)
+
+        def draft() -> tuple[Tensor, list[Tensor]]:
+            mixes = [self.cache.mix(head, slots(), sees()) for head in range(self.max_depth)]
+            features = self.heads.features(given()[None], positions(), mixes)
+            return self.heads.logits(features[:depth, 0, -1], self.project), []
+
+        key = (TrunkRows, depth)
+        logits, _ = compute_draft(self.cache.memory, key, self.target, uploads, draft)
+        work = Work(body=new, head=len(logits))
         return HeadOutputs(
             logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work
         )
@@ -246,7 +259,10 @@ def loss(head: ParallelHeads, outputs: TargetOutputs) -> Tensor:
 
 def guesses(head: ParallelHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
     """Return logits (B, T, V) for each depth, the input of `overlaps`."""
-    return [head.logits(row, outputs.head) for row in head.features(outputs.states[-2])]
+    trunk = outputs.states[-2]
+    positions = torch.arange(trunk.shape[1], device=trunk.device)
+    features = head.features(trunk, positions, repeat(causal))
+    return [head.logits(row, outputs.head) for row in features]
 
 
 def build(target: Target, _counts: Tensor) -> ParallelHeads:

@@ -314,6 +314,11 @@ class IntersectionSession(DraftModelSession):
         guesses = (self.shared.to_draft[token] for token in tree.tokens[1:])
         return DraftTree((self.text.ids[-1], *guesses), tree.parents)
 
+    @property
+    def memory(self) -> None:
+        """Implement `LevelSession.memory`: a recording would not keep the table of tokens alive."""
+        return None
+
     def fit_logits(self, logits: Tensor) -> Tensor:
         """Implement `LevelSession.fit_logits`: all tokens that are not shared get -inf."""
         return self.shared.fit(logits)

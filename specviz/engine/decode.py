@@ -17,10 +17,13 @@ from math import pi, sqrt
 from time import perf_counter
 from typing import Final
 
+import torch
+
 from specviz.engine.loop import Decoding, PlainStep, Stop, never, plain
 from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
 from specviz.models.errors import ServerFault
+from specviz.models.graphs import uses_graphs
 from specviz.models.prompt import Prompt, encode_prompt
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
@@ -28,6 +31,8 @@ from specviz.trace.events import Baseline, Event, Finished
 from specviz.verification.exact.monte_carlo import GTest, g_test_of_two
 
 WARM_UP_ROUNDS: Final = 4  # number of unmeasured rounds, including the prefill
+# The same where CUDA graphs are recorded: each shape of a pass or draft when it first occurs.
+RECORDING_ROUNDS: Final = 64
 
 
 def baseline_event(steps: Sequence[PlainStep], sampling: Sampling) -> Baseline:
@@ -97,10 +102,11 @@ def run_stepwise(
     """
     encoded = encode_prompt(target, prompt, settings)
     ids = encoded.ids
-    decoding = Decoding(target, drafter, ids, settings)
     recorder = Recorder(target, settings)
     if target.device.type == "cuda":
         _warm_up_gpu(target, drafter, ids, settings, baseline, stop)
+    # Created after the warm-up, so that the run finds the graphs that were recorded in it.
+    decoding = Decoding(target, drafter, ids, settings)
     yield header(target, drafter, encoded, settings, decoding.rule)
     yield from recorder.vocabulary(ids)
     recording = 0.0
@@ -144,15 +150,15 @@ def _warm_up_gpu(
     baseline: bool,
     stop: Stop,
 ) -> None:
-    """Run a few unmeasured rounds, and a few plain passes if a baseline is measured."""
-    warm_up(Decoding(target, drafter, ids, settings).rounds(stop))
+    """Run some unmeasured rounds, and some plain passes if a baseline is measured."""
+    warm_up(Decoding(target, drafter, ids, settings).rounds(stop), target.device)
     if baseline:
-        warm_up(plain(target, ids, settings, stop))
+        warm_up(plain(target, ids, settings, stop), target.device)
 
 
-def warm_up(rounds: Iterator[object]) -> None:
-    """Run WARM_UP_ROUNDS unmeasured rounds; their memory is freed before this returns."""
-    for _ in islice(rounds, WARM_UP_ROUNDS):
+def warm_up(rounds: Iterator[object], device: torch.device) -> None:
+    """Run the first unmeasured rounds; their memory is freed before this returns."""
+    for _ in islice(rounds, RECORDING_ROUNDS if uses_graphs(device) else WARM_UP_ROUNDS):
         pass
 
 

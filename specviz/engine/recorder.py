@@ -211,6 +211,8 @@ def header(
         versions={**versions(), **where.versions},
         packing=where.packing,
         chat=encoded.chat,
+        weight_bytes=where.memory.weights if where.memory else None,
+        memory_speed=where.memory.speed if where.memory else None,
     )
 
 

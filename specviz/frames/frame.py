@@ -14,6 +14,7 @@ from specviz.frames.caption import Caption, caption
 from specviz.frames.inspector import AskedPanel, Panel, bar_labels, inspector, softmax_of
 from specviz.frames.leaf_first import bars, explaining_verdict
 from specviz.frames.leaf_first import question as leaf_first_question
+from specviz.frames.memory_limit import memory_sentence
 from specviz.frames.numbers import format_nonzero, format_verdict
 from specviz.frames.scene import Cursor, MayHaveState, Scene, Step, StepKind, TokenState, Word, flat
 from specviz.frames.simple import simple_end, simple_sentence
@@ -175,7 +176,8 @@ def _against_plain(trace: Trace, speedup: float | None) -> list[Part]:
         return say("step", "end_noisy", verdict=VERDICT, why=why)
     shown = f"{speedup:.2f}"
     verdict = "slower" if float(shown) < 1 else "faster" if float(shown) > 1 else "about as fast"
-    return say("step", "end_speedup", verdict=verdict, speedup=shown)
+    limit = memory_sentence(trace.header, trace.baseline)
+    return say("step", "end_speedup", verdict=verdict, speedup=shown, limit=limit)
 
 
 HIDDEN: Final = -1.0  # below every threshold, so that no digit depends on the real u

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from specviz.frames.caption import TESTS
+from specviz.frames.memory_limit import memory_sentence
 from specviz.frames.numbers import NEGLIGIBLE, format_nonzero, format_verdict, parse_number
 from specviz.frames.scene import Scene, Step
 from specviz.frames.whatif import is_certain
@@ -68,6 +69,7 @@ def simple_end(trace: Trace) -> list[Part]:
         passes=totals["target_passes"],
         plain=len(plain.seconds) if plain else 0,
         speed=speed,
+        limit=memory_sentence(trace.header, plain),
     )
 
 

@@ -12,8 +12,9 @@ its logits equalled those of transformers when the model was loaded.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, Final
 
 import torch
@@ -31,10 +32,11 @@ from specviz.models.graphs import (
     Recorder,
     ceil_power,
     chosen_rows,
+    pad_front,
 )
 from specviz.models.numpy_llama import equals_forward
 from specviz.models.passes import CaptureSpec, Pass, Rows
-from specviz.verification.transfer import upload
+from specviz.verification.transfer import UploadBatch, upload
 
 BLOCK: Final = 512  # rows of a prompt that are read at once
 TOLERANCES: Final = {torch.float32: 1e-3}  # relative to the largest logit
@@ -106,6 +108,35 @@ class GraphCache:
             self.lengths[layer] = first + rows
         return first
 
+    def plan_rows(
+        self,
+        positions: Tensor,
+        masks: Sequence[Tensor],
+        uploads: UploadBatch,
+        layers: range | None = None,
+    ) -> Callable[[], Rows]:
+        """Make room for the rows of a pass that runs later, and prepare them; see `plan_rows`."""
+        layers = range(len(self.lengths)) if layers is None else layers
+        size, count = len(positions), int((positions >= 0).sum())
+        first = self.extend(layers, count)
+        last = first + count
+        where = uploads.put(positions.clamp(min=0)[None])
+        slots = uploads.put(pad_front(torch.arange(first, last), size, -1))
+        sees = []
+        if masks or count <= MOST_ROWS:
+            dtype = self.memory.keys.dtype
+            least = torch.finfo(dtype).min
+            mask = torch.full((count, max(REACH, ceil_power(last))), least, dtype=dtype)
+            own = masks[0][0, 0] if masks else mask[:, :last].triu(first + 1)
+            mask[:, :last] = own
+            sees = [uploads.put(pad_front(mask, size, least)[None, None])]
+
+        def rows() -> Rows:
+            own = torch.where(slots() < 0, self.memory.reach, slots())
+            return Rows(where(), [mask() for mask in sees], own, last)
+
+        return rows
+
     def keep(self, first: int, rows: Sequence[int]) -> None:
         """Implement `KeyValueCache.keep`."""
         last = first + len(rows)
@@ -162,7 +193,7 @@ class GraphLlama:
         positions = torch.arange(reach, device=device)[None]
         cosines, sines = rotary_angles(self.decoder, keys[:1, :1, :1, 0], positions)
         turn = cosines[0].to(dtype), sines[0].to(dtype)
-        return Memory(keys, torch.zeros_like(keys), turn)
+        return Memory(keys, torch.zeros_like(keys), self._recorder, turn)
 
     def forward(
         self,
@@ -180,10 +211,11 @@ class GraphLlama:
         else:
             hidden = self.embedding[words[0]]
             part = Part(self.every, False, capture.layers, False, False)
+            slots = [None] if rows.slots is None else rows.slots.split(BLOCK)
             blocks = [
-                self._run(part, block, Rows(where), cache)
-                for block, where in zip(
-                    hidden.split(BLOCK), rows.positions.split(BLOCK, 1), strict=True
+                self._run(part, block, Rows(where, (), own, rows.reach), cache)
+                for block, where, own in zip(
+                    hidden.split(BLOCK), rows.positions.split(BLOCK, 1), cycle(slots), strict=False
                 )
             ]
             states, *layers = (torch.cat(found) for found in zip(*blocks, strict=True))
@@ -224,11 +256,17 @@ class GraphLlama:
         return functional.linear(normed, self.output_head.weight, self.output_head.bias), normed
 
     def _run(self, part: Part, states: Tensor, rows: Rows, cache: GraphCache) -> tuple[Tensor, ...]:
-        """Compute a part of a pass, recorded if it has few rows, and extend the cache."""
-        count = len(states)
-        first = cache.extend(part.layers, count)
-        memory, positions = cache.memory, rows.positions[0]
+        """Compute a part of a pass, recorded if it has few rows, and extend the cache.
+
+        Planned rows have their place in the cache, and may be a part of a longer recording.
+        """
+        count, positions = len(states), rows.positions[0]
         mask = rows.masks[0][0, 0] if rows.masks else None
+        if rows.slots is not None:
+            mask = self._causal(rows.slots, rows.reach) if mask is None else mask
+            return self._compute(part, cache.memory, states, positions, rows.slots, mask)
+        first = cache.extend(part.layers, count)
+        memory = cache.memory
         if count <= MOST_ROWS:
             size, reach = ceil_power(count), max(REACH, ceil_power(first + count))
             given = [
@@ -241,7 +279,7 @@ class GraphLlama:
                 given.append(Given(mask, (size, reach), torch.finfo(mask.dtype).min))
             function = self._recordable(part, memory, size, reach)
             key = (part, size, reach)
-            found = self._recorder.run(memory.recordings, key, function, given)
+            found = memory.recorder.run(memory, key, function, given)
             if found is not None:
                 return tuple(each[:count].clone() for each in found)
         slots = torch.arange(first, first + count, device=states.device)

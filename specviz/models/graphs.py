@@ -74,31 +74,33 @@ class Given:
     """The value of an input.
 
     Attributes:
-        value: A tensor, or a whole number, which becomes a tensor without dimensions.
+        value: A tensor, on the device or on the host, or a whole number, which becomes a tensor
+            without dimensions.
         shape: The input's shape, in whose first rows and columns the value is written.
         rest: What the other elements become; None if they do not matter.
+        last: Whether the value is written in the last rows instead.
     """
 
     value: Tensor | int
     shape: tuple[int, ...] = ()
     rest: float | None = None
+    last: bool = False
 
     def allocate(self, device: torch.device) -> Tensor:
         """Return memory for the input."""
-        if isinstance(self.value, int):
-            return torch.zeros((), dtype=torch.long, device=device)
-        return self.value.new_zeros(self.shape)
+        dtype = torch.long if isinstance(self.value, int) else self.value.dtype
+        return torch.zeros(self.shape, dtype=dtype, device=device)
 
     def write(self, place: Tensor) -> None:
         """Write the value to an input."""
         if isinstance(self.value, int):
             place.fill_(self.value)
             return
-        if self.value.device != place.device:
-            raise RuntimeError("The inputs of a pass must all be on the same device.")
         if self.rest is not None and self.value.shape != place.shape:
             place.fill_(self.rest)
-        place[tuple(map(slice, self.value.shape))] = self.value
+        place = place[len(place) - len(self.value) :] if self.last else place
+        place = place[tuple(map(slice, self.value.shape))]
+        place.copy_(self.value, non_blocking=True)
 
 
 class Recorder:
@@ -107,19 +109,15 @@ class Recorder:
     works = True
 
     def run(
-        self,
-        recordings: dict[Any, Any],
-        key: Hashable,
-        function: Function,
-        given: Sequence[Given],
+        self, memory: Memory, key: Hashable, function: Function, given: Sequence[Given]
     ) -> tuple[Tensor, ...] | None:
         """Compute a function, which is recorded at its first use.
 
         Args:
-            recordings: The recordings of one memory, to which a new one is added.
+            memory: The memory that it uses, to whose recordings a new one is added.
             key: What the function computes, together with the shapes of its inputs.
             function: The function.
-            given: Its inputs. The first is a tensor.
+            given: Its inputs.
 
         Returns:
             The outputs, which the next call overwrites; None if the function must run without a
@@ -127,21 +125,19 @@ class Recorder:
         """
         if not self.works:
             return None
-        if key not in recordings:
-            first = given[0].value
-            assert isinstance(first, Tensor)
-            inputs = [each.allocate(first.device) for each in given]
+        if key not in memory.recordings:
+            inputs = [each.allocate(memory.keys.device) for each in given]
             for each, place in zip(given, inputs, strict=True):
                 each.write(place)
             try:
-                recordings[key] = (inputs, *record_graph(function, inputs))
+                memory.recordings[key] = (inputs, *record_graph(function, inputs))
             except RuntimeError as problem:  # also torch.OutOfMemoryError
                 log.warning("passes run without CUDA graphs from here on: %s", problem)
                 self.works = False
                 return None
-            outputs: tuple[Tensor, ...] = recordings[key][1]
+            outputs: tuple[Tensor, ...] = memory.recordings[key][1]
             return outputs
-        inputs, outputs, replay = recordings[key]
+        inputs, outputs, replay = memory.recordings[key]
         for each, place in zip(given, inputs, strict=True):
             each.write(place)
         replay()
@@ -155,14 +151,18 @@ class Memory:
     Attributes:
         keys: (layers, heads, reach + 1, head size). Padding rows write to the last row.
         values: The same for values.
+        recorder: Records what uses it.
         tables: What depends on positions alone, such as cosines, (reach, …) each.
         recordings: See `Recorder.run`.
+        drafts: What the host keeps of each recorded draft; see `drafters.common.recorded`.
     """
 
     keys: Tensor
     values: Tensor
+    recorder: Recorder
     tables: tuple[Tensor, ...] = ()
     recordings: dict[Any, Any] = field(default_factory=dict)
+    drafts: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def reach(self) -> int:
@@ -224,3 +224,17 @@ def _give_back(idle: list[Memory], memory: Memory) -> None:
 def ceil_power(number: int) -> int:
     """Return the smallest power of two that is not below a number."""
     return 1 << max(0, number - 1).bit_length()
+
+
+def padded_rows(count: int) -> int:
+    """Return the number of rows, with padding, of a pass that reads new rows of a text."""
+    return ceil_power(count) if count <= MOST_ROWS else count
+
+
+def pad_front(tensor: Tensor, rows: int, value: float = 0) -> Tensor:
+    """Return a host tensor (n, …) as the last of `rows` rows, with a value in the others."""
+    if rows == len(tensor):
+        return tensor
+    padded = tensor.new_full((rows, *tensor.shape[1:]), value)
+    padded[rows - len(tensor) :] = tensor
+    return padded

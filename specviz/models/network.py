@@ -6,7 +6,7 @@ or of a draft tree, extend a cache, and return logits and the requested hidden s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -20,8 +20,10 @@ from specviz.adapters.transformers import (
 from specviz.models import graph_llama, numpy_llama
 from specviz.models.attention import PreallocatedCache, layer_masks
 from specviz.models.fast_layers import NETWORK
-from specviz.models.graphs import uses_graphs
+from specviz.models.graph_llama import GraphCache
+from specviz.models.graphs import Memory, uses_graphs
 from specviz.models.passes import CaptureSpec, Pass, Rows, UnsupportedModel, capture_outputs
+from specviz.verification.transfer import UploadBatch
 
 
 class KeyValueCache(Protocol):
@@ -181,3 +183,35 @@ def network_of(model: Any) -> Network:
     """Return the network that `prepare` attached to a model, or a `TorchNetwork`."""
     found: Network = getattr(model, NETWORK, None) or TorchNetwork(model)
     return found
+
+
+def fixed_memory(cache: KeyValueCache) -> Memory | None:
+    """Return a cache's memory if it is fixed, so that whole drafts can be recorded."""
+    return cache.memory if isinstance(cache, GraphCache) else None
+
+
+def plan_rows(
+    cache: KeyValueCache,
+    positions: Tensor,
+    masks: Sequence[Tensor],
+    uploads: UploadBatch,
+    layers: range | None = None,
+) -> Callable[[], Rows]:
+    """Prepare the rows of a pass that runs later, after other planned passes.
+
+    Args:
+        cache: The cache.
+        positions: Positions on the host, (r,). Negative ones precede the rows as padding, which
+            only the cache of `GraphLlama` accepts.
+        masks: See `Rows`; on the host and without padding.
+        uploads: Uploads them.
+        layers: The layers that will run, counted from 0; None: all.
+
+    Returns:
+        A function that returns the rows. They must be planned in the order in which they run.
+    """
+    if isinstance(cache, GraphCache):
+        return cache.plan_rows(positions, masks, uploads, layers)
+    where = uploads.put(positions[None])
+    sees = [uploads.put(mask) for mask in masks]
+    return lambda: Rows(where(), [mask() for mask in sees])

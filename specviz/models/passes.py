@@ -158,10 +158,14 @@ class Rows:
         positions: (1, r).
         masks: Additive masks, (1, 1, r, rows of the cache + r) each; see `LayerMasks.split`. Empty
             for the rows of a text, each of which attends to all previous rows.
+        slots: In a planned pass on CUDA, the cache's row of each row, (r,); see `plan_rows`.
+        reach: The number of the cache's rows up to the last of these.
     """
 
     positions: Tensor
     masks: Sequence[Tensor] = ()
+    slots: Tensor | None = None
+    reach: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import check_agreement, describe_device, process_count
 from specviz.models.errors import BadPrompt
 from specviz.models.fast_layers import describe_products
-from specviz.models.network import KeyValueCache, Network, network_of
+from specviz.models.memory_speed import MemoryUse, memory_use
+from specviz.models.network import KeyValueCache, Network, network_of, plan_rows
 from specviz.models.passes import (
     CaptureSpec,
     ExtraRows,
@@ -50,12 +51,14 @@ class Environment:
         dtype: The name of the precision in torch.
         packing: See `fast_layers.describe_products`. None if unknown.
         versions: Versions of other programs by name.
+        memory: What a plain pass reads of memory. None if unknown.
     """
 
     machine: str
     dtype: str
     packing: str | None
     versions: Mapping[str, str] = field(default_factory=dict)
+    memory: MemoryUse | None = None
 
 
 class Target:
@@ -141,7 +144,8 @@ class Target:
         machine = describe_device(self.device)
         if process_count() > 1:
             machine = f"{process_count()} processes, each on {machine}"
-        return Environment(machine, dtype, describe_products(self.model))
+        memory = memory_use(self.model) if process_count() == 1 else None
+        return Environment(machine, dtype, describe_products(self.model), memory=memory)
 
     def start(self, capture: CaptureSpec, sampling: Sampling | None = None) -> TargetRun:
         """Start a run over the shared weights.
@@ -181,6 +185,7 @@ class TargetRun:
         self.capture = capture
         self.length = 0
         self.early: list[dict[int, Tensor]] = []
+        self._shallow = 0  # number of calls of `plan_shallow` since the last `keep`
 
     @cached_property
     def network(self) -> Network:
@@ -251,7 +256,7 @@ class TargetRun:
         """Keep a path of tree nodes, starting at the root, in the cache; drop all other nodes."""
         self.cache.keep(self.length, [self.length + node for node in path])
         self.length += len(path)
-        self.early = []  # a new list, since the old one may be in use
+        self.early, self._shallow = [], 0
 
     def additive_mask(self, sees: Tensor) -> Tensor:
         """Convert a bool mask over new rows, (r, c), to an additive one, (1, 1, r, length + c).
@@ -296,21 +301,22 @@ class TargetRun:
         Returns:
             A function from the nodes' tokens, (r,) on the device, to the output of `shallow`.
         """
-        positions = uploads.put(torch.tensor([[self.length + depth for depth in depths]]))
-        masks = [uploads.put(mask) for mask in self.target.masks.split(self.additive_mask(sees))]
+        positions = torch.tensor([self.length + depth for depth in depths])
+        masks = self.target.masks.split(self.additive_mask(sees))
+        rows = plan_rows(self.cache, positions, masks, uploads, range(layer))
+        number, self._shallow = self._shallow, self._shallow + 1
 
         def run(words: Tensor) -> Tensor:
             hidden = self.network.embed(words[None])
-            rows = Rows(positions(), [mask() for mask in masks])
-            result, found = self._layers(hidden, rows, range(layer))
-            self.early.append(found)
+            result, found = self._layers(hidden, rows(), range(layer))
+            self.early = [*self.early[:number], found]
             return result
 
         return run
 
     def truncate_shallow(self, passes: int, nodes: int) -> None:
         """Undo all calls of `shallow` but the first `passes`, which ran `nodes` nodes in all."""
-        self.early = self.early[:passes]
+        self.early, self._shallow = self.early[:passes], passes
         self.cache.cut(self.length + nodes)
 
     @torch.inference_mode()

@@ -60,6 +60,9 @@ class Header:
         packing: How the target's matrix products were computed, see models/products.py; None in
             older traces.
         chat: The conversation that the prompt's tokens encode; None for raw text.
+        weight_bytes: The bytes of weights that one plain pass reads; None if not measured.
+        memory_speed: The bytes per second at which the machine read as much memory; None if not
+            measured.
     """
 
     event: ClassVar[str] = "header"
@@ -79,6 +82,8 @@ class Header:
     versions: dict[str, str]
     packing: str | None = None
     chat: Chat | None = None
+    weight_bytes: int | None = None
+    memory_speed: float | None = None
 
     @property
     def model_text(self) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from statistics import harmonic_mean, mean, median, quantiles
 from typing import Any, Final
 
-from specviz.trace.events import Baseline, Event, Judged, Round
+from specviz.trace.events import Baseline, Event, Header, Judged, Round
 from specviz.trace.file import Trace
 
 # By how much a float32 logit may change by rounding if it is computed with other tensor shapes.
@@ -234,6 +234,7 @@ MIN_CHECK: Final = 0.95  # in plain passes; on idle machines a pass with guesses
 MAX_SPREAD: Final = 1.25  # see `run_spread`; on idle machines it was at most 1.11
 MIN_PASSES: Final = 4  # minimum number of passes for a mean
 MIN_FOR_QUARTILES: Final = 8  # minimum number of passes for a spread
+MEMORY_BOUND: Final = 0.5  # share of a pass's time from which on memory is what limits it
 VERDICT: Final = "These times are unreliable; measure again"
 
 
@@ -256,6 +257,35 @@ def explain_noise(trace: Trace, plain: Baseline) -> str | None:
     if spread >= MAX_SPREAD:
         return f"passes of the same size differ in time by up to {spread:.1f} ×"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPass:
+    """A plain pass that something other than memory limits.
+
+    Attributes:
+        seconds: Its time: the median over a run of plain decoding, without the prompt.
+        reading: The time in which the machine reads as much memory as the weights take.
+        weights: The bytes of these.
+        speed: Bytes read per second.
+    """
+
+    seconds: float
+    reading: float
+    weights: int
+    speed: float
+
+
+def slow_pass(header: Header, plain: Baseline) -> SlowPass | None:
+    """Return plain decoding's pass if reading the weights is less than half of its time.
+
+    None if memory limits it, or if the memory's speed was not measured.
+    """
+    weights, speed, later = header.weight_bytes, header.memory_speed, plain.seconds[1:]
+    if not weights or not speed or not later:
+        return None
+    found = SlowPass(median(later), weights / speed, weights, speed)
+    return found if found.reading < MEMORY_BOUND * found.seconds else None
 
 
 def alike(one: Trace, other: Trace) -> bool:

@@ -31,6 +31,7 @@ from specviz.ui.server import app_kwargs
 from specviz.ui.sessions import CAPACITY, Sessions
 from specviz.ui.step import drawer, form
 from specviz.ui.step import tab as step
+from specviz.ui.step.recorded import opening
 from specviz.ui.stream import explained
 from specviz.ui.tabs import TABS
 from specviz.ui.task import Machine
@@ -184,7 +185,7 @@ def launch(options: Options) -> None:
     except OSError as problem:
         raise ServeError(taken(options)) from problem
     if not ZEROGPU:
-        runs.warm_up()
+        runs.warm_up(opening())
     try:
         demo.block_thread()
     finally:

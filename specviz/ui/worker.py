@@ -30,7 +30,7 @@ from specviz.ui import stream
 from specviz.ui.job import Job
 from specviz.ui.limits import LIMIT
 from specviz.ui.queue import PER_VISITOR, Queue
-from specviz.ui.request import HOUSE
+from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.stream import Stream, explained, log
 from specviz.ui.task import Machine, Task, too_long
 
@@ -155,9 +155,15 @@ class Worker:
             loop = asyncio.get_running_loop()
             loop.call_later(stream.DRAWING, self.line.drawn, job.ticket)
 
-    def warm_up(self) -> None:
-        """Start to load the House models, so that the first visitor need not wait."""
+    def warm_up(self, first: RunRequest | None = None) -> None:
+        """Start to load the House models, so that the first visitor need not wait.
+
+        Args:
+            first: The run that a visitor is likely to start first; see `rehearse`.
+        """
         self._thread.submit(self._preload, ["draft-model", "ngram"])
+        if first is not None:
+            self._thread.submit(rehearse, self.machine, first)
 
     def _preload(self, drafters: Iterable[str]) -> None:
         with listening(self._show):
@@ -214,3 +220,19 @@ def preload(machine: Machine, drafters: Iterable[str]) -> None:
             machine.load(HOUSE, [name])
         except Exception as problem:  # no job waits for this load
             log.warning("%s", explained(problem))
+
+
+def rehearse(machine: Machine, request: RunRequest) -> None:
+    """Compute a run on a GPU and discard it: it loads kernels and records graphs for later runs.
+
+    On a CPU, nothing is computed. Errors are logged.
+    """
+    from specviz.engine.decode import run
+
+    try:
+        target, [drafter] = machine.load(request.target, [request.drafter])
+        if target.device.type == "cuda":
+            for _ in run(target, drafter, request.prompt, request.settings):
+                pass
+    except Exception as problem:  # no job waits for this run
+        log.warning("%s", explained(problem))

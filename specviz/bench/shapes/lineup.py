@@ -18,7 +18,6 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from specviz.adapters.transformers import without_initialization
-from specviz.bench.sweep import MAX_READ_BYTES
 from specviz.catalog.entry import with_defaults
 from specviz.cost.formatting import format_bytes
 from specviz.cost.roofline import BYTES_PER_NUMBER
@@ -41,6 +40,7 @@ from specviz.engine.protocol import Drafter
 from specviz.models.checkpoint import prepare_model
 from specviz.models.devices import NotEnoughMemory, free_memory
 from specviz.models.fast_layers import MOST_BYTES
+from specviz.models.memory_speed import MAX_READ_BYTES
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS

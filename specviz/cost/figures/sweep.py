@@ -6,22 +6,21 @@ heights can be compared.
 
 from __future__ import annotations
 
-from math import log10
+from math import ceil, log2, log10
 from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from specviz.cost.sweep import SIZES, Sweep, middle_half
+from specviz.cost.sweep import SIZES, WIDEST, Sweep, middle_half
 from specviz.figures.theme import BG, COLOURS, INK2, INK3, P, chart
 
-TICKS: Final = (1, 2, 4, 8, 16, 32, 64)
-EDGES: Final = (0.88, 73.0)  # number of tokens at the left and right edge of the chart
+MARGIN: Final = 1.14  # by which factor the chart is wider than its first and last size
 ROOFLINE, OVERHEAD = "roofline: simulated", "roofline + overhead of a plain pass: simulated"
 
 
 def sweep_figure(sweep: Sweep) -> go.Figure:
     """Draw medians with their quartiles, and the roofline with and without overhead."""
-    traces = [_marks(sweep)]
+    traces, ticks = [_marks(sweep)], _sizes(sweep)
     if sweep.peaks is not None:
         traces.append(_line(sweep, ROOFLINE, 0.0, {"color": INK2, "width": 2, "dash": "dash"}))
         if sweep.overhead is not None and sweep.overhead > 0.0:
@@ -30,8 +29,8 @@ def sweep_figure(sweep: Sweep) -> go.Figure:
     made = chart(
         traces, x="tokens in the pass", y="ms", height=360,
         xaxis={
-            "type": "log", "range": [log10(edge) for edge in EDGES], "tickvals": TICKS,
-            "ticktext": [str(size) for size in TICKS], "showgrid": False,
+            "type": "log", "range": [log10(1 / MARGIN), log10(ticks[-1] * MARGIN)],
+            "tickvals": ticks, "ticktext": [f"{size:,}" for size in ticks], "showgrid": False,
         },
         yaxis={"rangemode": "tozero"},
     )  # fmt: skip
@@ -41,7 +40,20 @@ def sweep_figure(sweep: Sweep) -> go.Figure:
             1000.0 * sweep.plain, line=plain, annotation_text="one plain pass",
             annotation_position="top right", annotation_font_color=INK2,
         )  # fmt: skip
+    if sweep.free and sweep.free <= ticks[-1]:
+        made.add_vline(
+            sweep.free, line={"color": COLOURS["line2"], "width": 1, "dash": "dash"},
+            annotation_text="arithmetic is full: simulated", annotation_position="top left",
+            annotation_font_color=INK2,
+        )  # fmt: skip
     return made
+
+
+def _sizes(sweep: Sweep) -> list[int]:
+    """Return the ticks: powers of two, up to the largest measured size and beyond the free ones."""
+    measured = max((point.tokens for point in sweep.points), default=1)
+    last = min(WIDEST, max(SIZES[-1], measured, 2 * (sweep.free or 1)))
+    return [1 << power for power in range(ceil(log2(last)) + 1)]
 
 
 def _marks(sweep: Sweep) -> go.Scatter:
@@ -76,7 +88,13 @@ def _hover_text(sweep: Sweep, tokens: int, count: int) -> str:
 
 
 def _line(sweep: Sweep, name: str, overhead: float, style: dict[str, Any]) -> go.Scatter:
-    tokens = list(range(1, SIZES[-1] + 1))
+    tokens = _line_sizes(_sizes(sweep)[-1])
     passes = [sweep.predicted(n, overhead) for n in tokens]
     y = [1000.0 * each.seconds for each in passes if each is not None]
     return go.Scatter(x=tokens, y=y, mode="lines", line=style, name=name, hoverinfo="skip")
+
+
+def _line_sizes(last: int) -> list[int]:
+    """Return the sizes at which a line is drawn: all small ones, then steps of two percent."""
+    steps = (round(64 * 1.02**number) for number in range(180))
+    return sorted({*range(1, min(64, last)), *(size for size in steps if size < last), last})

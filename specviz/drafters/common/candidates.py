@@ -8,8 +8,9 @@ many levels later, in one transfer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, islice
 from math import inf
 from typing import Protocol
 
@@ -261,6 +262,10 @@ class Candidates(Protocol):
         """The tensors whose values `resolve` needs."""
         ...
 
+    def repeated(self, coins: Coins | None) -> Candidates:
+        """Return them after a replay of their recording, with the random numbers of this round."""
+        ...
+
     def resolve(self, pending: Sequence[Tensor], name: str) -> CandidateValues:
         """Return the candidates from the values of `pending`.
 
@@ -299,6 +304,10 @@ class TopCandidates:
         """Implement `Candidates.pending`."""
         return [self.values, self.ids, self.probs]
 
+    def repeated(self, coins: Coins | None) -> TopCandidates:
+        """Implement `Candidates.repeated`."""
+        return self
+
     def resolve(self, pending: Sequence[Tensor], name: str) -> CandidateValues:
         """Implement `Candidates.resolve`."""
         values, ids, probs = (each.tolist() for each in pending)
@@ -316,14 +325,10 @@ class SampledCandidates:
     Args:
         logits: (n, V).
         sampling: Sampling settings.
-        coins: The random numbers u, on the device; equal to those of `uniform`.
-        uniform: Returns the u of a guess, given its number in the level, from 0.
+        coins: The random numbers u, on the device.
     """
 
-    def __init__(
-        self, logits: Tensor, sampling: Sampling, coins: Coins, uniform: Callable[[int], float]
-    ) -> None:
-        self.uniform = uniform
+    def __init__(self, logits: Tensor, sampling: Sampling, coins: Coins) -> None:
         self.distributions = logits_to_probs(logits, sampling)
         self.probs = logits.float().softmax(-1)
         self.draws = DeviceDraws.start(self.distributions, coins, self.probs)
@@ -338,6 +343,17 @@ class SampledCandidates:
         """Implement `Candidates.pending`."""
         return self.draws.pending
 
+    def repeated(self, coins: Coins | None) -> SampledCandidates:
+        """Implement `Candidates.repeated`; the distributions, which outlive the round, are copied.
+
+        The other tensors are needed until the draft is complete.
+        """
+        assert coins is not None
+        again = copy(self)
+        again.distributions = self.distributions.clone()
+        again.draws = replace(self.draws, coins=coins)
+        return again
+
     def resolve(self, pending: Sequence[Tensor], name: str) -> CandidateValues:
         """Implement `Candidates.resolve`.
 
@@ -349,7 +365,8 @@ class SampledCandidates:
         check_finite([each for of_node in found.probs for each in of_node], name)
         if any(len(set(tokens)) < len(tokens) for tokens in found.tokens):
             sizes = limit_widths(self.distributions, [len(of_node) for of_node in found.draws])
-            coins = coins_by_node(sizes, self.uniform)
+            numbers = chain.from_iterable(self.draws.coins.rows)
+            coins = [list(islice(numbers, size)) for size in sizes]
             found = distinct_draws(self.distributions, coins, self.probs)
         return CandidateValues(found.tokens, found.probs, found.draws, confirmed)
 

@@ -22,8 +22,10 @@ from specviz.drafters.common.dynamic_tree import (
     replay,
 )
 from specviz.drafters.common.proposal_builder import Level
+from specviz.drafters.common.recorded import compute_draft
 from specviz.drafters.common.session import LevelPass, LevelSession, StateReader
 from specviz.engine.protocol import Proposal
+from specviz.models.graphs import Memory
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -40,11 +42,19 @@ class HeadReader(StateReader, Protocol):
         name: Name of the head in error messages.
         passes: Passes of the head since the last text.
         work: Rows computed since the counter was last reset.
+        memory: See `LevelSession`.
+        outputs: See `LevelSession`.
     """
 
     name: str
     passes: int
     work: Work
+    outputs: Any
+
+    @property
+    def memory(self) -> Memory | None:
+        """The fixed memory of its passes."""
+        ...
 
     def plan_text(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
         """Prepare a pass that drops the last tree and reads a text's new tokens.
@@ -98,6 +108,20 @@ class HeadSession(LevelSession):
         super().__init__(reader.name, target, settings, reader)
         self.reader = reader
 
+    @property
+    def memory(self) -> Memory | None:
+        """Implement `LevelSession.memory`."""
+        return self.reader.memory
+
+    @property
+    def outputs(self) -> Any:
+        """Implement `LevelSession.outputs`."""
+        return self.reader.outputs
+
+    @outputs.setter
+    def outputs(self, outputs: Any) -> None:
+        self.reader.outputs = outputs
+
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Implement `LevelSession.plan_level`."""
         if level.nodes == (0,):
@@ -144,24 +168,29 @@ class DynamicSession(HeadSession):
         growth = DynamicTree([context[-1]])
         wanted = growth.levels(max_tokens - 1, self.fan_out, self.budget, self.target.eos)
         if self.target.device.type == "cuda" and max_tokens > 1:  # copies make the host wait
-            replay(growth, self._ahead(context, max_tokens - 1), wanted, self.name)
+            replay(growth, self._levels(context, max_tokens - 1), wanted, self.name)
             return self._proposal(growth)
         for level in wanted:
             logits = self.logits_after(context, growth.tokens, growth.parents, level)
             growth.add_level(level, *rank_tokens(logits, self.fan_out, self.name))
         return self._proposal(growth)
 
-    def _ahead(self, context: Sequence[int], deepest: int) -> DeviceTree:
-        """Compute all levels under the text, copying none to the host."""
+    def _levels(self, context: Sequence[int], deepest: int) -> list[Tensor]:
+        """Compute all levels under the text, and copy them to the host; see `read_levels`."""
         uploads, count = UploadBatch(self.target.device), min(self.fan_out, self.target.vocab_size)
         text = self.reader.plan_text(context, uploads)
         deeper = self.reader.plan_device_levels(count, deepest - 1, uploads)
         ends = uploads.put(torch.tensor(self.target.eos, dtype=torch.long))
-        picking = DeviceTree(count, ends())
-        picking.guess(self.fit_logits(text()))
-        for _ in range(deepest - 1):
-            picking.guess(self.fit_logits(deeper(*picking.pick())))
-        return picking
+
+        def draft() -> tuple[None, list[Tensor]]:
+            tree = DeviceTree(count, ends())
+            tree.guess(self.fit_logits(text()))
+            for depth in range(deepest - 1):
+                tree.guess(self.fit_logits(deeper(depth, *tree.pick())))
+            return None, tree.tensors
+
+        key = (type(self), deepest)
+        return compute_draft(self.memory, key, self.target, uploads, draft)[1]
 
     def _proposal(self, growth: DynamicTree) -> Proposal:
         tree, best = growth.tree(self.budget)

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from specviz.drafters.common.head_cache import HeadCache
 from specviz.verification.distributions import check_finite
 from specviz.verification.transfer import UploadBatch, to_host
 from specviz.verification.tree import DraftTree, subtree
@@ -262,9 +263,9 @@ def split_rows(logs: Tensor, ids: Tensor, name: str) -> list[tuple[list[int], Te
     return [(tokens[:size], row[:size]) for row, tokens, size in rows]
 
 
-# Maps the tokens (n,) of a level, and each one's parent as a row of the level above (n,), to logits
-# (n, V).
-DeviceLevelPass = Callable[[Tensor, Tensor], Tensor]
+# Maps a level below the root, counted from 0, its tokens (n,), and each one's parent as a row of
+# the level above (n,), to logits (n, V). Levels run in order.
+DeviceLevelPass = Callable[[int, Tensor, Tensor], Tensor]
 
 
 def level_rows(
@@ -296,27 +297,30 @@ class LevelMasks:
         rows: Rows of the text, the root being its last token; every node attends to all of them.
         width: Nodes per level.
         levels: Number of levels.
+        cache: The cache of the nodes' rows, which follow those of the text level by level.
         uploads: Uploads the tensors that come from the host.
     """
 
-    def __init__(self, rows: int, width: int, levels: int, uploads: UploadBatch) -> None:
-        self._many = width
-        self._where = uploads.put(torch.arange(rows, rows + levels))
+    def __init__(
+        self, rows: int, width: int, levels: int, cache: HeadCache, uploads: UploadBatch
+    ) -> None:
+        last = rows + levels * width
+        self._where = uploads.put(torch.arange(rows, rows + levels)[:, None].repeat(1, width))
+        self._rows = uploads.put(torch.arange(rows, last).view(levels, width))
         self._own = uploads.put(torch.eye(width, dtype=torch.bool))
-        self._text = uploads.put(torch.ones(1, rows, dtype=torch.bool))
-        self._visible: Tensor | None = None
-        self._depth = 0
+        self._text = uploads.put(cache.pad_mask(torch.arange(last)[None] < rows, 1))
+        self._visible = torch.empty(0)
 
-    def under(self, parents: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the next level's positions (n,) and its attention mask (n, rows) bool.
+    def under(self, depth: int, parents: Tensor) -> tuple[Tensor, Tensor]:
+        """Return a level's positions (n,) and its attention mask (n, rows) bool.
 
         Args:
+            depth: The level below the root, counted from 0; levels are requested in order.
             parents: Row of each node's parent in the level above, (n,).
         """
-        before = self._text() if self._visible is None else self._visible
-        self._visible = torch.cat([before[parents], self._own()], dim=1)
-        self._depth += 1
-        return self._where()[self._depth - 1].expand(self._many), self._visible
+        before = self._visible if depth else self._text()
+        self._visible = before[parents].index_copy(1, self._rows()[depth], self._own())
+        return self._where()[depth], self._visible
 
 
 @dataclass(slots=True)
@@ -358,23 +362,31 @@ class DeviceTree:
         self.totals = able[best][:, None]
         return ids.flatten()[best], best // ids.shape[-1]
 
-    def read(self) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
-        """Copy all levels to the host at once; return log-probabilities, tokens and picks."""
-        flat = [each for pair in self.pending for each in pair]
-        values = iter(to_host(*flat, *self.picks))
-        pairs = [(next(values), next(values)) for _ in self.pending]
-        picks = [[int(place) for place in each] for each in values]
-        return ((*pair, chosen) for pair, chosen in zip(pairs, [*picks, []], strict=True))
+    @property
+    def tensors(self) -> list[Tensor]:
+        """What `read_levels` needs on the host."""
+        return [*(each for pair in self.pending for each in pair), *self.picks]
+
+
+def read_levels(values: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
+    """Return log-probabilities, tokens and picks of the levels of a `DeviceTree`.
+
+    Args:
+        values: Its `tensors`, on the host.
+    """
+    count = (len(values) + 1) // 3
+    flat, picks = values[: 2 * count], [list(map(int, each)) for each in values[2 * count :]]
+    return zip(flat[::2], flat[1::2], [*picks, []], strict=True)
 
 
 def replay(
-    grown: DynamicTree, device_tree: DeviceTree, wanted: Iterator[list[int]], name: str
+    grown: DynamicTree, values: Sequence[Tensor], wanted: Iterator[list[int]], name: str
 ) -> None:
     """Build the `DynamicTree` of the levels that were computed on the device.
 
     Args:
         grown: The tree to fill.
-        device_tree: The levels computed on the device.
+        values: The levels computed on the device; see `read_levels`.
         wanted: The iterator of `DynamicTree.levels`, which yields the nodes to expand.
         name: Name of the model in error messages.
 
@@ -382,7 +394,7 @@ def replay(
         BadScores: If the logits are not finite.
     """
     rows = {0: 0}  # row in its level of each node to expand
-    for nodes, (logs, ids, picks) in zip(wanted, device_tree.read(), strict=False):
+    for nodes, (logs, ids, picks) in zip(wanted, read_levels(values), strict=False):
         rows_read, first = [rows[node] for node in nodes], len(grown.tokens)
         found = split_rows(logs[rows_read], ids[rows_read], name)
         grown.add_children(nodes, found)

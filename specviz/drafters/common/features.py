@@ -11,26 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks, level_rows
-from specviz.drafters.common.layers import Attention, KeysValues, masked
-from specviz.models.graphs import (
-    MOST_ROWS,
-    REACH,
-    Function,
-    Given,
-    Memory,
-    Pool,
-    Recorder,
-    ceil_power,
-    chosen_rows,
-    uses_graphs,
-)
+from specviz.drafters.common.head_cache import head_cache
+from specviz.drafters.common.layers import Attention
+from specviz.models.graphs import Memory, pad_front
 from specviz.models.numpy_layers import NumpyCache, RotaryTable, Rotation
 from specviz.models.passes import States
 from specviz.models.products import Array
@@ -41,41 +30,33 @@ from specviz.verification.transfer import UploadBatch
 LEAST: Final = np.finfo(np.float32).min
 
 
-class Layers(Protocol):
-    """Runs a head's layers in one run, and caches their keys and values."""
-
-    def run(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
-        """Add new rows to the cache and compute their outputs.
-
-        Args:
-            states: Fused states of the target, or the parents' outputs, (n, h).
-            words: Embeddings of the next tokens, (n, h).
-            positions: (n,), long.
-            sees: Which cached rows (including the new ones) each row attends to: (n, rows), bool.
-
-        Returns:
-            The outputs, (n, h).
-        """
-
-    def cut(self, rows: int) -> None:
-        """Discard the keys and values of all but the first `rows` rows."""
+# Computes outputs (n, h) of planned rows from the fused states of the target, or the parents'
+# outputs, (n, h); the embeddings of the next tokens, (n, h); positions (n,); and which cached rows
+# (including the new ones) each row attends to: (n, rows), bool.
+LayersPass = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 class TorchLayers:
-    """The head's own forward method, on any device and in any precision."""
+    """Runs a head's layers in one run by the head's own forward method, and caches their rows."""
 
     def __init__(self, head: Any) -> None:
-        self._head, self._cache = head, KeysValues()
+        shapes = [(each.shape.num_key_value_heads, each.size) for each in head.attentions]
+        self._head, self.cache = head, head_cache(head, shapes)
 
-    def run(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
-        """Implement `Layers.run`."""
-        mix = self._cache.mix(sees)
-        out: Tensor = self._head(states[None], words[None], positions, mix)[0]
-        return out
+    def plan(self, first: int, last: int, rows: int, uploads: UploadBatch) -> LayersPass:
+        """Prepare a pass over new rows; see `HeadCache.plan`."""
+        slots = self.cache.plan(first, last, rows, uploads)
+
+        def run(states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
+            mix = self.cache.mix(0, slots(), sees)
+            out: Tensor = self._head(states[None], words[None], positions, mix)[0]
+            return out
+
+        return run
 
     def cut(self, rows: int) -> None:
-        """Implement `Layers.cut`."""
-        self._cache.cut(rows)
+        """Discard the keys and values of all but the first `rows` rows."""
+        self.cache.cut(rows)
 
 
 # Computes outputs (n, h) of states (n, h), embeddings (n, h), the rows' rotation, an additive
@@ -94,111 +75,39 @@ class NumpyHead(Protocol):
         """Return a function that computes all layers in NumPy, for one run."""
 
 
-class NumpyLayers:
+class NumpyLayers(TorchLayers):
     """Runs the layers in NumPy, which is faster for few rows: float32 on a CPU."""
 
     def __init__(self, head: NumpyHead) -> None:
+        super().__init__(head)
         first = head.attentions[0]
         self._pass, self._table = head.numpy_pass(), RotaryTable(first.size, first.rotary)
         shared = first.shape.num_key_value_heads
-        self._cache = NumpyCache(len(head.attentions), shared, first.size)
+        self._rows = NumpyCache(len(head.attentions), shared, first.size)
 
-    def run(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
-        """Implement `Layers.run`."""
+    def plan(self, first: int, last: int, rows: int, uploads: UploadBatch) -> LayersPass:
+        """Implement `TorchLayers.plan`."""
+        return self._run
+
+    def _run(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
         mask = None
         seen = sees.numpy()
         if len(words) > 1 or not seen.all():
             mask = np.where(seen, np.float32(0.0), LEAST)
         turn = self._table.at(positions.numpy())
         with np.errstate(all="ignore"):  # NaN is detected later, in the logits
-            made = self._pass(states.numpy(), words.numpy(), turn, mask, self._cache)
+            made = self._pass(states.numpy(), words.numpy(), turn, mask, self._rows)
         return torch.from_numpy(made)
 
     def cut(self, rows: int) -> None:
-        """Implement `Layers.cut`."""
-        self._cache.cut(rows)
+        """Implement `TorchLayers.cut`."""
+        self._rows.cut(rows)
 
 
-class GraphLayers:
-    """The head's own forward method, recorded as CUDA graphs; for heads with one attention."""
-
-    def __init__(self, head: Any) -> None:
-        pool, self._recorder = _pool_of(head)
-        self._head, self._pool = head, pool
-        self._memory = pool.lend(self)
-
-    def run(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
-        """Implement `Layers.run`."""
-        count, last = sees.shape
-        if last > self._memory.reach:
-            self._memory = self._pool.grow(self, self._memory, last)
-        memory = self._memory
-        size, reach = ceil_power(count), max(REACH, ceil_power(last))
-        given = [
-            Given(states, (size, states.shape[1])),
-            Given(words, (size, words.shape[1])),
-            Given(positions, (size,)),
-            Given(sees, (size, reach), rest=False),
-            Given(last - count),
-            Given(count),
-        ]
-        if count <= MOST_ROWS:
-            function = self._recordable(memory, size)
-            found = self._recorder.run(memory.recordings, (size, reach), function, given)
-            if found is not None:
-                return found[0][:count].clone()
-        slots = torch.arange(last - count, last, device=sees.device)
-        return self._compute(memory, states, words, positions, sees, slots)
-
-    def _recordable(self, memory: Memory, size: int) -> Function:
-        def function(*inputs: Tensor) -> tuple[Tensor, ...]:
-            *rows, first, count = inputs
-            slots = chosen_rows(memory, size, first, count)
-            return (self._compute(memory, *rows, slots),)
-
-        return function
-
-    def _compute(self, memory: Memory, *inputs: Tensor) -> Tensor:
-        states, words, positions, sees, slots = inputs
-
-        def mix(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            memory.keys[0].index_copy_(1, slots, keys[0])
-            memory.values[0].index_copy_(1, slots, values[0])
-            reach = sees.shape[1]
-            return masked(sees)(queries, memory.keys[:, :, :reach], memory.values[:, :, :reach])
-
-        out: Tensor = self._head(states[None], words[None], positions, mix)[0]
-        return out
-
-    def cut(self, rows: int) -> None:
-        """Implement `Layers.cut`: the mask of the next rows hides those that were discarded."""
-
-
-_POOLS: WeakKeyDictionary[Any, tuple[Pool[GraphLayers], Recorder]] = WeakKeyDictionary()
-
-
-def _pool_of(head: Any) -> tuple[Pool[GraphLayers], Recorder]:
-    """Return the memories of a head, which all its runs share."""
-    if head not in _POOLS:
-        [attention] = head.attentions
-        weight: Tensor = attention.k_proj.weight
-        heads, size = attention.shape.num_key_value_heads, attention.size
-
-        def allocate(reach: int) -> Memory:
-            keys = weight.new_zeros(1, heads, reach + 1, size)
-            return Memory(keys, torch.zeros_like(keys))
-
-        _POOLS[head] = Pool(allocate), Recorder()
-    return _POOLS[head]
-
-
-def start_layers(head: Any) -> Layers:
-    """Return a head's layers: recorded on CUDA, in NumPy if its products are optimized for it."""
-    attentions: Sequence[Attention] = getattr(head, "attentions", [])
-    if attentions and all(each.fast is not None for each in attentions):
+def start_layers(head: Any) -> TorchLayers:
+    """Return a head's layers for one run: in NumPy if its products are optimized for it."""
+    if all(each.fast is not None for each in head.attentions):
         return NumpyLayers(head)
-    if len(attentions) == 1 and uses_graphs(attentions[0].k_proj.weight.device):
-        return GraphLayers(head)
     return TorchLayers(head)
 
 
@@ -238,6 +147,11 @@ class FeatureReader:
         self.passes = 0
         self.work = Work()
 
+    @property
+    def memory(self) -> Memory | None:
+        """Implement `HeadReader.memory`."""
+        return self.layers.cache.memory
+
     def add_states(self, states: States, tokens: Sequence[int]) -> None:
         """Implement `HeadReader.add_states`; the states are read with the next text."""
         self.waiting.append((states, list(tokens)))
@@ -259,15 +173,19 @@ class FeatureReader:
         self.waiting, self.rows, self.passes = [], length - 1, 0
         self.paths = {0: []}
         self.layers.cut(start)
-        words = uploads.put(torch.tensor(tokens))
-        where = uploads.put(torch.arange(start, self.rows))
-        sees = uploads.put(torch.ones(len(tokens), self.rows, dtype=torch.bool).tril(start))
+        cache, size = self.layers.cache, self.layers.cache.padded_rows(len(tokens))
+        words = uploads.put(pad_front(torch.tensor(tokens), size))
+        where = uploads.put(pad_front(torch.arange(start, self.rows), size))
+        seen = torch.ones(len(tokens), self.rows, dtype=torch.bool).tril(start)
+        sees = uploads.put(cache.pad_mask(seen, size))
+        given = uploads.put_states(states, size)
+        run = self.layers.plan(start, self.rows, size, uploads)
+        self._count(Work(entry=len(tokens), body=len(tokens), head=1))
 
         def reading() -> Tensor:
-            self.work += Work(entry=len(tokens))
-            outputs = self._pass(states, words(), where(), sees())[-1:]
+            outputs = run(given(), self.embed(words()), where(), sees())[-1:]
             self.outputs = {0: outputs[0]}
-            return self._logits(outputs)
+            return self.logits_of(outputs)
 
         return reading
 
@@ -275,26 +193,34 @@ class FeatureReader:
         self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
         """Implement `HeadReader.plan_level`."""
-        where, seen = map(uploads.put, level_rows(self.rows, self.paths, nodes, above))
+        positions, seen = level_rows(self.rows, self.paths, nodes, above)
+        last, size = seen.shape[1], len(nodes)
+        where, sees = uploads.put(positions), uploads.put(self.layers.cache.pad_mask(seen, size))
+        run = self.layers.plan(last - size, last, size, uploads)
+        self._count(Work(body=size, head=size))
 
         def reading(words: Tensor) -> Tensor:
             states = torch.stack([self.outputs[parent] for parent in above])
-            outputs = self._pass(states, words, where(), seen())
-            self.outputs |= dict(zip(nodes, outputs, strict=True))
-            return self._logits(outputs)
+            outputs = run(states, self.embed(words), where(), sees())
+            self.outputs = self.outputs | dict(zip(nodes, outputs, strict=True))
+            return self.logits_of(outputs)
 
         return reading
 
     def plan_device_levels(self, count: int, levels: int, uploads: UploadBatch) -> DeviceLevelPass:
         """Implement `HeadReader.plan_device_levels`."""
-        sight = LevelMasks(self.rows, count, levels, uploads)
-        outputs: Tensor | None = None
+        sight = LevelMasks(self.rows, count, levels, self.layers.cache, uploads)
+        firsts = range(self.rows, self.rows + levels * count, count)
+        passes = [self.layers.plan(first, first + count, count, uploads) for first in firsts]
+        for _ in firsts:
+            self._count(Work(body=count, head=count))
+        outputs = torch.empty(0)
 
-        def reading(words: Tensor, above: Tensor) -> Tensor:
+        def reading(depth: int, words: Tensor, above: Tensor) -> Tensor:
             nonlocal outputs
-            states = (self.outputs[0][None] if outputs is None else outputs)[above]
-            outputs = self._pass(states, words, *sight.under(above))
-            return self._logits(outputs)
+            states = (outputs if depth else self.outputs[0][None])[above]
+            outputs = passes[depth](states, self.embed(words), *sight.under(depth, above))
+            return self.logits_of(outputs)
 
         return reading
 
@@ -303,12 +229,7 @@ class FeatureReader:
         self.paths = {known: path for known, path in self.paths.items() if known < node}
         self.layers.cut(self.rows + len(self.paths) - 1)
 
-    def _pass(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
-        """Compute outputs (n, h) of new rows; `sees` (n, rows), bool, is their attention mask."""
+    def _count(self, work: Work) -> None:
+        """Count a pass."""
         self.passes += 1
-        self.work += Work(body=len(words))
-        return self.layers.run(states, self.embed(words), positions, sees)
-
-    def _logits(self, outputs: Tensor) -> Tensor:
-        self.work += Work(head=len(outputs))
-        return self.logits_of(outputs)
+        self.work += work

@@ -21,7 +21,6 @@ from transformers import LlamaConfig
 
 from specviz.adapters.transformers import LlamaRMSNorm, block_config, scaled_frequencies
 from specviz.drafters.common.config import HeadConfig
-from specviz.models.attention import PreallocatedLayer
 from specviz.models.numpy_layers import NumpyAttention, NumpyMlp
 from specviz.models.products import Array, Group, Product
 
@@ -294,8 +293,11 @@ def causal(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     )
 
 
-def masked(sees: Tensor) -> Mix:
-    """Return a `Mix` in which row i attends to the rows where a boolean mask (n, m) is true."""
+def masked(sees: Tensor | None) -> Mix:
+    """Return a `Mix` in which row i attends to the rows where a boolean mask (n, m) is true.
+
+    None: every row attends to all.
+    """
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         shared = keys.shape[1] != queries.shape[1]
@@ -304,30 +306,6 @@ def masked(sees: Tensor) -> Mix:
         )
 
     return mixed
-
-
-@dataclass(slots=True)
-class KeysValues:
-    """Cached keys and values of one run."""
-
-    cached: PreallocatedLayer = field(default_factory=PreallocatedLayer)
-
-    def mix(self, sees: Tensor) -> Mix:
-        """Return a `Mix` that caches the new rows; `sees`: mask (n, old and new rows), bool.
-
-        SDPA takes boolean masks; eager attention, where one would be silently wrong, is never used
-        here.
-        """
-        attend = masked(sees)
-
-        def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            return attend(queries, *self.cached.update(keys, values))
-
-        return mixed
-
-    def cut(self, rows: int) -> None:
-        """Discard all but the first `rows` rows."""
-        self.cached.cut(rows)
 
 
 @dataclass(slots=True)

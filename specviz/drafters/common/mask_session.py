@@ -6,18 +6,20 @@ No guess depends on another guess's token, so the top tokens form one path, a po
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
+from specviz.drafters.common.recorded import compute_draft
 from specviz.drafters.common.session import Session
 from specviz.engine.protocol import Proposal
+from specviz.models.graphs import Memory
 from specviz.settings.chance import Chance
 from specviz.trace.work import Work
 from specviz.verification.distributions import check_finite
-from specviz.verification.transfer import to_host
+from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
 TOP_COUNT: Final = 3  # number of tokens per position that are recorded for the page
@@ -52,8 +54,15 @@ class MaskSession(Session, ABC):
         work, remark = Work(), {**self.remark, "passes": 0}
         evidence: dict[int, dict[str, Any]] = {0: remark}
         if depth > 0:
-            logits, read, work = self.predict(context, depth)
-            values, ids = to_host(*softmax_top(logits))
+            uploads = UploadBatch(self.target.device)
+            logits, read, work = self.plan(context, depth, uploads)
+            _, (values, ids) = compute_draft(
+                self.memory,
+                (type(self), depth),
+                self.target,
+                uploads,
+                lambda: (None, list(softmax_top(logits()))),
+            )
             probs = values[:, 0].tolist()
             check_finite(probs, self.name)
             places = top_tokens_by_position(values, ids)
@@ -68,13 +77,25 @@ class MaskSession(Session, ABC):
         tree = DraftTree.chain(context[-1], guesses)
         return Proposal(tree, self.drawn, score=score, evidence=evidence, shown=shown, work=work)
 
+    @property
+    def memory(self) -> Memory | None:
+        """The fixed memory of the pass, with which a draft is recorded; see `LevelSession`."""
+        return None
+
     @abstractmethod
-    def predict(self, context: Sequence[int], depth: int) -> tuple[Tensor, dict[str, int], Work]:
-        """Run one pass over the states that have not been read, and over masks.
+    def plan(
+        self, context: Sequence[int], depth: int, uploads: UploadBatch
+    ) -> tuple[Callable[[], Tensor], dict[str, int], Work]:
+        """Prepare one pass over the states that have not been read, and over masks.
+
+        Args:
+            context: The text.
+            depth: The number of guesses.
+            uploads: Holds what the pass needs.
 
         Returns:
-            Logits (n, V) of the positions after the text, n at least `depth`; the numbers of
-            `states` and `masks` that the pass read; and its rows.
+            A function that runs the pass and returns logits (n, V) of the positions after the text,
+            n at least `depth`; the numbers of `states` and `masks` that it reads; and its rows.
         """
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import torch
@@ -29,10 +29,11 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.verification import Drawn
 from specviz.verification.distributions import Draw
-from specviz.verification.transfer import UploadBatch, to_host
+from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
 Ranks = tuple[int, ...]  # ranks on a node's path: the rank of each guess among its siblings
+HostValues = Sequence[Tensor]  # tensors on the host
 Width = Callable[[Ranks], int]  # number of guesses under a node
 
 
@@ -101,7 +102,6 @@ class ProposalBuilder:
         self.draws: dict[int, Draw] = {}
         self.score: dict[int, float] = {}
         self.newest = range(1)
-        self._unread: list[tuple[Level, Candidates]] = []
 
     def levels(self, shape: TreeShape) -> Iterator[Level]:
         """Yield the levels that are left to build, assuming that no guess ends its path."""
@@ -134,8 +134,8 @@ class ProposalBuilder:
         counts = [width for width in level.widths if width]
         return Coins(coins_by_node(counts, partial(self._uniform, level.first)), uploads)
 
-    def add_level(self, level: Level, logits: Tensor, coins: Coins | None) -> Candidates:
-        """Add guesses under a level's nodes; `resolve` copies them to the host later.
+    def candidates(self, level: Level, logits: Tensor, coins: Coins | None) -> Candidates:
+        """Return guesses under a level's nodes, on the device.
 
         Args:
             level: The level.
@@ -147,29 +147,32 @@ class ProposalBuilder:
             logits = torch.stack(
                 [row for row, wide in zip(logits, level.widths, strict=True) if wide]
             )
-        added = self._candidates(level, widths, logits, coins)
-        self._unread.append((level, added))
-        return added
+        if coins is None:
+            return TopCandidates(logits, widths)
+        return SampledCandidates(logits, self.settings.sampling, coins)
 
-    def resolve(self) -> None:
-        """Copy all added levels to the host at once.
+    def add(self, levels: Sequence[Level], guesses: Sequence[Candidates], host: HostValues) -> None:
+        """Add the guesses of several levels.
 
         If a guess differs from the token that deeper levels assumed, or ends its path, the levels
         below it are dropped.
 
+        Args:
+            levels: The levels.
+            guesses: The guesses under each of them.
+            host: The values of all that is pending of them, in order.
+
         Raises:
             BadScores: If the logits are not finite.
         """
-        unread, self._unread = self._unread, []
-        pending = [candidates.pending for _, candidates in unread]
-        values = iter(to_host(*chain(*pending)))
-        for (level, candidates), some in zip(unread, pending, strict=True):
-            mine = [next(values) for _ in some]
+        values = iter(host)
+        for level, some in zip(levels, guesses, strict=True):
+            mine = list(islice(values, len(some.pending)))
             under = [node for node, width in zip(level.nodes, level.widths, strict=True) if width]
             if any(self.ends(node) for node in under):
                 return
-            found = candidates.resolve(mine, self.name)
-            self._append(under, found, candidates.distributions)
+            found = some.resolve(mine, self.name)
+            self._append(under, found, some.distributions)
             if not found.confirmed:
                 return
 
@@ -185,15 +188,6 @@ class ProposalBuilder:
     def proposal(self, **more: Any) -> Proposal:
         """Return the guesses as a proposal, with these further fields."""
         return Proposal(self.tree(), self.drawn, self.q, self.draws, self.score, **more)
-
-    def _candidates(
-        self, level: Level, widths: Sequence[int], logits: Tensor, coins: Coins | None
-    ) -> Candidates:
-        """Return `widths[i]` guesses for row i of logits (n, V)."""
-        if coins is None:
-            return TopCandidates(logits, widths)
-        uniform = partial(self._uniform, level.first)
-        return SampledCandidates(logits, self.settings.sampling, coins, uniform)
 
     def _width(self, ranks: Ranks) -> int:
         return self.settings.width(len(ranks))

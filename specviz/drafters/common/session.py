@@ -10,11 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
+from specviz.drafters.common.candidates import Candidates
 from specviz.drafters.common.proposal_builder import (
     Level,
     ProposalBuilder,
@@ -22,6 +23,8 @@ from specviz.drafters.common.proposal_builder import (
     candidate_kind,
     fit_vocabulary,
 )
+from specviz.drafters.common.recorded import compute_draft
+from specviz.models.graphs import Memory
 from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
@@ -85,6 +88,10 @@ class LevelSession(Session, ABC):
         chain: Whether there is one guess per level, whatever the settings say.
     """
 
+    # What passes leave on the device for later passes of the same draft. A recorded draft sets it
+    # to what it left when it was recorded, at the addresses to which every replay writes.
+    outputs: Any = None
+
     def __init__(
         self,
         name: str,
@@ -111,6 +118,15 @@ class LevelSession(Session, ABC):
             level: The level.
             uploads: Uploads what the pass needs from the host.
         """
+
+    @property
+    def memory(self) -> Memory | None:
+        """The fixed memory of all passes, with which whole drafts are recorded; None: they are not.
+
+        A planned pass then depends on `uploads`, the memory, weights and `outputs` only, and
+        changes nothing but the last and the memory.
+        """
+        return None
 
     def discard_from(self, node: int) -> None:
         """Discard the outputs of this node and all later ones, which left the tree."""
@@ -148,7 +164,6 @@ def build_tree(
     at_once = session.target.device.type == "cuda" and not builder.settings.confidence
     while levels := list(islice(builder.levels(shape), None if at_once else 1)):
         _add_levels(builder, session, context, levels)
-        builder.resolve()
         if levels[-1].nodes[0] >= builder.newest.start:
             session.discard_from(builder.newest.start)
 
@@ -162,9 +177,21 @@ def _add_levels(
     passes = [session.plan_level(context, level, uploads) for level in levels]
     shared = uploads if device.type == "cuda" else None  # MPS has no float64; see `top_tokens`
     coins = [builder.coins(level, shared) for level in levels]
-    words = known()
-    for level, after, some, below in zip(levels, passes, coins, [*levels[1:], None], strict=True):
-        added = builder.add_level(level, session.fit_logits(after(words)), some)
-        if below is not None:
-            token_ids = added.token_ids
-            words = torch.stack([token_ids[node - level.first] for node in below.nodes])
+
+    def draft() -> tuple[tuple[list[Candidates], Any], list[Tensor]]:
+        words, found = known(), list[Candidates]()
+        for level, after, some, below in zip(
+            levels, passes, coins, [*levels[1:], None], strict=True
+        ):
+            found.append(builder.candidates(level, session.fit_logits(after(words)), some))
+            if below is not None:
+                token_ids = found[-1].token_ids
+                words = torch.stack([token_ids[node - level.first] for node in below.nodes])
+        return (found, session.outputs), [each for some in found for each in some.pending]
+
+    memory = session.memory if levels[0].nodes == (0,) else None
+    key = (type(session), builder.settings.sampling, builder.drawn, *levels)
+    (found, session.outputs), values = compute_draft(memory, key, session.target, uploads, draft)
+    if memory is not None:
+        found = [some.repeated(own) for some, own in zip(found, coins, strict=True)]
+    builder.add(levels, found, values)

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from specviz.models.attention import layer_masks
-from specviz.models.network import KeyValueCache, network_of
+from specviz.models.graphs import Memory, pad_front, padded_rows
+from specviz.models.network import KeyValueCache, fixed_memory, network_of, plan_rows
 from specviz.models.passes import CaptureSpec, Rows
 from specviz.trace.work import Work
 from specviz.verification.transfer import UploadBatch
@@ -43,6 +44,11 @@ class TreeReader:
         self.paths: dict[int, list[int]] = {}  # nodes on each read node's path from the root
         self.tree = DraftTree((0,), (-1,))
 
+    @property
+    def memory(self) -> Memory | None:
+        """The cache's memory, if it is fixed."""
+        return fixed_memory(self.cache)
+
     def read_text(self, context: Sequence[int]) -> Tensor:
         """Read the part of `context` that is not cached; return logits (1, W) of the next token.
 
@@ -61,9 +67,13 @@ class TreeReader:
         start = self._keep(self._rows_of(context[:-1]))
         self.known, self.paths = list(context), {0: [0]}
         self.tree = DraftTree((context[-1],), (-1,))
-        words = uploads.put(torch.tensor(context[start:]))
-        where = uploads.put(torch.arange(start, len(context)))
-        return lambda: self._pass(words(), where(), [], last_only=1)
+        new = len(context) - start
+        size = padded_rows(new) if self.memory else new
+        words = uploads.put(pad_front(torch.tensor(context[start:]), size))
+        positions = pad_front(torch.arange(start, len(context)), size, -1)
+        rows = plan_rows(self.cache, positions, [], uploads)
+        self.work += Work(body=new, head=1)
+        return lambda: self._pass(words(), rows(), last_only=1)
 
     def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
@@ -81,10 +91,11 @@ class TreeReader:
         for node, parent in zip(nodes, above, strict=True):
             self.paths[node] = [*self.paths[parent], node]
         start = len(self.known) - 1
-        positions = [start + len(self.paths[node]) - 1 for node in nodes]
-        where = uploads.put(torch.tensor(positions))
-        masks = [uploads.put(mask) for mask in self.masks.split(self._mask(nodes))]
-        return lambda words: self._pass(words, where(), [mask() for mask in masks])
+        positions = torch.tensor([start + len(self.paths[node]) - 1 for node in nodes])
+        masks = self.masks.split(self._mask(nodes))
+        rows = plan_rows(self.cache, positions, masks, uploads)
+        self.work += Work(body=len(nodes), head=len(nodes))
+        return lambda words: self._pass(words, rows())
 
     def discard_from(self, node: int) -> None:
         """Discard the cached rows of this node and all later ones."""
@@ -134,12 +145,7 @@ class TreeReader:
             mask[i, [past + seen for seen in self.paths[node]]] = 0.0
         return mask[None, None]
 
-    def _pass(
-        self, words: Tensor, positions: Tensor, masks: Sequence[Tensor], last_only: int = 0
-    ) -> Tensor:
+    def _pass(self, words: Tensor, rows: Rows, last_only: int = 0) -> Tensor:
         """Run one pass; return logits (n, W), or only the last row's if `last_only` is set."""
-        made = self.network.forward(
-            words[None], Rows(positions[None], masks), self.cache, CaptureSpec(), last_only
-        )
-        self.work += Work(body=len(words), head=len(made.logits))
+        made = self.network.forward(words[None], rows, self.cache, CaptureSpec(), last_only)
         return made.logits

@@ -8,16 +8,18 @@ point mass.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.head_cache import head_cache
 from specviz.drafters.common.mask_session import MaskSession
-from specviz.drafters.dflash.head import DFlashHead, Past, block_mix
+from specviz.drafters.dflash.head import DFlashHead
 from specviz.engine.protocol import DraftSession
+from specviz.models.graphs import Memory, pad_front
 from specviz.models.passes import (
     States,
     causal_lm_weights,
@@ -27,7 +29,7 @@ from specviz.models.passes import (
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
-from specviz.verification.transfer import upload
+from specviz.verification.transfer import UploadBatch
 
 
 class DFlash(HeadDrafter):
@@ -68,7 +70,9 @@ class BlockReader:
     def __init__(self, head: DFlashHead, target: Target) -> None:
         self.head, self.device = head, target.device
         self.embed = target.model.get_input_embeddings()
-        self.past: list[Past] = []
+        self.layers = head.config.num_hidden_layers
+        shape = head.config.num_key_value_heads, head.config.head_dim
+        self.cache = head_cache(head, [shape] * self.layers)
         self.read = 0
         self.waiting: list[States] = []
         self.work = Work()
@@ -83,36 +87,60 @@ class BlockReader:
         Raises:
             ValueError: If the states do not match the text.
         """
-        self._take()
+        return self.plan(context, UploadBatch(self.device))()
+
+    def plan(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
+        """Prepare `block`, and return a function that runs it.
+
+        Raises:
+            ValueError: If the states do not match the text.
+        """
+        self.cache.cut(self.read)  # without the last block
+        remember = self._plan_states(uploads)
         newest = len(context) - 1
         if self.read != newest:
             raise ValueError(f"{self.read} states for a text of {len(context)} tokens.")
-        words = self.embed(self.head.block(upload([context[-1]], self.device)))
-        positions = torch.arange(newest, newest + words.shape[1], device=self.device)
-        rows = self.head(
-            words, positions, [block_mix(each, self.head.causal) for each in self.past]
-        )
-        self.work += Work(body=rows.shape[1])
-        out: Tensor = rows[0]
-        return out
+        tokens = self.head.block(torch.tensor(context[-1:]))[0]
+        size, last = len(tokens), newest + len(tokens)
+        block, positions = uploads.put(tokens), uploads.put(torch.arange(newest, last))
+        slots, sees = self.cache.plan(newest, last, size, uploads), self._plan_mask(last, uploads)
+        self.work += Work(body=size)
 
-    def _take(self) -> None:
-        """Compute keys and values of the waiting states and append them to the cache."""
+        def run() -> Tensor:
+            remember()
+            mixes = [self.cache.mix(layer, slots(), sees()) for layer in range(self.layers)]
+            rows: Tensor = self.head(self.embed(block())[None], positions(), mixes)[0]
+            return rows
+
+        return run
+
+    def _plan_mask(self, last: int, uploads: UploadBatch) -> Callable[[], Tensor | None]:
+        if not self.head.causal:
+            return self.cache.whole_mask(last, uploads)
+        size = self.head.config.block_size
+        sees = torch.ones(size, last, dtype=torch.bool).tril(last - size)
+        return uploads.put(self.cache.pad_mask(sees, size))
+
+    def _plan_states(self, uploads: UploadBatch) -> Callable[[], None]:
+        """Prepare to append keys and values of the waiting states to the cache."""
         layers = concat_layers([states.layers for states in self.waiting])
         self.waiting = []
         if not layers:
-            return
-        new = len(next(iter(layers.values())))
-        positions = torch.arange(self.read, self.read + new, device=self.device)
-        past = self.head.past({k: rows[None] for k, rows in layers.items()}, positions)
-        self.read += new
-        self.work += Work(entry=new)
-        if self.past:
-            past = [
-                (torch.cat([old[0], keys], dim=2), torch.cat([old[1], values], dim=2))
-                for old, (keys, values) in zip(self.past, past, strict=True)
-            ]
-        self.past = past
+            return lambda: None
+        joined = self.head.join(layers)
+        first, last = self.read, self.read + len(joined)
+        size = self.cache.padded_rows(len(joined))
+        given = uploads.put_states(joined, size)
+        positions = uploads.put(pad_front(torch.arange(first, last), size))
+        slots = self.cache.plan(first, last, size, uploads)
+        self.read = last
+        self.work += Work(entry=len(joined))
+
+        def remember() -> None:
+            for layer, past in enumerate(self.head.past_of(given()[None], positions())):
+                self.cache.store(layer, slots(), *past)
+
+        return remember
 
 
 class DFlashSession(MaskSession):
@@ -125,10 +153,20 @@ class DFlashSession(MaskSession):
         self.longest = size - 1
         self.remark = {"form": "block", "block": size}
 
-    def predict(self, context: Sequence[int], depth: int) -> tuple[Tensor, dict[str, int], Work]:
-        """Implement `MaskSession.predict`."""
+    @property
+    def memory(self) -> Memory | None:
+        """Implement `MaskSession.memory`."""
+        return self.reader.cache.memory
+
+    def plan(
+        self, context: Sequence[int], depth: int, uploads: UploadBatch
+    ) -> tuple[Callable[[], Tensor], dict[str, int], Work]:
+        """Implement `MaskSession.plan`."""
         self.reader.work = Work()
-        logits: Tensor = self.target.model.get_output_embeddings()(self.reader.block(context)[1:])
-        masks = len(logits)
+        block, project = (
+            self.reader.plan(context, uploads),
+            self.target.model.get_output_embeddings(),
+        )
+        masks = self.reader.head.config.block_size - 1
         work = self.reader.work + Work(head=masks)
-        return logits, {"states": self.reader.read, "masks": masks}, work
+        return lambda: project(block()[1:]), {"states": self.reader.read, "masks": masks}, work

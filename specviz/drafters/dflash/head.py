@@ -79,8 +79,15 @@ class DFlashHead(HeadNetwork):
             states: States (B, n, h) by the target's layer, from 1.
             positions: Positions of their tokens, (n,).
         """
-        taps = [states[k] for k in self.config.tap_layers]
-        fused = self.hidden_norm(self.fc(torch.cat(taps, dim=-1)))
+        return self.past_of(self.join(states), positions)
+
+    def join(self, states: Mapping[int, Tensor] | Sequence[Tensor]) -> Tensor:
+        """Concatenate the states that fc reads; see `past`."""
+        return torch.cat([states[k] for k in self.config.tap_layers], dim=-1)
+
+    def past_of(self, joined: Tensor, positions: Tensor) -> list[Past]:
+        """Implement `past` for states that `join` concatenated."""
+        fused = self.hidden_norm(self.fc(joined))
         return [layer.self_attn.keys_values(fused, positions) for layer in self._layers()]
 
     def block(self, anchors: Tensor) -> Tensor:
@@ -175,33 +182,13 @@ class BlockLayer(nn.Module):
         return out
 
 
-def block_mix(past: Past, causal: bool) -> Mix:
-    """Return a `Mix` for one block, whose rows attend to the earlier states and to the block.
-
-    If `causal`, a row attends to the block only up to itself.
-    """
-
-    def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        before, size = past[0].shape[2], keys.shape[2]
-        mask = torch.ones(size, before + size, dtype=torch.bool, device=keys.device).tril(before)
-        return functional.scaled_dot_product_attention(
-            queries,
-            torch.cat([past[0], keys], dim=2),
-            torch.cat([past[1], values], dim=2),
-            mask if causal else None,
-            enable_gqa=keys.shape[1] != queries.shape[1],
-        )
-
-    return mixed
-
-
 def separate_blocks(
     past: Past, anchors: Tensor, starts: Tensor | None = None, causal: bool = False
 ) -> Mix:
     """Return a `Mix` for independent blocks that start at `anchors` (A,) of a known text.
 
     Its rows are the blocks one after another, (B, heads, A n, d). A row attends to the states
-    before its block's anchor and to its own block, as in `block_mix`, but to no other block.
+    before its block's anchor and to its own block, but to no other block.
 
     Args:
         past: Keys and values of the states.

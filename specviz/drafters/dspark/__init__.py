@@ -33,6 +33,7 @@ from specviz.drafters.common.session import LevelPass, LevelSession, build_tree
 from specviz.drafters.dflash import BlockReader, DFlash
 from specviz.drafters.dspark.head import DSparkHead
 from specviz.engine.protocol import Proposal
+from specviz.models.graphs import Memory
 from specviz.models.passes import matrix_weights
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
@@ -69,6 +70,7 @@ class DSparkSession(LevelSession):
     Attributes:
         survival: The predicted probability that all guesses drawn so far and the next one are
             accepted.
+        depth: The most guesses of the current draft.
     """
 
     def __init__(self, drafter: DSpark, target: Target, settings: Settings) -> None:
@@ -79,9 +81,9 @@ class DSparkSession(LevelSession):
         if own:
             self.reader.embed = self.head.embed_tokens
         self.project = self.head.lm_head if own else model.get_output_embeddings()
-        self.survival = 1.0
-        self._rows = self._logits = self._state = torch.empty(0)
-        self._steps: list[_Step] = []
+        self.survival, self.depth = 1.0, self.size
+        # The block's outputs, its logits, the first state of the Markov head, and its steps.
+        self.outputs: _Outputs | None = None
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -91,21 +93,20 @@ class DSparkSession(LevelSession):
         Recorded for each node: its position in the block, the most probable tokens before and after
         the Markov head's correction, and the predicted probability that the guess is accepted.
         """
-        self.reader.work, self._steps, self.survival = Work(), [], 1.0
-        depth = min(self.size, max_tokens - 1)
+        self.reader.work, self.outputs, self.survival = Work(), None, 1.0
+        depth = self.depth = min(self.size, max_tokens - 1)
         builder = BlockChain(self.name, context[-1], self.settings, self.target.eos, chance)
         builder.drawn = self.drawn
         remark: dict[str, Any] = {"form": "spark", "block": self.size, "passes": 0}
         if depth > 0:
-            self._rows = self.reader.block(context)[:depth]
-            self._logits = self.project(self._rows)
-            self._state = self.head.markov_head.start(self._rows[0])
-            remark |= {"passes": 1, "states": self.reader.read, "masks": self.size - 1}
+            if self._decides_length:
+                self.outputs = self._start(self.reader.block(context))
             build_tree(builder, self, context, TreeShape(depth, partial(self._wide, builder)))
-        guesses = len(builder.tokens) - 1
-        if len(self._steps) > guesses:  # the next guess was considered but not drawn
+            remark |= {"passes": 1, "states": self.reader.read, "masks": self.size - 1}
+        guesses, steps = len(builder.tokens) - 1, self.outputs.steps if self.outputs else []
+        if len(steps) > guesses:  # the next guess was considered but not drawn
             remark["cut"] = round(self.survival, 6)
-        work = self.reader.work + Work(head=depth, correction=len(self._steps))
+        work = self.reader.work + Work(head=depth, correction=len(steps))
         evidence = {0: remark} | self._evidence(guesses)
         seen = [top["token"] for node in range(1, guesses + 1) for top in evidence[node]["top"]]
         return builder.proposal(evidence=evidence, shown=seen, work=work)
@@ -113,31 +114,54 @@ class DSparkSession(LevelSession):
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Implement `LevelSession.plan_level`; a guess depends on the token before it."""
         position = level.nodes[0]
+        block = None if position or self._decides_length else self.reader.plan(context, uploads)
 
         def reading(words: Tensor) -> Tensor:
-            logits: Tensor = self._logits[position] + self._step(position, words[0]).correction
+            if block is not None:
+                self.outputs = self._start(block())
+            correction = self._step(position, words[0]).correction
+            assert self.outputs is not None
+            logits: Tensor = self.outputs.logits[position] + correction
             return logits[None]
 
         return reading
 
+    @property
+    def memory(self) -> Memory | None:
+        """Implement `LevelSession.memory`; a draft that may end early is built guess by guess."""
+        return None if self._decides_length else self.reader.cache.memory
+
+    @property
+    def _decides_length(self) -> bool:
+        return bool(self.settings.confidence) and self.head.config.enable_confidence_head
+
     def discard_from(self, node: int) -> None:
         """Implement `LevelSession.discard_from`."""
-        del self._steps[node:]
+        assert self.outputs is not None
+        self.outputs = self.outputs._replace(steps=self.outputs.steps[:node])
+
+    def _start(self, block: Tensor) -> _Outputs:
+        rows = block[: self.depth]
+        return _Outputs(rows, self.project(rows), self.head.markov_head.start(rows[0]), [])
 
     def _step(self, position: int, token: Tensor) -> _Step:
         """Return the Markov head's step at a position, given the token () before it."""
-        if len(self._steps) == position:
-            state = self._steps[-1].state if position else self._state
-            head, row = self.head, self._rows[position]
+        assert self.outputs is not None
+        rows, _, state, steps = self.outputs
+        if len(steps) == position:
+            state = steps[-1].state if steps else state
+            head, row = self.head, rows[position]
             correction, embedded, state = head.markov_head.step(token, row, state)
             known = head.config.enable_confidence_head
             confidence = head.confidence(row, embedded) if known else None
-            self._steps.append(_Step(correction, state, confidence))
-        return self._steps[position]
+            steps = [*steps, _Step(correction, state, confidence)]
+            self.outputs = self.outputs._replace(steps=steps)
+        return steps[position]
 
     def _confidence(self, positions: int) -> list[float]:
         """Return the predicted acceptance probabilities of the guesses at these positions."""
-        logits = [step.confidence for step in self._steps[:positions]]
+        assert self.outputs is not None
+        logits = [step.confidence for step in self.outputs.steps[:positions]]
         known = [each for each in logits if each is not None]
         if not known:
             return []
@@ -148,7 +172,7 @@ class DSparkSession(LevelSession):
 
     def _wide(self, builder: ProposalBuilder, ranks: Ranks) -> int:
         """Return the number of guesses under a node: none where survival is below the setting."""
-        if not (self.settings.confidence and self.head.config.enable_confidence_head):
+        if not self._decides_length:
             return 1
         position = len(ranks)
         self._step(position, upload([builder.tokens[position]], self.target.device)[0])
@@ -158,11 +182,12 @@ class DSparkSession(LevelSession):
     def _evidence(self, guesses: int) -> dict[int, dict[str, Any]]:
         if not guesses:
             return {}
-        base = self.fit_logits(self._logits[:guesses])
-        added = torch.stack([step.correction for step in self._steps[:guesses]])
-        drawn = self.fit_logits(self._logits[:guesses] + added)  # as in `plan_level`
-        tops = softmax_top(base), softmax_top(drawn)
-        before, after = (top_tokens_by_position(*to_host(*top)) for top in tops)
+        assert self.outputs is not None
+        logits = self.outputs.logits[:guesses]
+        added = torch.stack([step.correction for step in self.outputs.steps[:guesses]])
+        drawn = self.fit_logits(logits + added)  # as in `plan_level`
+        tops = to_host(*softmax_top(self.fit_logits(logits)), *softmax_top(drawn))
+        before, after = top_tokens_by_position(*tops[:2]), top_tokens_by_position(*tops[2:])
         predicted = self._confidence(guesses)
         found: dict[int, dict[str, Any]] = {}
         for node in range(1, guesses + 1):
@@ -178,6 +203,22 @@ class _Step(NamedTuple):
     correction: Tensor
     state: Tensor
     confidence: Tensor | None
+
+
+class _Outputs(NamedTuple):
+    """What the passes of a draft leave for its guesses.
+
+    Attributes:
+        rows: Outputs of the block, (n, h).
+        logits: Their logits, (n, V), before the Markov head's correction.
+        state: The Markov head's first state.
+        steps: Its steps so far.
+    """
+
+    rows: Tensor
+    logits: Tensor
+    state: Tensor
+    steps: list[_Step]
 
 
 class BlockChain(ProposalBuilder):

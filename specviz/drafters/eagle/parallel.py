@@ -9,7 +9,7 @@ guess depends on another guess's token, so the top tokens form one path, a point
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -19,18 +19,20 @@ from torch import Tensor, nn
 
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import write
-from specviz.drafters.common.layers import KeysValues, Layer, Mix
+from specviz.drafters.common.head_cache import head_cache
+from specviz.drafters.common.layers import Layer, Mix
 from specviz.drafters.common.mask_session import MaskSession
 from specviz.drafters.common.proposal_builder import fit_vocabulary
 from specviz.drafters.eagle.head import Eagle3Config, default_taps
 from specviz.drafters.eagle.head3 import DRAFT_VOCABULARY, Eagle3Head
 from specviz.engine.protocol import DraftSession
 from specviz.models.errors import Unsuitable
+from specviz.models.graphs import Memory, pad_front
 from specviz.models.passes import States, concat_layers, matrix_weights
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
-from specviz.verification.transfer import upload
+from specviz.verification.transfer import UploadBatch
 
 HOUSE_DEPTH: Final = 7  # number of guesses of the small head
 
@@ -170,7 +172,9 @@ class PEagleSession(MaskSession):
         self.head, self.name = drafter.head, drafter.card.name
         self.longest = self.head.config.speculative_tokens
         self.embed: Any = self.head.embed_tokens or target.model.get_input_embeddings()
-        self.caches = [KeysValues() for _ in range(self.head.config.num_hidden_layers)]
+        config = self.head.config
+        shape = config.num_key_value_heads, config.head_dim
+        self.cache = head_cache(self.head, [shape] * config.num_hidden_layers)
         self.rows = 0
         self.waiting: list[tuple[States, list[int]]] = []
 
@@ -178,35 +182,43 @@ class PEagleSession(MaskSession):
         """Implement `StateReader.add_states`: a state and its token form one row of the input."""
         self.waiting.append((states, list(tokens)))
 
-    def predict(self, context: Sequence[int], depth: int) -> tuple[Tensor, dict[str, int], Work]:
-        """Implement `MaskSession.predict`.
+    @property
+    def memory(self) -> Memory | None:
+        """Implement `MaskSession.memory`."""
+        return self.cache.memory
+
+    def plan(
+        self, context: Sequence[int], depth: int, uploads: UploadBatch
+    ) -> tuple[Callable[[], Tensor], dict[str, int], Work]:
+        """Implement `MaskSession.plan`.
 
         Raises:
             ValueError: If the states do not match the text.
         """
-        config, device, length = self.head.config, self.target.device, len(context)
+        head, length, masks = self.head, len(context), depth - 1
         taps = concat_layers([states.layers for states, _ in self.waiting])
         new = [token for _, some in self.waiting for token in some]
         start, self.waiting = self.rows, []
-        if start + len(new) != length - 1:
+        if not new or start + len(new) != length - 1:
             raise ValueError(f"{start} + {len(new)} states for a text of {length} tokens.")
-        masks = depth - 1
-        states = [self.head.fuse(taps)] if new else []
-        states += [self.head.mask_states(masks)] if masks else []
-        tokens = upload([*new, *[config.mask_token_id] * masks], device)
-        positions = torch.arange(start, start + len(tokens), device=device)
-        out = self._pass(torch.cat(states), self.embed(tokens), positions)
-        self.rows = length - 1
-        logits = fit_vocabulary(self.head.logits(out[-depth:]), self.target.vocab_size)
-        entry = len(new) + (masks > 0)  # all masks have the same state
-        work = Work(body=len(tokens), head=depth, entry=entry)
-        return logits, {"states": self.rows, "masks": masks}, work
+        self.rows, last = length - 1, length - 1 + masks
+        size = self.cache.padded_rows(len(new)) + masks
+        read = torch.tensor([*new, *[head.config.mask_token_id] * masks])
+        tokens = uploads.put(pad_front(read, size))
+        positions = uploads.put(pad_front(torch.arange(start, last), size))
+        seen = torch.ones(len(read), last, dtype=torch.bool).tril(start)
+        sees = uploads.put(self.cache.pad_mask(seen, size))
+        fused = uploads.put_states(head.fuse(taps), size - masks)
+        self.cache.cut(start)
+        slots = self.cache.plan(start, last, size, uploads)
 
-    def _pass(self, states: Tensor, words: Tensor, positions: Tensor) -> Tensor:
-        """Return outputs (n, h) of new rows, each attending to the text and earlier rows."""
-        start, rows = self.rows, len(positions)
-        sees = torch.ones(rows, start + rows, dtype=torch.bool, device=words.device).tril(start)
-        for cache in self.caches:
-            cache.cut(start)
-        mixes = [cache.mix(sees) for cache in self.caches]
-        return self.head.run_layers(states[None], words[None], positions, mixes)[0]
+        def run() -> Tensor:
+            states = torch.cat([fused(), head.mask_states(masks)]) if masks else fused()
+            mixes = [self.cache.mix(i, slots(), sees()) for i in range(len(head.later) + 1)]
+            words = self.embed(tokens())
+            out = head.run_layers(states[None], words[None], positions(), mixes)[0]
+            return fit_vocabulary(head.logits(out[-depth:]), self.target.vocab_size)
+
+        entry = len(new) + (masks > 0)  # all masks have the same state
+        work = Work(body=len(read), head=depth, entry=entry)
+        return run, {"states": self.rows, "masks": masks}, work

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
+from torch import Tensor
 
 from specviz.drafters.common.proposal_builder import Level, TreeShape
 from specviz.drafters.common.session import LevelPass, LevelSession
@@ -27,6 +28,8 @@ from specviz.drafters.layerskip.exits import (
 )
 from specviz.engine.protocol import Proposal
 from specviz.models.checkpoint import MadeFor
+from specviz.models.graphs import Memory
+from specviz.models.network import fixed_memory
 from specviz.models.passes import CaptureSpec, ExtraRows, States, causal_lm_weights
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
@@ -135,6 +138,25 @@ class LayerSkipSession(LevelSession):
         if level.nodes[0] == 0:
             self.reader = ExitReader(self.run, self.exit_layer)
         return self.reader.plan_level(level.nodes, level.parents, uploads)
+
+    @property
+    def memory(self) -> Memory | None:
+        """Implement `LevelSession.memory`."""
+        return fixed_memory(self.run.cache)
+
+    @property
+    def outputs(self) -> tuple[list[Tensor], list[dict[int, Tensor]]]:
+        """Implement `LevelSession.outputs`."""
+        return self.reader.states, self.run.early
+
+    @outputs.setter
+    def outputs(self, outputs: tuple[list[Tensor], list[dict[int, Tensor]]]) -> None:
+        self.reader.states, early = outputs
+        if self.memory is not None:  # they are recorded later
+            pieces = [each for found in early for each in found.values()]
+            copies = iter(torch.cat(pieces).split([len(each) for each in pieces]))
+            early = [{layer: next(copies) for layer in found} for found in early]
+        self.run.early = early
 
     def discard_from(self, node: int) -> None:
         """Implement `LevelSession.discard_from`."""

@@ -39,6 +39,7 @@ class ExitReader:
         self.layer = layer
         self.states: list[Tensor] = []  # for each pass, (1, r, h)
         self.paths: dict[int, list[int]] = {}  # for each node, its path from the root
+        self._planned = 0  # number of passes, including those that have not run
         self.head_rows = 0  # how many rows the output head computed
 
     def plan_level(
@@ -59,10 +60,11 @@ class ExitReader:
             sees[i, self.paths[node]] = True
         depths = [len(self.paths[node]) - 1 for node in nodes]
         pass_ = self.run.plan_shallow(depths, sees, self.layer, uploads)
+        number, self._planned = self._planned, self._planned + 1
+        self.head_rows += len(nodes)
 
         def reading(words: Tensor) -> Tensor:
-            self.states.append(pass_(words))
-            self.head_rows += len(words)
+            self.states = [*self.states[:number], pass_(words)]
             return self.run.head(self.states[-1])
 
         return reading
@@ -71,6 +73,7 @@ class ExitReader:
         """Discard the outputs of this node and all later ones."""
         read = list(accumulate(hidden.shape[1] for hidden in self.states))
         self.states = self.states[: sum(rows <= node for rows in read)]
+        self._planned = len(self.states)
         self.run.truncate_shallow(len(self.states), sum(hidden.shape[1] for hidden in self.states))
 
     def precomputed(self) -> PrecomputedPrefix | None:

@@ -9,7 +9,7 @@ point mass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import Any, Final, Self
 
 import torch
 from torch import Tensor
@@ -17,10 +17,11 @@ from torch import Tensor
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.dynamic_session import DynamicSession
 from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks, level_rows
-from specviz.drafters.common.layers import KeysValues
+from specviz.drafters.common.head_cache import head_cache
 from specviz.drafters.common.session import LevelPass
-from specviz.drafters.moa.head import MoaHead, Remembered, concat_keys_values, recall
+from specviz.drafters.moa.head import MoaHead, concat_keys_values
 from specviz.engine.protocol import DraftSession, Proposal
+from specviz.models.graphs import Memory, pad_front
 from specviz.models.passes import CaptureSpec, States, causal_lm_weights, matrix_weights
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
@@ -28,6 +29,10 @@ from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification.transfer import UploadBatch
+
+SELF: Final = 0  # layers of the cache
+CROSS: Final = 1
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]  # maps tokens, positions, mask to (1, n, h)
 
 
 class Moa(HeadDrafter):
@@ -92,8 +97,8 @@ class MemoryReader:
     """A head's caches in one run: the memory of verified tokens, and rows of self-attention.
 
     Attributes:
-        words: Cached rows of self-attention: those of the text, then those of the last tree's
-            nodes.
+        cache: Rows of self-attention (those of the text, then those of the last tree's nodes), and
+            those of cross-attention, which are the memory.
         passes: Passes of the head since the last text.
         work: Rows computed since the counter was last reset.
     """
@@ -105,12 +110,20 @@ class MemoryReader:
         self.device = target.device
         self.name = name
         self.waiting: list[States] = []  # states that are not in the memory yet
-        self.remembered: Remembered | None = None
-        self.words = KeysValues()
-        self.rows = 0  # number of rows of the text in `words`
+        blocks = head.self_attention.self_attn, head.cross_attention.self_attn
+        shapes = [(each.shape.num_key_value_heads, each.size) for each in blocks]
+        self.cache = head_cache(head, shapes)
+        self.remembered = 0  # number of rows of the memory
+        self.rows = 0  # number of rows of the text in self-attention
         self.paths: dict[int, list[int]] = {}  # for each node, its path's rows, including its own
+        self.outputs: Any = None
         self.passes = 0
         self.work = Work()
+
+    @property
+    def memory(self) -> Memory | None:
+        """Implement `HeadReader.memory`."""
+        return self.cache.memory
 
     def add_states(self, states: States, tokens: Sequence[int]) -> None:
         """Implement `HeadReader.add_states`; the states are read with the next text."""
@@ -125,17 +138,22 @@ class MemoryReader:
         length = len(context)
         if not self.waiting:
             raise ValueError("There is no new token to read.")
-        known = self._remember(length)
-        self.words.cut(self.rows)
-        start = self.rows
+        remember = self._plan_memory(length, uploads)
+        self.cache.cut(self.rows, SELF)
+        start, new = self.rows, length - self.rows
         self.rows, self.paths, self.passes = length, {0: []}, 0
-        words = uploads.put(torch.tensor(context[start:]))
-        where = uploads.put(torch.arange(start, length))
-        sees = uploads.put(torch.ones(length - start, length, dtype=torch.bool).tril(start))
+        size = self.cache.padded_rows(new)
+        words = uploads.put(pad_front(torch.tensor(context[start:]), size))
+        positions = uploads.put(pad_front(torch.arange(start, length), size))
+        seen = torch.ones(new, length, dtype=torch.bool).tril(start)
+        sees = uploads.put(self.cache.pad_mask(seen, size))
+        attend = self._plan_attention(start, length, size, uploads)
+        cross = self._plan_cross(1, uploads)
 
         def reading() -> Tensor:
-            rows = self._self_attend(words(), where(), sees())
-            return self._cross_attend(rows[:, -1:], where()[-1:], known)
+            remember()
+            rows = attend(words(), positions(), sees())
+            return cross(rows[:, -1:], positions()[-1:])
 
         return reading
 
@@ -143,57 +161,70 @@ class MemoryReader:
         self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
     ) -> LevelPass:
         """Implement `HeadReader.plan_level`."""
-        where, seen = map(uploads.put, level_rows(self.rows, self.paths, nodes, above))
-
-        def reading(words: Tensor) -> Tensor:
-            assert self.remembered is not None
-            rows = self._self_attend(words, where(), seen())
-            return self._cross_attend(rows, where(), self.remembered)
-
-        return reading
+        positions, seen = level_rows(self.rows, self.paths, nodes, above)
+        count, last = seen.shape
+        where, sees = uploads.put(positions), uploads.put(self.cache.pad_mask(seen, count))
+        attend = self._plan_attention(last - count, last, count, uploads)
+        cross = self._plan_cross(count, uploads)
+        return lambda words: cross(attend(words, where(), sees()), where())
 
     def plan_device_levels(self, count: int, levels: int, uploads: UploadBatch) -> DeviceLevelPass:
         """Implement `HeadReader.plan_device_levels`."""
-        sight = LevelMasks(self.rows, count, levels, uploads)
+        sight = LevelMasks(self.rows, count, levels, self.cache, uploads)
+        firsts = range(self.rows, self.rows + levels * count, count)
+        attends = [self._plan_attention(i, i + count, count, uploads) for i in firsts]
+        crosses = [self._plan_cross(count, uploads) for _ in firsts]
 
-        def reading(words: Tensor, above: Tensor) -> Tensor:
-            assert self.remembered is not None
-            where, sees = sight.under(above)
-            return self._cross_attend(self._self_attend(words, where, sees), where, self.remembered)
+        def reading(depth: int, words: Tensor, above: Tensor) -> Tensor:
+            where, sees = sight.under(depth, above)
+            return crosses[depth](attends[depth](words, where, sees), where)
 
         return reading
 
-    def _remember(self, length: int) -> Remembered:
-        """Add the waiting states to the memory, once after each pass of the target."""
-        layers = torch.cat([concat_keys_values(states.keys_values) for states in self.waiting])[
-            None
-        ]
-        past = 0 if self.remembered is None else self.remembered[0].shape[2]
-        new = layers.shape[1]
+    def _plan_memory(self, length: int, uploads: UploadBatch) -> Callable[[], None]:
+        """Prepare to add the waiting states to the memory, once after each pass of the target."""
+        layers = torch.cat([concat_keys_values(states.keys_values) for states in self.waiting])
+        past, new = self.remembered, len(layers)
         if past + new != length - 1:
             raise ValueError(f"{past} + {new} states for a text of {length} tokens.")
-        remembered = self.head.remember(layers, torch.arange(past, past + new, device=self.device))
+        self.waiting, self.remembered = [], length - 1
+        size = self.cache.padded_rows(new)
+        given = uploads.put_states(layers, size)
+        positions = uploads.put(pad_front(torch.arange(past, length - 1), size))
+        slots = self.cache.plan(past, length - 1, size, uploads)
         self.work += Work(entry=new)
-        if self.remembered is not None:
-            keys, values = self.remembered
-            remembered = (
-                torch.cat([keys, remembered[0]], dim=2),
-                torch.cat([values, remembered[1]], dim=2),
-            )
-        self.waiting, self.remembered = [], remembered
-        return remembered
 
-    def _self_attend(self, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
-        """Compute self-attention of new rows, (1, n, h), under a mask `sees` (n, rows)."""
-        self.work += Work(body=len(words))
-        mix = self.words.mix(sees)
-        rows: Tensor = self.head.self_attention(self.embed(words)[None], positions, mix)
-        return rows
+        def remember() -> None:
+            self.cache.store(CROSS, slots(), *self.head.remember(given()[None], positions()))
 
-    def _cross_attend(self, rows: Tensor, positions: Tensor, known: Remembered) -> Tensor:
-        """Compute cross-attention of rows (1, n, h) to the whole memory, and logits (n, V)."""
+        return remember
+
+    def _plan_attention(self, first: int, last: int, rows: int, uploads: UploadBatch) -> Attend:
+        """Prepare self-attention of new rows; see `HeadCache.plan`."""
+        slots = self.cache.plan(first, last, rows, uploads)
+        self.work += Work(body=last - first)
+
+        def attend(words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
+            mix = self.cache.mix(SELF, slots(), sees)
+            rows: Tensor = self.head.self_attention(self.embed(words)[None], positions, mix)
+            return rows
+
+        return attend
+
+    def _plan_cross(self, rows: int, uploads: UploadBatch) -> Callable[[Tensor, Tensor], Tensor]:
+        """Prepare cross-attention to the whole memory.
+
+        The returned function maps rows (1, n, h) and positions (n,) to logits (n, V).
+        """
+        sees = self.cache.whole_mask(self.remembered, uploads)
         self.passes += 1
-        output = self.head.cross_attention(rows, positions, recall(known))[0]
-        logits: Tensor = self.project(output)
-        self.work += Work(head=len(logits))
-        return logits
+        self.work += Work(head=rows)
+
+        def mix(queries: Tensor, _keys: Tensor, _values: Tensor) -> Tensor:
+            return self.cache.attend(CROSS, sees(), queries)
+
+        def cross(rows: Tensor, positions: Tensor) -> Tensor:
+            logits: Tensor = self.project(self.head.cross_attention(rows, positions, mix)[0])
+            return logits
+
+        return cross

@@ -259,7 +259,9 @@ class MoaHead(checkpoint.HeadNetwork):
 
 def concat_keys_values(layers: Mapping[int, tuple[Tensor, Tensor]]) -> Tensor:
     """Concatenate each layer's keys and values, (..., heads, d) each, and stack: (..., L, w)."""
-    return torch.stack([torch.cat(layers[k], dim=-1).flatten(-2) for k in sorted(layers)], dim=-2)
+    stacked = torch.stack([each for k in sorted(layers) for each in layers[k]], dim=-3)
+    by_head: Tensor = stacked.unflatten(-3, (-1, 2)).transpose(-3, -2)  # (..., L, heads, 2, d)
+    return by_head.flatten(-3)
 
 
 def unmasked(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:

@@ -9,19 +9,19 @@ which are a point mass.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from specviz.drafters.common.base import HeadDrafter
-from specviz.drafters.common.layers import causal_mask
+from specviz.drafters.common.head_cache import TransformersRows, head_cache
 from specviz.drafters.common.proposal_builder import Level, TreeShape
 from specviz.drafters.common.session import LevelPass, LevelSession
 from specviz.drafters.mtp.head import MTPModules
 from specviz.engine.protocol import Proposal
-from specviz.models.attention import PreallocatedCache
+from specviz.models.graphs import Memory, pad_front
 from specviz.models.passes import ExtraRows, States, causal_lm_weights, matrix_weights
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
@@ -67,11 +67,12 @@ class MTPSession(LevelSession):
         self.count = self.modules.config.num_nextn_predict_layers
         self.embed = self.target.model.get_input_embeddings()
         self.project = self.target.model.get_output_embeddings()
-        self.cache = PreallocatedCache()
+        self.cache = head_cache(self.modules, [self.modules.shape] * self.count)
         self.known = 0
         self.states: Tensor | None = None
-        self._outputs: list[Tensor] = []  # the target's states, then each step's: (1, r, h)
-        self._guesses: list[Tensor] = []  # for each step, the guess that no earlier step has read
+        # The target's states and each step's outputs, (1, r, h) each; and for each step, the guess
+        # that no earlier step has read.
+        self.outputs: tuple[list[Tensor], list[Tensor]] = [], []
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -80,7 +81,7 @@ class MTPSession(LevelSession):
         A node's score is the module's probability at temperature 1.
         """
         assert self.states is not None
-        self.work, self._outputs, self._guesses = Work(), [self.states], []
+        self.work = Work()
         builder = self.build(context, TreeShape(max_tokens - 1, lambda _: 1), chance)
         newest, steps = len(context) - 1, len(builder.tokens) - 1
         evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.count}}
@@ -103,45 +104,57 @@ class MTPSession(LevelSession):
         A module's first step in a round reads all its new rows. When the module is applied again,
         it reads one more row.
         """
+        assert self.states is not None
         step, newest = level.nodes[0] + 1, len(context) - 1
         again = max(0, step - self.count)
         past = newest + again - 1 if again else self.known
+        new = 1 if again else self.states.shape[1]
+        size = self.cache.padded_rows(new)
         # Position of the first token that the module reads, which is later than its row.
         ahead = past + min(step, self.count)
-        text = uploads.put(torch.tensor(context[ahead:], dtype=torch.long))
+        text = uploads.put(pad_front(torch.tensor(context[ahead:], dtype=torch.long), size))
+        where = uploads.put(pad_front(torch.arange(past, past + new), size)[None])
+        mask = self._plan_mask(past, new, size, uploads)
+        slots = self.cache.plan(past, past + new, size, uploads)
+        states = uploads.put_states(self.states[0], size) if step == 1 else None
+        self.work += Work(body=new, head=1)
 
         def reading(words: Tensor) -> Tensor:
-            del self._outputs[step:], self._guesses[step - 1 :]
-            self._guesses.append(words)  # the first is the text's newest token
-            rows = self._outputs[-1][:, -1:] if again else self._outputs[-1]
-            tokens = torch.cat([text(), *self._guesses[1:]])[-rows.shape[1] :]
-            self._outputs.append(self._step(step, rows, tokens[None], past))
-            logits = self.modules.module(step).logits(self._outputs[-1][0, -1], self.project)
-            self.work += Work(body=rows.shape[1], head=1)
-            return logits[None]
+            outputs, guesses = self.outputs if states is None else ([states()[None]], [])
+            outputs, guesses = outputs[:step], [*guesses[: step - 1], words]
+            rows = outputs[-1][:, -size:]
+            # The first "guess" is the text's newest token.
+            tokens = torch.cat([text(), *guesses[1:]])[-size:]
+            module, layer = self.modules.module(step), min(step, self.count) - 1
+            joined = module.join(rows, tokens[None], self.embed)
+            cache = TransformersRows(self.cache, layer, slots(), mask().shape[-1])
+            made = self.modules.run(step, joined, where(), mask(), cache)
+            self.outputs = [*outputs, made], guesses
+            return module.logits(made[0, -1], self.project)[None]
 
         return reading
 
+    @property
+    def memory(self) -> Memory | None:
+        """Implement `LevelSession.memory`."""
+        return self.cache.memory
+
     def discard_from(self, node: int) -> None:
         """Implement `LevelSession.discard_from`; step n + 1 added node n to the cache."""
-        newest = self.known + self._outputs[0].shape[1]
-        for module, layer in enumerate(self.cache.layers, 1):
+        assert self.states is not None
+        newest = self.known + self.states.shape[1]
+        for module in range(1, self.count + 1):
             steps = max(0, node - module + 1) if module == self.count else int(module <= node)
-            layer.cut(newest + steps - 1 if steps else self.known)
+            self.cache.cut(newest + steps - 1 if steps else self.known, module - 1)
 
-    def _step(self, step: int, rows: Tensor, tokens: Tensor, past: int) -> Tensor:
-        """Return a module's output, (1, r, h).
-
-        Args:
-            step: Step, from 1.
-            rows: Output of the step before; in step 1 the target's states.
-            tokens: Tokens, (1, r).
-            past: Number of rows in the module's cache.
-        """
-        joined = self.modules.module(step).join(rows, tokens, self.embed)
-        positions = torch.arange(past, past + rows.shape[1], device=rows.device)[None]
-        mask = causal_mask(rows.shape[1], past, joined)
-        return self.modules.run(step, joined, positions, mask, self.cache)
+    def _plan_mask(
+        self, past: int, new: int, size: int, uploads: UploadBatch
+    ) -> Callable[[], Tensor]:
+        """Prepare an additive causal mask for `new` rows after `past` others."""
+        sees = self.cache.pad_mask(torch.ones(new, past + new, dtype=torch.bool).tril(past), size)
+        dtype = self.target.dtype
+        mask = torch.zeros(sees.shape, dtype=dtype).masked_fill(~sees, torch.finfo(dtype).min)
+        return uploads.put(mask[None, None])
 
     def _guess_evidence(self, step: int, state: int) -> dict[str, Any]:
         """Return the data recorded for a guess.

@@ -119,7 +119,11 @@ class MTPModule(LlamaDecoderLayer):
 
 
 class MTPModules(SizedHead):
-    """All modules of one target, under `model.layers`."""
+    """All modules of one target, under `model.layers`.
+
+    Attributes:
+        shape: Number of key heads of a module, and their size.
+    """
 
     family = "mtp"
     config_type = MTPConfig
@@ -130,6 +134,7 @@ class MTPModules(SizedHead):
     ) -> None:
         super().__init__()
         self.config = config
+        self.shape = config.num_key_value_heads, width // config.num_attention_heads
         block = llama_config(
             width,
             config.intermediate_size,

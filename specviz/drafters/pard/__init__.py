@@ -37,8 +37,9 @@ from specviz.models.checkpoint import (
 )
 from specviz.models.errors import Unsuitable
 from specviz.models.files import folder_label
-from specviz.models.network import network_of
-from specviz.models.passes import CaptureSpec, Rows, causal_lm_weights
+from specviz.models.graphs import Memory, pad_front, padded_rows
+from specviz.models.network import fixed_memory, network_of, plan_rows
+from specviz.models.passes import CaptureSpec, causal_lm_weights
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -135,7 +136,7 @@ class PardSession(LevelSession):
     Attributes:
         known: Tokens of the text in the cache.
         masks: Number of masks after the text in the next pass.
-        logits: Logits of the last pass, for each depth from the first guess on, (masks + 1, V).
+        outputs: Logits of the last pass, for each depth from the first guess on, (masks + 1, V).
         work: Rows of the last pass.
         depths: Depth of each node of the draft.
     """
@@ -149,7 +150,7 @@ class PardSession(LevelSession):
         self.cache: Any = self.network.new_cache()
         self.known: list[int] = []
         self.masks = 0
-        self.logits = torch.empty(0)
+        self.outputs: Tensor = torch.empty(0)
         self.depths: dict[int, int] = {}
 
     @torch.inference_mode()
@@ -164,7 +165,7 @@ class PardSession(LevelSession):
         builder = self.build(context, TreeShape(max_tokens - 1), chance)
         remark: dict[str, Any] = {"form": "masks", "passes": 0}
         if self.work.body:
-            places = top_tokens_by_position(*to_host(*softmax_top(self.logits)))
+            places = top_tokens_by_position(*to_host(*softmax_top(self.outputs)))
             remark |= {"passes": 1, "rows": self.work.body, "masks": self.masks, "places": places}
         evidence = {node: {"place": len(path)} for node, path in enumerate(builder.paths) if node}
         return builder.proposal(
@@ -181,7 +182,12 @@ class PardSession(LevelSession):
         for node, parent in zip(level.nodes, level.parents, strict=True):
             self.depths[node] = self.depths[parent] + 1
         depth = self.depths[level.nodes[0]]
-        return lambda _: self.logits[depth].expand(len(level.nodes), -1)
+        return lambda _: self.outputs[depth].expand(len(level.nodes), -1)
+
+    @property
+    def memory(self) -> Memory | None:
+        """Implement `LevelSession.memory`."""
+        return fixed_memory(self.cache)
 
     def _plan_pass(self, context: Sequence[int], uploads: UploadBatch) -> LevelPass:
         start = 0
@@ -192,15 +198,16 @@ class PardSession(LevelSession):
         self.cache.cut(start)
         self.known = list(context)
         read = [*own_ids(context[start:], self.rows), *[self.mask] * self.masks]
-        words = uploads.put(torch.tensor(read))
-        positions = uploads.put(torch.arange(start, start + len(read)))
+        size = padded_rows(len(read)) if self.memory else len(read)
+        words = uploads.put(pad_front(torch.tensor(read), size))
+        positions = pad_front(torch.arange(start, start + len(read)), size, -1)
+        rows = plan_rows(self.cache, positions, [], uploads)
         count = self.masks + 1
         self.work = Work(body=len(read), head=count)
 
         def run(_: Tensor) -> Tensor:
-            rows = Rows(positions()[None])
-            made = self.network.forward(words()[None], rows, self.cache, CaptureSpec(), count)
-            self.logits = self.fit_logits(made.logits)
-            return self.logits[:1]
+            made = self.network.forward(words()[None], rows(), self.cache, CaptureSpec(), count)
+            self.outputs = self.fit_logits(made.logits)
+            return self.outputs[:1]
 
         return run

@@ -73,6 +73,11 @@ def check_header_counts(header: Header) -> None:
     threads = 1 <= header.threads <= MOST_THREADS
     expect(threads, "Header", f"{header.threads!r} threads are not possible")
     expect(bool(header.prompt_ids), "Header", "the prompt has no tokens")
+    read, speed = header.weight_bytes, header.memory_speed
+    possible = read is None or 0 < read <= MOST_BYTES
+    expect(possible, "Header", f"a pass cannot read {read!r} bytes of weights")
+    possible = speed is None or 0 < speed <= MOST_BYTES
+    expect(possible, "Header", f"memory cannot be read at {speed!r} bytes per second")
 
 
 def check_card(card: ModelCard, who: str) -> None:

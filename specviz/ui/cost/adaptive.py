@@ -7,8 +7,8 @@ those of the roofline.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Any, Final, Self
 
 import gradio as gr
@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 from specviz.catalog.entry import title_of
 from specviz.cost.adaptive import CheckPlan, Load, deal, measured_drafters
 from specviz.cost.formatting import format_speedup
+from specviz.cost.measured_costs_text import is_noisy
 from specviz.cost.roofline import Serving, shared_pass_time
 from specviz.cost.sources import at_default_efficiency, machines, models
 from specviz.figures.theme import BG, DEAD, INK, INK2, INK3, P, chart
@@ -25,6 +26,7 @@ from specviz.settings.value_types import parse_number
 from specviz.shipped import domain_label
 from specviz.texts import text
 from specviz.ui.component import TabContext
+from specviz.ui.cost.shapes import files
 from specviz.ui.instrument import Instrument, figure, shown
 
 LOADS: Final = tuple(5 * 2**power for power in range(8))  # requests, a fifth of them per domain
@@ -70,7 +72,7 @@ class Ask:
         temperature, requests, slots = (data.get(n) for n in ("temperature", "requests", "slots"))
         require(temperature in (0, 1), "The temperature must be 0 or 1.")
         require(data.get("drafter") in drafters(), "This drafter was not measured.")
-        require(data.get("setup") in SETUPS, "There is no such deployment.")
+        require(data.get("setup") in setups(), "There is no such deployment.")
         require(requests in LOADS, f"The requests must be one of {', '.join(map(str, LOADS))}.")
         whole = isinstance(slots, int) and not isinstance(slots, bool) and slots >= 0
         require(slots is None or whole, "The draft tokens to check must be a whole number.")
@@ -100,7 +102,7 @@ def build(place: TabContext) -> None:
         gr.Markdown(text("cost", "adaptive_lead"))
         with gr.Row():
             setup = gr.Dropdown(
-                [(setup_title(name), name) for name in SETUPS], value=START["setup"],
+                [(title, name) for name, title in setups().items()], value=START["setup"],
                 label="Model and machine",
             )  # fmt: skip
             drafter = gr.Dropdown(
@@ -163,18 +165,42 @@ def measured_cost(values: Mapping[str, Any]) -> str:
     return f"{row.drafting:.2f}"
 
 
-def setup_title(name: str) -> str:
-    """Return a deployment's title."""
-    machine, model = SETUPS[name]
-    return f"{models()[model].title} on {machines()[machine].title}"
+def setups() -> dict[str, str]:
+    """Return the titles of all deployments by name, those with measured speeds last."""
+    found = {
+        name: f"{models()[model].title} on {machines()[machine].title}"
+        for name, (machine, model) in SETUPS.items()
+    }
+    return found | {name: title for name, (title, _) in measured_setups().items()}
 
 
 def deployment(name: str) -> Serving:
-    """Return a deployment at the default efficiencies."""
+    """Return a deployment: with its measured speeds, or at the default efficiencies."""
+    if name in measured_setups():
+        return measured_setups()[name][1]
     machine, model = SETUPS[name]
     return at_default_efficiency(
         Serving(models()[model].shape, machines()[machine].hardware, "bf16", CONTEXT)
     )
+
+
+@cache
+def measured_setups() -> dict[str, tuple[str, Serving]]:
+    """Return title and deployment of each model that was measured, unless its times are noisy.
+
+    The roofline then has the measured speeds of memory and arithmetic, and the measured time by
+    which a plain pass takes longer.
+    """
+    found = {}
+    for key, file in files().items():
+        for costs in file.models:
+            steady = [place for place in costs.places if not is_noisy(place)]
+            sweep = file.sweep(costs, steady[0]) if steady else None
+            serving = sweep.serving(max(0.0, sweep.overhead or 0.0)) if sweep else None
+            if serving is not None:
+                title = f"{costs.title} on {file.machine}, measured {file.date}"
+                found[f"{key}/{costs.name}"] = title, replace(serving, context=CONTEXT)
+    return found
 
 
 @lru_cache(maxsize=256)
