@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from specviz.drafters.suffix import Suffix
 from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
-from specviz.settings.settings import Settings
+from specviz.settings.settings import Sampling, Settings
 from specviz.trace.suffixes import Suffixes
 
+WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)
 TEXTS = st.lists(st.lists(st.integers(1, 3), max_size=8), min_size=1, max_size=5)
 SLOPPY = 1e-9
 
@@ -131,3 +132,12 @@ def test_suffix_drafts_equal_brute_force(chunks, gamma, siblings, factor, least,
             assert (found["count"], found["total"], found["from"]) == nodes[node][2:]
             assert text[found["from"]] == tree.tokens[node]
             assert proposal.score[node] == found["count"] / found["total"]
+
+
+def test_suffix_session_forgets_an_earlier_text():
+    drafter, target = Suffix(), tiny.target()
+    mine, other = (drafter.begin(target.start(CaptureSpec()), WARM) for _ in range(2))
+    mine.propose([7, 8, 9, 7], 9, Chance(1, 1))
+    assert len(other.propose([1, 7], 9, Chance(1, 1)).tree) == 1
+    assert len(mine.propose([1, 7], 9, Chance(1, 1)).tree) == 1
+    assert mine.propose([1, 7, 2, 7], 9, Chance(1, 1)).tree.tokens == (7, 2)
