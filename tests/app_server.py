@@ -62,16 +62,12 @@ class Server:
         head = {"Content-Type": "application/json"}
         return self.client.post(path, content=json.dumps(body), headers=head)
 
-    def ask(self, section: str, question: str | bytes, **headers: str) -> httpx.Response:
-        """Send a question as text to a section of the page and return the section's answer."""
-        head = {"Content-Type": "application/json"} | headers
-        return self.client.post(f"sv/ask/{section}", content=question, headers=head)
-
-    def call(self, number: int, values: list) -> str:
+    def call(self, number: int, values: list, **event_data: object) -> str:
         """Call the event with this number; return its error message or its single text output."""
         self.calls += 1
         session = f"made-up-{self.calls}"
-        joined = self.post("queue/join", fn_index=number, data=values, session_hash=session)
+        body = {"fn_index": number, "data": values, "session_hash": session}
+        joined = self.post("queue/join", **body, event_data=event_data or None)
         if joined.status_code != 200:
             return joined.text
         told = ""

@@ -160,19 +160,12 @@ WISHES = [
     ('{"prompt": "a", "target": "/etc"}', "No target is called"),
     ('{"prompt": "", "seed": 1}', "A run has no field seed"),
 ]
-SECTIONS = ("sandbox",)
-# An invalid question to any section.
-QUESTIONS = [
-    ("", "not valid JSON"),
-    ("null", "JSON object"),
-    ("[]", "JSON object"),
-    (b"\xff", "not valid JSON"),
-    (TOO_DEEP, "not valid JSON"),
-    ("x" * 10**6, "at most [0-9,]+ characters|not valid JSON"),
-]
-# A question with impossible values to one section.
-VALUES = [
-    ("sandbox", {"p": [1e308, 1e308], "q": [0, 1]}, "a number from 0 to 1"),
+# An experiment of the sandbox.
+EXPERIMENTS = [
+    (None, "."),
+    ({}, "must be a whole number"),
+    ({"number": 1}, "p must have 2 to 6"),
+    ({"number": 1, "p": [1e308, 1e308], "q": [0, 1]}, "a number from 0 to 1"),
 ]
 # A request to the API.
 CALLS = [
@@ -210,19 +203,11 @@ def test_invalid_run_request_is_reported_in_the_stream_of_its_job(server):
         assert phrase in lines
 
 
-def test_every_section_rejects_invalid_requests(server):
-    for text, phrase in QUESTIONS:
-        for section in SECTIONS:
-            answered = server.ask(section, text)
-            assert answered.status_code == 400, section
-            assert re.search(phrase, answered.json()["problem"]), section
-    for section, asked, phrase in VALUES:
-        answered = server.ask(section, json.dumps(asked))
-        assert answered.status_code == 200, (section, asked)
-        assert re.search(phrase, answered.json()["problem"]), (section, asked)
-    answered = server.ask("nowhere", "{}")
-    assert answered.status_code == 404
-    assert answered.json()["problem"] == "No section of this page has this name."
+def test_sandbox_rejects_invalid_experiments(server):
+    number = server.event(0, "respond")["id"]
+    for asked, phrase in EXPERIMENTS:
+        told = server.call(number, [], asked=asked)
+        assert re.search(phrase, told), (asked, told[:200])
 
 
 def test_api_call_with_invalid_values_is_rejected(server):
@@ -233,15 +218,9 @@ def test_api_call_with_invalid_values_is_rejected(server):
 
 
 def test_request_from_another_site_is_rejected(server):
-    """Such a page may not send the content type of a request, and its origin is not allowed.
-
-    This includes preflight requests, which a middleware of Gradio answers by itself.
-    """
-    foreign = server.ask("sandbox", "{}", Origin="http://evil.example")
-    assert foreign.status_code == 403
-    simple = server.ask("sandbox", "{}", **{"Content-Type": "text/plain"})
-    assert simple.status_code == 415
-    assert server.client.get("sv/ask/sandbox").status_code == 405
+    """This includes preflight requests, which a middleware of Gradio answers by itself."""
+    simple = {"Content-Type": "text/plain"}
+    assert server.client.post("sv/votes", content="{}", headers=simple).status_code == 415
     for headers, status in (
         ({"Host": "evil.example"}, 421),
         ({"Origin": "http://evil.example"}, 403),
@@ -258,7 +237,7 @@ def test_request_from_another_site_is_rejected(server):
 
 def test_running_server_rejects_a_large_request_body(server):
     part = b"x" * 10**6
-    for path in ("queue/join", "run/predict", "sv/ask/sandbox", "sv/health", "none"):
+    for path in ("queue/join", "run/predict", "sv/votes", "sv/health", "none"):
         for content in (part * 20, iter([part] * 20)):
             answered = server.client.post(path, content=content)
             assert answered.status_code == 413, path

@@ -11,6 +11,9 @@ from made import Recipe, made
 from pydantic import TypeAdapter, ValidationError
 
 from specviz.ui.compare.race import recorded as races
+from specviz.ui.learn.lessons import lesson, titles
+from specviz.ui.lossless.sandbox import PRESETS
+from specviz.ui.lossless.sandbox.answer import reply
 from specviz.ui.routes import given
 from specviz.ui.step import player, tour
 from specviz.ui.step import recorded as runs
@@ -68,6 +71,18 @@ def test_lines_of_recorded_races_have_their_types(name):
 )
 def test_data_that_the_page_starts_with_has_its_types(module, name, values):
     check(module, name, [json.dumps(values())])
+
+
+@pytest.mark.parametrize("name", ["speculative", "none"])
+def test_reply_to_an_experiment_has_its_type(name):
+    p, q = ([*PRESETS[0][law]] for law in ("p", "q"))
+    asked = {"p": p, "q": q, "drawn": "sampled", "candidates": 1, "rule": name, "number": 1}
+    check("specviz.ui.lossless.sandbox.answer", "Reply", [json.dumps(reply(asked))])
+
+
+def test_lessons_have_their_type():
+    names = [each["id"] for each in titles("en")]
+    check("specviz.ui.learn.lessons", "Lesson", [json.dumps(lesson(name)) for name in names])
 
 
 def test_a_wrong_or_undeclared_field_is_reported():

@@ -12,9 +12,8 @@ from starlette.requests import Request
 from specviz.ui import votes
 from specviz.ui.misses import MOST_ADDRESSES
 from specviz.ui.policy import POLICY
-from specviz.ui.questions import BadRequest
 from specviz.ui.routes import PREFIX
-from specviz.ui.votes import Room, Rooms, TooMany, Unknown
+from specviz.ui.votes import BadRequest, Room, Rooms, TooMany, Unknown
 
 QUESTION = {"text": "Once upon", "guess": "␣a", "p": "0.64", "q": "0.85"}
 

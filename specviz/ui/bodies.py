@@ -11,7 +11,7 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
 
-from specviz.adapters.gradio import API_PREFIX, EVENT_ROUTES
+from specviz.adapters.gradio import EVENT_ROUTES
 from specviz.ui.access import client_address
 from specviz.ui.limits import LARGEST_TRACE
 from specviz.ui.routes import OPEN
@@ -23,7 +23,6 @@ from specviz.ui.routes import OPEN
 # characters. The trace of a run that a visitor opens is limited by LARGEST_TRACE.
 EVENT_LIMIT: Final = 4_000_000
 LIMIT: Final = 1_000_000  # maximum bytes of a request's body on every other route
-ASK: Final = f"{API_PREFIX}/sv/ask/"  # path to which questions are sent
 DIGITS: Final = 12  # maximum digits: Python refuses to read a number with thousands of digits
 SECONDS: Final = 30.0  # maximum time until a body is complete
 # Maximum bytes of all bodies in memory, and of those of one network address. Small bodies are not
@@ -53,7 +52,7 @@ def limit_of(path: str) -> int:
     """Return the maximum body size in bytes for a path."""
     if path == OPEN:
         return LARGEST_TRACE
-    return EVENT_LIMIT if path.startswith((*EVENT_ROUTES, ASK)) else LIMIT
+    return EVENT_LIMIT if path.startswith(EVENT_ROUTES) else LIMIT
 
 
 class Bodies:

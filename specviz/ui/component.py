@@ -18,7 +18,6 @@ import gradio as gr
 
 from specviz.figures.marks import state_rules
 from specviz.ui.jobs import Jobs
-from specviz.ui.questions import Questions
 from specviz.ui.routes import UI_FOLDER, script_address
 from specviz.ui.task import limit_text
 from specviz.ui.worker import Worker
@@ -38,7 +37,6 @@ class TabContext:
         runs: The worker that runs jobs on the machine.
         any_model: Whether visitors may type folders and Hub ids, and so download models.
         fetches: A second worker for downloads, which must not wait for runs.
-        questions: Object to which sections add the functions that answer the page's questions.
         jobs: The jobs of all sections, whose lines are sent to the page.
         controls: Controls that several instruments read, by name.
         changes: The event after which instruments answer for such a control, by name. Gradio
@@ -51,7 +49,6 @@ class TabContext:
     runs: Worker
     any_model: bool
     fetches: Worker
-    questions: Questions
     jobs: Jobs
     controls: dict[str, Any] = field(default_factory=dict)
     changes: dict[str, Any] = field(default_factory=dict)

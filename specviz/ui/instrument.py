@@ -19,13 +19,13 @@ import gradio as gr
 import plotly.graph_objects as go
 
 from specviz.ui.component import TabContext, component
-from specviz.ui.questions import FAILED
 
 log = logging.getLogger(__name__)
 
 Values = Mapping[str, Any]
 Respond = Callable[[Values], Values]
 Keys = Mapping[str, str | Sequence[str]]
+FAILED: Final = "An error on the server ended this answer; the server's log has the details."
 # Words and signs without a meaning in Markdown; any other sign of ASCII may have one.
 PLAIN: Final = re.compile(r"[^\W_]+|[,;%(?' ]+|(?<=\w)-(?=\w)|(?<=\d)\.(?=\d)|:(?= )|([!-~])")
 DIRECT: Final[dict[str, Any]] = {

@@ -25,7 +25,6 @@ from specviz.ui.broken import section, style
 from specviz.ui.component import TabContext, css, header
 from specviz.ui.jobs import Jobs
 from specviz.ui.limits import LIMIT
-from specviz.ui.questions import Questions
 from specviz.ui.queue import LONGEST, Queue
 from specviz.ui.server import app_kwargs
 from specviz.ui.sessions import CAPACITY, Sessions
@@ -108,7 +107,6 @@ def build(
     options: Options,
     runs: Worker,
     fetches: Worker,
-    questions: Questions | None = None,
     jobs: Jobs | None = None,
     calls: ApiCalls | None = None,
 ) -> gr.Blocks:
@@ -118,7 +116,6 @@ def build(
         options: The options of the command line.
         runs: Runs jobs on the machine.
         fetches: Downloads models; this worker has a separate queue.
-        questions: Object to which sections add the functions that answer the page's questions.
         jobs: The jobs of all sections, whose lines are sent to the page.
         calls: Limits the calls of the API function.
     """
@@ -126,9 +123,8 @@ def build(
     demo: gr.Blocks
     with gr.Blocks(title="specviz", fill_width=True) as demo:
         header()
-        wires = questions or Questions(), jobs or Jobs()
         place = TabContext(
-            demo, runs, options.allow_any_model, fetches, *wires,
+            demo, runs, options.allow_any_model, fetches, jobs or Jobs(),
             metrics_from=options.metrics_from,
         )  # fmt: skip
         section(learn.panel, place)
@@ -168,9 +164,9 @@ def launch(options: Options) -> None:
         bind_foreign_tokenizers()
     machine = Machine(options.device, options.dtype)
     runs, fetches = Worker(machine, options.longest_run), Worker(machine, inf)
-    questions, jobs, calls = Questions(), Jobs(), ApiCalls()
+    jobs, calls = Jobs(), ApiCalls()
     try:
-        demo = build(options, runs, fetches, questions, jobs, calls)
+        demo = build(options, runs, fetches, jobs, calls)
     except OSError as problem:
         raise ServeError(UNWRITABLE.format(problem.strerror)) from problem
     # While one thread imports transformers, which replaces itself by another kind of module, a
@@ -179,7 +175,7 @@ def launch(options: Options) -> None:
     if ZEROGPU:
         prepare(machine)
     try:
-        wanted = launch_arguments(options, questions, jobs, Sessions(demo), calls)
+        wanted = launch_arguments(options, jobs, Sessions(demo), calls)
         arguments = adapter.launch_arguments(demo.launch, wanted)
         demo.launch(**arguments, prevent_thread_lock=True)
     except OSError as problem:
@@ -215,7 +211,6 @@ def prepare(machine: Machine) -> None:
 
 def launch_arguments(
     options: Options,
-    questions: Questions | None = None,
     jobs: Jobs | None = None,
     sessions: Sessions | None = None,
     calls: ApiCalls | None = None,
@@ -236,7 +231,7 @@ def launch_arguments(
         "max_file_size": "64kb",
         "mcp_server": False,
         "footer_links": [],
-        "app_kwargs": app_kwargs(access, questions, jobs, sessions, calls),
+        "app_kwargs": app_kwargs(access, jobs, sessions, calls),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
         "css": css() + style(drawer.css, drawer.heads, drawer.fitting, form.css),
     }

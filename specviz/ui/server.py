@@ -1,4 +1,4 @@
-"""Our own routes (scripts, recordings, questions, jobs and votes) and middleware.
+"""Our own routes (scripts, recordings, lessons, jobs and votes) and middleware.
 
 No route accepts, stores or downloads a file; `guard` closes Gradio's routes that do. All paths
 start with Gradio's prefix, which a proxy in front of Gradio passes on, except that of the page on
@@ -28,8 +28,8 @@ from specviz.ui.compare.race.replay import RACE
 from specviz.ui.guard import Guard
 from specviz.ui.head import Head
 from specviz.ui.jobs import Jobs
+from specviz.ui.learn import send_lesson
 from specviz.ui.offline import OfflinePart
-from specviz.ui.questions import Questions
 from specviz.ui.routes import FOR_EVER, PREFIX, plotly_js, scripts
 from specviz.ui.sessions import Heartbeats, Sessions
 from specviz.ui.step.embed import EMBED, OEMBED, EmbedMode, Pages, send_oembed
@@ -116,7 +116,6 @@ async def prepare_app(app: ASGIApp, calls: ApiCalls) -> AsyncIterator[None]:
 
 def app_kwargs(
     access: Access | None = None,
-    questions: Questions | None = None,
     jobs: Jobs | None = None,
     sessions: Sessions | None = None,
     calls: ApiCalls | None = None,
@@ -125,7 +124,6 @@ def app_kwargs(
 
     Args:
         access: Who may use the server; see `Guard`.
-        questions: Answers the page's questions.
         jobs: The jobs whose lines are sent, and which can be stopped.
         sessions: The sessions of the page, whose data is deleted when they end.
         calls: The calls of the API function, which end if nobody reads their results.
@@ -139,12 +137,12 @@ def app_kwargs(
         Route(f"{PREFIX}/{scripts()[0]}/{{name}}", send_script),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
         Route(f"{PREFIX}/races/{{name}}", send_race),
+        Route(f"{PREFIX}/lesson", send_lesson),
         Route(EMBED, pages.send_excerpt),
         Route(OEMBED, send_oembed),
         Route(f"{PREFIX}/article", pages.send_article),
         Route(f"{PREFIX}/notes", pages.send_notes),
         OpenedRuns().route(),
-        (questions or Questions()).route(),
         *(jobs or Jobs()).routes(),
         *Rooms(access).routes(),
     ]

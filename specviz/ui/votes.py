@@ -36,7 +36,6 @@ from specviz.ui.access import Access, client_address
 from specviz.ui.event_stream import EventStream, TooManyReaders
 from specviz.ui.misses import Misses
 from specviz.ui.policy import POLICY, plain_page_policy
-from specviz.ui.questions import BadRequest, parse
 from specviz.ui.routes import PREFIX, plain_page
 
 LETTERS: Final = "ABCDEFGHJKMNPQRSTUVWXYZ"  # characters of a code; none looks like another one
@@ -48,7 +47,7 @@ ROOMS_OF_ONE: Final = 10  # maximum open rooms of one network address, which a s
 PHONES: Final = 300  # maximum answers to a question
 READERS: Final = PHONES + 20  # maximum open streams of a room
 QUESTIONS_A_MINUTE: Final = 60
-LONGEST: Final = 2000  # maximum characters of a request
+LONGEST: Final = 2000  # maximum bytes of a request
 LONGEST_ADDRESS: Final = 300  # maximum characters of the address of the phones' page
 FIELDS: Final[Mapping[str, int]] = {"text": 400, "guess": 80, "p": 16, "q": 16}  # maximum lengths
 PAUSE: Final = 0.1  # minimum seconds between two states of a stream
@@ -84,6 +83,10 @@ class VoteState(TypedDict):
     revealed: NotRequired[Verdict]
     closed: NotRequired[bool]
     counts: NotRequired[dict[Verdict, int]]
+
+
+class BadRequest(ValueError):
+    """Raised for an invalid request; the message is a sentence."""
 
 
 class TooMany(BadRequest):
@@ -320,7 +323,7 @@ class Rooms:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return JSONResponse({"problem": "A request is sent as application/json."}, 415)
         try:
-            data = parse(await request.body(), LONGEST)
+            data = parse(await request.body())
             answer = self.perform(request, data)
         except TooMany as problem:
             return refuse(problem)
@@ -370,6 +373,17 @@ class Rooms:
         async for state in room.states(for_teacher):
             yield state
             self.sweep()
+
+
+def parse(text: bytes) -> dict[str, Any]:
+    """Return the JSON object of a request. Raises BadRequest if it is invalid."""
+    try:
+        data = json.loads(text) if len(text) <= LONGEST else None
+    except (ValueError, RecursionError) as problem:
+        raise BadRequest("This is not valid JSON.") from problem
+    if not isinstance(data, dict):
+        raise BadRequest(f"A request must be a JSON object of at most {LONGEST:,} bytes.")
+    return data
 
 
 def parse_phones(address: object) -> str:

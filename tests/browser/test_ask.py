@@ -1,8 +1,7 @@
-"""Requests of a section: at most one is in progress; afterwards only the newest is sent."""
+"""Experiments of the sandbox: while one is answered, only the newest of the others waits."""
 
 import json
 
-ASKED = "**/sv/ask/sandbox"
 SANDBOX = "window.specviz['sv-sand']"
 FIRST = {
     "p": [0.5, 0.3, 0.1, 0.06, 0.04], "q": [0.1, 0.2, 0.3, 0.3, 0.1], "preset": "",
@@ -10,13 +9,23 @@ FIRST = {
 }  # fmt: skip
 
 
-def test_newest_request_is_sent_after_a_response_and_after_a_failure(visit):
+def rule_of(request):
+    """Return the rule that an event of the sandbox asks for; None for any other event."""
+    data = json.loads(request.post_data or "{}").get("event_data")
+    return (data or {}).get("asked", {}).get("rule")
+
+
+def test_newest_experiment_is_sent_after_an_answer_and_after_a_failure(visit):
     page = visit.open("?tab=lossless")
-    page.wait_for_function(f"{SANDBOX}?.question.idle")
+    page.wait_for_function(f"{SANDBOX}?.idle")
     held, sent = [], []
 
     def hold(route):
-        sent.append(json.loads(route.request.post_data)["rule"])
+        rule = rule_of(route.request)
+        if rule is None:
+            route.continue_()
+            return
+        sent.append(rule)
         if len(sent) == 1:
             held.append(route)
         else:
@@ -25,22 +34,22 @@ def test_newest_request_is_sent_after_a_response_and_after_a_failure(visit):
     def choose(lenience):
         page.evaluate(f"(to) => {SANDBOX}.go(to)", {**FIRST, "parameters": [lenience]})
 
-    page.route(ASKED, hold)
+    page.route("**/run/predict*", hold)
     for value in (0.2, 0.3, 0.4):
         choose(value)
     page.wait_for_function(f"{SANDBOX}.state.parameters[0] === 0.4")
     page.wait_for_timeout(300)
     assert sent == ["lenience:0.2"]
-    assert not page.evaluate(f"{SANDBOX}.question.idle")
+    assert not page.evaluate(f"{SANDBOX}.idle")
     held[0].continue_()
-    page.wait_for_function(f"{SANDBOX}.question.idle")
+    page.wait_for_function(f"{SANDBOX}.idle")
     assert sent == ["lenience:0.2", "lenience:0.4"]
-    page.unroute(ASKED)
-    page.route(ASKED, lambda route: route.abort())
+    page.unroute("**/run/predict*")
+    page.route("**/run/predict*", lambda route: route.abort())
     choose(0.2)
     notice = page.locator(".sv-sand-notice")
     notice.filter(has_text="The server does not answer").wait_for()
     visit.errors.clear()  # the browser reports the request that was aborted
-    page.unroute(ASKED)
+    page.unroute("**/run/predict*")
     choose(0.3)
     page.wait_for_function("document.querySelector('.sv-sand-notice').textContent === ''")

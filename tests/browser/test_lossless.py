@@ -39,7 +39,7 @@ def opened(visit):
 
 def settled(page):
     """Return the result once the server has answered for the current bars."""
-    page.wait_for_function(f"{SAND}.question.idle")
+    page.wait_for_function(f"{SAND}.idle")
     return page.evaluate(f"{SAND}.last")
 
 

@@ -80,11 +80,11 @@ def test_copied_links_reopen_a_recorded_race_and_the_sandbox(visit, another):
     page.get_by_role("tab", name="Lossless?").click()
     laws = {"p": [0.5, 0.3, 0.1, 0.06, 0.04], "q": [0.1, 0.2, 0.3, 0.3, 0.1]}
     sandbox = {**laws, "preset": "", "candidates": 2, "rule": "lenience", "parameters": [0.4]}
-    page.wait_for_function("window.specviz?.['sv-sand']?.question.idle")
+    page.wait_for_function("window.specviz?.['sv-sand']?.idle")
     page.evaluate("to => window.specviz['sv-sand'].go(to)", sandbox)
     there.goto(copied(page))
     there.wait_for_selector(OPEN_TAB.format("Lossless?"))
-    there.wait_for_function("window.specviz?.['sv-sand']?.question.idle")
+    there.wait_for_function("window.specviz?.['sv-sand']?.idle")
     found = there.evaluate("window.specviz['sv-sand'].state")
     assert {name: found[name] for name in sandbox} == sandbox
 

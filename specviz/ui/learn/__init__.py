@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, TypedDict
+from typing import Final, TypedDict
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from specviz.texts.languages import ENGLISH, languages
 from specviz.ui.component import TabContext, component
-from specviz.ui.learn.lessons import Lesson, LessonTitle, lesson, linked_name, titles
+from specviz.ui.learn.lessons import LessonTitle, linked_name, lesson, titles
 from specviz.ui.learn.plans import PanelConfig, Plan, known_plans
 
 NAME: Final = "sv-learn"
@@ -32,7 +34,6 @@ def build(place: TabContext) -> None:
         "plans": known_plans(),
     }
     component(NAME, "learn/contents", config)
-    place.questions.add("lesson", answer)
 
 
 def panel(place: TabContext) -> None:
@@ -41,9 +42,15 @@ def panel(place: TabContext) -> None:
     component("sv-lesson", "learn/panel", config, classes="")
 
 
-def answer(question: Mapping[str, Any]) -> Lesson:
-    """Return a lesson, in English if it is not translated. Raises ValueError if there is none."""
-    lang = question.get("lang")
-    known = isinstance(lang, str) and lang in languages()
-    name = linked_name(str(question.get("lesson", "")))
-    return lesson(name, str(lang) if known else ENGLISH)
+def send_lesson(request: Request) -> Response:
+    """Send a lesson as JSON, in English if it is not translated.
+
+    If there is none, the answer is a `problem`, since a browser reports an error's status.
+    """
+    name, lang = (request.query_params.get(key, "") for key in ("name", "lang"))
+    headers = {"Cache-Control": "no-cache"}
+    try:
+        found = lesson(linked_name(name), lang if lang in languages() else ENGLISH)
+    except ValueError as problem:
+        return JSONResponse({"problem": str(problem)}, headers=headers)
+    return JSONResponse(found, headers=headers)

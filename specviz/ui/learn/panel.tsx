@@ -2,7 +2,6 @@
 // element. The reader can use the whole page meanwhile; the panel remains open.
 
 import { writeAddress } from "../shared/address";
-import { ask } from "../shared/ask";
 import { LanguageSwitch, language, phrase } from "../shared/language";
 import { onBodyClass } from "../shared/page";
 import { remember } from "../shared/progress";
@@ -18,6 +17,7 @@ import { player, stepName } from "../step/state";
 import { fetchAhead, openMoment } from "../step/runs";
 import { isPresenting } from "../step/present";
 import { stage as stepStage } from "../step/stage";
+import { fetchLesson } from "./lesson";
 import { PipelineFigure } from "./pipeline";
 import { startPlans } from "./plan";
 
@@ -97,12 +97,9 @@ async function fetchRuns({ steps }: Lesson) {
 async function read(id: string) {
   state.problem = "";
   try {
-    const answer: import("../shared/ask").Reply<Lesson> = await ask("lesson", {
-      lesson: id,
-      lang: language.value,
-    });
-    if (answer.problem === undefined) return answer;
-    state.problem = answer.problem;
+    const found = await fetchLesson(id, language.value);
+    if (found.problem === undefined) return found;
+    state.problem = found.problem;
   } catch {
     state.problem = phrase("silent");
   }

@@ -1,13 +1,13 @@
 // The cards of the plans of classes: what happens in which minutes, and the worksheets.
 
-import { ask } from "../shared/ask";
 import { Button, render } from "../shared/view";
 import { recordedLines } from "../step/runs";
 import { openVerdicts } from "../step/worksheet";
+import { fetchLesson } from "./lesson";
 import { startClass } from "./plan";
 
 import type { Line } from "../step/lines.py";
-import type { Lesson, Place } from "./lessons.py";
+import type { Place } from "./lessons.py";
 import type { Plan, PlanPart } from "./plans.py";
 
 const SILENT = "The server does not answer, so there are no worksheets now. Try again.";
@@ -65,7 +65,7 @@ const Part = ({ begin, until, what, opens }: PlanPart) => (
 /** Show a page for each verdict that the lessons of a plan show. */
 async function openWorksheets({ parts }: Plan, solved: boolean) {
   const ids = parts.flatMap(({ opens }) => opens.flatMap(({ lesson }) => lesson ?? []));
-  const lessons = await Promise.all(ids.map((lesson) => ask<Lesson>("lesson", { lesson })));
+  const lessons = await Promise.all(ids.map((lesson) => fetchLesson(lesson, "en")));
   const steps = lessons.flatMap((lesson) => (lesson.problem === undefined ? lesson.steps : []));
   const places = steps.flatMap(({ place, predict }) => [place, predict?.then]);
   const shown = places.flatMap((place) => place ?? []);

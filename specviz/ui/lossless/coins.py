@@ -72,12 +72,13 @@ def started(throws: int, _: Mapping[str, Any]) -> dict[str, Any]:
 
 def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outputs for the sandbox's experiment. Raises ValueError if it is invalid."""
-    from specviz.ui.lossless.sandbox.answer import SandboxQuestion, round_of
+    from specviz.ui.lossless.sandbox.answer import round_of
+    from specviz.ui.lossless.sandbox.experiment import Experiment
 
     experiment = json.loads(values["sandbox"] or "null")
     if experiment is None:
         return {}  # the sandbox has not started
-    round_ = round_of(SandboxQuestion.from_data(experiment))
+    round_ = round_of(Experiment.from_data(experiment))
     names = [flat(each) for each in experiment["words"]]
     found = {
         "answer": text("lossless", "coins_lead"), "counted": gr.update(visible=False),

@@ -98,7 +98,8 @@ def tested(
     Args:
         experiment: The sandbox's p, q and words, as JSON; "" for each rule's own p and q.
     """
-    from specviz.ui.lossless.sandbox.answer import distribution, tensor
+    from specviz.ui.lossless.sandbox.answer import tensor
+    from specviz.ui.lossless.sandbox.experiment import distribution
     from specviz.verification.published_rules import GALLERY
 
     given = json.loads(experiment or "null")

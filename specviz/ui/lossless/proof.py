@@ -29,7 +29,8 @@ from specviz.ui.component import TabContext, browser_object
 from specviz.ui.instrument import Instrument, figure, shown, verbatim
 from specviz.ui.live import PRIVATE, job_view
 from specviz.ui.lossless.coins import often, seldom
-from specviz.ui.lossless.sandbox import FEWEST_WORDS, MOST_WORDS, NAME
+from specviz.ui.lossless.sandbox import NAME
+from specviz.ui.lossless.sandbox.experiment import FEWEST_WORDS, MOST_WORDS
 from specviz.ui.step import recorded
 from specviz.ui.stream import Stream, line, paced
 from specviz.ui.task import JobContext, Task, gpu_seconds, limit_text

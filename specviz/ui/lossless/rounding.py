@@ -128,7 +128,7 @@ class Lab:
     @staticmethod
     @lru_cache(64)  # limited, since visitors' positions change
     def of(name: str) -> Lab:
-        """Rank a tree by its name. Raises BadRequest if there is none."""
+        """Rank a tree by its name. Raises ValueError if there is none."""
         # Torch is imported when the first tree is ranked.
         from specviz.trees.ranking import rank_all_ways
 

@@ -12,7 +12,6 @@ from specviz.frames.scene import Word, flat, special, word
 from specviz.trees.recorded_position import RecordedPosition, recipes, shipped_position
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import DIRECT
-from specviz.ui.questions import BadRequest
 
 
 def shown(field: RecordedPosition, token: int) -> Word:
@@ -86,12 +85,12 @@ def list_live(tab: TabContext, choice: gr.Dropdown, choices: list[tuple[str, str
 
 
 def place(name: object) -> RecordedPosition:
-    """Return a position by its name. Raises BadRequest if there is none."""
+    """Return a position by its name. Raises ValueError if there is none."""
     if isinstance(name, str) and name.startswith(LIVE):
         found = HELD.find(name)
         if found is None:
-            raise BadRequest("This live position has expired. Draft there again.")
+            raise ValueError("This live position has expired. Draft there again.")
         return found
     if name not in [known for known, _ in names()]:
-        raise BadRequest("There is no recorded position of this name.")
+        raise ValueError("There is no recorded position of this name.")
     return shipped_position(str(name))

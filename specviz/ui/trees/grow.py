@@ -30,7 +30,6 @@ from specviz.ui.broken import read_unless_broken
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import DIRECT, Instrument, figure, shown, verbatim
 from specviz.ui.job_event import JobEvent, Line
-from specviz.ui.questions import BadRequest
 from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.stream import line
 from specviz.ui.task import JobContext, Task, gpu_seconds
@@ -94,9 +93,9 @@ class GrowQuestion:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Validate the controls' values. Raises BadRequest or BadTree if they are invalid."""
+        """Validate the controls' values. Raises ValueError if they are invalid."""
         if values["kind"] not in KINDS:
-            raise BadRequest(f"The shape must be one of {', '.join(KINDS)}.")
+            raise ValueError(f"The shape must be one of {', '.join(KINDS)}.")
         return cls(
             str(values["place"]),
             values["kind"],

@@ -83,7 +83,7 @@ class GrownView:
     @staticmethod
     @lru_cache(32)  # limited, since visitors' positions change
     def of(ask: GrowQuestion) -> GrownView:
-        """Grow the tree. Raises BadRequest or BadTree if there is none."""
+        """Grow the tree. Raises ValueError if there is none."""
         field = place(ask.place)
         table = ranks(field)
         ask.parameters.check_vocabulary(field.vocabulary)

@@ -21,7 +21,6 @@ from specviz.trees.recorded_position import RecordedPosition, recipes
 from specviz.trees.shapes import check_range
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import Instrument, figure, shown, verbatim
-from specviz.ui.questions import BadRequest
 from specviz.ui.trees.drawing import list_live, place, quoted, token_text
 
 if TYPE_CHECKING:
@@ -95,9 +94,9 @@ class Ask:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Ask:
-        """Validate the controls' values. Raises BadRequest or BadTree if they are invalid."""
+        """Validate the controls' values. Raises ValueError if they are invalid."""
         if values["drawn"] not in DRAWN:
-            raise BadRequest(f"The sampling must be one of {', '.join(DRAWN)}.")
+            raise ValueError(f"The sampling must be one of {', '.join(DRAWN)}.")
         return cls(
             str(values["place"]),
             check_range("The shape", values["shape"], 0, len(WIDTHS) - 1),

@@ -1,18 +1,25 @@
 """The sandbox: p and q over a few words, a rule that judges guesses, and its exact output.
 
-The browser sends one question at a time as JSON, which `answer.answer` answers. Bars are moved in
-the browser; everything that depends on a rule is computed in Python.
+Bars are moved in the browser; everything that depends on a rule is computed in Python (`answer`).
+Each change is an event of the component, `asked`; the answer is the component's value, after which
+it has an event `answered`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Final, Literal, TypedDict
+from typing import Final, TypedDict
+
+import gradio as gr
 
 from specviz import texts
 from specviz.frames.scene import Word, word
-from specviz.trace.rule_specs import RULE_SPECS, Drawn, RuleParameter
-from specviz.ui.component import TabContext, component
+from specviz.trace.rule_specs import RULE_SPECS, RuleParameter
+from specviz.ui.component import TabContext, browser_object, component
+from specviz.ui.instrument import DIRECT
+from specviz.ui.live import PRIVATE
+from specviz.ui.lossless.sandbox.experiment import DRAWN, MOST_CANDIDATES, DrawnName
 
 NAME: Final = "sv-sand"
 # Replaces the last of an instrument's values by the sandbox's experiment, as JSON.
@@ -22,10 +29,6 @@ EXPERIMENT: Final = """(...values) => {
   return [...values.slice(0, -1), JSON.stringify(found)];
 }"""
 WORDS: Final = (" cat", " dog", " bird", " man", " tree")
-FEWEST_WORDS: Final = 2
-MOST_WORDS: Final = 6
-MOST_CANDIDATES: Final = 3
-DrawnName = Literal["sampled", "without-replacement", "top"]
 
 
 class Preset(TypedDict):
@@ -82,23 +85,17 @@ class Config(TypedDict):
     """Initial data of the section.
 
     Attributes:
-        event: Its event after each answer.
+        events: Its events.
         most: Maximum number of guesses.
     """
 
-    event: str
+    events: tuple[str, ...]
     presets: tuple[Preset, ...]
     rules: list[RuleRow]
     drawn: list[DrawnChoice]
     most: int
 
 
-# Ways of choosing a guess: the name, the title, and the kind of candidates for the rule.
-DRAWN: Final[tuple[tuple[DrawnName, str, Drawn], ...]] = (
-    ("sampled", "sampled from q", Drawn.SAMPLED),
-    ("without-replacement", "sampled, no token twice", Drawn.WITHOUT_REPLACEMENT),
-    ("top", "the top tokens of q", Drawn.POINT_MASS),
-)
 FITS, EXACT, LOSSY = "Automatic", "Lossless if the rule fits", "Lossy on purpose"
 # Titles of the rules. What a lossless rule does is in the template; a lossy rule has its own
 # sentence.
@@ -181,11 +178,20 @@ def _parameter(parameter: RuleParameter) -> Parameter:
 def build(place: TabContext) -> None:
     """Build the section and connect its events."""
     config: Config = {
-        "event": "answered",
+        "events": ("asked", "answered"),
         "presets": PRESETS,
         "rules": rules(),
         "drawn": [{"value": value, "title": title} for value, title, _ in DRAWN],
         "most": MOST_CANDIDATES,
     }
-    place.controls["sandbox"] = component(NAME, "lossless/sandbox/sandbox", config)
-    place.questions.add("sandbox", "specviz.ui.lossless.sandbox.answer")
+    sandbox = component(NAME, "lossless/sandbox/sandbox", config)
+    asked = sandbox.asked(respond, None, sandbox, **DIRECT)
+    asked.failure(None, js=f"() => {browser_object(NAME)}.silent()", **PRIVATE)
+    place.controls["sandbox"] = sandbox
+
+
+def respond(event: gr.EventData) -> str:
+    """Return a Reply to an experiment, as JSON."""
+    from specviz.ui.lossless.sandbox.answer import reply
+
+    return json.dumps(reply(event.asked))

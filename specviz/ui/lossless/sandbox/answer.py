@@ -1,4 +1,4 @@
-"""Answer a question of the sandbox: the exact output distribution, and a verdict in words.
+"""The answer to an experiment of the sandbox: the exact output, and a verdict in words.
 
 No state is kept. The real rule is run on every branch of a round, so no formula of a rule is
 repeated here.
@@ -7,9 +7,7 @@ repeated here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import fsum, isfinite
-from typing import Any, Final, Self, TypedDict
+from typing import Any, Final, NotRequired, TypedDict
 
 import torch
 from torch import Tensor
@@ -19,8 +17,7 @@ from specviz.cost.formula import expected_tokens
 from specviz.settings.settings import Sampling
 from specviz.trace.rule_choice import select_rule
 from specviz.trace.rule_specs import Drawn
-from specviz.ui.lossless.sandbox import DRAWN, FEWEST_WORDS, MOST_CANDIDATES, MOST_WORDS
-from specviz.ui.questions import BadRequest
+from specviz.ui.lossless.sandbox.experiment import Experiment, whole
 from specviz.verification import Rule, make_rule
 from specviz.verification.exact import (
     CandidateMethod,
@@ -34,9 +31,6 @@ from specviz.verification.published_rules import EXACT, CaseVerdict
 
 DEEP: Final = 4  # positions of a round; p and q are equal at each, so the formula is exact
 WARM: Final = Sampling(1.0)
-LONGEST_RULE: Final = 80  # maximum characters
-NEAR_ONE: Final = 1e-6  # how much the sum of probabilities may differ from 1
-DRAWN_BY_NAME: Final = {name: drawn for name, _, drawn in DRAWN}
 HEADS: Final = (
     "p",
     "q",
@@ -75,71 +69,27 @@ class Answer(TypedDict):
     table: Table
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxQuestion:
-    """A question of the sandbox.
+class Reply(TypedDict):
+    """What the page gets: the number of its experiment, and an answer, or why there is none."""
 
-    Attributes:
-        p: The target's probabilities (V,) of a few words.
-        q: The drafter's probabilities (V,).
-        rule: Name of the rule, or "auto" for the rule that fits.
-    """
-
-    p: tuple[float, ...]
-    q: tuple[float, ...]
-    drawn: Drawn
-    candidates: int
-    rule: str
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Validate the page's question. Raises BadRequest if it is invalid."""
-        p, q = distribution(data.get("p"), "p"), distribution(data.get("q"), "q")
-        if len(p) != len(q):
-            raise BadRequest("p and q must have a probability for the same tokens.")
-        drawn = str(data.get("drawn"))
-        if drawn not in DRAWN_BY_NAME:
-            ways = ", ".join(DRAWN_BY_NAME)
-            raise BadRequest(f"Guesses are chosen in one of these ways: {ways}.")
-        rule = data.get("rule")
-        if not isinstance(rule, str) or len(rule) > LONGEST_RULE:
-            raise BadRequest(f"A rule's name has at most {LONGEST_RULE} characters.")
-        return cls(
-            p=p,
-            q=q,
-            drawn=DRAWN_BY_NAME[drawn],
-            candidates=min(
-                whole(data.get("candidates"), "The number of guesses", 1, MOST_CANDIDATES),
-                len(p),
-            ),
-            rule=rule,
-        )
+    number: int
+    answer: NotRequired[Answer]
+    problem: NotRequired[str]
 
 
-def whole(value: Any, called: str, least: int, most: int) -> int:
-    """Return a whole number within limits. Raises BadRequest for anything else."""
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise BadRequest(f"{called} must be a whole number from {least} to {most}.")
-    return value
-
-
-def distribution(values: Any, called: str) -> tuple[float, ...]:
-    """Scale probabilities (V,) so that they sum to 1. Raises BadRequest if they are invalid."""
-    if not isinstance(values, list) or not FEWEST_WORDS <= len(values) <= MOST_WORDS:
-        raise BadRequest(f"{called} must have {FEWEST_WORDS} to {MOST_WORDS} probabilities.")
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    if len(numbers) < len(values) or not all(isfinite(v) and 0.0 <= v <= 1.0 for v in numbers):
-        raise BadRequest(f"Every probability in {called} must be a number from 0 to 1.")
-    total = fsum(numbers)
-    if abs(total - 1.0) > NEAR_ONE:
-        raise BadRequest(f"The probabilities in {called} sum to {total:.6g}; they must sum to 1.")
-    return tuple(value / total for value in numbers)
+def reply(data: Mapping[str, Any]) -> Reply:
+    """Return the reply to an experiment of the page."""
+    number = whole(data.get("number"), "The number", 1, 2**53)
+    try:
+        return {"number": number, "answer": answer(data)}
+    except ValueError as problem:
+        return {"number": number, "problem": str(problem)}
 
 
 def answer(data: Mapping[str, Any]) -> Answer:
-    """Answer a question. Raises BadRequest or MismatchedRule if it is invalid."""
-    question = SandboxQuestion.from_data(data)
-    round_ = round_of(question)
+    """Return the answer to an experiment. Raises ValueError if it is invalid."""
+    experiment = Experiment.from_data(data)
+    round_ = round_of(experiment)
     found = enumerate_position(round_)
     exact = found.tv < EXACT
     worst = None if exact else int(found.wrong.abs().argmax())
@@ -147,16 +97,16 @@ def answer(data: Mapping[str, Any]) -> Answer:
         "verdict": "exact" if exact else "lossy",
         "sentence": sentence(found, worst),
         "worst": worst,
-        "why": why(question, round_.rule, exact),
+        "why": why(experiment, round_.rule, exact),
         "kept": found.through_draft.tolist(),
         "filled": found.through_rest.tolist(),
-        "numbers": format_numbers(question, found),
-        "table": {"heads": HEADS, "rows": rows(question.q, found)},
+        "numbers": format_numbers(experiment, found),
+        "table": {"heads": HEADS, "rows": rows(experiment.q, found)},
     }
 
 
-def round_of(question: SandboxQuestion) -> RoundSetup:
-    """Build the round that a question describes.
+def round_of(experiment: Experiment) -> RoundSetup:
+    """Build the round of an experiment.
 
     A rule that reads q gets q even if the guess was not sampled: a common mistake, which visitors
     should be able to try. Block and traversal verification judge whole branches, so they are not
@@ -165,11 +115,11 @@ def round_of(question: SandboxQuestion) -> RoundSetup:
     Raises:
         MismatchedRule: If the rule cannot check such guesses.
     """
-    drawn, fits = question.drawn, question.rule == "auto"
-    rule = make_rule(select_rule(drawn, WARM) if fits else question.rule)
+    drawn, fits = experiment.drawn, experiment.rule == "auto"
+    rule = make_rule(select_rule(drawn, WARM) if fits else experiment.rule)
     method = CandidateMethod(drawn) if rule.spec.reads_q else as_method(drawn)
-    p, q = tensor(question.p), tensor(question.q)
-    return RoundSetup.position(rule, p, q, method, question.candidates)
+    p, q = tensor(experiment.p), tensor(experiment.q)
+    return RoundSetup.position(rule, p, q, method, experiment.candidates)
 
 
 def tensor(probabilities: Sequence[float]) -> Tensor:
@@ -186,26 +136,26 @@ def sentence(found: PositionResult, worst: int | None) -> str:
     return texts.text("lossless", "output_differs", too_often=out > p, **numbers)
 
 
-def why(question: SandboxQuestion, rule: Rule, exact: bool) -> str:
+def why(experiment: Experiment, rule: Rule, exact: bool) -> str:
     """Return why the verdict is as it is: a property of the rule and of how guesses are chosen."""
     spec = rule.spec
     hidden = [texts.text("lossless", "error_hidden")] if exact else []
     if not spec.lossless:
         return " ".join([spec.tradeoff, *hidden])
-    if question.drawn in spec.accepts:
-        return texts.text("lossless", f"why_{_explanation(question, spec.name)}")
-    if exact and question.candidates == 1 and question.drawn is not Drawn.POINT_MASS:
+    if experiment.drawn in spec.accepts:
+        return texts.text("lossless", f"why_{_explanation(experiment, spec.name)}")
+    if exact and experiment.candidates == 1 and experiment.drawn is not Drawn.POINT_MASS:
         hidden = [texts.text("lossless", "try_more_guesses")]
     elif exact:
         hidden.append(texts.text("lossless", "move_a_bar"))
-    return " ".join([texts.text("lossless", MISFIT[question.drawn]), *hidden])
+    return " ".join([texts.text("lossless", MISFIT[experiment.drawn]), *hidden])
 
 
-def _explanation(question: SandboxQuestion, rule: str) -> str:
+def _explanation(experiment: Experiment, rule: str) -> str:
     """Return the explanation of a lossless rule; with one guess, all rules that use q are equal."""
     if rule in EXPLAINED:
         return rule.replace("-", "_")
-    if question.candidates == 1:
+    if experiment.candidates == 1:
         return "speculative"
     return "without_replacement" if rule == "without-replacement" else "several"
 
@@ -218,10 +168,10 @@ MISFIT: Final[Mapping[Drawn, str]] = {  # names of macros, by how the guesses we
 }
 
 
-def format_numbers(question: SandboxQuestion, found: PositionResult) -> dict[str, str]:
+def format_numbers(experiment: Experiment, found: PositionResult) -> dict[str, str]:
     """Format the numbers that are shown beside the bars."""
     best = acceptance_ceiling(
-        tensor(question.p), tensor(question.q), question.drawn, question.candidates
+        tensor(experiment.p), tensor(experiment.q), experiment.drawn, experiment.candidates
     )
     return {
         "tv": "0" if found.tv < EXACT else f"{found.tv:.4f}",

@@ -1,6 +1,5 @@
 // The sandbox.
 
-import { Question } from "../../shared/ask";
 import { markWidth } from "../../shared/page";
 import { pictures } from "../../shared/picture";
 import { expect } from "../../shared/tabs";
@@ -13,7 +12,7 @@ import { NumbersTable, Verdict } from "./verdict";
 
 import type { Word } from "../../../frames/scene.py";
 import type { Start } from "../../shared/section";
-import type { Answer } from "./answer.py";
+import type { Answer, Reply } from "./answer.py";
 import type { Config } from "./__init__.py";
 import type { State } from "./state";
 
@@ -24,12 +23,13 @@ const KEYS = [
   ["filled", "a replacement after a rejection"],
   ["outline", "the target’s p"],
 ];
-const question: Question<Answer> = new Question("sandbox", fault);
-let answered = () => {}; // tells Python that an answer is shown
+const SILENT = "The server does not answer. What is shown may be out of date.";
+let send = () => {}; // sends the experiment to Python
+const sent: Map<number, State> = new Map(); // experiments without an answer, by number
+let last = 0; // the number of the newest experiment
 let writeLink = () => {};
 let dragScale = 0; // scale of the bars during a drag, which must not change under the pointer
 let before: State | null = null; // the state that a position of a run replaced
-let asked = state; // state of the current question
 let shown: { answer: Answer; words: Word[]; p: number[] } | null = null; // the last answer, with its words and p
 
 /** Return the probability of a full column, the same in all three rows. */
@@ -77,7 +77,7 @@ const Legend = () =>
 function changed() {
   writeLink();
   show();
-  question.ask();
+  send();
 }
 
 /** The experiment, for a picture. */
@@ -107,10 +107,14 @@ function fault(sentence: string) {
   stage.element.classList.toggle("sv-sand-faulty", sentence !== "");
 }
 
-function receive(answer: Answer) {
+/** Show a reply, unless that to a newer experiment was shown before. */
+function receive({ number, answer, problem = "" }: Reply) {
+  const asked = sent.get(number);
+  for (const each of sent.keys()) if (each <= number) sent.delete(each);
+  fault(problem);
+  if (!asked || !answer) return;
   shown = { answer, words: asked.words, p: asked.p };
   show();
-  answered();
 }
 
 /** Show other distributions or another rule. */
@@ -127,13 +131,17 @@ function openPosition(to: Partial<State>) {
   go(to);
 }
 
-export const start: Start<Config> = (element, props, _watch, trigger, config) => {
+export const start: Start<Config> = (element, props, watch, trigger, config) => {
   stage.set(element, props, config);
-  answered = () => trigger(config.event, {});
-  question.wire(() => {
-    asked = structuredClone(state);
-    return request();
-  }, receive);
+  send = () => {
+    last += 1;
+    sent.set(last, structuredClone(state));
+    trigger("asked", { asked: { ...request(), number: last } });
+  };
+  watch("value", () => {
+    receive(JSON.parse(props.value ?? ""));
+    trigger("answered", {});
+  });
   const api = {
     request,
     go,
@@ -144,7 +152,13 @@ export const start: Start<Config> = (element, props, _watch, trigger, config) =>
     get state() {
       return structuredClone(state);
     },
-    question,
+    silent() {
+      sent.clear();
+      fault(SILENT);
+    },
+    get idle() {
+      return sent.size === 0;
+    },
     get last() {
       return shown?.answer;
     },

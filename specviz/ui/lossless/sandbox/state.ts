@@ -6,7 +6,8 @@ import { moved } from "../../shared/probability_bars";
 
 import type { DistributionName } from "../../shared/distribution_grid";
 import type { Word } from "../../../frames/scene.py";
-import type { Config, DrawnName, Preset } from "./__init__.py";
+import type { Config, Preset } from "./__init__.py";
+import type { DrawnName } from "./experiment.py";
 
 export interface State {
   words: Word[];
