@@ -34,9 +34,10 @@ def test_projector_counts_phone_votes_reveals_the_verdict_and_asks_again(visit, 
         expect(phone.locator("#status")).to_have_text("Your prediction?")
         expect(phone.locator("#numbers")).to_contain_text("p = ")
     one.get_by_role("button", name="Accepted").click()
-    expect(page.locator("[data-count=accepted]")).to_have_text("1", timeout=1500)
+    expect(page.locator("[data-count=all]")).to_have_text("1", timeout=1500)
     two.get_by_role("button", name="Rejected").click()
-    expect(page.locator("[data-count=rejected]")).to_have_text("1", timeout=1500)
+    expect(page.locator("[data-count=all]")).to_have_text("2", timeout=1500)
+    expect(page.locator(".sv-vote-bar")).to_have_count(0)  # nobody follows the others
     one.reload()
     expect(one.locator("#status")).to_have_text("Your answer is counted.")
     for answer in ("Accepted", "Rejected"):
@@ -45,9 +46,11 @@ def test_projector_counts_phone_votes_reveals_the_verdict_and_asks_again(visit, 
     said = "accepted" if visit.ask("frame.panel.accepted") else "rejected"
     expect(one.locator("#status")).to_contain_text(f"It was {said}.")
     expect(page.locator(".sv-vote-right")).to_contain_text(said.capitalize())
+    for answer in ("accepted", "rejected"):
+        expect(page.locator(f"[data-count={answer}]")).to_have_text("1")
     ask_next(page)
     expect(two.get_by_role("button", name="Accepted")).to_be_enabled()
-    expect(page.locator("[data-count=accepted]")).to_have_text("0")
+    expect(page.locator("[data-count=all]")).to_have_text("0")
     page.get_by_role("button", name="Close the vote").click()
     expect(two.locator("#status")).to_have_text("The vote is over.")
     expect(page.locator(".sv-vote")).to_have_count(0)

@@ -14,12 +14,12 @@ import { tokensBefore } from "./worksheet";
 
 import type { TrialPanel } from "../../frames/inspector.py";
 import type { Word } from "../../frames/scene.py";
-import type { VoteQuestion, VoteState } from "../votes.py";
+import type { Verdict, VoteQuestion, VoteState } from "../votes.py";
 
 const ADDRESS = new URL("votes", SERVER);
 const PHONES = new URL("../../vote/", SERVER);
-const LONGEST = 400; // characters of the text before the guess
-const GUESS = 80; // characters of the guess
+const TEXT_CHARACTERS = 400; // characters of the text before the guess
+const GUESS_CHARACTERS = 80; // characters of the guess
 const LOCAL = ["127.0.0.1", "localhost", "[::1]"]; // names of a machine for itself alone
 const UNREACHABLE =
   "Phones cannot open this address: start the server with specviz serve --host 0.0.0.0, and open this page at the machine’s address in the network.";
@@ -128,18 +128,33 @@ function questionHere(): VoteQuestion {
   const cut = (text: string, most: number) =>
     text.length > most ? "…" + text.slice(1 - most) : text;
   return {
-    text: cut(required(player.run).prompt + tokensBefore(place).map(plain).join(""), LONGEST),
-    guess: cut(flat(panel.w), GUESS),
+    text: cut(
+      required(player.run).prompt + tokensBefore(place).map(plain).join(""),
+      TEXT_CHARACTERS,
+    ),
+    guess: cut(flat(panel.w), GUESS_CHARACTERS),
     p: panel.p === undefined ? "" : (panel.text?.p ?? ""),
     q: panel.text && "q" in panel.text ? (panel.text.q ?? "") : "",
   };
 }
 
-function Bar(
-  name: "accepted" | "rejected",
-  label: string,
-  { counts = { accepted: 0, rejected: 0 }, revealed }: VoteState,
-) {
+/** The number of answers; which ones, only after the verdict, so that nobody follows the others. */
+function Answers({ counts = { accepted: 0, rejected: 0 }, revealed }: VoteState) {
+  const all = counts.accepted + counts.rejected;
+  if (!revealed)
+    return (
+      <p class="sv-vote-all">
+        <b data-count="all">{all}</b>
+        {all === 1 ? " answer" : " answers"}
+      </p>
+    );
+  return [
+    Bar("accepted", "Accepted", counts, revealed),
+    Bar("rejected", "Rejected", counts, revealed),
+  ];
+}
+
+function Bar(name: Verdict, label: string, counts: Record<Verdict, number>, revealed: Verdict) {
   const most = Math.max(counts.accepted, counts.rejected, 1);
   const right = revealed === name;
   return (
@@ -170,7 +185,7 @@ function paint() {
       </div>
       <div role="status">
         {shown.question ? (
-          [Bar("accepted", "Accepted", shown), Bar("rejected", "Rejected", shown)]
+          Answers(shown)
         ) : (
           <p>Go to the next step: the class predicts each verdict before it is shown.</p>
         )}
