@@ -85,7 +85,7 @@ function paint() {
 }
 
 function Bar({ plan: { minutes, title, parts }, at, begun }: NonNullable<typeof shown>) {
-  const { opens } = parts[at];
+  const { opens, task } = parts[at];
   return [
     <ol key="parts" aria-label={`A class of ${minutes} minutes: ${title}`}>
       {parts.map((part, index) => Part(part, index, at))}
@@ -109,6 +109,11 @@ function Bar({ plan: { minutes, title, parts }, at, begun }: NonNullable<typeof 
       "aria-label": "Close the plan",
       title: "Close the plan",
     }),
+    task && (
+      <p key="task" class="sv-plan-task">
+        <b>Task</b> {task}
+      </p>
+    ),
   ];
 }
 

@@ -42,12 +42,14 @@ class PlanPart(TypedDict):
         until: Where the part ends.
         what: What is shown, or done.
         opens: The first one is opened at once.
+        task: What students do, as the page shows it.
     """
 
     begin: int
     until: int
     what: str
     opens: list[Opening]
+    task: str
 
 
 class Plan(TypedDict):
@@ -92,6 +94,7 @@ def _plan(data: dict[str, Any]) -> Plan:
             "until": part["until"],
             "what": part["what"],
             "opens": [_opening(name) for name in part["opens"]],
+            "task": part.get("task", ""),
         }
         for begin, part in zip(ends, data["parts"], strict=False)
     ]
