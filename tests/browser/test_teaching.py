@@ -130,7 +130,8 @@ def test_film_shows_every_step_of_the_round_as_the_page_does(visit):
     expect(page.locator(".sv-verdict")).to_have_text("Rejected")
     visit.ask(f"go({before['round']}, 999)")
     assert len(shots) == visit.ask("cursor.step") + 1 > 4
-    assert (times[before["step"]], times[-1]) == (3000, 4000)
+    assert 9_800 <= sum(times) <= 10_200
+    assert times[-1] > times[before["step"]] > times[0], "more time for more to read"
     for step in (0, before["step"]):
         visit.ask(f"go({before['round']}, {step})")
         apart = unlike(page, shots, ".sv-panel")

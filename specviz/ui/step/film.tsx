@@ -15,6 +15,7 @@ const PARTS = [".sv-strip", ".sv-caption", ".sv-evidence"];
 const WIDEST = 1600; // pixels; a narrower player is drawn enlarged, up to twice its size
 const SLOWLY = 2; // times autoplay's pace, since a film is not stopped
 const AT_END = 4; // seconds that the last step stays
+const LENGTH = 10; // seconds of a whole film at most
 const FOOT = 28; // px below the player, for the line that says what the film shows
 const EDGE = 16;
 const UNABLE =
@@ -65,12 +66,14 @@ async function filmOf(round: number, tell: (step: number) => void) {
   const pen = required(canvas.getContext("2d", { willReadFrequently: true }));
   pen.scale(sharp, sharp);
   const gif = new Gif(canvas.width, canvas.height);
+  const whole = shots.reduce((sum, { seconds }) => sum + seconds, 0);
+  const faster = Math.min(1, LENGTH / whole);
   for (const [step, { seconds }] of shots.entries()) {
     pen.fillStyle = getComputedStyle(document.body).getPropertyValue("--sv-bg");
     pen.fillRect(0, 0, width, height + FOOT);
     pen.drawImage(images[step], 0, 0);
     drawFoot(pen, [stepInRound(round, step), ...provenance()].join(" · "), width, height);
-    gif.add(pen.getImageData(0, 0, canvas.width, canvas.height).data, seconds);
+    gif.add(pen.getImageData(0, 0, canvas.width, canvas.height).data, seconds * faster);
     await breath();
   }
   return gif.blob();
