@@ -59,7 +59,7 @@ export const job: Job<Line> = new Job({
 export const waiting = () => player.shown === "live" && job.number > 0 && !player.finished;
 
 // The first round has arrived: remove the waiting notice, and show the run.
-export function came() {
+export function showFirstRound() {
   document.body.classList.remove("sv-awaits");
   if ($(".sv-notice").textContent === awaited) notice("");
 }

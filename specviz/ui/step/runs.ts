@@ -8,7 +8,7 @@ import { measured, run as sharedRun } from "../shared/store";
 import { showBranch } from "./branch";
 import { fitSteps, showDock } from "./dock";
 import { follow, missingRunNotice, moveTo, query } from "./links";
-import { came, job, notice, STOPPED, waiting } from "./live";
+import { job, notice, showFirstRound, STOPPED, waiting } from "./live";
 import { feed, firstRejection, frameAt, go, player } from "./state";
 import { paint, reveal } from "./paint";
 import { canRace, endRace, race } from "./opening_race";
@@ -73,7 +73,7 @@ function onRun(run: RunLine) {
 
 function onRounds() {
   if (fresh) {
-    came();
+    showFirstRound();
     const led = follow();
     if (!led && player.link && waiting()) return; // the round of the link has not arrived yet
     fresh = false;
