@@ -82,7 +82,11 @@ def test_the_mode_is_switched_by_key_button_and_link_and_is_remembered(newcomer)
     page = arrive(newcomer, f"?trace={OPENING}")
     page.keyboard.press("d")
     assert not page.evaluate(SIMPLE)
+    expect(page.locator(".sv-notice")).to_contain_text("small model = drafter")
     expect(page.locator(".sv-tree-part")).to_be_visible()
+    for _ in range(2):
+        page.keyboard.press("d")
+        expect(page.locator(".sv-notice")).to_be_hidden()  # it is said once
     expect(page.locator(".sv-picture")).to_be_hidden()
     page = arrive(newcomer)
     assert not page.evaluate(SIMPLE), "Details is remembered"
@@ -211,6 +215,15 @@ HIDDEN = """() => {
   scrollTo(0, 0);
   return wrong;
 }"""
+
+
+def test_coins_are_above_the_buttons_of_a_phone(newcomer):
+    newcomer.page.set_viewport_size({"width": 390, "height": 844})
+    page = arrive(newcomer, f"?trace={OPENING}")
+    for state in ("rejected", "recovered"):
+        newcomer.step_until(f"frame.caption.is === '{state}'")
+        coin = page.locator(".sv-toss-bar").bounding_box()
+        assert coin["y"] + coin["height"] <= page.locator(".sv-buttons").bounding_box()["y"], state
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1024, 768)])

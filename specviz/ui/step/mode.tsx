@@ -6,11 +6,15 @@ import { onBodyClass } from "../shared/page";
 import { reached } from "../shared/progress";
 import { local } from "../shared/storage";
 import { Button } from "../shared/view";
-import { stage } from "./stage";
+import { notice } from "./live";
+import { $, stage } from "./stage";
 import { changed } from "./state";
 
 const KEY = "sv-details";
 const TOUR = "sv-tour-taken";
+const BRIDGED = "sv-bridged";
+const BRIDGE =
+  "The same with the field’s words: small model = drafter, with probabilities q; big model = target, with p. 0.85 is 85 %. Kept is accepted, replaced is recovered, one more is the bonus, and the missing part is the residual.";
 const FIRST_LESSON = "01-one-token-per-pass";
 // States of the page that need everything on screen; each is a class of the body.
 const DETAILED = ["lesson-details", "in-tour", "in-vote", "excerpt", "replay"];
@@ -46,6 +50,15 @@ export function switchMode() {
   details = isSimple();
   local.set(KEY, details ? "1" : "0");
   updateMode();
+  bridge();
+}
+
+// The words of Details, said once, to those who switch to it before they have learned them.
+function bridge() {
+  if (isSimple()) return $(".sv-notice").textContent === BRIDGE ? notice("") : undefined;
+  if (knowsTerms() || local.get(BRIDGED) === "1") return undefined;
+  local.set(BRIDGED, "1");
+  return notice(BRIDGE);
 }
 
 /** The switch in the dock. */
