@@ -19,7 +19,7 @@ from specviz.trace.metrics import alike, explain_noise, median_times, speedup, s
 from specviz.ui.request import RunRequest
 from specviz.ui.step import repeat as repeating
 from specviz.ui.step.lines import AGAIN, REPEATED, UNSTABLE
-from specviz.ui.step.repeat import LEAST, LONGEST, repeated
+from specviz.ui.step.repeat import LEAST, MAX_SECONDS, repeated
 from specviz.ui.stream import BaselineNext
 from specviz.ui.task import JobContext, Machine, StopFlag
 
@@ -119,7 +119,7 @@ def test_a_calm_machine_is_measured_a_few_times(machine):
 
 
 def test_times_that_stay_unreliable_are_called_so_after_a_minute(machine, monkeypatch):
-    seconds = count(0.0, LONGEST / 4)
+    seconds = count(0.0, MAX_SECONDS / 4)
     monkeypatch.setattr(repeating, "monotonic", lambda: next(seconds))
     _, _, run, *_, baseline = machine(busy(1))
     assert run["again"] == UNSTABLE.format("5 runs")

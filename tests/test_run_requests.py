@@ -128,7 +128,7 @@ def test_form_and_json_give_the_same_request():
         "siblings": [3, 2],
         "max_new_tokens": 20,
     }
-    assert filled.wish() == RunRequest.from_json(asked(settings=settings))
+    assert filled.request() == RunRequest.from_json(asked(settings=settings))
 
 
 def test_every_method_of_the_form_selects_its_drafter():
@@ -183,5 +183,5 @@ def test_lists_are_parsed_as_the_form_displays_them():
 )
 def test_invalid_form_raises_readable_error(changes, word):
     with pytest.raises(BadSettings, match=word) as refused:
-        form(**changes).wish()
+        form(**changes).request()
     assert str(refused.value).endswith(".")

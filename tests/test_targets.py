@@ -48,7 +48,7 @@ def test_form_sends_the_chosen_target():
     usual |= usual["sampling"]
     filled = {row.name: row.form_value(usual[row.name]) for row in choices.rows()}
     values = {"prompt": "Once", "target": "smollm2", "method": "ngram", **filled}
-    wish = choices.Choices.from_form(values).wish().allowed(any_model=False)
+    wish = choices.Choices.from_form(values).request().allowed(any_model=False)
     assert (wish.target, wish.drafter) == ("smollm2", "ngram")
     assert choices.names()[:3] == ["prompt", "target", "method"]
     assert choices.config()[1] == {"name": "target", "kind": "text"}

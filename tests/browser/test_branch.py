@@ -115,7 +115,9 @@ def check_path(visit: Visit) -> None:
     page.locator(f".sv-tree [data-node='{node}']").click()
     assert page.inner_text(".sv-verdict") == "What if?"
     assert f"+{view['depth']} would be in the text if" in visit.caption()
-    forced = set(page.evaluate("JSON.parse(window.specviz['sv-step'].wish()).settings.coins"))
+    forced = set(
+        page.evaluate("JSON.parse(window.specviz['sv-step'].branchRequest()).settings.coins")
+    )
     path = {int(node)}
     while nodes[str(min(path))]["parent"]:
         path.add(nodes[str(min(path))]["parent"])

@@ -77,7 +77,7 @@ def test_rejected_requests_are_explained_and_leave_the_run_on_screen(visit, pair
         visit.wait_until_over()
         assert (visit.ask("rounds"), visit.caption()) == shown, word
     for wish, word in (("{", "JSON"), ('{"prompt": "a", "settings": {"gamma": 0}}', "γ")):
-        page.evaluate(f"(wish) => {{ {PLAYER}.wish = () => wish; }}", wish)
+        page.evaluate(f"(wish) => {{ {PLAYER}.branchRequest = () => wish; }}", wish)
         page.wait_for_function(BRANCHED, arg=word, polling=500)
         visit.wait_until_over()
         assert page.inner_text(".sv-badge") == "recorded", wish

@@ -252,9 +252,9 @@ def linked_name(link: str) -> str:
     if link.isascii() and link.isdigit() and len(link) <= DIGITS:
         number = int(link)
         return full_name(RENUMBERED.get(number, number)) or link
-    number, _, title = link.partition("-")
+    digits, _, title = link.partition("-")
     moved = [file.stem for file in FOLDER.glob("*.md") if file.stem.partition("-")[2] == title]
-    return moved[0] if number.isdigit() and moved else link
+    return moved[0] if digits.isdigit() and moved else link
 
 
 @cache

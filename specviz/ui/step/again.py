@@ -82,9 +82,9 @@ class Memory:
         """Total size of the stored runs in bytes."""
         return sum(len(run.packed) for run in self._kept.values())
 
-    def task(self, runs: Worker, wish: RunRequest, stream: Stream) -> Task | None:
+    def task(self, runs: Worker, request: RunRequest, stream: Stream) -> Task | None:
         """Return the task of a run; None if its lines come from memory or from another run."""
-        key = question(wish)
+        key = question(request)
         kept = self._kept.get(key)
         if kept is not None and stream.visitor not in kept.seen:
             kept.saw(stream.visitor)
@@ -94,7 +94,7 @@ class Memory:
         if kept is not None:
             kept.seen.discard(stream.visitor)
         elif key in self._ongoing:
-            task = asyncio.create_task(self._follow(self._ongoing[key], runs, wish, stream))
+            task = asyncio.create_task(self._follow(self._ongoing[key], runs, request, stream))
             self._following.add(task)
             task.add_done_callback(self._following.discard)
             return None
@@ -102,7 +102,7 @@ class Memory:
             self._ongoing[key] = stream
         if key:
             stream.on_end(partial(self._learn, key, stream))
-        return shown(wish)
+        return shown(request)
 
     def _learn(self, key: str, stream: Stream) -> None:
         """Store a run if it ended normally; it can no longer be followed."""
@@ -121,18 +121,20 @@ class Memory:
         while len(self) > self._most or self.size > self._size:
             self._kept.popitem(last=False)
 
-    async def _follow(self, other: Stream, runs: Worker, wish: RunRequest, stream: Stream) -> None:
+    async def _follow(
+        self, other: Stream, runs: Worker, request: RunRequest, stream: Stream
+    ) -> None:
         """Copy another visitor's run; if that run ends early, run this request."""
         copying = asyncio.create_task(copy(other, stream))
         stream.on_stop(copying.cancel)
         await asyncio.wait({copying})
-        if kept := self._kept.get(question(wish)):
+        if kept := self._kept.get(question(request)):
             kept.saw(stream.visitor)  # the next time, this visitor wants a new measurement
         if stream.stopped:
             stream.end("stopped")
         elif is_done(other):
             stream.end("done")
-        elif task := self.task(runs, wish, stream):
+        elif task := self.task(runs, request, stream):
             try:
                 runs.start(task, stream)
             except QueueFull as problem:
@@ -175,13 +177,13 @@ def for_another(text: str, nonce: str) -> str:
     return line(data.pop("kind"), data | {"id": nonce} | more)
 
 
-def question(wish: RunRequest) -> str:
+def question(request: RunRequest) -> str:
     """Return the key of a request, which determines the run; empty if the run must not be kept."""
     try:
-        wish.allowed(any_model=False)
+        request.allowed(any_model=False)
     except BadSettings:
         return ""
-    return "" if is_served(wish.target) else json.dumps(asdict(wish), sort_keys=True)
+    return "" if is_served(request.target) else json.dumps(asdict(request), sort_keys=True)
 
 
 def ago(seconds: float) -> str:

@@ -69,7 +69,7 @@ class Choices:
         models = {name: values[name] for name in ("target", "drafter") if name in values}
         return cls(values["prompt"], values["method"], filled, **models)
 
-    def wish(self) -> RunRequest:
+    def request(self) -> RunRequest:
         """Build the request of this form.
 
         Raises:

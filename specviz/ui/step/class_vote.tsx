@@ -18,8 +18,8 @@ import type { Verdict, VoteQuestion, VoteState } from "../votes.py";
 
 const ADDRESS = new URL("votes", SERVER);
 const PHONES = new URL("../../vote/", SERVER);
-const LONGEST = 400; // characters of the text before the guess
-const GUESS = 80; // characters of the guess
+const TEXT_CHARACTERS = 400; // characters of the text before the guess
+const GUESS_CHARACTERS = 80; // characters of the guess
 const LOCAL = ["127.0.0.1", "localhost", "[::1]"]; // names of a machine for itself alone
 const UNREACHABLE =
   "Phones cannot open this address: start the server with specviz serve --host 0.0.0.0, and open this page at the machine’s address in the network.";
@@ -128,8 +128,11 @@ function questionHere(): VoteQuestion {
   const cut = (text: string, most: number) =>
     text.length > most ? "…" + text.slice(1 - most) : text;
   return {
-    text: cut(required(player.run).prompt + tokensBefore(place).map(plain).join(""), LONGEST),
-    guess: cut(flat(panel.w), GUESS),
+    text: cut(
+      required(player.run).prompt + tokensBefore(place).map(plain).join(""),
+      TEXT_CHARACTERS,
+    ),
+    guess: cut(flat(panel.w), GUESS_CHARACTERS),
     p: panel.p === undefined ? "" : (panel.text?.p ?? ""),
     q: panel.text && "q" in panel.text ? (panel.text.q ?? "") : "",
   };

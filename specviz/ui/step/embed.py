@@ -34,7 +34,7 @@ EMBED: Final = f"{PREFIX}/embed"
 OEMBED: Final = f"{PREFIX}/oembed"
 WIDTH: Final = 720  # pixels of a frame, unless a maximum is requested
 LEAST: Final = 200  # pixels; a smaller frame is not readable
-LONGEST: Final = 2000  # maximum characters of an address
+ADDRESS_CHARACTERS: Final = 2000  # maximum characters of an address
 # Builds the pages one after another: requests that wait for a run's first page hold no thread that
 # others need, and no run is prepared twice.
 BUILDER: Final = ThreadPoolExecutor(1, "excerpts")
@@ -160,8 +160,8 @@ def oembed(address: str, base: str, widest: int | None, highest: int | None) -> 
 
 def _parse(address: str, base: str) -> tuple[str, dict[str, str]]:
     """Split an address of this server into its path below `base`, and its query."""
-    if len(address) > LONGEST:
-        raise ValueError(f"An address may have {LONGEST} characters.")
+    if len(address) > ADDRESS_CHARACTERS:
+        raise ValueError(f"An address may have {ADDRESS_CHARACTERS} characters.")
     try:
         url, own = urlsplit(address), urlsplit(base)
     except ValueError as problem:

@@ -5,7 +5,7 @@ import { stage } from "./stage";
 import type { RunLine } from "./lines.py";
 export type Linked = Pick<RunLine, "prompt" | "names" | "settings">;
 
-const LONGEST = 6000; // maximum characters, since some programs cut longer addresses
+const ADDRESS_CHARACTERS = 6000; // maximum characters, since some programs cut longer addresses
 
 /** Return the value of ?run=, or why this run has none. */
 export function liveLink(run: RunLine): { text: string; problem: string } {
@@ -19,7 +19,7 @@ export function liveLink(run: RunLine): { text: string; problem: string } {
   const [target, drafter] = run.names;
   const link = { prompt: run.prompt, target, drafter, settings: Object.fromEntries(settings) };
   const text = JSON.stringify(link);
-  return text.length > LONGEST
+  return text.length > ADDRESS_CHARACTERS
     ? { text: "", problem: "Too long for a link" }
     : { text, problem: "" };
 }

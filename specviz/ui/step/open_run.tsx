@@ -11,7 +11,7 @@ import { fillForm, showFile } from "./runs";
 import { $, stage } from "./stage";
 
 const KINDS = ".html,.jsonl,.gz,.json";
-const LONGEST = 60; // letters of a file's name that are shown
+const NAME_CHARACTERS = 60; // letters of a file's name that are shown
 
 /** Opens a file that the visitor chooses. */
 export function OpenRun() {
@@ -44,7 +44,8 @@ let newest = 0; // number of the file that was chosen last, which alone is shown
 async function open(file: File) {
   newest += 1;
   const mine = newest;
-  const name = file.name.length > LONGEST ? file.name.slice(0, LONGEST) + "…" : file.name;
+  const name =
+    file.name.length > NAME_CHARACTERS ? file.name.slice(0, NAME_CHARACTERS) + "…" : file.name;
   try {
     const lines = await readRun(file);
     if (mine !== newest) return;

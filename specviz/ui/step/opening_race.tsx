@@ -70,7 +70,7 @@ function tell(slower: number) {
   const [ours, theirs] = [player.rounds.length, player.baseline?.seconds.length];
   const speed = speedUp();
   const text = slower
-    ? `Both rows write this run’s text, ${slower} times slower than measured.`
+    ? `Both rows write this run’s text, in slow motion (${slower} times slower). The big model checks every guess and replaces those that it rejects.`
     : `${ours} passes of the big model instead of ${theirs}.${speed ? ` That is ${speed} × faster, and every text stays exactly as likely as from the big model alone.` : ""}`;
   render(
     [<div class="sv-race-said">{Caption("", slower ? "Race" : "Result", [text])}</div>],

@@ -114,7 +114,7 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     load,
     formOnScreen,
     feed,
-    wish: branchRequest,
+    branchRequest,
     same: sameRequest,
     play: () => play(false),
     pause,

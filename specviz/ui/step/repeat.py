@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from specviz.models.target import Target
 
 LEAST: Final = 3  # runs of which a median is taken
-LONGEST: Final = 60.0  # seconds after which no other run begins
+MAX_SECONDS: Final = 60.0  # seconds after which no other run begins
 
 
 def repeated(request: RunRequest) -> Task:
     """Build the task that repeats a run until its times are stable, and streams one of the runs."""
-    return Task(partial(repeat, request), seconds(request) + LONGEST)
+    return Task(partial(repeat, request), seconds(request) + MAX_SECONDS)
 
 
 def repeat(request: RunRequest, context: JobContext) -> Iterator[str]:
@@ -40,7 +40,7 @@ def repeat(request: RunRequest, context: JobContext) -> Iterator[str]:
     yield context.says("loading")
     target, (drafter,) = context.load(request.target, [request.drafter])
     yield BaselineNext(context.says("repeating"))  # from here on, other visitors' rounds go first
-    end, found = monotonic() + LONGEST, Repetitions()
+    end, found = monotonic() + MAX_SECONDS, Repetitions()
     while not (context.unwanted() or found.settled):
         run = yield from _measure(request, target, drafter, context)
         if run is not None:

@@ -65,10 +65,10 @@ const FORM = 48; // px of the row on top, which most steps of a lesson hide
 function heightAbove() {
   const all = [byId("sv-intro"), byId("sv-lesson"), ...ABOVE.map((name) => $(name))];
   const { classList } = document.body;
-  const spared = classList.contains("sv-in-lesson") && !classList.contains("sv-lesson-form");
+  const formHidden = classList.contains("sv-in-lesson") && !classList.contains("sv-lesson-form");
   return all.reduce(
     (sum, each) => sum + (each ? each.getBoundingClientRect().height : 0),
-    spared ? -FORM : 0,
+    formHidden ? -FORM : 0,
   );
 }
 

@@ -57,7 +57,7 @@ def build(place: TabContext) -> dict[str, Any]:
 
     def from_form(stream: Stream, *values: Any) -> Task | None:
         filled = dict(zip(form.inputs, values, strict=True))
-        return memory.task(runs, Choices.from_form(filled).wish().allowed(any_model), stream)
+        return memory.task(runs, Choices.from_form(filled).request().allowed(any_model), stream)
 
     def from_text(stream: Stream, text: str) -> Task | None:
         return memory.task(runs, RunRequest.from_text(text, any_model), stream)
@@ -66,7 +66,7 @@ def build(place: TabContext) -> dict[str, Any]:
         return repeated(RunRequest.from_text(text, any_model))
 
     filled = Start(form.run, list(form.inputs.values()), from_form)
-    branched = Start(branch, [], from_text, f"{OURS}.wish()")
+    branched = Start(branch, [], from_text, f"{OURS}.branchRequest()")
     again = Start(repeat, [], from_run, f"{OURS}.same()")
     wire(place.jobs, runs, view, OURS, filled, branched, again)
     form.stop.click(None, js=f"() => {{ {OURS}.stop() }}", **PRIVATE)

@@ -25,7 +25,7 @@ export type Exercise = {
   replaced: Word | null;
 };
 
-const LONGEST = 360; // characters of the prompt, from its end
+const PROMPT_CHARACTERS = 360; // characters of the prompt, from its end
 const RECENT = 60; // number of tokens after the prompt
 const MOST = 50; // pages of one print, and as many with solutions
 // The rules that accept a guess with probability min(1, p ÷ q), or p without q.
@@ -269,7 +269,8 @@ export function tokensBefore([round, step]: Place): Word[] {
 function textBefore(place: Place): ComponentChild[] {
   const { prompt } = required(player.run);
   const shown = tokensBefore(place);
-  const start = shown.length > RECENT ? "… " : Array.from(prompt).slice(-LONGEST).join("");
+  const start =
+    shown.length > RECENT ? "… " : Array.from(prompt).slice(-PROMPT_CHARACTERS).join("");
   const cut = shown.length <= RECENT && start.length < prompt.length ? "… " : "";
   return [cut + start, ...shown.slice(-RECENT).map(RunningToken)];
 }

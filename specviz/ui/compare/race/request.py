@@ -102,7 +102,7 @@ class RaceRequest:
 
     def _wish(self, lane: FormLane) -> RunRequest:
         filled = {**self.shared, **lane.named()}
-        return Choices(self.prompt, lane.drafter, filled, self.target).wish()
+        return Choices(self.prompt, lane.drafter, filled, self.target).request()
 
     def _lane(self, place: int, lane: FormLane, any_model: bool) -> Lane:
         try:
