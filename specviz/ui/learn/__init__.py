@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from specviz.texts.languages import ENGLISH, languages
 from specviz.ui.component import TabContext, component
-from specviz.ui.learn.lessons import LessonTitle, linked_name, lesson, titles
+from specviz.ui.learn.lessons import LessonTitle, lesson, linked_name, titles
 from specviz.ui.learn.plans import PanelConfig, Plan, known_plans
 
 NAME: Final = "sv-learn"
