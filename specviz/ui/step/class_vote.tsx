@@ -154,7 +154,7 @@ function Answers({ counts = { accepted: 0, rejected: 0 }, revealed }: VoteState)
   ];
 }
 
-function Bar(name: Verdict, label: string, counts: Record<Verdict, number>, revealed: Verdict) {
+function Bar(name: Verdict, label: string, counts: Record<string, number>, revealed: Verdict) {
   const most = Math.max(counts.accepted, counts.rejected, 1);
   const right = revealed === name;
   return (
