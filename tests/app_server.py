@@ -62,12 +62,11 @@ class Server:
         head = {"Content-Type": "application/json"}
         return self.client.post(path, content=json.dumps(body), headers=head)
 
-    def call(self, number: int, values: list, **event_data: object) -> str:
+    def call(self, number: int, values: list) -> str:
         """Call the event with this number; return its error message or its single text output."""
         self.calls += 1
         session = f"made-up-{self.calls}"
-        body = {"fn_index": number, "data": values, "session_hash": session}
-        joined = self.post("queue/join", **body, event_data=event_data or None)
+        joined = self.post("queue/join", fn_index=number, data=values, session_hash=session)
         if joined.status_code != 200:
             return joined.text
         told = ""

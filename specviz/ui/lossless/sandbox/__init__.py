@@ -11,14 +11,11 @@ import json
 from collections.abc import Mapping
 from typing import Final, TypedDict
 
-import gradio as gr
-
 from specviz import texts
 from specviz.frames.scene import Word, word
 from specviz.trace.rule_specs import RULE_SPECS, RuleParameter
 from specviz.ui.component import TabContext, browser_object, component
 from specviz.ui.instrument import DIRECT
-from specviz.ui.live import PRIVATE
 from specviz.ui.lossless.sandbox.experiment import DRAWN, MOST_CANDIDATES, DrawnName
 
 NAME: Final = "sv-sand"
@@ -185,13 +182,14 @@ def build(place: TabContext) -> None:
         "most": MOST_CANDIDATES,
     }
     sandbox = component(NAME, "lossless/sandbox/sandbox", config)
-    asked = sandbox.asked(respond, None, sandbox, **DIRECT)
-    asked.failure(None, js=f"() => {browser_object(NAME)}.silent()", **PRIVATE)
+    # The experiment is read when it is sent: an event's own data would be that of the first one.
+    read = f"() => [{browser_object(NAME)}.ask()]"
+    sandbox.asked(respond, sandbox, sandbox, js=read, **DIRECT)
     place.controls["sandbox"] = sandbox
 
 
-def respond(event: gr.EventData) -> str:
+def respond(experiment: object) -> str:
     """Return a Reply to an experiment, as JSON."""
     from specviz.ui.lossless.sandbox.answer import reply
 
-    return json.dumps(reply(event.asked))
+    return json.dumps(reply(experiment if isinstance(experiment, dict) else {}))

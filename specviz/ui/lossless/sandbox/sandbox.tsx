@@ -23,8 +23,8 @@ const KEYS = [
   ["filled", "a replacement after a rejection"],
   ["outline", "the target’s p"],
 ];
-const SILENT = "The server does not answer. What is shown may be out of date.";
-let send = () => {}; // sends the experiment to Python
+let send = () => {}; // sends the experiment to Python, once it has answered the one before
+let waits = false; // whether an experiment is not sent yet
 const sent: Map<number, State> = new Map(); // experiments without an answer, by number
 let last = 0; // the number of the newest experiment
 let writeLink = () => {};
@@ -134,9 +134,8 @@ function openPosition(to: Partial<State>) {
 export const start: Start<Config> = (element, props, watch, trigger, config) => {
   stage.set(element, props, config);
   send = () => {
-    last += 1;
-    sent.set(last, structuredClone(state));
-    trigger("asked", { asked: { ...request(), number: last } });
+    waits = true;
+    trigger("asked");
   };
   watch("value", () => {
     receive(JSON.parse(props.value ?? ""));
@@ -152,12 +151,14 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
     get state() {
       return structuredClone(state);
     },
-    silent() {
-      sent.clear();
-      fault(SILENT);
+    ask() {
+      waits = false;
+      last += 1;
+      sent.set(last, structuredClone(state));
+      return { ...request(), number: last };
     },
     get idle() {
-      return sent.size === 0;
+      return !waits && sent.size === 0;
     },
     get last() {
       return shown?.answer;
