@@ -163,7 +163,7 @@ def test_download_reports_its_steps_bytes_and_errors_unless_it_was_cancelled(mon
         return fail
 
     monkeypatch.setattr(public, "fetch", fetch)
-    task = models.wanted(everything, "all", "all", "SmolLM2")
+    task = models.wanted(everything, "", "all", "all", "SmolLM2")
     state, step, *bytes_ = told(task)
     assert (state["state"], step["sentence"]) == ("fetching", "Trying it.")
     assert [(line["done"], line["of"]) for line in bytes_] == [(1, 4), (4, 4)]
@@ -200,6 +200,10 @@ def test_table_is_filtered_and_details_are_those_of_the_chosen_model(monkeypatch
     _, fitting = asked(fit="fitting")
     assert "House" in fitting
     assert "Qwen/Qwen3-4B" not in fitting
+    heads = asked(find="Eagle-3 QWEN34B")[1]
+    assert "AngelSlim/Qwen3-4B_eagle3" in heads
+    assert not {"Medusa", "EAGLE-3"} & heads.keys()
+    assert "EAGLE-3" in asked(find="eagle3")[1]
     _, targets = asked(kind="target")
     assert {row[1] for row in targets.values()} == {"target"}
     found, listed = asked(any_model=False)

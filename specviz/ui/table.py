@@ -14,15 +14,17 @@ from specviz.ui.instrument import verbatim
 Cell = str | tuple[str | float, str]
 
 
-def data_table(name: str, label: str) -> gr.Dataframe:
+def data_table(name: str, label: str, search: bool = True) -> gr.Dataframe:
     """Return a table; its value is made by `filled`.
 
     Args:
         name: Its id on the page.
         label: What it lists, for people who cannot see it.
+        search: Whether it has Gradio's search, which finds only what is spelled alike.
     """
     return gr.Dataframe(
-        interactive=False, wrap=True, datatype="markdown", show_search="search",
+        interactive=False, wrap=True, datatype="markdown",
+        show_search="search" if search else "none",
         label=label, show_label=False, buttons=[], elem_id=name, elem_classes="sv-data",
     )  # fmt: skip
 

@@ -96,6 +96,12 @@ def a_dragged_bar_leaves_the_output_at_p(sand):
     assert sand.locator(".sv-sand-off").count() == 0
 
 
+def test_link_to_a_published_rule_scrolls_to_it(visit):
+    rule = visit.open("?case=suggested-fix").locator("#sv-gallery-rule h3")
+    expect(rule).to_have_text("The textbook test, used on top-k guesses", timeout=20_000)
+    expect(rule).to_be_in_viewport()
+
+
 def test_gallery_finds_a_rule_by_a_line_and_can_hide_what_is_wrong(sand):
     part = sand.locator("#sv-part-gallery")
     rules, one = part.locator("#sv-gallery-rules"), part.locator("#sv-gallery-rule")

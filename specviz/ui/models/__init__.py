@@ -42,7 +42,10 @@ FACTS: Final = {
 }  # fmt: skip
 KINDS: Final = (("All", "all"), ("Targets", "target"), ("Drafters", "drafter"))
 FIRST: Final = "House"
-START: Final = {"fit": "all", "kind": "all", "model": FIRST}
+START: Final = {"find": "", "fit": "all", "kind": "all", "model": FIRST}
+SHOW_DETAILS: Final = (
+    "() => document.querySelector('#sv-models-details')?.scrollIntoView({ block: 'nearest' })"
+)
 OPEN_STEP: Final = "() => window.specviz.openTab('Step').then(() => window.scrollTo(0, 0))"
 
 
@@ -59,12 +62,13 @@ def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
     with Instrument(place, "models", "Models", "this machine", "", wide=True) as instrument:
         gr.Markdown(text("models", "lead", any=place.any_model))
         with gr.Row():
+            find = gr.Textbox(label="Find", placeholder="eagle3 qwen", max_length=100)
             fit = gr.Radio(
                 [("All", "all"), ("Those that fit in memory", "fitting")], value="all",
                 label="Models",
             )  # fmt: skip
             kind = gr.Radio(KINDS, value="all", label="Kind")
-        table = data_table("sv-models", "Models, and what is known of them")
+        table = data_table("sv-models", "Models, and what is known of them", search=False)
         model = gr.Dropdown(
             known_titles(),
             value=FIRST,
@@ -87,15 +91,15 @@ def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
     instrument.events.append(tab.select)
     found = partial(respond, rows)
     instrument.wire(
-        {"fit": fit, "kind": kind}, outputs, found, keys={"models": "fit"},
+        {"find": find, "fit": fit, "kind": kind}, outputs, found, keys={"models": "fit"},
         shared={"model": model},
     )  # fmt: skip
-    table.select(_picked, None, model, **DIRECT)
+    table.select(_picked, None, model, **DIRECT).then(None, None, None, js=SHOW_DETAILS, **DIRECT)
     if fields:
         _wire_use(dict(fields), use, model, rows)
     if job:
         named = {"answer": instrument.answer, **outputs}
-        inputs = [fit, kind, model]
+        inputs = [find, fit, kind, model]
         takes = partial(_take, job, named, found)
         job.wire(place.fetches, inputs, list(named.values()), partial(wanted, rows), takes)
 
@@ -137,7 +141,7 @@ def _take(
             if each["kind"] in ("step", "progress"):
                 changed[job.status] = progress_text(each)
             elif each["kind"] == "state" and each["state"] == "done":
-                asked = dict(zip(("fit", "kind", "model"), values, strict=True))
+                asked = dict(zip(START, values, strict=True))
                 changed = {named[name]: value for name, value in found(asked).items()}
                 changed[job.status] = text("models", "downloaded", title=verbatim(asked["model"]))
         return changed
@@ -162,6 +166,7 @@ def respond(rows: Callable[..., Answer], values: Mapping[str, Any]) -> dict[str,
         for row in sorted(found["rows"], key=state)
         if values["kind"] in ("all", row["kind"])
         and (values["fit"] == "all" or row["fits"] is not False)
+        and matches(row, values["find"])
     ]
     said = reliability_sentence(chosen)
     return {
@@ -174,6 +179,17 @@ def respond(rows: Callable[..., Answer], values: Mapping[str, Any]) -> dict[str,
         "diagram": diagram(chosen["reliability"], said),
         "memory": loaded(found["loaded"]),
     }
+
+
+def matches(row: Row, searched: str) -> bool:
+    """Return whether a model's facts contain all words searched for, however they are spelled."""
+    whole = " ".join(squeezed(fact) for fact in row.values() if isinstance(fact, str))
+    return all(squeezed(part) in whole for part in searched.split())
+
+
+def squeezed(text: str) -> str:
+    """Return the letters and digits of a text: "EAGLE-3" and "eagle3" have the same ones."""
+    return re.sub(r"[\W_]+", "", text.casefold())
 
 
 def titles(found: Answer) -> list[str]:
@@ -282,9 +298,9 @@ def reliability_figure(several: Sequence[Reliability]) -> go.Figure:
     return made.update_layout(width=460, legend={"itemsizing": "constant"})
 
 
-def wanted(rows: Callable[..., Answer], fit: str, kind: str, title: Any) -> Task:
+def wanted(rows: Callable[..., Answer], *values: Any) -> Task:
     """Return the task of a download. Raises BadSettings for a model that cannot be downloaded."""
-    name, known = _name(rows, title), fetchable()
+    name, known = _name(rows, values[-1]), fetchable()
     hint = did_you_mean(name, known)
     require(name in known, f"There is no model {name!r:.100} to download.{hint}")
     return Task(partial(download, name), 0.0)

@@ -1,6 +1,7 @@
 // An instrument's part of the page's address: a link that opens it or has values for it is sent to
 // Python once, and so are the start of an instrument that is open at first, and values that another
-// part of the page hands over; after a change, Python sends the values that differ from the initial
+// part of the page hands over; a link scrolls to the first part that it has values for. After a
+// change, Python sends the values that differ from the initial
 // ones. The address has them only while the instrument's tab is open, so that a link copied on
 // another tab opens that tab. Python is also told when a text box has another text.
 
@@ -9,6 +10,8 @@ import { TEXT_BOX } from "./gradio";
 import { expect } from "./tabs";
 
 import type { Start } from "./section";
+
+let claimed = false; // whether a part above is scrolled to
 
 interface Config {
   event: string;
@@ -21,9 +24,16 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
   const { event, parts, keys, wide } = config;
   let values: Record<string, string | null> = {};
   let touched = false;
+  let answered = false;
+  let arrives = false;
 
   function write() {
     const here = element.parentElement?.checkVisibility() ?? false;
+    const part = element.closest(".sv-instrument");
+    if (here && answered && arrives && part) {
+      arrives = false;
+      if (part.getBoundingClientRect().top > innerHeight / 2) part.scrollIntoView();
+    }
     const shown = (key: string) => (here && touched ? values[key] : null);
     writeAddress(Object.fromEntries(keys.map((key) => [key, shown(key) ?? null])));
   }
@@ -33,6 +43,7 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
   const named = (given.get("part") ?? "").split(" ").some((part) => parts.includes(part));
   if (named || wide || linked.length > 0) {
     touched = linked.length > 0;
+    if (named || touched) [arrives, claimed] = [!claimed, true];
     const pairs = linked.map((key) => [key, given.get(key)]);
     values = Object.fromEntries(pairs);
     trigger(event, { values });
@@ -40,6 +51,7 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
   for (const part of parts)
     expect(part, (handed: Record<string, string>) => trigger(event, { values: handed }));
   watch("value", () => {
+    answered = true;
     values = JSON.parse(props.value ?? "{}");
     touched ||= Object.values(values).some((value) => value !== null);
     write();

@@ -1,9 +1,9 @@
 // The result of a race: whether all texts are the same, the headline, the table, and the method.
 
-import { meaning } from "../../shared/dom";
+import { byId, meaning } from "../../shared/dom";
 import { required } from "../../shared/required";
-import { render } from "../../shared/view";
-import { $, story, titleOf } from "./lines";
+import { Button, render } from "../../shared/view";
+import { $, stage, story, titleOf } from "./lines";
 import { COLUMNS, RaceTable } from "./race_table";
 import { SentencePart, Sign } from "./words";
 
@@ -35,9 +35,14 @@ const Headline = ({ headline, caution }: Result) => [
   <p class="sv-race-headline">{headline}</p>,
   <p class="sv-race-caution" role="note" hidden={!caution}>
     {Sign("rough")}
-    <span>{caution}</span>
+    <span>
+      {caution + " "}
+      {stage.config.served && Button("Measure again", again, { class: "sv-link" })}
+    </span>
   </p>,
 ];
+
+const again = () => required(byId("sv-race-go")).click();
 
 const Definitions = () =>
   [...Object.values(COLUMNS), ...TERMS].map(([title, term]) => (
