@@ -13,8 +13,10 @@ import dflash_made
 import driven
 import headed
 import moa_made
+import test_dflash2
 import test_dspark
 import test_eagle
+import test_jetspec
 import test_other_vocabulary
 import test_p_eagle
 import test_pard
@@ -149,6 +151,8 @@ CASES = {
     "dspark": taught(
         lambda target: test_dspark.drafter(), *BLOCKS, replace(CHAIN, confidence=0.4), TOPS
     ),
+    "dflash2": taught(lambda target: test_dflash2.drafter(), *BLOCKS, TOPS),
+    "jetspec": taught(lambda target: test_jetspec.drafter(), DYNAMIC, NARROW),
     "p-eagle": taught(lambda target: test_p_eagle.drafter(), *BLOCKS),
     "layerskip": Case(
         lambda: tiny.target(deep_model()),
@@ -195,6 +199,8 @@ KNOWING_NOTHING = {
     "moa": lambda target: moa_made.drafter(moa_made.wild(target)),
     "dflash": lambda target: dflash_made.drafter(dflash_made.random_head(target)),
     "dspark": lambda target: test_dspark.drafter(test_dspark.random_head(target)),
+    "dflash2": lambda target: test_dflash2.drafter(test_dflash2.random_head(target)),
+    "jetspec": lambda target: test_jetspec.drafter(test_jetspec.random_head(target)),
     "p-eagle": lambda target: test_p_eagle.drafter(test_p_eagle.random_head(target)),
     "pard": lambda target: test_pard.drafter(tiny.blurred(target.model)),
     OTHER: lambda target: test_other_vocabulary.drafter(target, tiny.blurred(target.model)),

@@ -11,7 +11,7 @@ import published
 import pytest
 import tiny
 import torch
-from driven import GONE, check_places, deep_target, driven, session_after
+from driven import GONE, check_places, check_refused, deep_target, driven, session_after
 from once import once
 from safetensors.torch import save_file
 from test_engine import traced
@@ -216,6 +216,21 @@ def test_loss_of_the_selector_is_that_of_its_candidates():
             total += mass * (-(part * q.log()).sum() + (part - q).abs().sum()) / 2
         found = training.loss(head, outputs, anchors)
     assert found.item() == pytest.approx(total.item() / len(logits), rel=1e-4)
+
+
+# Traces
+
+
+def test_check_accepts_the_trace_and_detects_forged_evidence():
+    trace = traced(headed.target(), drafter(), headed.PROMPTS[0], WARM)
+    check(trace)
+    event = next(e for e in trace.events if (getattr(e, "remark", None) or {}).get("candidates"))
+    changes = [
+        ({"remark": {**event.remark, "candidates": 3}}, "candidates"),
+        ({"remark": {**event.remark, "masks": 3}}, "masks"),
+        ({"remark": {**event.remark, "block": SIZE + 1}}, "masks is 5 but should be 6"),
+    ]
+    check_refused(trace, event, changes)
 
 
 # Public files

@@ -16,10 +16,11 @@ from specviz.trace.check.families import BUILT_IN
 from specviz.trace.file import Trace, TraceError
 
 CASES = {  # a shipped trace of each family
-    "blockwise": "14", "dflash": "19", "draft-model": "03", "dspark": "19a", "eagle": "12",
-    "eagle2": "13", "eagle3": "05", "layerskip": "24", "lmtp": "17", "lookahead": "27",
-    "medusa": "04", "moa": "18", "mtp": "15", "mtp-parallel": "16", "ngram": "02", "oracle": "25",
-    "p-eagle": "19b", "pard": "11c", "suffix": "22", "uniform": "26",
+    "blockwise": "14", "dflash": "19", "dflash2": "19c", "draft-model": "03", "dspark": "19a",
+    "eagle": "12", "eagle2": "13", "eagle3": "05", "jetspec": "19d", "layerskip": "24",
+    "lmtp": "17", "lookahead": "27", "medusa": "04", "moa": "18", "mtp": "15",
+    "mtp-parallel": "16", "ngram": "02", "oracle": "25", "p-eagle": "19b", "pard": "11c",
+    "suffix": "22", "uniform": "26",
 }  # fmt: skip
 OTHER_VOCABULARY = ("30b", "30c")
 
@@ -133,7 +134,7 @@ def test_check_detects_each_forgery_of_evidence(name, change, says):
 
 
 @pytest.mark.parametrize("temperature", [0.5, 0.79, 0.85])
-@pytest.mark.parametrize("name", ["03", "11c", "12", "19a", "30c"])
+@pytest.mark.parametrize("name", ["03", "11c", "12", "19a", "19c", "30c"])
 def test_check_detects_a_temperature_that_two_probabilities_contradict(name, temperature):
     refused(name, sampling(temperature=temperature), f"at temperature {temperature}|top token")
 

@@ -12,8 +12,10 @@ import driven
 import headed
 import moa_made
 import pytest
+import test_dflash2
 import test_dspark
 import test_eagle
+import test_jetspec
 import test_p_eagle
 import tiny
 import torch
@@ -23,9 +25,11 @@ from safetensors.torch import load_file
 from specviz.drafters.blockwise import Blockwise
 from specviz.drafters.common.checkpoint import layout_in
 from specviz.drafters.dflash import DFlash
+from specviz.drafters.dflash2 import DFlash2
 from specviz.drafters.dspark import DSpark
 from specviz.drafters.eagle import Eagle, Eagle3
 from specviz.drafters.eagle.parallel import PEagle
+from specviz.drafters.jetspec import JetSpec
 from specviz.drafters.lmtp import LeapMTP
 from specviz.drafters.medusa import Medusa
 from specviz.drafters.moa import Moa
@@ -39,7 +43,8 @@ pytestmark = pytest.mark.slow
 DRAFTERS = {
     made.name: made
     for made in (
-        Blockwise, DFlash, DSpark, Eagle, Eagle3, LeapMTP, Medusa, Moa, MTP, PEagle, ParallelMTP,
+        Blockwise, DFlash, DFlash2, DSpark, Eagle, Eagle3, JetSpec, LeapMTP, Medusa, Moa, MTP,
+        PEagle, ParallelMTP,
     )
 }  # fmt: skip
 
@@ -64,6 +69,8 @@ def head_of(family):
         "moa": moa_made.wild,
         "dflash": lambda _: dflash_made.random_head(),
         "dspark": lambda _: test_dspark.random_head(),
+        "dflash2": lambda _: test_dflash2.random_head(),
+        "jetspec": lambda _: test_jetspec.random_head(),
     }
     return make[family](target)
 

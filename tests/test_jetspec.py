@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import dflash_made
 import headed
@@ -12,7 +14,7 @@ import published
 import pytest
 import tiny
 import torch
-from driven import deep_target, driven, session_after
+from driven import check_refused, deep_target, driven, session_after
 from once import once
 from safetensors.torch import save_file
 from test_engine import traced
@@ -23,7 +25,8 @@ from specviz.drafters.jetspec import BestFirstTree, JetSpec, JetSpecConfig, JetS
 from specviz.models.errors import Unsuitable
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.check import check
+from specviz.trace.check import CheckFailed, check
+from specviz.trace.check.evidence.blocks import check_best_first
 from specviz.verification import Drawn
 
 pytestmark = pytest.mark.slow
@@ -186,6 +189,62 @@ def test_session_predicts_the_same_after_all_nodes_of_a_depth():
     assert not torch.equal(first[0], second[0])
     deep = list(range(SIZE + 1))
     assert session.logits_after(text, deep, [-1, *deep[:-1]], [SIZE - 1]).isneginf().all()
+
+
+# Traces
+
+
+def test_check_accepts_the_trace_and_detects_another_tree():
+    settings = replace(GREEDY, sampling=Sampling(0.8))
+    trace = traced(headed.target(), drafter(), headed.PROMPTS[0], settings)
+    found = next(e for e in trace.events if len(getattr(e, "guesses", ())) == 12)
+    guesses = list(found.guesses)
+    last = guesses[-1]
+
+    def changed(**evidence):
+        return [*guesses[:-1], replace(last, evidence={**last.evidence, **evidence})]
+
+    places = [[dict(each) for each in row] for row in found.remark["places"]]
+    places[0][0]["p"] += 0.01
+    changes = [
+        ({"guesses": changed(total=last.evidence["total"] - 0.1)}, "its path's sum is"),
+        ({"guesses": changed(path=[0])}, "path"),
+        ({"remark": {**found.remark, "places": places}}, "its score is"),
+    ]
+    check_refused(trace, found, changes)
+    larger = replace(trace.header, settings={**trace.header.settings, "budget": 13})
+    with pytest.raises(CheckFailed, match="it has 12 guesses, but could have more"):
+        check(replace(trace, header=larger))
+
+
+@pytest.mark.parametrize(
+    ("parents", "problem"),
+    [
+        ([0, 0, 1, 1, 3, 3], None),
+        ([0, 0, 2, 2, 1, 1], "a likelier path was not continued"),
+        ([0, 0, 1, 1, 2, 2], "a likelier path was not continued"),
+        ([0, 0, 1, 3, 3, 2], "node 1 has 1 of 2 candidates"),
+        ([0, 0, 1, 1], "it has 4 guesses, but could have more"),
+    ],
+)
+def test_check_detects_a_tree_that_did_not_grow_best_first(parents, problem):
+    """Candidates have probabilities 0.7 and 0.3 at each of three depths."""
+    totals, depths, guesses = [0.0], [0], []
+    for node, parent in enumerate(parents, 1):
+        rank = parents[: node - 1].count(parent)
+        totals.append(totals[parent] + math.log((0.7, 0.3)[rank]))
+        depths.append(depths[parent] + 1)
+        guesses.append(SimpleNamespace(parent=parent, token=rank))
+    settings, header = SimpleNamespace(budget=6, fan_out=2), SimpleNamespace(vocab_size=9)
+    draft = SimpleNamespace(
+        guesses=guesses, settings=settings, header=header, eos=(), where="Round 1"
+    )
+    able = [depth < 3 for depth in depths]
+    if problem is None:
+        check_best_first(draft, able, totals)
+        return
+    with pytest.raises(CheckFailed, match=problem):
+        check_best_first(draft, able, totals)
 
 
 # Public files

@@ -99,6 +99,26 @@ def test_each_drafter_is_measured_with_its_default_settings():
             assert getattr(settings, field) == value
 
 
+def test_measurements_of_some_drafters_are_added_to_those_of_the_others():
+    same = {key: key for key in measure.MUST_AGREE}
+
+    def facts(names, value):
+        rows = [{"name": name, "alpha": value} for name in names]
+        part = {"drafters": dict.fromkeys(names, value), "rows": rows}
+        return {**same, **part, "same_budget": {"guesses": 25, **part}}
+
+    found = measure.merged(facts("ab", 1), facts("bc", 2))
+    for part in (found, found["same_budget"]):
+        assert part["drafters"] == {"a": 1, "b": 2, "c": 2}
+        assert [(row["name"], row["alpha"]) for row in part["rows"]] == [
+            ("a", 1),
+            ("b", 2),
+            ("c", 2),
+        ]
+    with pytest.raises(ValueError, match="measured with threads 2, not threads"):
+        measure.merged(facts("ab", 1) | {"threads": 2}, facts("bc", 2))
+
+
 def test_equal_budget_is_the_size_of_the_static_eagle_tree():
     asked = Settings(gamma=len(measure.SIBLINGS), siblings=measure.SIBLINGS)
     level, found = [()], []

@@ -15,13 +15,15 @@ from typing import get_origin, get_type_hints
 import httpx
 import huggingface_hub
 import pytest
+import test_dflash2
 import test_dspark
 import test_gguf
+import test_jetspec
 import test_pard
 import tiny
 import tiny_gguf
 from huggingface_hub.errors import RevisionNotFoundError
-from published import PUBLISHED, written
+from published import PUBLISHED, dflash_tensors, written
 
 from specviz.adapters.hub import connection_errors
 from specviz.catalog import (
@@ -369,6 +371,9 @@ def test_verified_layouts_load_a_tiny_head(tmp_path):
         written(name, tmp_path / str(number))
         held.add(layout_in(tmp_path / str(number)).title)
     held.add(layout_in(test_dspark.write(tmp_path / "dspark")).title)
+    write = test_jetspec.write(tmp_path / "jetspec", test_jetspec.JETSPEC, dflash_tensors())
+    held.add(layout_in(Path(write)).title)
+    held.add(layout_in(Path(test_dflash2.write(tmp_path / "dflash2", test_dflash2.ZLAB))).title)
     held.add(layout_in(test_pard.write(tmp_path / "pard")).title)
     said = {row.layout for row in ROWS if row.verified["layout"]} - {CAUSAL_LM}
     assert said

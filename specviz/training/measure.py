@@ -38,7 +38,7 @@ from specviz.shipped import HOUSE, MEASURED
 from specviz.training.export import versions
 
 SIBLINGS: Final = [4, 3, 3, 2]  # guesses under EAGLE's nodes: see `drafters.eagle.width_under`
-TREE_DRAFTERS: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa")
+TREE_DRAFTERS: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa", "jetspec")
 
 
 def eagle_paths(widths: Sequence[int] = SIBLINGS) -> list[list[int]]:
@@ -137,8 +137,9 @@ class MeasurementPlan:
 def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> Path:
     """Measure and write `folder`/measured.json, including why drafters were left out.
 
-    Accepted lengths on public questions are added to the measurements that the file has; anything
-    else replaces them.
+    Accepted lengths on public questions are added to the measurements that the file has. So are the
+    rows of a plan that names drafters, if the others were measured in the same way; without names,
+    all measurements are replaced.
 
     Raises:
         ValueError: If the models in `folder` are not in the catalogue, or the public questions
@@ -154,6 +155,8 @@ def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> 
     path = folder / MEASURED.name
     if plan.public is None:
         facts = measure_drafters(load_target(target, plan.device), plan)
+        if plan.drafters and path.is_file():
+            facts = merged(json.loads(path.read_text(encoding="utf-8-sig")), facts)
     else:
         questions = first_turns(plan.public)
         facts = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -161,6 +164,34 @@ def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> 
         facts["public"] = {"file": plan.public.name, **found}
     path.write_text(to_text(facts), encoding="utf-8")
     return path
+
+
+MUST_AGREE: Final = (
+    "machine", "threads", "dtype", "versions", "target", "seed", "prompts", "repeats", "new_tokens",
+)  # fmt: skip
+
+
+def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return measurements in which some drafters were measured again.
+
+    Raises:
+        ValueError: If the others were measured in another way.
+    """
+    other = next((key for key in MUST_AGREE if old.get(key) != new[key]), None)
+    if other is not None:
+        raise ValueError(
+            f"The other drafters were measured with {other} {old.get(other)}, not {new[other]}. "
+            "Measure all of them."
+        )
+    names = new["drafters"]
+
+    def joined(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+        rows = [row for row in ours["rows"] if row["name"] not in names]
+        drafters = {**ours["drafters"], **theirs["drafters"]}
+        return {**ours, "drafters": drafters, "rows": [*rows, *theirs["rows"]]}
+
+    both = joined(old, new)
+    return {**both, "same_budget": joined(old["same_budget"], new["same_budget"])}
 
 
 def measurement_folders(target: str) -> list[Path]:

@@ -15,9 +15,9 @@ from specviz.trace.check.expectations import TOLERANCE, expect, expect_probabili
 from specviz.trace.check.families import (
     BUILT_IN,
     CHAINS,
-    DSPARK,
     DYNAMIC,
     GROWING,
+    IN_ORDER,
     RANKED,
     SAMPLING,
     SUFFIX,
@@ -116,7 +116,7 @@ def check_kind(proposed: Proposed, family: str, settings: Settings, where: str) 
     """Check that guesses were sampled in the way that follows from the settings."""
     expected = "point-mass"
     samples = settings.candidates == "sampled" and not settings.sampling.greedy
-    if samples and family in SAMPLING | {DSPARK}:
+    if samples and family in SAMPLING | IN_ORDER:
         branches = settings.branches and family not in CHAINS
         expected = "without-replacement" if branches else "sampled"
     problem = f"its guesses are {proposed.drawn}, but by the settings they should be {expected}"

@@ -20,15 +20,16 @@ GROWING: Final = frozenset({"draft-model", "pard", "oracle", "layerskip", "eagle
 UNIFORM: Final = "uniform"  # the same from q = 1/V
 SAMPLING: Final = GROWING | {UNIFORM}  # sample guesses, unless set to take the top tokens
 RANKED: Final = frozenset({"medusa", "mtp-parallel", "lmtp"})  # read siblings or rank paths
-DYNAMIC: Final = frozenset({"eagle2", "eagle3", "moa"})  # read the settings of budget and fan-out
+# Families that read the settings of budget and fan-out.
+DYNAMIC: Final = frozenset({"eagle2", "eagle3", "moa", "jetspec"})
 SUFFIX: Final = "suffix"
 NGRAM: Final = "ngram"
 LOOKAHEAD: Final = "lookahead"  # adds rows to the target's pass
-DSPARK: Final = "dspark"  # samples a block in order, and ends it by predicted acceptance
+IN_ORDER: Final = frozenset({"dspark", "dflash2"})  # sample the guesses of a block in order
 # Families with at most one guess under each node.
-CHAINS: Final = frozenset({NGRAM, "mtp", "blockwise", "dflash", "p-eagle", DSPARK})
+CHAINS: Final = frozenset({NGRAM, "mtp", "blockwise", "dflash", "p-eagle"}) | IN_ORDER
 WITHOUT_NETWORK: Final = frozenset({NGRAM, SUFFIX, LOOKAHEAD, UNIFORM})  # have no network
-WITH_NETWORK: Final = GROWING | RANKED | DYNAMIC | {"blockwise", "dflash", "p-eagle", DSPARK}
+WITH_NETWORK: Final = GROWING | RANKED | DYNAMIC | IN_ORDER | {"blockwise", "dflash", "p-eagle"}
 SHARING: Final = frozenset({"oracle", "layerskip"})  # their weights are the target's
 BUILT_IN: Final = WITHOUT_NETWORK | WITH_NETWORK
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from specviz.settings.settings import Sampling
 from specviz.trace.check.expectations import TOLERANCE, expect, expect_close
-from specviz.trace.check.families import DSPARK, GROWING
+from specviz.trace.check.families import GROWING, IN_ORDER
 from specviz.trace.check.header import RunSpec
 from specviz.trace.check.position import children
 from specviz.trace.events import Baseline, Guess, Header, Judged, Round
@@ -70,7 +70,7 @@ def check_supports(
             check_top_p(listed.p, sampling, size, where, "p")
         if listed.own and exact:
             check_uncut(listed, sampling, where)
-    if header.drafter.family in GROWING | {DSPARK} and not sampling.greedy:
+    if header.drafter.family in GROWING | IN_ORDER and not sampling.greedy:
         check_q(played, guesses, sampling, size, where)
 
 

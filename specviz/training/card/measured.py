@@ -105,6 +105,7 @@ def measured_sections(models: Models) -> str:
     return "\n\n".join(
         [
             f"## Measured\n\n{_measured_setup(facts)}\n\n{_definitions(facts)}{_left_out(facts)}",
+            *([facts["note"]] if "note" in facts else []),
             *tables(facts),
             *_reliability(facts),
             _same_budget(facts["same_budget"]),

@@ -1,13 +1,14 @@
-"""Evidence of drafters that fill several positions in one pass: DFlash, DSpark, P-EAGLE and PARD.
+"""Evidence of drafters that fill several positions in one pass.
 
-Each records the most probable tokens of every position, rounded to six digits. A guess is one of
-them with its score, or is less probable than all of them.
+DFlash, DSpark, DFlash2, P-EAGLE and PARD record the most probable tokens of every position, rounded
+to six digits. A guess is one of them with its score, or is less probable than all of them. JetSpec
+records all candidates of each depth, so its tree can be grown again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -24,21 +25,27 @@ from specviz.trace.check.evidence.draft import (
     read_count,
     siblings_of,
 )
-from specviz.trace.check.expectations import TOLERANCE, expect, expect_probabilities
+from specviz.trace.check.expectations import (
+    TOLERANCE,
+    expect,
+    expect_close,
+    expect_probabilities,
+)
 from specviz.trace.events import Guess
 from specviz.trace.work import Work
 
+SUM_SLACK: Final = 1e-4  # how much sums of logarithms of rounded probabilities may differ
 TOP: Final = 3  # tokens that are listed per position, or fewer if the vocabulary is smaller
 
 
-def read_tops(draft: Draft, found: Any, where: str) -> dict[int, float]:
-    """Read the most probable tokens of a position, with their probabilities.
+def read_tops(draft: Draft, found: Any, where: str, count: int = TOP) -> dict[int, float]:
+    """Read the `count` most probable tokens of a position, with their probabilities.
 
     Raises:
         CheckFailed: If they cannot be the most probable tokens of a distribution.
     """
     size = draft.header.vocab_size
-    whole = isinstance(found, list) and len(found) == min(TOP, size)
+    whole = isinstance(found, list) and len(found) == min(count, size)
     whole = whole and all(isinstance(each, dict) and set(each) == {"token", "p"} for each in found)
     expect(whole, where, "its top tokens are not listed with their probabilities")
     tops = {each["token"]: each["p"] for each in found}
@@ -48,7 +55,7 @@ def read_tops(draft: Draft, found: Any, where: str) -> dict[int, float]:
     expect(numbers, where, "the probability of a top token is not a number")
     expect_probabilities(tops.values(), where, "the list of top tokens")
     total = math.fsum(tops.values())
-    expect(total <= 1.0 + TOP * ROUNDED, where, f"the total of its top tokens is {total!r}")
+    expect(total <= 1.0 + count * ROUNDED, where, f"the total of its top tokens is {total!r}")
     falling = all(one >= other for one, other in pairwise(tops.values()))
     expect(falling, where, "its top tokens are not in falling order of probability")
     return tops
@@ -75,12 +82,12 @@ def check_listed(guess: Guess, tops: Mapping[int, float], point_mass: bool, wher
     expect(top or not point_mass, where, "it is not the top token of its position")
 
 
-def read_places(draft: Draft, count: int) -> list[dict[int, float]]:
-    """Read the top tokens of each of `count` positions."""
+def read_places(draft: Draft, count: int, wide: int = TOP) -> list[dict[int, float]]:
+    """Read the `wide` most probable tokens of each of `count` positions."""
     found = draft.remark.get("places")
     whole = isinstance(found, list) and len(found) == count
     expect(whole, draft.where, f"its places are not those of {count} positions")
-    return [read_tops(draft, each, draft.where) for each in found or []]
+    return [read_tops(draft, each, draft.where, wide) for each in found or []]
 
 
 def check_places(draft: Draft, count: int) -> None:
@@ -133,6 +140,29 @@ def check_dspark(draft: Draft) -> None:
     if most < 1:
         check_no_pass(draft)
         return
+    check_in_order(draft, block)
+    check_cut(draft, most)
+    considered = len(draft.guesses) + ("cut" in draft.remark)
+    expect_work(draft, Work(block, most, draft.new_states, considered))
+
+
+def check_dflash2(draft: Draft) -> None:
+    """Check a DFlash2 block: its size, its states, and each position."""
+    block = read_count(draft.remark, "block", draft.where)
+    expect_constant(draft, "block", block)
+    most = min(block - 1, draft.depth)
+    if most < 1:
+        check_no_pass(draft)
+        return
+    candidates = read_count(draft.remark, "candidates", draft.where)
+    expect_constant(draft, "candidates", candidates)
+    check_in_order(draft, block)
+    check_filled(draft, most)
+    expect_work(draft, Work(block, most, draft.new_states, len(draft.guesses)))
+
+
+def check_in_order(draft: Draft, block: int) -> None:
+    """Check the states that a block read, and the guesses that were chosen in order."""
     expected = {"passes": 1, "states": draft.length - 1, "masks": block - 1}
     expect_entries(draft.remark, expected, draft.where)
     for node, guess in enumerate(draft.guesses, 1):
@@ -141,9 +171,64 @@ def check_dspark(draft: Draft) -> None:
         read_tops(draft, evidence["base"], here)
         tops = read_tops(draft, evidence["top"], here)
         check_listed(guess, tops, draft.proposed.drawn == "point-mass", here)
-    check_cut(draft, most)
-    considered = len(draft.guesses) + ("cut" in draft.remark)
-    expect_work(draft, Work(block, most, draft.new_states, considered))
+
+
+def check_jetspec(draft: Draft) -> None:
+    """Check a JetSpec tree: its block, its candidates, its paths, and that it grew best first."""
+    block = read_count(draft.remark, "block", draft.where)
+    expect_constant(draft, "block", block)
+    most = min(block - 1, draft.depth)
+    if most < 1:
+        check_no_pass(draft)
+        return
+    expected = {"passes": 1, "states": draft.length - 1, "masks": block - 1}
+    expect_entries(draft.remark, expected, draft.where)
+    places = [list(one.items()) for one in read_places(draft, most, draft.settings.fan_out)]
+    paths: list[tuple[int, ...]] = [()]
+    totals = [0.0]
+    for node, guess in enumerate(draft.guesses, 1):
+        here, depth = f"{draft.where}, node {node}", len(paths[guess.parent])
+        rank = siblings_of(draft, node).index(node)
+        expect(depth < most and rank < len(places[depth]), here, "its depth has no such candidate")
+        token, p = places[depth][rank]
+        expect(
+            guess.token == token, here, f"it should be candidate {rank + 1} of its depth, {token}"
+        )
+        score = math.nan if guess.score is None else guess.score
+        expect(abs(score - p) <= NEAR, here, f"its score is {score!r}, but its depth lists {p!r}")
+        paths.append((*paths[guess.parent], rank))
+        totals.append(totals[guess.parent] + math.log(p))
+        expect_entries(evidence_of(guess), {"path": list(paths[node])}, here)
+        expect_close(evidence_of(guess)["total"], totals[node], here, "its path's sum")
+    check_best_first(draft, [len(path) < most for path in paths], totals)
+    expect_work(draft, Work(body=block, head=block - 1, entry=draft.new_states))
+
+
+def check_best_first(draft: Draft, open_nodes: Sequence[bool], totals: Sequence[float]) -> None:
+    """Check that the nodes with the highest sums have children, the most they can have.
+
+    Args:
+        draft: The draft.
+        open_nodes: Whether a node's depth allows children.
+        totals: The sum of each node's path.
+    """
+    guesses, settings = draft.guesses, draft.settings
+    able = [
+        n
+        for n, open_node in enumerate(open_nodes)
+        if open_node and not (n and guesses[n - 1].token in draft.eos)
+    ]
+    parents = list(dict.fromkeys(guess.parent for guess in guesses))
+    least = min((totals[n] for n in parents), default=0.0)
+    left = [n for n in able if n not in parents]
+    full = len(guesses) == settings.budget
+    expect(full or not left, draft.where, f"it has {len(guesses)} guesses, but could have more")
+    worse = all(totals[n] <= least + SUM_SLACK for n in left)
+    expect(worse, draft.where, "a likelier path was not continued")
+    wide = min(settings.fan_out, draft.header.vocab_size)
+    for parent in parents[:-1]:
+        found = sum(guess.parent == parent for guess in guesses)
+        expect(found == wide, draft.where, f"node {parent} has {found} of {wide} candidates")
 
 
 def check_cut(draft: Draft, most: int) -> None:
@@ -226,6 +311,14 @@ BLOCK_RULES: Final[Mapping[str, EvidenceRules]] = {
         {"spark": keys("block passes", "states masks", "place base top", "cut confidence")},
         check_dspark,
         listed_in_guess,
+    ),
+    "dflash2": EvidenceRules(
+        {"selector": keys("block passes", "states masks candidates", "place base top")},
+        check_dflash2,
+        listed_in_guess,
+    ),
+    "jetspec": EvidenceRules(
+        {"best-first": keys("block passes", "states masks places", "path total")}, check_jetspec
     ),
     "p-eagle": EvidenceRules(
         {"parallel": keys("passes", "states masks places", "place")}, check_p_eagle
