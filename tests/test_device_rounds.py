@@ -116,7 +116,7 @@ def test_drafts_of_runs_in_turns_and_past_the_first_memory_equal_the_cpu(works, 
 
 @pytest.mark.slow
 def test_server_records_the_graphs_of_the_first_run_at_its_start(monkeypatch, caplog):
-    settings = replace(counted.counted_settings("eagle3", 0.8), max_new_tokens=10)
+    settings = replace(counted.counted_settings("eagle3", 0.8), max_new_tokens=5)
     with (
         pretended(),
         patch.object(loading, "MODELS", ModelCache()),
@@ -125,7 +125,7 @@ def test_server_records_the_graphs_of_the_first_run_at_its_start(monkeypatch, ca
         rehearse(Machine("cuda"), RunRequest(counted.PROMPT, "house", "eagle3", settings))
         monkeypatch.setattr(graphs, "record_graph", broken)  # which would be logged
         trace = run_trace(*load("house", "eagle3", "cuda"), counted.PROMPT, settings)
-    assert len(token_ids(trace)) == 10
+    assert len(token_ids(trace)) == 5
     assert not caplog.records
 
 

@@ -7,7 +7,8 @@ be stopped after any step.
 
 from __future__ import annotations
 
-from collections import Counter
+import gc
+from collections import Counter, deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -151,6 +152,7 @@ def _warm_up_gpu(
     stop: Stop,
 ) -> None:
     """Run some unmeasured rounds, and some plain passes if a baseline is measured."""
+    gc.collect()  # earlier runs give back their memory, with its graphs
     warm_up(Decoding(target, drafter, ids, settings).rounds(stop), target.device)
     if baseline:
         warm_up(plain(target, ids, settings, stop), target.device)
@@ -158,8 +160,11 @@ def _warm_up_gpu(
 
 def warm_up(rounds: Iterator[object], device: torch.device) -> None:
     """Run the first unmeasured rounds; their memory is freed before this returns."""
-    for _ in islice(rounds, RECORDING_ROUNDS if uses_graphs(device) else WARM_UP_ROUNDS):
-        pass
+    recorded = uses_graphs(device)
+    deque(islice(rounds, RECORDING_ROUNDS if recorded else WARM_UP_ROUNDS), maxlen=0)
+    del rounds
+    if recorded:
+        gc.collect()  # sessions contain cycles
 
 
 TOKENS: Final = 3  # number of first tokens compared: a bug may affect later tokens only

@@ -122,7 +122,7 @@ class MTPSession(LevelSession):
         def reading(words: Tensor) -> Tensor:
             outputs, guesses = self.outputs if states is None else ([states()[None]], [])
             outputs, guesses = outputs[:step], [*guesses[: step - 1], words]
-            rows = outputs[-1][:, -size:]
+            rows = outputs[-1][:, -1:] if again else outputs[-1]
             # The first "guess" is the text's newest token.
             tokens = torch.cat([text(), *guesses[1:]])[-size:]
             module, layer = self.modules.module(step), min(step, self.count) - 1
@@ -153,7 +153,7 @@ class MTPSession(LevelSession):
         """Prepare an additive causal mask for `new` rows after `past` others."""
         sees = self.cache.pad_mask(torch.ones(new, past + new, dtype=torch.bool).tril(past), size)
         dtype = self.target.dtype
-        mask = torch.zeros(sees.shape, dtype=dtype).masked_fill(~sees, torch.finfo(dtype).min)
+        mask = torch.where(sees, 0.0, torch.finfo(dtype).min).to(dtype)
         return uploads.put(mask[None, None])
 
     def _guess_evidence(self, step: int, state: int) -> dict[str, Any]:
