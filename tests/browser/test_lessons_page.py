@@ -71,7 +71,7 @@ OPENED = {
     ("10-heads", 1): (".sv-why", "hidden state read by all heads"),
     ("11-eagle", 5): ("#sv-part-rounding", "0.295"),
     ("12-blocks", 4): (".sv-why", "predicted"),
-    ("12-blocks", 5): ("#sv-blocks-picture .main-svg", ""),
+    ("12-blocks", 5): ("#sv-part-blocks .sv-instrument-fold > button.open", ""),
     ("12-blocks", 6): ("#sv-gallery-rule h3", "A draft without its improbable guess"),
     ("13-when-it-does-not-pay", 5): ("#sv-part-roofline .sv-instrument-fold > button.open", ""),
 }
