@@ -56,9 +56,9 @@ def test_keyboard_changes_values_and_the_link_reopens_them(visit):
     says(page, ANSWER, "Your γ = 3 gives")
     expect(page.locator(f"{FORMULA} .sv-notice")).to_be_hidden()
     page.locator(TREES).get_by_role("button", name="Try it").click()
-    page.get_by_label("Children per node").fill("<b>2</b>")
+    page.locator(TREES).get_by_label("Children per node").fill("<b>2</b>")
     says(page, f"{TREES} .sv-notice", "“<b>2</b>” is not an integer.")
-    page.get_by_label("Children per node").fill("2 2")
+    page.locator(TREES).get_by_label("Children per node").fill("2 2")
     says(page, TREES, "With 6 draft tokens per round")
     page.wait_for_function("location.search.includes('widths')")
     known = {"alpha": "0.8", "gamma": "3", "c": "0.2", "widths": "2 2"}
