@@ -150,6 +150,11 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "simulated": "Computed from formulas and data sheets, not measured.",
     "published": "From a paper or a note: measured with its models on its machines, not ours.",
     "measured": "Timed in a run on the named machine.",
+    "computed exactly": "Summed over all that can happen, without random numbers.",
+    "counted": "Counted by a server while it served, not by us.",
+    "random rounds": "Rounds played here with random numbers, and counted.",
+    "recorded positions": "Distributions that real models gave while real texts were written.",
+    "this machine": "As this page's server finds it now.",
     "one round": "One target pass and the drafting before it. The first round, which reads the "
     "prompt, counts too.",
     "plain pass": "The target's pass over one new token in plain decoding, without the pass over "

@@ -54,7 +54,6 @@ REFUSED = [
     ("dflash", {"attention_bias": True}, "sets attention_bias"),
     ("dflash", nested(projector_type="domino"), "sets dflash_config.projector_type"),
     ("dflash", nested(attention_sink_bias=True), "sets dflash_config.attention_sink_bias"),
-    ("dflash", {"lilicorr_rank": 8}, "sets lilicorr_rank in its config.json, which is not known"),
     ("eagle", {"is_causal": False}, "sets is_causal to False"),
     ("eagle3 of ModelOpt", {"eagle_config": {"use_last_layernorm": False}}, "use_last_layernorm"),
     ("eagle3 of ModelOpt", {"eagle_config": {"use_mtp_layernorm": True}}, "use_mtp_layernorm"),

@@ -309,7 +309,7 @@ def test_map_shows_each_cell_and_is_sorted_by_a_column():
     one, cells = recorded()[0], {(c.drafter, c.domain): c for c in recorded()[0].cells}
     whole = heat_map()
     assert whole["x"] == ["Stories", "Dialogues", "Python", "Maths", "Repetition", "Mean"]
-    assert [name[-1] == "*" for name in whole["y"]] == [False] * 18 + [True] * 2
+    assert [name[-1] == "*" for name in whole["y"]] == [False] * 20 + [True] * 2
     assert f"{cells[one.drafters[0], 'stories'].speedup:.2f}" in whole["text"][0][0]
     assert heat_map(measure="accepted")["text"] != whole["text"]
     assert heat_map(map="1")["text"] != whole["text"]

@@ -16,12 +16,13 @@ from specviz.bench import limit
 from specviz.bench.limit import MemoryLimit, make_limiter
 from specviz.bench.measure import TimedCall, measure
 from specviz.bench.methods import GENERATE, Entrant, Method, Outcome, Prompt, all_methods
-from specviz.bench.sweep import MAX_READ_BYTES, read_workload, shape_of
+from specviz.bench.sweep import read_workload, shape_of
 from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.engine.loop import Decoding
 from specviz.models.memory import unique_bytes
+from specviz.models.memory_speed import MAX_READ_BYTES
 from specviz.models.passes import bytes_read
 from specviz.models.products import DEFAULT_PLAN, Backend, Plan, Product, can_pack
 from specviz.settings.settings import Sampling, Settings
@@ -69,7 +70,7 @@ def test_memory_of_eagle_excludes_weights_shared_with_the_target():
     reader = decoding.session.reader
     borrowed = target.model.get_output_embeddings().weight.nbytes
     assert reader.embed is target.model.get_input_embeddings()
-    states = decoding.held_bytes - weights(drafter.head) - buffer_bytes(reader.layers._cache.cached)
+    states = decoding.held_bytes - weights(drafter.head) - buffer_bytes(*reader.layers.cache._layers)
     assert 0 < states < borrowed, "includes the states stored for the next round"
     assert unique_bytes([decoding.session], excluding=[]) > 2 * borrowed
 

@@ -86,15 +86,15 @@ def test_every_trained_drafter_saves_target_passes_on_sampled_text(drafter):
 
 
 def test_shipped_weight_files_stay_within_their_size_limit():
-    """House may take 60 MB with the projections that only vLLM reads, 48 MB without them."""
+    """House may take 62 MB with the projections that only vLLM reads, 53 MB without them."""
     made = {entry.path: entry.made_for or entry.name for entry in entries() if entry.path}
     files = {file: whose for path, whose in made.items() for file in weight_files(path)}
     assert len(files) == len(made)
-    assert sum(file.stat().st_size for file in files) < 100e6
-    assert sum(file.stat().st_size for file, whose in files.items() if whose == "house") < 48e6
+    assert sum(file.stat().st_size for file in files) < 106e6
+    assert sum(file.stat().st_size for file, whose in files.items() if whose == "house") < 53e6
     every = list((ASSETS / "models").rglob("*.safetensors"))
     house = [file for file in every if not file.parent.name.endswith("-smollm2")]
-    assert sum(file.stat().st_size for file in house) < 60e6
+    assert sum(file.stat().st_size for file in house) < 62e6
     assert sum(file.stat().st_size for file in every) < 110e6
 
 

@@ -13,7 +13,9 @@ import dflash_made
 import headed
 import moa_made
 import pytest
+import test_dflash2
 import test_dspark
+import test_jetspec
 import test_p_eagle
 import test_pard
 import torch
@@ -59,19 +61,23 @@ def pair(name):
         counts = circle.target(0.2)
         counts.eos = ()
         return counts, circle.drafters(counts, 0.02)[name]
-    more = {"moa": moa_made.drafter, "dspark": test_dspark.drafter}
+    more = {
+        "moa": moa_made.drafter, "dspark": test_dspark.drafter, "dflash2": test_dflash2.drafter,
+        "jetspec": test_jetspec.drafter,
+    }  # fmt: skip
     return headed.target(), (DRAFTERS | more)[name]()
 
 
 # Their later guesses depend on their own guesses: compared up to the first rejection.
-OWN_GUESSES = {"mtp", "eagle", "eagle3", "moa", "dspark"}
+OWN_GUESSES = {"mtp", "eagle", "eagle3", "moa", "dspark", "dflash2"}
 
 
 @pytest.mark.parametrize("name", trainable_heads())
 def test_guesses_of_a_session_equal_the_predictions_in_training(name):
     """The newest token is at n, its predictor at n - 1: row n - 1 of the loss's logits."""
     (target, made), family = pair(name), training_family(name)
-    seen = list(turns(target, made, GREEDY, headed.PROMPTS[0]))
+    settings = replace(GREEDY, fan_out=1) if name == "jetspec" else GREEDY  # a chain
+    seen = list(turns(target, made, settings, headed.PROMPTS[0]))
     whole = torch.tensor([[*seen[-1][0], *seen[-1][1].tokens]])
     said = family.predict(made.head, read_target_outputs(target.model, whole, family.keys_values))
     compared = 0

@@ -167,7 +167,7 @@ def test_position_shown_on_trees_is_kept_for_later_requests(visitor):
 def test_all_shipped_models_are_loaded_before_launch(scheduler, visitor):
     """The Models tab counts them, although this process has loaded none."""
     assert scheduler.asked[0].path == "/startup-report"
-    told = unescape(str(visitor.change("sv-models-model", ["all", "all", "House"])))
+    told = unescape(str(visitor.change("sv-models-model", ["", "all", "all", "House"])))
     here = re.findall(r"- \*\*(.+?)\*\* [\d.]+ MB \([^)]*; ([^;)]+)\)", told)
     assert {where for _, where in here} == {"cuda:0, float32"}
     known = [each for each in entries() if each.folder and each.made_for in (None, "house")]

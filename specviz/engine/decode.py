@@ -103,11 +103,11 @@ def run_stepwise(
     """
     encoded = encode_prompt(target, prompt, settings)
     ids = encoded.ids
-    recorder = Recorder(target, settings)
     if target.device.type == "cuda":
         _warm_up_gpu(target, drafter, ids, settings, baseline, stop)
     # Created after the warm-up, so that the run finds the graphs that were recorded in it.
     decoding = Decoding(target, drafter, ids, settings)
+    recorder = Recorder(target, settings)
     yield header(target, drafter, encoded, settings, decoding.rule)
     yield from recorder.vocabulary(ids)
     recording = 0.0

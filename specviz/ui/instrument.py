@@ -91,7 +91,7 @@ class Instrument:
             place: Where the instrument is built.
             part: Its names in links, with spaces between them: `?part=NAME` opens it.
             title: Its heading.
-            badge: Where its numbers come from: measured, simulated or published.
+            badge: Where its numbers come from, such as measured: a term of the glossary.
             first: Its answer for the initial values.
             wide: Whether it is open from the start.
         """
@@ -102,7 +102,9 @@ class Instrument:
         name = f"sv-part-{self.part}"
         self.column = gr.Column(elem_classes="sv-section sv-instrument", elem_id=name)
         with self.column:
-            gr.Markdown(f"## {title} <small>{badge}</small>", elem_classes="sv-instrument-title")
+            label = f'<small data-term="{badge}" tabindex="0">{badge}</small>'
+            heading = f"## {title} {label}"  # ours; sanitizing would remove the term
+            gr.Markdown(heading, elem_classes="sv-instrument-title", sanitize_html=False)
             self.answer = gr.Markdown(first, elem_classes="sv-instrument-answer")
             self.fold = gr.Accordion("Try it", open=wide, elem_classes="sv-instrument-fold")
             with self.fold:

@@ -5,7 +5,7 @@ This is used in the comparison only, never for drafting.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -13,8 +13,11 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
+from specviz.drafters.common.proposal_builder import Level
+from specviz.drafters.common.session import LevelPass
 from specviz.drafters.dflash.head import DFlashHead, Past, rotate
 from specviz.drafters.mtp import MTPSession
+from specviz.verification.transfer import UploadBatch
 
 
 @contextmanager
@@ -25,10 +28,9 @@ def as_there(drafter: str) -> Iterator[None]:
         yield
 
 
-def first_norm(self: DFlashHead, states: dict[int, Tensor], positions: Tensor) -> list[Past]:
-    """Replace `DFlashHead.past`: norm all keys with the first layer's weights."""
-    taps = [states[k] for k in self.config.tap_layers]
-    fused = self.hidden_norm(self.fc(torch.cat(taps, dim=-1)))
+def first_norm(self: DFlashHead, joined: Tensor, positions: Tensor) -> list[Past]:
+    """Replace `DFlashHead.past_of`: norm all keys with the first layer's weights."""
+    fused = self.hidden_norm(self.fc(joined))
     parts = [layer.self_attn for layer in self._layers()]
     found = []
     for part in parts:
@@ -38,20 +40,29 @@ def first_norm(self: DFlashHead, states: dict[int, Tensor], positions: Tensor) -
     return found
 
 
-STEP = MTPSession._step
+PLAN = MTPSession.plan_level
 
 
-def normed(self: MTPSession, step: int, rows: Tensor, tokens: Tensor, past: int) -> Tensor:
-    """Replace `MTPSession._step`: read the normed output, and the second token as zeros."""
-    if step > self.count:
-        rows = self.modules.module(step).shared_head.norm(rows)
-    plain = self.embed
-    if step == 1 and self.known == 0:
-        self.embed = lambda ids: _without_first(plain(ids))
-    try:
-        return STEP(self, step, rows, tokens, past)
-    finally:
-        self.embed = plain
+def normed(
+    self: MTPSession, context: Sequence[int], level: Level, uploads: UploadBatch
+) -> LevelPass:
+    """Replace `MTPSession.plan_level`: read the normed output, and the second token as zeros."""
+    step, known = level.nodes[0] + 1, self.known
+    module, reading = self.modules.module(step), PLAN(self, context, level, uploads)
+    join = module.join
+
+    def joined(rows: Tensor, tokens: Tensor, embed: Callable[[Tensor], Tensor]) -> Tensor:
+        words = embed(tokens)
+        if step == 1 and known == 0:
+            words = _without_first(words)
+        rows = module.shared_head.norm(rows) if step > self.count else rows
+        return join(rows, tokens, lambda _: words)
+
+    def read(words: Tensor) -> Tensor:
+        with patch.object(module, "join", joined):
+            return reading(words)
+
+    return read
 
 
 def _without_first(words: Tensor) -> Tensor:
@@ -61,6 +72,6 @@ def _without_first(words: Tensor) -> Tensor:
 
 
 OTHERWISE: dict[str, tuple[Any, str, Any]] = {
-    "dflash": (DFlashHead, "past", first_norm),
-    "mtp": (MTPSession, "_step", normed),
+    "dflash": (DFlashHead, "past_of", first_norm),
+    "mtp": (MTPSession, "plan_level", normed),
 }

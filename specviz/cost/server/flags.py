@@ -53,3 +53,9 @@ def launch_flags(drafter: str, gamma: int) -> dict[str, str]:
         ),
         "llama.cpp": f"--spec-type {llamacpp} {length}",
     }
+
+
+def list_flags(drafter: str, gamma: int) -> str:
+    """Return the options by program as Markdown, with a block to copy for each."""
+    options = launch_flags(drafter, gamma).items()
+    return "\n".join(f"**{program}**\n```sh\n{flags}\n```" for program, flags in options)

@@ -45,12 +45,13 @@ class DFlash2(DFlash):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`; the selector runs once for each guess.
 
-        It reads one row of the table of predecessors, and one of the successors' per candidate.
+        Its tables are only looked up, as embeddings are, and base kernels are no matrices.
         """
-        usual, selector = super().weights(target), self.head.candidate_selector
-        rows = (1 + selector.top_k) * self.head.config.selector_rank
-        small = matrix_weights(selector.hidden_projection) + rows
-        return Weights(usual.body, usual.head, usual.entry, small)
+        usual, head = super().weights(target), self.head
+        own = head.layers.named_parameters()
+        kernels = sum(each.numel() for name, each in own if name.endswith("base_kernel"))
+        small = matrix_weights(head.candidate_selector.hidden_projection)
+        return Weights(usual.body - kernels, usual.head, usual.entry, small)
 
 
 class DFlash2Session(LevelSession):
@@ -95,12 +96,13 @@ class DFlash2Session(LevelSession):
         position = level.nodes[0]
 
         def reading(words: Tensor) -> Tensor:
-            candidates, logits = self._candidates[position], self._logits[position]
-            added = self.selector.added(words[0], self._rows[position], candidates)
+            at = slice(position, position + 1)
+            candidates, logits = self._candidates[at], self._logits[at]
+            added = self.selector.added(words, self._rows[at], candidates)
             chosen = torch.full_like(logits, -torch.inf)
-            chosen[candidates] = logits[candidates] + added
-            self._chosen.append(chosen)
-            return chosen[None]
+            chosen.scatter_(-1, candidates, logits.gather(-1, candidates) + added)
+            self._chosen.append(chosen[0])
+            return chosen
 
         return reading
 

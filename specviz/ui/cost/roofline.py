@@ -43,6 +43,7 @@ from specviz.cost.roofline import (
     pass_time,
     predict,
 )
+from specviz.cost.server.flags import list_flags
 from specviz.cost.sources import HEAD, NGRAM, at_extremes, drafters, speedup_range
 from specviz.settings.settings import Settings, require
 from specviz.settings.value_types import parse_integer, parse_integers, parse_number
@@ -254,6 +255,8 @@ def _outputs() -> dict[str, Any]:
     found: dict[str, Any] = {"facts": gr.Markdown(elem_classes="sv-note")}
     found["alert"] = gr.Markdown(visible=False, elem_classes="sv-notice")
     found["said"] = gr.Markdown()
+    with gr.Accordion("Options to start a server so", open=False):
+        found["flags"] = gr.Markdown()
     with gr.Row():
         with gr.Column():
             gr.Markdown("**Speed-up** by batch size; 1 × is plain decoding at the same batch size")
@@ -281,7 +284,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     drawn = {name: shown(drawing, words) for name, (drawing, words) in found["figures"].items()}
     return {
         "answer": found["answer"], "facts": found["facts"],
-        "said": f"{found['said']} {note}".strip(), "table": found["table"],
+        "said": f"{found['said']} {note}".strip(), "table": found["table"], "flags": found["flags"],
         "alert": gr.Markdown(found["alert"], visible=bool(found["alert"])),
         **dropdowns, **drawn,
     }  # fmt: skip
@@ -299,6 +302,7 @@ def answer(ask: Ask) -> dict[str, Any]:
         "facts": f"{machine_facts(ask)}<br>{model_facts(ask)}",
         "alert": "" if found.fits else alert(ask),
         "said": sentence(ask, found, loss),
+        "flags": flags(ask),
         "table": table(ask, found),
         "figures": {
             "speed": (speed_figure(serving, plan, batch, loss), words["speed"]),
@@ -307,6 +311,15 @@ def answer(ask: Ask) -> dict[str, Any]:
             "round": (round_figure(found), words["round"]),
         },
     }
+
+
+def flags(ask: Ask) -> str:
+    """Return the options that start each program with the best γ of a chain, to copy."""
+    best = batches.best_gamma(ask.serving, ask.alpha, ask.batch, ask.plan.draft, MAX_GAMMA)
+    if not best:
+        return text("server", "flags_plain")
+    said = text("server", "flags", gamma=best, keeps=False)
+    return f"{said}\n\n{list_flags(ask.drafter, best)}"
 
 
 def descriptions(ask: Ask) -> dict[str, str]:

@@ -16,7 +16,7 @@ import gradio as gr
 from specviz.cost import formula
 from specviz.cost.figures.server import outlook_figure, positions_figure, steps_figure
 from specviz.cost.formatting import format_speedup
-from specviz.cost.server.flags import launch_flags
+from specviz.cost.server.flags import list_flags
 from specviz.cost.server.loading import (
     JSON_NAMES,
     MAX_CHARACTERS,
@@ -313,11 +313,8 @@ def flags(drafter: str, made: Report) -> str:
     best, now = made.outlook.best, made.outlook.current
     keeps = now is not None and now.gamma > 0 and now.speedup >= NEARLY_BEST * best.speedup
     gamma = now.gamma if now is not None and keeps else best.gamma
-    blocks = [
-        f"**{program}**\n```sh\n{options}\n```"
-        for program, options in launch_flags(drafter, gamma).items()
-    ]
-    return "\n".join([text("server", "flags", gamma=gamma, keeps=keeps), "", *blocks])
+    said = text("server", "flags", gamma=gamma, keeps=keeps)
+    return f"{said}\n\n{list_flags(drafter, gamma)}"
 
 
 def where() -> str:
