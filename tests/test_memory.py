@@ -70,7 +70,9 @@ def test_memory_of_eagle_excludes_weights_shared_with_the_target():
     reader = decoding.session.reader
     borrowed = target.model.get_output_embeddings().weight.nbytes
     assert reader.embed is target.model.get_input_embeddings()
-    states = decoding.held_bytes - weights(drafter.head) - buffer_bytes(*reader.layers.cache._layers)
+    states = (
+        decoding.held_bytes - weights(drafter.head) - buffer_bytes(*reader.layers.cache._layers)
+    )
     assert 0 < states < borrowed, "includes the states stored for the next round"
     assert unique_bytes([decoding.session], excluding=[]) > 2 * borrowed
 

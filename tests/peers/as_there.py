@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-import torch
 from torch import Tensor
 
 from specviz.drafters.common.proposal_builder import Level

@@ -255,7 +255,7 @@ def _outputs() -> dict[str, Any]:
     found: dict[str, Any] = {"facts": gr.Markdown(elem_classes="sv-note")}
     found["alert"] = gr.Markdown(visible=False, elem_classes="sv-notice")
     found["said"] = gr.Markdown()
-    with gr.Accordion("Options to start a server so", open=False):
+    with gr.Accordion("Options to start a server with the best γ", open=False):
         found["flags"] = gr.Markdown()
     with gr.Row():
         with gr.Column():
