@@ -7,6 +7,7 @@
 
 import { writeAddress } from "./address";
 import { TEXT_BOX } from "./gradio";
+import { focusWideTables } from "./page";
 import { expect } from "./tabs";
 
 import type { Start } from "./section";
@@ -26,13 +27,13 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
   let touched = false;
   let answered = false;
   let arrives = false;
+  const instrument = element.closest(".sv-instrument");
 
   function write() {
     const here = element.parentElement?.checkVisibility() ?? false;
-    const part = element.closest(".sv-instrument");
-    if (here && answered && arrives && part) {
+    if (here && answered && arrives && instrument) {
       arrives = false;
-      if (part.getBoundingClientRect().top > innerHeight / 2) part.scrollIntoView();
+      if (instrument.getBoundingClientRect().top > innerHeight / 2) instrument.scrollIntoView();
     }
     const shown = (key: string) => (here && touched ? values[key] : null);
     writeAddress(Object.fromEntries(keys.map((key) => [key, shown(key) ?? null])));
@@ -57,8 +58,9 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
     write();
   });
   new ResizeObserver(write).observe(element);
+  if (instrument) focusWideTables(instrument);
   // Gradio's own event is sent with the whole text, and not at all if a text is pasted.
-  element.closest(".sv-instrument")?.addEventListener("input", ({ target }) => {
+  instrument?.addEventListener("input", ({ target }) => {
     if ((target as Element).matches(TEXT_BOX)) setTimeout(() => trigger("input"));
   });
 };

@@ -1,4 +1,4 @@
-// Functions for the whole page: its theme, and the widths of sections.
+// Functions for the whole page: its theme, and the widths of sections and tables.
 
 import { isDark } from "./gradio";
 
@@ -22,6 +22,16 @@ export function markWidth(element: HTMLElement) {
   };
   mark();
   new ResizeObserver(mark).observe(element);
+}
+
+/** Let tables of an instrument that are wider than it be scrolled by keyboard, too. */
+export function focusWideTables(instrument: Element) {
+  const mark = () => {
+    for (const each of instrument.querySelectorAll<HTMLElement>(".sv-listing"))
+      if (each.scrollWidth > each.clientWidth) each.tabIndex = 0;
+      else each.removeAttribute("tabindex");
+  };
+  new ResizeObserver(mark).observe(instrument);
 }
 
 // Call `repaint` whenever the page becomes dark or light.
