@@ -116,13 +116,25 @@ def check_no_pass(draft: Draft) -> None:
     expect_work(draft, Work())
 
 
-def check_dflash(draft: Draft) -> None:
-    """Check a DFlash block: its size, its states, and each position."""
+def read_block(draft: Draft, anchor: int) -> tuple[int, int]:
+    """Return a block's size and the most guesses that it may have; check a draft that has none.
+
+    Args:
+        draft: The draft.
+        anchor: How many guesses the block's first position gives.
+    """
     block = read_count(draft.remark, "block", draft.where)
     expect_constant(draft, "block", block)
-    most = min(block - 1, draft.depth)
-    if most < 1:
+    most = max(0, min(block - 1 + anchor, draft.depth))
+    if not most:
         check_no_pass(draft)
+    return block, most
+
+
+def check_dflash(draft: Draft) -> None:
+    """Check a DFlash block: its size, its states, and each position."""
+    block, most = read_block(draft, anchor=0)
+    if not most:
         return
     states = draft.length - 1
     expected = {"passes": 1, "states": states, "masks": block - 1}
@@ -134,11 +146,8 @@ def check_dflash(draft: Draft) -> None:
 
 def check_dspark(draft: Draft) -> None:
     """Check a DSpark block: its size, its states, each position, and where it was cut."""
-    block = read_count(draft.remark, "block", draft.where)
-    expect_constant(draft, "block", block)
-    most = min(block, draft.depth)
-    if most < 1:
-        check_no_pass(draft)
+    block, most = read_block(draft, anchor=1)
+    if not most:
         return
     check_in_order(draft, block)
     check_cut(draft, most)
@@ -148,11 +157,8 @@ def check_dspark(draft: Draft) -> None:
 
 def check_dflash2(draft: Draft) -> None:
     """Check a DFlash2 block: its size, its states, and each position."""
-    block = read_count(draft.remark, "block", draft.where)
-    expect_constant(draft, "block", block)
-    most = min(block - 1, draft.depth)
-    if most < 1:
-        check_no_pass(draft)
+    block, most = read_block(draft, anchor=0)
+    if not most:
         return
     candidates = read_count(draft.remark, "candidates", draft.where)
     expect_constant(draft, "candidates", candidates)
@@ -175,11 +181,8 @@ def check_in_order(draft: Draft, block: int) -> None:
 
 def check_jetspec(draft: Draft) -> None:
     """Check a JetSpec tree: its block, its candidates, its paths, and that it grew best first."""
-    block = read_count(draft.remark, "block", draft.where)
-    expect_constant(draft, "block", block)
-    most = min(block - 1, draft.depth)
-    if most < 1:
-        check_no_pass(draft)
+    block, most = read_block(draft, anchor=0)
+    if not most:
         return
     expected = {"passes": 1, "states": draft.length - 1, "masks": block - 1}
     expect_entries(draft.remark, expected, draft.where)
