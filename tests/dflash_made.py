@@ -44,15 +44,20 @@ def random_head(target=None, **changes):
     return tiny.blurred(head, 0.2)
 
 
+def fitted(make, loss, steps):
+    """Return the head that `make` returns, trained on blocks of twelve random anchors."""
+    torch.manual_seed(3)
+    return headed.fitted(
+        make().train(),
+        lambda head, outputs: loss(head, outputs, torch.randperm(39)[:12] + 1),
+        steps,
+    )
+
+
 @once
 def trained():
-    """Return the head that most tests use, trained on blocks of twelve anchors."""
-
-    def loss(head, outputs):
-        return training.loss(head, outputs, torch.randperm(39)[:12] + 1)
-
-    torch.manual_seed(3)
-    return headed.fitted(DFlashHead(config()).train(), loss, 150)
+    """Return the head that most tests use."""
+    return fitted(lambda: DFlashHead(config()), training.loss, 150)
 
 
 def drafter(head=None):
