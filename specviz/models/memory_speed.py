@@ -1,7 +1,7 @@
 """How fast a device reads memory, and how much a plain pass reads of it.
 
 A plain pass reads every weight once, so it cannot be faster than that. How far it stays behind
-tells what a measured speed-up depends on: on memory, or on how the passes are computed.
+shows whether memory limits a measured speed-up, or the way in which passes are computed.
 """
 
 from __future__ import annotations
