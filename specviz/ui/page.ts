@@ -9,6 +9,7 @@ import { start as lessonPanel } from "./learn/panel";
 import { start as sandbox } from "./lossless/sandbox/sandbox";
 import { start as addressView } from "./shared/address_view";
 import { start as figureView } from "./shared/figure_view";
+import { sendNewest } from "./shared/gradio";
 import { start as header } from "./shared/header";
 import { start as jobView } from "./shared/job_view";
 import { start as measuredView } from "./shared/measured_view";
@@ -42,7 +43,10 @@ window.specviz = { hand, openTab, shortened, step, store };
  * Start a section.
  * @param module The path of its module.
  */
-export function start(module: string, ...given: Parameters<Start<never>>) {
-  const { name } = given[4] as { name: string };
-  window.specviz[name] = SECTIONS[module](...given);
+export function start(
+  module: string,
+  ...[element, props, watch, trigger, config]: Parameters<Start<never>>
+) {
+  const { name } = config as { name: string };
+  window.specviz[name] = SECTIONS[module](element, props, watch, sendNewest(trigger), config);
 }

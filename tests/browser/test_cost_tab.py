@@ -112,6 +112,22 @@ def test_runs_and_the_map_set_the_values_and_names_stay_text(visit):
     says(page, ANSWER, "At α = 0.90 and c = 0.30")
 
 
+def test_fast_clicks_on_the_map_end_at_the_last_point(visit):
+    page = opened(visit)
+    plot = page.locator("#sv-formula-map .nsewdrag").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    held, holds = [], [True]
+    page.route("**/run/predict*", lambda route: held.append(route) if holds else route.continue_())
+    for share in (0.2, 0.5, 0.9):
+        plot.click(position={"x": box["width"] * share, "y": box["height"] * 0.5})
+        page.wait_for_timeout(500)  # else plotly takes two clicks for a double click
+    holds.clear()
+    for route in held:
+        route.continue_()
+    says(page, SAID, "α = 0.90, γ = ")
+
+
 def test_phone_keeps_alpha_and_gamma_in_sight_without_overflow(visit):
     page = opened(visit, "?__theme=light&alpha=0.9&gamma=7&c=0.2&widths=3")
     page.set_viewport_size({"width": 390, "height": 844})

@@ -3,6 +3,8 @@
 // before any module. If an element is not found, the result is null: the page continues without it,
 // and the console reports it once.
 
+import type { Trigger } from "./section";
+
 const warned: Set<string> = new Set();
 
 function warnOnce(sentence: string) {
@@ -67,6 +69,21 @@ export function onEscape(act: () => void) {
     if (event.isTrusted && event.key === "Escape" && !inner) act();
   };
   document.addEventListener("keydown", listen, true);
+}
+
+/**
+ * Return a trigger whose events always carry the newest data. Gradio repeats an event that happened
+ * while its listener was busy with the data of the event before it, and sends two that happen at the
+ * same time together. So all events of one name share one object.
+ */
+export function sendNewest(trigger: Trigger): Trigger {
+  const newest: Record<string, Record<string, unknown>> = {};
+  return (event, data) => {
+    if (!data) return trigger(event);
+    newest[event] ??= {};
+    for (const key of Object.keys(newest[event])) delete newest[event][key];
+    trigger(event, Object.assign(newest[event], data));
+  };
 }
 
 // Gradio's dark theme is a class of the body.
