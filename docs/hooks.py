@@ -15,7 +15,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
     "assets/models/README.md": "house-models.md",
     "assets/models/eagle3-smollm2/README.md": "eagle3-smollm2.md",
-    "assets/models/dspark-smollm2/README.md": "dspark-smollm2.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "CODE_OF_CONDUCT.md": "code-of-conduct.md",
