@@ -106,6 +106,8 @@ def _add_any_target(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--unroll", type=steps, default=defaults.steps, help=text)
     text = "SHA-256 of other weights that the head is accepted for, without a test"
     group.add_argument("--also-for", type=_parse_hash, action="append", default=[], help=text)
+    text = "a head that was trained on other answers of this target: continue its weights"
+    group.add_argument("--start", type=Path, metavar="FOLDER", help=text)
 
 
 def _add_measure(parser: argparse.ArgumentParser) -> None:
@@ -189,6 +191,7 @@ def train(arguments: argparse.Namespace) -> int:
         count=arguments.count,
         data=arguments.data,
         head_options=_head_options(arguments),
+        start=arguments.start,
     )
     STAGES[stage](options)
     return 0

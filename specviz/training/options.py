@@ -34,6 +34,7 @@ class Options:
         count: Number of questions to generate.
         data: Folder of the target's answers; None to train heads on the corpus.
         head_options: Options of a head that is trained on answers.
+        start: Folder of a head whose training on answers continues; None for a new head.
     """
 
     corpus: str
@@ -55,6 +56,7 @@ class Options:
     count: int = 10_000
     data: Path | None = None
     head_options: HeadOptions = field(default_factory=HeadOptions)
+    start: Path | None = None
 
     @property
     def answers(self) -> Path:
