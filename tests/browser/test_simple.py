@@ -309,3 +309,44 @@ def test_enter_runs_the_prompt_and_a_changed_form_says_that_it_was_not_run(newco
     assert newcomer.ask("run.prompt") == "Once upon a time\nthere"
     assert not page.evaluate("document.body.classList.contains('sv-awaits')")
     expect(unrun).to_be_hidden()
+
+
+def test_bars_can_be_dragged_and_moved_by_keys(newcomer):
+    page = arrive(newcomer, f"?trace={OPENING}")
+    newcomer.step_until("frame.caption.is === 'rejected'")
+    shown = page.locator(".sv-col:not(.sv-col-trial) .sv-col-value, .sv-col-trial .sv-col-value-p")
+    before = shown.all_inner_texts()
+    box = page.locator(".sv-col-plot").nth(1).bounding_box()
+    middle, bottom = box["x"] + box["width"] / 2, box["y"] + box["height"]
+    page.mouse.move(middle, bottom - 10)
+    page.mouse.down()
+    page.mouse.move(middle, bottom - 70, steps=4)
+    page.mouse.up()
+    expect(page.locator(".sv-verdict")).to_have_text("What if?")
+    expect(page.locator(".sv-say")).to_contain_text("this coin would say no")
+    after = [int(text.strip("< %")) for text in shown.all_inner_texts()]
+    assert after[1] > 30, "the bar has followed the pointer"
+    assert sum(after) == pytest.approx(100, abs=3)  # each "< 1 %" counts 1
+    keeps = page.locator(".sv-toss-name-keep").inner_text().split()[1]
+    q = int(page.locator(".sv-col-value-q").inner_text().strip(" %"))
+    assert int(keeps) == pytest.approx(100 * after[0] / q, abs=1)
+    page.keyboard.press("Escape")
+    assert shown.all_inner_texts() == before
+    page.locator(".sv-cols").focus()
+    for _ in range(30):
+        page.keyboard.press("ArrowUp")
+    expect(page.locator(".sv-say")).to_contain_text("this coin would say yes")
+    expect(page.locator(".sv-chip .sv-mark-rejected")).to_have_count(0)
+
+
+def test_larger_text_covers_and_cuts_nothing(newcomer):
+    page = arrive(newcomer, f"?trace={OPENING}")
+    page.evaluate("document.querySelector('[data-toggle=sv-large]').click()")
+    for width, height in ((1024, 768), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        for state in ("rejected", "recovered"):
+            newcomer.ask("first()")
+            newcomer.step_until(f"frame.caption.is === '{state}'")
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
+            assert page.evaluate(HIDDEN) == [], (width, state)
+            assert page.locator(".sv-phases:visible").count() == 0, "it has no space"

@@ -42,5 +42,8 @@ export function apportioned(shares: Share[], total: number = 100): string[] {
   return shares.map(({ text, value }) => text ?? wholePercent(floors[next++], value));
 }
 
+/** Return probabilities as whole percentages that add up to 100. */
+export const wholePercents = (values: number[]) => apportioned(values.map((value) => ({ value })));
+
 const wholePercent = (whole: number, value: number) =>
   whole || value === 0 ? whole + " %" : "< 1 %";

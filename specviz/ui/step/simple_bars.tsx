@@ -4,19 +4,35 @@
 import { classes, RunningToken } from "../shared/view";
 
 import type { ComponentChild } from "preact";
+import type { barControls } from "./simple_drag";
 import type { LabelledRow } from "./simple_rows";
 
 const LEAST = 0.25; // the probability that fills the picture at least
 
-/** @param kind Whether only p is shown, or its parts, or its missing parts. */
-export function Bars(rows: LabelledRow[], kind: "p" | "parts" | "missing") {
+type Kind = "p" | "parts" | "missing";
+
+/** Return the height of a probability of 1, in % of the picture. */
+export function unitOf(rows: LabelledRow[], kind: Kind) {
   const highest = Math.max(LEAST, ...rows.map(({ p, q }) => (kind === "p" ? p : Math.max(p, q))));
-  const unit = 100 / highest;
+  return 100 / highest;
+}
+
+/**
+ * @param kind Whether only p is shown, or its parts, or its missing parts.
+ * @param controls The attributes with which the bars are dragged.
+ */
+export function Bars(
+  rows: LabelledRow[],
+  kind: Kind,
+  unit: number = unitOf(rows, kind),
+  controls?: ReturnType<typeof barControls>,
+) {
   return (
     <div
-      class={classes("sv-cols", "sv-cols-" + kind)}
+      class={classes("sv-cols", "sv-cols-" + kind, controls && "sv-cols-movable")}
       role="img"
       aria-label={described(rows, kind)}
+      {...controls}
     >
       {rows.map((row, at) => Column(row, at, unit, kind))}
     </div>
@@ -65,7 +81,7 @@ function PartBar(row: LabelledRow, unit: number, kind: string) {
   ];
 }
 
-const LINE = 16; // % of the picture's height that a label needs
+const LINE = 24; // % of the picture's height that a label needs
 
 /** The labels of both p and q: the lower one is inside the bar, if there is enough space. */
 function GuessLabels({ p, q, pText, qText }: LabelledRow, unit: number) {
@@ -75,13 +91,11 @@ function GuessLabels({ p, q, pText, qText }: LabelledRow, unit: number) {
     ["q", q * unit, qText],
   ];
   const [[lower, low, lowText], [upper, high, highText]] = p < q ? labels : labels.reverse();
-  const inside = low >= LINE ? low - LINE : low;
   const fits = low >= LINE || high - low >= LINE;
+  const place = low >= LINE ? " sv-col-inside sv-col-below" : " sv-col-inside";
   return [
     Label(upper, high, highText),
-    fits
-      ? Label(lower + " sv-col-inside", inside, lowText)
-      : Label(lower, high + LINE - 3, lowText),
+    fits ? Label(lower + place, low, lowText) : Label(lower, high + LINE - 3, lowText),
   ];
 }
 

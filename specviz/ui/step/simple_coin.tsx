@@ -17,10 +17,12 @@ const HANDLE = 0.045;
 const KEEP = 0.28;
 const REJECT = 0.2;
 
-export function GuessCoin(panel: TossedPanel) {
-  const { coin, text, whatif, w } = panel;
+/** @param supposed The acceptance probability after a bar was dragged. */
+export function GuessCoin(panel: TossedPanel, supposed?: number) {
+  const { text, whatif, w } = panel;
+  const coin = supposed === undefined ? panel.coin : { ...panel.coin, threshold: supposed };
   const u = player.whatIf?.coin?.u ?? coin.u;
-  const kept = "keep " + percentOf(text.threshold);
+  const kept = "keep " + percentOf(supposed?.toFixed(2) ?? text.threshold);
   const { track, pin } = whatif ? coinControls(panel, whatif, u) : { track: {}, pin: {} };
   const [left, right] = [
     widest([0, coin.threshold], u, HANDLE),
@@ -47,7 +49,7 @@ export function GuessCoin(panel: TossedPanel) {
 
 function hint(threshold: number, u: number) {
   if (threshold >= 1) return "Any coin keeps it.";
-  return `↔ Drag the coin: what if it had said ${u < threshold ? "no" : "yes"}?`;
+  return `↔ Drag: what if it said ${u < threshold ? "no" : "yes"}?`;
 }
 
 /** A name on the wider part of its stretch, beside the handle. */

@@ -9,6 +9,7 @@ import { passesAt, speedUp, sum, wholeTime, wordsAt } from "./simple_times";
 import { $ } from "./stage";
 
 import type { ComponentChild } from "preact";
+import type { Word } from "../../frames/scene.py";
 /** Times in seconds. */
 export type Block = { at: number; long: number; kind: "prompt" | "target" | "draft" };
 
@@ -147,13 +148,19 @@ function Track(all: Block[], scale: number, until: number) {
   ];
 }
 
+/** Return the first word of a text, whose leading space would indent it. */
+const withoutSpace = (pieces: Word) => {
+  const [first, ...rest] = pieces;
+  return typeof first === "object" && first.g === "space" ? rest : pieces;
+};
+
 /** The text of this run up to a number of words; its end, if it is long. */
 function TextUpTo(words: number) {
   const all = player.rounds.flatMap(({ brings }) => brings).slice(0, words);
   return (
     <span>
       {all.map(([pieces], at) => (
-        <span key={at}>{RunningToken(pieces)}</span>
+        <span key={at}>{RunningToken(at ? pieces : withoutSpace(pieces))}</span>
       ))}
     </span>
   );

@@ -1,11 +1,12 @@
 // The one picture of a step in the Simple mode.
 
 import { render } from "../shared/view";
-import { momentKey } from "./state";
+import { momentKey, player } from "./state";
 import { Swatch } from "./legend";
 import { widthOf } from "./room";
-import { Bars } from "./simple_bars";
+import { Bars, unitOf } from "./simple_bars";
 import { DrawCoin, GuessCoin, HiddenGuessCoin } from "./simple_coin";
+import { barControls, canMove, movedRows, thresholdOf } from "./simple_drag";
 import { Guesses } from "./simple_guesses";
 import { Mask, Pass } from "./simple_pass";
 import { End, Result } from "./simple_result";
@@ -14,7 +15,7 @@ import { $ } from "./stage";
 
 import type { ComponentChild } from "preact";
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
-import type { TrialPanel } from "../../frames/inspector.py";
+import type { TossedPanel, TrialPanel } from "../../frames/inspector.py";
 import type { LabelledRow } from "./simple_rows";
 
 export function showPicture(frame: Frame, round: number) {
@@ -47,7 +48,18 @@ function Verdict({ panel }: Frame) {
   const sampled = panel.q !== undefined;
   const rows = tableRows(table, { p: texts.p, q: texts.q }, most(), sampled);
   if (greedy) return [Figure(Bars(rows, "p"), Keys(["outline"])), null];
-  return [Figure(Bars(rows, "parts"), Keys(partKeys(rows))), Coin(panel)];
+  if (!panel.coin || !canMove(panel))
+    return [Figure(Bars(rows, "parts"), Keys(partKeys(rows))), Coin(panel)];
+  return MovableBars(panel, rows);
+}
+
+function MovableBars(panel: TossedPanel, rows: LabelledRow[]) {
+  const unit = unitOf(rows, "parts");
+  const now = movedRows(rows);
+  const keys = Keys(partKeys(now), "↕ Drag a bar");
+  const bars = Bars(now, "parts", unit, barControls(panel, rows, unit));
+  const threshold = player.whatIf?.bars ? thresholdOf(now) : null;
+  return [Figure(bars, keys), threshold === null ? Coin(panel) : GuessCoin(panel, threshold)];
 }
 
 const Coin = (panel: TrialPanel) => {
@@ -125,10 +137,11 @@ const KEYS: Record<string, [sign: ComponentChild, text: string]> = {
   over: [<i class="sv-sw sv-sw-over" />, "guessed too often"],
 };
 
-const Keys = (names: string[]) => (
+const Keys = (names: string[], hint?: string) => (
   <p class="sv-picture-keys">
     {names.map((name) => (
       <span key={name}>{KEYS[name]}</span>
     ))}
+    {hint ? <span>{hint}</span> : null}
   </p>
 );

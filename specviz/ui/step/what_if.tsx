@@ -16,6 +16,7 @@ import type { Need } from "../../frames/leaf_first.py";
 import type { Share } from "../../frames/draw.py";
 import type { WhatIf } from "../../frames/whatif.py";
 import type { Part } from "../../texts/__init__.py";
+import type { MovedBars } from "./simple_drag";
 /** By name: "3 judge 2" is that of node 2 in round 3. */
 export type Coins = Record<string, number>;
 export type Chances = NonNullable<Tree["chances"]>;
@@ -28,6 +29,8 @@ export interface Supposition {
   run?: string;
   /** Where the coin on screen was moved to. */
   coin?: { u: number; text: string };
+  /** The probabilities that the bars were dragged to. */
+  bars?: MovedBars;
   /** The guess's other verdict, if it would change. */
   is?: "accepted" | "rejected";
 }
