@@ -36,7 +36,8 @@ DRAWN: Final = {
     "without-replacement": "without replacement",
     "sampled": "with replacement (independent)",
 }
-FIXED: Final = ("medusa",)  # its guesses do not depend on earlier ones, so no tree is sampled
+# Guesses that do not depend on earlier ones, so no tree is sampled.
+FIXED: Final = ("medusa", "dflash", "jetspec")
 
 
 def build(place: TabContext) -> None:
