@@ -60,7 +60,7 @@ def require_predictor(session: DraftSession) -> NodePredictor:
     if not hasattr(session, "logits_after") or not hasattr(session, "max_depth"):
         raise BadTree(
             "Trees cannot grow on this drafter: it does not predict tokens after its own guesses. "
-            "EAGLE, Medusa, MoA, L-MTP, early exit and draft models do."
+            "EAGLE, Medusa, MoA, L-MTP, DFlash, JetSpec, early exit and draft models do."
         )
     return cast(NodePredictor, session)
 

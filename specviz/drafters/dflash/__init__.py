@@ -151,14 +151,14 @@ class DFlashSession(MaskSession):
         self.reader = BlockReader(drafter.head, target)
         super().__init__(target, settings, self.reader)
         self.name, size = drafter.card.name, drafter.head.config.block_size
-        self.longest = size - 1
+        self.longest = self._guesses = size - 1
         self.remark = {"form": "block", "block": size}
         self._predicted = torch.empty(0)  # logits (D, V), kept for `logits_after`
 
     @property
     def max_depth(self) -> int:
         """Implement `NodePredictor.max_depth`."""
-        return self.longest
+        return self._guesses
 
     @torch.inference_mode()
     def logits_after(
