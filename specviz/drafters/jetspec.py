@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.common.dynamic_tree import rank_tokens
-from specviz.drafters.common.rank_paths import same_under_all
+from specviz.drafters.common.rank_paths import DepthPredictor
 from specviz.drafters.common.session import Session
 from specviz.drafters.common.training import Family
 from specviz.drafters.dflash import BlockReader, DFlash
@@ -80,7 +80,7 @@ class JetSpec(DFlash):
         return JetSpecSession(self, target, settings)
 
 
-class JetSpecSession(Session):
+class JetSpecSession(DepthPredictor, Session):
     """A session that grows a tree in every round.
 
     Attributes:
@@ -93,7 +93,6 @@ class JetSpecSession(Session):
         self.name, self.size = drafter.card.name, drafter.head.config.block_size
         self.max_depth = self.size - 1
         self.branches = min(settings.budget, settings.fan_out) > 1
-        self._predicted = torch.empty(0)  # logits (D, V), kept for `logits_after`
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -109,7 +108,7 @@ class JetSpecSession(Session):
         remark: dict[str, Any] = {"form": "best-first", "block": self.size, "passes": 0}
         grown = BestFirstTree(context[-1], [], [])
         if depth > 0:
-            logits = self._logits(context)[:depth]
+            logits = self.predict_depths(context)[:depth]
             grown = BestFirstTree(
                 context[-1], *rank_tokens(logits, self.settings.fan_out, self.name)
             )
@@ -125,20 +124,8 @@ class JetSpecSession(Session):
         tree, work = grown.tree(), self.reader.work
         return Proposal(tree, self.drawn, score=score, evidence=evidence, shown=shown, work=work)
 
-    def logits_after(
-        self,
-        context: Sequence[int],
-        tokens: Sequence[int],
-        parents: Sequence[int],
-        nodes: Sequence[int],
-    ) -> Tensor:
-        """Implement `NodePredictor.logits_after`."""
-        if nodes[0] == 0:
-            self._predicted = self._logits(context)
-        return same_under_all(self._predicted, parents, nodes)
-
-    def _logits(self, context: Sequence[int]) -> Tensor:
-        """Return the logits (D, V) of all masks, from one pass."""
+    def predict_depths(self, context: Sequence[int]) -> Tensor:
+        """Implement `DepthPredictor.predict_depths`; one pass over the block."""
         logits: Tensor = self.target.model.get_output_embeddings()(self.reader.block(context)[1:])
         self.reader.work += Work(head=len(logits))
         return logits

@@ -8,6 +8,7 @@ point mass.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -66,7 +67,37 @@ class HeadPredictor(StateReader, Protocol):
         ...
 
 
-class RankPathSession(Session):
+class DepthPredictor(ABC):
+    """A session that predicts all depths at once, so every node of a depth has the same logits."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._predicted = torch.empty(0)  # logits (D, V) after the text
+
+    @abstractmethod
+    def predict_depths(self, context: Sequence[int]) -> Tensor:
+        """Return the logits (D, V) of all depths after the text."""
+
+    @torch.inference_mode()
+    def logits_after(
+        self,
+        context: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        nodes: Sequence[int],
+    ) -> Tensor:
+        """Implement `NodePredictor.logits_after`; without logits beyond the last depth."""
+        if nodes[0] == 0:
+            self._predicted = self.predict_depths(context)
+        depth, node = 0, nodes[0]
+        while node:
+            depth, node = depth + 1, parents[node]
+        if depth < len(self._predicted):
+            return self._predicted[depth].expand(len(nodes), -1)
+        return torch.full((len(nodes), 1), -torch.inf)
+
+
+class RankPathSession(DepthPredictor, Session):
     """A session that builds a tree from the top tokens of a `HeadPredictor`."""
 
     def __init__(self, heads: HeadPredictor, target: Target, settings: Settings) -> None:
@@ -74,7 +105,6 @@ class RankPathSession(Session):
         self.heads = heads
         self.max_depth = heads.max_depth
         self.chosen = chosen_paths(settings)
-        self.predicted = torch.empty(0)  # logits (D, V), kept for `logits_after`
         learns = settings.schedule == "learning"
         depth = max_gamma(settings.siblings) if learns else settings.gamma
         paths = self._paths(min(self.max_depth, depth))
@@ -100,17 +130,9 @@ class RankPathSession(Session):
             work = outputs.work
         return Proposal(tree, self.drawn, score=score, evidence=evidence, work=work)
 
-    def logits_after(
-        self,
-        context: Sequence[int],
-        tokens: Sequence[int],
-        parents: Sequence[int],
-        nodes: Sequence[int],
-    ) -> Tensor:
-        """Implement `NodePredictor.logits_after`."""
-        if nodes[0] == 0:
-            self.predicted = self.heads.predict(len(context) - 1, self.max_depth).logits
-        return same_under_all(self.predicted, parents, nodes)
+    def predict_depths(self, context: Sequence[int]) -> Tensor:
+        """Implement `DepthPredictor.predict_depths`."""
+        return self.heads.predict(len(context) - 1, self.max_depth).logits
 
     def _build(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
         """Return the tree of the heads' top tokens, and the rank path and score of each node.
@@ -131,23 +153,6 @@ class RankPathSession(Session):
     def _paths(self, depth: int) -> list[Path]:
         paths = self.chosen or all_paths(self.settings, depth)
         return [path for path in paths if len(path) <= depth]
-
-
-def same_under_all(predicted: Tensor, parents: Sequence[int], nodes: Sequence[int]) -> Tensor:
-    """Return the logits (n, V) after nodes of one depth, which are the same under all of them.
-
-    Args:
-        predicted: Logits of each depth, (D, V).
-        parents: Parent of each node of the tree.
-        nodes: The nodes.
-    """
-    depth = 0
-    node = nodes[0]
-    while node:
-        depth, node = depth + 1, parents[node]
-    if depth < len(predicted):
-        return predicted[depth].expand(len(nodes), -1)
-    return torch.full((len(nodes), 1), -torch.inf)  # deeper than predicted
 
 
 def all_paths(settings: Settings, depth: int) -> list[Path]:

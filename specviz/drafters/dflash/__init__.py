@@ -17,7 +17,7 @@ from torch import Tensor
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.head_cache import head_cache
 from specviz.drafters.common.mask_session import MaskSession
-from specviz.drafters.common.rank_paths import same_under_all
+from specviz.drafters.common.rank_paths import DepthPredictor
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.engine.protocol import DraftSession
 from specviz.models.graphs import Memory, pad_front
@@ -144,7 +144,7 @@ class BlockReader:
         return remember
 
 
-class DFlashSession(MaskSession):
+class DFlashSession(DepthPredictor, MaskSession):
     """A session of at most block_size - 1 guesses; the whole block is computed anyway."""
 
     def __init__(self, drafter: DFlash, target: Target, settings: Settings) -> None:
@@ -153,26 +153,17 @@ class DFlashSession(MaskSession):
         self.name, size = drafter.card.name, drafter.head.config.block_size
         self.longest = self._guesses = size - 1
         self.remark = {"form": "block", "block": size}
-        self._predicted = torch.empty(0)  # logits (D, V), kept for `logits_after`
 
     @property
     def max_depth(self) -> int:
         """Implement `NodePredictor.max_depth`."""
         return self._guesses
 
-    @torch.inference_mode()
-    def logits_after(
-        self,
-        context: Sequence[int],
-        tokens: Sequence[int],
-        parents: Sequence[int],
-        nodes: Sequence[int],
-    ) -> Tensor:
-        """Implement `NodePredictor.logits_after`; a block has the same logits under all guesses."""
-        if nodes[0] == 0:
-            rows = self.reader.block(context)[1:]
-            self._predicted = self.target.model.get_output_embeddings()(rows)
-        return same_under_all(self._predicted, parents, nodes)
+    def predict_depths(self, context: Sequence[int]) -> Tensor:
+        """Implement `DepthPredictor.predict_depths`; one pass over the block."""
+        rows = self.reader.block(context)[1:]
+        logits: Tensor = self.target.model.get_output_embeddings()(rows)
+        return logits
 
     @property
     def memory(self) -> Memory | None:
