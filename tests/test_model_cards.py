@@ -315,6 +315,26 @@ def test_card_of_a_single_head_matches_its_manifest_and_measurements(entry, monk
         single_head.single_head_card(entry.path)
 
 
+def test_card_of_a_head_adds_up_the_sittings_of_its_training(monkeypatch):
+    folder = find("eagle3-smollm2", "drafter").path
+    first = single_head.read_manifest(folder)
+    counts = {"stories": {"training": 1000, "held_out": 7}, "songs": {"training": 5, "held_out": 0}}
+    recipe = {**first["recipe"], "seed": 9}
+    second = {**first, "recipe": recipe, "steps": 11, "corpus_tokens": counts, "before": first}
+    third = {**second, "steps": 12, "before": second}
+    monkeypatch.setattr(single_head, "read_manifest", lambda _folder: third)
+    text = single_head.single_head_card(folder)
+    tokens = first["corpus_tokens"]["stories"]["training"] + 2000
+    assert f"| stories | {tokens:,} | 7 |" in text
+    assert "| songs | 10 | 0 |" in text
+    assert text.count("Then its training continued on new answers") == 2
+    assert text.index("2,197 batches") < text.index("; 11 batches") < text.index("; 12 batches")
+    *_, last = (line for line in text.splitlines() if "train heads" in line)
+    assert "--data ANSWERS-3" in last
+    assert last.endswith("--start EARLIER-2/eagle3")
+    assert "train questions --corpus CORPUS --count 12000 --seed 9" in text
+
+
 def test_heads_of_another_target_have_their_own_measurements():
     assert measure.measurement_folders("smollm2") == [find("eagle3-smollm2", "drafter").path]
     assert measure.measurement_folders("nobody") == []

@@ -6,6 +6,7 @@ Measurements are refused if they were made with other weights than the folder co
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
@@ -101,19 +102,21 @@ def _opening(entry: Entry, folder: Path, facts: dict[str, Any]) -> str:
 
 
 def _data(facts: dict[str, Any]) -> str:
-    parts = [each["corpus_tokens"] for each in (facts.get("before"), facts) if each]
-    learnt = {domain: sum(part[domain]["training"] for part in parts) for domain in parts[-1]}
+    trained: Counter[str] = Counter()
+    for sitting in _sittings(facts):
+        parts = sitting["corpus_tokens"]
+        trained.update({domain: counts["training"] for domain, counts in parts.items()})
+    held = {domain: counts["held_out"] for domain, counts in facts["corpus_tokens"].items()}
     rows = [
-        (domain, f"{learnt[domain]:,}", f"{counts['held_out']:,}")
-        for domain, counts in sorted(facts["corpus_tokens"].items())
+        (domain, f"{trained[domain]:,}", f"{held.get(domain, 0):,}") for domain in sorted(trained)
     ]
     learned = [domain for domain, counts, _ in rows if counts != "0"]
     own = OWN_NOTE if "own" in learned else ""
-    total = sum(learnt.values())
     return (
         "## Data\n\n"
-        f"{total:,} tokens that the target wrote itself, at temperatures 0 (half of the answers), "
-        "0.7 and 1; questions and templates are not counted, and the head is not trained on them. "
+        f"{trained.total():,} tokens that the target wrote itself, at temperatures 0 (half of the "
+        "answers), 0.7 and 1; questions and templates are not counted, and the head is not trained "
+        "on them. "
         f"The questions ({', '.join(learned)}) come from templates, filled with topics and with "
         f"passages of the corpus that the house models' card lists with its licences.{own} The "
         "held-out "
@@ -123,17 +126,22 @@ def _data(facts: dict[str, Any]) -> str:
     )
 
 
-def _training(facts: dict[str, Any]) -> str:
+def _sittings(facts: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the manifests of a head's training, the first one first."""
     before = facts.get("before")
+    return [*(_sittings(before) if before else []), facts]
+
+
+def _training(facts: dict[str, Any]) -> str:
+    then = "\n\nThen its training continued on new answers: "
     return (
         "## Training\n\n"
         "The head is initialised with the target's last layer, final norm and output rows; fc "
         "passes the highest tapped layer through, and the columns that read the next token's "
         "embedding are random. Loss: cross-entropy to the target's distribution over the draft "
         f"vocabulary, unrolled over {facts['recipe']['unrolled']} guesses, each weighted 0.8 times "
-        f"the one before. {_course(before or facts)}"
-        + (f"\n\nThen its training continued on new answers: {_course(facts)}" if before else "")
-        + " Passes in bfloat16, weights in float32."
+        f"the one before. {then.join(map(_course, _sittings(facts)))} Passes in bfloat16, weights "
+        "in float32."
     )
 
 
@@ -188,12 +196,14 @@ def _limits(name: str, numbers: dict[str, Any]) -> str:
 def _commands(entry: Entry, folder: Path, numbers: dict[str, Any] | None) -> str:
     facts, (_, *further) = read_manifest(folder), _accepted_hashes(folder)
     also = "".join(f" --also-for {each}" for each in further)
-    lines = []
-    if before := facts.get("before"):
-        lines += _training_commands(entry, before, "EARLIER", "", f"{also} --out EARLIER")
-        also += f" --start EARLIER/{entry.family}"
-    seed = f" --seed {facts['recipe']['seed']}" if before else ""
-    lines += _training_commands(entry, facts, "ANSWERS", seed, also)
+    lines, start = [], ""
+    for number, sitting in enumerate(_sittings(facts), start=1):
+        seed = f" --seed {sitting['recipe']['seed']}" if start else ""  # other questions
+        more = f"{also}{start}"
+        if sitting is not facts:
+            start = f" --start EARLIER-{number}/{entry.family}"
+            more += f" --out EARLIER-{number}"
+        lines += _training_commands(entry, sitting, f"ANSWERS-{number}", seed, more)
     if numbers:
         names = ",".join(numbers["drafters"])
         out = f"assets/models/{entry.name}"
