@@ -4,10 +4,11 @@
 import { classes, RunningToken } from "../shared/view";
 
 import type { ComponentChild } from "preact";
+import type { Word } from "../../frames/scene.py";
 import type { barControls } from "./simple_drag";
 import type { LabelledRow } from "./simple_rows";
 
-const LEAST = 0.25; // the probability that fills the picture at least
+export const LEAST = 0.25; // the probability that fills the picture at least
 
 type Kind = "p" | "parts" | "missing";
 
@@ -39,11 +40,13 @@ export function Bars(
   );
 }
 
+/** The letters of a word, for names that are read aloud. */
+export const lettersOf = (w: Word) =>
+  w.map((each) => (typeof each === "string" ? each : "")).join("");
+
 function described(rows: LabelledRow[], kind: string) {
   const words = rows.map(({ w, pText, qText, missText }) => {
-    const name = w
-      ? `‹${w.map((each) => (typeof each === "string" ? each : "")).join("")}›`
-      : "others";
+    const name = w ? `‹${lettersOf(w)}›` : "others";
     if (kind === "missing") return `${name} ${missText} missing`;
     return `${name} ${pText}${kind === "parts" && qText ? ", guessed " + qText : ""}`;
   });

@@ -5,6 +5,7 @@
 import { moved } from "../shared/probability_bars";
 import { pause } from "./playback";
 import { percentOf, wholePercents } from "./percents";
+import { LEAST, lettersOf } from "./simple_bars";
 import { go, player, suppose } from "./state";
 import { sum } from "./simple_times";
 
@@ -78,8 +79,6 @@ function moveBar(panel: TossedPanel, rows: LabelledRow[], at: number, whose: Who
   tell(panel, rows, bars, whose);
 }
 
-const LEAST = 0.25; // the probability that can be set at least
-
 function tell(panel: TossedPanel, rows: LabelledRow[], bars: MovedBars, whose: Whose) {
   player.whatIf = { parts: [], coins: null, bars };
   const now = movedRows(rows);
@@ -131,7 +130,7 @@ export function barControls(panel: TossedPanel, rows: LabelledRow[], unit: numbe
     "aria-valuemin": 0,
     "aria-valuemax": 100,
     "aria-valuenow": Math.round(100 * word.p),
-    "aria-valuetext": `${(word.w ?? []).map((each) => (typeof each === "string" ? each : "")).join("")} ${word.pText}`,
+    "aria-valuetext": `${lettersOf(word.w ?? [])} ${word.pText}`,
     onPointerDown(event: PointerEvent & { currentTarget: HTMLElement }) {
       const plots = [...event.currentTarget.querySelectorAll(".sv-col-plot")];
       const at = plots.findIndex((plot) => plot.parentElement?.contains(event.target as Node));

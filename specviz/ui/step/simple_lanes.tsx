@@ -1,7 +1,7 @@
 // The two time rows of the Simple mode: the big model alone, and with a small one that guesses. They
 // move with every step. In the opening they race over the same text.
 
-import { percent } from "../shared/dom";
+import { percent, startsSpaced } from "../shared/dom";
 import { classes, render, RunningToken } from "../shared/view";
 import { Swatch } from "./legend";
 import { player } from "./state";
@@ -9,7 +9,6 @@ import { passesAt, speedUp, sum, wholeTime, wordsAt } from "./simple_times";
 import { $ } from "./stage";
 
 import type { ComponentChild } from "preact";
-import type { Word } from "../../frames/scene.py";
 /** Times in seconds. */
 export type Block = { at: number; long: number; kind: "prompt" | "target" | "draft" };
 
@@ -148,19 +147,13 @@ function Track(all: Block[], scale: number, until: number) {
   ];
 }
 
-/** Return the first word of a text, whose leading space would indent it. */
-const withoutSpace = (pieces: Word) => {
-  const [first, ...rest] = pieces;
-  return typeof first === "object" && first.g === "space" ? rest : pieces;
-};
-
 /** The text of this run up to a number of words; its end, if it is long. */
 function TextUpTo(words: number) {
   const all = player.rounds.flatMap(({ brings }) => brings).slice(0, words);
   return (
     <span>
       {all.map(([pieces], at) => (
-        <span key={at}>{RunningToken(at ? pieces : withoutSpace(pieces))}</span>
+        <span key={at}>{RunningToken(at || !startsSpaced(pieces) ? pieces : pieces.slice(1))}</span>
       ))}
     </span>
   );
