@@ -78,6 +78,37 @@ def test_first_visit_shows_little_text_and_few_controls_at_the_first_rejection(n
     assert found["small"] == []
 
 
+def test_steps_move_without_the_parts_of_details(newcomer):
+    page = newcomer.page
+    page.emulate_media(reduced_motion="no-preference")
+    page = arrive(newcomer, f"?trace={OPENING}")  # nothing of Details was drawn yet
+    page.keyboard.press("Home")
+    awaited = {"propose", "score", "accepted", "rejected", "recovered", "commit"}
+    for _ in range(40):
+        awaited.discard(newcomer.ask("frame.caption.is"))
+        page.keyboard.press("ArrowRight")
+    assert not awaited
+
+
+def test_choosing_an_example_takes_away_the_problem_of_another_text(newcomer):
+    page = arrive(newcomer)
+    prompt = page.locator("#sv-prompt textarea")
+    prompt.fill("")
+    prompt.press("Enter")
+    expect(page.locator(".sv-notice")).to_contain_text("The prompt is empty")
+    expect(page.locator(".sv-unrun")).to_be_hidden()  # one sentence at a time
+    page.locator("#sv-examples input").click()
+    examples = page.locator("#sv-examples .options")
+    expect(examples).to_be_visible()
+    box = examples.bounding_box()
+    assert box["x"] + box["width"] < 1280, "the list leaves the window"
+    examples.locator("li").last.click()
+    expect(page.locator(".sv-notice")).to_be_hidden()
+    expect(page.locator(".sv-unrun")).to_be_visible()
+    prompt.fill("x" * 5000)
+    expect(page.locator(".sv-about-target")).to_contain_text("after these 4000 characters")
+
+
 def test_the_mode_is_switched_by_key_button_and_link_and_is_remembered(newcomer):
     page = arrive(newcomer, f"?trace={OPENING}")
     page.keyboard.press("d")
