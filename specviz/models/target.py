@@ -125,7 +125,7 @@ class Target:
             reason = "the size of its sliding window" if self.within_window else "its limit"
             raise BadPrompt(
                 f"The prompt has {len(ids):,} tokens. With {new_tokens:,} new ones, that is more "
-                f"than the {self.max_length:,} tokens that {self.card.name} can see ({reason}). "
+                f"than the {self.max_length:,} tokens that the target can see ({reason}). "
                 "Shorten the prompt, or ask for fewer new tokens."
             )
 

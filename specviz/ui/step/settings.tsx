@@ -7,6 +7,7 @@ import { pictures } from "../shared/picture";
 import { required } from "../shared/required";
 import { run } from "../shared/store";
 import { InlineFacts, render } from "../shared/view";
+import { notice } from "./live";
 import { player } from "./state";
 
 import type { Start } from "../shared/section";
@@ -14,18 +15,27 @@ import type { SettingsWords } from "./form.py";
 
 type Config = { drawer: string };
 
+let lastForm = "";
+
 export const start: Start<Config> = (element, props, watch, _trigger, { name, drawer }) => {
   const ofRun = name === "sv-settings"; // not of a race
   // Python wrote the first sentence, which remains until the form changes.
   const first = [...element.querySelectorAll(".sv-said > *")].map((each) => each.textContent);
   const [drafter, joined, target, rest] = first;
-  let words: SettingsWords = { drafter, joined, target, rest, about: "" };
+  const told = required(required(element.querySelector(".sv-about-target")).textContent);
+  let words: SettingsWords = { drafter, joined, target, rest, about: told };
   let open = false;
-  const about = aboutTarget(required(element.querySelector(".sv-about-target")).textContent);
+  const about = aboutTarget();
   const show = () => {
+    const prompt = fieldOf("sv-prompt");
+    const full = prompt && prompt.value.length === prompt.maxLength;
+    about.textContent = full
+      ? `Nothing fits after these ${prompt.maxLength} characters.`
+      : words.about;
     const same = !ofRun || isShown(words);
     if (ofRun) document.body.classList.toggle("sv-differs", !same);
     if (ofRun) tellUnrun(!same);
+    if (ofRun) forgetProblem(!same, words);
     render(SettingsButton(words, same, { drawer, open, onClick: toggle }), element);
   };
   const toggle = () => {
@@ -42,7 +52,6 @@ export const start: Start<Config> = (element, props, watch, _trigger, { name, dr
   });
   watch("value", () => {
     words = JSON.parse(props.value ?? "");
-    about.textContent = words.about;
     show();
   });
   if (!ofRun) return undefined;
@@ -64,11 +73,17 @@ function tellUnrun(unrun: boolean) {
   line.textContent = unrun ? "These settings have not been run yet. Press Run live." : "";
 }
 
+/** Remove what was said about the last request, if the form asks for something else by now. */
+function forgetProblem(unrun: boolean, words: SettingsWords) {
+  const form = [fieldOf("sv-prompt")?.value, ...Object.values(words)].join("\n");
+  if (unrun && form !== lastForm && !document.body.classList.contains("sv-running")) notice("");
+  lastForm = form;
+}
+
 /** Return a line about the target below the prompt's text; it is shown while one types. */
-function aboutTarget(text: string) {
+function aboutTarget() {
   const line = document.createElement("small");
   line.className = "sv-about-target";
-  line.textContent = text;
   return line;
 }
 
