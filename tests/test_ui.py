@@ -201,6 +201,7 @@ tables = (holder.session_data, holder.time_last_used,
 facts = {
     "visible": sorted(fn.api_name for fn in called if str(fn.api_visibility) != "private"),
     "limited": [fn.concurrency_limit for fn in called if fn.fn and fn.queue is not False],
+    "loud": [fn.api_name for fn in called if fn.fn and fn.targets and fn.show_progress_on != []],
     "queue": demo._queue.max_size,
     "kept": [list(table) for table in tables],
     "labels": [[str(getattr(block, "label", "")) for block in page.blocks.values()]
@@ -250,6 +251,7 @@ def test_page_of_a_new_process_has_one_public_event_and_loads_no_torch():
     assert facts["stubs"] == [], "Gradio is imported without writing stubs"
     assert facts["visible"] == ["run"]
     assert facts["limited"] == [None] * 9
+    assert facts["loud"] == [], "Gradio updates no component's status, which nobody sees"
     assert facts["queue"] == 64
     assert launch_arguments(Options())["max_threads"] > LONGEST
     assert facts["kept"] == [["here"]] * 4, "nothing is kept of a visitor who left"

@@ -19,6 +19,7 @@ import gradio as gr
 import plotly.graph_objects as go
 
 from specviz.ui.component import TabContext, component
+from specviz.ui.live import PRIVATE
 
 log = logging.getLogger(__name__)
 
@@ -28,12 +29,7 @@ Keys = Mapping[str, str | Sequence[str]]
 FAILED: Final = "An error on the server ended this answer; the server's log has the details."
 # Words and signs without a meaning in Markdown; any other sign of ASCII may have one.
 PLAIN: Final = re.compile(r"[^\W_]+|[,;%(?' ]+|(?<=\w)-(?=\w)|(?<=\d)\.(?=\d)|:(?= )|([!-~])")
-DIRECT: Final[dict[str, Any]] = {
-    "queue": False,
-    "show_progress": "hidden",
-    "trigger_mode": "always_last",
-    "api_visibility": "private",
-}
+DIRECT: Final[dict[str, Any]] = {**PRIVATE, "queue": False, "trigger_mode": "always_last"}
 
 
 def figure(name: str, file: str) -> gr.HTML:

@@ -20,7 +20,12 @@ from specviz.ui.jobs import Jobs
 from specviz.ui.task import Task
 from specviz.ui.worker import Worker
 
-PRIVATE: Final[dict[str, Any]] = {"show_progress": "hidden", "api_visibility": "private"}
+# Without an own list, each event updates the hidden status of all outputs of all events.
+PRIVATE: Final[dict[str, Any]] = {
+    "show_progress": "hidden",
+    "show_progress_on": [],
+    "api_visibility": "private",
+}
 LONGEST: Final = 70_000  # maximum characters of a job's name with the page's own request
 INVALID: Final = "This call does not name a job of the page."
 

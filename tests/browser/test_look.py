@@ -128,3 +128,20 @@ def test_idle_page_requests_no_animation_frames(visit):
     # the animation of the loading picture swings for some seconds
     page.wait_for_function("performance.now() - window.asked > 500", polling=100, timeout=30_000)
     assert page.evaluate(UNREADABLE) == "drawn", "a callback without readable source runs, too"
+
+
+# Notes everything that Svelte's proxies wrap.
+TRACKED = """window.tracked = [];
+window.Proxy = new Proxy(Proxy, { construct(made, given) {
+  window.tracked.push(given[0]);
+  return Reflect.construct(made, given);
+} });"""
+EVENTS = "window.tracked.filter((each) => 'backend_fn' in each).length"
+
+
+def test_events_are_not_tracked_by_svelte(visit):
+    """Each component reads all of them while the page opens."""
+    visit.page.add_init_script(TRACKED)
+    page = visit.open()
+    assert page.evaluate("window.tracked.length"), "proxies are noticed"
+    assert page.evaluate(EVENTS) == 0
