@@ -205,7 +205,7 @@ def contradictions(position: RecordedPosition, grown: GrownTree) -> dict[int, in
             row, token = position.rows[grown.path(parent)], growth.tokens[node]
             log = row.logs[row.tokens.index(token)]
             same.setdefault((growth.depths[node], token, log), []).append(node)
-    found = {}
+    found = dict[int, int]()
     for (_, _, log), nodes in same.items():
         best, q = max(nodes, key=lambda node: p[node]), exp(log)
         if p[best] >= q:
