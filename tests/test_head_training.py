@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from dataclasses import replace
 from functools import partial
 
@@ -415,6 +416,27 @@ def test_training_of_heads_evaluates_the_exported_weights(workshop):
     assert facts["agreement"]["own-text"] == chosen["toy"]  # a point mass, as in most families
     assert facts["overlap"]["own-text"] != chosen["toy"]
     assert facts["loss"] > 0
+
+
+@pytest.mark.slow
+def test_training_continues_the_weights_of_a_finished_head(workshop, monkeypatch):
+    monkeypatch.setattr(stages, "training_family", loading.training_family)
+    first, later = (workshop.work / name for name in ("first", "later"))
+    for out in (first, later):
+        shutil.copytree(workshop.out / "target", out / "target")
+    head = replace(workshop, names=("medusa",), out=first)
+    stages.make_heads(head)
+    start = first / "medusa"
+    shutil.rmtree(workshop.work / "heads")  # the checkpoints of the first training
+    still = replace(head, out=later, rate=0.0, start=start)
+    stages.make_heads(still)
+    facts = export.read_manifest(later / "medusa")
+    assert facts["before"] == export.read_manifest(start)
+    assert facts["recipe"]["start"] == export.weights_of(start)
+    assert export.weights_of(later / "medusa") == export.weights_of(start), "nothing was learned"
+    export.write_manifest(start, facts["before"] | {"made_for": "b" * 64})
+    with pytest.raises(ValueError, match="made for another target"):
+        stages.make_heads(still)
 
 
 def test_command_trains_the_named_heads_or_all(monkeypatch):

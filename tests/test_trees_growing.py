@@ -20,6 +20,7 @@ from specviz.shipped import ASSETS
 from specviz.trace.rule_specs import Drawn
 from specviz.trees import judging, shapes
 from specviz.trees.grown_tree import (
+    contradictions,
     estimate_acceptance,
     fitted_pass_cost,
     grow_tree,
@@ -181,6 +182,68 @@ def test_expected_accepted_length_is_the_mean_over_all_verdicts(seed, cold):
         assert found == pytest.approx(len(path))
     else:
         assert found == pytest.approx(estimate_acceptance(field, one, []).length(one.kept)["exact"])
+
+
+def blind_field(rows, logs):
+    """Return a position whose drafter gives every path of a depth the same guesses 1, 2, ….
+
+    Args:
+        rows: The target's p of these guesses, by path.
+        logs: The drafter's log-probabilities by depth.
+    """
+    found = {}
+    for path, p in rows.items():
+        tokens = list(range(1, len(p) + 1))
+        top = max(tokens, key=lambda token: p[token - 1])
+        found[path] = Row(tokens, list(logs[len(path)]), p, top, max(p))
+    return replace(as_position(EXAMPLES[0]), rows=found, deepest=len(logs), width=len(logs[0]))
+
+
+def test_guess_contradicts_its_branch_if_it_fits_only_after_another_guess():
+    """‘New York’ and ‘San Francisco’; the drafter knows the words, not which follows which."""
+    new, san = 1, 2
+    york, francisco = 1, 2
+    logs = [[math.log(0.6), math.log(0.4)]] * 2
+    p = {(): [0.6, 0.4], (new,): [0.9, 0.001], (san,): [0.001, 0.9]}
+    one = grow_tree(blind_field(p, logs), Parameters(2, 2, 6))
+    found = contradictions(blind_field(p, logs), one)
+    named = {one.path(node): one.path(other) for node, other in found.items()}
+    assert named == {(new, francisco): (san, francisco), (san, york): (new, york)}
+    unsure = p | {(san,): [0.059, 0.3]}  # p of 0.3 is less than q, so this word fits nowhere
+    assert set(contradictions(blind_field(unsure, logs), one)) == {
+        node for node, path in enumerate(map(one.path, range(7))) if path == (san, york)
+    }
+    near = p | {(san,): [0.061, 0.9]}  # more than a tenth of q
+    assert len(contradictions(blind_field(near, logs), one)) == 1
+    knows = blind_field(p, logs)
+    knows.rows[san,].logs[:] = [math.log(0.59), math.log(0.41)]
+    assert not contradictions(knows, one), "a drafter that reads the guess before"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_contradictions_are_those_of_all_pairs_of_branches(seed):
+    made = made_field(seed, 3, scale=4.0)
+    logs = [made.rows[(1,) * depth].logs for depth in range(4)]
+    field = blind_field({path: row.p for path, row in made.rows.items()}, logs)
+    one = grow_tree(field, Parameters(3, WORDS, 84))
+    p, q = {}, {}
+    for path, row in field.rows.items():
+        for token, chance, log in zip(row.tokens, row.p, row.logs, strict=True):
+            p[*path, token], q[*path, token] = chance, math.exp(log)
+    inside = {one.path(node) for node in range(1, len(one.growth.tokens))}
+    expected = {
+        path
+        for path, other in product(inside, repeat=2)
+        if len(path) == len(other) and path[-1] == other[-1]
+        and p[path] < 0.1 * q[path] and p[other] >= q[other]
+    }  # fmt: skip
+    found = contradictions(field, one)
+    assert {one.path(node) for node in found} == expected
+    assert expected, "the test is about some"
+    for node, other in found.items():
+        alike = [path for path in inside if len(path) == len(one.path(node))]
+        best = max((path for path in alike if path[-1] == one.path(node)[-1]), key=p.get)
+        assert p[one.path(other)] == p[best]
 
 
 class ByPath:

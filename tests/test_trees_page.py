@@ -91,6 +91,30 @@ def test_growing_tree_shows_only_what_is_known_at_its_step():
     assert places[1]["x"][: len(places[0]["x"])] == places[0]["x"], "guesses do not move sideways"
 
 
+def test_contradicting_guesses_are_marked_listed_and_counted_after_the_verdict():
+    for name, number in (("5-moa-maths", 0), ("7-dflash-maths", 2), ("8-jetspec-maths", 4)):
+        view = view_of(place=name)
+        found = grow(GROWN | {"place": name})
+        assert len(view.kept_contradictions) == number
+        assert sum("contradicts" in hint for hint in points_of(found["tree"])) == len(
+            view.contradictions
+        )
+        drawn = json.loads(grow(GROWN | {"place": name, "shown": "kept"})["tree"])["data"]
+        signs = [text for trace in drawn for text in trace.get("text", ()) if text == "≠"]
+        assert len(signs) == number
+        assert found["misfits"].count("\n- ") == number
+        rows = re.findall(r"\| (\*\*)?[^|]+?\1? \| 10 \| (\d+) \| [\d.]+ \|", found["misfits"])
+        assert [count for _, count in rows] == ["0", "2", "4"]
+        before = grow(GROWN | {"place": name, "step": len(view.steps) - 1})
+        assert "≠" not in before["tree"]
+        assert "10" not in before["misfits"]
+    view = view_of(place="7-dflash-maths")
+    node = next(iter(view.kept_contradictions))
+    picked = grow(GROWN | {"place": "7-dflash-maths", "picked": view.one.order.index(node) + 1})
+    assert "≠ contradicts its branch | yes" in picked["selected"]
+    assert "| Drafter |" not in grow(GROWN)["misfits"], "the only drafter at its position"
+
+
 def test_last_step_stays_the_last_one_if_the_tree_gets_another_size():
     last = grow(GROWN)["last"]
     deeper = grow(GROWN | {"step": last, "last": last, "depth": 6})

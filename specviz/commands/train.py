@@ -74,6 +74,8 @@ def _add_heads(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--rate", type=float, default=1.0, help="factor on the learning rates")
     nice, text = count_type("Niceness", 0, 19), "give way to other processes (0 to 19)"
     group.add_argument("--nice", type=nice, default=0, help=text)
+    text = "continue the weights of this head, which was trained on other text or answers"
+    group.add_argument("--start", type=Path, metavar="FOLDER", help=text)
     group.add_argument("--float32", action="store_true", help="do not use bfloat16 in the passes")
 
 
@@ -106,8 +108,6 @@ def _add_any_target(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--unroll", type=steps, default=defaults.steps, help=text)
     text = "SHA-256 of other weights that the head is accepted for, without a test"
     group.add_argument("--also-for", type=_parse_hash, action="append", default=[], help=text)
-    text = "a head that was trained on other answers of this target: continue its weights"
-    group.add_argument("--start", type=Path, metavar="FOLDER", help=text)
 
 
 def _add_measure(parser: argparse.ArgumentParser) -> None:

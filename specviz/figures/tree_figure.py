@@ -54,8 +54,9 @@ def tree_figure(graph: nx.DiGraph, focus: Collection[Hashable] = (), zoom: float
             the order in which they were added. Attributes of a node, all optional: `token`, its
             text; `p` and `q`, its probabilities; `state`, such as "accepted" (a key of
             `marks.STATES`), or "hidden" if only its place is kept free; `note`, a short text on
-            the edge to it; `hint`, further text for the pointer; `lit`, whether it is on a path
-            to emphasize. The `weight` of an edge replaces q as its width.
+            the edge to it; `sign`, a sign below that edge; `hint`, further text for the pointer;
+            `lit`, whether it is on a path to emphasize. The `weight` of an edge replaces q as its
+            width.
         focus: Guesses to which the page scrolls.
         zoom: Size of the figure; 1 is that of the page's text.
 
@@ -116,6 +117,7 @@ class _Pill:
     p: float | None
     q: float | None
     note: str
+    sign: str
     hint: str
     lit: bool
     weight: float | None
@@ -130,6 +132,7 @@ class _Pill:
             data.get("p"),
             data.get("q"),
             str(data.get("note", "")),
+            str(data.get("sign", "")),
             str(data.get("hint", "")),
             bool(data.get("lit")),
             (edge or {}).get("weight", data.get("q")),
@@ -254,7 +257,7 @@ class _Drawing:
                 yield _trace(bars.filled(colour, CLEAR))
 
     def words(self) -> Iterator[go.Scatter]:
-        rows, notes, struck = [], [], Batch()
+        rows, struck = [], Batch()
         for node in self.shown:
             (x, y), pill = self.place(node), self.pills[node]
             state, right = STATES[pill.state], x + pill.width
@@ -262,8 +265,6 @@ class _Drawing:
             if pill.state in MARKS:
                 mark = MARKS[pill.state]
                 rows.append((right - MARK_WIDTH - 4, y, mark, _colour(state.mark)))
-            if pill.note:
-                notes.append((x - 4, y - 9, pill.note, INK2))
             if state.struck:
                 end = x + PADDING + width(pill.word, FONT_SIZE)
                 struck.add([(x + PADDING - 1, y + 1), (end + 1, y + 1)])
@@ -271,12 +272,23 @@ class _Drawing:
         for each, size, anchor in (
             (rows, FONT_SIZE, "middle right"),
             (heads, 13, "middle right"),
-            (notes, 13, "middle left"),
+            (self.beside(-4, -9, "note", INK2), 13, "middle left"),
+            (self.beside(-6, 9, "sign", INK), 18, "middle left"),
         ):
             if each:
                 yield _trace(texts(each, round(size * self.zoom), anchor))
         if struck.x:
             yield _trace(struck.lines(INK, 1.25))
+
+    def beside(
+        self, right: float, down: float, name: str, colour: str
+    ) -> list[tuple[float, float, str, str]]:
+        """Return a text of each pill that has it, shifted from the pill's left end."""
+        found = []
+        for node in self.shown:
+            (x, y), shown = self.place(node), getattr(self.pills[node], name)
+            found += [(x + right, y + down, shown, colour)] if shown else []
+        return found
 
     def pointer(self) -> go.Scatter:
         """Return invisible points in the middle of the pills, which have the hover texts."""

@@ -23,9 +23,9 @@ from torch import nn
 from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from specviz.catalog.loading import load_head
-from specviz.drafters.common.checkpoint import read_config
+from specviz.drafters.common.checkpoint import fill, read_config, read_head
 from specviz.drafters.common.training import Family, TargetOutputs, overlaps, same_tops
-from specviz.models.files import size_of, weight_files
+from specviz.models.files import fingerprint, size_of, weight_files
 from specviz.models.target import Target
 from specviz.training.data import Domain, held_out_windows
 from specviz.training.head_training import HeadRecipe, HeadRun, Metric, Plan, TextBatches, measured
@@ -72,12 +72,12 @@ def ship(
     plan: Plan,
     exams: Mapping[str, HeldOutBatches],
     out: Path,
-    corpus_tokens: Mapping[str, Any],
+    facts: Mapping[str, Any],
 ) -> None:
     """Write the folder and manifest of each head that did not diverge.
 
-    Held-out text by domain (`exams`) is used to evaluate the heads, and token counts by domain
-    (`corpus_tokens`) go into the manifest.
+    Held-out text by domain (`exams`) is used to evaluate the heads. Further `facts`, such as token
+    counts by domain, go into the manifests.
     """
     shipped = []
     for run in runs:
@@ -99,8 +99,49 @@ def ship(
             what: {domain: by[what][run.name] for domain, by in by_domain.items()}
             for what in METRICS
         }
-        facts = {**_facts(run, plan), "corpus_tokens": corpus_tokens, **found}
-        write_manifest(out / run.name, facts)
+        write_manifest(out / run.name, {**_facts(run, plan), **facts, **found})
+
+
+def weights_of(start: Path | None) -> str:
+    """Return the SHA-256 of the weights of the head to continue; empty if there is none."""
+    return fingerprint(weight_files(start)) or "" if start else ""
+
+
+def continue_heads(
+    families: Sequence[Family], start: Path | None, made_for: str
+) -> tuple[list[Family], dict[str, Any]]:
+    """Return families whose new heads have the weights of the head in a folder, if there is one.
+
+    Building a head raises Unsuitable if these weights do not fit.
+
+    Args:
+        families: The families.
+        start: The folder; None for new heads.
+        made_for: SHA-256 of the target's weights.
+
+    Returns:
+        The families, and further facts for their manifests: the head's manifest, as "before".
+
+    Raises:
+        ValueError: If the head was made for another target.
+    """
+    if start is None:
+        return list(families), {}
+    before = read_manifest(start)
+    if before["made_for"] != made_for:
+        raise ValueError(f"{str(start)!r} was made for another target.")
+
+    def continued(family: Family) -> Family:
+        def build(target: Target, counts: torch.Tensor) -> Any:
+            head = family.build(target, counts)
+            found = read_head(start, family.name)
+            with torch.no_grad():
+                fill(found.name, head, found.tensors)
+            return head
+
+        return replace(family, build=build)
+
+    return [continued(family) for family in families], {"before": before}
 
 
 def write_shared_projection(folder: Path, target: Target) -> None:

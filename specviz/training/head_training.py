@@ -48,6 +48,7 @@ class HeadRecipe(Recipe):
         made_for: SHA-256 of the target's weights.
         own_text: Number of tokens of text by the target in the training data.
         precision: Autocast dtype of the forward passes; "float32" for no autocast.
+        start: SHA-256 of the weights that it continues; empty for a new head.
     """
 
     rows: int = 2
@@ -56,6 +57,7 @@ class HeadRecipe(Recipe):
     made_for: str = ""
     own_text: int = 0
     precision: str = "bfloat16"
+    start: str = ""
 
 
 class BatchSource(Protocol):

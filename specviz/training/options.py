@@ -34,7 +34,7 @@ class Options:
         count: Number of questions to generate.
         data: Folder of the target's answers; None to train heads on the corpus.
         head_options: Options of a head that is trained on answers.
-        start: Folder of a head whose training on answers continues; None for a new head.
+        start: Folder of a head whose training continues; None for a new head.
     """
 
     corpus: str

@@ -31,6 +31,7 @@ from specviz.training.card.models_card import write_card
 from specviz.training.card.single_head import write_single_head_card
 from specviz.training.data import Domain, Mixture, Writer, load_domains, token_counts, with_own_text
 from specviz.training.export import (
+    continue_heads,
     export_model,
     held_out_by_domain,
     load_exported,
@@ -38,6 +39,7 @@ from specviz.training.export import (
     ship,
     token_shares,
     watched_windows,
+    weights_of,
     write_manifest,
 )
 from specviz.training.head_training import HeadRecipe, HeadRun, Plan, TextBatches, train_heads
@@ -152,10 +154,11 @@ def make_heads(options: Options) -> None:
     if options.data is not None:
         raise_if_diverged(train_on_answers(options, options.data))
         return
-    families = [training_family(name) for name in options.names or trainable_heads()]
     space, folder = _workspace(options), options.out / "target"
     target = _frozen_target(folder, space)
     recipe = _head_recipe(options, weights_hash(folder))
+    families = [training_family(name) for name in options.names or trainable_heads()]
+    families, before = continue_heads(families, options.start, recipe.made_for)
     domains = space.domains
     if options.own_text:
         writer, cache = Writer(target.model, options.seed), options.work / "own-text"
@@ -171,7 +174,8 @@ def make_heads(options: Options) -> None:
     )
     runs = train_heads(target, families, plan)
     exams = held_out_by_domain(domains, target, recipe)
-    ship(runs, target, plan, exams, options.out, token_counts(domains))
+    facts = {"corpus_tokens": token_counts(domains)} | before
+    ship(runs, target, plan, exams, options.out, facts)
     raise_if_diverged(runs)
 
 
@@ -247,6 +251,7 @@ def _head_recipe(options: Options, made_for: str) -> HeadRecipe:
         other_rate=default.other_rate * options.rate,
         made_for=made_for,
         own_text=options.own_text,
+        start=weights_of(options.start),
         precision=options.precision,
     )
 

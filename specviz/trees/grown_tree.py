@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import exp
 from statistics import linear_regression
+from typing import Final
 
 import torch
 
@@ -23,6 +24,8 @@ from specviz.drafters.common.dynamic_tree import SUMS, DynamicTree, PathScore
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.shapes import Parameters
 from specviz.verification.tree import DraftTree
+
+MISFIT: Final = 0.1  # a word that the target gives less than this share of q does not fit
 
 
 @dataclass
@@ -184,6 +187,29 @@ def greedy_matches(position: RecordedPosition, grown: GrownTree) -> list[float]:
     for node, parent in enumerate(grown.growth.parents):
         if node:
             found.append(float(position.rows[grown.path(parent)].top == grown.growth.tokens[node]))
+    return found
+
+
+def contradictions(position: RecordedPosition, grown: GrownTree) -> dict[int, int]:
+    """Return the guesses that contradict their own branch, each with the same word where it fits.
+
+    A drafter that does not know the guess before gives a word the same probability q after several
+    branches of one depth. The word contradicts its branch if the target gives it less than
+    `MISFIT` times q there, but at least q after another of these branches. Of those, the one with
+    the highest p is returned.
+    """
+    p, growth = target_probabilities(position, grown), grown.growth
+    same: dict[tuple[int, int, float], list[int]] = {}
+    for node, parent in enumerate(growth.parents):
+        if node:
+            row, token = position.rows[grown.path(parent)], growth.tokens[node]
+            log = row.logs[row.tokens.index(token)]
+            same.setdefault((growth.depths[node], token, log), []).append(node)
+    found = dict[int, int]()
+    for (_, _, log), nodes in same.items():
+        best, q = max(nodes, key=lambda node: p[node]), exp(log)
+        if p[best] >= q:
+            found |= {node: best for node in nodes if p[node] < MISFIT * q}
     return found
 
 

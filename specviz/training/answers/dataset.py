@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,6 @@ from torch.nn.utils.rnn import pad_sequence
 
 from specviz.catalog import load_target
 from specviz.catalog.loading import trainable_heads, training_family
-from specviz.drafters.common.checkpoint import fill, read_head
 from specviz.drafters.common.training import (
     Family,
     GeneratedText,
@@ -34,9 +33,8 @@ from specviz.drafters.common.training import (
     projection_of,
 )
 from specviz.models.devices import has_fast_bf16
-from specviz.models.files import fingerprint, weight_files
 from specviz.models.target import Target
-from specviz.training.export import read_manifest, ship, write_manifest
+from specviz.training.export import continue_heads, ship, weights_of
 from specviz.training.head_training import HeadRecipe, HeadRun, Plan, train_heads
 from specviz.training.options import Options
 
@@ -318,7 +316,6 @@ class AnswerRecipe(HeadRecipe):
         warm_up: Steps over which the learning rate rises.
         draft_vocabulary: See `HeadOptions`.
         unrolled: Number of draft steps in training.
-        start: SHA-256 of the weights that it continues; empty for a new head.
     """
 
     matrix_rate: float = 0.0
@@ -326,13 +323,10 @@ class AnswerRecipe(HeadRecipe):
     warm_up: int = 50
     draft_vocabulary: int = 0
     unrolled: int = 0
-    start: str = ""
 
 
 def train_on_answers(options: Options, data: Path) -> list[HeadRun]:
     """Train heads, and write the folder of each head that did not diverge.
-
-    With `options.start`, the manifest has that head's manifest as "before".
 
     Raises:
         ValueError: If a head cannot be trained on answers, or the answers or the head to continue
@@ -342,40 +336,16 @@ def train_on_answers(options: Options, data: Path) -> list[HeadRun]:
     families = [
         family_with_options(name, options.head_options) for name in options.names or ("eagle3",)
     ]
-    before = {}
-    if options.start:
-        before = {"before": read_manifest(options.start)}
-        families = [continued(family, options.start) for family in families]
     target = load_target(options.target, options.device)
-    if before and before["before"]["made_for"] != target.card.hash:
-        raise ValueError(f"{str(options.start)!r} was made for another target.")
     recipe = _recipe(options, target)
+    families, before = continue_heads(families, options.start, recipe.made_for)
     answers = AnswerBatches(target, data, recipe)
     tokens, folder = options.tokens or DEFAULT_TOKENS, options.work / "heads"
     plan = Plan(recipe, tokens, folder, answers, answers.counts())
     runs = train_heads(target, families, plan)
-    ship(runs, target, plan, answers.held_out_by_domain(), options.out, answers.tokens())
-    for run in runs:
-        if before and run.error is None:
-            finished = options.out / run.name
-            write_manifest(finished, read_manifest(finished) | before)
+    facts = {"corpus_tokens": answers.tokens()} | before
+    ship(runs, target, plan, answers.held_out_by_domain(), options.out, facts)
     return runs
-
-
-def continued(family: Family, folder: Path) -> Family:
-    """Return a family whose new heads have the weights of the head in a folder.
-
-    Building a head raises Unsuitable if these weights do not fit.
-    """
-
-    def build(target: Target, counts: Tensor) -> Any:
-        head = family.build(target, counts)
-        found = read_head(folder, family.name)
-        with torch.no_grad():
-            fill(found.name, head, found.tensors)
-        return head
-
-    return replace(family, build=build)
 
 
 def family_with_options(name: str, options: HeadOptions) -> Family:
@@ -400,5 +370,5 @@ def _recipe(options: Options, target: Target) -> AnswerRecipe:
         precision="float32" if exact else options.precision,
         draft_vocabulary=options.head_options.draft_vocabulary,
         unrolled=options.head_options.steps,
-        start=(options.start and fingerprint(weight_files(options.start))) or "",
+        start=weights_of(options.start),
     )

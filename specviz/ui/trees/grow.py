@@ -142,6 +142,9 @@ def build(place: TabContext) -> None:
                 outputs["source"] = gr.Markdown(elem_classes="sv-note")
                 controls |= build_display()
                 gr.Markdown(text("trees", "grow_legend"), elem_classes="sv-note")
+                outputs["misfits"] = gr.Markdown(
+                    elem_classes="sv-listing", elem_id="sv-grow-misfits"
+                )
             with gr.Column(scale=2, min_width=320):
                 outputs |= build_selected(controls)
         outputs["form"], live, job = build_live(controls)
@@ -296,6 +299,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     mask = shown(view.mask(node), text("trees", "grow_mask")) if ranked else None
     return {
         "answer": said, "tree": shown(drawn, said), "source": view.source,
+        "misfits": view.misfits(at),
         "text": view.context(node), "selected": view.selected(node, at),
         "mask": gr.HTML(mask, visible=ranked) if ranked else gr.HTML(visible=False),
         "later": gr.Markdown(visible=not ranked),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from math import exp
 from typing import TYPE_CHECKING, Final
@@ -30,6 +30,7 @@ from specviz.trees.grown_tree import (
     AcceptanceEstimates,
     GrownTree,
     Table,
+    contradictions,
     estimate_acceptance,
     fitted_pass_cost,
     greedy_matches,
@@ -44,7 +45,7 @@ from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import paths_of
 from specviz.ui.broken import read_unless_broken
 from specviz.ui.instrument import verbatim
-from specviz.ui.trees.drawing import LIVE, place, quoted, token_text
+from specviz.ui.trees.drawing import LIVE, names, place, quoted, token_text
 from specviz.ui.trees.steps import Step, format_total, steps
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ HINTS: Final = {
     "root": "the last token of the text", "reading": "being expanded", "frontier": "frontier",
     "fresh": "new", "pool": "candidate", "kept": "kept", "dropped": "dropped",
 }  # fmt: skip
+CONTRADICTS: Final = "≠"  # the sign of a guess that contradicts its own branch
+MOST_LISTED: Final = 6  # such guesses that are listed below the tree
 FORMATS: Final = {
     "next_token": "retrieve_next_token (SGLang): first child",
     "next_sibling": "retrieve_next_sibling (SGLang)",
@@ -117,6 +120,11 @@ class GrownView:
     def judged(self) -> dict[int, tuple[float, float]]:
         """By judged node, the coin u and the threshold below which it is accepted."""
         return {self.one.kept[e.node]: (e.u, e.threshold) for e in self.verdict.decisions}
+
+    @cached_property
+    def contradictions(self) -> dict[int, int]:
+        """The guesses that contradict their own branch, each with the same word where it fits."""
+        return contradictions(self.field, self.one)
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -187,9 +195,12 @@ class GrownView:
             if growth.depths[node] > deepest or not (whole or node in self.one.kept):
                 continue
             state, total = self.state(node, at), growth.totals[node]
+            misfit = step.kind == "verify" and node in self.contradictions
+            hints = ("contradicts its own branch" if misfit else "", HINTS.get(state, ""))
             graph.add_node(
                 node, token=self.word(node), state=state, lit=node in lit,
-                note=format_total(total) if node else "", hint=HINTS.get(state, ""),
+                note=format_total(total) if node else "", sign=CONTRADICTS if misfit else "",
+                hint=", ".join(filter(None, hints)),
             )  # fmt: skip
             if node:
                 graph.add_edge(parent, node, weight=exp(total - growth.totals[parent]))
@@ -278,6 +289,59 @@ class GrownView:
             believed=f"{found['believed']:.2f}",
         )  # fmt: skip
 
+    def misfits(self, at: int) -> str:
+        """Return, as Markdown, which guesses of the tree contradict their own branch.
+
+        It follows from the target's p, so nothing is said before the verdict.
+        """
+        if self.steps[at].kind != "verify":
+            return text("trees", "misfits_later")
+        kept = [node for node in self.one.order if node in self.kept_contradictions]
+        found = text("trees", "misfits", number=len(kept), guesses=len(self.one.kept) - 1)
+        listed = [f"- {self._misfit(node)}" for node in kept[:MOST_LISTED]]
+        if len(kept) > MOST_LISTED:
+            more = text("trees", "misfits_more", number=len(kept) - MOST_LISTED)
+            listed.append(f"- {more}")
+        return "\n\n".join(filter(None, [found, "\n".join(listed), self._by_drafter()]))
+
+    @property
+    def kept_contradictions(self) -> set[int]:
+        """The guesses of the tree that contradict their own branch."""
+        return self.contradictions.keys() & set(self.one.kept)
+
+    def _misfit(self, node: int) -> str:
+        p, other = target_probabilities(self.field, self.one), self.contradictions[node]
+        growth = self.one.growth
+        q = exp(growth.totals[node] - growth.totals[growth.parents[node]])
+        before = ["".join(map(self.word, self.path(growth.parents[n]))) for n in (node, other)]
+        return text(
+            "trees", "misfit", before=verbatim(f"‘{before[0]}’"), word=verbatim(self.quoted(node)),
+            elsewhere=verbatim(f"‘{before[1]}’"), q=format_share(q), p=format_share(p[node]),
+            fits=format_share(p[other]),
+        )  # fmt: skip
+
+    def _by_drafter(self) -> str:
+        """Return a table of the drafters that were recorded at this position, if there are more."""
+        places = [
+            name
+            for name, _ in names()
+            if (field := place(name)).context == self.field.context
+            and (field.target, field.length) == (self.field.target, self.field.length)
+        ]
+        if self.ask.place not in places or len(places) < 2:
+            return ""
+        rows = []
+        for name in places:
+            view = GrownView.of(replace(self.ask, place=name))
+            drafter, accepted = title_of(view.field.drafter), view.value.length(view.one.kept)
+            rows.append(
+                f"| {f'**{drafter}**' if name == self.ask.place else drafter} "
+                f"| {len(view.one.kept) - 1} | {len(view.kept_contradictions)} "
+                f"| {accepted['exact']:.2f} |"
+            )
+        head = f"| Drafter | Guesses | {CONTRADICTS} | Accepted |\n|:--|--:|--:|--:|"
+        return "\n".join([text("trees", "misfits_by_drafter"), "", head, *rows])
+
     @cached_property
     def payoff(self) -> tuple[go.Figure, str]:
         """The gain and the cost of each guess, the most probable guess first; and in a sentence."""
@@ -349,6 +413,8 @@ class GrownView:
             ("accepted with" if in_tree else "would be accepted with",
              format_share(self.value.exact[node])),
         ]  # fmt: skip
+        if self.steps[at].kind == "verify" and node in self.contradictions:
+            rows.append((f"{CONTRADICTS} contradicts its branch", "yes"))
         if node in self.judged and self.steps[at].kind == "verify":
             u, threshold = self.judged[node]
             rows.append(("coin u, and p", f"{u:.3f}, {threshold:.3f}"))
