@@ -104,3 +104,8 @@ def test_words_in_the_values_of_a_figure_are_no_markup(monkeypatch):
     assert "<script>" not in markup
     (((_, given)),) = OWN.findall(markup)
     assert json.loads(unescape(given)) == {"words": [[HOSTILE + '"']]}
+
+
+def test_links_to_the_app_lead_out_of_the_article():
+    link = '<a href="../../?tab=models&amp;part=heads">EAGLE, Medusa and MTP side by side</a>'
+    assert link in article()

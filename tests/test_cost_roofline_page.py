@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from specviz.cost import sources
-from specviz.cost.figures.roofline import MAX_GAMMA
 from specviz.cost.formatting import (
     format_duration,
     format_figures,
@@ -33,6 +32,7 @@ from specviz.cost.sources import (
     published_numbers,
     speedup_range,
 )
+from specviz.settings.specs import MAX_GAMMA
 from specviz.ui.cost.roofline import EXAMPLES, LIMITS, Ask, factor_of, respond, sources_list, start
 
 EIGHT = sources.models()["llama-3.1-8b"].shape
@@ -84,10 +84,16 @@ def test_numbers_on_the_page_equal_the_formulas(batch):
 def test_nearest_published_measurement_is_shown_with_its_source():
     found = said()["answer"]
     nearest = next(each for each in published_numbers() if each.number == "1.38 ×")
-    assert "**Closest published: 1.38 ×**" in found
+    assert "\n- **1.38 ×** (EAGLE-3" in found
     assert f"]({nearest.source.url})" in found
     assert factor_of("2 to 2.5 ×") == 2.5
     assert factor_of("1.4 × slower") < 1
+    large = said(model="llama-3.1-70b", cards=4, batch=32)["answer"]
+    assert "2.50 × plain decoding (the same over the efficiencies" in large
+    assert "\n- **1.4 × slower** (draft model: Llama-3-70B, 4 × H100" in large
+    assert "under light load it was **1.5 ×**" in large
+    assert "another kind of drafter" in large
+    assert large.count("It is below all that is simulated here (2.50 × and more).") == 2
     house = said(model="house", drafter="house-draft", hardware="laptop-cpu", dtype="fp32")
     assert house["answer"].endswith("There is no published measurement of this target.")
 
@@ -194,7 +200,18 @@ def test_every_machine_model_example_and_limit_gives_a_prediction():
         assert said(**{name: most})["answer"]
 
 
-def test_impossible_choices_are_replaced_and_long_drafts_limited():
+def test_claims_about_batch_sizes_end_where_memory_does():
+    ask = Ask.from_values({**ASKED, "context": 8192})
+    fits = [b for b in range(1, 513) if predict(ask.serving, ask.plan, b).fits]
+    assert (
+        f"not slower at any batch size up to {fits[-1]}, the largest that fits in memory"
+        in (said(context=8192)["said"])
+    )
+    assert "no batch size fits in memory." in said(model="llama-3.1-70b")["said"]
+    assert "not slower at any batch size up to 512." in said(alpha=1, gamma=1)["said"]
+
+
+def test_impossible_choices_are_replaced_and_gamma_rounded():
     assert list(drafters("house")) == [HEAD, NGRAM, "house-draft"]
     assert list(drafters("qwen3-4b")) == [HEAD, NGRAM, "qwen3-0.6b"]
     assert list(drafters("llama-3.1-70b")) == [HEAD, NGRAM, "llama-3.1-8b", "llama-3.2-1b"]
@@ -203,7 +220,9 @@ def test_impossible_choices_are_replaced_and_long_drafts_limited():
     assert [name for _, name in made["dtype"].choices] == ["fp16", "fp32"]
     assert (made["dtype"].value, made["drafter"].value) == ("fp16", HEAD)
     assert [name for _, name in made["drafter"].choices] == list(drafters("llama-3.1-8b"))
-    assert "so it uses γ = 16." in said(gamma=40)["said"]
+    assert "With γ = 5, " in (made := said(gamma=4.63))["said"]
+    assert made["said"].endswith("so it uses γ = 5.")
+    assert "With γ = 40, " in said(gamma=40)["said"]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +238,7 @@ def test_impossible_choices_are_replaced_and_long_drafts_limited():
         ({"batch": 0}, "The batch size must be between 1 and 512, not 0."),
         ({"batch": 1.5}, "The batch size must be a whole number, not 1.5."),
         ({"batch": float("inf")}, "The batch size must be a finite number."),
-        ({"gamma": -1}, "γ must be between 0 and 16, not -1."),
+        ({"gamma": -1}, "γ must be between 0 and 64, not -1."),
         ({"cards": -1}, "The number of devices must be between 1 and 64, not -1."),
         ({"context": 10**9}, "The context must be between 0 and 131,072"),
         ({"alpha": 1.2}, "α must be a probability from 0 to 1, not 1.2."),

@@ -2,6 +2,7 @@
 
 import json
 from html import unescape
+from statistics import harmonic_mean
 
 import huggingface_hub
 import pytest
@@ -18,7 +19,7 @@ from specviz.models.files import size_in_float32
 from specviz.models.memory import ModelCache
 from specviz.shipped import measured
 from specviz.ui import models
-from specviz.ui.models import rows
+from specviz.ui.models import heads, rows
 from specviz.ui.task import Failure, JobContext, Machine, StopFlag, performed
 
 
@@ -251,3 +252,22 @@ def test_reliability_of_predictions_is_that_of_the_measurements():
             assert total == pytest.approx(sum(part[0] * part[at] for part in mine))
         apart = sum(count * abs(mean - kept) for count, mean, kept in each["bins"])
         assert each["error"] == pytest.approx(apart / each["guesses"])
+
+
+def test_heads_are_compared_by_the_measurements_of_their_card():
+    found = heads.respond({"temperature": 1})
+    facts = measured()
+    lines = [line.split(" | ") for line in found["table"].splitlines()]
+    cells = {line[0].strip("| *"): [each.strip(" |") for each in line[1:]] for line in lines}
+    for at, name in enumerate(heads.NAMES):
+        rows_of = [r for r in facts["rows"] if (r["name"], r["temperature"]) == (name, 1.0)]
+        mean = harmonic_mean(row["tokens_per_pass"] for row in rows_of)
+        assert cells["Tokens per pass"][at] == f"**{mean:.2f}**"
+        assert f"{heads.NAMES[name]} {mean:.2f}" in found["answer"]
+    assert [cell.startswith("sampled") for cell in cells["Guesses at temperature 1"]] == [
+        True, False, False, False, True,
+    ]  # fmt: skip
+    assert cells["Shape of a draft"][3:] == ["a fixed tree, at most 4 deep", "a chain of 6"]
+    assert "arxiv.org/abs/2412.19437" in lines[0][-1]
+    with pytest.raises(ValueError, match="no measurement"):
+        heads.respond({"temperature": 0.5})

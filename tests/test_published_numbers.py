@@ -9,9 +9,10 @@ import pytest
 from specviz.cost.measured_costs_text import (
     FAMILIES,
     Setup,
-    nearest_report,
+    nearest_reports,
     reported_speedups,
     same_machine,
+    under_other_load,
     unstated_facts,
 )
 from specviz.cost.sources import (
@@ -182,36 +183,43 @@ def test_browser_code_never_inserts_html():
 
 
 def found(kind, batch, model="llama-3.1-8b", machine="h100-sxm"):
-    return nearest_report(Setup(kind, batch, model, machine))
+    return nearest_reports(Setup(kind, batch, model, machine))
 
 
-def test_nearest_report_prefers_the_same_batch():
-    server = found("head", 64)
+def test_nearest_reports_prefer_the_same_batch():
+    server, alone = found("head", 64)
     assert (server.method, server.number, server.batch) == ("EAGLE-3", "1.38 ×", 64)
     assert unstated_facts(server) == ["model", "hardware"]
-    assert found("head", 512) == server
-    alone = found("head", 1)
     assert (alone.number, alone.model, alone.hardware) == ("2.36 ×", "Llama-3.1-8B", "H100")
     assert unstated_facts(alone) == []
+    assert found("head", 1) == [alone]
 
 
 def test_heavy_load_counts_as_a_large_batch_size():
-    busy = found("n-gram", 512)
+    busy, *_ = found("n-gram", 512)
     assert (busy.number, busy.load) == ("1.8 × slower", "heavy")
     assert unstated_facts(busy) == ["batch"]
-    assert found("model", 256).number == "1.4 × slower"
-    assert found("n-gram", 1, "llama-3.1-70b").number == "2.8 ×"
+    assert found("model", 256)[0].number == "1.4 × slower"
+    assert found("n-gram", 1, "llama-3.1-70b")[0].number == "2.8 ×"
+
+
+def test_report_of_the_same_model_is_shown_although_its_drafter_is_of_another_kind():
+    of_the_model, of_the_kind = found("head", 32, "llama-3.1-70b")
+    assert (of_the_model.number, of_the_model.model) == ("1.4 × slower", "Llama-3-70B")
+    assert under_other_load(of_the_model).number == "1.5 ×"
+    assert (of_the_kind.number, of_the_kind.model) == ("1.38 ×", NOT_STATED)
+    assert under_other_load(of_the_kind) is None
 
 
 def test_reports_with_equal_batch_size_are_chosen_by_model_and_machine():
-    a100, rtx = (found("model", 1, machine=name) for name in ("a100-sxm", "h100-sxm"))
+    a100, h100 = (found("model", 1, machine=name)[-1] for name in ("a100-sxm", "h100-sxm"))
     assert "A100" in a100.hardware
-    assert a100.model == rtx.model == "Vicuna-7B-v1.3"
-    assert "33B" in found("head", 1, "llama-3.1-70b", "a100-sxm").model
+    assert a100.model == h100.model == "Vicuna-7B-v1.3"
+    assert "33B" in found("head", 1, "llama-3.1-70b", "a100-sxm")[0].model
     assert same_machine("4 × H100", "h100-sxm")
     assert not same_machine("NVIDIA GeForce RTX 3090", "rtx-4090")
     assert not same_machine("one TPU v4", "laptop-cpu")
-    assert found("head", 1, "house") is found("n-gram", 8, "house-draft") is None
+    assert found("head", 1, "house") == found("n-gram", 8, "house-draft") == []
 
 
 @pytest.mark.parametrize("kind", FAMILIES)

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from html import unescape
 from math import sqrt
 
 import pytest
@@ -18,7 +19,7 @@ from specviz.cost.server.loading import (
     strip_settings,
 )
 from specviz.cost.server.outlook import Deployment, acceptance_model, outlook
-from specviz.cost.server.report import Report, advice, build_report
+from specviz.cost.server.report import Report, advice, build_report, describe_deployment
 from specviz.cost.server.stats import (
     ServerStats,
     UnreadableStats,
@@ -27,7 +28,7 @@ from specviz.cost.server.stats import (
     wilson_interval,
 )
 from specviz.cost.sources import at_default_efficiency, drafters
-from specviz.ui.cost.server import START, respond, taken
+from specviz.ui.cost.server import START, example_values, respond, taken
 from specviz.ui.instrument import verbatim
 
 COUNTS = {"rounds": 100, "drafted": 200, "accepted": 110, "accepted_by_position": (80, 30)}
@@ -81,7 +82,9 @@ def test_acceptance_of_the_last_position_is_assumed_for_later_ones():
 def report_of(told, site=SITE):
     """Return the report about counts that come without a text."""
     found = site.outlook(told)
-    return Report(told, tokens_per_pass(told), (), (), (), found, tuple(advice(site, told, found)))
+    where = describe_deployment(site, told)
+    said = tuple(advice(where, told, found))
+    return Report(told, tokens_per_pass(told), (), (), (), found, where, said)
 
 
 def test_mean_tokens_per_pass_give_one_alpha_for_all_positions():
@@ -234,6 +237,19 @@ def test_numbers_on_the_page_equal_the_formulas():
     assert (made["batch"].info, made["gamma"].info) == ("reported: 1", "reported: 4")
 
 
+def test_heading_advice_and_options_agree_on_one_gamma():
+    for changes, gamma in (({"batch": 256}, "γ = 1"), (example_values({}), "γ = 4")):
+        found = respond({**START, "now": TEXT, **changes})
+        keeps = gamma == "γ = 4"
+        heading = unescape(found["answer"])
+        assert (f"keep {gamma}: " if keeps else f"{gamma} is best: ") in heading
+        assert f"**{'Keep' if keeps else 'Start your server with'} {gamma}**" in found["flags"]
+        assert ("so keep that" in found["said"]) is keeps
+        assert heading.startswith("An example, not yours: vLLM")
+    mine = respond({**START, "now": TEXT + "\n"})["answer"]
+    assert mine.startswith("Your vLLM yielded 3.41 tokens per pass")
+
+
 def test_numbers_for_the_other_sections_are_those_of_the_server():
     found = taken({**START, "now": TEXT, "context": 2048, "hardware": "t4"})
     alpha = found["tab_alpha"]
@@ -261,7 +277,7 @@ def test_server_that_reports_only_a_mean_has_no_figure_by_position():
 
 def test_page_offers_a_choice_if_the_server_has_several_models():
     empty = said(now=" \n")
-    assert empty["answer"].startswith("Example: a server with vLLM")
+    assert empty["answer"].startswith("An example, not yours: vLLM")
     assert not empty["report"].visible
     text = vllm() + "\n" + vllm(model="<n>")
     assert [name for name, _ in said(now=text)["named"].choices] == ["<n>", "m"]

@@ -368,3 +368,16 @@ def test_rounds_needed_and_bootstrap_interval_distinguish_a_gain_from_noise():
     low, high = tally.interval("gain", draws=400)
     assert tally.mean("gain") == pytest.approx(0.0625)
     assert low < 0.0625 < high
+
+
+def test_advice_on_ranking_is_that_of_the_study():
+    ways = [each for sizes in rounding.load_study()["drafters"].values() for each in sizes.values()]
+    products, sums = (
+        max(each[f"{how} bfloat16"]["differ"] for each in ways) for how in ("product", "sum")
+    )
+    said = rounding.advice()
+    assert f"sums of logs changed up to {100 * sums:.0f}% of the trees" in said
+    assert f"products up to {100 * products:.0f}%" in said
+    assert all(each["sum float32"]["differ"] == 0 for each in ways)
+    assert "keep the totals in float32, and use either" in said
+    assert said in order({"tree": recipes()[0].name, "how": "sum"})["answer"]

@@ -173,7 +173,7 @@ def _print_simulated(report: Report) -> None:
             f"{format_speedup(choice.speedup)} plain",
             "" if choice.counted or not choice.gamma else "(tokens assumed)",
         ]
-        for choice in report.outlook.options
+        for choice in report.outlook.shown
     ]
     print_table(CHOICES, choices)
     for sentence in report.advice:

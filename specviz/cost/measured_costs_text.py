@@ -204,8 +204,8 @@ def _all_times(context: ContextCosts) -> list[list[float]]:
 # For each kind of drafter: families in the published numbers, and names of methods on Spec-Bench.
 FAMILIES: Final[Mapping[str, Sequence[str]]] = {
     "head": ("EAGLE", "EAGLE-2", "EAGLE-3"),
-    "n-gram": ("n-gram",),
     "model": ("draft model",),
+    "n-gram": ("n-gram",),
 }
 SPEC_BENCH_METHODS: Final[Mapping[str, Mapping[str, str]]] = {
     "head": {"EAGLE": "EAGLE", "EAGLE2": "EAGLE-2", "EAGLE3": "EAGLE-3"},
@@ -215,7 +215,8 @@ SPEC_BENCH_METHODS: Final[Mapping[str, Mapping[str, str]]] = {
 UNSTATED_BATCH: Final = 6.0  # in doublings: the smallest distance of a report without a batch size
 # Approximate batch sizes for a server's load, used only to rank reports.
 LOAD_BATCHES: Final[Mapping[str, int]] = {"light": 1, "heavy": 128}
-UNSTATED_MODEL: Final = 3.0  # in doublings of model size: distance of a report without a model size
+UNSTATED_MODEL: Final = 4.0  # in doublings of model size: distance of a report without a model size
+OTHER_KIND: Final = 1.5  # in doublings: distance of a report of another kind of drafter
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +240,7 @@ class ReportedSpeedup:
 
     Attributes:
         row_id: Its row on the page, such as "row-3" or "board-1-EAGLE".
+        kind: Kind of the drafter, a key of FAMILIES.
         method: The drafter.
         number: The speed-up as published.
         model: As the source states it.
@@ -250,6 +252,7 @@ class ReportedSpeedup:
     """
 
     row_id: str
+    kind: str
     method: str
     number: str
     model: str
@@ -260,15 +263,33 @@ class ReportedSpeedup:
     source: Source
 
 
-def nearest_report(wanted: Setup) -> ReportedSpeedup | None:
-    """Return the closest report, the first of equally close ones; None if there is none.
+def nearest_reports(wanted: Setup) -> list[ReportedSpeedup]:
+    """Return the closest report that states its model, and the closest of the same kind of drafter.
 
-    There is none for the House models, which no publication uses.
+    They may be one report. The closer one is first. There are none for the House models, which no
+    publication uses.
     """
     if wanted.model.startswith("house"):
-        return None
-    return min(
-        reported_speedups(wanted.kind), key=lambda each: distance(each, wanted), default=None
+        return []
+    known = sorted(
+        (each for kind in FAMILIES for each in reported_speedups(kind)),
+        key=lambda each: distance(each, wanted),
+    )
+    stated = next(each for each in known if parameters_in_name(each.model))
+    same = next(each for each in known if each.kind == wanted.kind)
+    return [each for each in known if each in (stated, same)]
+
+
+def under_other_load(report: ReportedSpeedup) -> ReportedSpeedup | None:
+    """Return the report of the same server under its other load, if there is one."""
+    return next(
+        (
+            each
+            for each in reported_speedups(report.kind)
+            if report.load and each.load not in (None, report.load)
+            if (each.method, each.source.url) == (report.method, report.source.url)
+        ),
+        None,
     )
 
 
@@ -278,7 +299,7 @@ def reported_speedups(kind: str) -> Iterator[ReportedSpeedup]:
         if row.method in FAMILIES[kind] and row.unit != "%":
             setup = (row.model, row.hardware, row.conditions)
             yield ReportedSpeedup(
-                f"row-{at}", row.method, row.number, *setup, row.batch, row.load, row.source
+                f"row-{at}", kind, row.method, row.number, *setup, row.batch, row.load, row.source
             )
     for at, board in enumerate(sources.boards()):
         device = board.device.removeprefix("a single ")
@@ -286,13 +307,16 @@ def reported_speedups(kind: str) -> Iterator[ReportedSpeedup]:
             if method := SPEC_BENCH_METHODS[kind].get(each.method):
                 name, number = f"board-{at}-{each.method}", f"{each.overall:.2f} ×"
                 setup = (board.model, device, f"Spec-Bench, {board.conditions}")
-                yield ReportedSpeedup(name, method, number, *setup, board.batch, None, board.source)
+                yield ReportedSpeedup(
+                    name, kind, method, number, *setup, board.batch, None, board.source
+                )
 
 
 def distance(report: ReportedSpeedup, wanted: Setup) -> float:
     """Return the distance of a report from a setup.
 
-    It is the number of doublings of batch size and model size, plus 1 for another machine.
+    It is the number of doublings of batch size and model size, plus 1 for another machine and 1.5
+    for another kind of drafter.
     """
     wanted_model = sources.models()[wanted.model]
     size, other = wanted_model.shape.parameters / 1e9, parameters_in_name(report.model)
@@ -301,7 +325,8 @@ def distance(report: ReportedSpeedup, wanted: Setup) -> float:
     if wanted_model.title in report.model:
         model = 0.0
     machine = 0.0 if same_machine(report.hardware, wanted.machine) else 1.0
-    return _batches(report, wanted.batch) + model + machine
+    kind = 0.0 if report.kind == wanted.kind else OTHER_KIND
+    return _batches(report, wanted.batch) + model + machine + kind
 
 
 def _batches(report: ReportedSpeedup, batch: int) -> float:

@@ -361,13 +361,21 @@ def predict(serving: Serving, guessing: DraftPlan, batch: int) -> Prediction:
     drafting, needed = 0.0, memory_needed(serving, batch, checked)
     if guessing.draft and guessing.widths:
         drafter = replace(serving, shape=guessing.draft)
-        reads = (1, *guessing.widths[:-1])  # each pass reads the level before
-        drafting = sum(pass_time(drafter, batch, width).seconds for width in reads)
+        reads = Counter((1, *guessing.widths[:-1]))  # each pass reads the level before
+        drafting = sum(
+            count * pass_time(drafter, batch, width).seconds for width, count in reads.items()
+        )
         needed += memory_needed(drafter, batch, checked)
     plain = pass_time(serving, batch).seconds
     verify = pass_time(serving, batch, checked).seconds
     available = serving.cards * serving.hardware.memory
     return Prediction(batch, guessing.tokens, plain, drafting, verify, needed <= available)
+
+
+def largest_fitting_batch(serving: Serving, guessing: DraftPlan, limit: int) -> int:
+    """Return the largest batch size up to `limit` that fits in memory; 0 if none does."""
+    sizes = range(1, limit + 1)
+    return bisect_left(sizes, True, key=lambda b: not predict(serving, guessing, b).fits)
 
 
 def best_chain(

@@ -244,6 +244,28 @@ def verdict(ways: Mapping[str, Way], positions: int, guesses: int) -> str:
     )
 
 
+def advice() -> str:
+    """Return which way of ranking to use, by the whole study; empty if it was not measured."""
+    study = load_study()
+    if study is None:
+        return ""
+    rows = [ways for sizes in study["drafters"].values() for ways in sizes.values()]
+
+    def most(way: str, key: str) -> float:
+        return max(abs(float(ways[way][key])) for ways in rows)
+
+    changes = {f"{how}s": _percent(most(f"{how} bfloat16", "differ")) for how in ("product", "sum")}
+    gains = [most(f"{how} bfloat16", "gain") for how in ("product", "sum")]
+    return text(
+        "trees",
+        "ranking_advice",
+        same=most("product float32", "differ") == most("sum float32", "differ") == 0.0,
+        gain=f"{max(gains):.3f}",
+        zeros=most("product float16", "zeros") > 0.0,
+        **changes,
+    )
+
+
 def noise(ways: Mapping[str, Way], reported: Reported) -> str:
     """Return a sentence on how many rounds distinguish the reported difference from noise."""
     deviation = standard_deviation(ways[EXACT])

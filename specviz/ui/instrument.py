@@ -27,6 +27,8 @@ Values = Mapping[str, Any]
 Respond = Callable[[Values], Values]
 Keys = Mapping[str, str | Sequence[str]]
 FAILED: Final = "An error on the server ended this answer; the server's log has the details."
+BEFORE: Final = "The results are for the values before."
+RESULT: Final = "sv-result"  # CSS class of outputs, which are dimmed while they are out of date
 # Words and signs without a meaning in Markdown; any other sign of ASCII may have one.
 PLAIN: Final = re.compile(r"[^\W_]+|[,;%(?' ]+|(?<=\w)-(?=\w)|(?<=\d)\.(?=\d)|:(?= )|([!-~])")
 DIRECT: Final[dict[str, Any]] = {**PRIVATE, "queue": False, "trigger_mode": "always_last"}
@@ -105,6 +107,7 @@ class Instrument:
             self.fold = gr.Accordion("Try it", open=wide, elem_classes="sv-instrument-fold")
             with self.fold:
                 self.notice = gr.Markdown(visible=False, elem_classes="sv-notice")
+                self.outdated = gr.Markdown(BEFORE, visible=False, elem_classes="sv-outdated")
         self.events: list[Any] = [self.fold.expand]
 
     def __enter__(self) -> Instrument:
@@ -140,7 +143,9 @@ class Instrument:
         shared = shared or {}
         every = {**controls, **shared}
         named = {"answer": self.answer, **outputs}
-        targets = [self.notice, *named.values()]
+        targets = [self.notice, self.outdated, *named.values()]
+        for result in [each for each in named.values() if each not in every.values()]:
+            result.elem_classes = [*(result.elem_classes or []), RESULT]
         linked = Linked(controls, keys or {})
         address = self._address(linked)
         targets.append(address)
@@ -152,12 +157,13 @@ class Instrument:
             try:
                 found = respond(values)
             except ValueError as problem:
-                return self._refused(problem)
+                return {**self._refused(problem), self.outdated: gr.Markdown(visible=True)}
             except Exception:
                 log.exception("the instrument %s failed", self.part)
-                return {self.notice: gr.Markdown(FAILED, visible=True)}
+                failed = {self.notice: gr.Markdown(FAILED, visible=True)}
+                return {**failed, self.outdated: gr.Markdown(visible=True)}
             answers = {named[name]: value for name, value in found.items()}
-            hidden = {self.notice: gr.Markdown(visible=False)}
+            hidden = dict.fromkeys((self.notice, self.outdated), gr.Markdown(visible=False))
             return {**hidden, address: linked.written(values), **answers}
 
         def opened(event: gr.EventData, *values: Any) -> dict[Any, Any]:

@@ -25,6 +25,7 @@ from specviz.ui.broken import section, style
 from specviz.ui.component import TabContext, css, header
 from specviz.ui.jobs import Jobs
 from specviz.ui.limits import LIMIT
+from specviz.ui.models import heads
 from specviz.ui.queue import LONGEST, Queue
 from specviz.ui.server import app_kwargs
 from specviz.ui.sessions import CAPACITY, Sessions
@@ -139,6 +140,7 @@ def build(
                         section(part.build, place)
             with gr.Tab("Models") as tab:
                 section(models.build, place, fields or {}, tab)
+                section(heads.build, place)
 
         api.add(runs, options.allow_any_model, calls or ApiCalls())
     demo.queue(max_size=64, api_open=False)  # no call skips the queue

@@ -13,6 +13,7 @@ import { sendNewest } from "./shared/gradio";
 import { start as header } from "./shared/header";
 import { start as jobView } from "./shared/job_view";
 import { start as measuredView } from "./shared/measured_view";
+import { checkRanges } from "./shared/slider_range";
 import * as store from "./shared/store";
 import { hand, openTab } from "./shared/tabs";
 import { start as intro } from "./step/intro";
@@ -38,6 +39,7 @@ const SECTIONS: Record<string, Start<never>> = {
 };
 
 window.specviz = { hand, openTab, shortened, step, store };
+checkRanges();
 
 /**
  * Start a section.

@@ -33,9 +33,12 @@ def test_link_opens_the_roofline_with_values_that_keys_change(visit):
     part.get_by_label("Children per node, level by level").fill(HOSTILE)
     expect(part.locator(".sv-notice:visible").first).to_contain_text("Siblings at each depth must")
     expect(answer).to_contain_text("at batch size 9,")
+    expect(part.locator(".sv-outdated").first).to_contain_text("for the values before")
+    expect(answer).to_have_css("opacity", "0.45")
     part.get_by_label("Children per node, level by level").fill("")
     part.get_by_role("button", name="House on a laptop").press("Enter")
     expect(answer).to_contain_text("on a laptop CPU")
+    expect(answer).to_have_css("opacity", "1")
     expect(part.get_by_label("Number format")).to_have_value("fp32")
     assert page.evaluate("window.hacked") is None
     assert faint(page) == []

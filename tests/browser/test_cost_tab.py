@@ -36,6 +36,21 @@ def query(page):
     return {key: value for key, (value,) in parse_qs(urlsplit(page.url).query).items()}
 
 
+def test_number_beyond_a_slider_is_explained_and_not_sent(visit):
+    page, failed = opened(visit), []
+    page.on("response", lambda answer: answer.status >= 500 and failed.append(answer.url))
+    box = page.get_by_label("number input for α, acceptance")
+    for typed, nearest in (("-1", "0.00"), ("2", "1.00")):
+        box.fill(typed)
+        says(page, ".sv-pair", "This must be a number from 0 to 1.")
+        expect(page.locator(".sv-instrument-answer.block").first).to_have_css("opacity", "0.45")
+        box.press("Tab")
+        says(page, SAID, f"α = {nearest}, γ = 4 (your own values).")
+        expect(page.locator(".sv-beyond")).to_have_count(0)
+        expect(page.locator(".sv-instrument-answer.block").first).to_have_css("opacity", "1")
+    assert failed == []
+
+
 def test_keyboard_changes_values_and_the_link_reopens_them(visit):
     page = opened(visit)
     says(page, ANSWER, best_sentence(SpeedupModel(START["alpha"], START["c"])))

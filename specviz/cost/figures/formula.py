@@ -19,9 +19,9 @@ from plotly.subplots import make_subplots
 from specviz.cost import formula, tree_formula
 from specviz.cost.formula import MeasuredPoint, SpeedupModel
 from specviz.figures.theme import BG, BOTH, DEAD, INK, INK2, INK3, TEMPLATE, P, Q, chart
+from specviz.settings.specs import MAX_GAMMA
 
 MIN_GAMMA: Final = 16  # a chart of γ shows at least this many values
-MAX_GAMMA: Final = 64
 OFFSETS: Final = (-0.2, -0.1, 0.1, 0.2)  # α of the faint curves, relative to the chosen α
 HEADROOM: Final = 2.2  # maximum height of the chart, relative to the chosen curve
 ALPHAS: Final = [round(at / 50, 2) for at in range(51)]  # of the maps

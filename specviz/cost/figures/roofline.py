@@ -20,14 +20,15 @@ from specviz.cost.roofline import (
     Serving,
     best_gamma,
     free_tokens,
+    largest_fitting_batch,
     pass_time,
     predict,
 )
 from specviz.cost.sources import speedup_range
 from specviz.figures.theme import BG, COLOURS, DEAD, EDGE, INK, INK2, INK3, P, Q, chart
+from specviz.settings.specs import MAX_GAMMA
 
 MAX_BATCH: Final = 512  # maximum tokens per sequence in a pass, and sequences per batch
-MAX_GAMMA: Final = 16  # length of the longest chain evaluated
 # Batch sizes for which the curve is computed.
 BATCH_STOPS: Final = tuple(sorted({round(2 ** (step / 8)) for step in range(73)}))
 UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
@@ -74,8 +75,7 @@ def pass_figure(serving: Serving, batch: int, checked: int) -> go.Figure:
 
 def speed_figure(serving: Serving, plan: DraftPlan, batch: int, loss: int | None) -> go.Figure:
     """Draw the speed-up over batch size, with its range; from `loss` on, it is below 1."""
-    sizes = range(1, MAX_BATCH + 1)
-    largest_fit = bisect_left(sizes, True, key=lambda b: not predict(serving, plan, b).fits)
+    largest_fit = largest_fitting_batch(serving, plan, MAX_BATCH)
     known = (loss, largest_fit, largest_fit + 1)
     stops = sorted({*BATCH_STOPS, batch, *(b for b in known if b and b <= MAX_BATCH)})
     gains = [predict(serving, plan, b).speedup for b in stops]

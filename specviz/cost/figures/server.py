@@ -11,7 +11,7 @@ from typing import Final
 import plotly.graph_objects as go
 
 from specviz.cost.formatting import format_speedup
-from specviz.cost.server.outlook import MAX_GAMMA, GammaOption, Outlook
+from specviz.cost.server.outlook import GammaOption, Outlook
 from specviz.cost.server.report import format_rate
 from specviz.cost.server.stats import PositionAcceptance, Rate
 from specviz.figures.theme import BG, BOTH, COLOURS, INK, INK2, chart
@@ -56,12 +56,13 @@ def _rates(rows: Sequence[tuple[int, Rate]], shift: float, symbol: str, name: st
 
 def outlook_figure(found: Outlook) -> go.Figure:
     """Draw speed-up over γ; mark the server's γ and the best one."""
-    counted = [choice for choice in found.options if choice.counted or choice.gamma == 0]
-    beyond = [choice for choice in found.options if not choice.counted and choice.gamma]
-    best = found.best
+    best, now = found.best, found.current
+    counted = [choice for choice in found.shown if choice.counted or choice.gamma == 0]
+    beyond = [choice for choice in found.shown if not choice.counted and choice.gamma]
+    last = found.shown[-1].gamma
     marks = [_mark(best, f"best: γ = {best.gamma}", "circle-open", 18)]
-    if found.current is not None:
-        marks.append(_mark(found.current, f"yours: γ = {found.current.gamma}", "circle", 12))
+    if now is not None:
+        marks.append(_mark(now, f"yours: γ = {now.gamma}", "circle", 12))
     lines = [
         _curve([*counted[-1:], *beyond], "from assumed acceptance", "dot"),
         _curve(counted, "from counted acceptance", "solid"),
@@ -69,7 +70,7 @@ def outlook_figure(found: Outlook) -> go.Figure:
     drawing = chart(
         [*(line for line in lines if len(line.x) > 1), *marks],
         x="γ, draft tokens in a chain", y="speed over plain decoding", height=HEIGHT,
-        xaxis={"range": [-0.4, MAX_GAMMA + 0.4], "dtick": 2, "showgrid": False},
+        xaxis={"range": [-0.4, last + 0.4], "dtick": 2 if last <= 32 else 4, "showgrid": False},
         yaxis={"range": [0, 1.15 * max(1.3, best.speedup)], "ticksuffix": " ×"},
     )  # fmt: skip
     return drawing.add_hline(1, line={"color": INK2, "width": 1, "dash": "dash"})

@@ -24,6 +24,7 @@ from specviz.cost.server.stats import (
     tokens_per_pass,
 )
 from specviz.cost.sources import at_default_efficiency, at_extremes, drafters
+from specviz.settings.specs import MAX_GAMMA
 from specviz.settings.suggestion import did_you_mean
 
 CLOSE = 1.02  # relative difference up to which times count as equal
@@ -77,7 +78,7 @@ def calibrate(
     return fitted, Calibration(measured, roofline, passes, overhead, faster, possible)
 
 
-MAX_GAMMA: Final = 16  # in draft tokens
+SHOWN_GAMMA: Final = 16  # options are shown at least up to this γ
 NEARLY_BEST: Final = 0.99  # speed-ups within this share of the best count as equal
 
 
@@ -151,6 +152,19 @@ class Outlook:
         """The smallest and the largest γ within 1% of the best speed-up."""
         good = [c.gamma for c in self.options if c.speedup >= NEARLY_BEST * self.best.speedup]
         return min(good), max(good)
+
+    @property
+    def shown(self) -> tuple[GammaOption, ...]:
+        """The options to show: some beyond the best γ and the server's."""
+        current = self.current.gamma if self.current else 0
+        return self.options[: 1 + max(SHOWN_GAMMA, self.best.gamma + 2, current)]
+
+    @property
+    def advised(self) -> GammaOption:
+        """The γ to use: the server's own if it is nearly the best, otherwise the best one."""
+        now = self.current
+        keeps = now and now.gamma and now.speedup >= NEARLY_BEST * self.best.speedup
+        return now if now and keeps and self.best.gamma else self.best
 
     @property
     def gain(self) -> float | None:

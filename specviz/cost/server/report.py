@@ -12,7 +12,7 @@ from typing import Any, Final
 from specviz.cost import sources
 from specviz.cost.formatting import describe_machines, format_speedup
 from specviz.cost.server.loading import parse_stats
-from specviz.cost.server.outlook import MAX_GAMMA, Deployment, Outlook
+from specviz.cost.server.outlook import Deployment, Outlook
 from specviz.cost.server.stats import (
     PositionAcceptance,
     Rate,
@@ -24,6 +24,7 @@ from specviz.cost.server.stats import (
     shorten,
     tokens_per_pass,
 )
+from specviz.settings.specs import MAX_GAMMA
 from specviz.texts import text
 
 SHORT_DRAFTS: Final = 0.98  # the report mentions a mean draft length below this share of γ
@@ -42,6 +43,7 @@ class Report:
         facts: The counted numbers, as names and values.
         limitations: Sentences on what the server does not report.
         outlook: Speed-up by γ, simulated; None if no machine was given or nothing can be predicted.
+        deployment: The model, machine and batch size of the outlook in words.
         advice: Sentences of advice, computed from the outlook.
         not_predicted: Why nothing can be predicted; empty otherwise.
     """
@@ -52,6 +54,7 @@ class Report:
     facts: tuple[Row, ...]
     limitations: tuple[str, ...]
     outlook: Outlook | None = None
+    deployment: str = ""
     advice: tuple[str, ...] = ()
     not_predicted: str = ""
 
@@ -136,7 +139,8 @@ def _with_prediction(counted: Report, site: Deployment) -> Report:
         outlook = site.outlook(stats)
     except UnreadableStats as problem:
         return Report(*made, not_predicted=str(problem))
-    return Report(*made, outlook, tuple(advice(site, stats, outlook)))
+    deployment = describe_deployment(site, stats)
+    return Report(*made, outlook, deployment, tuple(advice(deployment, stats, outlook)))
 
 
 def facts(stats: ServerStats, tokens: TokensPerPass) -> list[Row]:
@@ -222,14 +226,13 @@ def describe_deployment(site: Deployment, stats: ServerStats) -> str:
     return f"{model} on {devices} at batch size {site.batch_of(stats)}"
 
 
-def advice(site: Deployment, stats: ServerStats, outlook: Outlook) -> list[str]:
+def advice(deployment: str, stats: ServerStats, outlook: Outlook) -> list[str]:
     """Return sentences on the best γ, which is simulated."""
-    best, now = outlook.best, outlook.current
-    found = [_verdict(describe_deployment(site, stats), outlook)]
+    best = outlook.best
+    found = [_verdict(deployment, outlook)]
     low, high = outlook.near_best
     if best.gamma and low < high:
-        yours = now is not None and low <= now.gamma <= high and now.gamma != best.gamma
-        found.append(text("server", "nearly_best", low=low, high=high, yours=yours))
+        found.append(text("server", "nearly_best", low=low, high=high))
     if outlook.best_interval and outlook.best_interval[0] < outlook.best_interval[1]:
         low, high = outlook.best_interval
         found.append(text("server", "best_interval", low=low, high=high))
@@ -275,6 +278,8 @@ def _verdict(deployment: str, outlook: Outlook) -> str:
     comparison = ""
     if now is not None and now.gamma == best.gamma:
         comparison = text("server", "is_yours")
+    elif now is not None and outlook.advised is now:
+        comparison = text("server", "keeps_yours", gamma=now.gamma)
     elif now is not None:
         gain = format_speedup(outlook.gain or 1.0)
         speedup = format_speedup(now.speedup)

@@ -18,6 +18,7 @@ from specviz.cost.formatting import format_decimals
 from specviz.cost.formula import MeasuredPoint
 from specviz.cost.sources import EVIDENCE, Acceptance, acceptances
 from specviz.settings.settings import require
+from specviz.settings.specs import MAX_GAMMA
 from specviz.texts import text
 from specviz.ui.broken import read_unless_broken, report_if_broken
 from specviz.ui.component import TabContext, component
@@ -35,7 +36,6 @@ START: Final[Pair] = {"alpha": 0.7, "gamma": 4}
 OWN: Final = ""  # the source "your own values"
 RUNS: Final = {"step": "last run on Step", "compare": "lane of Compare"}
 MISSING: Final = {"step": "pair_no_run", "compare": "pair_no_lane"}  # sentences
-MOST_GAMMA: Final = 64
 SAME: Final = 5e-4  # difference up to which a slider has a source's value
 LONGEST: Final = 4000  # maximum characters of the runs
 
@@ -184,9 +184,7 @@ def build(place: TabContext) -> None:
     runs = component("sv-runs", "shared/measured_view", {"event": "sent"}, "sv-runs")
     with gr.Row(elem_classes="sv-pair"):
         alpha = gr.Slider(0, 1, START["alpha"], step=0.01, label="α, acceptance", buttons=[])
-        gamma = gr.Slider(
-            0, MOST_GAMMA, START["gamma"], step=1, label="γ, draft length", buttons=[]
-        )
+        gamma = gr.Slider(0, MAX_GAMMA, START["gamma"], step=1, label="γ, draft length", buttons=[])
     with gr.Row(elem_classes="sv-pair-from"):
         source = gr.Dropdown(offered({}), value=OWN, label="Take α and γ from", min_width=300)
         first = origin(START["alpha"], START["gamma"], OWN, {})[1]

@@ -17,7 +17,6 @@ from specviz.cost import roofline as batches
 from specviz.cost import sources, tree_formula
 from specviz.cost.figures.roofline import (
     BATCH_STOPS,
-    MAX_GAMMA,
     gamma_figure,
     pass_figure,
     round_figure,
@@ -32,7 +31,13 @@ from specviz.cost.formatting import (
     format_short_figures,
     format_speedup,
 )
-from specviz.cost.measured_costs_text import Setup, nearest_report, unstated_facts
+from specviz.cost.measured_costs_text import (
+    ReportedSpeedup,
+    Setup,
+    nearest_reports,
+    under_other_load,
+    unstated_facts,
+)
 from specviz.cost.roofline import (
     DraftPlan,
     ModelShape,
@@ -46,6 +51,7 @@ from specviz.cost.roofline import (
 from specviz.cost.server.flags import list_flags
 from specviz.cost.sources import HEAD, NGRAM, at_extremes, drafters, speedup_range
 from specviz.settings.settings import Settings, require
+from specviz.settings.specs import MAX_GAMMA
 from specviz.settings.value_types import parse_integer, parse_integers, parse_number
 from specviz.texts import text
 from specviz.ui.component import TabContext
@@ -65,6 +71,7 @@ LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {  # name in errors, minimum
     "computing": ("The share of the peak arithmetic", 5, 100),
 }
 SLOWEST: Final = 1000  # maximum overhead in ms
+SAME: Final = 0.005  # difference up to which speed-ups are equal as shown
 START: Final[dict[str, Any]] = {
     "hardware": "h100-sxm",
     "cards": 1,
@@ -278,9 +285,10 @@ def _outputs() -> dict[str, Any]:
 def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outputs for the controls' values. Raises ValueError if they are invalid."""
     asked, dropdowns = possible(values)
-    gamma = min(parse_number("γ", values["gamma"]), MAX_GAMMA)
+    given = parse_number("γ", values["gamma"])
+    gamma = round(given)
     found = answer(Ask.from_values({**asked, "gamma": gamma}))
-    note = text("cost", "roofline_gamma", gamma=MAX_GAMMA) if gamma < values["gamma"] else ""
+    note = text("cost", "roofline_gamma", gamma=gamma) if gamma != given else ""
     drawn = {name: shown(drawing, words) for name, (drawing, words) in found["figures"].items()}
     return {
         "answer": found["answer"], "facts": found["facts"],
@@ -363,9 +371,9 @@ def brief(ask: Ask) -> str:
 
 
 def _span(low: float, high: float) -> str:
-    """Format a range of speed-ups; empty if its ends are equal as shown."""
+    """Format a range of speed-ups; "the same" if its ends are equal as shown."""
     ends = [format_speedup(end) for end in (low, high)]
-    return f"{ends[0].removesuffix(' ×')} to {ends[1]}" if ends[0] != ends[1] else ""
+    return f"{ends[0].removesuffix(' ×')} to {ends[1]}" if ends[0] != ends[1] else "the same"
 
 
 def sentence(ask: Ask, found: Prediction, loss: int | None) -> str:
@@ -396,8 +404,9 @@ def sentence(ask: Ask, found: Prediction, loss: int | None) -> str:
 
 def slower_at(ask: Ask, loss: int | None) -> str:
     """Return at which batch sizes speculative decoding is slower."""
-    if loss is None:
-        return text("cost", "never_slower", limit=LARGEST)
+    fitting = batches.largest_fitting_batch(ask.serving, ask.plan, LARGEST)
+    if loss is None or loss > fitting:
+        return text("cost", "never_slower", limit=fitting, memory=fitting < LARGEST)
     larger = [predict(ask.serving, ask.plan, b).speedup for b in BATCH_STOPS if b > loss]
     always = all(gain < 1 for gain in larger)
     if loss == 1 and always:
@@ -427,21 +436,34 @@ def best_sentence(ask: Ask) -> str:
 
 
 def published(ask: Ask) -> str:
-    """Return the nearest published measurement with its conditions and its source."""
+    """Return the nearest published measurements with their conditions and sources."""
     kind = {HEAD: "head", NGRAM: "n-gram"}.get(ask.drafter, "model")
-    found = nearest_report(Setup(kind, ask.batch, ask.model, ask.hardware))
-    if found is None:
+    found = nearest_reports(Setup(kind, ask.batch, ask.model, ask.hardware))
+    if not found:
         return text("cost", "roofline_unreported")
+    reports = [f"- {report_sentence(ask, each, each.kind == kind)}" for each in found]
+    why = text("cost", "roofline_why", alpha=f"{ask.alpha:.2f}")
+    return "\n".join([text("cost", "roofline_closest"), "", *reports, "", why])
+
+
+def report_sentence(ask: Ask, found: ReportedSpeedup, same_kind: bool) -> str:
+    """Return a published measurement, and in what its setup differs from the chosen one."""
     said = [fact for fact in (found.model, found.hardware) if fact != sources.NOT_STATED]
     missing = unstated_facts(found)
-    notes = [text("cost", "report_unstated", facts=" or the ".join(missing))] if missing else []
+    notes = [] if same_kind else [text("cost", "report_other_kind")]
+    if found.load:
+        notes.append(text("cost", "report_load"))
+    elif missing:
+        notes.append(text("cost", "report_unstated", facts=" or the ".join(missing)))
     if found.batch and found.batch != ask.batch:
         notes.append(text("cost", "report_other_batch", theirs=found.batch, ours=ask.batch))
     low, _ = speedup_range(ask.serving, ask.plan, ask.batch)
-    if factor_of(found.number) < low:
+    if factor_of(found.number) < low - SAME:
         notes.append(text("cost", "report_below", low=format_speedup(low)))
+    twin = under_other_load(found)
+    other = twin and text("cost", "report_other_load", number=twin.number, load=twin.load)
     return text(
-        "cost", "roofline_closest", number=found.number, notes=" ".join(notes),
+        "cost", "roofline_report", number=found.number, notes=" ".join(notes), other=other,
         about=verbatim(f"{found.method}: {', '.join([*said, found.conditions])}"),
         source=verbatim(found.source.title), link=found.source.url,
         evidence=sources.EVIDENCE[found.source.evidence],

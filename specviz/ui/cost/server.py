@@ -23,7 +23,7 @@ from specviz.cost.server.loading import (
     MetricsAddress,
     example,
 )
-from specviz.cost.server.outlook import LIMITS, NEARLY_BEST, Deployment
+from specviz.cost.server.outlook import LIMITS, Deployment
 from specviz.cost.server.report import Report, build_report, format_rate
 from specviz.cost.server.stats import (
     SeveralModels,
@@ -211,7 +211,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     given = "reported: {:g}".format
     batch, gamma = made.stats.batch, made.stats.draft_length
     return {
-        **dropdowns, **parts(values, made), "answer": verbatim(brief(made)),
+        **dropdowns, **parts(values, made), "answer": verbatim(brief(made, shows_example(values))),
         "problem": gr.Markdown(visible=False), "teach": gr.Accordion(open=False),
         "report": gr.Column(visible=True),
         "batch": gr.Number(info=given(batch) if batch else "not reported, so 1"),
@@ -252,13 +252,25 @@ def _example_report() -> Report:
     return report_of(example_values({}))
 
 
+def shows_example(values: Mapping[str, Any]) -> bool:
+    """Return whether the text is the example, not that of a visitor's server."""
+    return bool(values["now"] == example().text)
+
+
 def brief(made: Report, example: bool = False) -> str:
-    """Return one sentence: the tokens per pass and, if there is a prediction, the best γ."""
+    """Return the tokens per pass and, if there is a prediction, the γ to use and for whom."""
+    advised = made.outlook and made.outlook.advised
     return text(
-        "server", "brief", example=example, program=made.stats.program,
-        tokens=f"{made.tokens.mean:.2f}", gamma=made.outlook.best.gamma if made.outlook else 0,
-        speedup=format_speedup(made.outlook.best.speedup) if made.outlook else "",
+        "server", "brief", example=example, program=made.stats.program, keeps=keeps(made),
+        tokens=f"{made.tokens.mean:.2f}", deployment=made.deployment,
+        gamma=advised.gamma if advised else 0,
+        speedup=format_speedup(advised.speedup) if advised else "",
     )  # fmt: skip
+
+
+def keeps(made: Report) -> bool:
+    """Return whether the server's own γ is the one to use."""
+    return made.outlook is not None and made.outlook.advised is made.outlook.current
 
 
 def parts(values: Mapping[str, Any], made: Report) -> dict[str, Any]:
@@ -267,7 +279,7 @@ def parts(values: Mapping[str, Any], made: Report) -> dict[str, Any]:
     advice = made.not_predicted or f"{' '.join(made.advice)} (simulated)"
     since = "answer_between" if str(values["before"] or "").strip() else "answer_since_start"
     lead = text("server", since, tokens=f"**{made.tokens.mean:.2f}**")
-    origin = example().description if values["now"] == example().text else ""
+    origin = example().description if shows_example(values) else ""
     rates = [
         (f"{p.number}", format_rate(p.cumulative), format_rate(p.conditional)) for p in positions
     ]
@@ -302,18 +314,13 @@ def parts(values: Mapping[str, Any], made: Report) -> dict[str, Any]:
 
 
 def flags(drafter: str, made: Report) -> str:
-    """Return the options that start each program, as blocks to copy.
-
-    Their γ is the server's own if that is nearly the best, otherwise the best one.
-    """
+    """Return the options that start each program with the advised γ, as blocks to copy."""
     if made.outlook is None:
         return ""
-    if not made.outlook.best.gamma:
+    gamma = made.outlook.advised.gamma
+    if not gamma:
         return text("server", "flags_plain")
-    best, now = made.outlook.best, made.outlook.current
-    keeps = now is not None and now.gamma > 0 and now.speedup >= NEARLY_BEST * best.speedup
-    gamma = now.gamma if now is not None and keeps else best.gamma
-    said = text("server", "flags", gamma=gamma, keeps=keeps)
+    said = text("server", "flags", gamma=gamma, keeps=keeps(made))
     return f"{said}\n\n{list_flags(drafter, gamma)}"
 
 

@@ -36,7 +36,8 @@ MOST_STEPS: Final = 8
 HIDEABLE: Final = ("both", "caption", "coin", "evidence", "expected", "gallery", "speed")
 # Keys of a step that are sent to the page unchanged.
 DISPLAY: Final = ("case", "example", "form", "grown", "hides", "simple")
-MARKUP: Final = re.compile(r"\*\*(.+?)\*\*|\*(.+?)\*|\[(.+?)\]\((https://\S+?)\)")
+# The last kind is a link: to another site, or to a view of this app such as ?tab=models.
+MARKUP: Final = re.compile(r"\*\*(.+?)\*\*|\*(.+?)\*|\[(.+?)\]\(((?:https://|\?)\S+?)\)")
 
 
 class BoldPart(TypedDict):

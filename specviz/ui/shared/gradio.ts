@@ -30,6 +30,19 @@ export function fieldOf(id: string): HTMLInputElement | HTMLTextAreaElement | nu
   return field;
 }
 
+// Return the field with a slider's number that an event came from, the slider, and the block with
+// both; null if it came from another element. If it is not found, Gradio sends numbers beyond the
+// slider's ends, and the server refuses them with an error.
+export function sliderBeside(target: EventTarget | null) {
+  if (!(target instanceof HTMLInputElement && target.type === "number")) return null;
+  for (let place = target.parentElement, level = 0; place && level < 4; level++) {
+    const slider: HTMLInputElement | null = place.querySelector("input[type=range]");
+    if (slider) return { field: target, slider, place };
+    place = place.parentElement;
+  }
+  return null;
+}
+
 // Return a tab's name in the address: "lossless" for the tab "Lossless?".
 export const tabKey = (name: string) => name.toLowerCase().replace(/[^a-z0-9]+/g, "");
 

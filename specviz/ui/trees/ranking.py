@@ -11,6 +11,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.texts import text
+from specviz.trees.rounding import advice
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import Instrument, figure, shown
 from specviz.ui.lossless.rounding import HOW, Lab
@@ -40,4 +41,5 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     trees = [lab.trees[f"{how} {PRECISE}"].grown for how in HOW]
     orders = [[one.path(node) for node in one.order[: len(one.kept)]] for one in trees]
     said = text("trees", "ranking_order", guesses=len(orders[0]) - 1, same=orders[0] == orders[1])
-    return {"answer": said, "ranked": shown(lab.drawing(f"{values['how']} {PRECISE}"), said)}
+    drawn = lab.drawing(f"{values['how']} {PRECISE}")
+    return {"answer": f"{said}\n\n{advice()}", "ranked": shown(drawn, said)}

@@ -156,7 +156,9 @@ def _piece(piece: Any) -> str:
     if "w" in piece:
         return f'<b class="token">{escape(flat(piece["w"]))}</b>'
     if "a" in piece:
-        return f'<a href="{escape(piece["href"])}">{escape(piece["a"])}</a>'
+        address = piece["href"]
+        address = f"../../{address}" if address.startswith("?") else address
+        return f'<a href="{escape(address)}">{escape(piece["a"])}</a>'
     if "i" in piece:
         return f"<i>{escape(piece['i'])}</i>"
     return f"<b>{escape(piece['b'])}</b>"
