@@ -637,8 +637,9 @@ def test_figure_of_a_sweep_can_be_drawn_from_few_measurements():
         assert told["answer"]
         json.dumps(told, allow_nan=False)
     assert sweep.recorded()["where"].startswith("**Recorded earlier:**")
-    assert sweep.respond({"live": True}) == {}, "the measured sweep stays"
-    assert sweep.respond({"live": False}) == sweep.recorded()
+    assert sweep.respond({"live": None}) == sweep.recorded()
+    with pytest.raises(ValueError, match="not a sweep"):
+        sweep.received({})
 
 
 def test_figure_draws_measured_values_as_markers_and_simulated_ones_dashed():
@@ -677,14 +678,15 @@ def test_page_receives_progress_and_the_finished_or_stopped_sweep(runs):
     said = asyncio.run(heard(runs))
     kinds = [each.get("state", each["kind"]) for each in said]
     assert kinds[:2] == ["loading", "measuring"]
-    assert kinds[-2:] == ["sweep", "done"]
-    rows = said[-2]["outputs"]["numbers"].splitlines()[2:]
-    assert [int(row.split()[1]) for row in rows] == list(SIZES)
+    assert kinds[-2:] == ["progress", "done"]
+    measured = sweep.received(said[-2]["result"])
+    assert [point.tokens for point in measured.points] == list(SIZES)
+    assert "Measured just now" in sweep.respond({"live": measured})["where"]
     assert {each["id"] for each in said} == {"1"}
     assert len(runs.line) == 0
     *said, measured, last = asyncio.run(heard(runs, stop_at=len(SIZES) + 2 + 20))
-    assert (measured["kind"], last["state"]) == ("sweep", "stopped")
-    assert len(measured["outputs"]["numbers"].splitlines()) > 2
+    assert last["state"] == "stopped"
+    assert sweep.received(measured["result"]).points
     progress = [each for each in said if each["kind"] == "progress"]
     assert progress[-1]["done"] < progress[-1]["of"]
 

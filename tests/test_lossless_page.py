@@ -112,7 +112,7 @@ def test_malformed_request_returns_readable_error():
     with pytest.raises(ValueError, match="no recorded run"):
         proof.respond({"run": "../x", "counts": None})
     with pytest.raises(ValueError, match="cannot be repeated"):
-        proof.wanted(None, "../x")
+        proof.wanted("../x")
     for result in (None, [], {"rows": [["a", "b", 1]]}, {"rows": [["a", 1, 1]]}):
         with pytest.raises(ValueError, match="cannot be read"):
             proof.checked(result)

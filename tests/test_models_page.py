@@ -153,9 +153,9 @@ def test_loaded_gguf_file_is_listed_with_its_device_and_quantization(tmp_path, m
 def test_download_reports_its_steps_bytes_and_errors_unless_it_was_cancelled(monkeypatch):
     def fetch(name, say, watch):
         say("Trying it.")
-        watch.report(1, 4)
-        watch.report(2, 4)  # too soon after the other
-        watch.report(4, 4)
+        watch.report(10**6, 4 * 10**6)
+        watch.report(2 * 10**6, 4 * 10**6)  # too soon after the other
+        watch.report(4 * 10**6, 4 * 10**6)
 
     def raising(problem):
         def fail(name, say, watch):
@@ -164,10 +164,12 @@ def test_download_reports_its_steps_bytes_and_errors_unless_it_was_cancelled(mon
         return fail
 
     monkeypatch.setattr(public, "fetch", fetch)
-    task = models.wanted(everything, "", "all", "all", "SmolLM2")
-    state, step, *bytes_ = told(task)
+    task = models.wanted(everything, "SmolLM2")
+    state, step, *bytes_, end = told(task)
     assert (state["state"], step["sentence"]) == ("fetching", "Trying it.")
-    assert [(line["done"], line["of"]) for line in bytes_] == [(1, 4), (4, 4)]
+    assert (end["end"], end["result"]) == ("SmolLM2 is on this machine now.", {})
+    assert [(line["done"], line["of"]) for line in bytes_] == [(1e6, 4e6), (4e6, 4e6)]
+    assert [line["sentence"] for line in bytes_] == ["1.0 of 4.0 MB", "4.0 of 4.0 MB"]
     monkeypatch.setattr(public, "fetch", lambda *_: pytest.fail("it was requested"))
     assert len(told(task, stopped=True)) == 1
     monkeypatch.setattr(public, "fetch", raising(Stopped("The fetch was stopped.")))
@@ -210,7 +212,7 @@ def test_table_is_filtered_and_details_are_those_of_the_chosen_model(monkeypatch
     found, listed = asked(any_model=False)
     assert "can be downloaded" not in {row[3] for row in listed.values()}
     found, _ = asked(model="Qwen/Qwen3-4B")
-    assert (found["use"].visible, found["download"].visible) == (False, True)
+    assert (found["use"].visible, found["download"]) == (False, "")
     assert "(https://huggingface.co/Qwen/Qwen3-4B/" in found["details"]
     assert found["diagram"] == {"visible": False, "__type__": "update"}
     with pytest.raises(ValueError, match="There is no such model"):
@@ -228,12 +230,6 @@ def test_diagram_has_a_mark_for_each_interval_of_the_predictions():
         assert points == [tuple(part) for part in each["bins"]]
         assert f"{each['error']:.3f} at temperature" in drawn["layout"]["meta"]
         assert f"{each['error']:.3f} at temperature" in found["details"]
-
-
-def test_progress_is_shown_in_words_and_text_of_a_source_stays_text():
-    assert models.progress_text({"kind": "progress", "done": 1e6, "of": 20e6}) == "1.0 of 20.0 MB"
-    assert models.progress_text({"kind": "progress", "done": 1e6, "of": 0}) == "1.0 MB"
-    assert models.progress_text({"kind": "step", "sentence": "<b>"}) == "&#60;b&#62;"
 
 
 def test_reliability_of_predictions_is_that_of_the_measurements():

@@ -106,7 +106,7 @@ def kinds(text):
 
 def streamed(visitor, prompt=PROMPT, **settings):
     """Yield a live run of Step as the texts that its page receives."""
-    return visitor.press("sv-branch", json.dumps({"prompt": prompt, "settings": settings}))
+    return visitor.press("sv-branch", request=json.dumps({"prompt": prompt, "settings": settings}))
 
 
 def test_run_of_an_api_client_uses_the_gpu_time_of_its_user(scheduler, client):
@@ -156,8 +156,8 @@ def test_stopped_run_ends_after_its_round_and_its_process_continues(scheduler, v
 
 
 def test_position_shown_on_trees_is_kept_for_later_requests(visitor):
-    said = "".join(visitor.follow("sv-grow-go", [PROMPT + "\u2028", "medusa", 1]))
-    assert "Requesting a GPU" in said
+    *_, said = visitor.press("sv-grow-job-go", PROMPT + "\u2028", "medusa", 1)
+    assert kinds(said)[0] == "lending"
     (place,) = set(re.findall(r'"(live:\w+)"', said))
     form = ["dynamic", 3, 2, 5, "", 1, 0, "kept", 1, 0, PROMPT, "medusa", 1, 1, "warm"]
     told = str(visitor.change("sv-grow-step", [place, *form], "input"))

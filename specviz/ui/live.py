@@ -75,24 +75,31 @@ def wire(jobs: Jobs, worker: Worker, view: gr.HTML, page: str, *starts: Start) -
 
 
 def job_view(
-    place: TabContext, name: str, kind: str, label: str, wanted: Wanted, inputs: Sequence[Any]
+    place: TabContext,
+    name: str,
+    labels: Sequence[str],
+    wanted: Callable[..., Task],
+    inputs: Sequence[Any],
+    worker: Worker | None = None,
 ) -> gr.HTML:
-    """Build a button that starts a job, and what says how far it is.
+    """Build a button that starts and stops a job, and what says how far it is.
 
-    Its lines of the given kind have `done`, `of`, and `sentence`, which says what is done now.
-    Those that also have a `result` are an event of the component, `result`, with its `value`.
+    Its lines are made by `stream.progress`. Those with a result are an event of the component,
+    `result`, with its `value`. If the component's value is "hidden", so is the button while no job
+    is active.
 
     Args:
         place: Where it is built.
         name: Its id on the page.
-        kind: The kind of the lines.
-        label: What the button says.
-        wanted: Creates the task from the stream and the inputs' values.
+        labels: What the button says, and what it says while a job is active.
+        wanted: Creates the task from the inputs' values.
         inputs: Components whose values are sent.
+        worker: Runs the job; by default `place.runs`.
     """
-    view = component(name, "shared/job_view", {"event": "result", "kind": kind, "label": label})
-    go = gr.Button(label, elem_id=f"{name}-go", elem_classes="sv-hidden")
-    wire(place.jobs, place.runs, view, browser_object(name), Start(go, inputs, wanted))
+    view = component(name, "shared/job_view", {"event": "result", "labels": labels})
+    go = gr.Button(labels[0], elem_id=f"{name}-go", elem_classes="sv-hidden")
+    start = Start(go, inputs, lambda _, *values: wanted(*values))
+    wire(place.jobs, worker or place.runs, view, browser_object(name), start)
     return view
 
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from math import ceil
 from threading import RLock
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
 
 import gradio as gr
 
@@ -63,9 +63,46 @@ class ErrorLine(TypedDict):
     sentence: str
 
 
+class Progress(TypedDict):
+    """How far a job is that `live.job_view` shows.
+
+    Attributes:
+        done: How much is done, in any unit.
+        of: How much there is; 0 if unknown.
+        sentence: What is done now.
+        result: What the section gets, in an event.
+        end: A sentence that stays after the job.
+    """
+
+    kind: Literal["progress"]
+    id: str
+    done: int
+    of: int
+    sentence: str
+    result: NotRequired[Mapping[str, Any]]
+    end: NotRequired[str]
+
+
 def line(kind: str, data: Mapping[str, object]) -> str:
     """Return one line of JSON with its newline."""
     return json.dumps({"kind": kind} | dict(data), separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def progress(
+    nonce: str,
+    done: int,
+    of: int,
+    sentence: str,
+    result: Mapping[str, Any] | None = None,
+    end: str = "",
+) -> str:
+    """Return a line of a job with the facts of `Progress`."""
+    at = Progress(kind="progress", id=nonce, done=done, of=of, sentence=sentence)
+    if result is not None:
+        at["result"] = result
+    if end:
+        at["end"] = end
+    return line(at["kind"], at)
 
 
 def error(sentence: str, nonce: str) -> str:

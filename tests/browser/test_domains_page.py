@@ -78,7 +78,7 @@ def test_live_measurement_is_added_to_the_recorded_maps_and_can_be_stopped(domai
     go.click()
     expect(said.last).to_contain_text("Turn ", timeout=60_000)
     domains.get_by_role("button", name="Stop").click()
-    expect(said.last).to_have_text("Stopped. Everything measured so far is kept.", timeout=60_000)
+    expect(said.last).to_have_text("Stopped. What was finished is kept.", timeout=60_000)
     expect(domains).to_contain_text("live, stopped after")
     domains.get_by_role("radio", name="Recorded, temperature 0").press("Space")
     expect(domains).to_contain_text("recorded · 2 CPU cores")

@@ -176,7 +176,7 @@ def test_verdicts_of_runs_open_in_the_sandbox_and_can_be_undone(sand, looker):
 def repeats_are_counted_and_shown(sand, part):
     rows = [["␣she␣was", 7, 5], ["<b>", 5, 7]]
     result = {"title": "A run", "sentence": "Among 12 runs", "rows": rows}
-    tally = {"kind": "tally", "done": 12, "of": 12, "sentence": "12 of 12 pairs of runs"}
+    tally = {"kind": "progress", "done": 12, "of": 12, "sentence": "12 of 12 pairs of runs"}
     sand.evaluate("(line) => window.specviz['sv-proof-repeats'].take(line)", tally)
     expect(part.locator("#sv-proof-counts")).to_have_count(0)
     final = {**tally, "result": result}

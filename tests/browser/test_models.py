@@ -8,7 +8,7 @@ from serve import BROKEN
 from test_access import faint, faults
 
 SLOW, OTHER = "Qwen/Qwen3-0.6B", "Qwen/Qwen3-1.7B"
-STATUS, DETAILS = ".sv-job-status >> nth=0", "#sv-models-details"
+STATUS, DETAILS = "#sv-models-job [role=status]", "#sv-models-details"
 SLOWLY = 30_000
 
 

@@ -37,11 +37,11 @@ class Visitor:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def press(self, button: str, wish: str) -> Iterator[str]:
+    def press(self, button: str, *values: Any, request: str = "") -> Iterator[str]:
         """Yield the lines of the job that the button with this id starts, as they arrive."""
         self.job += 1
-        name = json.dumps([PAGE, self.job, wish])
-        self._post("/queue/join", self._call(button, (name,)))
+        name = json.dumps([PAGE, self.job, *([request] if request else [])])
+        self._post("/queue/join", self._call(button, (*values, name)))
         text = ""
         with self._http.stream("GET", f"{API}/sv/jobs/{PAGE}/{self.job}/lines") as lines:
             for line in lines.iter_lines():
@@ -54,18 +54,6 @@ class Visitor:
         """Stop the newest job."""
         where = f"{API}/sv/jobs/{PAGE}/{self.job}/stop"
         self._http.post(where).raise_for_status()
-
-    def follow(self, button: str, values: list[Any]) -> Iterator[str]:
-        """Yield the messages of the queued event of the button with this id, as they arrive."""
-        event = self._post("/queue/join", self._call(button, values))["event_id"]
-        where, text = f"{API}/queue/data?session_hash={SESSION}", ""
-        with self._http.stream("GET", where) as messages:
-            for part in messages.iter_text():  # lines would also end at characters such as U+2028
-                *whole, text = (text + part).split("\n\n")
-                own = [message for message in whole if event in message]
-                yield from (each for each in own if '"msg":"process_generating"' in each)
-                if any('"msg":"process_completed"' in each for each in own):
-                    return
 
     def change(self, control: str, values: list[Any], event: str = "change") -> list[Any]:
         """Return what an instrument answers at an event of the control with this id."""

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from io import StringIO
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
 import gradio as gr
 import plotly.graph_objects as go
@@ -37,7 +37,7 @@ from specviz.ui.component import TabContext
 from specviz.ui.instrument import Instrument, figure, shown, verbatim
 from specviz.ui.live import PRIVATE, job_view
 from specviz.ui.request import HOUSE
-from specviz.ui.stream import Stream, line
+from specviz.ui.stream import progress
 from specviz.ui.task import JobContext, Task, gpu_seconds, limit_text
 
 if TYPE_CHECKING:
@@ -108,11 +108,11 @@ def build(place: TabContext) -> None:
         form, size = build_form(place)
         live = gr.State()
 
-        def wanted(_: Stream, *values: Any) -> Task:
+        def wanted(*values: Any) -> Task:
             return measured_live(planned(*values))
 
         label = "Run on this machine"
-        job = job_view(place, "sv-domains-live", "map", label, wanted, list(form.values()))
+        job = job_view(place, "sv-domains-live", (label, "Stop"), wanted, list(form.values()))
     instrument.wire(
         {"map": name, "measure": measure, "order": order, "live": live, **form},
         {"map": name, "where": where, "order": order, "heat": heat, "note": note, "size": size},
@@ -359,17 +359,6 @@ def received(value: Any) -> dict[str, Any]:
     return {"live": live, "map": LIVE}
 
 
-class MapLine(TypedDict):
-    """The current turn, and all measurements so far (a Live)."""
-
-    kind: Literal["map"]
-    id: str
-    done: int
-    of: int
-    sentence: str
-    result: Mapping[str, Any]
-
-
 def measured_live(plan: Plan) -> Task:
     """Create the task of a measurement. A stop takes effect after the current turn."""
     return Task(
@@ -414,11 +403,7 @@ def news(plan: Plan, where: str, nonce: str, measured: Measurements, number: int
         nonce, list(plan.drafters), plan.prompts, plan.new_tokens, plan.temperature,
         plan.order_seed, where, measured.done, not number, measured.cells,
     )  # fmt: skip
-    said = MapLine(
-        kind="map", id=nonce, done=measured.done, of=len(plan.order), sentence=sentence,
-        result=asdict(live),
-    )  # fmt: skip
-    return line(said["kind"], said)
+    return progress(nonce, measured.done, len(plan.order), sentence, asdict(live))
 
 
 def describe(target: Target) -> str:

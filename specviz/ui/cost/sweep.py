@@ -6,7 +6,8 @@ measurements are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,9 +20,9 @@ from specviz.texts import text
 from specviz.ui.broken import read_unless_broken, report_if_broken
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import Instrument, figure, shown, verbatim
-from specviz.ui.job_event import JobEvent, Line, Take
+from specviz.ui.live import job_view
 from specviz.ui.request import HOUSE
-from specviz.ui.stream import line, paced
+from specviz.ui.stream import paced, progress
 from specviz.ui.task import BEGINNING, JobContext, Task
 
 if TYPE_CHECKING:
@@ -43,26 +44,26 @@ def build(place: TabContext) -> None:
     title = "This machine: predicted and measured"
     with Instrument(place, "sweep", title, "measured", first["answer"]) as instrument:
         gr.Markdown(text("cost", "sweep_lead"))
-        job = JobEvent("sv-sweep-go", "Measure this machine")
+        job = job_view(place, "sv-sweep-job", ("Measure this machine", "Stop"), lambda: LIVE, [])
         where = gr.Markdown(elem_id="sv-sweep-where")
         passes = figure("sv-sweep-passes", "this-machine")
         words = gr.Markdown()
         with gr.Accordion("All numbers", open=False):
             numbers = gr.Markdown(elem_classes="sv-listing", elem_id="sv-sweep-numbers")
-    live = gr.State(False)
+    live = gr.State()
     outputs = {"where": where, "passes": passes, "words": words, "numbers": numbers}
     instrument.wire({"live": live}, outputs, respond)
-    named = {"answer": instrument.answer, "live": live, **outputs}
-
-    def take() -> Take:
-        return lambda lines: taken(job, named, lines)
-
-    job.wire(place.runs, [], list(named.values()), lambda: LIVE, take)
+    instrument.hear(job.result, lambda event, _: {"live": received(event.value)})
 
 
 def respond(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the outputs of the recorded sweep, unless one was measured."""
-    return {} if values["live"] else recorded()
+    """Return the outputs of the sweep that was measured, or else of the recorded one."""
+    return pictured(values["live"], here=True) if values["live"] else recorded()
+
+
+def received(result: Any) -> Sweep:
+    """Return a sweep that the page sent back. Raises ValueError if it is not one."""
+    return Sweep.from_text(json.dumps(result))
 
 
 def recorded() -> dict[str, Any]:
@@ -95,21 +96,6 @@ def numbers_table(facts: SweepFacts) -> str:
     return "\n".join([HEAD, *rows])
 
 
-def taken(job: JobEvent, named: Mapping[str, Any], lines: Sequence[Line]) -> Mapping[Any, Any]:
-    """Return the components that lines of a sweep change."""
-    changed: dict[Any, Any] = {}
-    for each in lines:
-        if each["kind"] == "progress":
-            done, of = each["done"], each["of"] or 0
-            changed[job.status] = text("cost", "sweep_progress", done=done, of=of)
-        elif each["kind"] == "sweep":
-            outputs = {**each["outputs"], "live": True}
-            changed |= {named[name]: value for name, value in outputs.items()}
-    if lines and lines[-1].get("state") == "done":
-        changed[job.status] = ""
-    return changed
-
-
 def stream_sweep(context: JobContext) -> Iterator[str]:
     """Load the target, then measure."""
     yield context.says("loading")
@@ -129,17 +115,15 @@ LIVE: Final = Task(stream_sweep, BEGINNING + LONGEST)  # a stopped sweep ends af
 
 def lines(sweeping: SweepRun, stop: Callable[[], bool], nonce: str) -> Iterator[str]:
     """Yield progress after each step, sometimes a snapshot, and at the end the whole sweep."""
-    drawn = perf_counter()
+    drawn, at = perf_counter(), (nonce, 0, 0, "")
     for step in sweeping.steps(stop):
-        yield line("progress", {"id": nonce, "done": step.done, "of": step.of})
+        done, of = step.done, step.of or 0
+        at = nonce, done, of, text("cost", "sweep_progress", done=done, of=of)
         if step.of is not None and perf_counter() - drawn > OFTEN:
-            yield sweep_line(sweeping.sweep(), nonce)
+            yield progress(*at, json.loads(sweeping.sweep().to_text()))
             drawn = perf_counter()
+        else:
+            yield progress(*at)
     made = sweeping.sweep()
     if made.points:
-        yield sweep_line(made, nonce)
-
-
-def sweep_line(sweep: Sweep, nonce: str) -> str:
-    """Return the line of the measurements so far."""
-    return line("sweep", {"id": nonce, "outputs": pictured(sweep, here=True)})
+        yield progress(*at, json.loads(made.to_text()))

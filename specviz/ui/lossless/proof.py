@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import gradio as gr
 import plotly.graph_objects as go
@@ -32,7 +32,7 @@ from specviz.ui.lossless.coins import often, seldom
 from specviz.ui.lossless.sandbox import NAME
 from specviz.ui.lossless.sandbox.experiment import FEWEST_WORDS, MOST_WORDS
 from specviz.ui.step import recorded
-from specviz.ui.stream import Stream, line, paced
+from specviz.ui.stream import paced, progress
 from specviz.ui.task import JobContext, Task, gpu_seconds, limit_text
 
 if TYPE_CHECKING:
@@ -64,17 +64,6 @@ class Counts(TypedDict):
     rows: list[tuple[str, int, int]]
 
 
-class TallyLine(TypedDict):
-    """Number of pairs of runs so far; the last line has the result."""
-
-    kind: Literal["tally"]
-    id: str
-    done: int
-    of: int
-    sentence: str
-    result: NotRequired[Counts]
-
-
 def build(place: TabContext) -> None:
     """Build the instrument."""
     runs = [(recorded.title(name), name) for name in recorded.names()]
@@ -93,7 +82,7 @@ def build(place: TabContext) -> None:
         gr.Markdown("### The same prompt, with and without a draft")
         gr.Markdown(text("lossless", "repeats_lead") + " " + limit_text(place.runs.limit))
         label = f"Run it {TIMES} times with and without a draft"
-        repeats = job_view(place, "sv-proof-repeats", "tally", label, wanted, [run])
+        repeats = job_view(place, "sv-proof-repeats", (label, "Stop"), wanted, [run])
         counts = gr.State()
         said = gr.Markdown()
         with gr.Column(visible=False) as counted:
@@ -266,7 +255,7 @@ def for_sandbox(run: str, number: Any) -> str:
     return json.dumps({**one.experiment, **position, "from": source})
 
 
-def wanted(_: Stream, name: Any) -> Task:
+def wanted(name: Any) -> Task:
     """Return the task of repeating a recorded run. Raises ValueError if it is unknown."""
     known = isinstance(name, str) and name in recorded.names()
     made = recorded.recipe(name) if known else None
@@ -306,12 +295,12 @@ def lines(
     last = None
     for last in tallies:
         said = f"{last.done} of {last.of} pairs of runs"
-        news = TallyLine(kind="tally", id=nonce, done=last.done, of=last.of, sentence=said)
-        yield line(news["kind"], news) if last.done % OFTEN == 0 else ""
+        at = nonce, last.done, last.of, said
+        yield progress(*at) if last.done % OFTEN == 0 else ""
     if last is not None:
         said, rows = counted(last, greedy), beginnings(last, target)
         result = Counts(title=title, sentence=said, rows=rows)
-        yield line(news["kind"], {**news, "result": result})
+        yield progress(*at, dict(result))
 
 
 def beginnings(tally: Tally, target: Target) -> list[tuple[str, int, int]]:

@@ -24,10 +24,10 @@ from specviz.settings.suggestion import did_you_mean
 from specviz.texts import text
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import DIRECT, Instrument, figure, shown, verbatim
-from specviz.ui.job_event import JobEvent, Line, Take
+from specviz.ui.live import job_view
 from specviz.ui.models.rows import Answer, Loaded, Reliability, Row, answer, fetchable, known_titles
 from specviz.ui.step.drawer import suit
-from specviz.ui.stream import line
+from specviz.ui.stream import progress
 from specviz.ui.table import Cell, data_table, filled
 from specviz.ui.task import JobContext, Task
 
@@ -79,14 +79,21 @@ def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
         details = gr.Markdown(elem_id="sv-models-details")
         with gr.Row():
             use = gr.Button("Use on Step", visible=False)
-            job = JobEvent("sv-models-go", "Download", "Cancel") if place.any_model else None
+            job = (
+                job_view(
+                    place, "sv-models-job", ("Download", "Cancel"), partial(wanted, rows), [model],
+                    place.fetches,
+                )
+                if place.any_model
+                else gr.HTML(visible=False)
+            )  # fmt: skip
         diagram = figure("sv-models-reliability", "reliability")
         memory = gr.Markdown(elem_id="sv-models-loaded")
         with gr.Accordion("How to add a model", open=False):
             gr.Markdown(text("models", "add"))
     outputs = {
         "table": table, "model": model, "details": details, "use": use, "diagram": diagram,
-        "memory": memory, "download": job.button if job else gr.Button(visible=False),
+        "memory": memory, "download": job,
     }  # fmt: skip
     instrument.events.append(tab.select)
     found = partial(respond, rows)
@@ -97,11 +104,8 @@ def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
     table.select(_picked, None, model, **DIRECT).then(None, None, None, js=SHOW_DETAILS, **DIRECT)
     if fields:
         _wire_use(dict(fields), use, model, rows)
-    if job:
-        named = {"answer": instrument.answer, **outputs}
-        inputs = [find, fit, kind, model]
-        takes = partial(_take, job, named, found)
-        job.wire(place.fetches, inputs, list(named.values()), partial(wanted, rows), takes)
+    if place.any_model:
+        instrument.hear(job.result, lambda *_: {})
 
 
 def _picked(event: gr.SelectData) -> str:
@@ -130,33 +134,6 @@ def _row(rows: Sequence[Row], title: Any) -> Row:
     return row
 
 
-def _take(
-    job: JobEvent, named: Mapping[str, Any], found: Callable[..., Mapping[str, Any]], *values: Any
-) -> Take:
-    """Return the function that shows the lines of a download."""
-
-    def take(lines: Sequence[Line]) -> Mapping[Any, Any]:
-        changed: dict[Any, Any] = {}
-        for each in lines:
-            if each["kind"] in ("step", "progress"):
-                changed[job.status] = progress_text(each)
-            elif each["kind"] == "state" and each["state"] == "done":
-                asked = dict(zip(START, values, strict=True))
-                changed = {named[name]: value for name, value in found(asked).items()}
-                changed[job.status] = text("models", "downloaded", title=verbatim(asked["model"]))
-        return changed
-
-    return take
-
-
-def progress_text(line: Line) -> str:
-    """Return the progress of a download in words."""
-    if line["kind"] == "step":
-        return verbatim(line["sentence"])
-    done, whole = f"{line['done'] / 1e6:.1f}", f"{line['of'] / 1e6:.1f}" if line["of"] else ""
-    return text("models", "progress", done=done, whole=whole)
-
-
 def respond(rows: Callable[..., Answer], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outputs for the controls' values. Raises ValueError if they are invalid."""
     found = rows({})
@@ -175,7 +152,7 @@ def respond(rows: Callable[..., Answer], values: Mapping[str, Any]) -> dict[str,
         "model": gr.Dropdown(choices=titles(found)),
         "details": details_of(chosen),
         "use": gr.Button(visible=chosen["use"]),
-        "download": gr.Button(visible=chosen["fetch"]),
+        "download": "" if chosen["fetch"] else "hidden",
         "diagram": diagram(chosen["reliability"], said),
         "memory": loaded(found["loaded"]),
     }
@@ -298,30 +275,32 @@ def reliability_figure(several: Sequence[Reliability]) -> go.Figure:
     return made.update_layout(width=460, legend={"itemsizing": "constant"})
 
 
-def wanted(rows: Callable[..., Answer], *values: Any) -> Task:
+def wanted(rows: Callable[..., Answer], title: Any) -> Task:
     """Return the task of a download. Raises BadSettings for a model that cannot be downloaded."""
-    name, known = _name(rows, values[-1]), fetchable()
+    name, known = _name(rows, title), fetchable()
     hint = did_you_mean(name, known)
     require(name in known, f"There is no model {name!r:.100} to download.{hint}")
-    return Task(partial(download, name), 0.0)
+    return Task(partial(download, name, title), 0.0)
 
 
-def download(name: str, context: JobContext) -> Iterator[str]:
+def download(name: str, title: str, context: JobContext) -> Iterator[str]:
     """Download a model in a thread of its own, and yield its progress. Raises NotAvailable."""
     yield context.says("fetching")
     if context.unwanted():
         return
-    progress = Progress(context.nonce)
-    watch = FetchMonitor(progress.update, context.unwanted)
+    shown = DownloadProgress(context.nonce)
+    watch = FetchMonitor(shown.update, context.unwanted)
     with ThreadPoolExecutor(1, "fetch") as thread:
-        fetching = thread.submit(public.fetch, name, progress.say, watch)
-        fetching.add_done_callback(lambda _: progress.lines.put(""))
-        while text := progress.lines.get():
-            yield text
+        fetching = thread.submit(public.fetch, name, shown.say, watch)
+        fetching.add_done_callback(lambda _: shown.lines.put(""))
+        while each := shown.lines.get():
+            yield each
         fetching.result()
+    shown.end(text("models", "downloaded", title=title))
+    yield shown.lines.get()
 
 
-class Progress:
+class DownloadProgress:
     """Progress lines of a download: bytes at most every OFTEN seconds, and sentences at once."""
 
     def __init__(self, nonce: str) -> None:
@@ -340,11 +319,16 @@ class Progress:
         if now - self._sent < OFTEN and not last:
             return
         self._sent = now
-        self._put("progress", done=done, of=whole)
+        megabytes = f"{done / 1e6:.1f}", f"{whole / 1e6:.1f}" if whole else ""
+        self._put(done, whole, text("models", "progress", done=megabytes[0], whole=megabytes[1]))
 
     def say(self, sentence: str) -> None:
         """Add a line about a step, such as a source that is tried."""
-        self._put("step", sentence=sentence)
+        self._put(0, 0, sentence)
 
-    def _put(self, kind: str, **facts: object) -> None:
-        self.lines.put(line(kind, {"id": self._nonce, **facts}))
+    def end(self, sentence: str) -> None:
+        """Add the last line, with a sentence that stays."""
+        self._put(0, 0, "", {}, sentence)
+
+    def _put(self, *facts: Any) -> None:
+        self.lines.put(progress(self._nonce, *facts))

@@ -34,6 +34,8 @@ export type JobLine = { kind: string; id?: string; state?: string };
 export interface Face<Line extends JobLine = JobLine> {
   /** The kind of the job's first line that is not a state. */
   kind: string;
+  /** Whose job it is, where several have the same kind. */
+  name?: string;
   words: Record<
     "asking" | "dropping" | "stopping" | "stopped" | "unbegun" | "untaken" | "lost",
     string
@@ -105,6 +107,7 @@ export class Job<Line extends JobLine> {
   #lost = 0; // the timer that ends a job without a connection
 
   face: Face<Line>;
+  #kept: string;
   number: number;
   wanted: number;
   count: number;
@@ -115,6 +118,7 @@ export class Job<Line extends JobLine> {
 
   constructor(face: Face<Line>) {
     this.face = face;
+    this.#kept = KEPT + (face.name ?? face.kind);
     this.number = 0; // number of the current job; 0 if there is none
     this.wanted = 0; // number of the job to show; 0 after something recorded was chosen instead
     this.count = 0; // number of lines received
@@ -133,7 +137,7 @@ export class Job<Line extends JobLine> {
   begin() {
     this.#listen(Math.max(Date.now(), this.number + 1), 0, ""); // the server waits for its start
     this.face.wait(this.face.words.asking);
-    session.set(KEPT + this.face.kind, String(this.number));
+    session.set(this.#kept, String(this.number));
     return [PAGE, this.number];
   }
 
@@ -143,8 +147,8 @@ export class Job<Line extends JobLine> {
    * @returns Whether there is one.
    */
   resume(count: number = 0): boolean {
-    const number = isReloaded() ? Number(session.get(KEPT + this.face.kind)) : 0;
-    session.set(KEPT + this.face.kind, number ? String(number) : undefined);
+    const number = isReloaded() ? Number(session.get(this.#kept)) : 0;
+    session.set(this.#kept, number ? String(number) : undefined);
     if (number) this.#listen(number, count, "?from=" + count);
     return number > 0;
   }
@@ -195,7 +199,7 @@ export class Job<Line extends JobLine> {
     this.#source?.close();
     this.#connected();
     this.number = 0;
-    session.set(KEPT + this.face.kind);
+    session.set(this.#kept);
   }
 
   /** Process new lines. */

@@ -1,52 +1,46 @@
-// A button that starts a job, the job's progress, and a button that stops it. Its results are events
-// of its component.
+// A button that starts a job and stops it, and the job's progress. Its results are events of its
+// component, whose value "hidden" hides the button while there is no job.
 
 import { byId } from "./dom";
 import { Job } from "./job";
 import { required } from "./required";
 import { render, Sentence } from "./view";
 
-import type { StateLine } from "../stream.py";
+import type { ErrorLine, Progress, StateLine } from "../stream.py";
 import type { Start } from "./section";
 
 interface Config {
-  name: string;
   event: string;
-  kind: string;
-  label: string;
+  labels: [string, string];
 }
-interface Progress {
-  kind: "";
-  done: number;
-  of: number;
-  sentence: string;
-  result?: object;
-}
-type Line = Progress | StateLine | { kind: "error"; sentence: string };
+type Line = Progress | StateLine | ErrorLine;
 
-export const start: Start<Config> = (element, _props, _watch, trigger, config) => {
-  const { name, event, kind, label } = config;
+export const start: Start<Config> = (element, props, watch, trigger, config) => {
+  const { name, event, labels } = config;
   const place = required(element.querySelector(".sv-job"));
   const state = { runs: false, done: 0, of: 0, waiting: Sentence(""), end: "" };
 
-  const Button = (does: "go" | "stop", title: string) => (
-    <button
-      type="button"
-      key={does}
-      class="sv-button"
-      onClick={() => (does === "go" ? required(byId(name + "-go")).click() : job.stop())}
-    >
-      {title}
-    </button>
-  );
+  // One button, so that it keeps the focus. The second click of a double click does not stop the job.
+  function press({ detail }: MouseEvent) {
+    if (!state.runs) required(byId(name + "-go")).click();
+    else if (detail < 2) job.stop();
+  }
 
   function update(changes: Partial<typeof state>) {
     Object.assign(state, changes);
     const { runs, done, of, waiting, end } = state;
     const measured = of ? { max: of, value: done } : {};
-    const bar = <progress key={of ? "measured" : "unknown"} aria-label={label} {...measured} />;
+    const bar = <progress key={of ? "measured" : "unknown"} aria-label={labels[0]} {...measured} />;
     const row = [
-      runs ? Button("stop", "Stop") : Button("go", label),
+      <button
+        key="go"
+        type="button"
+        class="sv-button"
+        hidden={!runs && props.value === "hidden"}
+        onClick={press}
+      >
+        {labels[Number(runs)]}
+      </button>,
       runs && bar,
       <span key="said" role="status">
         {runs ? waiting : end}
@@ -59,29 +53,37 @@ export const start: Start<Config> = (element, _props, _watch, trigger, config) =
     if (line.kind === "state") job.state(line);
     else if (line.kind === "error") update({ end: line.sentence });
     else {
-      const { done, of, sentence, result } = line as Progress;
-      update({ done, of, waiting: job.stopping ? state.waiting : [sentence] });
+      const { done, of, sentence, result, end = "" } = line;
+      update({ done, of, end, waiting: job.stopping ? state.waiting : [sentence] });
       if (result) trigger(event, { value: result });
     }
   }
 
   const job: Job<Line> = new Job<Line>({
-    kind,
+    kind: "progress",
+    name,
     words: {
       asking: "Sending the request to the server.",
       dropping: "Stopping.",
-      stopping: "Stopping after this pair of runs.",
-      stopped: "Stopped. Everything measured so far is kept.",
-      unbegun: "Stopped before it started.",
+      stopping: "Stopping after the current step.",
+      stopped: "Stopped. What was finished is kept.",
+      unbegun: "Stopped before the first result.",
       untaken: "The server did not accept the request. Try again.",
       lost: "The connection to the server was lost. What was received is kept.",
     },
-    waits: { loading: "Loading the models.", drafting: "Running.", done: "" },
+    waits: {
+      loading: "Loading the models.",
+      drafting: "Running.",
+      measuring: "Measuring. Other work on this machine would distort the times.",
+      fetching: "Locating the files.",
+      done: "",
+    },
     turn: (runs) => update(runs ? { runs, done: 0, of: 0, end: "" } : { runs, waiting: [] }),
     wait: (sentence, numbers) => update({ waiting: Sentence(sentence, numbers) }),
     end: (end) => update({ end }),
     take: (lines) => lines.forEach(take),
   });
+  watch("value", () => update({}));
   job.resume();
   update({});
   return { ...job.verbs, take };

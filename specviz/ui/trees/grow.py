@@ -29,9 +29,9 @@ from specviz.trees.shapes import PRESETS, Parameters, check_range
 from specviz.ui.broken import read_unless_broken
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import DIRECT, Instrument, figure, shown, verbatim
-from specviz.ui.job_event import JobEvent, Line
+from specviz.ui.live import job_view
 from specviz.ui.request import HOUSE, RunRequest
-from specviz.ui.stream import line
+from specviz.ui.stream import progress
 from specviz.ui.task import JobContext, Task, gpu_seconds
 from specviz.ui.trees.drawing import HELD, names
 
@@ -147,7 +147,7 @@ def build(place: TabContext) -> None:
                 )
             with gr.Column(scale=2, min_width=320):
                 outputs |= build_selected(controls)
-        outputs["form"], live, job = build_live(controls)
+        outputs["form"], live, job = build_live(place, controls)
         with gr.Row():
             with gr.Column(min_width=320):
                 outputs["lengths"] = build_gains(controls)
@@ -168,9 +168,7 @@ def build(place: TabContext) -> None:
     instrument.hear(outputs["tree"].point, picked_guess)
     instrument.hear(outputs["mask"].point, picked_guess)
     place.controls["live"] = live
-    form = [controls[name] for name in ("prompt", "drafter", "skip")]
-    shows = [live, controls["place"], controls["step"], job.status]
-    done = job.wire(place.runs, form, shows, wanted, lambda *_: partial(taken, shows))
+    done = job.result(taken, None, [live, controls["place"], controls["step"]], **DIRECT)
     place.changes["live"] = done
     instrument.follow(done)
 
@@ -204,7 +202,7 @@ def first_prompt() -> str:
     return read_unless_broken(lambda: prompts()["stories"][1], EXAMPLE)
 
 
-def build_live(controls: dict[str, Any]) -> tuple[gr.Accordion, gr.State, JobEvent]:
+def build_live(tab: TabContext, controls: dict[str, Any]) -> tuple[gr.Accordion, gr.State, gr.HTML]:
     """Build the form for a visitor's text; its controls are added to the others."""
     here = {entry.name for entry in entries() if entry.kind == "drafter"}
     drafters = [(title_of(name), name) for name in GROWS if name in here]
@@ -222,7 +220,9 @@ def build_live(controls: dict[str, Any]) -> tuple[gr.Accordion, gr.State, JobEve
                 min_width=160,
             )  # fmt: skip
         gr.Markdown(text("trees", "grow_link"), elem_classes="sv-note")
-        job = JobEvent("sv-grow-go", "Draft here, live")
+        inputs = [controls[name] for name in ("prompt", "drafter", "skip")]
+        label = "Draft here, live"
+        job = job_view(tab, "sv-grow-job", (label, "Stop"), wanted, inputs)
     return form, gr.State(None), job
 
 
@@ -384,16 +384,12 @@ def kept(request: RunRequest, text: str) -> str:
     if not is_position_file(text):
         return text
     name = HELD.keep(token_hex(8), RecordedPosition.from_text(text))
-    return line("position", {"place": name, "title": f"Live: {str(request.prompt)[-40:]}"})
+    position = {"place": name, "title": f"Live: {str(request.prompt)[-40:]}"}
+    return progress("", 1, 1, "", position)
 
 
-def taken(shows: Sequence[Any], lines: Sequence[Line]) -> Mapping[Any, Any]:
-    """Return the components that a live position changes: it is listed and shown from its start."""
-    live, place, step, status = shows
-    for each in lines:
-        if each["kind"] == "position":
-            choice = (each["title"], each["place"])
-            choices = [choice, *((title, name) for name, title in names())]
-            listed = gr.Dropdown(choices, value=each["place"])
-            return {live: choice, place: listed, step: 1, status: ""}
-    return {}
+def taken(event: gr.EventData) -> Sequence[Any]:
+    """Return a live position, which is listed and shown from its start."""
+    choice = str(event.value["title"]), str(event.value["place"])
+    choices = [choice, *((title, name) for name, title in names())]
+    return [choice, gr.Dropdown(choices, value=choice[1]), 1]
