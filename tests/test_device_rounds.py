@@ -7,6 +7,7 @@ GPU's rules: what CUDA refuses, and where the host waits.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import json
 import textwrap
@@ -76,7 +77,7 @@ def test_run_on_simulated_gpu_equals_cpu_run_with_the_recorded_reads(drafter, te
     assert pinned(row) == pinned(ROWS[drafter, temperature])
 
 
-RECORDED = ["draft-model", "eagle", "mtp", "moa", "dspark"]
+RECORDED = ["draft-model", "eagle", "mtp", "moa", "dspark", "dflash2", "jetspec"]
 
 
 def broken(function, inputs):
@@ -113,6 +114,27 @@ def test_drafts_of_runs_in_turns_and_past_the_first_memory_equal_the_cpu(works, 
                 monkeypatch.setattr(graphs, "record_graph", broken)
             there = proposals("cuda")
         assert there == proposals("cpu"), name
+
+
+@pytest.mark.slow
+def test_recorded_tree_of_one_pass_belongs_to_its_number_of_candidates():
+    widths = []
+    with (
+        pretended(),
+        patch.object(loading, "MODELS", ModelCache()),
+        patch.object(loading, "HEADS", ModelCache()),
+    ):
+        target, made = load("house", "jetspec", "cuda", "float32")
+        ids = target.encode(counted.PROMPT, counted.NEW)
+        for fan_out in (3, 5):
+            settings = replace(counted.counted_settings("jetspec", 0.0), fan_out=fan_out)
+            settings = replace(settings, max_new_tokens=4)
+            for one in Decoding(target, made, ids, settings).rounds():
+                parents = one.proposal.tree.parents if one.proposal else ()
+                widths += [(fan_out, parents.count(0))] if 0 in parents else []
+            gc.collect()  # the memory, with its recordings, goes to the next run
+    assert {fan_out for fan_out, _ in widths} == {3, 5}
+    assert all(fan_out == width for fan_out, width in widths)
 
 
 @pytest.mark.slow

@@ -62,6 +62,22 @@ def test_block_of_guesses_equals_that_of_the_transformers_network():
         assert not proposal.draws
 
 
+def test_session_predicts_all_nodes_of_a_depth_from_one_block():
+    """The guess of depth d is the block's position d, whatever the tokens before it."""
+    text = headed.target().encode("The cat saw the", 9)
+    session = start_session(text, GREEDY)
+    assert session.max_depth == SIZE - 1
+    expected = plain_logits(drafter().head, headed.target(), text)
+    first = session.logits_after(text, [text[-1]], [-1], [0])
+    below = session.logits_after(text, [text[-1], 3, 4], [-1, 0, 0], [1, 2])
+    torch.testing.assert_close(first, expected[:1], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(below, expected[[1, 1]], atol=1e-4, rtol=1e-4)
+    deep = list(range(SIZE + 1))
+    last = session.logits_after(text, deep, [-1, *deep[:-1]], [SIZE - 2])
+    torch.testing.assert_close(last, expected[-1:], atol=1e-4, rtol=1e-4)
+    assert session.logits_after(text, deep, [-1, *deep[:-1]], [SIZE - 1]).isneginf().all()
+
+
 def test_rounds_equal_those_of_transformers_generation():
     ids = headed.target().encode("The cat", 40)
     prompt, *transformers_network = generated_by_transformers(trained(), headed.target(), ids, 40)

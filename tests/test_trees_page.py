@@ -49,7 +49,10 @@ from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
 
 PLACE = recipes()[0].name
-GROWS = ("eagle", "eagle2", "eagle3", "medusa", "moa", "lmtp", "layerskip", "oracle")
+GROWS = (
+    "eagle", "eagle2", "eagle3", "medusa", "moa", "lmtp", "layerskip", "dflash", "jetspec",
+    "oracle",
+)  # fmt: skip
 GROWN = {
     "place": PLACE, "kind": "dynamic", "depth": 4, "width": 3, "budget": 10, "own": "", "seed": 1,
     "cold": "warm", "step": 500, "last": 0, "shown": "all", "zoom": 1, "picked": 0,

@@ -26,7 +26,7 @@ HOME: Final = ASSETS / "trees"
 RANKED: Final = ("eagle2", "eagle3", "moa", "draft-model", "layerskip")
 DRAFTERS: Final = (
     "draft-model", "eagle", "eagle2", "eagle3", "medusa", "mtp-parallel", "lmtp", "moa",
-    "layerskip", "oracle",
+    "layerskip", "dflash", "jetspec", "oracle",
 )  # fmt: skip
 
 

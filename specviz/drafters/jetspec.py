@@ -19,15 +19,16 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import torch
 from torch import Tensor
 
-from specviz.drafters.common.dynamic_tree import rank_tokens
+from specviz.drafters.common.dynamic_tree import ranked_lists, top_log_probs
 from specviz.drafters.common.rank_paths import DepthPredictor
+from specviz.drafters.common.recorded import compute_draft
 from specviz.drafters.common.session import Session
 from specviz.drafters.common.training import Family
 from specviz.drafters.dflash import BlockReader, DFlash
@@ -38,6 +39,7 @@ from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Work
+from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
 
@@ -108,10 +110,7 @@ class JetSpecSession(DepthPredictor, Session):
         remark: dict[str, Any] = {"form": "best-first", "block": self.size, "passes": 0}
         grown = BestFirstTree(context[-1], [], [])
         if depth > 0:
-            logits = self.predict_depths(context)[:depth]
-            grown = BestFirstTree(
-                context[-1], *rank_tokens(logits, self.settings.fan_out, self.name)
-            )
+            grown = BestFirstTree(context[-1], *self._candidates(context, depth))
             grown.grow(self.settings.budget, self.target.eos)
             read = {"states": self.reader.read, "masks": self.size - 1}
             remark |= {"passes": 1, **read, "places": grown.places()}
@@ -124,11 +123,31 @@ class JetSpecSession(DepthPredictor, Session):
         tree, work = grown.tree(), self.reader.work
         return Proposal(tree, self.drawn, score=score, evidence=evidence, shown=shown, work=work)
 
+    def _candidates(
+        self, context: Sequence[int], depth: int
+    ) -> tuple[list[list[int]], list[list[float]]]:
+        """Return the most probable tokens of each depth, and their log-probabilities."""
+        uploads, width = UploadBatch(self.target.device), self.settings.fan_out
+        predict = self._plan(context, uploads)
+        _, (logs, ids) = compute_draft(
+            self.reader.cache.memory,
+            (type(self), depth, width),
+            self.target,
+            uploads,
+            lambda: (None, list(top_log_probs(predict()[:depth], width))),
+        )
+        return ranked_lists(logs, ids, self.name)
+
+    def _plan(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
+        """Prepare the pass over the block, which gives the logits (D, V) of all depths."""
+        block = self.reader.plan(context, uploads)
+        self.reader.work += Work(head=self.max_depth)
+        project = self.target.model.get_output_embeddings()
+        return lambda: project(block()[1:])
+
     def predict_depths(self, context: Sequence[int]) -> Tensor:
         """Implement `DepthPredictor.predict_depths`; one pass over the block."""
-        logits: Tensor = self.target.model.get_output_embeddings()(self.reader.block(context)[1:])
-        self.reader.work += Work(head=len(logits))
-        return logits
+        return self._plan(context, UploadBatch(self.target.device))()
 
 
 class BestFirstTree:

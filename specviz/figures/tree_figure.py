@@ -273,7 +273,7 @@ class _Drawing:
             (rows, FONT_SIZE, "middle right"),
             (heads, 13, "middle right"),
             (self.beside(-4, -9, "note", INK2), 13, "middle left"),
-            (self.beside(-6, 9, "sign", INK), 18, "middle left"),
+            (self.beside(-6, 8, "sign", INK), 16, "middle left"),
         ):
             if each:
                 yield _trace(texts(each, round(size * self.zoom), anchor))

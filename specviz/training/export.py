@@ -23,7 +23,7 @@ from torch import nn
 from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from specviz.catalog.loading import load_head
-from specviz.drafters.common.checkpoint import fill, read_config, read_head
+from specviz.drafters.common.checkpoint import read_config
 from specviz.drafters.common.training import Family, TargetOutputs, overlaps, same_tops
 from specviz.models.files import fingerprint, size_of, weight_files
 from specviz.models.target import Target
@@ -134,9 +134,7 @@ def continue_heads(
     def continued(family: Family) -> Family:
         def build(target: Target, counts: torch.Tensor) -> Any:
             head = family.build(target, counts)
-            found = read_head(start, family.name)
-            with torch.no_grad():
-                fill(found.name, head, found.tensors)
+            head.load_state_dict(load_head(head, start, target).state_dict())
             return head
 
         return replace(family, build=build)

@@ -243,10 +243,20 @@ def measured(
 
 def has_plateaued(alpha: Mapping[int, float]) -> bool:
     """Return whether α increased by less than PLATEAU_GAIN over the last few measurements."""
+    gain = plateau_gain(alpha)
+    return gain is not None and gain < PLATEAU_GAIN
+
+
+def plateau_gain(alpha: Mapping[int, float]) -> float | None:
+    """Return by how much α increased over the last PLATEAU_MEASUREMENTS; None if there are fewer.
+
+    Args:
+        alpha: α by step, of which the learning rate is constant.
+    """
     values = [alpha[step] for step in sorted(alpha)]
     if len(values) <= PLATEAU_MEASUREMENTS:
-        return False
-    return max(values[-PLATEAU_MEASUREMENTS:]) - values[-PLATEAU_MEASUREMENTS - 1] < PLATEAU_GAIN
+        return None
+    return max(values[-PLATEAU_MEASUREMENTS:]) - values[-PLATEAU_MEASUREMENTS - 1]
 
 
 def hidden_matrices(head: nn.Module, vocabulary: int) -> list[nn.Parameter]:

@@ -377,3 +377,29 @@ def test_race_passes_axe_and_contrast_checks(racer, looker):
     racer.page.locator(".sv-race-words summary").click()
     racer.ask("seek(0.3)")
     check_readable(looker)
+
+
+def test_recorded_race_of_block_drafters_has_one_text_and_four_measured_rows(visit):
+    page = visit.page
+    page.goto(f"{visit.url}?tab=compare&race=4-blocks")
+    page.wait_for_selector(".sv-race-lane")
+    page.wait_for_function(f"{RACE}.tokens")
+    page.evaluate(f"{RACE}.seek(1e9)")
+    read = page.locator(".sv-race-lane").evaluate_all(
+        """(lanes) => lanes.map((lane) => [...lane.querySelectorAll(".sv-race-word")]
+          .map((word) => word.textContent).join(""))"""
+    )
+    assert len(read) == 5
+    assert len(set(read)) == 1, "at temperature 0, every text is plain decoding's"
+    assert len(read[0]) > 100
+    picture = page.locator("#sv-blocks-picture .main-svg").first
+    picture.scroll_into_view_if_needed()
+    drawn = picture.locator("text").all_text_contents()
+    for name in ("DFlash", "JetSpec", "DSpark", "DFlash2"):
+        assert any(text.startswith(name) for text in drawn), drawn
+    assert drawn.count("not measured") == 2, "XPress and EAGLE-3"
+    answer = page.locator("#sv-part-blocks .sv-instrument-answer").last
+    expect(answer).to_contain_text("DFlash2")
+    shares = re.findall(r"(?:DFlash|JetSpec|DSpark|DFlash2) (\d+)%", answer.inner_text())
+    assert len(shares) == 4
+    assert set(shares) <= set(drawn), "the sentence's numbers are in the picture"

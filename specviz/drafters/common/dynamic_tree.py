@@ -236,10 +236,16 @@ def read_top_tokens(logits: Tensor, width: int, name: str) -> list[tuple[list[in
 
 def rank_tokens(logits: Tensor, width: int, name: str) -> tuple[list[list[int]], list[list[float]]]:
     """Return the result of `read_top_tokens` as two lists, the input of `add_level`."""
-    logs, ids = (each.tolist() for each in to_host(*top_log_probs(logits, width)))
-    check_finite([row[0] for row in logs], name)
-    possible = [[min(value, 0.0) for value in row if value != -inf] for row in logs]
-    return [row[: len(values)] for row, values in zip(ids, possible, strict=True)], possible
+    logs, ids = to_host(*top_log_probs(logits, width))
+    return ranked_lists(logs, ids, name)
+
+
+def ranked_lists(logs: Tensor, ids: Tensor, name: str) -> tuple[list[list[int]], list[list[float]]]:
+    """Return the result of `split_rows` as two lists."""
+    values = logs.tolist()
+    check_finite([row[0] for row in values], name)
+    possible = [[min(value, 0.0) for value in row if value != -inf] for row in values]
+    return [row[: len(some)] for row, some in zip(ids.tolist(), possible, strict=True)], possible
 
 
 def top_log_probs(logits: Tensor, width: int) -> tuple[Tensor, Tensor]:

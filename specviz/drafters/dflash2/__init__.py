@@ -11,7 +11,7 @@ which are a point mass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from specviz.drafters.dflash import BlockReader, DFlash
 from specviz.drafters.dflash2.head import DFlash2Head
 from specviz.drafters.dspark import BlockChain
 from specviz.engine.protocol import Proposal
+from specviz.models.graphs import Memory
 from specviz.models.passes import matrix_weights
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
@@ -55,16 +56,19 @@ class DFlash2(DFlash):
 
 
 class DFlash2Session(LevelSession):
-    """A session that draws the guesses of a block in order, at most block_size - 1."""
+    """A session that draws the guesses of a block in order, at most block_size - 1.
+
+    Attributes:
+        depth: The most guesses of the current draft.
+    """
 
     def __init__(self, drafter: DFlash2, target: Target, settings: Settings) -> None:
         self.reader = BlockReader(drafter.head, target)
         super().__init__(drafter.card.name, target, settings, self.reader, chain=True)
-        self.size = drafter.head.config.block_size
+        self.size = self.depth = drafter.head.config.block_size
         self.selector = drafter.head.candidate_selector
         self.project = target.model.get_output_embeddings()
-        self._rows = self._logits = self._candidates = torch.empty(0)
-        self._chosen: list[Tensor] = []  # for each position, logits (V,) given the guess before
+        self.outputs: _Outputs | None = None
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -73,18 +77,15 @@ class DFlash2Session(LevelSession):
         A score is a probability at temperature 1. Recorded for each node: its position in the
         block, and the most probable tokens, by the block alone and as the selector chose.
         """
-        self.reader.work, self._chosen = Work(), []
-        depth = min(self.size - 1, max_tokens - 1)
+        self.reader.work, self.outputs = Work(), None
+        depth = self.depth = min(self.size - 1, max_tokens - 1)
         builder = BlockChain(self.name, context[-1], self.settings, self.target.eos, chance)
         builder.drawn = self.drawn
         remark: dict[str, Any] = {"form": "selector", "block": self.size, "passes": 0}
         if depth > 0:
-            self._rows = self.reader.block(context)[1 : depth + 1]
-            self._logits = self.project(self._rows)
-            self._candidates = self.selector.candidates(self._logits)
-            remark |= {"passes": 1, "states": self.reader.read, "masks": self.size - 1}
-            remark["candidates"] = self._candidates.shape[-1]
             build_tree(builder, self, context, TreeShape(depth, lambda _: 1))
+            remark |= {"passes": 1, "states": self.reader.read, "masks": self.size - 1}
+            remark["candidates"] = self._known.candidates.shape[-1]
         guesses = len(builder.tokens) - 1
         work = self.reader.work + Work(head=depth, correction=guesses)
         evidence = {0: remark} | self._evidence(guesses)
@@ -94,29 +95,60 @@ class DFlash2Session(LevelSession):
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Implement `LevelSession.plan_level`; a guess depends on the token before it."""
         position = level.nodes[0]
+        block = None if position else self.reader.plan(context, uploads)
 
         def reading(words: Tensor) -> Tensor:
-            at = slice(position, position + 1)
-            candidates, logits = self._candidates[at], self._logits[at]
-            added = self.selector.added(words, self._rows[at], candidates)
+            if block is not None:
+                rows = block()[1 : self.depth + 1]
+                logits = self.project(rows)
+                self.outputs = _Outputs(rows, logits, self.selector.candidates(logits), [])
+            at, known = slice(position, position + 1), self._known
+            candidates, logits = known.candidates[at], known.logits[at]
+            added = self.selector.added(words, known.rows[at], candidates)
             chosen = torch.full_like(logits, -torch.inf)
             chosen.scatter_(-1, candidates, logits.gather(-1, candidates) + added)
-            self._chosen.append(chosen[0])
+            self.outputs = known._replace(chosen=[*known.chosen, chosen[0]])
             return chosen
 
         return reading
 
+    @property
+    def memory(self) -> Memory | None:
+        """Implement `LevelSession.memory`."""
+        return self.reader.cache.memory
+
+    @property
+    def _known(self) -> _Outputs:
+        assert self.outputs is not None
+        return self.outputs
+
     def discard_from(self, node: int) -> None:
         """Implement `LevelSession.discard_from`."""
-        del self._chosen[node:]
+        self.outputs = self._known._replace(chosen=self._known.chosen[:node])
 
     def _evidence(self, guesses: int) -> dict[int, dict[str, Any]]:
         if not guesses:
             return {}
-        both = self._logits[:guesses], torch.stack(self._chosen[:guesses])
-        tops = (softmax_top(self.fit_logits(each)) for each in both)
-        before, after = (top_tokens_by_position(*to_host(*top)) for top in tops)
+        both = self._known.logits[:guesses], torch.stack(self._known.chosen[:guesses])
+        tops = to_host(*(top for each in both for top in softmax_top(self.fit_logits(each))))
+        before, after = top_tokens_by_position(*tops[:2]), top_tokens_by_position(*tops[2:])
         return {
             node: {"place": node, "base": before[node - 1], "top": after[node - 1]}
             for node in range(1, guesses + 1)
         }
+
+
+class _Outputs(NamedTuple):
+    """What the passes of a draft leave for its guesses.
+
+    Attributes:
+        rows: Outputs of the masks, (n, h).
+        logits: Their logits, (n, V).
+        candidates: The tokens among which the selector chooses, (n, k).
+        chosen: For each position so far, logits (V,) given the guess before.
+    """
+
+    rows: Tensor
+    logits: Tensor
+    candidates: Tensor
+    chosen: list[Tensor]

@@ -23,6 +23,13 @@ from specviz.training.card import (
     table,
 )
 from specviz.training.export import SHARED
+from specviz.training.head_training import (
+    PLATEAU_GAIN,
+    PLATEAU_MEASUREMENTS,
+    HeadRecipe,
+    plateau_gain,
+)
+from specviz.training.trainer import decay_start
 
 MIN_JUDGED: Final = 10  # minimum number of judged guesses to show a share
 SHOWN_DEPTHS: Final = 6  # maximum number of depths shown
@@ -76,6 +83,7 @@ def heads_section(models: Models) -> str:
             f"{facts['recipe']['own_text'] / 1e6:.1f} M",
             f"{facts['seconds'] / 60:.0f} min",
             f"{facts['loss']:.3f}",
+            _still_rising(facts),
             _on_average(facts, "agreement"),
             _on_average(facts, "overlap"),
         )
@@ -85,16 +93,28 @@ def heads_section(models: Models) -> str:
         return "## Heads\n\nNone is finished yet."
     names = (
         "head", "parameters", "weights", "steps", "tokens seen", "own text", "time", "loss",
-        "same top token, by depth", "Σ min(p, q), by depth",
+        "α rose by", "same top token, by depth", "Σ min(p, q), by depth",
     )  # fmt: skip
     return (
         "## Heads\n\n"
         + table(names, rows)
         + "\n\n`own text`: tokens that the target wrote itself; half of the training windows come "
         "from them. `time` leaves out the target's passes, which all heads share. Losses of "
-        "different kinds of heads cannot be compared. The last columns are percentages on "
+        "different kinds of heads cannot be compared. `α rose by`: over the last "
+        f"{PLATEAU_MEASUREMENTS} measurements before the learning rate fell, in percentage points, "
+        "on held-out text; a dash if there were too few. A head that gained less than "
+        f"{100 * PLATEAU_GAIN:g} had stopped learning at that rate, so its size or what it reads "
+        "limits it; the others would gain from more training. The last columns are percentages on "
         "held-out text, given the text's own tokens before each guess, averaged over the domains."
     )
+
+
+def _still_rising(facts: dict[str, Any]) -> str:
+    """Return by how much a head's α still rose while the learning rate was constant."""
+    constant = decay_start(HeadRecipe(**facts["recipe"]), facts["steps"])
+    alpha = {int(step): value for step, value in facts["alpha_by_step"].items()}
+    gain = plateau_gain({step: value for step, value in alpha.items() if step <= constant})
+    return "–" if gain is None else f"{100 * gain:.2f}".replace("-", "−")
 
 
 def measured_sections(models: Models) -> str:

@@ -62,7 +62,7 @@ LOOKING: Final = 200  # how many tokens could be decoded in about the time of re
 MOST_SKIPPED: Final = 64  # maximum number of tokens of the answer before the position
 GROWS: Final = (
     "eagle3", "eagle2", "eagle", "medusa", "moa", "draft-model", "layerskip", "mtp-parallel",
-    "lmtp", "oracle",
+    "lmtp", "dflash", "jetspec", "oracle",
 )  # fmt: skip
 KEYS: Final = {
     "tree": ("place", "kind", "depth", "width", "budget", "seed", "cold", "step"),
