@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def wait_for(address: str) -> None:
     """Return once the address answers."""
-    for _ in range(240):
+    for _ in range(960):  # four minutes: a machine may be busy
         try:
             with urllib.request.urlopen(address, timeout=5):
                 return
