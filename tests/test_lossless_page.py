@@ -182,7 +182,7 @@ def test_gallery_shows_which_code_of_the_eagle_issue_is_lossy():
     """SafeAILab/EAGLE issue 329: the code as it is is exact, the code suggested there is lossy."""
     found = studied()
     assert len(listed(found)) == len(GALLERY)
-    assert found["answer"].startswith("**Ignoring q for top-k guesses, as EAGLE-2 and -3 do**")
+    assert found["answer"].startswith("**Ignoring q for top-k guesses, as EAGLE-2 and EAGLE-3 do**")
     assert "is exact" in found["answer"]
     for part in ("issues/329)", "issues/93)"):
         assert part in found["threads"]

@@ -17,6 +17,7 @@ import torch
 from specviz.drafters.common.dynamic_tree import SUMS
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
+from specviz.shipped import BrokenFile
 from specviz.trees import judging, ranking, rounding
 from specviz.trees.grown_tree import grow_tree, static_tree
 from specviz.trees.ranking import Tally
@@ -31,6 +32,7 @@ from specviz.trees.shapes import BadTree, Parameters
 from specviz.ui.instrument import verbatim
 from specviz.ui.lossless.rounding import Lab, off_by_one
 from specviz.ui.lossless.rounding import respond as rank
+from specviz.ui.trees import ranking as ranking_page
 from specviz.ui.trees.drawing import HELD, LIVE, MOST
 from specviz.ui.trees.grow import (
     GrowQuestion,
@@ -374,13 +376,24 @@ def test_rounds_needed_and_bootstrap_interval_distinguish_a_gain_from_noise():
 
 
 def test_advice_on_ranking_is_that_of_the_study():
-    ways = [each for sizes in rounding.load_study()["drafters"].values() for each in sizes.values()]
+    study = rounding.load_study()
+    ways = [each for sizes in study["drafters"].values() for each in sizes.values()]
     products, sums = (
         max(each[f"{how} bfloat16"]["differ"] for each in ways) for how in ("product", "sum")
     )
-    said = rounding.advice()
+    said = rounding.advice(study)
     assert f"sums of logs changed up to {100 * sums:.0f}% of the trees" in said
     assert f"products up to {100 * products:.0f}%" in said
     assert all(each["sum float32"]["differ"] == 0 for each in ways)
     assert "keep the totals in float32, and use either" in said
     assert said in order({"tree": recipes()[0].name, "how": "sum"})["answer"]
+
+
+def test_damaged_study_removes_only_the_advice_on_ranking(monkeypatch):
+    def damaged():
+        raise BrokenFile(rounding.FILE, "is damaged")
+
+    monkeypatch.setattr(ranking_page, "load_study", damaged)
+    found = order({"tree": recipes()[0].name, "how": "sum"})["answer"]
+    assert "in the same order" in found
+    assert "Advice" not in found

@@ -11,7 +11,8 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.texts import text
-from specviz.trees.rounding import advice
+from specviz.trees.rounding import advice, load_study
+from specviz.ui.broken import read_unless_broken
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import Instrument, figure, shown
 from specviz.ui.lossless.rounding import HOW, Lab
@@ -42,4 +43,6 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     orders = [[one.path(node) for node in one.order[: len(one.kept)]] for one in trees]
     said = text("trees", "ranking_order", guesses=len(orders[0]) - 1, same=orders[0] == orders[1])
     drawn = lab.drawing(f"{values['how']} {PRECISE}")
-    return {"answer": f"{said}\n\n{advice()}", "ranked": shown(drawn, said)}
+    study = read_unless_broken(load_study, None)
+    advised = f"{said}\n\n{advice(study)}" if study else said
+    return {"answer": advised, "ranked": shown(drawn, said)}

@@ -74,9 +74,9 @@ class SampleAndCompare:
 WITHOUT_Q = (
     CaseStudy(
         key="top-k-masked",
-        name="Ignoring q for top-k guesses, as EAGLE-2 and -3 do",
+        name="Ignoring q for top-k guesses, as EAGLE-2 and EAGLE-3 do",
         claimed="EAGLE's sampling path never reads q, so it cannot be lossless. (This is false for "
-        "top-k guesses, which EAGLE-2 and -3 take; EAGLE-1 sampled them and read q.)",
+        "top-k guesses, which EAGLE-2 and EAGLE-3 take; EAGLE-1 sampled them and read q.)",
         source=EAGLE,
         drawn="The two tokens with the highest q, every time.",
         judged="Accept x with probability p(x). If rejected, remove x from p, rescale, and test "
