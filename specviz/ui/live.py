@@ -21,7 +21,7 @@ from specviz.ui.task import Task
 from specviz.ui.worker import Worker
 
 PRIVATE: Final[dict[str, Any]] = {"show_progress": "hidden", "api_visibility": "private"}
-LONGEST: Final = 70_000  # maximum characters of a job's name with the page's own request
+MAX_NAME: Final = 70_000  # maximum characters of a job's name with the page's own request
 INVALID: Final = "This call does not name a job of the page."
 
 # Creates the task, given the stream of its lines and the values of a form; None if the stream
@@ -125,7 +125,7 @@ def parse_name(text: Any) -> tuple[Any, ...]:
     Raises ValueError if the text is not such a name.
     """
     try:
-        if len(text) > LONGEST:
+        if len(text) > MAX_NAME:
             raise ValueError(INVALID)
         page, number, *request = json.loads(text)
     except (TypeError, ValueError, RecursionError) as problem:
