@@ -1,7 +1,7 @@
 // Animations of what a step forward has changed. The next step completes animations that still run;
 // readers who prefer reduced motion see none.
 
-import { $, stage } from "./stage";
+import { stage } from "./stage";
 
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
 import type { DrawnTree as Tree } from "../../figures/tree.py";
@@ -26,7 +26,7 @@ export function animate(frame: Frame) {
   if (kind === "judge") fall(stage.find(".sv-coin .sv-pin"));
   if (kind === "judge" && frame.caption.is === "rejected") moveResidual();
   if (kind === "draw") fall(stage.find(".sv-dbar .sv-pin"));
-  if (kind === "commit") glide($(".sv-now"), [{ opacity: 0.3 }, { opacity: 1 }], 200);
+  if (kind === "commit") glide(stage.find(".sv-now"), [{ opacity: 0.3 }, { opacity: 1 }], 200);
 }
 
 function glide(target: Element | null, frames: Keyframe[], duration: number, easing = OUT) {
@@ -61,7 +61,7 @@ function growTarget() {
 function moveResidual() {
   const duration = seenMoves.has("residual") ? 150 : 400;
   seenMoves.add("residual");
-  for (const bar of $(".sv-table").querySelectorAll(".sv-cl .sv-f-r")) {
+  for (const bar of stage.all(".sv-table .sv-cl .sv-f-r")) {
     glide(
       bar,
       [
