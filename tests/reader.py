@@ -16,6 +16,7 @@ class Noted(Stream):
 
     def __init__(self, visitor: str, number: float) -> None:
         super().__init__(visitor, f"{number:.0f}")
+        self.readers = 1
         self.texts: asyncio.Queue[tuple[str, bool]] = asyncio.Queue()
 
     def _append(self, text: str, last: bool = False) -> None:

@@ -303,11 +303,11 @@ def test_listed_probabilities_of_a_distribution_sum_to_1():
     for name in ("chain", "nothing drafted"):
         for _, _, shot in itertools.chain(steps(run(name), "score"), steps(run(name), "draw")):
             panel = shot["panel"]
-            if panel["kind"] in ("law", "empty") and panel["rows"]:
+            if panel["kind"] in ("draw", "empty") and panel["rows"]:
                 assert sum(row["p"] for row in panel["rows"]) == pytest.approx(1, abs=1e-4)
                 assert "rest" in panel["rows"][-1]
                 found.add(panel["kind"])
-    assert found == {"law", "empty"}
+    assert found == {"draw", "empty"}
 
 
 def test_tokens_after_the_first_12_of_a_distribution_are_in_the_row_of_others():
@@ -360,15 +360,15 @@ def test_bars_table_and_tree_of_a_later_sibling_show_the_remainder(trace):
         if scene.greedy or not scene.rejected_before(judged):
             continue
         panel, node = shot["panel"], shot["tree"]["nodes"][str(judged.node)]
-        assert panel["laws"]["p"] == "target p′"
+        assert panel["labels"]["p"] == "target p′"
         head = {"t": "p′", "of": "p", "left": "yes", "term": "remainder"}
         assert panel["table"]["heads"][0] == head
         assert node["left"] == panel["p"] == round(judged.inputs["p"], 6)
         assert node["p"] == round(scene.round.scored.p[judged.node - 1], 6)
-        assert ("left_q" in node) == ("q" in panel["laws"]["left"]) == scene.without_replacement
+        assert ("left_q" in node) == ("q" in panel["labels"]["left"]) == scene.without_replacement
         if scene.without_replacement:
             assert node["left_q"] == panel["q"] == round(judged.inputs["q"], 6)
-            assert panel["laws"]["q"] == "drafter q′"
+            assert panel["labels"]["q"] == "drafter q′"
             assert panel["table"]["heads"][1]["left"] == "yes"
         seen += 1
     made_up = trace.header.target.family == "made-up"
@@ -382,7 +382,7 @@ def test_remainder_used_for_a_guess_is_hidden_until_its_verdict(trace):
             have = {int(n) for n, node in shot["tree"]["nodes"].items() if "left" in node}
             assert have == (set() if scene.greedy else fallen)
             if step.kind == "judge" and not scene.rejected_before(scene.round.judged[step.at]):
-                assert shot["panel"]["laws"]["left"] == []
+                assert shot["panel"]["labels"]["left"] == []
 
 
 @pytest.mark.parametrize("name", ["point mass", "13-eagle2", "21-ngram-dialogue"])
@@ -393,7 +393,7 @@ def test_frames_of_guesses_that_were_not_sampled_use_p_alone(name):
         panel = shot["panel"]
         assert "q" not in panel
         assert "q" not in panel["text"]
-        assert panel["laws"]["none"] == "none: not sampled"
+        assert panel["labels"]["none"] == "none: not sampled"
         assert not any(head.get("of") == "q" for head in panel["table"]["heads"])
         assert all(row["t"][1] == row["t"][2] == "" for row in panel["table"]["rows"])
         p = scene.round.judged[step.at].inputs["p"]

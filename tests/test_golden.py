@@ -66,7 +66,7 @@ WORDING = {
     "parts",
     "simple",
     "facts",
-    "laws",
+    "labels",
     "heads",
     "kept",
     "rejected",
@@ -164,7 +164,7 @@ def detail_lines(shot: Frame) -> Iterator[str]:
         yield f"pass: {joined(answers['say'])}"
     yield from (f"column: {column['label']}" for column in answers.get("columns", ()))
     yield from (f"fact: {': '.join(fact)}" for fact in panel.get("facts", ()))
-    yield from (f"distribution: {key} = {text}" for key, text in panel.get("laws", {}).items())
+    yield from (f"distribution: {key} = {text}" for key, text in panel.get("labels", {}).items())
     yield from (f"if {k}: {joined(v)}" for k, v in panel.get("whatif", {}).items() if k in WORDING)
     table = panel.get("table", {})
     if table:

@@ -19,7 +19,7 @@ from gradio import state_holder
 from specviz.adapters import gradio as adapter
 from specviz.adapters import warn_once
 from specviz.ui import sessions
-from specviz.ui.page import LOOK, PROGRESS, Options, build, launch_arguments
+from specviz.ui.page import PROGRESS_POLL, QUEUE_POLL, Options, build, launch_arguments
 from specviz.ui.sessions import Heartbeats, Sessions
 from specviz.ui.task import Machine
 from specviz.ui.worker import Worker
@@ -51,7 +51,7 @@ def in_a_loop(test):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("loop", "pause"), [("start_processing", LOOK), ("start_progress_updates", PROGRESS)]
+    ("loop", "pause"), [("start_processing", QUEUE_POLL), ("start_progress_updates", PROGRESS_POLL)]
 )
 def test_idle_queue_polls_less_often(monkeypatch, warned, loop, pause):
     slept = []

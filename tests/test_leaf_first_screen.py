@@ -114,7 +114,7 @@ def test_displayed_numbers_of_a_verdict_are_those_of_the_trace(shown, name):
         assert panel["coin"] == {key: round(value, 6) for key, value in coin.items()}
         assert shot["caption"]["label"] == ("Accepted" if judged.accepted else "Rejected")
         whole = panel.get("q", 1.0)
-        assert panel["laws"].get("residual_bars", False) == ("left" in judged.inputs)
+        assert panel["labels"].get("residual_bars", False) == ("left" in judged.inputs)
         if whole > 1e-3:
             covered = min(panel["p"], whole) / whole
             assert covered == pytest.approx(judged.threshold, abs=2e-6 / whole)

@@ -239,8 +239,8 @@ def trial(threshold, accepted, **more):
     """Return a verdict as the page receives it."""
     text = {"p": "0.34", "q": "0.50", "threshold": f"{threshold:.2f}", "u": "0.40"}
     stuck = {"stuck": []} if threshold in (0, 1) else {}
-    laws = {"p": "target p", "q": "drafter q", "left": []}
-    panel = {"w": ["x"], "accepted": accepted, "q": 0.5, "laws": laws, "text": text}
+    labels = {"p": "target p", "q": "drafter q", "left": []}
+    panel = {"w": ["x"], "accepted": accepted, "q": 0.5, "labels": labels, "text": text}
     coin = {"u": 0.4, "threshold": threshold}
     whole = panel | {"coin": coin, "whatif": stuck} | more
     return whole if whole["q"] is not None else {k: whole[k] for k in whole if k != "q"}
@@ -253,8 +253,8 @@ def plain(parts):
 
 
 GREEDY = {"coin": None, "whatif": None}
-LATER = {"laws": {"p": "left of p", "q": "left of q", "left": ["p", "q"]}}
-ALONE = {"q": None, "laws": {"p": "target p", "none": "not drawn by chance", "left": []}}
+LATER = {"labels": {"p": "left of p", "q": "left of q", "left": ["p", "q"]}}
+ALONE = {"q": None, "labels": {"p": "target p", "none": "not drawn by chance", "left": []}}
 # (the verdict, the prediction, whether it scores, what is said)
 PREDICTIONS = [
     (trial(0.68, True), True, True, "Right: p ÷ q = 0.68"),

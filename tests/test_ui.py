@@ -22,7 +22,7 @@ from specviz.commands.serve import page_options
 from specviz.trace.events import Finished
 from specviz.ui import guard, head, server
 from specviz.ui.page import Options, launch_arguments
-from specviz.ui.queue import LONGEST
+from specviz.ui.queue import MAX_JOBS
 from specviz.ui.routes import UI_FOLDER
 from specviz.ui.step import drawer, player, recorded
 from specviz.ui.step.lines import lines
@@ -253,7 +253,7 @@ def test_page_of_a_new_process_has_one_public_event_and_loads_no_torch():
     assert facts["limited"] == [None] * 9
     assert facts["loud"] == [], "Gradio updates no component's status, which nobody sees"
     assert facts["queue"] == 64
-    assert launch_arguments(Options())["max_threads"] > LONGEST
+    assert launch_arguments(Options())["max_threads"] > MAX_JOBS
     assert facts["kept"] == [["here"]] * 4, "nothing is kept of a visitor who left"
     assert facts["torch"] is False
     assert ["prompt", *facts["drawer"]] == [field["name"] for field in player.config()["form"]]

@@ -121,7 +121,7 @@ def test_only_the_teacher_can_ask_reveal_close_and_see_counts():
             answer = {"phone": phone(1), "number": 1, "answer": "accepted"}
             assert (await http.post(f"{room}/answer", json=answer)).json() == {"counts": True}
             assert (await http.post(f"{room}/answer", json=answer)).json() == {"counts": False}
-            long = {**answer, "more": "x" * votes.LONGEST}
+            long = {**answer, "more": "x" * votes.MAX_BYTES}
             assert (await http.post(f"{room}/answer", json=long)).status_code == 400
             assert (await http.post(f"{room}/close", json={"key": key})).is_success
             assert (await http.post(f"{room}/answer", json=answer)).status_code == 404
@@ -141,7 +141,7 @@ def test_room_has_a_qr_code_of_the_address_that_phones_open():
     expected = segno.make_qr(address).svg_data_uri(border=4, light="white")
     assert opened["qr"] == expected
     assert rooms.perform(request, {})["qr"] == "", "phones cannot open the page"
-    for wrong in (5, "javascript:alert()", "http://" + "x" * votes.LONGEST_ADDRESS):
+    for wrong in (5, "javascript:alert()", "http://" + "x" * votes.MAX_ADDRESS):
         with pytest.raises(BadRequest):
             rooms.perform(request, {"phones": wrong})
     assert len(rooms.rooms) == 2

@@ -31,7 +31,7 @@ def add_figures(frame: Frame) -> DrawnFrame:
     panel = frame["panel"]
     if panel["kind"] == "guesses":
         drawn["panel"] = _charted(panel, guesses_figure(panel))
-    elif panel["kind"] in ("law", "empty"):
+    elif panel["kind"] in ("draw", "empty"):
         drawn["panel"] = _charted(panel, distribution_figure(panel))
     return drawn
 

@@ -238,7 +238,7 @@ def _asked(scene: Scene, judged: Judged) -> AskedPanel:
         "w": scene.word(guess.token),
         "at": scene.depths[judged.node],
         "tries": len(scene.rejected_before(judged)) + 1,
-        "laws": bar_labels(scene, judged),
+        "labels": bar_labels(scene, judged),
     }
     if scene.greedy:
         soft = softmax_of(judged, guess.token)

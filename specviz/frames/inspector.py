@@ -56,7 +56,7 @@ class Trial(TypedDict):
     w: Word
     at: int
     tries: int
-    laws: BarLabels
+    labels: BarLabels
     q: NotRequired[float]
     soft: NotRequired[float]
     table: NotRequired[Table]
@@ -109,10 +109,10 @@ class TossedPanel(Verdict):
     text: Mapping[str, str]
 
 
-class LawPanel(TypedDict):
+class DrawPanel(TypedDict):
     """A token that is sampled from p."""
 
-    kind: Literal["law"]
+    kind: Literal["draw"]
     w: Word
     rows: NotRequired[list[Row]]
     figure: NotRequired[Chart]
@@ -134,7 +134,7 @@ class RoundPanel(TypedDict):
 
 VerdictPanel = GreedyPanel | TossedPanel
 TrialPanel = AskedPanel | VerdictPanel
-Panel = GuessesPanel | EmptyPanel | TrialPanel | LawPanel | RoundPanel
+Panel = GuessesPanel | EmptyPanel | TrialPanel | DrawPanel | RoundPanel
 
 LISTED: Final = 12  # how many guesses, or tokens of a distribution, are listed
 BESIDE_EVIDENCE: Final = 6  # how many guesses are listed if evidence is shown below them
@@ -249,7 +249,7 @@ def _verdict_panel(scene: Scene, judged: Judged) -> Verdict:
         "tries": len(scene.rejected_before(judged)) + 1,
         "accepted": judged.accepted,
         "p": round(judged.inputs["p"], 6),
-        "laws": bar_labels(scene, judged),
+        "labels": bar_labels(scene, judged),
     }
     if "q" in judged.inputs:
         panel["q"] = round(judged.inputs["q"], 6)
@@ -309,7 +309,7 @@ def _draw(scene: Scene, drew: Drew) -> Panel:
             return {**_greedy(scene, judged), "table": shown}
         return {**_tossed(scene, judged), "table": shown, "draw": draw_strip(scene, drew)}
     rows = _distribution(scene, drew)
-    panel: LawPanel = {"kind": "law", "w": scene.word(drew.token), "rows": rows}
+    panel: DrawPanel = {"kind": "draw", "w": scene.word(drew.token), "rows": rows}
     if not scene.greedy:
         panel["draw"] = draw_strip(scene, drew)
     return panel

@@ -55,7 +55,7 @@ class LeafBars(TypedDict):
 
     p: float
     q: NotRequired[float]
-    laws: NotRequired[BarLabels]
+    labels: NotRequired[BarLabels]
     text: dict[str, str]
 
 
@@ -277,7 +277,7 @@ def bars(scene: Scene, judged: Judged) -> LeafBars:
             text["sum"] = f"{text['left']} ÷ {text['all']} = {text['threshold']}"
         named: BarLabels = {"p": "uncovered", "q": "with excess", "left": [], "residual_bars": True}
         whole = round(left + excess_mass, 6)
-        return {"p": round(left, 6), "q": whole, "laws": named, "text": text}
+        return {"p": round(left, 6), "q": whole, "labels": named, "text": text}
     reach = judged.rows.share
     if reach != 1.0:
         formula = product(scene, judged)

@@ -25,7 +25,7 @@ LOADING: Final = 30.0  # seconds of processor time
 SECONDS: Final = 2.0  # seconds of processor time for one text
 LOADED: Final = 1 << 32  # maximum bytes of address space of the loaded tokenizer
 MEMORY: Final = 1 << 29  # maximum further bytes of address space for one text
-LONGEST: Final = 1 << 20  # maximum tokens of one text
+MAX_TOKENS: Final = 1 << 20  # maximum tokens of one text
 
 
 def limit(seconds: float, memory: int) -> None:
@@ -53,7 +53,7 @@ def address_space() -> int:
 def encode(tokenizer: Tokenizer, text: str, special: bool) -> dict[str, Any]:
     """Return ids, offsets and the mask of special tokens."""
     read = tokenizer.encode(text, add_special_tokens=special)
-    if len(read.ids) > LONGEST:
+    if len(read.ids) > MAX_TOKENS:
         return {"error": f"makes {len(read.ids):,} tokens of this text"}
     return {"ids": read.ids, "offsets": read.offsets, "mask": read.special_tokens_mask}
 

@@ -40,11 +40,11 @@ def add(runs: Worker, any_model: bool, calls: ApiCalls) -> None:
                 {"3 judge 2": 0.1}.
             target: a name that `python -m specviz models` lists.
         """
-        asked = {"prompt": prompt, "drafter": drafter, "settings": settings, "target": target}
-        wish = RunRequest.from_json(asked, any_model)
+        given = {"prompt": prompt, "drafter": drafter, "settings": settings, "target": target}
+        asked = RunRequest.from_json(given, any_model)
         address = str(request.client.host) if request.client else ""
         with calls.counted(address):
-            run = runs.whole(recorded(wish), f"address {address}", PER_ADDRESS)
+            run = runs.whole(recorded(asked), f"address {address}", PER_ADDRESS)
             return await calls.run_while_read(str(request.session_hash), run)
 
     # documented, although `gradio.__all__` does not list it

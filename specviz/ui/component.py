@@ -97,9 +97,9 @@ def browser_object(name: str) -> str:
     return f"window.specviz['{name}']"
 
 
-def bound(limit: float) -> gr.HTML:
+def limit_note(limit: float) -> gr.HTML:
     """Return the note on a job's time limit, given in seconds."""
-    return gr.HTML(f"<p>{limit_text(limit)}</p>", elem_classes="sv-bound", padding=False)
+    return gr.HTML(f"<p>{limit_text(limit)}</p>", elem_classes="sv-limit", padding=False)
 
 
 def script(name: str, module: str, config: Mapping[str, Any]) -> str:

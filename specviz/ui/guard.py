@@ -25,7 +25,7 @@ from specviz.ui.routes import PREFIX
 
 log = logging.getLogger(__name__)
 
-LONGEST_QUOTE: Final = 80  # maximum characters of a header that are quoted in a refusal
+MAX_QUOTE: Final = 80  # maximum characters of a header that are quoted in a refusal
 REMEDY: Final = (
     f"start the server with --allowed-host NAME, or set the environment variable {ALLOWED_HOSTS}."
 )
@@ -144,5 +144,5 @@ def is_closed(path: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """Return a header's value, cut to LONGEST_QUOTE characters."""
-    return repr(text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…")
+    """Return a header's value, cut to MAX_QUOTE characters."""
+    return repr(text if len(text) <= MAX_QUOTE else f"{text[:MAX_QUOTE]}…")

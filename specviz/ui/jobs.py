@@ -40,7 +40,7 @@ READERS: Final = 4  # of one job at a time
 UNBEGUN: Final = 20.0  # seconds that a reader waits for a job to be started
 PAGE: Final = re.compile("[0-9a-z]{20,40}")
 NUMBER: Final = re.compile("[1-9][0-9]{0,15}")
-LOOK: Final = 30.0  # seconds between two checks for lines to drop
+FORGET_INTERVAL: Final = 30.0  # seconds between two checks for lines to drop
 UNKNOWN: Final = "A job is named by the key of a page and a number."
 BUSY: Final = "This job has too many readers."
 
@@ -129,7 +129,7 @@ class Jobs:
         if self._timer is not None:
             self._timer.cancel()
         if self._streams:
-            self._timer = asyncio.get_running_loop().call_later(LOOK, self._forget)
+            self._timer = asyncio.get_running_loop().call_later(FORGET_INTERVAL, self._forget)
 
 
 @contextmanager

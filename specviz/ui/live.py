@@ -26,7 +26,7 @@ PRIVATE: Final[dict[str, Any]] = {
     "show_progress_on": [],
     "api_visibility": "private",
 }
-LONGEST: Final = 70_000  # maximum characters of a job's name with the page's own request
+MAX_NAME: Final = 70_000  # maximum characters of a job's name with the page's own request
 INVALID: Final = "This call does not name a job of the page."
 
 # Creates the task, given the stream of its lines and the values of a form; None if the stream
@@ -130,7 +130,7 @@ def parse_name(text: Any) -> tuple[Any, ...]:
     Raises ValueError if the text is not such a name.
     """
     try:
-        if len(text) > LONGEST:
+        if len(text) > MAX_NAME:
             raise ValueError(INVALID)
         page, number, *request = json.loads(text)
     except (TypeError, ValueError, RecursionError) as problem:

@@ -26,7 +26,7 @@ from specviz.ui.component import TabContext, css, header
 from specviz.ui.jobs import Jobs
 from specviz.ui.limits import LIMIT
 from specviz.ui.models import heads
-from specviz.ui.queue import LONGEST, Queue
+from specviz.ui.queue import MAX_JOBS, Queue
 from specviz.ui.server import app_kwargs
 from specviz.ui.sessions import CAPACITY, Sessions
 from specviz.ui.step import drawer, form
@@ -42,13 +42,13 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 # Number of events that Gradio runs at the same time. Queued jobs hold no thread, but each one's
 # event counts.
-THREADS: Final = LONGEST + 16
+THREADS: Final = MAX_JOBS + 16
 # Packages that tasks and answers import on first use.
 ROOMS: Final = tuple(f"specviz.{room}" for room in ("engine", "trees", "bench", "compare", "ui"))
 # Seconds between two polls of Gradio's queue, so an event waits half of it on average; and between
 # two polls of progress, which nothing here reports through Gradio.
-LOOK: Final = 0.02
-PROGRESS: Final = 1.0
+QUEUE_POLL: Final = 0.02
+PROGRESS_POLL: Final = 1.0
 HEADERS: Final = 15.0  # seconds until a request's headers are complete
 LEAVING: Final = 1.0  # seconds that a run has to end when the server shuts down
 
@@ -144,7 +144,7 @@ def build(
 
         api.add(runs, options.allow_any_model, calls or ApiCalls())
     demo.queue(max_size=64, api_open=False)  # no call skips the queue
-    adapter.poll_less_often(demo, LOOK, PROGRESS)
+    adapter.poll_less_often(demo, QUEUE_POLL, PROGRESS_POLL)
     adapter.explain_errors(demo, explained)
     adapter.skip_session_configs()
     adapter.pass_empty_sliders()

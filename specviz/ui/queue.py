@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from specviz.ui.task import StopFlag
 
-LONGEST: Final = 64
+MAX_JOBS: Final = 64
 PER_VISITOR: Final = 2  # maximum jobs of one visitor that wait or compute at the same time
 PASSED_OVER: Final = 4  # turns in a row that may pass over a phase in which jobs wait
 REPEAT: Final = 5.0  # seconds between two reports to a job that takes turns with others
@@ -113,7 +113,7 @@ class Ticket:
 class Queue:
     """All jobs that compute or wait."""
 
-    def __init__(self, longest: int = LONGEST) -> None:
+    def __init__(self, longest: int = MAX_JOBS) -> None:
         self._longest = longest
         self._tickets: list[Ticket] = []
         self._running: Ticket | None = None

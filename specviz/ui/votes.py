@@ -47,8 +47,8 @@ ROOMS_OF_ONE: Final = 10  # maximum open rooms of one network address, which a s
 PHONES: Final = 300  # maximum answers to a question
 READERS: Final = PHONES + 20  # maximum open streams of a room
 QUESTIONS_A_MINUTE: Final = 60
-LONGEST: Final = 2000  # maximum bytes of a request
-LONGEST_ADDRESS: Final = 300  # maximum characters of the address of the phones' page
+MAX_BYTES: Final = 2000  # maximum bytes of a request
+MAX_ADDRESS: Final = 300  # maximum characters of the address of the phones' page
 FIELDS: Final[Mapping[str, int]] = {"text": 400, "guess": 80, "p": 16, "q": 16}  # maximum lengths
 PAUSE: Final = 0.1  # minimum seconds between two states of a stream
 SILENCE: Final = 15.0  # seconds after which a comment keeps the connection open
@@ -378,11 +378,11 @@ class Rooms:
 def parse(text: bytes) -> dict[str, Any]:
     """Return the JSON object of a request. Raises BadRequest if it is invalid."""
     try:
-        data = json.loads(text) if len(text) <= LONGEST else None
+        data = json.loads(text) if len(text) <= MAX_BYTES else None
     except (ValueError, RecursionError) as problem:
         raise BadRequest("This is not valid JSON.") from problem
     if not isinstance(data, dict):
-        raise BadRequest(f"A request must be a JSON object of at most {LONGEST:,} bytes.")
+        raise BadRequest(f"A request must be a JSON object of at most {MAX_BYTES:,} bytes.")
     return data
 
 
@@ -393,7 +393,7 @@ def parse_phones(address: object) -> str:
     if (
         not isinstance(address, str)
         or not address.startswith(("http://", "https://"))
-        or len(address) > LONGEST_ADDRESS
+        or len(address) > MAX_ADDRESS
     ):
         raise BadRequest("The address of the phones' page begins with http:// or https://.")
     return address

@@ -14,7 +14,8 @@ spinning, and waking them takes longer than a small operation: a pass of House t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -31,10 +32,10 @@ from specviz.ui.job import Job
 from specviz.ui.limits import LIMIT
 from specviz.ui.queue import PER_VISITOR, Queue
 from specviz.ui.request import HOUSE, RunRequest
-from specviz.ui.stream import Stream, explained, log
+from specviz.ui.stream import STATE, Stream, explained, log
 from specviz.ui.task import Machine, Task, too_long
 
-LOOK: Final = 0.4  # seconds between two polls of a load's progress
+LOAD_POLL: Final = 0.4  # seconds between two polls of a load's progress
 
 
 class Worker:
@@ -77,13 +78,13 @@ class Worker:
             QueueFull: If too many jobs wait.
             gr.Error: If the task was stopped, refused or failed.
         """
-        output = Record(visitor)
+        output = Stream(visitor, "")
         under_way = self.start(task, output, most)
         try:
             await asyncio.shield(under_way)
         finally:
             output.stop()
-        return output.text(self.limit)
+        return output_of(output.lines, self.limit)
 
     async def _take_turns(self, job: Job) -> None:
         """Wait in the queue and compute, turn by turn, until the job is over.
@@ -136,7 +137,7 @@ class Worker:
     async def _follow(self, output: Stream) -> None:
         """Send the progress of the load that a job waits for; another job may run this load."""
         while True:
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(LOAD_POLL)
             output.loading(lambda: self._stage)
 
     def _show(self, stage: LoadStage | None) -> None:
@@ -148,8 +149,8 @@ class Worker:
         return not job.ticket.stopped and self.line.someone_waits
 
     def _give_way(self, job: Job, seconds: float) -> None:
-        """End a turn; if rounds were sent, the job pauses while the page draws them."""
-        draws = job.output.flush() and stream.DRAWING > 0
+        """End a turn; if rounds were sent to a page, the job pauses while the page draws them."""
+        draws = job.output.flush() and job.output.readers > 0 and stream.DRAWING > 0
         self.line.give_way(job.ticket, job.phase, seconds, draws)
         if draws:
             loop = asyncio.get_running_loop()
@@ -170,47 +171,26 @@ class Worker:
             preload(self.machine, drafters)
 
 
-class Record(Stream):
-    """The output of a job for an API client, which is returned at the end."""
+def output_of(lines: Sequence[str], limit: float) -> str:
+    """Return the output of a job that is over: its lines, without status lines.
 
-    def __init__(self, visitor: str) -> None:
-        super().__init__(visitor, "")
-        self._texts: list[str] = []
-        self._end = ""
-        self._problem: BaseException | None = None
+    Args:
+        lines: All lines of its stream.
+        limit: Its time limit in seconds.
 
-    def write(self, text: str) -> None:
-        """Store a text of the task."""
-        self._texts.append(text)
-        self.begun |= bool(text)
-
-    def flush(self) -> bool:
-        """Do nothing, since nothing is sent before the end."""
-        return False
-
-    def say(self, name: str, **more: float | str) -> None:
-        """Do nothing, since nobody waits for status lines."""
-
-    def end(self, name: str, **more: float | str) -> None:
-        """Store how the job ended."""
-        self._end = name
-
-    def fail(self, problem: BaseException) -> None:
-        """Store the error."""
-        self._problem = problem
-
-    def text(self, limit: float) -> str:
-        """Return the whole output, given the job's time limit in seconds. Raises gr.Error."""
-        whole = "".join(self._texts)
-        if isinstance(self._problem, gr.Error):
-            raise self._problem
-        if self._problem is not None:
-            raise gr.Error(explained(self._problem), print_exception=False) from self._problem
-        if self._end == "stopped":
-            raise gr.Error("The run was stopped.", print_exception=False)
-        if self._end == "overdue" and not whole:
-            raise gr.Error(too_long(limit), print_exception=False)
-        return whole
+    Raises:
+        gr.Error: If it failed, was stopped, or reached its time limit without any output.
+    """
+    end = json.loads(lines[-1])
+    whole = "".join(f"{line}\n" for line in lines[:-1] if not line.startswith(STATE))
+    problem = end.get("sentence", "")
+    if end.get("state") == "stopped":
+        problem = "The run was stopped."
+    elif end.get("state") == "overdue" and not whole:
+        problem = too_long(limit)
+    if problem:
+        raise gr.Error(problem, print_exception=False)
+    return whole
 
 
 def preload(machine: Machine, drafters: Iterable[str]) -> None:

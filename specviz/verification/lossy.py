@@ -148,33 +148,33 @@ class Fly:
             refuse_tree(self.spec)
         nodes = range(1, len(tree))
         given = {} if drawn is Drawn.POINT_MASS else q
-        laws = [NodeDistributions(p[n - 1], given.get(n - 1)) for n in nodes]
-        inputs = [self._inputs(law, tree.tokens[n]) for n, law in zip(nodes, laws, strict=True)]
+        pairs = [NodeDistributions(p[n - 1], given.get(n - 1)) for n in nodes]
+        inputs = [self._inputs(pair, tree.tokens[n]) for n, pair in zip(nodes, pairs, strict=True)]
         bars, coins = [fly_own_threshold(each) for each in inputs], [chance.judge(n) for n in nodes]
         passed = [u < bar for u, bar in zip(coins, bars, strict=True)]
         decisions: list[Decision] = []
-        for n, law, own, u in zip(nodes, laws, inputs, coins, strict=True):
+        for n, pair, own, u in zip(nodes, pairs, inputs, coins, strict=True):
             ahead = passed[n : n + int(self.parameters["window"])]
             following = sum(1 for _ in takewhile(bool, ahead))
             facts = {**own, "following": following, **self.parameters}
-            decisions.append(decide(self.spec.name, n, u, facts, law))
+            decisions.append(decide(self.spec.name, n, u, facts, pair))
             if not decisions[-1].accepted:
                 path = list(range(1, n))
-                verdict = finish(decisions, path, _without_guess(law, tree.tokens[n]), chance)
+                verdict = finish(decisions, path, _without_guess(pair, tree.tokens[n]), chance)
                 return replace(verdict, bars=tuple(bars))
         return replace(finish(decisions, list(nodes), p[len(tree) - 1], chance), bars=tuple(bars))
 
-    def _inputs(self, law: NodeDistributions, token: int) -> Inputs:
+    def _inputs(self, pair: NodeDistributions, token: int) -> Inputs:
         """Return p and q of the token, and the entropy of the top tokens, in one transfer."""
-        top = law.p.topk(min(FLY_TOKENS, len(law.p))).values
-        rows = [law.p[token], entropy(top), *([] if law.q is None else [law.q[token]])]
+        top = pair.p.topk(min(FLY_TOKENS, len(pair.p))).values
+        rows = [pair.p[token], entropy(top), *([] if pair.q is None else [pair.q[token]])]
         p, unsure, *sampled = (each.item() for each in to_host(*rows))
         return {"p": p, "top_entropy": unsure, **({"q": sampled[0]} if sampled else {})}
 
 
-def _without_guess(law: NodeDistributions, token: int) -> Tensor:
+def _without_guess(pair: NodeDistributions, token: int) -> Tensor:
     """Return the distribution (V,) that the replacement of a rejected guess is sampled from."""
-    return remove_token(law.p, token) if law.q is None else residual(law.p, law.q)
+    return remove_token(pair.p, token) if pair.q is None else residual(pair.p, pair.q)
 
 
 class Unverified(Walk):

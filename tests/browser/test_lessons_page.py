@@ -479,7 +479,7 @@ def numbers(place):
 def test_dragged_bars_change_the_acceptance_and_never_the_output(page, address):
     page.goto(f"{address}gradio_api/sv/article")
     bars = page.locator(".bars")
-    target, draft = (bars.locator(f"[data-law={name}] [role=slider]") for name in "pq")
+    target, draft = (bars.locator(f"[data-distribution={name}] [role=slider]") for name in "pq")
     output = bars.locator(".sv-sand-out .sv-sand-column b")
     before = bars.locator(".said").inner_text()
     press(page, draft.nth(1), *["PageUp"] * 4)

@@ -81,7 +81,7 @@ def test_sandbox_compares_bars_and_rules_and_draws_their_rounds(sand):
 
 
 def a_dragged_bar_leaves_the_output_at_p(sand):
-    box = sand.locator("[data-law=p] .sv-sand-bar").first.bounding_box()
+    box = sand.locator("[data-distribution=p] .sv-sand-bar").first.bounding_box()
     x, top, low = box["x"] + box["width"] / 2, box["y"] + 8, box["y"] + box["height"] - 4
     sand.mouse.move(x, low)
     sand.mouse.down()

@@ -317,7 +317,7 @@ def test_finished_live_race_shows_its_numbers_and_warns_of_noise(racer):
     assert racer.notice() == ""
     racer.begin()
     racer.ask("ended()")
-    assert racer.notice() == "The server did not accept this race. Try again."
+    assert racer.notice() == "The server did not accept the request. Try again."
 
 
 def test_saved_files_have_the_unrounded_numbers_and_every_pass(racer):

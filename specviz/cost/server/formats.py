@@ -294,7 +294,7 @@ LOG: Final = re.compile(
 BEGINNING: Final = 60  # how many characters at the beginning of a line are searched
 CURL: Final = re.compile(r"curl: \(\d+\)|HTTP/\d")
 METRIC: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})?[ \t]+[0-9+.-]\S*([ \t]+-?\d+)?")
-LONGEST: Final = 1_000  # how many characters of a line are examined
+EXAMINED: Final = 1_000  # how many characters of a line are examined
 ENOUGH: Final = 0.5  # share of lines that must be samples to call a text metrics
 # Prefixes of the metrics of common exporters.
 EXPORTERS: Final = (
@@ -330,7 +330,7 @@ def of_lines(given: str, damaged: str) -> UnreadableStats:
 
 
 def _is_metric(line: str) -> bool:
-    return METRIC.fullmatch(line[:LONGEST]) is not None
+    return METRIC.fullmatch(line[:EXAMINED]) is not None
 
 
 def of_metrics(names: Iterable[str]) -> UnknownFormat:

@@ -37,7 +37,7 @@ OWN: Final = ""  # the source "your own values"
 RUNS: Final = {"step": "last run on Step", "compare": "lane of Compare"}
 MISSING: Final = {"step": "pair_no_run", "compare": "pair_no_lane"}  # sentences
 SAME: Final = 5e-4  # difference up to which a slider has a source's value
-LONGEST: Final = 4000  # maximum characters of the runs
+MAX_TEXT: Final = 4000  # maximum characters of the runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _is_number(value: Any) -> bool:
 
 def read_runs(sent: str | None) -> dict[str, Run]:
     """Return the measured runs that the page knows: "step", "compare". Raises ValueError."""
-    require(len(sent or "") <= LONGEST, "These measured runs are too long.")
+    require(len(sent or "") <= MAX_TEXT, "These measured runs are too long.")
     try:
         data = json.loads(sent or "{}")
     except (ValueError, RecursionError) as problem:

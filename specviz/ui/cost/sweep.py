@@ -28,7 +28,7 @@ from specviz.ui.task import BEGINNING, JobContext, Task
 if TYPE_CHECKING:
     from specviz.bench.sweep import SweepRun
 
-LONGEST: Final = 25.0  # seconds of a sweep; no round begins after 20
+MAX_SECONDS: Final = 25.0  # seconds of a sweep; no round begins after 20
 OFTEN: Final = 1.0  # seconds between snapshots, since drawing one uses cores that are being timed
 SENTENCES: Final = ("must", "memory", "gap", "grows", "caution", "how")
 HEAD: Final = (
@@ -110,7 +110,9 @@ def stream_sweep(context: JobContext) -> Iterator[str]:
     yield from paced(lines(sweeping, context.unwanted, context.nonce))
 
 
-LIVE: Final = Task(stream_sweep, BEGINNING + LONGEST)  # a stopped sweep ends after its current pass
+LIVE: Final = Task(
+    stream_sweep, BEGINNING + MAX_SECONDS
+)  # a stopped sweep ends after its current pass
 
 
 def lines(sweeping: SweepRun, stop: Callable[[], bool], nonce: str) -> Iterator[str]:

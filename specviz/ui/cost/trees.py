@@ -26,7 +26,7 @@ from specviz.ui.instrument import Instrument, figure, shown
 START: Final[dict[str, Any]] = {
     **speedup.START, "widths": "3, 2, 1, 1", "places": "0.65, 0.11, 0.05",
 }  # fmt: skip
-LONGEST: Final = 100  # maximum characters of a list
+MAX_LIST: Final = 100  # maximum characters of a list
 MOST_GUESSES: Final = 64
 MOST_PLACES: Final = 8
 DEEPEST: Final = 12
@@ -54,12 +54,12 @@ def build(place: TabContext) -> None:
     with Instrument(place, "trees", "Draft trees", "simulated", first) as instrument:
         with gr.Row():
             widths = gr.Textbox(
-                START["widths"], label="Children per node, level by level", max_length=LONGEST,
+                START["widths"], label="Children per node, level by level", max_length=MAX_LIST,
                 info=text("cost", "trees_widths"), min_width=300,
             )  # fmt: skip
             places = gr.Textbox(
                 START["places"], label="Acceptance by rank: first child, second, …",
-                max_length=LONGEST, info=text("cost", "trees_places"), min_width=300,
+                max_length=MAX_LIST, info=text("cost", "trees_places"), min_width=300,
             )  # fmt: skip
         drawing = figure("sv-trees-compared", "trees-compared")
         table = gr.Markdown(elem_classes="sv-listing")
@@ -150,7 +150,7 @@ def parse_places(typed: str) -> list[float]:
 
 
 def _parts(typed: str, most: int) -> list[str]:
-    require(len(typed) <= LONGEST, f"The list is longer than {LONGEST} characters.")
+    require(len(typed) <= MAX_LIST, f"The list is longer than {MAX_LIST} characters.")
     found = typed.replace(",", " ").split()
     require(1 <= len(found) <= most, f"Type 1 to {most} numbers, separated by commas.")
     return found

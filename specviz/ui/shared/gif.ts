@@ -5,7 +5,7 @@ const COLOURS = 256; // the number of colours in a palette
 const KEPT = COLOURS - 1; // the index of a pixel that stays as it was
 const BITS = 5; // the upper bits of red, green and blue that decide a colour's bucket
 const BUCKETS = 1 << (3 * BITS);
-const LONGEST = 255; // the most bytes in a block of data
+const BLOCK_BYTES = 255; // the most bytes in a block of data
 const CODES = 4096; // the most codes in a dictionary; a full dictionary is cleared
 
 /** Bytes in the order in which they are written. */
@@ -223,7 +223,7 @@ function compress(indices: Uint8Array, bytes: Bytes) {
     held += size;
     for (; held >= 8; held -= 8, bits >>>= 8) {
       block.push(bits & 255);
-      if (block.length === LONGEST) flush();
+      if (block.length === BLOCK_BYTES) flush();
     }
   };
   bytes.put(8);

@@ -1,6 +1,7 @@
 // A live job: the page numbers it, and its lines of JSON arrive as server-sent events, each once. A
-// section has at most one job at a time; the section's texts and callbacks are its `face`.
+// section has at most one job at a time; the section gives its words and callbacks.
 
+import { byId } from "./dom";
 import { own } from "./own";
 import { session } from "./storage";
 import { SERVER } from "./server";
@@ -23,6 +24,26 @@ function randomKey() {
   return key;
 }
 
+// What the page says about any job.
+const WORDS = {
+  asking: "Sending the request to the server.",
+  dropping: "Stopping.",
+  stopping: "Stopping after the current step.",
+  stopped: "Stopped. What was finished is kept.",
+  unbegun: "Stopped before it started.",
+  untaken: "The server did not accept the request. Try again.",
+  lost: "The connection to the server was lost. What was received is kept.",
+};
+const LOADING = "Loading the models.";
+
+/** Close the settings, so that what was started is in view. */
+export function closeSettings(id: string) {
+  const open: HTMLElement | null | undefined = byId(id)?.querySelector(
+    "button[aria-expanded=true]",
+  );
+  open?.click();
+}
+
 /** Return whether the page was reloaded, not opened by a link. */
 export function isReloaded() {
   const [arrival] = performance.getEntriesByType("navigation");
@@ -31,16 +52,14 @@ export function isReloaded() {
 
 /** Any line of a job. */
 export type JobLine = { kind: string; id?: string; state?: string };
-export interface Face<Line extends JobLine = JobLine> {
+export interface JobCallbacks<Line extends JobLine = JobLine> {
   /** The kind of the job's first line that is not a state. */
   kind: string;
   /** Whose job it is, where several have the same kind. */
   name?: string;
-  words: Record<
-    "asking" | "dropping" | "stopping" | "stopped" | "unbegun" | "untaken" | "lost",
-    string
-  >;
-  /** What the visitor waits for, by the server's state. */
+  /** The section's own words instead of WORDS. */
+  words?: Partial<typeof WORDS>;
+  /** What the visitor waits for, by the server's state, besides loading. */
   waits: Record<string, string>;
   /** Called when a job begins (under: true) and when it ends. */
   turn: (under: boolean) => void;
@@ -106,7 +125,8 @@ export class Job<Line extends JobLine> {
   #source: EventSource | null = null;
   #lost = 0; // the timer that ends a job without a connection
 
-  face: Face<Line>;
+  callbacks: JobCallbacks<Line>;
+  #words: typeof WORDS;
   #kept: string;
   number: number;
   wanted: number;
@@ -116,9 +136,10 @@ export class Job<Line extends JobLine> {
   stopping: boolean;
   verbs: { begin: () => (string | number)[]; stop: () => void; ended: () => void };
 
-  constructor(face: Face<Line>) {
-    this.face = face;
-    this.#kept = KEPT + (face.name ?? face.kind);
+  constructor(callbacks: JobCallbacks<Line>) {
+    this.callbacks = callbacks;
+    this.#words = { ...WORDS, ...callbacks.words };
+    this.#kept = KEPT + (callbacks.name ?? callbacks.kind);
     this.number = 0; // number of the current job; 0 if there is none
     this.wanted = 0; // number of the job to show; 0 after something recorded was chosen instead
     this.count = 0; // number of lines received
@@ -136,7 +157,7 @@ export class Job<Line extends JobLine> {
   /** Begin a job and listen to it; return its name, with which the server has to start it. */
   begin() {
     this.#listen(Math.max(Date.now(), this.number + 1), 0, ""); // the server waits for its start
-    this.face.wait(this.face.words.asking);
+    this.callbacks.wait(this.#words.asking);
     session.set(this.#kept, String(this.number));
     return [PAGE, this.number];
   }
@@ -159,7 +180,7 @@ export class Job<Line extends JobLine> {
     this.count = count;
     this.begun = count > 0;
     this.over = this.stopping = false;
-    this.face.turn(true);
+    this.callbacks.turn(true);
     const source = new EventSource(new URL(number + "/lines" + cursor, ADDRESS));
     source.onmessage = ({ data }) => this.hear(parseLines(data));
     source.onopen = () => this.#connected();
@@ -180,7 +201,7 @@ export class Job<Line extends JobLine> {
   stop() {
     if (!this.number) return;
     this.stopping = true;
-    this.face.wait(this.begun ? this.face.words.stopping : this.face.words.dropping);
+    this.callbacks.wait(this.begun ? this.#words.stopping : this.#words.dropping);
     fetch(new URL(this.number + "/stop", ADDRESS), { method: "POST" }).catch(() => {});
   }
 
@@ -188,11 +209,11 @@ export class Job<Line extends JobLine> {
   ended() {
     if (!this.number) return;
     const mine = this.wanted === this.number;
-    const { stopped, lost, untaken } = this.face.words;
+    const { stopped, lost, untaken } = this.#words;
     this.#end();
-    this.face.turn(false);
+    this.callbacks.turn(false);
     if (mine && !this.over)
-      this.face.end(this.stopping ? stopped : this.count ? lost : untaken, false);
+      this.callbacks.end(this.stopping ? stopped : this.count ? lost : untaken, false);
   }
 
   #end() {
@@ -205,30 +226,30 @@ export class Job<Line extends JobLine> {
   /** Process new lines. */
   hear(lines: Line[]) {
     this.count += lines.length;
-    this.begun ||= lines.some((line) => line.kind === this.face.kind);
+    this.begun ||= lines.some((line) => line.kind === this.callbacks.kind);
     this.over = lines.some(isLast);
-    if (this.number && this.wanted === this.number) this.face.take(lines);
+    if (this.number && this.wanted === this.number) this.callbacks.take(lines);
     if (this.over) this.ended();
   }
 
   /** Show the visitor what a status means. */
   state(line: StateLine) {
     const { state, place, seconds } = line;
-    const { stopped, unbegun } = this.face.words;
-    if (state === "stopped") this.face.end(this.begun ? stopped : unbegun, true);
-    else if (state === "overdue") this.face.end(overdue(seconds ?? 0, this.begun), true);
+    const { stopped, unbegun } = this.#words;
+    if (state === "stopped") this.callbacks.end(this.begun ? stopped : unbegun, true);
+    else if (state === "overdue") this.callbacks.end(overdue(seconds ?? 0, this.begun), true);
     else if (this.stopping && state !== "done") return;
     else if (state === "queued")
-      this.face.wait((this.begun ? takingTurns : inQueue)(place, seconds));
-    else if (state === "resumed") this.face.wait("");
-    else if (state === "lending") this.face.wait(borrowing(seconds));
-    else if (state === "loading" && line.stage) this.face.wait(loading(line), howFar(line));
+      this.callbacks.wait((this.begun ? takingTurns : inQueue)(place, seconds));
+    else if (state === "resumed") this.callbacks.wait("");
+    else if (state === "lending") this.callbacks.wait(borrowing(seconds));
+    else if (state === "loading" && line.stage) this.callbacks.wait(loading(line), howFar(line));
     else this.#waitFor(state);
   }
 
   /** Say what the visitor waits for, if the section has a text for it. */
   #waitFor(state?: string) {
-    const text = own(this.face.waits, state);
-    if (text !== undefined) this.face.wait(text);
+    const text = own({ loading: LOADING, ...this.callbacks.waits }, state);
+    if (text !== undefined) this.callbacks.wait(text);
   }
 }

@@ -62,21 +62,11 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
   const job: Job<Line> = new Job<Line>({
     kind: "progress",
     name,
-    words: {
-      asking: "Sending the request to the server.",
-      dropping: "Stopping.",
-      stopping: "Stopping after the current step.",
-      stopped: "Stopped. What was finished is kept.",
-      unbegun: "Stopped before the first result.",
-      untaken: "The server did not accept the request. Try again.",
-      lost: "The connection to the server was lost. What was received is kept.",
-    },
     waits: {
-      loading: "Loading the models.",
       drafting: "Running.",
+      done: "",
       measuring: "Measuring. Other work on this machine would distort the times.",
       fetching: "Locating the files.",
-      done: "",
     },
     turn: (runs) => update(runs ? { runs, done: 0, of: 0, end: "" } : { runs, waiting: [] }),
     wait: (sentence, numbers) => update({ waiting: Sentence(sentence, numbers) }),

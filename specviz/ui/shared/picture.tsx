@@ -14,7 +14,7 @@ const GAP = 8; // px above a caption, and between parts
 const LEAST = 200; // px that a caption is wide, below a narrow figure
 const LINE = 17; // px of a line of the caption
 const LETTERS = 12; // px of its letters
-const LONGEST = 120; // letters of a file's name
+const MAX_NAME = 120; // letters of a file's name
 const ABSENT = "It is not on screen now.";
 const UNABLE =
   "This browser cannot make a PNG: it does not draw parts of a page into a picture. Try Chrome, Edge or Firefox.";
@@ -149,7 +149,7 @@ const fileName = (...words: string[]) =>
   ["specviz", ...words]
     .join("-")
     .replace(/[^\p{L}\p{N}.]+/gu, "-")
-    .slice(0, LONGEST)
+    .slice(0, MAX_NAME)
     .replace(/^-+|-+$/g, "");
 
 const isShown = (part: HTMLElement | null): part is HTMLElement =>

@@ -48,7 +48,7 @@ export function ProbabilityBars(bars: Bars) {
   return (
     <div
       class="sv-sand-bars"
-      data-law={name}
+      data-distribution={name}
       role="group"
       aria-label={TITLES[name] + " " + name}
       style={gridStyle(words)}

@@ -17,7 +17,7 @@ export type Start<Config> = (
   trigger: Trigger,
   config: Config & { name: string },
 ) => unknown;
-/** A run's place on the speed law. where: target and machine. run: which one, where it was recorded. */
+/** A run's place on the speed-up formula. where: target and machine. run: which one, where it was recorded. */
 export interface NamedPoint extends PointData {
   name: string;
   source: Source;

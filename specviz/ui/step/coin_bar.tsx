@@ -182,8 +182,8 @@ const Tick = (kind: string, term: string, at: number, text: string) => (
 const within = (value: number, margin: number) => Math.min(Math.max(value, margin), 1 - margin);
 
 /** Return how the probability is computed from p and q, or from what remains of them. */
-function ratioText({ p, laws, text }: TossedPanel, q: number) {
-  const [one, other] = ["p", "q"].map((name) => name + (laws.left.includes(name) ? "′" : ""));
+function ratioText({ p, labels, text }: TossedPanel, q: number) {
+  const [one, other] = ["p", "q"].map((name) => name + (labels.left.includes(name) ? "′" : ""));
   if (p >= q) return one + " ≥ " + other + ": 1";
   return text.p + " ÷ " + text.q + " = " + text.threshold;
 }

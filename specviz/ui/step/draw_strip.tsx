@@ -33,7 +33,7 @@ export function DrawStrip(panel: Panel, view: Draw) {
     <span class="sv-l">{number ? <span class="sv-num">{number + " · "}</span> : null}draw</span>
   );
   return [
-    <div class={classes("sv-drow", panel.kind === "law" && "sv-of-p")}>
+    <div class={classes("sv-drow", panel.kind === "draw" && "sv-of-p")}>
       {label}
       {strip}
     </div>,

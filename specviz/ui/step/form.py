@@ -17,7 +17,7 @@ from specviz.settings.settings import summarize
 from specviz.settings.specs import SettingSpec
 from specviz.shipped import FOLDER, domain_label, prompts, recipes
 from specviz.ui.broken import read_unless_broken, report_if_broken
-from specviz.ui.component import bound, component
+from specviz.ui.component import component, limit_note
 from specviz.ui.head import headings
 from specviz.ui.live import PRIVATE
 from specviz.ui.request import LONGEST_PROMPT, RunRequest
@@ -143,7 +143,7 @@ def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
     with gr.Column(elem_id="sv-drawer", elem_classes=["sv-drawer", "sv-reads"]):
         settings = drawer(first, allow_any_model)
         models = model_boxes() if allow_any_model else {}
-        bound(limit)
+        limit_note(limit)
     rest = [settings[row.name] for row in sentence_rows()]
     said = [settings["method"], *rest, settings["target"]]
     changes = [component.change for component in said]

@@ -141,7 +141,7 @@ function Title(panel: Panel) {
   if (panel.kind === "empty") return "Nothing drafted";
   if (panel.kind === "round") return "Round " + panel.number;
   const token = <span class="sv-token">{Token(panel.w)}</span>;
-  if (panel.kind === "law") return ["Sampled from p: ", token];
+  if (panel.kind === "draw") return ["Sampled from p: ", token];
   const tries = ORDINALS[panel.tries] || panel.tries + "th";
   const place = " at +" + panel.at + (panel.tries > 1 ? " · " + tries + " alternative" : "");
   return ["Judging: ", token, <span class="sv-sub">{place}</span>];

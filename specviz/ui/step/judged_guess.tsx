@@ -34,7 +34,7 @@ const barSpace = (texts: string[]) =>
  * scale of p.
  */
 function barsOf(panel: TrialPanel, p: number): Bars {
-  const { laws, soft } = panel;
+  const { labels, soft } = panel;
   const text = required(panel.text);
   const total = panel.q ?? (panel.asked || panel.coin ? 1 : 0);
   // p and q are compared with each other; at temperature 0 there is nothing to compare with.
@@ -43,20 +43,23 @@ function barsOf(panel: TrialPanel, p: number): Bars {
   const [covered, over, whole] = [Math.min(p, total), Math.max(total - p, 0), total].map(
     (mass) => mass * scale,
   );
-  const hatched = (name: string) => (laws.left.includes(name) ? " sv-left-" + name : "");
-  const [hue, ink] = laws.residual_bars ? ["r", "residual"] : ["p" + hatched("p"), "p"];
-  const target = Bar(laws.p, text.p, ink, Math.max(p, soft || 0) * scale, [
+  const hatched = (name: string) => (labels.left.includes(name) ? " sv-left-" + name : "");
+  const [hue, ink] = labels.residual_bars ? ["r", "residual"] : ["p" + hatched("p"), "p"];
+  const target = Bar(labels.p, text.p, ink, Math.max(p, soft || 0) * scale, [
     Fill(hue, p * scale),
     soft === undefined ? null : Fill("soft", soft * scale),
-    laws.none === undefined ? null : Fill("whole", over),
+    labels.none === undefined ? null : Fill("whole", over),
   ]);
-  if (laws.none !== undefined) {
-    const rows = panel.asked || panel.coin ? [NoQ(laws.none), target] : [target];
+  if (labels.none !== undefined) {
+    const rows = panel.asked || panel.coin ? [NoQ(labels.none), target] : [target];
     return { rows, covered, whole };
   }
   const q = "q" in text ? required(text.q) : "";
-  const fills = [Fill(laws.residual_bars ? "r" : "q" + hatched("q"), covered), Fill("over", over)];
-  return { rows: [target, Bar(required(laws.q), q, "q", whole, fills)], covered, whole };
+  const fills = [
+    Fill(labels.residual_bars ? "r" : "q" + hatched("q"), covered),
+    Fill("over", over),
+  ];
+  return { rows: [target, Bar(required(labels.q), q, "q", whole, fills)], covered, whole };
 }
 
 /** The bar of a question at temperature 0, where p would reveal the verdict. */

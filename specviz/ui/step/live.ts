@@ -1,7 +1,6 @@
 // The live run: notices while it waits, and at its end.
 
-import { byId } from "../shared/dom";
-import { Job } from "../shared/job";
+import { closeSettings, Job } from "../shared/job";
 import { render, Sentence } from "../shared/view";
 import { feed, player } from "./state";
 import { $ } from "./stage";
@@ -19,10 +18,7 @@ export function notice(sentence: string, numbers?: string, action?: ComponentChi
 
 // Close the settings and scroll, so that the run starts at the top of the window.
 export function bringIntoView() {
-  const open: HTMLElement | null | undefined = byId("sv-settings")?.querySelector(
-    "button[aria-expanded=true]",
-  );
-  open?.click();
+  closeSettings("sv-settings");
   const { top } = $(".sv").getBoundingClientRect();
   if (top < 0 || top > innerHeight / 2) $(".sv").scrollIntoView({ block: "start" });
 }
@@ -30,16 +26,11 @@ export function bringIntoView() {
 export const job: Job<Line> = new Job({
   kind: "run",
   words: {
-    asking: "Asking the server for this run.",
-    dropping: "Stopping.",
     stopping: "Stopping after this round.",
     stopped: STOPPED,
-    unbegun: "Stopped before it started.",
-    untaken: "The server did not accept this run. Try again.",
     lost: "The connection to the server was lost before the run ended. Finished rounds are kept; run it again.",
   },
   waits: {
-    loading: "Loading the models.",
     drafting: "Drafting.",
     repeating: "Repeating this run until its times are stable, for at most a minute.",
   },

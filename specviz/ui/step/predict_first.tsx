@@ -222,7 +222,7 @@ export function scoreEstimate(
 
 // Return why no u could have changed the verdict; null if one could.
 function certainty(panel: VerdictPanel): Part[] | null {
-  const { coin, accepted, w, q, laws, because } = panel;
+  const { coin, accepted, w, q, labels, because } = panel;
   if (because) return !coin || panel.whatif?.stuck ? because : null;
   if (!coin && accepted) {
     return [{ w }, " is the target's top token, which is always accepted at temperature 0."];
@@ -233,15 +233,15 @@ function certainty(panel: VerdictPanel): Part[] | null {
       " is not the target's top token, and at temperature 0 nothing else is accepted.",
     ];
   if (!panel.whatif?.stuck) return null;
-  const p = laws.left.includes("p") ? "p′" : "p";
+  const p = labels.left.includes("p") ? "p′" : "p";
   if (accepted) return [p + (q === undefined ? " is 1" : " ≥ q") + ", so it is always accepted."];
   const none = p === "p" ? "p is 0" : "p′ is 0";
   return [none + ", so it is never accepted."];
 }
 
-function ratio({ q, laws, text, because }: TossedPanel): Part[] {
+function ratio({ q, labels, text, because }: TossedPanel): Part[] {
   if (because) return because;
-  const [p, other] = ["p", "q"].map((name) => name + (laws.left.includes(name) ? "′" : ""));
+  const [p, other] = ["p", "q"].map((name) => name + (labels.left.includes(name) ? "′" : ""));
   const share: Part = { n: text.threshold, as: "both" };
   if (q === undefined)
     return [p + " = ", share, ", and without q a guess is accepted with probability " + p];

@@ -26,13 +26,13 @@ const STRIDES: Partial<Record<string, number>> = {
 };
 
 /** Return whether the verdict is by p ÷ q, so that other probabilities have a known effect. */
-export function canMove({ p, q, laws, coin, whatif }: TossedPanel) {
+export function canMove({ p, q, labels, coin, whatif }: TossedPanel) {
   const { settings, lossless } = player.run ?? {};
   return (
     Boolean(whatif && coin && settings && lossless) &&
     settings?.rule === "auto" &&
     q !== undefined &&
-    !laws.left.length &&
+    !labels.left.length &&
     Math.abs(coin.threshold - Math.min(1, p / q)) < EXACT
   );
 }

@@ -286,8 +286,8 @@ function coin({ panel, next, replaced }: Exercise) {
 
 /** @returns The names of both distributions. */
 const namesOf = ({ panel }: Exercise): [p: string, q: string] => [
-  panel.laws.left.includes("p") ? "p′" : "p",
-  panel.laws.left.includes("q") ? "q′" : "q",
+  panel.labels.left.includes("p") ? "p′" : "p",
+  panel.labels.left.includes("q") ? "q′" : "q",
 ];
 
 const hasQ = (table: Table) => table.heads.some((head) => head.of === "q");

@@ -35,7 +35,7 @@ from specviz.ui.compare.race.request import (
     suited_lane,
     values,
 )
-from specviz.ui.component import TabContext, bound
+from specviz.ui.component import TabContext, limit_note
 from specviz.ui.instrument import DIRECT
 from specviz.ui.request import HOUSE, USUAL
 from specviz.ui.step.drawer import (
@@ -115,7 +115,7 @@ def build(place: TabContext) -> Form:
             target = target_box(first.target, place.any_model, "sv-raceform-target")
             shared = {**boxes("sampling", first.shared), **boxes("run", first.shared)}
         shared |= chat(first.shared, "sv-raceform-chat")
-        bound(place.runs.limit)
+        limit_note(place.runs.limit)
         mark = gr.HTML(target_mark(first.target), elem_classes="sv-raceform-mark")
     lanes = [component for each in boxed for component in each.inputs]
     settings = [target, *shared.values(), *lanes]

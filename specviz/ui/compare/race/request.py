@@ -94,22 +94,22 @@ class RaceRequest:
             ValueError: If the race cannot be run.
         """
         # What all lanes share is checked before any lane.
-        self._wish(suited_lane(USUAL)).allowed(any_model)
+        self._request(suited_lane(USUAL)).allowed(any_model)
         most = f"A race has at most {MAX_LANES} lanes besides plain decoding."
         require(len(self.lanes) <= MAX_LANES, most)
         lanes = [self._lane(place, one, any_model) for place, one in enumerate(self.lanes, start=1)]
         return Race(self.prompt, self.target, _named(lanes), secrets.randbits(32))
 
-    def _wish(self, lane: FormLane) -> RunRequest:
+    def _request(self, lane: FormLane) -> RunRequest:
         filled = {**self.shared, **lane.named()}
         return Choices(self.prompt, lane.drafter, filled, self.target).request()
 
     def _lane(self, place: int, lane: FormLane, any_model: bool) -> Lane:
         try:
-            wish = self._wish(lane).allowed(any_model)
+            request = self._request(lane).allowed(any_model)
         except BadSettings as error:
             raise BadSettings(f"Lane {place}: {error}") from error
-        return Lane(f"lane {place}", wish.drafter, wish.settings)
+        return Lane(f"lane {place}", request.drafter, request.settings)
 
 
 def _named(lanes: Sequence[Lane]) -> tuple[Lane, ...]:

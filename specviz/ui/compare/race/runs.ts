@@ -1,8 +1,7 @@
 // Load recorded races, and receive live races as streams.
 
-import { byId } from "../../shared/dom";
 import { linkable, noteOfLink } from "../../shared/address";
-import { isReloaded, Job, parseLines } from "../../shared/job";
+import { closeSettings, isReloaded, Job, parseLines } from "../../shared/job";
 import { session } from "../../shared/storage";
 import { Sentence } from "../../shared/view";
 import { pause, present, replay, wind } from "./clock";
@@ -34,19 +33,14 @@ export function notify(sentence: string, numbers?: string) {
 export const job: Job<Line> = new Job({
   kind: "race",
   words: {
-    asking: "Sending the race to the server.",
-    dropping: "Stopping.",
     stopping: "Stopping after this round.",
-    stopped: "Stopped. Everything measured so far is kept.",
-    unbegun: "Stopped before it started.",
-    untaken: "The server did not accept this race. Try again.",
     lost: "The connection to the server was lost. What was received is kept; try the race again.",
   },
-  waits: { loading: "Loading the models.", racing: "" },
+  waits: { racing: "" },
   turn(runs) {
     if (runs) {
       stopReplay();
-      foldSettings();
+      closeSettings("sv-raceform-settings");
     }
     document.body.classList.toggle("sv-racing", runs);
   },
@@ -62,14 +56,6 @@ export const job: Job<Line> = new Job({
   },
   take: (lines) => feed(lines, job.count === lines.length, listener),
 });
-
-/** Close the settings, so that the race is in view. */
-function foldSettings() {
-  const open: HTMLElement | null | undefined = byId("sv-raceform-settings")?.querySelector(
-    "button[aria-expanded=true]",
-  );
-  open?.click();
-}
 
 function stopReplay() {
   replay.due = false;
