@@ -54,6 +54,8 @@ def test_small_shares_are_not_shown_as_zero(node):  # noqa: F811
     assert node.call("step/percents", "apportioned", shares) == ["100 %", "< 1 %", "0 %"]
 
 
-@pytest.mark.parametrize("text", ["0.85", "0.005", "0.6351", "1", "0", "2.4×10⁻⁸", "0.9996"])
+@pytest.mark.parametrize(
+    "text", ["0.85", "0.005", "0.6351", "1", "0", "2.4×10⁻⁸", "0.9996", "1.00"]
+)
 def test_browser_and_python_write_the_same_percentages(node, text):  # noqa: F811
     assert node.call("step/percents", "percentOf", text) == percent(text)

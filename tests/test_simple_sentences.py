@@ -7,6 +7,7 @@ from made import RUNS, made
 
 from specviz.frames import Scene, frames
 from specviz.frames.simple import percent
+from specviz.ui.step import recorded
 
 DIVISION = re.compile(r"probability ([\d.]+)\s÷\s([\d.]+)\s=\s")
 
@@ -16,7 +17,10 @@ def flat_text(parts):
 
 
 def shots_of(name):
-    trace = made(RUNS[name])
+    yield from shots(made(RUNS[name]))
+
+
+def shots(trace):
     for index in range(len(trace.rounds)):
         scene = Scene.of(trace, index)
         yield from zip(scene.steps, frames(scene), strict=True)
@@ -34,8 +38,9 @@ def test_each_step_has_a_sentence_whose_division_gives_the_shown_probability(nam
             chance = next(
                 part for part in parts if isinstance(part, dict) and part.get("as") == "both"
             )
-            digits = len(chance["n"].removesuffix(" %").partition(".")[2])
-            assert f"{100 * p / q:.{digits}f} %" == chance["n"], shown
+            exact = chance["n"].removeprefix("almost ")
+            digits = len(exact.removesuffix(" %").partition(".")[2])
+            assert f"{100 * p / q:.{digits}f} %" == exact, shown
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -46,8 +51,16 @@ def test_the_coin_says_yes_exactly_when_the_guess_is_accepted(name):
             assert ("says yes" in shown) == (shot["caption"]["is"] == "accepted"), shown
 
 
+def test_what_a_coin_decides_is_never_said_to_be_certain():
+    said = [flat_text(shot["caption"]["simple"]) for _, shot in shots(recorded.trace("01-chain"))]
+    tossed = [sentence for sentence in said if "the coin says" in sentence]
+    assert any("=\u00a0almost 100 %" in sentence for sentence in tossed)
+    assert not any(re.search(r"(?<!almost )(?<![\d.])(100|0) %", each) for each in tossed)
+
+
 def test_percentages_keep_the_digits_of_the_probability():
     assert percent("0.85") == "85 %"
     assert percent("0.6351") == "63.51 %"
     assert percent("1") == "100 %"
+    assert percent("1.00") == "almost 100 %"
     assert percent("2.4×10⁻⁸") == "almost 0 %"

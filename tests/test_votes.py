@@ -35,13 +35,30 @@ def test_each_phone_votes_once_before_the_verdict_without_seeing_counts(room):
     assert room.answer(phone(2), 1, "rejected")
     assert not room.answer(phone(3), 2, "rejected")  # a question that is not asked
     assert room.state(for_teacher=True)["counts"] == {"accepted": 1, "rejected": 1}
-    assert room.state(for_teacher=False) == {"number": 1, "question": QUESTION}
+    asked = {**QUESTION, "ask": "", "options": []}
+    assert room.state(for_teacher=False) == {"number": 1, "question": asked}
     room.reveal("rejected")
     assert room.state(for_teacher=False)["revealed"] == "rejected"
     assert not room.answer(phone(4), 1, "rejected")
     room.ask(QUESTION, 1.0)
     assert room.state(for_teacher=True)["counts"] == {"accepted": 0, "rejected": 0}
     assert room.answer(phone(1), 2, "rejected")
+
+
+def test_question_of_a_lesson_has_its_own_options(room):
+    room.ask({"ask": "How often?", "options": ["never", "always", "at times"]}, 1.0)
+    assert room.answer(phone(1), 2, "2")
+    for wrong in ("3", "accepted", 2):
+        with pytest.raises(BadRequest):
+            room.answer(phone(2), 2, wrong)
+    with pytest.raises(BadRequest):
+        room.reveal("accepted")
+    room.reveal("0")
+    state = room.state(for_teacher=True)
+    assert (state["counts"], state["revealed"]) == ({"0": 0, "1": 0, "2": 1}, "0")
+    for options in ("ab", ["x"] * 7, ["x" * 301], [5]):
+        with pytest.raises(BadRequest):
+            room.ask({"ask": "How often?", "options": options}, 2.0)
 
 
 def test_malformed_vote_or_question_is_refused(room):

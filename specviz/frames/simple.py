@@ -27,12 +27,15 @@ NO_BREAK: Final = "\u00a0"
 def percent(text: str) -> str:
     """Convert a formatted probability to a percentage with the same digits.
 
-    >>> percent("0.85"), percent("0.005"), percent("1"), percent("1.2×10⁻⁵")
-    ('85 %', '0.5 %', '100 %', 'almost 0 %')
+    >>> percent("0.85"), percent("0.005"), percent("1"), percent("1.2×10⁻⁵"), percent("1.00")
+    ('85 %', '0.5 %', '100 %', 'almost 0 %', 'almost 100 %')
     """
     value = parse_number(text)
-    if 0 < value < NEGLIGIBLE:
+    # Only an exact 0 or 1 has no decimals.
+    if value < NEGLIGIBLE and text != "0":
         return "almost 0 %"
+    if value == 1 and text != "1":
+        return "almost 100 %"
     digits = max(len(text.partition(".")[2]) - 2, 0)
     return f"{100 * value:.{digits}f} %"
 
@@ -155,12 +158,10 @@ def _percent(scene: Scene, judged: Judged, name: str, whose: Whose) -> NumberPar
 
 
 def _division(scene: Scene, judged: Judged) -> str:
-    """Return "64 ÷ 85 = "; empty if a number is too small to divide."""
+    """Return "64 ÷ 85 = "; empty if a number is not shown exactly enough to divide."""
     texts = format_verdict(scene, judged).text
-    if min(judged.inputs["p"], judged.inputs["q"]) < NEGLIGIBLE:
-        return ""
     p, q = (percent(texts[name]).removesuffix(" %") for name in "pq")
-    return f"{p} ÷ {q} = ".replace(" ", NO_BREAK)
+    return "" if "almost" in p + q else f"{p} ÷ {q} = ".replace(" ", NO_BREAK)
 
 
 def _draw(scene: Scene, drew: Drew) -> list[Part]:

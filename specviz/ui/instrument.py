@@ -104,7 +104,9 @@ class Instrument:
             heading = f"## {title} {label}"  # ours; sanitizing would remove the term
             gr.Markdown(heading, elem_classes="sv-instrument-title", sanitize_html=False)
             self.answer = gr.Markdown(first, elem_classes="sv-instrument-answer")
-            self.fold = gr.Accordion("Try it", open=wide, elem_classes="sv-instrument-fold")
+            self.fold = gr.Accordion(
+                "Show details and controls", open=wide, elem_classes="sv-instrument-fold"
+            )
             with self.fold:
                 self.notice = gr.Markdown(visible=False, elem_classes="sv-notice")
                 self.outdated = gr.Markdown(BEFORE, visible=False, elem_classes="sv-outdated")

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from secrets import choice, compare_digest, token_urlsafe
 from time import monotonic
-from typing import Any, Final, Literal, NotRequired, TypedDict
+from typing import Any, Final, NotRequired, TypedDict
 
 import segno
 from starlette.requests import Request
@@ -47,27 +47,43 @@ ROOMS_OF_ONE: Final = 10  # maximum open rooms of one network address, which a s
 PHONES: Final = 300  # maximum answers to a question
 READERS: Final = PHONES + 20  # maximum open streams of a room
 QUESTIONS_A_MINUTE: Final = 60
-MAX_BYTES: Final = 2000  # maximum bytes of a request
+MAX_BYTES: Final = 6000  # maximum bytes of a request
 MAX_ADDRESS: Final = 300  # maximum characters of the address of the phones' page
-FIELDS: Final[Mapping[str, int]] = {"text": 400, "guess": 80, "p": 16, "q": 16}  # maximum lengths
+FIELDS: Final[Mapping[str, int]] = {  # maximum lengths
+    "text": 400,
+    "guess": 80,
+    "p": 16,
+    "q": 16,
+    "ask": 600,
+}
+MAX_OPTIONS: Final = 6
+MAX_OPTION: Final = 300  # maximum characters of an option
 PAUSE: Final = 0.1  # minimum seconds between two states of a stream
 SILENCE: Final = 15.0  # seconds after which a comment keeps the connection open
 
-Verdict = Literal["accepted", "rejected"]
-
 
 class VoteQuestion(TypedDict):
-    """A decision to vote on, as text.
+    """A decision to vote on, as text, or a question with its own options.
 
     Attributes:
         p: Empty at temperature 0.
         q: Empty if the guess was not sampled.
+        ask: A lesson's question; empty for a decision.
+        options: The answers to it; empty for a decision.
     """
 
     text: str
     guess: str
     p: str
     q: str
+    ask: str
+    options: list[str]
+
+
+def choices(question: VoteQuestion | None) -> list[str]:
+    """Return the answers that count: the two verdicts, or the indices of the options."""
+    options = question["options"] if question else []
+    return [str(index) for index in range(len(options))] or ["accepted", "rejected"]
 
 
 class VoteState(TypedDict):
@@ -75,14 +91,15 @@ class VoteState(TypedDict):
 
     Attributes:
         number: Number of the question, from 1 on.
+        revealed: The right one of its `choices`.
         counts: Counts of the answers, for the teacher only.
     """
 
     number: int
     question: NotRequired[VoteQuestion]
-    revealed: NotRequired[Verdict]
+    revealed: NotRequired[str]
     closed: NotRequired[bool]
-    counts: NotRequired[dict[Verdict, int]]
+    counts: NotRequired[dict[str, int]]
 
 
 class BadRequest(ValueError):
@@ -123,9 +140,9 @@ class Room:
     ends: float
     number: int = 0
     question: VoteQuestion | None = None
-    revealed: Verdict | None = None
+    revealed: str | None = None
     closed: bool = False
-    answers: dict[str, Verdict] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
     asked: list[float] = field(default_factory=list)
     readers: int = 0
     phones: set[str] = field(default_factory=set)
@@ -138,27 +155,28 @@ class Room:
             not isinstance(texts[name], str) or len(texts[name]) > FIELDS[name] for name in texts
         ):
             raise BadRequest(f"A question has {', '.join(FIELDS)}, each a short text.")
+        options = parse_options(data.get("options", []))
         self.asked = [at for at in self.asked if at > now - 60]
         if len(self.asked) >= QUESTIONS_A_MINUTE:
             raise TooMany(f"A room has at most {QUESTIONS_A_MINUTE} questions a minute.")
         self.asked.append(now)
-        self.question = VoteQuestion(**texts)  # type: ignore[typeddict-item]
+        self.question = VoteQuestion(**texts, options=options)  # type: ignore[typeddict-item]
         self.number += 1
         self.answers, self.revealed = {}, None
         self.notify_readers()
 
-    def answer(self, phone: object, number: object, verdict: object) -> bool:
-        """Count an answer; return whether it counts: one per phone, and only before the verdict."""
+    def answer(self, phone: object, number: object, given: object) -> bool:
+        """Count an answer; return whether it counts: one per phone, while it is open."""
         if not isinstance(phone, str) or not PHONE.fullmatch(phone):
             raise BadRequest("A phone is named by 32 hexadecimal digits.")
-        if verdict not in ("accepted", "rejected"):
-            raise BadRequest("An answer is accepted or rejected.")
+        if not isinstance(given, str) or given not in choices(self.question):
+            raise BadRequest(f"An answer is one of {', '.join(choices(self.question))}.")
         late = number != self.number or self.question is None or self.revealed is not None
         if late or phone in self.answers:
             return False
         if len(self.answers) >= PHONES:
             raise TooMany(f"A room counts at most {PHONES} answers.")
-        self.answers[phone] = verdict
+        self.answers[phone] = given
         self.notify_readers()
         return True
 
@@ -178,11 +196,12 @@ class Room:
         if isinstance(phone, str) and PHONE.fullmatch(phone) and len(self.phones) < READERS:
             self.phones.add(phone)
 
-    def reveal(self, verdict: object) -> None:
-        """Show the verdict; later answers do not count."""
-        if verdict not in ("accepted", "rejected") or self.question is None:
-            raise BadRequest("A verdict is accepted or rejected, and follows a question.")
-        self.revealed = verdict
+    def reveal(self, right: object) -> None:
+        """Show the right answer; later answers do not count."""
+        known = isinstance(right, str) and right in choices(self.question)
+        if not known or self.question is None:
+            raise BadRequest("What is revealed is one of the answers to a question.")
+        self.revealed = str(right)
         self.notify_readers()
 
     def close(self) -> None:
@@ -206,7 +225,7 @@ class Room:
             state["revealed"] = self.revealed
         if for_teacher:
             found = Counter(self.answers.values())
-            state["counts"] = {"accepted": found["accepted"], "rejected": found["rejected"]}
+            state["counts"] = {each: found[each] for each in choices(self.question)}
         return state
 
     async def states(self, for_teacher: bool) -> AsyncIterator[str]:
@@ -384,6 +403,17 @@ def parse(text: bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise BadRequest(f"A request must be a JSON object of at most {MAX_BYTES:,} bytes.")
     return data
+
+
+def parse_options(options: object) -> list[str]:
+    """Return the options of a question. Raises BadRequest."""
+    if (
+        not isinstance(options, list)
+        or len(options) > MAX_OPTIONS
+        or not all(isinstance(each, str) and len(each) <= MAX_OPTION for each in options)
+    ):
+        raise BadRequest(f"A question has at most {MAX_OPTIONS} options, each a short text.")
+    return options
 
 
 def parse_phones(address: object) -> str:

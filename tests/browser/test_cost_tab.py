@@ -70,7 +70,7 @@ def test_keyboard_changes_values_and_the_link_reopens_them(visit):
     box.fill("3")
     says(page, ANSWER, "Your γ = 3 gives")
     expect(page.locator(f"{FORMULA} .sv-notice")).to_be_hidden()
-    page.locator(TREES).get_by_role("button", name="Try it").click()
+    page.locator(TREES).get_by_role("button", name="Show details and controls").click()
     page.locator(TREES).get_by_label("Children per node").fill("<b>2</b>")
     says(page, f"{TREES} .sv-notice", "“<b>2</b>” is not an integer.")
     page.locator(TREES).get_by_label("Children per node").fill("2 2")

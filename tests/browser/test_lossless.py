@@ -122,7 +122,7 @@ def test_gallery_finds_a_rule_by_a_line_and_can_hide_what_is_wrong(sand):
     part.get_by_label("Test all with the sandbox").press("Space")
     expect(part).to_contain_text("Resampling from p itself is lossy")
     fault = sand.locator("#sv-part-fault")
-    button(fault, "Try it").click()
+    button(fault, "Show details and controls").click()
     sound = button(fault, "No fault: the output follows p")
     expect(sound).to_be_visible()
     assert fault.get_by_role("link").count() == 0, "a source would tell"
@@ -132,12 +132,12 @@ def test_gallery_finds_a_rule_by_a_line_and_can_hide_what_is_wrong(sand):
     expect(fault.get_by_role("link")).to_have_count(2)
     button(fault, "Another case").click()
     expect(sound).to_be_visible()
-    button(fault, "Try it").click()
+    button(fault, "Show details and controls").click()
 
 
 def test_verdicts_of_runs_open_in_the_sandbox_and_can_be_undone(sand, looker):
     part = sand.locator("#sv-part-proof")
-    button(part, "Try it").click()
+    button(part, "Show details and controls").click()
     run, cases = part.get_by_role("combobox").first, part.get_by_role("gridcell")
     expect(part).to_contain_text("12 guesses judged by the rule “speculative”")
     run.click()
@@ -187,7 +187,7 @@ def repeats_are_counted_and_shown(sand, part):
 
 def test_lossless_tab_is_readable_at_every_size(sand, looker):
     sand.wait_for_selector("#sv-gallery-rule h3")
-    fold = button(sand.locator("#sv-part-proof"), "Try it")
+    fold = button(sand.locator("#sv-part-proof"), "Show details and controls")
     if fold.get_attribute("aria-expanded") != "true":
         fold.click()
     sand.wait_for_selector("#sv-proof-distances .main-svg")

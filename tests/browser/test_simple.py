@@ -278,6 +278,30 @@ def test_switch_is_shown_only_where_it_works(newcomer):
     expect(switch).to_be_hidden()
 
 
+# What is not whole above the buttons, or the buttons if they are not whole in the window.
+CROWDED = """() => {
+  const bottom = (name) => document.querySelector(name).getBoundingClientRect().bottom;
+  const { top } = document.querySelector(".sv-dock").getBoundingClientRect();
+  const parts = [".sv-strip", ".sv-caption", ".sv-picture-in"];
+  const covered = parts.filter((name) => bottom(name) > top + 1);
+  return bottom(".sv-dock") > innerHeight ? [...covered, ".sv-dock"] : covered;
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1024, 768)])
+def test_every_step_of_a_round_fits_a_projector_in_presenter_mode(newcomer, width, height):
+    newcomer.page.set_viewport_size({"width": width, "height": height})
+    page = arrive(newcomer, f"?trace={OPENING}&present=1")
+    newcomer.ask("pause()")
+    newcomer.ask("first()")
+    found = {}
+    while newcomer.ask("cursor.round") < 3:
+        if crowded := page.evaluate(CROWDED):
+            found[newcomer.ask("frame.step.id")] = crowded
+        newcomer.ask("next()")
+    assert found == {}
+
+
 PICTURES = {
     OPENING: [
         "frame.step.kind === 'score'",

@@ -188,7 +188,7 @@ def test_step_and_worksheets_print_on_one_page_each(looker):
     for name in ("01-chain", "9-02-ngram", "9-03-tree", "9-09-greedy"):
         looker.show(name)
         looker.step_to("Rejected")
-        for label in ("blank", "with solutions"):
+        for label in ("blank", "solutions"):
             sheet = worksheet(page, label)
             assert one_page(page) == [595, 842], f"A4: {label} of {name}"
             colours = set(sheet.locator("*").evaluate_all(INKS))
@@ -213,7 +213,7 @@ def test_worksheet_shows_solutions_only_if_requested(looker):
     given = [[*row["t"][:2], row["t"][3] if "rest" in row else "", ""] for row in table["rows"]]
     assert cells(sheet) == given
     expect(sheet.locator("li b")).to_have_count(0)
-    page.get_by_role("button", name="With solutions", exact=True).click()
+    page.get_by_role("button", name="Solutions", exact=True).click()
     solved = [[t[0], t[1], t[3], t[4]] for t in (row["t"] for row in table["rows"])]
     assert cells(sheet) == solved
     answers = sheet.locator("li b").all_inner_texts()
@@ -225,19 +225,21 @@ def test_worksheet_shows_solutions_only_if_requested(looker):
     assert answers[5].strip().startswith(shown)
     page.keyboard.press("Escape")
     looker.ask("first()")
-    worksheet(page, "with solutions")
+    worksheet(page, "solutions")
     page.keyboard.press("Escape")
     assert looker.ask("frame.step.is") == "rejected", "a step without a verdict has no worksheet"
 
 
-def test_worksheets_of_a_run_have_a_page_per_decision_and_solutions_at_the_end(looker):
+def test_worksheets_of_a_run_have_solutions_alone_or_after_the_blank_pages(looker):
     page = looker.look()
-    share(page, "Worksheets of this run, with solutions")
+    share(page, "Worksheets of this run, solutions")
     sheets, tools = page.locator(".sv-sheet"), page.locator(".sv-sheet-tools")
-    number = sheets.count() // 2
-    titles = sheets.locator("h1").all_inner_texts()
+    number = sheets.count()
     blank = [f"Speculative decoding: decision {at + 1} of {number}" for at in range(number)]
-    assert titles == blank + [f"{title} (solutions)" for title in blank]
+    solved = [f"{title} (solutions)" for title in blank]
+    assert sheets.locator("h1").all_inner_texts() == solved
+    tools.get_by_role("button", name="Blank and solutions").click()
+    assert sheets.locator("h1").all_inner_texts() == blank + solved
     answers = [sheet.locator("li b").all_inner_texts() for sheet in sheets.all()]
     assert not any(answers[:number])
     assert all(each[1].startswith("rejected") for each in answers[number:])
@@ -245,11 +247,26 @@ def test_worksheets_of_a_run_have_a_page_per_decision_and_solutions_at_the_end(l
     every = tools.get_by_role("button", name=re.compile(r"All \d+ decisions"))
     wanted = int(re.search(r"\d+", every.inner_text())[0])
     every.click()
-    tools.get_by_role("button", name="Blank").click()
+    tools.get_by_role("button", name="Blank", exact=True).click()
     expect(sheets).to_have_count(wanted)
     assert wanted > number
+    tools.get_by_label("First decision").fill("2")
+    tools.get_by_label("Last decision").fill("3")
+    tools.get_by_label("Last decision").press("Tab")
+    titles = [f"Speculative decoding: decision {at} of {wanted}" for at in (2, 3)]
+    expect(sheets.locator("h1")).to_have_text(titles)
     page.keyboard.press("Escape")
     expect(sheets).to_have_count(0)
+
+
+def test_worksheet_does_not_ask_to_divide_a_residual_of_0(looker):
+    page = looker.look()
+    looker.show("9-09-greedy")
+    looker.step_to("Accepted")
+    sheet = worksheet(page, "solutions")
+    expect(sheet.locator("li").last).to_contain_text("0 everywhere: nothing is missing")
+    expect(sheet).not_to_contain_text("Divide")
+    expect(sheet.locator("thead")).not_to_contain_text("scaled")
 
 
 def presented(visit):

@@ -134,12 +134,12 @@ def test_instruments_compare_rules_on_examples_and_on_a_live_draft(visit):
     expect(ranking).to_contain_text("The same tree as with exact ranking.")
     assert parse_qs(urlsplit(page.url).query)["ranked"] == ["example:other-tree"]
     parents = page.locator("#sv-part-parents")
-    parents.get_by_role("button", name="Try it").click()
+    parents.get_by_role("button", name="Show details and controls").click()
     expect(parents).to_contain_text("falls from 1.46 to 0.70")
     page.get_by_role("tab", name="Trees").click()
-    page.locator(RANKING).get_by_role("button", name="Try it").click()
+    page.locator(RANKING).get_by_role("button", name="Show details and controls").click()
     expect(page.locator(RANKING)).to_contain_text("in the same order")
-    judging.get_by_role("button", name="Try it").click()
+    judging.get_by_role("button", name="Show details and controls").click()
     expect(judging).to_contain_text("Over all coins, top-down accepts 1.512 guesses of tree 1")
     judging.get_by_role("slider").press("ArrowRight")
     expect(judging).to_contain_text("guesses of tree 2")
@@ -173,7 +173,7 @@ def test_trees_tab_passes_axe_and_contrast_checks(looker):
     looker.arrive(lambda: opened(looker, GROWN))
     trees = looker.page
     for part in (RANKING, JUDGING):
-        trees.locator(part).get_by_role("button", name="Try it").click()
+        trees.locator(part).get_by_role("button", name="Show details and controls").click()
         trees.wait_for_selector(f"{part} .main-svg")
     trees.mouse.move(0, 0)
     assert faults(trees) == []  # none of it changes with the theme

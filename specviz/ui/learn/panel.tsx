@@ -11,17 +11,19 @@ import { Stage } from "../shared/stage";
 import { lesson as sharedLesson, moment } from "../shared/store";
 import { hand, openTab } from "../shared/tabs";
 import { required } from "../shared/required";
-import { Button, classes, render } from "../shared/view";
+import { Button, classes, render, toElement } from "../shared/view";
 import { startGain } from "./article/gain";
 import { player, stepName } from "../step/state";
 import { fetchAhead, openMoment } from "../step/runs";
-import { isPresenting } from "../step/present";
+import { AskTheClass } from "../step/class_vote";
+import { isPresenting, PresentButton } from "../step/present";
 import { stage as stepStage } from "../step/stage";
 import { fetchLesson } from "./lesson";
 import { PipelineFigure } from "./pipeline";
 import { startPlans } from "./plan";
 
 import type { Start } from "../shared/section";
+import type { LessonQuestion } from "../shared/store";
 import type { LessonNotes } from "../step/present";
 import type { Gain } from "./figures.py";
 import type { Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py";
@@ -199,6 +201,7 @@ function write() {
 async function answer(option: number) {
   const { predict } = required(state.lesson).steps[state.at];
   state.answers.set(state.at, option);
+  share();
   paint();
   stage.find("[data-lesson=next]")?.focus({ preventScroll: true });
   const why = stage.find(".sv-lesson-why"); // a low panel scrolls by itself
@@ -260,6 +263,9 @@ function LessonCard(lesson: Lesson) {
       ) : (
         <p>{phrase("untranslated_lesson")}</p>
       )}
+      <span class="sv-fill" />
+      {step.tab === "Step" && AskTheClass()}
+      {PresentButton("sv-link")}
       {Button(phrase(isFolded() ? "unfold" : "fold"), fold, {
         class: "sv-lesson-fold sv-link",
         "aria-expanded": !isFolded(),
@@ -419,6 +425,8 @@ function speakerNotes(lesson: Lesson, at: number): LessonNotes {
   };
 }
 
+const plainText = (paragraph: Paragraph) => toElement(<p>{inline(paragraph)}</p>).textContent ?? "";
+
 // Tokens of a run are read aloud as English also inside a translated sentence.
 const namesOf = (name: string) => (name.startsWith("word ") ? { lang: "en" } : {});
 
@@ -430,6 +438,25 @@ function turn(by: number) {
 function share() {
   const { lesson, at } = state;
   sharedLesson.set(
-    lesson && { notes: speakerNotes(lesson, at), look: lesson.steps[at].look, turn },
+    lesson && {
+      notes: speakerNotes(lesson, at),
+      look: lesson.steps[at].look,
+      question: sharedQuestion(lesson, at),
+      turn,
+    },
   );
+}
+
+/** The question of a step, as text for the phones of a class. */
+function sharedQuestion({ id, steps }: Lesson, at: number): LessonQuestion | null {
+  const { predict } = steps[at];
+  if (!predict) return null;
+  const { ask, options, answer: right } = predict;
+  return {
+    key: `${id}.${at}`,
+    ask: plainText(ask),
+    options: options.map(plainText),
+    answer: right,
+    known: state.answers.has(at),
+  };
 }

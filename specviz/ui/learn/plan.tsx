@@ -5,6 +5,7 @@ import { writeAddress } from "../shared/address";
 import { session } from "../shared/storage";
 import { openTab } from "../shared/tabs";
 import { Button, render } from "../shared/view";
+import { PresentButton } from "../step/present";
 
 import type { Opening, Plan, PlanPart } from "./plans.py";
 
@@ -97,6 +98,7 @@ function Bar({ plan: { minutes, title, parts }, at, begun }: NonNullable<typeof 
     begun
       ? Clock(parts[at], minutes, Date.now() - begun)
       : Button("Start the clock", startClock, { key: "clock", class: "sv-button" }),
+    PresentButton("sv-button"),
     Button("Next part", () => show(at + 1), {
       key: "next",
       class: "sv-button",
@@ -134,8 +136,8 @@ function Clock({ until }: PlanPart, minutes: number, elapsed: number) {
   const late = Math.floor(seconds / 60 - until);
   return (
     <span key="clock" class="sv-plan-clock" role="timer" aria-label="Time of the class">
-      <b>{`${digits(seconds / 60)}:${digits(seconds % 60)}`}</b>
-      {` of ${minutes} min`}
+      <b>{`${Math.floor(seconds / 60)}:${digits(seconds % 60)}`}</b>
+      {` of ${minutes}:00`}
       {late > 0 && `, ${late} min late`}
     </span>
   );

@@ -7,6 +7,7 @@ import { fetchLesson } from "./lesson";
 import { startClass } from "./plan";
 
 import type { Line } from "../step/lines.py";
+import type { Pages } from "../step/worksheet";
 import type { Place } from "./lessons.py";
 import type { Plan, PlanPart } from "./plans.py";
 
@@ -14,15 +15,20 @@ const SILENT = "The server does not answer, so there are no worksheets now. Try 
 
 /** Show the cards of the plans. */
 export function showPlans(plans: Plan[], place: HTMLElement, problem = "") {
-  const print = (plan: Plan, solved: boolean) =>
-    openWorksheets(plan, solved).then(
+  const print = (plan: Plan, pages: Pages) =>
+    openWorksheets(plan, pages).then(
       () => showPlans(plans, place),
       () => showPlans(plans, place, SILENT),
     );
   render(
     [
       <h3>For teachers: classes with these lessons</h3>,
-      <p>The page leads through a class: a bar on top opens each part and shows the time.</p>,
+      <p>
+        The page leads through a class: a bar on top opens each part and shows the time. For the
+        projector, <b>Present</b> in this bar leaves the run alone and enlarges it. For votes on
+        phones, <b>Ask the class</b> beside a question opens a room; phones reach a server that was
+        started with <code>specviz serve --host 0.0.0.0</code>.
+      </p>,
       <p role="alert">{problem}</p>,
       <div class="sv-learn-cards">{plans.map((plan) => Card(plan, print))}</div>,
     ],
@@ -30,10 +36,10 @@ export function showPlans(plans: Plan[], place: HTMLElement, problem = "") {
   );
 }
 
-const Card = (plan: Plan, print: (plan: Plan, solved: boolean) => void) => {
+const Card = (plan: Plan, print: (plan: Plan, pages: Pages) => void) => {
   const { minutes, title, parts } = plan;
-  const link = (label: string, solved: boolean) =>
-    Button(label, () => print(plan, solved), {
+  const link = (label: string, pages: Pages) =>
+    Button(label, () => print(plan, pages), {
       class: "sv-link",
       "aria-label": `Worksheets for ${minutes} minutes, ${label}`,
     });
@@ -43,9 +49,9 @@ const Card = (plan: Plan, print: (plan: Plan, solved: boolean) => void) => {
       <ol>{parts.map(Part)}</ol>
       <p>
         {"Worksheets: "}
-        {link("blank", false)}
+        {link("blank", "blank")}
         {" · "}
-        {link("with solutions", true)}
+        {link("solutions", "solutions")}
       </p>
       {Button("Start the class", () => startClass(minutes), { class: "sv-button" })}
     </article>
@@ -63,7 +69,7 @@ const Part = ({ begin, until, what, opens }: PlanPart) => (
 );
 
 /** Show a page for each verdict that the lessons of a plan show. */
-async function openWorksheets({ parts }: Plan, solved: boolean) {
+async function openWorksheets({ parts }: Plan, pages: Pages) {
   const ids = parts.flatMap(({ opens }) => opens.flatMap(({ lesson }) => lesson ?? []));
   const lessons = await Promise.all(ids.map((lesson) => fetchLesson(lesson, "en")));
   const steps = lessons.flatMap((lesson) => (lesson.problem === undefined ? lesson.steps : []));
@@ -75,5 +81,5 @@ async function openWorksheets({ parts }: Plan, solved: boolean) {
       shown.filter(({ trace }) => trace === name),
     ],
   );
-  openVerdicts(await Promise.all(runs), solved);
+  openVerdicts(await Promise.all(runs), pages);
 }

@@ -10,6 +10,7 @@ export const onBodyClass = (show: () => void) =>
   });
 
 const COMPACT = 800; // px of a section's own width, of which larger text leaves fewer
+const NARROW = 1100; // px of a window in which three columns do not fit
 const PHONE = 600;
 
 /** Mark a section by its width: sv-compact, and sv-phone if it is as narrow as a phone. */
@@ -17,7 +18,7 @@ export function markWidth(element: HTMLElement) {
   const mark = () => {
     const width = element.clientWidth;
     if (!width) return; // another tab is open
-    element.classList.toggle("sv-compact", width < COMPACT);
+    element.classList.toggle("sv-compact", width < COMPACT || innerWidth <= NARROW);
     element.classList.toggle("sv-phone", width < PHONE);
   };
   mark();

@@ -1,5 +1,6 @@
 // The bars of p or q. Each bar is a slider for mouse, touch and keyboard.
 
+import { raisedBy } from "./drag";
 import { flat, percent } from "./dom";
 
 import { gridStyle } from "./output_columns";
@@ -43,6 +44,11 @@ export function moved(probabilities: number[], at: number, value: number) {
   });
 }
 
+type Dragged = PointerEvent & { currentTarget: HTMLElement };
+
+/** Where a finger has touched a bar, and the bar's probability then. */
+let touched: { start: PointerEvent; from: number } | null = null;
+
 export function ProbabilityBars(bars: Bars) {
   const { name, words } = bars;
   return (
@@ -62,14 +68,12 @@ function Bar({ name, words, values, scale, onMove, onDrag }: Bars, at: number) {
   const value = values[at].toFixed(2);
   const height = percent(Math.min(1, values[at] / scale));
   const move = (to: number) => onMove(at, Math.min(Math.max(to, 0), 1));
-  const follow = ({
-    currentTarget,
-    pointerId,
-    clientY,
-  }: PointerEvent & { currentTarget: HTMLElement }) => {
+  const follow = (event: Dragged) => {
+    const { currentTarget, pointerId, clientY } = event;
     if (!currentTarget.hasPointerCapture(pointerId)) return;
     const { bottom, height } = currentTarget.getBoundingClientRect();
-    move(((bottom - clientY) / height) * scale);
+    if (touched) move(touched.from + (raisedBy(touched.start, event) / height) * scale);
+    else move(((bottom - clientY) / height) * scale);
   };
   return (
     <div
@@ -85,7 +89,8 @@ function Bar({ name, words, values, scale, onMove, onDrag }: Bars, at: number) {
         if (event.button !== 0) return;
         onDrag(true);
         event.currentTarget.setPointerCapture(event.pointerId);
-        follow(event);
+        touched = event.pointerType === "touch" ? { start: event, from: values[at] } : null;
+        if (!touched) follow(event); // a touch may be the start of scrolling
       }}
       onPointerMove={follow}
       onLostPointerCapture={() => onDrag(false)}

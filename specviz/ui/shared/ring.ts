@@ -39,7 +39,7 @@ function clear(element: HTMLElement) {
   element.style.scrollMargin = "";
 }
 
-const SETTLING = 3000; // ms during which content of a tab may still arrive and move other elements
+const SETTLING = 3000; // ms without a change of the page’s size, after which a tab is filled
 let settling: AbortController | null = null;
 
 // Put a ring around an element, and scroll to it again while its tab is still being filled, until
@@ -50,15 +50,20 @@ export function ringUntilSettled(selector: string) {
   if (!selector) return ring(null);
   settling = new AbortController();
   const { signal } = settling;
-  const observer = new ResizeObserver(() => ring(selector));
-  observer.observe(document.body);
+  let timer = 0;
+  const observer = new ResizeObserver(() => {
+    ring(selector);
+    clearTimeout(timer);
+    timer = setTimeout(finish, SETTLING);
+  });
+  const finish = () => {
+    if (!signal.aborted) ring(selector); // another part of the page may have scrolled meanwhile
+    observer.disconnect();
+  };
+  observer.observe(document.body); // which calls it at once
   signal.addEventListener("abort", () => observer.disconnect());
   const stop = () => settling?.abort();
   for (const name of ["wheel", "pointerdown", "keydown", "touchmove"])
     window.addEventListener(name, stop, { signal, passive: true });
-  setTimeout(() => {
-    if (!signal.aborted) ring(selector); // another part of the page may have scrolled meanwhile
-    observer.disconnect();
-  }, SETTLING);
   return undefined;
 }

@@ -33,10 +33,20 @@ export const measured = new Shared<NamedPoint | null | undefined>(undefined);
 /** The step on Step, set whenever it was drawn. */
 export const moment = new Shared<{ round: number; step: number } | null>(null);
 
+/** The question of a lesson's step. known: Whether it was answered. */
+export type LessonQuestion = {
+  key: string;
+  ask: string;
+  options: string[];
+  answer: number;
+  known: boolean;
+};
+
 /** The open lesson; `look` selects what its step is about, and `turn` goes on or back in it. */
 export const lesson = new Shared<{
   notes: LessonNotes;
   look: string;
+  question: LessonQuestion | null;
   turn: (by: number) => void;
 } | null>(null);
 

@@ -1,10 +1,11 @@
-// A class vote: the teacher's page opens a room, asks the class about each verdict before it is
-// shown, and draws the answers as they arrive. The questions are those of "Predict first".
+// A class vote: the teacher's page opens a room, asks the class, and draws the answers as they
+// arrive. The questions are that of the open lesson, if it has one, and otherwise those of "Predict
+// first": each verdict before it is shown.
 
 import { flat } from "../shared/dom";
 import { SERVER } from "../shared/server";
 import { required } from "../shared/required";
-import { moment } from "../shared/store";
+import { lesson, moment } from "../shared/store";
 import { Button, render, toElement } from "../shared/view";
 import { frameAt, player, questionAt, repaint } from "./state";
 import { notice } from "./live";
@@ -14,12 +15,15 @@ import { tokensBefore } from "./worksheet";
 
 import type { TrialPanel } from "../../frames/inspector.py";
 import type { Word } from "../../frames/scene.py";
-import type { Verdict, VoteQuestion, VoteState } from "../votes.py";
+import type { LessonQuestion } from "../shared/store";
+import type { VoteQuestion, VoteState } from "../votes.py";
 
 const ADDRESS = new URL("votes", SERVER);
 const PHONES = new URL("../../vote/", SERVER);
 const TEXT_CHARACTERS = 400; // characters of the text before the guess
 const GUESS_CHARACTERS = 80; // characters of the guess
+const ASK_CHARACTERS = 600; // characters of a lesson's question
+const OPTION_CHARACTERS = 300; // characters of an option
 const LOCAL = ["127.0.0.1", "localhost", "[::1]"]; // names of a machine for itself alone
 const UNREACHABLE =
   "Phones cannot open this address: start the server with specviz serve --host 0.0.0.0, and open this page at the machine’s address in the network.";
@@ -28,7 +32,7 @@ const LOST = "The server was not reached, so the class was not asked.";
 type Room = { code: string; key: string; qr: string; source: EventSource; shown: VoteState };
 
 let room: Room | null = null;
-let asked = ""; // the verdict that the class predicts
+let asked = ""; // the verdict or the lesson's question that the class is asked
 let sending = Promise.resolve(); // questions in the order in which the teacher moved to them
 
 async function post(path: string, data: object) {
@@ -98,9 +102,25 @@ function tell(act: string, data: object) {
   });
 }
 
-// The teacher has moved: reveal the question that was left, and ask a new one.
+// The teacher has moved or answered: reveal the question that was left, and ask a new one.
 function follow() {
   if (!room) return;
+  const { question = null } = lesson.value ?? {};
+  if (question) followLesson(question);
+  else followRun();
+}
+
+function followLesson({ key, ask, options, answer, known }: LessonQuestion) {
+  if (!known && key !== asked) {
+    tell("ask", { ask: cut(ask, ASK_CHARACTERS), options: options.map(cutOption) });
+    asked = key;
+  } else if (known && key === asked) {
+    tell("reveal", { verdict: String(answer) });
+    asked = "";
+  }
+}
+
+function followRun() {
   const key = player.question ? required(player.run).id + "/" + player.question.join("/") : "";
   if (key && key !== asked) tell("ask", questionHere());
   else if (!key && asked) reveal();
@@ -122,11 +142,14 @@ const plain = (pieces: Word) => {
     .join("");
 };
 
-function questionHere(): VoteQuestion {
+const cut = (text: string, most: number) =>
+  text.length > most ? "…" + text.slice(1 - most) : text;
+
+const cutOption = (option: string) => cut(option, OPTION_CHARACTERS);
+
+function questionHere(): Partial<VoteQuestion> {
   const place = required(player.question);
   const panel = questionAt(...place).panel as TrialPanel;
-  const cut = (text: string, most: number) =>
-    text.length > most ? "…" + text.slice(1 - most) : text;
   return {
     text: cut(
       required(player.run).prompt + tokensBefore(place).map(plain).join(""),
@@ -139,8 +162,8 @@ function questionHere(): VoteQuestion {
 }
 
 /** The number of answers; which ones, only after the verdict, so that nobody follows the others. */
-function Answers({ counts = { accepted: 0, rejected: 0 }, revealed }: VoteState) {
-  const all = counts.accepted + counts.rejected;
+function Answers({ question, counts = {}, revealed }: VoteState) {
+  const all = Object.values(counts).reduce((sum, number) => sum + number, 0);
   if (!revealed)
     return (
       <p class="sv-vote-all">
@@ -148,17 +171,17 @@ function Answers({ counts = { accepted: 0, rejected: 0 }, revealed }: VoteState)
         {all === 1 ? " answer" : " answers"}
       </p>
     );
-  return [
-    Bar("accepted", "Accepted", counts, revealed),
-    Bar("rejected", "Rejected", counts, revealed),
-  ];
+  const { options = [] } = question ?? {};
+  const label = (name: string) =>
+    options[Number(name)] ?? (name === "accepted" ? "Accepted" : "Rejected");
+  return Object.keys(counts).map((name) => Bar(name, label(name), counts, revealed));
 }
 
-function Bar(name: Verdict, label: string, counts: Record<string, number>, revealed: Verdict) {
-  const most = Math.max(counts.accepted, counts.rejected, 1);
+function Bar(name: string, label: string, counts: Record<string, number>, revealed: string) {
+  const most = Math.max(...Object.values(counts), 1);
   const right = revealed === name;
   return (
-    <p class={"sv-vote-bar" + (right ? " sv-vote-right" : "")}>
+    <p key={name} class={"sv-vote-bar" + (right ? " sv-vote-right" : "")}>
       <span>{label + (right ? " ✓" : "")}</span>
       <span>
         <i style={{ width: (100 * counts[name]) / most + "%" }} />
@@ -199,5 +222,5 @@ function paint() {
 /** Ask and reveal questions as the teacher steps. */
 export function startVotes() {
   $(".sv-caption").after(toElement(<div class="sv-vote-holder" />));
-  moment.on(follow);
+  for (const shared of [moment, lesson]) shared.on(follow);
 }

@@ -17,9 +17,17 @@ function parsed(text: string) {
 /** Convert a formatted probability to a percentage with the same digits, as `percent` does in Python. */
 export function percentOf(text: string) {
   const value = parsed(text);
-  if (value > 0 && value < NEGLIGIBLE) return "almost 0 %";
+  // Only an exact 0 or 1 has no decimals.
+  if (value < NEGLIGIBLE && text !== "0") return "almost 0 %";
+  if (value === 1 && text !== "1") return "almost 100 %";
   const digits = Math.max((text.split(".")[1] ?? "").length - 2, 0);
   return (100 * value).toFixed(digits) + " %";
+}
+
+/** Convert a computed probability to a whole percentage. */
+export function percentOfNumber(value: number) {
+  const exact = Number(value.toFixed(9)); // without the errors of sums
+  return percentOf(exact === 0 || exact === 1 ? String(exact) : exact.toFixed(2));
 }
 
 /**
@@ -28,7 +36,7 @@ export function percentOf(text: string) {
  */
 export function apportioned(shares: Share[], total: number = 100): string[] {
   const known = shares.reduce(
-    (sum, { text }) => sum + (text ? Number.parseFloat(text) || 0 : 0),
+    (sum, { text }) => sum + (text ? Number.parseFloat(text.replace("almost ", "")) : 0),
     0,
   );
   const free = shares.filter(({ text }) => !text);

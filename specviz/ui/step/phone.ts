@@ -3,7 +3,7 @@
 
 import { SERVER } from "../shared/server";
 
-import type { VoteState } from "../votes.py";
+import type { VoteQuestion, VoteState } from "../votes.py";
 
 const code = location.pathname.split("/").at(-1) ?? "";
 const ADDRESS = new URL("votes/" + encodeURIComponent(code) + "/", SERVER);
@@ -11,13 +11,17 @@ const RETRY = 5000; // ms after which a phone tries again that was refused
 const KEPT = "sv-vote-" + code; // the latest answer of this phone, for a page that is reloaded
 
 const part = (name: string) => document.getElementById(name) as HTMLElement;
-const buttons: HTMLButtonElement[] = [...document.querySelectorAll("button")];
+const VERDICTS = [
+  ["accepted", "Accepted"],
+  ["rejected", "Rejected"],
+];
 const mine: { phone: string; number: number; answer: string } = stored() ?? {
   phone: randomName(),
   number: 0,
   answer: "",
 };
 let number = 0; // number of the question on screen
+let answers = VERDICTS; // its answers, and their texts
 
 function randomName() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -47,7 +51,7 @@ const say = (sentence: string) => {
 /** @param open Whether answers count. */
 function mark(open: boolean) {
   const answered = mine.number === number;
-  for (const button of buttons) {
+  for (const button of part("answers").querySelectorAll("button")) {
     button.disabled = answered || !open;
     button.setAttribute("aria-pressed", String(answered && button.dataset.answer === mine.answer));
   }
@@ -58,13 +62,36 @@ function show({ number: newest, question, revealed, closed }: VoteState) {
   part("question").hidden = !question;
   if (closed) return say("The vote is over.");
   if (!question) return say("Room " + code.toUpperCase() + ". Wait for the first question.");
+  ask(question);
   part("text").textContent = question.text;
   part("guess").textContent = question.guess;
   const numbers = [question.p && "p = " + question.p, question.q && "q = " + question.q];
   part("numbers").textContent = numbers.filter(Boolean).join(", ");
   mark(!revealed);
-  if (revealed) return say("It was " + revealed + ". Wait for the next question.");
+  const right = answers.find(([answer]) => answer === revealed)?.[1];
+  if (revealed)
+    return say(
+      (question.ask ? `The answer is “${right}”. ` : `It was ${revealed}. `) +
+        "Wait for the next question.",
+    );
   return say(mine.number === number ? "Your answer is counted." : "Your prediction?");
+}
+
+/** Show the question and a button for each answer. */
+function ask({ ask: sentence, options }: VoteQuestion) {
+  answers = options.length ? options.map((option, at) => [String(at), option]) : VERDICTS;
+  part("decision").hidden = sentence !== "";
+  part("ask").textContent = sentence || "Accepted or rejected?";
+  part("answers").classList.toggle("long", options.length > 0);
+  part("answers").replaceChildren(...answers.map(AnswerButton));
+}
+
+function AnswerButton([answer, text]: string[]) {
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", textContent: text });
+  button.dataset.answer = answer;
+  button.addEventListener("click", () => send(answer));
+  return button;
 }
 
 async function send(answer: string) {
@@ -117,6 +144,4 @@ async function explain(lines: URL) {
 }
 
 keep();
-for (const button of buttons)
-  button.addEventListener("click", () => send(button.dataset.answer ?? ""));
 listen();

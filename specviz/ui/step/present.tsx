@@ -46,13 +46,18 @@ let notes: Window | null = null;
 
 export const isPresenting = () => classList.contains("sv-presents");
 
+/** The button that begins presenter mode, with this class. */
+export const PresentButton = (look: string) =>
+  Button("Present", begin, {
+    class: look,
+    key: "present",
+    "data-do": "present",
+    title: "Larger text and the run alone; Escape leaves",
+  });
+
 export const PresentButtons = () => (
   <p class="sv-pictures sv-presenter">
-    {Button("Present", begin, {
-      class: "sv-button",
-      "data-do": "present",
-      title: "Larger text and the run alone; Escape leaves",
-    })}
+    {PresentButton("sv-button")}
     {Button("Speaker notes", openNotes, {
       class: "sv-button",
       title: "What to say, in a second window; the key N in presenter mode opens it, too",

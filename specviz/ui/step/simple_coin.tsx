@@ -5,7 +5,7 @@ import { flat, percent } from "../shared/dom";
 import { classes, RunningToken } from "../shared/view";
 import { coinControls, drawControls, widest } from "./coin_bar";
 import { player } from "./state";
-import { apportioned, percentOf } from "./percents";
+import { apportioned, percentOf, percentOfNumber } from "./percents";
 
 import type { ComponentChild } from "preact";
 import type { Stretch } from "./coin_bar";
@@ -22,7 +22,8 @@ export function GuessCoin(panel: TossedPanel, supposed?: number) {
   const { text, whatif, w } = panel;
   const coin = supposed === undefined ? panel.coin : { ...panel.coin, threshold: supposed };
   const u = player.whatIf?.coin?.u ?? coin.u;
-  const kept = "keep " + percentOf(supposed?.toFixed(2) ?? text.threshold);
+  const kept =
+    "keep " + (supposed === undefined ? percentOf(text.threshold) : percentOfNumber(supposed));
   const { track, pin } = whatif ? coinControls(panel, whatif, u) : { track: {}, pin: {} };
   const [left, right] = [
     widest([0, coin.threshold], u, HANDLE),

@@ -2,9 +2,10 @@
 // can be dragged. The other named words share the rest in their old proportions. The row "others"
 // stays as it is: its min(p, q) is a sum over words that are not shown.
 
+import { raisedBy } from "../shared/drag";
 import { moved } from "../shared/probability_bars";
 import { pause } from "./playback";
-import { percentOf, wholePercents } from "./percents";
+import { percentOfNumber, wholePercents } from "./percents";
 import { LEAST, lettersOf } from "./simple_bars";
 import { go, player, suppose } from "./state";
 import { sum } from "./simple_times";
@@ -91,9 +92,9 @@ function tell(panel: TossedPanel, rows: LabelledRow[], bars: MovedBars, whose: W
     w ? { w } : "",
     ` ${whose === "p" ? pText : qText} of the time, `,
     { w: panel.w },
-    ` would be kept with probability ${percentOf(threshold.toFixed(2))}: this coin would say `,
+    ` would be kept with probability ${percentOfNumber(threshold)}: this coin would say `,
     kept ? "yes. " : "no. ",
-    `${percentOf(sum(now.map(({ miss }) => miss)).toFixed(2))} would be missing, and replaced.`,
+    `${percentOfNumber(sum(now.map(({ miss }) => miss)))} would be missing, and replaced.`,
   ];
   const is = kept ? "accepted" : "rejected";
   suppose({
@@ -104,7 +105,7 @@ function tell(panel: TossedPanel, rows: LabelledRow[], bars: MovedBars, whose: W
   });
 }
 
-type Held = { at: number; whose: Whose; from: number; y: number; unit: number };
+type Held = { at: number; whose: Whose; from: number; start: PointerEvent; unit: number };
 
 /** The bar that is being dragged. Movement is relative, since the sentence above may grow. */
 let held: Held | null = null;
@@ -142,12 +143,12 @@ export function barControls(panel: TossedPanel, rows: LabelledRow[], unit: numbe
       const place = (((bottom - event.clientY) / height) * 100) / unit;
       const { is, p, q } = now[at];
       const whose = is === "trial" && Math.abs(place - q) < Math.abs(place - p) ? "q" : "p";
-      held = { at, whose, from: now[at][whose], y: event.clientY, unit: 100 / unit / height };
+      held = { at, whose, from: now[at][whose], start: event, unit: 100 / unit / height };
     },
     onPointerMove(event: PointerEvent & { currentTarget: HTMLElement }) {
       if (!held || !event.currentTarget.hasPointerCapture(event.pointerId)) return;
-      const { at, whose, from, y } = held;
-      moveBar(panel, rows, at, whose, from + (y - event.clientY) * held.unit);
+      const { at, whose, from, start } = held;
+      moveBar(panel, rows, at, whose, from + raisedBy(start, event) * held.unit);
     },
     onKeyDown(event: KeyboardEvent) {
       const by = STRIDES[event.key];

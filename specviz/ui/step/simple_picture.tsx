@@ -1,5 +1,6 @@
 // The one picture of a step in the Simple mode.
 
+import { dragsSideways } from "../shared/drag";
 import { render } from "../shared/view";
 import { momentKey, player } from "./state";
 import { Swatch } from "./legend";
@@ -56,7 +57,7 @@ function Verdict({ panel }: Frame) {
 function MovableBars(panel: TossedPanel, rows: LabelledRow[]) {
   const unit = unitOf(rows, "parts");
   const now = movedRows(rows);
-  const keys = Keys(partKeys(now), "↕ Drag a bar");
+  const keys = Keys(partKeys(now), `${dragsSideways() ? "↔" : "↕"} Drag a bar`);
   const bars = Bars(now, "parts", unit, barControls(panel, rows, unit));
   const threshold = player.whatIf?.bars ? thresholdOf(now) : null;
   return [Figure(bars, keys), threshold === null ? Coin(panel) : GuessCoin(panel, threshold)];

@@ -1,4 +1,4 @@
-// Worksheets: pages to print, blank or with solutions, on the decision on screen, or one on each
+// Worksheets: pages to print, blank or solved, on the decision on screen, or one on each
 // decision of the run, or of a lesson plan. Their numbers are those of the verdict; if a replacement was sampled, those
 // of that step, which have more decimals.
 
@@ -54,22 +54,22 @@ const printed = new CSSStyleSheet();
 export const WorksheetLinks = () => [
   <p key="one">
     {"Worksheet of this step: "}
-    {SheetLink("blank", "Worksheet blank", () => open(false))}
+    {SheetLink("blank", "Worksheet blank", () => open("blank"))}
     {" · "}
-    {SheetLink("with solutions", "Worksheet with solutions", () => open(true))}
+    {SheetLink("solutions", "Worksheet solutions", () => open("solutions"))}
   </p>,
   <p key="all">
     {"Worksheets of this run: "}
-    {SheetLink("blank", "Worksheets of this run, blank", () => openAll(false))}
+    {SheetLink("blank", "Worksheets of this run, blank", () => openAll("blank"))}
     {" · "}
-    {SheetLink("with solutions", "Worksheets of this run, with solutions", () => openAll(true))}
+    {SheetLink("solutions", "Worksheets of this run, solutions", () => openAll("solutions"))}
   </p>,
 ];
 
 const SheetLink = (label: string, name: string, opening: () => void) =>
   Button(label, opening, { class: "sv-link", "aria-label": name });
 
-function open(solved: boolean) {
+function open(pages: Pages) {
   if (!player.rounds.length) return;
   pause();
   const place = verdictHere() ?? firstRejection();
@@ -77,15 +77,15 @@ function open(solved: boolean) {
   const exercise = exerciseAt(place);
   if (!exercise) return notice(OTHER_RULE);
   if (!verdictHere()) go(...place); // the page behind shows the same step
-  show({ every: [exercise], solved, alone: true });
+  show({ every: [exercise], pages, alone: true });
 }
 
-function openAll(solved: boolean) {
+function openAll(pages: Pages) {
   if (!player.rounds.length) return;
   pause();
   const every = exercises();
   if (!every.length) return notice(firstRejection() ? OTHER_RULE : NO_VERDICT);
-  show({ every, solved, rejected: every.some(isRejection) });
+  show({ every, pages, rejected: every.some(isRejection) });
 }
 
 /** Return the exercises of all verdicts of the run. */
@@ -103,9 +103,9 @@ const isRejection = ({ panel }: Exercise) => !panel.accepted;
  * Show a page for each verdict among some steps of recorded runs.
  * @param runs The lines of each run, and its steps.
  */
-export function openVerdicts(runs: [lines: Line[], steps: Link[]][], solved: boolean) {
+export function openVerdicts(runs: [lines: Line[], steps: Link[]][], pages: Pages) {
   const every = runs.flatMap(([lines, steps]) => readRun(lines, () => exercisesAt(steps)));
-  show({ every, solved });
+  show({ every, pages });
 }
 
 function exercisesAt(steps: Link[]) {
@@ -143,13 +143,29 @@ export function exerciseAt([round, step]: Place): Exercise | null {
   return { text, source, panel, table, next, replaced: drawn ? replaced : null };
 }
 
+/** The pages of an exercise that are shown. */
+export type Pages = "blank" | "solutions" | "both";
+
+const PAGES: [Pages, string][] = [
+  ["blank", "Blank"],
+  ["solutions", "Solutions"],
+  ["both", "Blank and solutions"],
+];
+
 /**
  * What is shown.
  * every: The exercises of the run, or the one on screen.
- * alone: Whether it is only one, on which the solutions replace the blanks.
+ * alone: Whether it is only one.
  * rejected: Whether only rejections are shown.
+ * range: The first and the last of the exercises that are shown, counted from 1; all by default.
  */
-type View = { every: Exercise[]; solved: boolean; alone?: boolean; rejected?: boolean };
+type View = {
+  every: Exercise[];
+  pages: Pages;
+  alone?: boolean;
+  rejected?: boolean;
+  range?: [number, number];
+};
 
 function show(view: View) {
   const returning = document.activeElement;
@@ -178,37 +194,79 @@ function show(view: View) {
   holder.focus();
 }
 
-/** Return the exercises to print, and how many there are. */
-function chosen({ every, rejected }: View): [shown: Exercise[], all: number] {
+/** Return the exercises to print, the index of the first one, and how many there are. */
+function chosen({ every, rejected, range }: View) {
   const found = rejected ? every.filter(isRejection) : every;
-  return [found.slice(0, MOST), found.length];
+  const [first, last] = range ?? [1, found.length];
+  const shown = found.slice(first - 1, Math.min(last, first - 1 + MOST));
+  return { shown, from: first - 1, all: found.length };
 }
 
 function Tools(view: View, paint: (view: View) => void, close: () => void) {
-  const { every, solved, rejected, alone } = view;
+  const { every, pages, rejected, alone } = view;
   const rejections = every.filter(isRejection).length;
   const mixed = rejections > 0 && rejections < every.length;
-  const [shown, all] = chosen(view);
   const other = rejected ? `All ${every.length} decisions` : `Rejections only (${rejections})`;
   const tool = (label: string, act: () => void) => Button(label, act, { class: "sv-button" });
   return (
     <p class="sv-sheet-tools">
       {tool("Print", () => window.print())}
-      {tool(solved ? "Blank" : "With solutions", () => paint({ ...view, solved: !solved }))}
-      {!alone && mixed && tool(other, () => paint({ ...view, rejected: !rejected }))}
+      {PAGES.filter(([name]) => name !== pages).map(([name, label]) =>
+        tool(label, () => paint({ ...view, pages: name })),
+      )}
+      {!alone &&
+        mixed &&
+        tool(other, () => paint({ ...view, rejected: !rejected, range: undefined }))}
+      {!alone && every.length > 1 && Range(view, paint)}
       {tool("Close", close)}
-      {all > shown.length && <span>{`The first ${shown.length} of ${all} decisions`}</span>}
     </p>
   );
 }
 
-/** The pages: for a run, the solutions follow all the blank pages. */
+/** Which of the decisions are shown. */
+function Range(view: View, paint: (view: View) => void) {
+  const { shown, from, all } = chosen(view);
+  const ends: [number, number] = [from + 1, from + shown.length];
+  const field = (name: string, at: 0 | 1) => {
+    const onChange = ({ currentTarget }: Event & { currentTarget: HTMLInputElement }) => {
+      const value = Math.min(Math.max(Math.round(currentTarget.valueAsNumber) || 1, 1), all);
+      const range: [number, number] = at
+        ? [Math.min(ends[0], value), value]
+        : [value, Math.max(ends[1], value)];
+      paint({ ...view, range });
+    };
+    return (
+      <input
+        type="number"
+        aria-label={name}
+        min={1}
+        max={all}
+        value={ends[at]}
+        onChange={onChange}
+      />
+    );
+  };
+  return (
+    <span class="sv-sheet-range">
+      {"Decisions "}
+      {field("First decision", 0)}
+      {" to "}
+      {field("Last decision", 1)}
+      {` of ${all}, at most ${MOST} in one print`}
+    </span>
+  );
+}
+
+/** The pages; the solutions follow all the blank pages. */
 function Sheets(view: View) {
-  const [shown] = chosen(view);
-  if (view.alone) return Sheet(shown[0], view.solved);
-  const pages = (solved: boolean) =>
-    shown.map((exercise, at) => Sheet(exercise, solved, `decision ${at + 1} of ${shown.length}`));
-  return view.solved ? [...pages(false), ...pages(true)] : pages(false);
+  const { shown, from, all } = chosen(view);
+  const name = (at: number) => (view.alone ? undefined : `decision ${from + at + 1} of ${all}`);
+  const sheets = (solved: boolean) =>
+    shown.map((exercise, at) => Sheet(exercise, solved, name(at)));
+  return [
+    ...(view.pages === "solutions" ? [] : sheets(false)),
+    ...(view.pages === "blank" ? [] : sheets(true)),
+  ];
 }
 
 /** @param name Which decision of the print it is about. */
@@ -290,6 +348,9 @@ const namesOf = ({ panel }: Exercise): [p: string, q: string] => [
   panel.labels.left.includes("q") ? "q′" : "q",
 ];
 
+/** Whether anything is missing after accepting, so that the residual can be scaled. */
+const isMissing = ({ table }: Exercise) => table.total.scaled !== "0";
+
 const hasQ = (table: Table) => table.heads.some((head) => head.of === "q");
 
 /** A table in which p and q are given; both columns of the residual are to be filled in. */
@@ -304,13 +365,14 @@ function Numbers(exercise: Exercise, solved: boolean) {
       <td>{texts[0]}</td>
       {all ? <td>{texts[1]}</td> : null}
       <td>{texts[2]}</td>
-      <td>{texts[3]}</td>
+      {scales ? <td>{texts[3]}</td> : null}
     </tr>
   );
   // The value of all other tokens cannot be computed from their sums.
   const filled = (text: string, given = false) => (solved || given ? text : "");
   const { total } = table;
-  const heads = ["token", p, all ? q : null, residual, "scaled: residual ÷ sum"];
+  const scales = isMissing(exercise);
+  const heads = ["token", p, all ? q : null, residual, scales && "scaled: residual ÷ sum"];
   return (
     <table class={classes("sv-sheet-table", !all && "sv-sheet-alone")}>
       <thead>
@@ -335,6 +397,14 @@ function NameOf({ w, rest, is }: Pick<TableRow, "is"> & { w?: Word; rest?: numbe
   return is === "trial" ? [Token(w), " (the guess)"] : Token(w);
 }
 
+/** Questions on a guess that leaves nothing to be replaced. */
+const NOTHING_MISSING: [ComponentChild, ComponentChild][] = [
+  [
+    "What is the residual of each token? Can the guess be rejected?",
+    "0 everywhere: nothing is missing, so it cannot be rejected",
+  ],
+];
+
 /** Return each question with its answer. */
 function questions(exercise: Exercise): [ComponentChild, ComponentChild][] {
   const { panel, table } = exercise;
@@ -347,8 +417,7 @@ function questions(exercise: Exercise): [ComponentChild, ComponentChild][] {
   const verdict = panel.accepted ? "accepted" : "rejected";
   const sign = panel.accepted ? "is below" : "is not below";
   const why = panel.coin ? `${verdict}: ${panel.text.u} ${sign} ${threshold}` : verdict;
-  const otherwise = panel.accepted ? "Suppose it had been rejected: what " : "What ";
-  return [
+  const first: [ComponentChild, ComponentChild][] = [
     [`With what probability, ${formula}, is the guess accepted?`, worked],
     [
       panel.coin
@@ -356,6 +425,11 @@ function questions(exercise: Exercise): [ComponentChild, ComponentChild][] {
         : "Accepted or rejected?",
       why,
     ],
+  ];
+  if (!isMissing(exercise)) return [...first, ...NOTHING_MISSING];
+  const otherwise = panel.accepted ? "Suppose it had been rejected: what " : "What ";
+  return [
+    ...first,
     [
       `${otherwise}is the residual of each token? Fill in the column; the value in the row of others is given.`,
       "see the table",
