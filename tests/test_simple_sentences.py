@@ -6,6 +6,7 @@ import pytest
 from made import RUNS, made
 
 from specviz.frames import Scene, frames
+from specviz.frames.numbers import format_ratio
 from specviz.frames.simple import percent
 
 DIVISION = re.compile(r"probability ([\d.]+)\s÷\s([\d.]+)\s=\s")
@@ -44,6 +45,20 @@ def test_the_coin_says_yes_exactly_when_the_guess_is_accepted(name):
         shown = flat_text(shot["caption"]["simple"])
         if step.kind == "judge" and "the coin says" in shown:
             assert ("says yes" in shown) == (shot["caption"]["is"] == "accepted"), shown
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_all_guesses_were_kept_only_if_none_was_rejected_or_left_out(name):
+    for step, shot in shots_of(name):
+        if step.kind == "draw" and shot["caption"]["is"] == "bonus":
+            states = {node["is"] for node in shot["tree"]["nodes"].values()}
+            shown = flat_text(shot["caption"]["simple"])
+            assert ("All guesses were" in shown) <= (states == {"accepted"}), shown
+
+
+def test_what_may_be_rejected_is_not_kept_with_100_percent():
+    for p, q, shown in ((0.997, 0.999, "99.8 %"), (0.99989, 0.99999, "almost 100 %")):
+        assert percent(format_ratio(p, q, p / q, 0.3).text["threshold"]) == shown
 
 
 def test_percentages_keep_the_digits_of_the_probability():

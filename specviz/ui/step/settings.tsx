@@ -7,6 +7,7 @@ import { pictures } from "../shared/picture";
 import { required } from "../shared/required";
 import { run } from "../shared/store";
 import { InlineFacts, render } from "../shared/view";
+import { stage } from "./stage";
 import { player } from "./state";
 
 import type { Start } from "../shared/section";
@@ -59,9 +60,16 @@ export const start: Start<Config> = (element, props, watch, _trigger, { name, dr
 /** Say above the run on screen that it is not a run of the settings in the form. */
 function tellUnrun(unrun: boolean) {
   const line = document.querySelector("#sv-step .sv-unrun") as HTMLElement | null;
+  line?.classList.toggle("sv-dims", unrun && canAsk());
   if (!line || line.hidden !== unrun) return;
   line.hidden = !unrun;
   line.textContent = unrun ? "These settings have not been run yet. Press Run live." : "";
+}
+
+/** Return whether the form can ask for the run on screen; for other runs, it never agrees with it. */
+function canAsk() {
+  const [target, drafter] = required(player.run).names;
+  return stage.config.targets.includes(target) && stage.config.drafters.includes(drafter);
 }
 
 /** Return a line about the target below the prompt's text; it is shown while one types. */
