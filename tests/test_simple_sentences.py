@@ -6,6 +6,7 @@ import pytest
 from made import RUNS, made
 
 from specviz.frames import Scene, frames
+from specviz.frames.numbers import format_ratio
 from specviz.frames.simple import percent
 from specviz.ui.step import recorded
 
@@ -54,8 +55,22 @@ def test_the_coin_says_yes_exactly_when_the_guess_is_accepted(name):
 def test_what_a_coin_decides_is_never_said_to_be_certain():
     said = [flat_text(shot["caption"]["simple"]) for _, shot in shots(recorded.trace("01-chain"))]
     tossed = [sentence for sentence in said if "the coin says" in sentence]
-    assert any("=\u00a0almost 100 %" in sentence for sentence in tossed)
+    assert tossed
     assert not any(re.search(r"(?<!almost )(?<![\d.])(100|0) %", each) for each in tossed)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_all_guesses_were_kept_only_if_none_was_rejected_or_left_out(name):
+    for step, shot in shots_of(name):
+        if step.kind == "draw" and shot["caption"]["is"] == "bonus":
+            states = {node["is"] for node in shot["tree"]["nodes"].values()}
+            shown = flat_text(shot["caption"]["simple"])
+            assert ("All guesses were" in shown) <= (states == {"accepted"}), shown
+
+
+def test_what_may_be_rejected_is_not_kept_with_100_percent():
+    for p, q, shown in ((0.997, 0.999, "99.8 %"), (0.99989, 0.99999, "almost 100 %")):
+        assert percent(format_ratio(p, q, p / q, 0.3).text["threshold"]) == shown
 
 
 def test_percentages_keep_the_digits_of_the_probability():

@@ -131,11 +131,17 @@ def round_for_text(value: float, text: str = "") -> str:
 def coin_formats(threshold: float, u: float) -> tuple[Format, Format]:
     """Choose formats of a threshold and of u that show which of the two is larger.
 
-    A tiny threshold needs many digits; u gets only enough to distinguish the two. It is never shown
-    as 1, and shown as 0 only if it is 0.
+    A tiny threshold needs many digits, and one below 1 as many as differ from 1, unless it is very
+    near. u gets only enough to distinguish the two. It is never shown as 1, and shown as 0 only if
+    it is 0.
     """
     shown = [form for _, form in formats()]
-    seen = [(parse_number(form(threshold)) > 0) == (threshold > 0) for form in shown]
+    below_one = threshold <= 1 - NEGLIGIBLE
+    seen = [
+        (parse_number(form(threshold)) > 0) == (threshold > 0)
+        and not (below_one and parse_number(form(threshold)) == 1)
+        for form in shown
+    ]
     least = seen.index(True)
 
     def fit(bar_form: Format, form: Format) -> bool:

@@ -138,6 +138,7 @@ class Scene:
         round: The round itself; its last events may not be known yet.
         earlier: The rounds before it; if they are missing, the text so far is unknown.
         drafter_title: The drafter's name for use in sentences.
+        guesser: What guesses, in everyday words.
     """
 
     header: Header
@@ -145,6 +146,7 @@ class Scene:
     round: Round
     earlier: Sequence[Round] = ()
     drafter_title: str = "The drafter"
+    guesser: str = "helper"
     _words: dict[int, Word] = field(default_factory=dict)
 
     @classmethod

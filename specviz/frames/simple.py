@@ -27,17 +27,21 @@ NO_BREAK: Final = "\u00a0"
 def percent(text: str) -> str:
     """Convert a formatted probability to a percentage with the same digits.
 
-    >>> percent("0.85"), percent("0.005"), percent("1"), percent("1.2×10⁻⁵"), percent("1.00")
-    ('85 %', '0.5 %', '100 %', 'almost 0 %', 'almost 100 %')
+    >>> percent("0.85"), percent("0.005"), percent("1"), percent("1.00"), percent("1.2×10⁻⁵")
+    ('85 %', '0.5 %', '100 %', 'almost 100 %', 'almost 0 %')
     """
     value = parse_number(text)
     # Only an exact 0 or 1 has no decimals.
     if value < NEGLIGIBLE and text != "0":
         return "almost 0 %"
-    if value == 1 and text != "1":
+    if value == 1 and "." in text:
         return "almost 100 %"
+    return f"{_hundredfold(text)} %"
+
+
+def _hundredfold(text: str) -> str:
     digits = max(len(text.partition(".")[2]) - 2, 0)
-    return f"{100 * value:.{digits}f} %"
+    return f"{100 * parse_number(text):.{digits}f}"
 
 
 def simple_sentence(scene: Scene, step: Step) -> list[Part]:
@@ -77,8 +81,7 @@ def simple_end(trace: Trace) -> list[Part]:
 
 
 def _small(scene: Scene) -> TermPart:
-    """Return the drafter's name: some drafters are rules without a network of their own."""
-    return term("small model" if scene.header.drafter.parameters else "helper", "draft")
+    return term(scene.guesser, "draft")
 
 
 def _guess(scene: Scene, depth: int) -> list[Part]:
@@ -160,8 +163,11 @@ def _percent(scene: Scene, judged: Judged, name: str, whose: Whose) -> NumberPar
 def _division(scene: Scene, judged: Judged) -> str:
     """Return "64 ÷ 85 = "; empty if a number is not shown exactly enough to divide."""
     texts = format_verdict(scene, judged).text
-    p, q = (percent(texts[name]).removesuffix(" %") for name in "pq")
-    return "" if "almost" in p + q else f"{p} ÷ {q} = ".replace(" ", NO_BREAK)
+    tiny = min(judged.inputs["p"], judged.inputs["q"]) < NEGLIGIBLE
+    if tiny or parse_number(texts["threshold"]) == 1:
+        return ""
+    p, q = (_hundredfold(texts[name]) for name in "pq")
+    return f"{p} ÷ {q} = ".replace(" ", NO_BREAK)
 
 
 def _draw(scene: Scene, drew: Drew) -> list[Part]:
@@ -170,7 +176,8 @@ def _draw(scene: Scene, drew: Drew) -> list[Part]:
         case "recovered":
             return _recovered(scene, drew, token)
         case "bonus":
-            return say("simple", "bonus", big=BIG, n=len(accepted_path(scene.round)), token=token)
+            kept = len(accepted_path(scene.round))
+            return say("simple", "bonus", big=BIG, n=len(scene.guesses), kept=kept, token=token)
         case _:
             return say("simple", "plain", big=BIG, token=token)
 

@@ -12,6 +12,7 @@ from visit import Visit
 
 OPENING = next(name for name in SHIPPED if name.endswith("01-chain"))
 TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
+EAGLE = next(name for name in SHIPPED if name.endswith("13-eagle2"))
 SIMPLE = "document.body.classList.contains('sv-in-simple')"
 # Words, words with digits and small words of all visible text in the window, and its controls.
 COUNT = r"""() => {
@@ -174,7 +175,11 @@ def test_both_coins_can_be_moved_by_keys(newcomer):
     page.keyboard.press("Home")
     expect(page.locator(".sv-verdict")).to_have_text("What if?")
     expect(page.locator(".sv-say")).to_contain_text("would be kept")
-    page.keyboard.press("Escape")
+    expect(page.locator(".sv-toss-hint")).to_contain_text("what if it said no?")
+    place = newcomer.ask("cursor")
+    page.get_by_role("button", name="Next: what really happened").click()
+    assert newcomer.ask("cursor") == place
+    expect(page.locator(".sv-verdict")).to_have_text("Rejected")
     newcomer.step_until("frame.caption.is === 'recovered'")
     page.locator(".sv-toss-pin").focus()
     page.keyboard.press("Home")
@@ -202,13 +207,68 @@ def test_a_tree_shows_its_branches_and_each_word_sees_only_its_own(newcomer):
     assert rows[-1][0] in last
 
 
+def test_guesses_for_the_same_place_are_alternatives_in_the_text(newcomer):
+    page = arrive(newcomer, f"?trace={EAGLE}")
+    newcomer.ask("first()")
+    newcomer.step_until("frame.chips.filter(({ is }) => is === 'rejected').length > 1")
+    expect(page.locator(".sv-either .sv-rejected").nth(1)).to_be_visible()
+    expect(page.locator(".sv-either").first).to_contain_text(" or ")
+    expect(page.locator(".sv-lanes-who").nth(1)).to_contain_text("A small head guesses")
+    page.get_by_text("A real run, recorded · EAGLE-2 · T 0.7").click()
+    page.get_by_role("button", name="Change drafter or temperature").click()
+    expect(page.get_by_label("Drafter", exact=True).first).to_be_visible()
+
+
+BANNERS = """() => {
+  for (const name of [".sv-strange", ".sv-again"]) {
+    const line = document.querySelector("#sv-step " + name);
+    line.textContent = "These times are unreliable, and the machine was busy. ".repeat(4);
+    line.hidden = false;
+  }
+}"""
+
+
+def test_messages_make_the_picture_lower_and_hide_nothing_of_it(newcomer):
+    page = arrive(newcomer, f"?trace={OPENING}")
+    page.evaluate(BANNERS)
+    for state in ("'score'", "'judge'", "'draw'", "'commit'"):
+        newcomer.step_until(f"frame.step.kind === {state}")
+        picture = page.locator(".sv-picture-in").bounding_box()
+        dock = page.locator(".sv-dock").bounding_box()
+        assert picture["y"] + picture["height"] <= dock["y"], state
+
+
+def test_a_click_just_after_a_move_by_itself_does_what_the_button_said(newcomer):
+    newcomer.prefer("no-preference")
+    page = arrive(newcomer, f"?trace={OPENING}")
+    newcomer.ask("pause()")
+    for wait, further in ((0, 0), (1100, 1)):
+        newcomer.ask("go(1, 6)")
+        ends = page.evaluate(AFTER_A_MOVE, wait)
+        assert ends[1]["step"] - ends[0]["step"] == further, wait
+
+
+# Let autoplay make one move, then press Next; return where both ended.
+AFTER_A_MOVE = """async (wait) => {
+  const player = window.specviz["sv-step"];
+  const before = JSON.stringify(player.cursor);
+  player.play();
+  while (JSON.stringify(player.cursor) === before) await new Promise((go) => setTimeout(go, 20));
+  const moved = player.cursor;
+  player.pause();
+  await new Promise((go) => setTimeout(go, wait));
+  document.querySelector(".sv-next").click();
+  return [moved, player.cursor];
+}"""
+
+
 def test_result_and_end_count_the_words_of_the_passes(newcomer):
     page = arrive(newcomer, f"?trace={OPENING}")
     newcomer.ask("first()")
     newcomer.step_until("frame.step.kind === 'score'")
     expect(page.locator(".sv-two-times p").first).to_contain_text("whole prompt")
     newcomer.step_until("player.cursor.round === 1 && frame.step.kind === 'commit'")
-    expect(page.locator(".sv-rider")).to_have_text(["time", "do", "you", "want", "me"])
+    expect(page.locator(".sv-now .sv-chip")).to_have_text(["time", "do", "you", "want", "me"])
     expect(page.locator(".sv-two-times p")).to_have_count(2)
     newcomer.ask("last()")
     yields = [int(text) for text in page.locator(".sv-yield b").all_inner_texts()]
@@ -353,6 +413,7 @@ def test_enter_runs_the_prompt_and_a_changed_form_says_that_it_was_not_run(newco
     page.click("#sv-examples input")
     page.locator("[role=option]:visible").nth(1).click()
     expect(unrun).to_have_text("These settings have not been run yet. Press Run live.")
+    expect(page.locator(".sv-lanes")).to_have_css("opacity", "0.3")
     prompt.fill("Once upon a time")
     expect(page.locator(".sv-about-target:visible")).to_contain_text("House: 10.7 million weights")
     prompt.press("Shift+Enter")
@@ -379,12 +440,12 @@ def test_bars_can_be_dragged_and_moved_by_keys(newcomer):
     page.mouse.up()
     expect(page.locator(".sv-verdict")).to_have_text("What if?")
     expect(page.locator(".sv-say")).to_contain_text("this coin would say no")
-    after = [int(text.strip("< %")) for text in shown.all_inner_texts()]
+    after = [float(text.strip("< %")) for text in shown.all_inner_texts()]
     assert after[1] > 30, "the bar has followed the pointer"
     assert sum(after) == pytest.approx(100, abs=3)  # each "< 1 %" counts 1
     keeps = page.locator(".sv-toss-name-keep").inner_text().split()[1]
-    q = int(page.locator(".sv-col-value-q").inner_text().strip(" %"))
-    assert int(keeps) == pytest.approx(100 * after[0] / q, abs=1)
+    q = float(page.locator(".sv-col-value-q").inner_text().strip(" %"))
+    assert float(keeps) == float(f"{100 * after[0] / q:.0f}"), "the shown division is right"
     page.keyboard.press("Escape")
     assert shown.all_inner_texts() == before
     page.locator(".sv-cols").focus()

@@ -1,13 +1,14 @@
 // The dock: first, back, play, the next step by name, last; and the list of rounds, of which the
 // current one is open.
 
+import { startsSpaced } from "../shared/dom";
 import { moveAmong, oneStop } from "../shared/stops";
 import { required } from "../shared/required";
-import { Button, classes, Icon, Mark, render, Token } from "../shared/view";
+import { Button, classes, Icon, Mark, render, RunningToken, Token } from "../shared/view";
 import { following, frameAt, go, momentKey, player, stepName } from "./state";
 import { waiting } from "./live";
 import { isSimple, ModeSwitch } from "./mode";
-import { act, isPlaying } from "./playback";
+import { act, isPlaying, isSupposing } from "./playback";
 import { widthOf } from "./room";
 import { $, stage } from "./stage";
 
@@ -53,8 +54,8 @@ function SimpleDock() {
       {DockButton("back", { "aria-label": "Back" }, Icon("back"))}
       {DockButton(
         "next",
-        { class: "sv-next", disabled: player.rounds.length > 0 && !after },
-        simpleNext(),
+        { class: "sv-next", disabled: player.rounds.length > 0 && !after && !isSupposing() },
+        SimpleNext(),
       )}
       {DockButton("play", {}, playing ? "Pause" : "Play")}
     </div>,
@@ -66,15 +67,19 @@ function SimpleDock() {
 const SIMPLE_NEXT: Partial<Record<StepName["kind"], string>> = {
   propose: "Next: guess ahead",
   score: "Next: check them",
-  judge: "Next: decide",
   commit: "Next: the result",
 };
 
-function simpleNext() {
+function SimpleNext(): ComponentChild {
   const { round, step } = player.at;
   const after = following(round, step);
+  if (isSupposing()) return "Next: what really happened";
   if (!player.rounds.length || player.question || !after || after[1] === 0) return nextStep()[0];
-  const { kind, label } = stepName(...after);
+  const { kind, label, w } = stepName(...after);
+  if (kind === "judge") {
+    const guess = required(w);
+    return ["Next: decide on ", RunningToken(startsSpaced(guess) ? guess.slice(1) : guess)];
+  }
   if (kind === "draw")
     return label === "recover" ? "Next: what replaces it?" : "Next: one more word";
   if (kind === "score" && !Object.keys(frameAt(...after).tree.nodes).length)
@@ -84,12 +89,15 @@ function simpleNext() {
 
 // The last part has its own name only once it is known which one it is.
 function Phases() {
-  const { kind, label } = stepName(player.at.round, player.at.step);
-  const last = kind !== "draw" ? "Last word" : label === "recover" ? "Replace" : "One more";
-  const kinds = ["propose", "score", "judge", "draw"];
+  const { round, step } = player.at;
+  const { kind } = stepName(round, step);
+  const drawn = kind === "commit" ? stepName(round, step - 1) : stepName(round, step);
+  const known = drawn.kind === "draw";
+  const last = !known ? "Last word" : drawn.label === "recover" ? "Replace" : "One more";
+  const kinds = ["propose", "score", "judge", "draw", "commit"];
   return (
     <ol class="sv-phases" aria-label="Parts of a round">
-      {["Guess", "Check", "Decide", last].map((name, at) => (
+      {["Guess", "Check", "Decide", last, "Result"].map((name, at) => (
         <li key={at} aria-current={kinds[at] === kind ? "step" : undefined}>
           {name}
         </li>

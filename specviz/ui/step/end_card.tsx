@@ -31,7 +31,8 @@ export function WhatNext() {
   );
 }
 
-function chooseDrafter() {
+/** Open the settings at the drafter. */
+export function chooseDrafter() {
   if (isSimple()) switchMode(); // Simple has no settings
   if (!document.body.classList.contains("sv-drawer-open"))
     byId("sv-settings")?.querySelector("button")?.click();

@@ -280,8 +280,8 @@ class RunLines:
 
     def _whole(self, played: Round) -> str:
         header = self.trace.header
-        who = title_of(header.drafter.name)
-        scene = Scene(header, self.vocabulary, played, tuple(self.earlier), who)
+        titles = title_of(header.drafter.name), guesser_of(header.drafter.family)
+        scene = Scene(header, self.vocabulary, played, tuple(self.earlier), *titles)
         self.earlier.append(played)
         plain = frames(scene)
         shots = [add_figures(frame) for frame in plain]
@@ -338,6 +338,23 @@ class RunLines:
         """Return the run's point for the Cost tab; None if nothing was drafted or measured."""
         found = measured_point(self._timed())
         return None if found is None else point_data(found)
+
+
+# What guesses, in everyday words, by group of drafters.
+GUESSERS: Final = {
+    "own": "small model",
+    "heads": "small head",
+    "blocks": "small head",
+    "text": "copying rule",
+    "itself": "shortcut in the big model",
+}
+LIMITS: Final = {"oracle": "copy of the big model", "uniform": "die"}
+
+
+def guesser_of(family: str) -> str:
+    """Return what guesses with a family of drafters, in everyday words."""
+    entry = find(family, "drafter")
+    return LIMITS.get(family) or GUESSERS.get(entry.group if entry else "", "helper")
 
 
 def point_data(point: MeasuredPoint) -> PointData:

@@ -6,6 +6,7 @@ import { render } from "../shared/view";
 import { Caption } from "./caption";
 import { firstRejection, go, player } from "./state";
 import { isSimple } from "./mode";
+import { moveByItself } from "./playback";
 import { showLanes } from "./simple_lanes";
 import { speedUp, sum, wholeTime } from "./simple_times";
 import { $, stage } from "./stage";
@@ -37,7 +38,7 @@ export function race() {
     const passed = Math.max(0, time - begun);
     showLanes(Math.min(1, passed / RACE) * whole, true);
     if (passed > RACE) tell(0);
-    if (passed > RACE + PAUSE) stop();
+    if (passed > RACE + PAUSE) moveByItself(stop);
     else frame = requestAnimationFrame(draw);
   };
   const events = new AbortController();

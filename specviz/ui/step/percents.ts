@@ -24,19 +24,13 @@ export function percentOf(text: string) {
   return (100 * value).toFixed(digits) + " %";
 }
 
-/** Convert a computed probability to a whole percentage. */
-export function percentOfNumber(value: number) {
-  const exact = Number(value.toFixed(9)); // without the errors of sums
-  return percentOf(exact === 0 || exact === 1 ? String(exact) : exact.toFixed(2));
-}
-
 /**
  * Return whole percentages that add up to `total`, by the method of the largest remainder. A share
  * that has a text keeps it; the others share what is left.
  */
 export function apportioned(shares: Share[], total: number = 100): string[] {
   const known = shares.reduce(
-    (sum, { text }) => sum + (text ? Number.parseFloat(text.replace("almost ", "")) : 0),
+    (sum, { text }) => sum + (text?.startsWith("<") ? 0 : Number(text?.match(/[\d.]+/)?.[0] ?? 0)),
     0,
   );
   const free = shares.filter(({ text }) => !text);
@@ -50,8 +44,27 @@ export function apportioned(shares: Share[], total: number = 100): string[] {
   return shares.map(({ text, value }) => text ?? wholePercent(floors[next++], value));
 }
 
-/** Return probabilities as whole percentages that add up to 100. */
-export const wholePercents = (values: number[]) => apportioned(values.map((value) => ({ value })));
+/** Return a probability as a whole percentage, or with decimals if it would look certain. */
+export function percentText(computed: number) {
+  const value = Number(computed.toFixed(9)); // without the errors of sums
+  if (value > 0 && value < NEGLIGIBLE) return "almost 0 %";
+  if (value < 1 && value > 1 - NEGLIGIBLE) return "almost 100 %";
+  const whole = (100 * value).toFixed(0);
+  const certain = whole === "0" || whole === "100";
+  return (certain && value % 1 ? (100 * value).toFixed(1) : whole) + " %";
+}
+
+/** Return p, q and min(1, p ÷ q) as percentages, with which the division that is shown is right. */
+export function dividing(p: number, q: number): [p: string, q: string, chance: string] {
+  const chance = percentText(q > 0 ? Math.min(1, p / q) : 1);
+  for (let digits = 0; digits < 4; digits += 1) {
+    const [one, other] = [p, q].map((each) => (100 * each).toFixed(digits));
+    const ratio = Number(other) > 0 ? Math.min(1, Number(one) / Number(other)) : 1;
+    const seen = Number(one) > 0 === p > 0 && Number(other) > 0 === q > 0;
+    if (seen && percentText(ratio) === chance) return [one + " %", other + " %", chance];
+  }
+  return [percentText(p), percentText(q), chance];
+}
 
 const wholePercent = (whole: number, value: number) =>
   whole || value === 0 ? whole + " %" : "< 1 %";

@@ -43,9 +43,14 @@ const isGuess = (round: number, step: number) => stepName(round, step).kind === 
 
 // In the Simple mode, all guesses of a round are one step.
 function goNext() {
+  if (isSupposing()) return go(player.at.round, player.at.step);
   const to = following(player.at.round, player.at.step);
   advance(isSimple() ? lastGuess(to) : to);
+  return undefined;
 }
+
+/** Return whether Simple shows a "what if", from which Next leads back to what happened. */
+export const isSupposing = () => isSimple() && player.whatIf !== null;
 
 function goBack() {
   const { round, step } = player.at;
@@ -71,9 +76,23 @@ export const KEYS: Record<string, string> = {
   " ": "play",
 };
 
+const LATE = 1000; // ms in which a click may still be aimed at what was on screen before
+let moved: { from: Pick<typeof player, "at" | "question">; time: number } | null = null;
+
+/** Move without having been asked: for a moment, a click still means the step before. */
+export function moveByItself(move: () => void) {
+  const from = { at: { ...player.at }, question: player.question };
+  move();
+  moved = { from, time: performance.now() };
+}
+
 export function act(name: string) {
   if (name !== "play") pause();
-  if (player.rounds.length) ACTIONS[name]();
+  if (!player.rounds.length) return;
+  const late = moved && performance.now() - moved.time < LATE;
+  if (late && (name === "next" || name === "back")) Object.assign(player, moved?.from);
+  moved = null;
+  ACTIONS[name]();
 }
 
 // Start autoplay. Once, the page starts it by itself, unless another tab is open, and it then stops
@@ -91,10 +110,13 @@ function pace() {
 }
 
 function tick() {
-  const moved = advance();
-  if (player.question || (!moved && !waiting())) return pause();
+  let onward = false;
+  moveByItself(() => {
+    onward = advance();
+  });
+  if (player.question || (!onward && !waiting())) return pause();
   const rejected = frameAt(player.at.round, player.at.step).caption.is === "rejected";
-  if (untilRejection && moved && rejected) return pause();
+  if (untilRejection && onward && rejected) return pause();
   timer = setTimeout(tick, pace());
 }
 

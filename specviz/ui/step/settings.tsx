@@ -8,6 +8,7 @@ import { required } from "../shared/required";
 import { run } from "../shared/store";
 import { InlineFacts, render } from "../shared/view";
 import { notice } from "./live";
+import { stage } from "./stage";
 import { player } from "./state";
 
 import type { Start } from "../shared/section";
@@ -68,6 +69,7 @@ export const start: Start<Config> = (element, props, watch, _trigger, { name, dr
 /** Say above the run on screen that it is not a run of the settings in the form. */
 function tellUnrun(unrun: boolean) {
   const line = document.querySelector("#sv-step .sv-unrun") as HTMLElement | null;
+  line?.classList.toggle("sv-dims", unrun && canAsk());
   if (!line || line.hidden !== unrun) return;
   line.hidden = !unrun;
   line.textContent = unrun ? "These settings have not been run yet. Press Run live." : "";
@@ -78,6 +80,12 @@ function forgetProblem(unrun: boolean, words: SettingsWords) {
   const form = [fieldOf("sv-prompt")?.value, ...Object.values(words)].join("\n");
   if (unrun && form !== lastForm && !document.body.classList.contains("sv-running")) notice("");
   lastForm = form;
+}
+
+/** Return whether the form can ask for the run on screen; for other runs, it never agrees with it. */
+function canAsk() {
+  const [target, drafter] = required(player.run).names;
+  return stage.config.targets.includes(target) && stage.config.drafters.includes(drafter);
 }
 
 /** Return a line about the target below the prompt's text; it is shown while one types. */

@@ -12,9 +12,12 @@ export const LEAST = 0.25; // the probability that fills the picture at least
 
 type Kind = "p" | "parts" | "missing";
 
-/** Return the height of a probability of 1, in % of the picture. */
+/**
+ * Return the height of a probability of 1, in % of the picture. In the row of all others, p has what
+ * is said too often on top: it is not the same words that are said too rarely.
+ */
 export function unitOf(rows: LabelledRow[], kind: Kind) {
-  const highest = Math.max(LEAST, ...rows.map(({ p, q }) => (kind === "p" ? p : Math.max(p, q))));
+  const highest = Math.max(LEAST, ...rows.map(({ p, over }) => (kind === "p" ? p : p + over)));
   return 100 / highest;
 }
 
@@ -73,8 +76,9 @@ const PlainBar = ({ p, pText, is }: LabelledRow, unit: number) => [
 function PartBar(row: LabelledRow, unit: number, kind: string) {
   const { p, both, over, miss, is, pText, missText } = row;
   const guess = is === "trial";
+  // At the decision only the guess matters; afterwards, all that is discarded is as much as is missing.
   return [
-    over > 0 && guess ? Part("over", both * unit, over * unit) : null,
+    over > 0 && (guess || kind === "missing") ? Part("over", p * unit, over * unit) : null,
     Part("both", 0, both * unit),
     miss > 0 ? Part("miss", both * unit, miss * unit) : null,
     Part("outline", 0, p * unit),
@@ -86,7 +90,7 @@ function PartBar(row: LabelledRow, unit: number, kind: string) {
 
 const LINE = 24; // % of the picture's height that a label needs
 
-/** The labels of both p and q: the lower one is inside the bar, if there is enough space. */
+/** The labels of both p and q: the lower one is inside the bar, or else under the higher one. */
 function GuessLabels({ p, q, pText, qText }: LabelledRow, unit: number) {
   if (!qText) return Label("p", p * unit, pText);
   const labels: [string, number, string][] = [
@@ -97,8 +101,8 @@ function GuessLabels({ p, q, pText, qText }: LabelledRow, unit: number) {
   const fits = low >= LINE || high - low >= LINE;
   const place = low >= LINE ? " sv-col-inside sv-col-below" : " sv-col-inside";
   return [
-    Label(upper, high, highText),
-    fits ? Label(lower + place, low, lowText) : Label(lower, high + LINE - 3, lowText),
+    Label(upper, fits ? high : high + LINE - 3, highText),
+    fits ? Label(lower + place, low, lowText) : Label(lower, high, lowText),
   ];
 }
 

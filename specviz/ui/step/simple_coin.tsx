@@ -5,12 +5,14 @@ import { flat, percent } from "../shared/dom";
 import { classes, RunningToken } from "../shared/view";
 import { coinControls, drawControls, widest } from "./coin_bar";
 import { player } from "./state";
-import { apportioned, percentOf, percentOfNumber } from "./percents";
+import { percentOf, percentText } from "./percents";
 
 import type { ComponentChild } from "preact";
 import type { Stretch } from "./coin_bar";
 import type { Draw, Share } from "../../frames/draw.py";
 import type { TossedPanel } from "../../frames/inspector.py";
+import type { Word } from "../../frames/scene.py";
+import type { LabelledRow } from "./simple_rows";
 
 // Shares of the bar that the handle and the two labels need.
 const HANDLE = 0.045;
@@ -23,7 +25,7 @@ export function GuessCoin(panel: TossedPanel, supposed?: number) {
   const coin = supposed === undefined ? panel.coin : { ...panel.coin, threshold: supposed };
   const u = player.whatIf?.coin?.u ?? coin.u;
   const kept =
-    "keep " + (supposed === undefined ? percentOf(text.threshold) : percentOfNumber(supposed));
+    "keep " + (supposed === undefined ? percentOf(text.threshold) : percentText(supposed));
   const { track, pin } = whatif ? coinControls(panel, whatif, u) : { track: {}, pin: {} };
   const [left, right] = [
     widest([0, coin.threshold], u, HANDLE),
@@ -43,7 +45,7 @@ export function GuessCoin(panel: TossedPanel, supposed?: number) {
         {right[1] - right[0] >= REJECT ? Name("reject", "reject", right) : null}
         <i class="sv-pin sv-toss-pin" style={{ left: percent(u) }} {...pin} />
       </div>
-      <p class="sv-toss-hint">{(named ? "" : kept + ". ") + hint(coin.threshold, coin.u)}</p>
+      <p class="sv-toss-hint">{(named ? "" : kept + ". ") + hint(coin.threshold, u)}</p>
     </div>
   );
 }
@@ -72,31 +74,43 @@ export const HiddenGuessCoin = () => (
 
 const NAMED = 0.22; // the share of the strip that has space for a name
 
-/** The strip from which a word is drawn, with its coin. */
-export function DrawCoin({ shares, u = 0 }: Draw, title: string, whose: "r" | "p") {
+/**
+ * The strip from which a word is drawn, with its coin. It is the bars' words side by side, with their
+ * percentages; what has no bar is "others".
+ */
+export function DrawCoin(
+  { shares: all, u = 0 }: Draw,
+  title: string,
+  whose: "r" | "p",
+  rows: LabelledRow[],
+) {
   const at = player.whatIf?.coin?.u ?? u;
-  const texts = apportioned(shares.map(({ m }) => ({ value: m })));
+  const word = all[hitOf(all, at)]?.w;
+  const texts = new Map(
+    rows.map(({ w, pText, missText }) => [w ? flat(w) : "", whose === "p" ? pText : missText]),
+  );
+  const shares = joined(all, (w) => texts.has(flat(w)));
   const stretches = stretchesOf(shares);
-  const hit = stretches.findIndex(([from, to]) => from <= at && at < to);
-  const word = shares[hit]?.w;
-  const { track, pin } = drawControls(shares, at);
+  const hit = hitOf(shares, at);
+  const { track, pin } = drawControls(all, at);
   return (
     <div class="sv-toss">
       <p class="sv-toss-title">{title}</p>
       <div class={"sv-toss-bar sv-toss-strip sv-toss-" + whose + " sv-movable"} {...track}>
         {shares.map(({ m, w }, index) => (
           <span
+            key={index}
             class={classes("sv-toss-share", index === hit && "sv-hit")}
             style={{ width: percent(m) }}
-            title={(w ? flat(w) : "others") + " " + texts[index]}
+            title={w ? flat(w) + " " + texts.get(flat(w)) : "others"}
           />
         ))}
         {shares.map(({ w }, index) => {
           const free = widest(stretches[index], at, HANDLE);
           if (free[1] - free[0] < NAMED) return null;
           const kind = index === hit ? "hit" : "share";
-          const name = w ? RunningToken(w) : "others";
-          return <span key={index}>{Name(kind, [name, "\u00a0" + texts[index]], free)}</span>;
+          const name = w ? [RunningToken(w), "\u00a0" + texts.get(flat(w))] : "others";
+          return <span key={index}>{Name(kind, name, free)}</span>;
         })}
         <i class="sv-pin sv-toss-pin" style={{ left: percent(at) }} {...pin} />
       </div>
@@ -107,6 +121,21 @@ export function DrawCoin({ shares, u = 0 }: Draw, title: string, whose: "r" | "p
       </p>
     </div>
   );
+}
+
+const hitOf = (shares: Share[], u: number) =>
+  stretchesOf(shares).findIndex(([from, to]) => from <= u && u < to);
+
+/** Join neighbouring shares of words without a bar; the order stays, since the coin depends on it. */
+function joined(shares: Share[], hasBar: (w: Word) => boolean) {
+  const found: Share[] = [];
+  for (const share of shares) {
+    const last = found.at(-1);
+    if (share.w && hasBar(share.w)) found.push(share);
+    else if (last && !last.w) found[found.length - 1] = { rest: true, m: last.m + share.m };
+    else found.push({ rest: true, m: share.m });
+  }
+  return found;
 }
 
 /** Return from where to where each share reaches on the strip. */

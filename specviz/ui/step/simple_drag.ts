@@ -5,7 +5,7 @@
 import { raisedBy } from "../shared/drag";
 import { moved } from "../shared/probability_bars";
 import { pause } from "./playback";
-import { percentOfNumber, wholePercents } from "./percents";
+import { apportioned, dividing, percentText } from "./percents";
 import { LEAST, lettersOf } from "./simple_bars";
 import { go, player, suppose } from "./state";
 import { sum } from "./simple_times";
@@ -48,7 +48,16 @@ export function movedRows(rows: LabelledRow[]): LabelledRow[] {
     const both = Math.min(p, q);
     return { ...row, p, q, both, over: q - both, miss: p - both };
   });
-  const [p, q] = [wholePercents(bars.p), wholePercents(bars.q)];
+  const guess = set.find(({ is }) => is === "trial");
+  const [ofP, ofQ] = guess ? dividing(guess.p, guess.q) : [];
+  const texts = (name: "p" | "q", ofGuess?: string) =>
+    apportioned(
+      set.map((row) => ({
+        value: row[name],
+        text: row.is === "trial" ? ofGuess : row.w ? undefined : row[`${name}Text`],
+      })),
+    );
+  const [p, q] = [texts("p", ofP), texts("q", ofQ)];
   return set.map((row, at) => ({ ...row, pText: p[at], qText: q[at] }));
 }
 
@@ -92,9 +101,9 @@ function tell(panel: TossedPanel, rows: LabelledRow[], bars: MovedBars, whose: W
     w ? { w } : "",
     ` ${whose === "p" ? pText : qText} of the time, `,
     { w: panel.w },
-    ` would be kept with probability ${percentOfNumber(threshold)}: this coin would say `,
+    ` would be kept with probability ${percentText(threshold)}: this coin would say `,
     kept ? "yes. " : "no. ",
-    `${percentOfNumber(sum(now.map(({ miss }) => miss)))} would be missing, and replaced.`,
+    `${percentText(sum(now.map(({ miss }) => miss)))} would be missing, and replaced.`,
   ];
   const is = kept ? "accepted" : "rejected";
   suppose({

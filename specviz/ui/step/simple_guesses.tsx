@@ -2,6 +2,7 @@
 
 import { classes, RunningToken } from "../shared/view";
 import { knowsTerms } from "./mode";
+import { guesser } from "./simple_lanes";
 
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
 
@@ -32,7 +33,7 @@ export function Guesses({ tree }: Frame) {
         {sampled ? (
           <span>
             <i class="sv-sw sv-sw-q" />
-            how often the small model says it here
+            {`how often the ${guesser()} says it here`}
           </span>
         ) : null}
         {knowsTerms() ? null : <span>a “word” is a token: a word or a piece of one</span>}

@@ -44,7 +44,7 @@ function Lanes(until: number, races: boolean) {
     ),
     <div class="sv-lanes-under">
       {Keys()}
-      {races ? null : Verdict()}
+      {races ? <span>a “word” is a token: a word or a piece of one</span> : Verdict()}
     </div>,
   ];
 }
@@ -57,7 +57,8 @@ const unmeasured = () =>
 /** How much faster the run was, and why that is less than the passes suggest. */
 function Verdict() {
   const speed = speedUp();
-  if (!speed) return null;
+  if (!speed)
+    return player.baseline && player.finished ? Unreliable(player.baseline.seconds) : null;
   const fewer = (player.baseline?.seconds.length ?? 0) / player.rounds.length;
   if (Number(speed) <= 1)
     return (
@@ -67,13 +68,19 @@ function Verdict() {
   return <b class="sv-lanes-speed">{speed + " × faster" + not + ": guessing takes time"}</b>;
 }
 
+/** What was measured, where the times vary too much to be trusted. */
+const Unreliable = (plain: number[]) => {
+  const times = (sum(plain) / wholeTime()).toFixed(2);
+  return <b class="sv-lanes-speed">{`measured: ${times} × as fast, but unreliable`}</b>;
+};
+
 // The key is the same at every step, so that nothing moves.
 function Keys() {
   const drafting = sum(player.rounds.map(({ seconds }) => seconds[0]));
   return [
     Key("p", "big model’s pass"),
     drafting > VISIBLE * wholeTime() ? Key("q", "guessing") : null,
-    Key("prompt", "reading the prompt"),
+    Key("prompt", "first pass: prompt"),
     Key("ahead", "to come"),
   ];
 }
@@ -81,7 +88,7 @@ function Keys() {
 const VISIBLE = 0.01; // the least share of the time that can be seen
 
 /** Return the drafter in everyday words, as the run's own sentences call it. */
-function guesser() {
+export function guesser() {
   const parts = player.rounds.flatMap(({ frames: [first] }) => first.caption.simple ?? []);
   const name = parts.find((part) => typeof part !== "string" && part.term === "draft");
   return (typeof name === "object" && name.t) || "small model";

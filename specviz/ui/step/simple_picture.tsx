@@ -82,17 +82,19 @@ function Replacement({ panel, caption, pass }: Frame) {
     const rows = shareRows(draw.shares, most());
     return [
       Figure(Bars(rows, "p"), Keys(["outline"])),
-      DrawCoin(draw, "A coin draws the word", "p"),
+      DrawCoin(draw, "A coin draws the word", "p", rows),
     ];
   }
   const rows = tableRows(panel.table, {}, most(), panel.q !== undefined);
   if (!draw) return [Figure(Bars(rows, "p"), Keys(["outline"])), null];
   const mass = caption.simple?.find((part) => typeof part !== "string" && part.as === "residual");
+  const missing = typeof mass === "object" ? mass.n : undefined;
+  const title = missing ? `A coin draws from the missing ${missing}` : "A coin draws one of them";
   return [
     Figure(Bars(rows, "missing"), Keys(["outline", "both", "miss"])),
     <div>
-      {typeof mass === "object" && mass.n ? Balance(mass.n, panel.q !== undefined) : null}
-      {DrawCoin(draw, "A new coin draws one of them", "r")}
+      {missing ? Balance(missing, panel.q !== undefined) : null}
+      {DrawCoin(draw, title, "r", rows)}
     </div>,
   ];
 }

@@ -1,6 +1,5 @@
 // What a round has brought, and what each round of the run has: words for each pass of the big model.
 
-import { classes, RunningToken } from "../shared/view";
 import { WhatNext } from "./end_card";
 import { Swatch } from "./legend";
 import { player } from "./state";
@@ -8,7 +7,7 @@ import { duration, medianPass, sum } from "./simple_times";
 
 import type { RoundLine } from "./lines.py";
 
-/** The words of a round, and its measured time beside that of as many plain passes. */
+/** The measured time of a round beside that of as many plain passes; the text has its words. */
 export function Result(round: number) {
   const { brings, seconds, number } = player.rounds[round];
   const plain = medianPass();
@@ -17,18 +16,12 @@ export function Result(round: number) {
   const wide = (time: number) => ((56 * time) / longest).toFixed(2) + "%";
   return (
     <div class="sv-picture-main sv-result">
-      <ol class="sv-riding">
-        {brings.map(([pieces, is], at) => (
-          <li key={at} class={classes("sv-rider", "sv-rider-" + origin(is))}>
-            {RunningToken(pieces)}
-          </li>
-        ))}
-      </ol>
       <div class="sv-two-times">
         <p>
           <span>this round</span>
           <i class="sv-time-draft" style={{ width: wide(seconds[0]) }} />
-          <i style={{ width: wide(seconds[1] + seconds[2]) }} />
+          <i style={{ width: wide(seconds[1]) }} />
+          <i class="sv-time-rest" style={{ width: wide(seconds[2]) }} />
           <b>{duration(sum(seconds))}</b>
         </p>
         {alone === null ? null : (
@@ -44,6 +37,7 @@ export function Result(round: number) {
       <p class="sv-picture-keys">
         {seconds[0] ? Key("q", "guessing") : null}
         {Key("p", "pass of the big model")}
+        {Key("prompt", "deciding")}
       </p>
     </div>
   );

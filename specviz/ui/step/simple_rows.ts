@@ -39,11 +39,15 @@ const added = (sum: Row, row: Row): Row => ({
 
 const NONE: Row = { w: null, is: "", p: 0, q: 0, both: 0, over: 0, miss: 0 };
 
-/** Return the most important rows, the largest first, and then all others in one. */
+/**
+ * Return the most important rows, the largest first, and then all others in one. The drawn word joins
+ * them where it is not among them, so that a decision and its replacement show the same words.
+ */
 export function folded(rows: Row[], most: number): Row[] {
   const named = rows.filter(({ w }) => w !== null);
-  const rank = (row: Row) => (row.is ? 2 : 0) + Math.max(row.p, row.q);
+  const rank = (row: Row) => (row.is === "trial" ? 2 : 0) + Math.max(row.p, row.q);
   const kept = [...named].sort((a, b) => rank(b) - rank(a)).slice(0, most - 1);
+  kept.push(...named.filter((row) => row.is === "drawn" && !kept.includes(row)));
   const left = rows.filter((row) => !kept.includes(row));
   kept.sort((a, b) => Math.max(b.p, b.q) - Math.max(a.p, a.q));
   return left.length ? [...kept, left.reduce(added, NONE)] : kept;

@@ -3,8 +3,10 @@
 
 import { required } from "../shared/required";
 import { render, termAttributes } from "../shared/view";
+import { AnswerButton } from "./caption";
+import { chooseDrafter } from "./end_card";
 import { player, stepName, stepsOf } from "./state";
-import { $ } from "./stage";
+import { $, stage } from "./stage";
 
 import type { RunLine } from "./lines.py";
 
@@ -18,13 +20,14 @@ export function showSource(run: RunLine) {
 }
 
 // Settings that have a glossary entry are shown as terms.
-function SourceLine({ source, lossless, drafter, on, names, where, summary: settings }: RunLine) {
+function SourceLine(run: RunLine) {
+  const { source, lossless, drafter, on, names, where, summary: settings } = run;
   const words = [drafter + " drafts for " + on, where, ...settings.map(([, each]) => each)];
   return [
     <span class="sv-badge" {...termAttributes(source)}>
       {source}
     </span>,
-    About(source, words),
+    About(source, unusualOf(run), words),
     <span class="sv-lossy">{lossless ? null : "not lossless"}</span>,
     <span class="sv-where" title={words.join(" · ")}>
       {drafter + " drafts for "}
@@ -35,8 +38,16 @@ function SourceLine({ source, lossless, drafter, on, names, where, summary: sett
   ];
 }
 
+/** What a newcomer did not choose: a drafter or a temperature other than the usual ones. */
+function unusualOf({ names: [, name], settings, drafter }: RunLine) {
+  const { defaults, drafters } = stage.config;
+  const { temperature } = Object(settings.sampling);
+  const other = temperature !== Object(defaults.sampling).temperature;
+  return (name === drafters[0] ? "" : " · " + drafter) + (other ? ` · T ${temperature}` : "");
+}
+
 // In the Simple mode, machine and settings are in the card of the badge.
-const About = (source: RunLine["source"], facts: string[]) => (
+const About = (source: RunLine["source"], unusual: string, facts: string[]) => (
   <details
     class="sv-about"
     onFocusOut={({ currentTarget, relatedTarget }) => {
@@ -46,12 +57,15 @@ const About = (source: RunLine["source"], facts: string[]) => (
       if (key === "Escape") currentTarget.open = false;
     }}
   >
-    <summary>{source === "recorded" ? "A real run, recorded" : "A real run, live"}</summary>
-    <ul>
-      {facts.map((fact) => (
-        <li key={fact}>{fact}</li>
-      ))}
-    </ul>
+    <summary>{`A real run, ${source}${unusual}`}</summary>
+    <div class="sv-about-card">
+      <ul>
+        {facts.map((fact) => (
+          <li key={fact}>{fact}</li>
+        ))}
+      </ul>
+      {stage.config.served ? AnswerButton("Change drafter or temperature", chooseDrafter) : null}
+    </div>
   </details>
 );
 

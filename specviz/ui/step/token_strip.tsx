@@ -40,11 +40,31 @@ export function showTokenStrip(frame: Frame, round: number) {
       {pastRounds(from, round, new Map(past))}
     </span>,
     <span key={momentKey()} class="sv-now">
-      {frame.chips.map((chip) => TokenChip(chip))}
+      {isSimple() ? Alternatives(frame) : frame.chips.map((chip) => TokenChip(chip))}
     </span>,
   ];
   render(parts, $(".sv-text"));
   oneStop($(".sv-past"), null);
+}
+
+/** The chips of this round; those for the same place in the text are one group, with "or" between. */
+function Alternatives({ chips, tree }: Frame) {
+  const groups: Chip[][] = [];
+  const parent = ({ node }: Chip) => node && tree.nodes[node].parent;
+  for (const chip of chips) {
+    const last = groups.at(-1);
+    if (last && chip.node && parent(chip) === parent(last[0])) last.push(chip);
+    else groups.push([chip]);
+  }
+  return groups.map((group) =>
+    group.length === 1 ? (
+      TokenChip(group[0])
+    ) : (
+      <span class="sv-either">
+        {group.flatMap((chip, at) => [at ? " or " : null, TokenChip(chip)])}
+      </span>
+    ),
+  );
 }
 
 export const clearTokenStrip = () => render(null, $(".sv-text"));
