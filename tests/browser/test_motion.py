@@ -67,13 +67,6 @@ def mover(lively):
     return lively
 
 
-def test_steps_of_the_simple_mode_are_animated_without_errors(mover):
-    mover.page.keyboard.press("d")
-    while mover.ask("cursor.round") < 3:
-        mover.page.evaluate(MOVED, "next")
-    mover.page.keyboard.press("d")
-
-
 def test_every_kind_of_step_is_animated_briefly_forward_and_not_at_all_back(mover):
     kinds = set()
     while mover.ask("cursor.round") < 3:
