@@ -443,7 +443,7 @@ def published(ask: Ask) -> str:
         return text("cost", "roofline_unreported")
     reports = [f"- {report_sentence(ask, each, each.kind == kind)}" for each in found]
     why = text("cost", "roofline_why", alpha=f"{ask.alpha:.2f}")
-    return "\n".join([text("cost", "roofline_closest"), "", *reports, "", why])
+    return "\n\n".join([text("cost", "roofline_closest"), *reports, why])
 
 
 def report_sentence(ask: Ask, found: ReportedSpeedup, same_kind: bool) -> str:
