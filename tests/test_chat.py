@@ -250,7 +250,7 @@ def test_prompt_is_sent_as_chat_if_possible_and_raw_on_request(chatty):
         ([Turn("king", "Hello"), *USER], {}, "must be one of system, user, assistant"),
         (SYSTEM, {"system": "Be a cat."}, "system text of a conversation"),
         (USER, {"chat": "raw"}, "cannot be sent as raw text"),
-        ("the cat " * 90, {}, "more than the 256 tokens that tiny can see"),
+        ("the cat " * 90, {}, "more than the 256 tokens that the target can see"),
         ("the cat", {"chat": "chat"}, "Tiny has no chat template: it only continues a text"),
         ("the cat", {"system": "Be brief."}, "Tiny has no chat template"),
         (USER, {}, "Tiny has no chat template"),

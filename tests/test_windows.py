@@ -197,7 +197,7 @@ def test_text_is_limited_to_the_sliding_window_if_masks_cannot_be_passed(monkeyp
     made = tiny.target(model)
     assert made.max_length == WINDOW
     with pytest.raises(
-        BadPrompt, match="the 8 tokens that tiny can see \\(the size of its sliding window\\)"
+        BadPrompt, match="the 8 tokens that the target can see \\(the size of its sliding window\\)"
     ):
         made.check_fits(range(8), 1)
     run = made.start(CaptureSpec())
