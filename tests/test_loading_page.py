@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 def _own_shelf(monkeypatch):
     """Isolate each test's loaded models, and send output at short intervals."""
     monkeypatch.setattr(loading, "MODELS", ModelCache())
-    monkeypatch.setattr(worker, "LOOK", 0.005)
+    monkeypatch.setattr(worker, "LOAD_POLL", 0.005)
 
 
 @pytest.fixture

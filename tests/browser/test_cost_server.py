@@ -28,17 +28,16 @@ def part(visit):
 
 def test_pasted_statistics_are_shown_and_set_alpha_for_the_tab(part):
     page, answer = part.page, part.locator(".sv-instrument-answer").first
-    expect(answer).to_contain_text("Example: a server with vLLM")
+    expect(answer).to_contain_text("An example, not yours: vLLM yielded 3.41 tokens per pass")
     part.get_by_role("button", name="Load an example").focus()
     page.keyboard.press("Enter")
-    expect(answer).to_contain_text("Your vLLM yielded 3.41 tokens per pass")
     expect(part.get_by_text("--speculative-config '{")).to_be_visible()
     expect(part.locator(".main-svg:visible").first).to_be_visible()
     part.get_by_label("Batch size (0: as reported)").fill("64")
-    expect(part.get_by_text("at batch size 64")).to_be_visible()
+    expect(answer).to_contain_text("at batch size 64")
     part.get_by_label("Devices sharing the work").fill("65")
     expect(part.locator(".sv-notice:visible").first).to_contain_text("The number of devices must")
-    expect(part.get_by_text("at batch size 64")).to_be_visible()
+    expect(answer).to_contain_text("at batch size 64")
     part.get_by_label("Devices sharing the work").fill("1")
     part.get_by_role("button", name="Use α = 0.81, γ = 4 and this machine").click()
     expect(page.get_by_label("number input for α").first).to_have_value("0.808")
@@ -52,7 +51,7 @@ def test_pasted_statistics_are_shown_and_set_alpha_for_the_tab(part):
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     part.get_by_role("button", name="Clear").click()
-    expect(answer).to_contain_text("Example: a server with vLLM")
+    expect(answer).to_contain_text("An example, not yours: vLLM yielded 3.41 tokens per pass")
 
 
 def test_unreadable_and_hostile_texts_end_in_sentences_and_keys_are_not_sent(part):
