@@ -159,6 +159,7 @@ def test_position_shown_on_trees_is_kept_for_later_requests(visitor):
     *_, said = visitor.press("sv-grow-job-go", PROMPT + "\u2028", "medusa", 1)
     assert kinds(said)[0] == "lending"
     (place,) = set(re.findall(r'"(live:\w+)"', said))
+    visitor.change("sv-grow-job", [], "result", {"value": {"title": "mine", "place": place}})
     form = ["dynamic", 3, 2, 5, "", 1, 0, "kept", 1, 0, PROMPT, "medusa", 1, 1, "warm"]
     told = str(visitor.change("sv-grow-step", [place, *form], "input"))
     assert "**live** · Medusa drafts for House" in told

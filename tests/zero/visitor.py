@@ -55,9 +55,12 @@ class Visitor:
         where = f"{API}/sv/jobs/{PAGE}/{self.job}/stop"
         self._http.post(where).raise_for_status()
 
-    def change(self, control: str, values: list[Any], event: str = "change") -> list[Any]:
+    def change(
+        self, control: str, values: list[Any], event: str = "change", data: Any = None
+    ) -> list[Any]:
         """Return what an instrument answers at an event of the control with this id."""
-        answer = self._post("/run/predict", self._call(control, values, event))
+        body = {**self._call(control, values, event), "event_data": data}
+        answer = self._post("/run/predict", body)
         return list(answer["data"])
 
     def _call(self, button: str, values: Any, name: str = "click") -> dict[str, Any]:

@@ -62,7 +62,7 @@ def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
     with Instrument(place, "models", "Models", "this machine", "", wide=True) as instrument:
         gr.Markdown(text("models", "lead", any=place.any_model))
         with gr.Row():
-            find = gr.Textbox(label="Find", placeholder="eagle3 qwen", max_length=100)
+            find = gr.Textbox("", label="Find", placeholder="eagle3 qwen", max_length=100)
             fit = gr.Radio(
                 [("All", "all"), ("Those that fit in memory", "fitting")], value="all",
                 label="Models",

@@ -10,6 +10,7 @@ import type { Line } from "./lines.py";
 
 export const STOPPED = "Stopped. Finished rounds are kept.";
 let awaited = ""; // the notice that the first round takes away
+let ended: string | null = ""; // why the last run ended
 
 export function notice(sentence: string, numbers?: string, action?: ComponentChild) {
   render([...Sentence(sentence, numbers), action ? [" ", action] : null], $(".sv-notice"));
@@ -43,9 +44,21 @@ export const job: Job<Line> = new Job({
     notice(sentence, numbers);
     awaited = job.stopping ? "" : $(".sv-notice").textContent;
   },
-  end: (sentence) => notice(sentence),
+  end: (sentence) => tellEnd(sentence),
   take: (lines) => feed(lines),
 });
+
+/** Say why a run ended, or did not start. */
+export function tellEnd(sentence: string) {
+  notice(sentence);
+  ended = $(".sv-notice").textContent;
+}
+
+/** Remove why the last run ended, since the form asks for another by now. */
+export function forgetEnd() {
+  if (ended && $(".sv-notice").textContent === ended) notice("");
+  ended = "";
+}
 
 export const waiting = () => player.shown === "live" && job.number > 0 && !player.finished;
 

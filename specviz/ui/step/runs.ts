@@ -8,7 +8,7 @@ import { measured, run as sharedRun } from "../shared/store";
 import { showBranch } from "./branch";
 import { fitSteps, showDock } from "./dock";
 import { follow, missingRunNotice, moveTo, query } from "./links";
-import { job, notice, showFirstRound, STOPPED, waiting } from "./live";
+import { job, notice, showFirstRound, STOPPED, tellEnd, waiting } from "./live";
 import { feed, firstRejection, frameAt, go, player } from "./state";
 import { paint, reveal } from "./paint";
 import { canRace, endRace, race } from "./opening_race";
@@ -34,7 +34,7 @@ function onLine(line: Line) {
   else if (line.kind === "state") job.state(line);
   else if (line.kind === "hint") showHint(line.sentence);
   else if (line.kind === "error") {
-    notice(line.sentence);
+    tellEnd(line.sentence);
     player.link = null;
   }
 }

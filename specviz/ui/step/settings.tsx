@@ -7,7 +7,7 @@ import { pictures } from "../shared/picture";
 import { required } from "../shared/required";
 import { run } from "../shared/store";
 import { InlineFacts, render } from "../shared/view";
-import { notice } from "./live";
+import { forgetEnd } from "./live";
 import { stage } from "./stage";
 import { player } from "./state";
 
@@ -75,10 +75,10 @@ function tellUnrun(unrun: boolean) {
   line.textContent = unrun ? "These settings have not been run yet. Press Run live." : "";
 }
 
-/** Remove what was said about the last request, if the form asks for something else by now. */
+/** Notice whether the form asks for something else than before. */
 function forgetProblem(unrun: boolean, words: SettingsWords) {
   const form = [fieldOf("sv-prompt")?.value, ...Object.values(words)].join("\n");
-  if (unrun && form !== lastForm && !document.body.classList.contains("sv-running")) notice("");
+  if (unrun && form !== lastForm) forgetEnd();
   lastForm = form;
 }
 
