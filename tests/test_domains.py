@@ -378,7 +378,7 @@ def told(tiny_target, drafters, monkeypatch, stops=None):
     here, lines, values = desk(tiny_target, drafters), [], {"live": None}
     for sent in page.stream_domains(PLAN, here):
         lines += [json.loads(line) for line in sent.splitlines()]
-        here.unwanted.set(sum(line["kind"] == "map" for line in lines) == stops)
+        here.unwanted.set(sum(line["kind"] == "progress" for line in lines) == stops)
     for each in lines[1:]:
         values |= page.received(each["result"])
     return lines, values

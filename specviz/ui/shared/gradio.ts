@@ -35,12 +35,9 @@ export function fieldOf(id: string): HTMLInputElement | HTMLTextAreaElement | nu
 // slider's ends, and the server refuses them with an error.
 export function sliderBeside(target: EventTarget | null) {
   if (!(target instanceof HTMLInputElement && target.type === "number")) return null;
-  for (let place = target.parentElement, level = 0; place && level < 4; level++) {
-    const slider: HTMLInputElement | null = place.querySelector("input[type=range]");
-    if (slider) return { field: target, slider, place };
-    place = place.parentElement;
-  }
-  return null;
+  const place: HTMLElement | null = target.closest(".block");
+  const slider: HTMLInputElement | null | undefined = place?.querySelector("input[type=range]");
+  return place && slider ? { field: target, slider, place } : null;
 }
 
 // Return a tab's name in the address: "lossless" for the tab "Lossless?".
