@@ -251,6 +251,8 @@ def test_worksheets_of_a_run_have_solutions_alone_or_after_the_blank_pages(looke
     expect(sheets).to_have_count(wanted)
     assert wanted > number
     tools.get_by_label("First decision").fill("2")
+    tools.get_by_label("First decision").press("Tab")
+    expect(sheets).to_have_count(wanted - 1)
     tools.get_by_label("Last decision").fill("3")
     tools.get_by_label("Last decision").press("Tab")
     titles = [f"Speculative decoding: decision {at} of {wanted}" for at in (2, 3)]
