@@ -87,7 +87,7 @@ def test_models_are_filtered_by_memory_downloaded_and_used_on_step(visit):
     show(page, OTHER)
     page.get_by_role("button", name="Download").click()
     expect(page.locator(STATUS)).to_contain_text("is on this machine now.", timeout=60_000)
-    assert page.get_by_role("button", name="Download").is_hidden()
+    expect(page.get_by_role("button", name="Download")).to_be_hidden()
     a_model_is_used_on_step(visit, page, OTHER)
 
 

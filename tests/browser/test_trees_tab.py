@@ -165,7 +165,8 @@ def a_live_draft_is_listed_in_both(page, ranking, judging):
     choose(ranking, "Tree", "Live: Once upon a time")
     choose(judging, "Position", "Live: Once upon a time")
     for drawing in (words(ranking, "#sv-ranking-tree"), words(judging, "#sv-judging-traversal")):
-        expect(drawing.get_by_text("␣little", exact=True).first).to_be_visible()
+        # the average over 600 trees takes its time
+        expect(drawing.get_by_text("␣little", exact=True).first).to_be_visible(timeout=30_000)
     expect(page.locator(".sv-notice:visible")).to_have_count(0)
 
 

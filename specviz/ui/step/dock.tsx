@@ -78,7 +78,7 @@ function SimpleNext(): ComponentChild {
   const { kind, label, w } = stepName(...after);
   if (kind === "judge") {
     const guess = required(w);
-    return ["Next: decide on ", RunningToken(startsSpaced(guess) ? guess.slice(1) : guess)];
+    return ["Next: decide on “", RunningToken(startsSpaced(guess) ? guess.slice(1) : guess), "”"];
   }
   if (kind === "draw")
     return label === "recover" ? "Next: what replaces it?" : "Next: one more word";
