@@ -315,7 +315,7 @@ def test_card_of_a_single_head_matches_its_manifest_and_measurements(entry, monk
         single_head.single_head_card(entry.path)
 
 
-def test_card_of_a_head_adds_up_the_sittings_of_its_training(monkeypatch):
+def test_card_of_a_head_adds_up_its_training_runs(monkeypatch):
     folder = find("eagle3-smollm2", "drafter").path
     first = single_head.read_manifest(folder)
     counts = {"stories": {"training": 1000, "held_out": 7}, "songs": {"training": 5, "held_out": 0}}

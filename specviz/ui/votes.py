@@ -200,7 +200,7 @@ class Room:
         """Show the right answer; later answers do not count."""
         known = isinstance(right, str) and right in choices(self.question)
         if not known or self.question is None:
-            raise BadRequest("What is revealed is one of the answers to a question.")
+            raise BadRequest("Only one of the answers to the question can be revealed.")
         self.revealed = str(right)
         self.notify_readers()
 

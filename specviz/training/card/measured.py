@@ -103,9 +103,10 @@ def heads_section(models: Models) -> str:
         "different kinds of heads cannot be compared. `α rose by`: over the last "
         f"{PLATEAU_MEASUREMENTS} measurements before the learning rate fell, in percentage points, "
         "on held-out text; a dash if there were too few. A head that gained less than "
-        f"{100 * PLATEAU_GAIN:g} had stopped learning at that rate, so its size or what it reads "
-        "limits it; the others would gain from more training. The last columns are percentages on "
-        "held-out text, given the text's own tokens before each guess, averaged over the domains."
+        f"{100 * PLATEAU_GAIN:g} had stopped learning at that rate, so probably its size or what "
+        "it reads limits it; the others would probably gain from more training. The "
+        "last columns are percentages on held-out text, given the text's own tokens before each "
+        "guess, averaged over the domains."
     )
 
 

@@ -103,8 +103,8 @@ def _opening(entry: Entry, folder: Path, facts: dict[str, Any]) -> str:
 
 def _data(facts: dict[str, Any]) -> str:
     trained: Counter[str] = Counter()
-    for sitting in _sittings(facts):
-        parts = sitting["corpus_tokens"]
+    for run in _training_runs(facts):
+        parts = run["corpus_tokens"]
         trained.update({domain: counts["training"] for domain, counts in parts.items()})
     held = {domain: counts["held_out"] for domain, counts in facts["corpus_tokens"].items()}
     rows = [
@@ -126,10 +126,10 @@ def _data(facts: dict[str, Any]) -> str:
     )
 
 
-def _sittings(facts: dict[str, Any]) -> list[dict[str, Any]]:
+def _training_runs(facts: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the manifests of a head's training, the first one first."""
     before = facts.get("before")
-    return [*(_sittings(before) if before else []), facts]
+    return [*(_training_runs(before) if before else []), facts]
 
 
 def _training(facts: dict[str, Any]) -> str:
@@ -140,8 +140,8 @@ def _training(facts: dict[str, Any]) -> str:
         "passes the highest tapped layer through, and the columns that read the next token's "
         "embedding are random. Loss: cross-entropy to the target's distribution over the draft "
         f"vocabulary, unrolled over {facts['recipe']['unrolled']} guesses, each weighted 0.8 times "
-        f"the one before. {then.join(map(_course, _sittings(facts)))} Passes in bfloat16, weights "
-        "in float32."
+        f"the one before. {then.join(map(_course, _training_runs(facts)))} Passes in bfloat16, "
+        "weights in float32."
     )
 
 
@@ -197,13 +197,13 @@ def _commands(entry: Entry, folder: Path, numbers: dict[str, Any] | None) -> str
     facts, (_, *further) = read_manifest(folder), _accepted_hashes(folder)
     also = "".join(f" --also-for {each}" for each in further)
     lines, start = [], ""
-    for number, sitting in enumerate(_sittings(facts), start=1):
-        seed = f" --seed {sitting['recipe']['seed']}" if start else ""  # other questions
+    for number, run in enumerate(_training_runs(facts), start=1):
+        seed = f" --seed {run['recipe']['seed']}" if start else ""  # other questions
         more = f"{also}{start}"
-        if sitting is not facts:
+        if run is not facts:
             start = f" --start EARLIER-{number}/{entry.family}"
             more += f" --out EARLIER-{number}"
-        lines += _training_commands(entry, sitting, f"ANSWERS-{number}", seed, more)
+        lines += _training_commands(entry, run, f"ANSWERS-{number}", seed, more)
     if numbers:
         names = ",".join(numbers["drafters"])
         out = f"assets/models/{entry.name}"
