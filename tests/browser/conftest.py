@@ -13,10 +13,11 @@ import tiny
 from app_server import wait_for
 from chrome import running
 from made import RUNS, made
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 from visit import Looker, Visit
-from windows import Windows
+from windows import PATIENCE, Windows
 
+expect.set_options(timeout=PATIENCE)
 HERE = Path(__file__).resolve().parent
 
 

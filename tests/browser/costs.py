@@ -2,14 +2,13 @@
 
 from playwright.sync_api import Page, expect
 
-SLOWLY = 20_000  # milliseconds that an answer of the server may take
 FIGURE = "#sv-formula-speed .main-svg"
 ANSWER, SAID = "#sv-part-formula .sv-instrument-answer", ".sv-pair-said"
 
 
 def says(page: Page, selector: str, text: str, promise: str = "") -> None:
     """Wait until the first such element contains this text; all kinds of space count as equal."""
-    expect(page.locator(selector).first, promise).to_contain_text(text, timeout=SLOWLY)
+    expect(page.locator(selector).first, promise).to_contain_text(text)
 
 
 def hand(page: Page, lane: dict) -> None:

@@ -37,7 +37,7 @@ def test_adaptive_verification_answers_its_controls_and_its_link(visit):
     page.wait_for_function("!location.search.includes('requests')")
     part.get_by_label("Check the best number of draft tokens").uncheck()
     slots = part.get_by_role("slider", name="Draft tokens to check")
-    expect(slots).to_be_enabled(timeout=20_000)
+    expect(slots).to_be_enabled()
     slots.focus()
     page.keyboard.press("Home")
     says(page, "#sv-part-adaptive .sv-instrument-answer", "plain decoding is fastest")

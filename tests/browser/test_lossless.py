@@ -98,7 +98,7 @@ def a_dragged_bar_leaves_the_output_at_p(sand):
 
 def test_link_to_a_published_rule_scrolls_to_it(visit):
     rule = visit.open("?case=suggested-fix").locator("#sv-gallery-rule h3")
-    expect(rule).to_have_text("The textbook test, used on top-k guesses", timeout=20_000)
+    expect(rule).to_have_text("The textbook test, used on top-k guesses")
     expect(rule).to_be_in_viewport()
 
 
@@ -226,7 +226,7 @@ def test_lossy_run_is_labelled_not_lossless(visit, pair):
     page.get_by_label("Verification rule").click()
     page.get_by_role("option", name="Lossy: no verification").click()
     visit.run()
-    expect(page.locator(".sv-lossy")).to_have_text("not lossless", timeout=60_000)
+    expect(page.locator(".sv-lossy")).to_have_text("not lossless")
     visit.wait_until_over()
     expect(page.locator(".sv-if-exact")).to_be_hidden()
     expect(page.locator(".sv-if-lossy")).to_be_visible()

@@ -9,7 +9,6 @@ from test_access import faint, faults
 
 SLOW, OTHER = "Qwen/Qwen3-0.6B", "Qwen/Qwen3-1.7B"
 STATUS, DETAILS = "#sv-models-job [role=status]", "#sv-models-details"
-SLOWLY = 30_000
 
 
 @pytest.fixture
@@ -22,7 +21,7 @@ def seen(looker):
 def opened(visit, query=""):
     page = visit.open(query)
     page.get_by_role("tab", name="Models", exact=True).click()
-    expect(page.locator(DETAILS)).to_contain_text("The target that ships", timeout=SLOWLY)
+    expect(page.locator(DETAILS)).to_contain_text("The target that ships")
     return page
 
 
@@ -30,7 +29,7 @@ def show(page, title):
     """Choose a model by its title."""
     page.get_by_label("Details of").fill(title)
     page.get_by_role("option", name=title, exact=True).click()
-    expect(page.locator(DETAILS).get_by_role("heading")).to_contain_text(title, timeout=SLOWLY)
+    expect(page.locator(DETAILS).get_by_role("heading")).to_contain_text(title)
 
 
 def rows(page):
@@ -75,7 +74,7 @@ def test_models_are_filtered_by_memory_downloaded_and_used_on_step(visit):
     page.get_by_role("tab", name="Models").click()
     show(page, SLOW)
     page.get_by_role("button", name="Download").press("Enter")
-    expect(page.locator(STATUS)).to_contain_text("of 20.0 MB", timeout=SLOWLY)
+    expect(page.locator(STATUS)).to_contain_text("of 20.0 MB")
     page.get_by_role("button", name="Cancel").press("Enter")
     expect(page.locator(STATUS)).to_contain_text("Stopped. What was finished is kept.")
     expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
@@ -83,10 +82,10 @@ def test_models_are_filtered_by_memory_downloaded_and_used_on_step(visit):
     show(page, BROKEN)
     page.get_by_role("button", name="Download").click()
     told = f"'{BROKEN}' could not be had: the cable <b>is</b> cut."
-    expect(page.locator(STATUS)).to_have_text(told, timeout=SLOWLY)
+    expect(page.locator(STATUS)).to_have_text(told)
     show(page, OTHER)
     page.get_by_role("button", name="Download").click()
-    expect(page.locator(STATUS)).to_contain_text("is on this machine now.", timeout=60_000)
+    expect(page.locator(STATUS)).to_contain_text("is on this machine now.")
     expect(page.get_by_role("button", name="Download")).to_be_hidden()
     a_model_is_used_on_step(visit, page, OTHER)
 

@@ -59,7 +59,7 @@ def race(page):
 
 
 def wait_until_over(page):
-    expect(page.locator("#sv-race-go")).to_be_visible(timeout=60_000)
+    expect(page.locator("#sv-race-go")).to_be_visible()
 
 
 def expect_lanes(page, *lanes):

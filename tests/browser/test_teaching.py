@@ -146,7 +146,7 @@ def test_film_shows_every_step_of_the_round_as_the_page_does(visit):
     page.evaluate("CanvasRenderingContext2D.prototype.getImageData = undefined")
     share(page, "Save this round as a film")
     said = page.locator(".sv-film [role=status]")
-    expect(said).to_contain_text("This browser cannot make a film", timeout=60_000)
+    expect(said).to_contain_text("This browser cannot make a film")
 
 
 def pages_of(page):

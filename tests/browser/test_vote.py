@@ -34,9 +34,9 @@ def test_projector_counts_phone_votes_reveals_the_verdict_and_asks_again(visit, 
         expect(phone.locator("#status")).to_have_text("Your prediction?")
         expect(phone.locator("#numbers")).to_contain_text("p = ")
     one.get_by_role("button", name="Accepted").click()
-    expect(page.locator("[data-count=all]")).to_have_text("1", timeout=1500)
+    expect(page.locator("[data-count=all]")).to_have_text("1")
     two.get_by_role("button", name="Rejected").click()
-    expect(page.locator("[data-count=all]")).to_have_text("2", timeout=1500)
+    expect(page.locator("[data-count=all]")).to_have_text("2")
     expect(page.locator(".sv-vote-bar")).to_have_count(0)  # nobody follows the others
     one.reload()
     expect(one.locator("#status")).to_have_text("Your answer is counted.")
@@ -63,5 +63,5 @@ def test_phone_says_why_it_is_refused_and_tries_again_unless_there_is_no_room(br
     page.route("**/lines*", lambda route: route.fulfill(status=429, json=refusal), times=2)
     page.goto(f"{url}vote/ABCDE")
     expect(page.locator("#status")).to_have_text(refusal["problem"])
-    expect(page.locator("#status")).to_have_text("There is no room with this code.", timeout=15000)
+    expect(page.locator("#status")).to_have_text("There is no room with this code.")
     page.close()
