@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from starlette.datastructures import MutableHeaders
@@ -24,6 +24,13 @@ def head() -> bytes:
     """Return the early script, and a link that preloads the page's own script."""
     link = f'<link rel="modulepreload" href="{script_address("page")}">'
     return f"<script>{script_text('early')}</script>{link}".encode()
+
+
+@lru_cache(maxsize=4)  # a class opens the same page at the same time
+def complete(page: bytes, access: Access) -> tuple[bytes, str]:
+    """Return a page with its head, and its policy."""
+    whole = insert_head(page, head())
+    return whole, page_policy(whole, access)
 
 
 class Head:
@@ -47,10 +54,10 @@ class Head:
             else:
                 body += message.get("body", b"")
                 if not message.get("more_body"):
-                    whole = insert_head(body, head())
+                    whole, policy = complete(body, self.access)
                     headers = MutableHeaders(scope=start)
                     headers["content-length"] = str(len(whole))
-                    headers[POLICY] = page_policy(whole, self.access)
+                    headers[POLICY] = policy
                     await send(start)
                     await send({"type": "http.response.body", "body": whole})
 
