@@ -1,6 +1,7 @@
 """The page around a run: the top row, the settings drawer, dark mode, and a page at rest."""
 
 import pytest
+from costs import ANSWER, says
 from playwright.sync_api import expect
 from serve import SHIPPED
 
@@ -130,18 +131,30 @@ def test_idle_page_requests_no_animation_frames(visit):
     assert page.evaluate(UNREADABLE) == "drawn", "a callback without readable source runs, too"
 
 
-# Notes everything that Svelte's proxies wrap.
+# Notes everything that Svelte's proxies wrap, and each listing of the progress of components.
 TRACKED = """window.tracked = [];
 window.Proxy = new Proxy(Proxy, { construct(made, given) {
   window.tracked.push(given[0]);
   return Reflect.construct(made, given);
-} });"""
+} });
+window.listed = 0;
+const entries = Object.entries;
+Object.entries = (each) => {
+  const found = entries(each);
+  const progress = found.filter(([, one]) => one?.cache_event_id !== undefined);
+  window.listed += progress.length;
+  return found;
+};"""
 EVENTS = "window.tracked.filter((each) => 'backend_fn' in each).length"
 
 
-def test_events_are_not_tracked_by_svelte(visit):
-    """Each component reads all of them while the page opens."""
+def test_events_and_their_hidden_progress_cost_no_time(visit):
+    """Each component reads all events while the page opens; each event lists all progress."""
     visit.page.add_init_script(TRACKED)
-    page = visit.open()
+    page = visit.open("?tab=cost&part=formula&alpha=0.8")
+    says(page, ANSWER, "At α = 0.80")
+    page.get_by_role("slider", name="α, acceptance").press("ArrowRight")
+    says(page, ANSWER, "At α = 0.81")
     assert page.evaluate("window.tracked.length"), "proxies are noticed"
     assert page.evaluate(EVENTS) == 0
+    assert page.evaluate("window.listed") == 0

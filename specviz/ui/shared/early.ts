@@ -38,17 +38,34 @@
 // 1.1 of the 2.5 seconds of processor time in which the page opened on one machine.
 //
 // How: Svelte tracks arrays and plain objects; an array of a class of its own stays as it is.
+//
+// The progress of events. Why: an event that shows no progress has none for its outputs, but still
+// one for each of its inputs, which nothing shows. Gradio's page keeps these forever and searches
+// for the component of each of them several times in each later event: 26 of them, 780 searches
+// for a key on a slider of Cost, and more the longer the page is used.
+//
+// How: Gradio appends the inputs to the list of the outputs that show progress; an empty list of
+// a class of its own has nothing appended.
 
 {
   class Untracked extends Array {}
+  class Silent extends Array {
+    concat() {
+      return [];
+    }
+  }
   const property = { configurable: true, enumerable: true };
   Object.defineProperty(window, "gradio_config", {
     ...property,
     set(config) {
       const [name, value, writable] = ["gradio_config", config, true];
       Object.defineProperty(window, name, { ...property, value, writable });
-      if (Array.isArray(config?.dependencies))
-        Object.setPrototypeOf(config.dependencies, Untracked.prototype);
+      const events = config?.dependencies;
+      if (!Array.isArray(events)) return;
+      Object.setPrototypeOf(events, Untracked.prototype);
+      for (const { show_progress_on: shown } of events)
+        if (Array.isArray(shown) && shown.length === 0)
+          Object.setPrototypeOf(shown, Silent.prototype);
     },
   });
 }
