@@ -245,7 +245,7 @@ def test_check_detects_a_draft_cut_that_is_not_declared():
 
 def test_declared_draft_cut_passes_every_contract_check():
     """The engine then tests the guesses without q, which is exact for every draft."""
-    case = replace(CASES["draft-model"], shapes=CASES["draft-model"].shapes[:2])
+    case = replace(CASES["draft-model"], shapes=CASES["draft-model"].shapes[:2], runs=150)
     check_drafter(replace(case, drafter=lambda target: AnnouncesTheCut(case.drafter(target))))
 
 
