@@ -69,8 +69,7 @@ def row(drafter: str, temperature: float, device_log: DeviceLog) -> tuple[dict[s
     target, made = load("house", drafter, "cuda", "float32")
     settings = counted_settings(drafter, temperature)
     ids = target.encode(PROMPT, NEW)
-    for _ in range(2):
-        record_graphs(target, made, ids, settings)
+    record_graphs(target, made, ids, settings)
     decoding = Decoding(target, made, ids, settings)
     played, before = [], Counter(device_log.counts)
     for one in decoding.rounds():

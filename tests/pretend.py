@@ -20,7 +20,7 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from specviz.models import graphs
 
@@ -236,12 +236,13 @@ class Tape(TorchDispatchMode):
 
     @torch.inference_mode()
     def replay(self) -> None:
-        """Compute every result again, at its address."""
-        for func, args, kwargs, out in self.ops:
-            again = func(*args, **kwargs)
-            for own, new in zip(_tensors(out), _tensors(again), strict=True):
-                if own.data_ptr() != new.data_ptr():
-                    own.copy_(new)
+        """Compute every result again, at its address; the simulation has checked these ops."""
+        with _disable_current_modes(), torch._C.DisableTorchFunction():
+            for func, args, kwargs, out in self.ops:
+                again = func(*args, **kwargs)
+                for own, new in zip(_tensors(out), _tensors(again), strict=True):
+                    if own.data_ptr() != new.data_ptr():
+                        own.copy_(new)
 
 
 def imitate_graph(function: Any, inputs: Any) -> tuple[tuple[Tensor, ...], Any]:
@@ -266,11 +267,16 @@ def imitate_graph(function: Any, inputs: Any) -> tuple[tuple[Tensor, ...], Any]:
     assert synchronised == [0, 0], "the host takes part in a graph"
 
     def replay() -> None:
-        uncounted(tape.replay)
+        tape.replay()
         ACTIVE[-1].counts["launches"] += 1
 
     replay()
     return outputs, replay
+
+
+def refuse_graph(function: Any, inputs: Any) -> Any:
+    """Fail where `graphs.record_graph` would record, as on a full device."""
+    raise RuntimeError("out of memory")
 
 
 @contextmanager

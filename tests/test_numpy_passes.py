@@ -1,4 +1,8 @@
-"""The NumPy pass equals transformers in every kind of pass that a run makes."""
+"""The passes of our own equal transformers in every kind of pass that a run makes.
+
+The pass of a GPU runs on a CPU here: a graph is imitated by computing its outputs again at the same
+addresses. `test_graph_passes.py` tests its memory and recordings.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import pytest
 import tiny
 import torch
 import windowed
+from pretend import imitate_graph, refuse_graph
 from torch import nn
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
@@ -19,6 +24,11 @@ from specviz.drafters.common.features import FeatureReader, NumpyLayers, TorchLa
 from specviz.drafters.common.layers import Attention, Mlp, causal
 from specviz.drafters.eagle.head import Eagle3Config, EagleConfig, EagleHead
 from specviz.drafters.eagle.head3 import Eagle3Head
+from specviz.models import graphs
+from specviz.models.fast_layers import NETWORK, describe_products
+from specviz.models.graph_llama import BLOCK as GPU_BLOCK
+from specviz.models.graph_llama import GraphLlama, build
+from specviz.models.graphs import MOST_ROWS, REACH
 from specviz.models.network import TorchNetwork, network_of, prepare
 from specviz.models.numpy_llama import BLOCK, NumpyLlama
 from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix, States
@@ -58,13 +68,35 @@ def varied(model):
     return model
 
 
-def both(kind):
-    """Return the same model twice: computed by NumPy, and by transformers."""
-    fast, usual = varied(KINDS[kind]()), varied(KINDS[kind]())
-    prepare(fast)
-    assert isinstance(network_of(fast), NumpyLlama)
-    assert isinstance(network_of(usual), TorchNetwork)
-    return [Target(model, tiny.tokenizer(), tiny.target().card) for model in (fast, usual)]
+# By name of the pass: its class, and the function that stands for recording a graph.
+PASSES = {
+    "NumPy": (NumpyLlama, refuse_graph),
+    "graphs": (GraphLlama, imitate_graph),
+    "no graphs": (GraphLlama, refuse_graph),
+}
+
+
+@pytest.fixture(params=PASSES)
+def both(request, monkeypatch):
+    """Return a function to the same model twice: computed by a pass of ours, by transformers."""
+    kind_of_pass, record = PASSES[request.param]
+    monkeypatch.setattr(graphs, "record_graph", record)
+
+    def made(kind):
+        fast, usual = varied(KINDS[kind]()), varied(KINDS[kind]())
+        if kind_of_pass is GraphLlama:
+            setattr(fast, NETWORK, build(fast))
+        else:
+            prepare(fast)
+        assert isinstance(network_of(fast), kind_of_pass)
+        assert isinstance(network_of(usual), TorchNetwork)
+        return [Target(model, tiny.tokenizer(), tiny.target().card) for model in (fast, usual)]
+
+    return made
+
+
+by_numpy = pytest.mark.parametrize("both", ["NumPy"], indirect=True)
+on_gpu = pytest.mark.parametrize("both", ["graphs", "no graphs"], indirect=True)
 
 
 def close(one, other):
@@ -84,13 +116,12 @@ def same_scores(one, other):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_numpy_pass_equals_transformers(kind):
+def test_every_kind_of_pass_equals_transformers(both, kind):
     taps = CaptureSpec(layers=(1, 2), final=True, keys_values=(1, 2))
-    ids = list(range(3, 60))
     extra_rows = ExtraRows((21, 22), (1, 2), torch.eye(8, dtype=torch.bool)[6:])
     runs = [target.start(taps) for target in both(kind)]
     for step in (
-        lambda run: run.prefill(ids),
+        lambda run: run.prefill(list(range(3, 60))),
         lambda run: run.score(DraftTree((5,), (-1,))),
         lambda run: run.keep([0]),
         lambda run: run.score(TREE),
@@ -99,6 +130,8 @@ def test_every_kind_of_numpy_pass_equals_transformers(kind):
         lambda run: run.keep([0, 1]),
         lambda run: run.score(TREE, extra_rows),
         lambda run: run.keep([0, 2]),
+        lambda run: run.score(DraftTree.chain(8, tuple(range(20, 20 + MOST_ROWS)))),
+        lambda run: run.keep([0, 1, 2]),
         lambda run: run.score(DraftTree((6,), (-1,))),
     ):
         one, other = map(step, runs)
@@ -106,7 +139,8 @@ def test_every_kind_of_numpy_pass_equals_transformers(kind):
             same_scores(one, other)
 
 
-def test_long_prompt_read_in_blocks_equals_transformers():
+@by_numpy
+def test_long_prompt_read_in_blocks_equals_transformers(both):
     ids = [1 + i % 200 for i in range(BLOCK + BLOCK // 2 + 1)]
     taps = CaptureSpec(layers=(2,), final=True)
     runs = [target.start(taps) for target in both("Llama")]
@@ -114,8 +148,8 @@ def test_long_prompt_read_in_blocks_equals_transformers():
     same_scores(*(run.score(TREE) for run in runs))
 
 
-def test_early_exit_verification_continues_from_the_drafted_layers():
-    runs = [target.start(CaptureSpec(final=True)) for target in both("Llama")]
+def test_early_exit_verification_continues_from_the_drafted_layers(both):
+    runs = [target.start(CaptureSpec(layers=(1, 3), final=True)) for target in both("Llama")]
     for run in runs:
         run.prefill(list(range(3, 20)))
     sees = TREE.mask()
@@ -137,20 +171,54 @@ def test_early_exit_verification_continues_from_the_drafted_layers():
     same_scores(*(run.score(TREE) for run in runs))
 
 
-def test_runs_do_not_share_cached_rows():
+def test_results_stay_when_later_passes_and_runs_use_the_same_memory(both):
     target, _ = both("Llama")
-    one, other = target.start(CaptureSpec(keys_values=(1,))), target.start(CaptureSpec())
+    one, other = (target.start(CaptureSpec(layers=(1,), keys_values=(1,))) for _ in range(2))
     one.prefill([5, 6, 7])
-    keys, values = one.score(TREE).states.keys_values[1]
-    before = keys.clone(), values.clone()
+    first = one.score(TREE)
+    kept = [first.logits, first.states.layers[1], *first.states.keys_values[1]]
+    before = [each.clone() for each in kept]
     other.prefill([8] * 30)
+    assert other.cache is not one.cache
     one.keep([0, 2])
-    one.score(DraftTree((3,), (-1,)))
-    assert torch.equal(keys, before[0])
-    assert torch.equal(values, before[1])
+    one.score(TREE)
+    for each, was in zip(kept, before, strict=True):
+        assert torch.equal(each, was)
 
 
-def test_cache_grows_without_losing_rows():
+@on_gpu
+def test_long_prompt_grows_the_memory_and_equals_transformers(both):
+    ids = [1 + i % 200 for i in range(GPU_BLOCK + REACH + 1)]
+    runs = [target.start(CaptureSpec(layers=(2,), final=True)) for target in both("Llama")]
+    for run in runs:
+        run.prefill(ids[: REACH - 3])
+        run.score(DraftTree((5,), (-1,)))
+        run.keep([0])
+    same_scores(*(run.score(TREE) for run in runs))  # past the smallest memory
+    for run in runs:
+        run.keep([0, 1, 4])
+    same_scores(*(run.score(TREE) for run in runs))
+    assert runs[0].cache.memory.reach == 2 * REACH
+    same_scores(*(target.start(CaptureSpec(final=True)).prefill(ids) for target in both("Qwen3")))
+
+
+@on_gpu
+def test_projections_are_stored_once_and_the_header_names_the_pass(both):
+    target, usual = both("Qwen2")
+    for layer in target.model.model.layers:
+        for group in (
+            (layer.self_attn.q_proj, layer.self_attn.v_proj),
+            (layer.mlp.up_proj, layer.mlp.gate_proj),
+        ):
+            assert len({each.weight.untyped_storage().data_ptr() for each in group}) == 1
+    words = torch.arange(3, 30)[None]
+    with torch.inference_mode():
+        close(target.model(words).logits, usual.model(words).logits)
+    assert target.environment.packing == describe_products(target.model) == "CUDA graphs"
+
+
+@by_numpy
+def test_cache_grows_without_losing_rows(both):
     target, _ = both("Llama")
     long, short = (target.start(CaptureSpec()) for _ in range(2))
     ids = [1 + i % 250 for i in range(200)]
@@ -196,8 +264,9 @@ def test_network_with_differing_numpy_logits_keeps_its_own_forward():
     assert llama_decoder(model) is None, "it lacks an expected part"
 
 
+@by_numpy
 @torch.inference_mode()
-def test_rounding_error_is_at_most_that_of_transformers():
+def test_rounding_error_is_at_most_that_of_transformers(both):
     """Both are compared with the same model in float64."""
     exact = varied(KINDS["Llama"]()).double()
     fast, usual = both("Llama")

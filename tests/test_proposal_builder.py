@@ -13,6 +13,7 @@ import counted
 import pytest
 import tiny
 import torch
+from driven import grid
 from test_other_vocabulary import bees
 
 from specviz.catalog import load
@@ -45,6 +46,17 @@ SESSIONS = {
     "mtp": MTPSession,
 }
 DYNAMIC = ["eagle2", "eagle3", "moa"]
+
+
+def alternating(*settings):
+    """Return each session with one of two settings in turn; with the other one nightly."""
+    return [
+        pytest.param(name, settings[(n + late) % 2], marks=pytest.mark.nightly if late else ())
+        for n, name in enumerate(SESSIONS)
+        for late in (0, 1)
+    ]
+
+
 WIDE = replace(GREEDY, budget=10, fan_out=3)
 
 
@@ -114,8 +126,7 @@ def transfers(monkeypatch):
     return counted_run
 
 
-@pytest.mark.parametrize("settings", [MILD, GREEDY], ids=["sampled", "greedy"])
-@pytest.mark.parametrize("drafter", SESSIONS)
+@pytest.mark.parametrize(("drafter", "settings"), alternating(MILD, GREEDY))
 def test_static_tree_is_built_with_one_read(transfers, dropped_levels, drafter, settings):
     uploads = [1, 2] if drafter == "draft-model" else [1]  # its cache may get a path
     found = transfers(drafter, settings)
@@ -150,8 +161,7 @@ def test_dynamic_tree_built_on_the_device_equals_one_built_with_reads(drafter, b
     assert [each.tree for each in here] != [each.tree for each in usual]
 
 
-@pytest.mark.parametrize("settings", [WARM, GREEDY], ids=["sampled", "greedy"])
-@pytest.mark.parametrize("drafter", SESSIONS)
+@pytest.mark.parametrize(("drafter", "settings"), alternating(GREEDY, WARM))
 def test_no_guess_follows_an_end_token(dropped_levels, drafter, settings):
     usual = played("cpu", drafter, settings)
     said = {token for each in usual for token in each.tree.tokens[:1]}
@@ -175,13 +185,13 @@ def on_both(drafter, settings, prepare=lambda: None):
     return there
 
 
-@pytest.mark.parametrize("drafter", SESSIONS)
+@pytest.mark.parametrize("drafter", grid(SESSIONS, every=2))
 def test_level_is_built_again_if_u_lies_beyond_the_top_tokens(monkeypatch, dropped_levels, drafter):
     on_both(drafter, HOT, lambda: monkeypatch.setattr(siblings, "TOP_SIZES", (64, 2)))
     assert any(dropped_levels)
 
 
-@pytest.mark.parametrize("drafter", ["eagle", "draft-model", "layerskip"])
+@pytest.mark.parametrize("drafter", grid(["draft-model", "eagle", "layerskip"], every=3))
 def test_distribution_with_few_tokens_gives_few_siblings(dropped_levels, drafter):
     there = on_both(drafter, FEW)
     assert all(len(kids) <= 2 for each in there for kids in each.tree.children)
