@@ -8,7 +8,7 @@ import { Button, classes, Icon, Mark, render, RunningToken, Token } from "../sha
 import { following, frameAt, go, momentKey, player, stepName } from "./state";
 import { waiting } from "./live";
 import { isSimple, ModeSwitch } from "./mode";
-import { act, isPlaying, isSupposing } from "./playback";
+import { act, isHalted, isPlaying, isSupposing } from "./playback";
 import { widthOf } from "./room";
 import { $, stage } from "./stage";
 
@@ -58,8 +58,9 @@ function SimpleDock() {
         SimpleNext(),
       )}
       {DockButton("play", {}, playing ? "Pause" : "Play")}
+      {isHalted() ? <span class="sv-halted">Paused at the first rejection</span> : null}
     </div>,
-    player.rounds.length ? Phases() : null,
+    player.rounds.length && !isHalted() ? Phases() : null,
     ModeSwitch(),
   ];
 }
