@@ -26,7 +26,10 @@ export function showDock() {
 }
 
 // Draw the dock again at the same step, because autoplay has begun or ended.
-export const redrawDock = () => render(Dock(), $(".sv-dock"));
+export function redrawDock() {
+  $(".sv").classList.toggle("sv-paused", isHalted());
+  render(Dock(), $(".sv-dock"));
+}
 
 // Hide the oldest steps if there is not enough space, so that no step is cut.
 export function fitSteps() {
@@ -58,9 +61,12 @@ function SimpleDock() {
         SimpleNext(),
       )}
       {DockButton("play", {}, playing ? "Pause" : "Play")}
-      {isHalted() ? <span class="sv-halted">Paused at the first rejection</span> : null}
     </div>,
-    player.rounds.length && !isHalted() ? Phases() : null,
+    isHalted() ? (
+      <span class="sv-halted">Paused at the first rejection</span>
+    ) : (
+      player.rounds.length > 0 && Phases()
+    ),
     ModeSwitch(),
   ];
 }

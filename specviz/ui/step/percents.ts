@@ -47,8 +47,9 @@ export function apportioned(shares: Share[], total: number = 100, decimals: numb
   let next = 0;
   return shares.map(({ text, value }) => {
     if (text) return text;
-    const shown = (floors[next++] / unit).toFixed(decimals);
-    return Number(shown) || value === 0 ? shown + " %" : `< ${(1 / unit).toFixed(decimals)} %`;
+    const shown = floors[next++];
+    if (!shown) return value === 0 ? "0 %" : `< ${1 / unit} %`;
+    return (shown / unit).toFixed(decimals) + " %";
   });
 }
 

@@ -106,7 +106,7 @@ function GuessLabels({ p, q, pText, qText }: LabelledRow, unit: number) {
   const fits = low >= LINE || high - low >= LINE;
   const place = low >= LINE ? " sv-col-inside sv-col-below" : " sv-col-inside";
   return [
-    Label(upper, fits ? high : high + LINE - 3, highText),
+    Label(fits ? upper : upper + " sv-col-upper", high, highText),
     fits ? Label(lower + place, low, lowText) : Label(lower, high, lowText),
   ];
 }

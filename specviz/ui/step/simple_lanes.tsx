@@ -63,8 +63,10 @@ function Verdict() {
     return (
       <b class="sv-lanes-speed">{speed + " × as fast: here guessing costs more than it saves"}</b>
     );
-  const words = sum(player.rounds.map(({ brings }) => brings.length)) / player.rounds.length;
-  const lasts = `a round lasts ${(words / Number(speed)).toFixed(2)} passes`;
+  const { rounds, baseline } = player;
+  const words = sum(rounds.map(({ brings }) => brings.length)) / rounds.length;
+  const pass = sum(baseline?.seconds ?? []) / (baseline?.seconds.length ?? 0);
+  const lasts = `a round lasts ${(wholeTime() / rounds.length / pass).toFixed(2)} passes`;
   return (
     <b class="sv-lanes-speed">{`${speed} × faster, not ${words.toFixed(1).replace(/\.0$/, "")} ×: ${lasts}`}</b>
   );

@@ -66,14 +66,13 @@ export function folded(rows: Row[], most: number): Row[] {
 }
 
 /**
- * Return the rows of a table with percentages; those that the sentence has are as there, and all have
- * as many decimals.
+ * Return the rows of a table with percentages; those that the sentence has are as there.
  * @param said The guess's probabilities and what is missing, as the sentence says them.
  * @param sampled Whether the guess was sampled from q; otherwise q is 1 for it.
  */
 export function tableRows(table: Table, said: Said, most: number, sampled: boolean): LabelledRow[] {
   const rows = folded(table.rows.map(rowOf), most);
-  const decimals = Math.max(...Object.values(said).map(decimalsOf), 0);
+  const decimals = decimalsOf(said.residual ?? "");
   const texts = (name: "p" | "q" | "miss" | "over", whole?: number, ofGuess?: string) =>
     apportioned(
       rows.map((row) => ({ value: row[name], text: row.is === "trial" ? ofGuess : undefined })),
