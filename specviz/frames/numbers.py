@@ -153,13 +153,26 @@ def coin_formats(threshold: float, u: float) -> tuple[Format, Format]:
     return next((pair for pair in pairs if fit(*pair)), pairs[-1])
 
 
-def format_ratio(p: float, q: float, threshold: float, u: float) -> Formatted:
-    """Format p, q, their ratio and u, so that p ÷ q as shown gives the threshold shown."""
+def format_ratio(
+    p: float, q: float, threshold: float, u: float, subtracts: bool = False
+) -> Formatted:
+    """Format p, q, their ratio and u, so that p ÷ q as shown gives the threshold shown.
+
+    Args:
+        p: The target's probability.
+        q: The drafter's.
+        threshold: The acceptance probability.
+        u: The random number.
+        subtracts: Whether q − p as shown is also right, in whole percents.
+    """
     bar, coin = coin_formats(threshold, u)
+    percents = "{:.2f}".format
 
     def divides(form: Format) -> bool:
         shown_p, shown_q = parse_number(form(p)), parse_number(form(q))
         if shown_q <= 0 or (p > 0) != (shown_p > 0):
+            return False
+        if subtracts and percents(shown_q - shown_p) != percents(q - p):
             return False
         return bar(min(1.0, shown_p / shown_q)) == bar(threshold)
 

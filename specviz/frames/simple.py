@@ -10,7 +10,14 @@ from typing import Final
 
 from specviz.frames.caption import TESTS
 from specviz.frames.memory_limit import memory_sentence
-from specviz.frames.numbers import NEGLIGIBLE, format_nonzero, format_verdict, parse_number
+from specviz.frames.numbers import (
+    NEGLIGIBLE,
+    Formatted,
+    format_nonzero,
+    format_ratio,
+    format_verdict,
+    parse_number,
+)
 from specviz.frames.scene import Scene, Step
 from specviz.frames.whatif import is_certain
 from specviz.texts import NumberPart, Part, TermPart, Whose, number, say, term, word
@@ -18,7 +25,7 @@ from specviz.trace import metrics
 from specviz.trace.events import Drew, Judged
 from specviz.trace.file import Trace
 from specviz.trace.metrics import accepted_path, explain_noise
-from specviz.trace.rule_specs import AfterRejection
+from specviz.trace.rule_specs import RULE_SPECS, AfterRejection
 
 BIG: Final = term("big model", "target")
 NO_BREAK: Final = "\u00a0"
@@ -64,10 +71,11 @@ def simple_sentence(scene: Scene, step: Step) -> list[Part]:
 def simple_end(trace: Trace) -> list[Part]:
     """Return the sentence at the end of a run; the speed-up only if its times can be trusted."""
     totals, plain = metrics.summary(trace), trace.baseline
-    speedup = totals["speedup"]
-    speed = ""
+    speedup, draft = totals["speedup"], totals["draft_seconds"]
+    speed = cost = ""
     if plain is not None and speedup is not None and not explain_noise(trace, plain):
         speed = f"{speedup:.2f} × {'faster' if speedup > 1 else 'as fast'}"
+        cost = f"{totals['tokens_per_pass'] / speedup:.2f}"
     return say(
         "simple",
         "end",
@@ -76,6 +84,9 @@ def simple_end(trace: Trace) -> list[Part]:
         passes=totals["target_passes"],
         plain=len(plain.seconds) if plain else 0,
         speed=speed,
+        words=f"{totals['tokens_per_pass']:.2f}",
+        cost=cost,
+        guessing=f"{100 * draft / totals['total_seconds']:.0f} %" if draft else "",
         limit=memory_sentence(trace.header, plain),
     )
 
@@ -157,12 +168,25 @@ def _without_q(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _percent(scene: Scene, judged: Judged, name: str, whose: Whose) -> NumberPart:
-    return number(percent(format_verdict(scene, judged).text[name]), whose)
+    return number(percent(_formatted(scene, judged).text[name]), whose)
+
+
+def _formatted(scene: Scene, judged: Judged) -> Formatted:
+    """Format a verdict's numbers; q − p as shown is right where the next step shows it.
+
+    Then it is what is discarded of the guess.
+    """
+    spec = RULE_SPECS.get(scene.header.rule)
+    apart = scene.after_rejection is AfterRejection.RESIDUAL and not judged.accepted
+    if apart and "q" in judged.inputs and spec and spec.has_alpha and not spec.leaf_first:
+        p, q = judged.inputs["p"], judged.inputs["q"]
+        return format_ratio(p, q, judged.threshold, judged.u, subtracts=True)
+    return format_verdict(scene, judged)
 
 
 def _division(scene: Scene, judged: Judged) -> str:
     """Return "64 ÷ 85 = "; empty if a number is not shown exactly enough to divide."""
-    texts = format_verdict(scene, judged).text
+    texts = _formatted(scene, judged).text
     tiny = min(judged.inputs["p"], judged.inputs["q"]) < NEGLIGIBLE
     if tiny or parse_number(texts["threshold"]) == 1:
         return ""

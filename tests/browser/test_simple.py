@@ -10,8 +10,11 @@ from serve import SHIPPED
 from test_access import faint, faults
 from visit import Visit
 
+from specviz.ui.step.tour import STOPS
+
 OPENING = next(name for name in SHIPPED if name.endswith("01-chain"))
 TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
+DIALOGUE = next(name for name in SHIPPED if name.endswith("06-dialogue"))
 EAGLE = next(name for name in SHIPPED if name.endswith("13-eagle2"))
 SIMPLE = "document.body.classList.contains('sv-in-simple')"
 # Words, words with digits and small words of all visible text in the window, and its controls.
@@ -129,10 +132,6 @@ def test_the_mode_is_switched_by_key_button_and_link_and_is_remembered(newcomer)
     assert not page.evaluate(SIMPLE)
     page = arrive(newcomer, "?details=0")
     assert page.evaluate(SIMPLE)
-    page.evaluate("window.specviz.store.tour.set(true)")
-    page.wait_for_function(f"!{SIMPLE}")
-    page.locator("[data-tour=end]").click()
-    page.wait_for_function(SIMPLE)
 
 
 def test_other_tabs_keep_all_their_controls(newcomer):
@@ -146,11 +145,16 @@ def test_other_tabs_keep_all_their_controls(newcomer):
     expect(page.locator(".sv-picture .sv-col").first).to_be_visible()
 
 
+COLUMNS = (".sv-cols-q .sv-col-word", ".sv-cols-q .sv-col-value")
+
+
 def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(newcomer):
     page = arrive(newcomer, f"?trace={OPENING}")
     newcomer.ask("first()")
     newcomer.step_until("frame.step.kind === 'propose'")
-    expect(page.locator(".sv-ahead-word").first).to_be_visible()
+    newcomer.step_until("frame.step.id === 'propose-5'")
+    guessed = dict(zip(*(page.locator(name).all_inner_texts() for name in COLUMNS), strict=True))
+    assert guessed["you"] == "almost 100 %", "as it is called when it is judged"
     newcomer.step_until("frame.step.kind === 'score'")
     expect(page.locator(".sv-two-times p")).to_have_count(2)
     expect(page.locator(".sv-cheap")).to_contain_text("6 words take only")
@@ -159,14 +163,19 @@ def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(newc
     shown = page.locator(".sv-col:not(.sv-col-trial) .sv-col-value, .sv-col-trial .sv-col-value-p")
     shares = [float(text.strip("< %")) for text in shown.all_inner_texts()]
     assert sum(share for share in shares) == pytest.approx(100, abs=3)  # each "< 1 %" counts 1
+    said = page.locator(".sv-say .sv-n-p, .sv-say .sv-n-q").all_inner_texts()
+    numbers = sorted(int(text.strip(" %")) for text in said)
     newcomer.step_until("frame.caption.is === 'recovered'")
     discarded, missing = page.locator(".sv-balance b").all_inner_texts()
     assert discarded == missing
     expect(page.locator(".sv-part-outline").first).to_be_visible()
     expect(page.locator(".sv-part-both").first).to_be_visible()
-    parts = page.locator(".sv-cols-missing .sv-col-value").all_inner_texts()
-    counted = sum(int(text.strip(" %")) for text in parts if "<" not in text)
-    assert counted == int(missing.strip(" %"))
+    for kind, total in (("r", missing), ("q", discarded)):
+        parts = page.locator(f".sv-cols-missing .sv-col-value-{kind}").all_inner_texts()
+        counted = sum(int(text.strip(" %")) for text in parts if "<" not in text)
+        assert counted == int(total.strip(" %")), kind
+    p, q = numbers
+    assert parts[0] == f"{q - p} %", "what is discarded of the guess is the difference shown before"
 
 
 def test_both_coins_can_be_moved_by_keys(newcomer):
@@ -184,6 +193,9 @@ def test_both_coins_can_be_moved_by_keys(newcomer):
     page.locator(".sv-toss-pin").focus()
     page.keyboard.press("Home")
     expect(page.locator(".sv-say")).to_contain_text("the draw would give")
+    word = page.locator(".sv-say .sv-token").inner_text()
+    assert page.locator(".sv-chip.sv-recovered").inner_text() == word, "the text has it, too"
+    assert page.locator(".sv-col-drawn .sv-col-word").all_inner_texts() == [word]
 
 
 def test_a_tree_shows_its_branches_and_each_word_sees_only_its_own(newcomer):
@@ -262,6 +274,28 @@ AFTER_A_MOVE = """async (wait) => {
 }"""
 
 
+def test_autoplay_says_that_it_has_paused_and_what_is_no_longer_reached(newcomer):
+    newcomer.prefer("no-preference")
+    page = arrive(newcomer, f"?trace={DIALOGUE}")
+    expect(page.locator(".sv-halted")).to_have_text("Paused at the first rejection", timeout=60000)
+    lost = page.locator(".sv-picture-keys").get_by_text("no longer fits the text")
+    expect(lost).to_have_count(1)
+    assert page.locator(".sv-now .sv-unreached").count() > 0
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".sv-halted")).to_have_count(0)
+
+
+def test_the_tour_explains_simple_in_simple(newcomer):
+    page = arrive(newcomer)
+    page.evaluate("window.specviz.store.tour.set(true)")
+    for stop in STOPS:
+        expect(page.locator(".sv-tour-title")).to_be_visible()
+        expect(page.locator(".sv-ringed")).to_be_visible()
+        assert page.locator(".sv-ringed").evaluate("(e, at) => e.matches(at)", stop["at"])
+        page.locator("[data-tour=next]").click()
+    assert page.evaluate(SIMPLE)
+
+
 def test_result_and_end_count_the_words_of_the_passes(newcomer):
     page = arrive(newcomer, f"?trace={OPENING}")
     newcomer.ask("first()")
@@ -275,8 +309,11 @@ def test_result_and_end_count_the_words_of_the_passes(newcomer):
     assert sum(yields) == 40
     assert len(yields) == 8
     page.get_by_role("button", name="Choose another drafter").click()
-    assert not page.evaluate(SIMPLE), "Simple has no settings"
     expect(page.get_by_label("Drafter", exact=True).first).to_be_visible()
+    assert page.evaluate(SIMPLE)
+    page.locator("#sv-settings button").click()
+    expect(page.get_by_label("Drafter", exact=True).first).to_be_hidden()
+    expect(page.locator("#sv-settings")).to_be_hidden()
 
 
 def test_the_time_rows_move_with_the_steps_of_a_round(newcomer):

@@ -152,7 +152,7 @@ class Visit:
 
 # Everything that a visitor may have changed except run, step and focus.
 MARKS = """() => {
-  const runs = ["sv-is-lossy", "sv-shows-live", "sv-races-live"];
+  const runs = ["sv-is-lossy", "sv-shows-unlisted", "sv-races-live"];
   const of = (each) => [...each.classList].filter((name) => !runs.includes(name));
   const fields = [...document.querySelectorAll("#sv-tabs input, #sv-tabs textarea")];
   const tab = document.querySelector("[role=tab][aria-selected=true]").textContent;

@@ -65,7 +65,7 @@ class Plan:
         known = [name for _, name in choices()]
         require(len(self.drafters) > 0, "Choose at least one drafter.")
         for name in self.drafters:
-            sentence = f"There is no drafter called {name!r:.80} for the House target."
+            sentence = f"House has no drafter called {name!r:.80}."
             require(name in known, sentence + did_you_mean(name, known))
         unique = len(set(self.drafters)) == len(self.drafters)
         require(unique, "Choose each drafter only once.")

@@ -2,9 +2,11 @@
 
 const CARDS = ".sv-tour, .sv-lesson"; // what stays at the window's start while the page scrolls
 
+/** @param selector The first element that is on screen gets the ring: Simple and Details differ. */
 export function ring(selector: string | null) {
   for (const one of document.querySelectorAll(".sv-ringed")) one.classList.remove("sv-ringed");
-  const ringed: HTMLElement | null = selector ? document.querySelector(selector) : null;
+  const all = selector ? [...document.querySelectorAll<HTMLElement>(selector)] : [];
+  const ringed = all.find((each) => each.checkVisibility()) ?? all[0];
   if (!ringed) return;
   ringed.classList.add("sv-ringed");
   clear(ringed);

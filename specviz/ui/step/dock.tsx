@@ -8,7 +8,7 @@ import { Button, classes, Icon, Mark, render, RunningToken, Token } from "../sha
 import { following, frameAt, go, momentKey, player, stepName } from "./state";
 import { waiting } from "./live";
 import { isSimple, ModeSwitch } from "./mode";
-import { act, isPlaying, isSupposing } from "./playback";
+import { act, isHalted, isPlaying, isSupposing } from "./playback";
 import { widthOf } from "./room";
 import { $, stage } from "./stage";
 
@@ -26,7 +26,10 @@ export function showDock() {
 }
 
 // Draw the dock again at the same step, because autoplay has begun or ended.
-export const redrawDock = () => render(Dock(), $(".sv-dock"));
+export function redrawDock() {
+  $(".sv").classList.toggle("sv-paused", isHalted());
+  render(Dock(), $(".sv-dock"));
+}
 
 // Hide the oldest steps if there is not enough space, so that no step is cut.
 export function fitSteps() {
@@ -59,7 +62,11 @@ function SimpleDock() {
       )}
       {DockButton("play", {}, playing ? "Pause" : "Play")}
     </div>,
-    player.rounds.length ? Phases() : null,
+    isHalted() ? (
+      <span class="sv-halted">Paused at the first rejection</span>
+    ) : (
+      player.rounds.length > 0 && Phases()
+    ),
     ModeSwitch(),
   ];
 }

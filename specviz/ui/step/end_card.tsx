@@ -5,7 +5,6 @@ import { fieldOf } from "../shared/gradio";
 import { openTab } from "../shared/tabs";
 
 import { AnswerButton, SentencePart } from "./caption";
-import { isSimple, switchMode } from "./mode";
 import { player } from "./state";
 import { stage } from "./stage";
 
@@ -33,7 +32,6 @@ export function WhatNext() {
 
 /** Open the settings at the drafter. */
 export function chooseDrafter() {
-  if (isSimple()) switchMode(); // Simple has no settings
   if (!document.body.classList.contains("sv-drawer-open"))
     byId("sv-settings")?.querySelector("button")?.click();
   const field = fieldOf("sv-method");

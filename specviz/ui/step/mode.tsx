@@ -17,7 +17,7 @@ const BRIDGE =
   "The same with the field’s words: small model = drafter, with probabilities q; big model = target, with p. 0.85 is 85 %. Kept is accepted, replaced is recovered, one more is the bonus, and the missing part is the residual.";
 const FIRST_LESSON = "01-one-token-per-pass";
 // States of the page that need everything on screen; each is a class of the body.
-const DETAILED = ["lesson-details", "in-tour", "in-vote", "excerpt", "replay"];
+const DETAILED = ["lesson-details", "in-vote", "excerpt", "replay"];
 const SIMPLE = "sv-in-simple";
 const CHOSEN = "sv-lesson-simple"; // a lesson is about the picture, whatever the reader has chosen
 

@@ -23,7 +23,7 @@ import { scrollTargetPass, showTargetPass } from "./target_pass";
 import { showTimeline } from "./timeline";
 import { scrollTokenStrip, showTokenStrip } from "./token_strip";
 import { follow, showTree } from "./tree";
-import { supposedFrame, WhatIfSentence } from "./what_if";
+import { otherDraw, supposedFrame, WhatIfSentence } from "./what_if";
 
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
 import type { Part } from "../../texts/__init__.py";
@@ -104,7 +104,8 @@ function shownFrame() {
   if (player.question) return questionAt(...player.question);
   const { round, step } = player.at;
   const frame = frameAt(round, step);
-  const is = player.whatIf?.is;
+  const { is, drawn } = player.whatIf ?? {};
+  if (drawn !== undefined && isSimple()) return otherDraw(frame, drawn);
   return is ? supposedFrame(frame, questionAt(round, step), is) : frame;
 }
 

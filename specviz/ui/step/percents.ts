@@ -24,34 +24,42 @@ export function percentOf(text: string) {
   return (100 * value).toFixed(digits) + " %";
 }
 
+/** Return how many decimals a percentage has. */
+export const decimalsOf = (text: string) => /\.(\d+)/.exec(text)?.[1].length ?? 0;
+
 /**
- * Return whole percentages that add up to `total`, by the method of the largest remainder. A share
- * that has a text keeps it; the others share what is left.
+ * Return percentages that add up to `total`, by the method of the largest remainder. A share that has
+ * a text keeps it; the others share what is left.
  */
-export function apportioned(shares: Share[], total: number = 100): string[] {
+export function apportioned(shares: Share[], total: number = 100, decimals: number = 0): string[] {
+  const unit = 10 ** decimals;
   const known = shares.reduce(
     (sum, { text }) => sum + (text?.startsWith("<") ? 0 : Number(text?.match(/[\d.]+/)?.[0] ?? 0)),
     0,
   );
   const free = shares.filter(({ text }) => !text);
-  const floors = free.map(({ value }) => Math.floor(100 * value));
-  const left = Math.round(total - known) - floors.reduce((a, b) => a + b, 0);
+  const floors = free.map(({ value }) => Math.floor(100 * unit * value));
+  const left = Math.round(unit * (total - known)) - floors.reduce((a, b) => a + b, 0);
   const order = free
-    .map(({ value }, index) => ({ index, rest: 100 * value - floors[index] }))
+    .map(({ value }, index) => ({ index, rest: 100 * unit * value - floors[index] }))
     .sort((a, b) => b.rest - a.rest);
   for (const { index } of order.slice(0, Math.max(0, left))) floors[index] += 1;
   let next = 0;
-  return shares.map(({ text, value }) => text ?? wholePercent(floors[next++], value));
+  return shares.map(({ text, value }) => {
+    if (text) return text;
+    const shown = floors[next++];
+    if (!shown) return value === 0 ? "0 %" : `< ${1 / unit} %`;
+    return (shown / unit).toFixed(decimals) + " %";
+  });
 }
 
-/** Return a probability as a whole percentage, or with decimals if it would look certain. */
+/** Return a probability as a percentage, by the rule of `percentOf`; a small one has a decimal. */
 export function percentText(computed: number) {
   const value = Number(computed.toFixed(9)); // without the errors of sums
-  if (value > 0 && value < NEGLIGIBLE) return "almost 0 %";
-  if (value < 1 && value > 1 - NEGLIGIBLE) return "almost 100 %";
-  const whole = (100 * value).toFixed(0);
-  const certain = whole === "0" || whole === "100";
-  return (certain && value % 1 ? (100 * value).toFixed(1) : whole) + " %";
+  if (value === 0 || value === 1) return 100 * value + " %";
+  if (value < NEGLIGIBLE) return "almost 0 %";
+  const text = (100 * value).toFixed(value < 0.01 ? 1 : 0);
+  return (text === "100" ? "almost 100" : text) + " %";
 }
 
 /** Return p, q and min(1, p ÷ q) as percentages, with which the division that is shown is right. */
@@ -60,11 +68,11 @@ export function dividing(p: number, q: number): [p: string, q: string, chance: s
   for (let digits = 0; digits < 4; digits += 1) {
     const [one, other] = [p, q].map((each) => (100 * each).toFixed(digits));
     const ratio = Number(other) > 0 ? Math.min(1, Number(one) / Number(other)) : 1;
-    const seen = Number(one) > 0 === p > 0 && Number(other) > 0 === q > 0;
+    const seen = [p, q].every((each, at) => {
+      const text = Number([one, other][at]);
+      return text > 0 === each > 0 && text < 100 === each < 1;
+    });
     if (seen && percentText(ratio) === chance) return [one + " %", other + " %", chance];
   }
   return [percentText(p), percentText(q), chance];
 }
-
-const wholePercent = (whole: number, value: number) =>
-  whole || value === 0 ? whole + " %" : "< 1 %";

@@ -22,6 +22,7 @@ import type { Place } from "./state";
 export const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100, end: 1100 };
 let timer = 0; // 0 if autoplay is off
 let untilRejection = false;
+let halted: typeof player.at | null = null; // where autoplay has ended by itself
 
 // Move one step forward; return false at the end.
 function advance(to = following(player.at.round, player.at.step)) {
@@ -116,12 +117,18 @@ function tick() {
   });
   if (player.question || (!onward && !waiting())) return pause();
   const rejected = frameAt(player.at.round, player.at.step).caption.is === "rejected";
-  if (untilRejection && onward && rejected) return pause();
+  if (untilRejection && onward && rejected) {
+    halted = player.at;
+    return pause();
+  }
   timer = setTimeout(tick, pace());
 }
 
 /** Return whether autoplay is running. */
 export const isPlaying = () => timer !== 0;
+
+/** Return whether autoplay has ended by itself at this step, the first rejection. */
+export const isHalted = () => player.at === halted;
 
 export function pause() {
   if (!timer) return;

@@ -10,21 +10,20 @@ import type { LabelledRow } from "./simple_rows";
 
 export const LEAST = 0.25; // the probability that fills the picture at least
 
-type Kind = "p" | "parts" | "missing";
+/** What the bars show: only p, only q, the parts of p, or its missing parts. */
+type Kind = "p" | "q" | "parts" | "missing";
 
 /**
  * Return the height of a probability of 1, in % of the picture. In the row of all others, p has what
  * is said too often on top: it is not the same words that are said too rarely.
  */
 export function unitOf(rows: LabelledRow[], kind: Kind) {
+  if (kind === "q") return 100;
   const highest = Math.max(LEAST, ...rows.map(({ p, over }) => (kind === "p" ? p : p + over)));
   return 100 / highest;
 }
 
-/**
- * @param kind Whether only p is shown, or its parts, or its missing parts.
- * @param controls The attributes with which the bars are dragged.
- */
+/** @param controls The attributes with which the bars are dragged. */
 export function Bars(
   rows: LabelledRow[],
   kind: Kind,
@@ -50,10 +49,11 @@ export const lettersOf = (w: Word) =>
 function described(rows: LabelledRow[], kind: string) {
   const words = rows.map(({ w, pText, qText, missText }) => {
     const name = w ? `‹${lettersOf(w)}›` : "others";
+    if (kind === "q") return `${name} ${qText}`;
     if (kind === "missing") return `${name} ${missText} missing`;
     return `${name} ${pText}${kind === "parts" && qText ? ", guessed " + qText : ""}`;
   });
-  return "Target: " + words.join("; ");
+  return (kind === "q" ? "Guesses: " : "Target: ") + words.join("; ");
 }
 
 function Column(row: LabelledRow, at: number, unit: number, kind: string) {
@@ -61,20 +61,22 @@ function Column(row: LabelledRow, at: number, unit: number, kind: string) {
   return (
     <div key={at} class={classes("sv-col", is && "sv-col-" + is, !w && "sv-col-rest")}>
       <div class="sv-col-plot" aria-hidden="true">
-        {kind === "p" ? PlainBar(row, unit) : PartBar(row, unit, kind)}
+        {kind === "p" || kind === "q" ? PlainBar(row, unit, kind) : PartBar(row, unit, kind)}
       </div>
-      <div class="sv-col-word">{w ? RunningToken(w) : "others"}</div>
+      <div class={classes("sv-col-word", w && lettersOf(w).length > 8 && "sv-col-long")}>
+        {w ? RunningToken(w) : "others"}
+      </div>
     </div>
   );
 }
 
-const PlainBar = ({ p, pText, is }: LabelledRow, unit: number) => [
-  Part("whole", 0, p * unit),
-  Label("p", p * unit, pText, is === "drawn"),
+const PlainBar = (row: LabelledRow, unit: number, kind: "p" | "q") => [
+  Part("whole", 0, row[kind] * unit),
+  Label(kind, row[kind] * unit, row[`${kind}Text`], row.is === "drawn"),
 ];
 
 function PartBar(row: LabelledRow, unit: number, kind: string) {
-  const { p, both, over, miss, is, pText, missText } = row;
+  const { p, both, over, miss, is, pText, missText, overText } = row;
   const guess = is === "trial";
   // At the decision only the guess matters; afterwards, all that is discarded is as much as is missing.
   return [
@@ -83,6 +85,9 @@ function PartBar(row: LabelledRow, unit: number, kind: string) {
     miss > 0 ? Part("miss", both * unit, miss * unit) : null,
     Part("outline", 0, p * unit),
     kind === "missing" && miss > 0 ? Label("r", p * unit, missText, is === "drawn") : null,
+    kind === "missing" && over > 0
+      ? Label(miss > 0 ? "q sv-col-upper" : "q", (p + over) * unit, overText)
+      : null,
     kind === "parts" && !guess ? Label("p", p * unit, pText) : null,
     kind === "parts" && guess ? GuessLabels(row, unit) : null,
   ];
@@ -101,7 +106,7 @@ function GuessLabels({ p, q, pText, qText }: LabelledRow, unit: number) {
   const fits = low >= LINE || high - low >= LINE;
   const place = low >= LINE ? " sv-col-inside sv-col-below" : " sv-col-inside";
   return [
-    Label(upper, fits ? high : high + LINE - 3, highText),
+    Label(fits ? upper : upper + " sv-col-upper", high, highText),
     fits ? Label(lower + place, low, lowText) : Label(lower, high, lowText),
   ];
 }

@@ -2,8 +2,13 @@
 
 import { classes, RunningToken } from "../shared/view";
 import { knowsTerms } from "./mode";
+import { Bars } from "./simple_bars";
+import { guessRow } from "./simple_rows";
+import { player } from "./state";
+import { percentText } from "./percents";
 import { guesser } from "./simple_lanes";
 
+import type { ComponentChild } from "preact";
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
 
 type Nodes = Frame["tree"]["nodes"];
@@ -18,6 +23,19 @@ export function Guesses({ tree }: Frame) {
   const most = [4, 3, 2, 1].find((each) => leaves(nodes, 0, each) <= LEAVES) ?? 1;
   const left = all - shown(nodes, 0, most);
   const chain = Object.values(nodes).every(({ depth }, at) => depth === at + 1);
+  const keys = (
+    <p class="sv-picture-keys">
+      {sampled ? (
+        <span>
+          <i class="sv-sw sv-sw-q" />
+          {`how often the ${guesser()} says it here`}
+        </span>
+      ) : null}
+      {knowsTerms() ? null : <span>a “word” is a token: a word or a piece of one</span>}
+      {left ? <span>{`and ${left} more`}</span> : null}
+    </p>
+  );
+  if (chain && sampled) return Chain(Object.values(nodes), keys);
   return (
     <div class="sv-drafted">
       {chain ? (
@@ -29,16 +47,18 @@ export function Guesses({ tree }: Frame) {
       ) : (
         Branches(nodes, 0, most)
       )}
-      <p class="sv-picture-keys">
-        {sampled ? (
-          <span>
-            <i class="sv-sw sv-sw-q" />
-            {`how often the ${guesser()} says it here`}
-          </span>
-        ) : null}
-        {knowsTerms() ? null : <span>a “word” is a token: a word or a piece of one</span>}
-        {left ? <span>{`and ${left} more`}</span> : null}
-      </p>
+      {keys}
+    </div>
+  );
+}
+
+/** One bar for each guess; the space is that of the whole chain, so that nothing moves as it grows. */
+function Chain(guesses: Nodes[string][], keys: ComponentChild) {
+  const all = player.rounds[player.at.round].frames.filter(({ step }) => step.kind === "propose");
+  return (
+    <div class="sv-picture-main sv-chain" style={{ "--guesses": String(all.length) }}>
+      {Bars(guesses.map(guessRow), "q")}
+      {keys}
     </div>
   );
 }
@@ -77,8 +97,6 @@ function Branches(nodes: Nodes, parent: number, most: number) {
 const Guess = ({ w, q }: Nodes[string]) => (
   <span class="sv-ahead-word">
     {RunningToken(w)}
-    {q === undefined ? null : <small>{wholePercent(q)}</small>}
+    {q === undefined ? null : <small>{percentText(q)}</small>}
   </span>
 );
-
-const wholePercent = (q: number) => (q > 0 && q < 0.005 ? "< 1 %" : Math.round(100 * q) + " %");

@@ -59,13 +59,17 @@ function Verdict() {
   const speed = speedUp();
   if (!speed)
     return player.baseline && player.finished ? Unreliable(player.baseline.seconds) : null;
-  const fewer = (player.baseline?.seconds.length ?? 0) / player.rounds.length;
   if (Number(speed) <= 1)
     return (
       <b class="sv-lanes-speed">{speed + " × as fast: here guessing costs more than it saves"}</b>
     );
-  const not = fewer > Number(speed) ? `, not ${fewer.toFixed(1).replace(/\.0$/, "")} ×` : "";
-  return <b class="sv-lanes-speed">{speed + " × faster" + not + ": guessing takes time"}</b>;
+  const { rounds, baseline } = player;
+  const words = sum(rounds.map(({ brings }) => brings.length)) / rounds.length;
+  const pass = sum(baseline?.seconds ?? []) / (baseline?.seconds.length ?? 0);
+  const lasts = `a round lasts ${(wholeTime() / rounds.length / pass).toFixed(2)} passes`;
+  return (
+    <b class="sv-lanes-speed">{`${speed} × faster, not ${words.toFixed(1).replace(/\.0$/, "")} ×: ${lasts}`}</b>
+  );
 }
 
 /** What was measured, where the times vary too much to be trusted. */
@@ -80,7 +84,7 @@ function Keys() {
   return [
     Key("p", "big model’s pass"),
     drafting > VISIBLE * wholeTime() ? Key("q", "guessing") : null,
-    Key("prompt", "first pass: prompt"),
+    Key("prompt", "prompt"),
     Key("ahead", "to come"),
   ];
 }

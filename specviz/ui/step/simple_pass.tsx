@@ -73,7 +73,7 @@ function conclusion(words: number, times: number) {
 const TimeBar = (name: string, seconds: number, longest: number) => (
   <p key={name}>
     <span>{name}</span>
-    <i style={{ width: ((56 * seconds) / longest).toFixed(2) + "%" }} />
+    <i style={{ "--share": (seconds / longest).toFixed(4) }} />
     <b>{duration(seconds)}</b>
   </p>
 );

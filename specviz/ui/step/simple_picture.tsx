@@ -1,7 +1,8 @@
 // The one picture of a step in the Simple mode.
 
 import { dragsSideways } from "../shared/drag";
-import { render } from "../shared/view";
+import { Mark, render } from "../shared/view";
+import { percentOf } from "./percents";
 import { momentKey, player } from "./state";
 import { Swatch } from "./legend";
 import { widthOf } from "./room";
@@ -16,8 +17,11 @@ import { $ } from "./stage";
 
 import type { ComponentChild } from "preact";
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { TokenState } from "../../frames/scene.py";
+import type { Chip } from "../../frames/tree.py";
 import type { TossedPanel, TrialPanel } from "../../frames/inspector.py";
-import type { LabelledRow } from "./simple_rows";
+import type { Part } from "../../texts/__init__.py";
+import type { LabelledRow, Said } from "./simple_rows";
 
 export function showPicture(frame: Frame, round: number) {
   render(
@@ -40,24 +44,32 @@ function Picture(frame: Frame, round: number): ComponentChild {
 // As many words as fit; the others are summed.
 const most = () => (widthOf("player") < 560 ? 5 : widthOf("player") < 900 ? 6 : 7);
 
-function Verdict({ panel }: Frame) {
+/** Return the percentages in a sentence; of a rule that has no p and q, those of its panel. */
+function saidIn(parts: Part[], text?: Readonly<Record<string, string>>): Said {
+  const find = (as: keyof Said) =>
+    parts.map((part) => typeof part === "object" && part.as === as && part.n).find(Boolean) || "";
+  const found = { p: find("p"), q: find("q"), residual: find("residual") };
+  if (!text || (found.p && found.q)) return found;
+  return { ...found, p: text.p && percentOf(text.p), q: text.q && percentOf(text.q) };
+}
+
+function Verdict({ panel, caption, chips }: Frame) {
   if (panel.kind !== "trial") return null;
   const { table } = panel;
   if (!table) return Coin(panel);
   const greedy = !("coin" in panel) && !("asked" in panel);
-  const texts = greedy || !("text" in panel) ? {} : (panel.text as Record<string, string>);
-  const sampled = panel.q !== undefined;
-  const rows = tableRows(table, { p: texts.p, q: texts.q }, most(), sampled);
-  if (greedy) return [Figure(Bars(rows, "p"), Keys(["outline"])), null];
+  const said = greedy ? {} : saidIn(caption.simple ?? [], panel.text);
+  const rows = tableRows(table, said, most(), panel.q !== undefined);
+  if (greedy) return [Figure(Bars(rows, "p"), Keys(["outline"], chips)), null];
   if (!panel.coin || !canMove(panel))
-    return [Figure(Bars(rows, "parts"), Keys(partKeys(rows))), Coin(panel)];
-  return MovableBars(panel, rows);
+    return [Figure(Bars(rows, "parts"), Keys(partKeys(rows), chips)), Coin(panel)];
+  return MovableBars(panel, rows, chips);
 }
 
-function MovableBars(panel: TossedPanel, rows: LabelledRow[]) {
+function MovableBars(panel: TossedPanel, rows: LabelledRow[], chips: Chip[]) {
   const unit = unitOf(rows, "parts");
   const now = movedRows(rows);
-  const keys = Keys(partKeys(now), `${dragsSideways() ? "↔" : "↕"} Drag a bar`);
+  const keys = Keys(partKeys(now), chips, `${dragsSideways() ? "↔" : "↕"} Drag a bar`);
   const bars = Bars(now, "parts", unit, barControls(panel, rows, unit));
   const threshold = player.whatIf?.bars ? thresholdOf(now) : null;
   return [Figure(bars, keys), threshold === null ? Coin(panel) : GuessCoin(panel, threshold)];
@@ -75,23 +87,23 @@ const partKeys = (rows: LabelledRow[]) => [
   ...(rows.some(({ is, over }) => is === "trial" && over > 0) ? ["over"] : []),
 ];
 
-function Replacement({ panel, caption, pass }: Frame) {
+function Replacement({ panel, caption, pass, chips }: Frame) {
   const draw = "draw" in panel ? panel.draw : undefined;
   if (panel.kind !== "trial" || !panel.table) {
-    if (!draw) return FirstChoices(pass);
+    if (!draw) return FirstChoices(pass, chips);
     const rows = shareRows(draw.shares, most());
     return [
-      Figure(Bars(rows, "p"), Keys(["outline"])),
+      Figure(Bars(rows, "p"), Keys(["outline"], chips)),
       DrawCoin(draw, "A coin draws the word", "p", rows),
     ];
   }
-  const rows = tableRows(panel.table, {}, most(), panel.q !== undefined);
-  if (!draw) return [Figure(Bars(rows, "p"), Keys(["outline"])), null];
-  const mass = caption.simple?.find((part) => typeof part !== "string" && part.as === "residual");
-  const missing = typeof mass === "object" ? mass.n : undefined;
+  const said = saidIn(caption.simple ?? []);
+  const missing = said.residual;
+  const rows = tableRows(panel.table, said, most(), panel.q !== undefined);
+  if (!draw) return [Figure(Bars(rows, "p"), Keys(["outline"], chips)), null];
   const title = missing ? `A coin draws from the missing ${missing}` : "A coin draws one of them";
   return [
-    Figure(Bars(rows, "missing"), Keys(["outline", "both", "miss"])),
+    Figure(Bars(rows, "missing"), Keys(["outline", "both", "miss"], chips)),
     <div>
       {missing ? Balance(missing, panel.q !== undefined) : null}
       {DrawCoin(draw, title, "r", rows)}
@@ -100,12 +112,12 @@ function Replacement({ panel, caption, pass }: Frame) {
 }
 
 /** At temperature 0 nothing is drawn: the first choice has all the probability. */
-function FirstChoices(pass: Frame["pass"]) {
+function FirstChoices(pass: Frame["pass"], chips: Chip[]) {
   const used = pass?.columns?.filter(({ use, node }) => use === "used" && !node);
   const top = used?.at(-1)?.top ?? [];
   if (!top.length) return null;
   const shares = top.map(([w, m]) => ({ w, m }));
-  return Figure(Bars(shareRows(shares, most()), "p"), Keys(["first"]));
+  return Figure(Bars(shareRows(shares, most()), "p"), Keys(["first"], chips));
 }
 
 /** What is discarded and what is missing, which are equal. Only a sampled guess has a sign for it. */
@@ -136,13 +148,17 @@ const KEYS: Record<string, [sign: ComponentChild, text: string]> = {
   outline: [<i class="sv-sw sv-sw-outline" />, "how often the big model says it"],
   first: [<i class="sv-sw sv-sw-outline" />, "the big model’s first choice"],
   both: [Swatch("b"), "kept as a guess"],
-  miss: [Swatch("r"), "still missing"],
+  miss: [Swatch("r"), "missing"],
   over: [<i class="sv-sw sv-sw-over" />, "guessed too often"],
+  unreached: [<i class="sv-chip sv-unreached">{Mark("unreached")}</i>, "no longer fits the text"],
 };
 
-const Keys = (names: string[], hint?: string) => (
+const isFirstLost = (is: TokenState, at: number, all: TokenState[]) =>
+  is === "unreached" && all.indexOf(is) === at;
+
+const Keys = (names: string[], chips: Chip[], hint?: string) => (
   <p class="sv-picture-keys">
-    {names.map((name) => (
+    {[...names, ...chips.map(({ is }) => is).filter(isFirstLost)].map((name) => (
       <span key={name}>{KEYS[name]}</span>
     ))}
     {hint ? <span>{hint}</span> : null}

@@ -1,5 +1,6 @@
 // What a round has brought, and what each round of the run has: words for each pass of the big model.
 
+import { RunningToken } from "../shared/view";
 import { WhatNext } from "./end_card";
 import { Swatch } from "./legend";
 import { player } from "./state";
@@ -7,28 +8,30 @@ import { duration, medianPass, sum } from "./simple_times";
 
 import type { RoundLine } from "./lines.py";
 
-/** The measured time of a round beside that of as many plain passes; the text has its words. */
+/** The measured time of a round beside that of as many plain passes, each with the words that it gives. */
 export function Result(round: number) {
   const { brings, seconds, number } = player.rounds[round];
   const plain = medianPass();
   const alone = plain === null || number === 0 ? null : plain * brings.length;
   const longest = Math.max(sum(seconds), alone ?? 0);
-  const wide = (time: number) => ((56 * time) / longest).toFixed(2) + "%";
+  const wide = (time: number) => ({ "--share": (time / longest).toFixed(4) });
   return (
     <div class="sv-picture-main sv-result">
       <div class="sv-two-times">
         <p>
           <span>this round</span>
-          <i class="sv-time-draft" style={{ width: wide(seconds[0]) }} />
-          <i style={{ width: wide(seconds[1]) }} />
-          <i class="sv-time-rest" style={{ width: wide(seconds[2]) }} />
+          <i class="sv-time-draft" style={wide(seconds[0])} />
+          <i style={wide(seconds[1])}>{brings.map(([w]) => RunningToken(w))}</i>
+          <i class="sv-time-rest" style={wide(seconds[2])} />
           <b>{duration(sum(seconds))}</b>
         </p>
         {alone === null ? null : (
           <p>
             <span>one by one</span>
-            {brings.map((_, at) => (
-              <i key={at} style={{ width: wide(plain ?? 0) }} />
+            {brings.map(([w], at) => (
+              <i key={at} style={wide(plain ?? 0)}>
+                {RunningToken(w)}
+              </i>
             ))}
             <b>{duration(alone)}</b>
           </p>

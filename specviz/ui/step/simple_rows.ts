@@ -1,7 +1,8 @@
 // The rows of a distribution that the picture shows. All others are summed into one row, with their
 // own p, q, min(p, q) and residual, so that what is shown adds up.
 
-import { apportioned, percentOf } from "./percents";
+import { apportioned, decimalsOf, percentText } from "./percents";
+import { sum } from "./simple_times";
 
 import type { TokenRow, TableRow, Table } from "../../frames/table.py";
 import type { Share } from "../../frames/draw.py";
@@ -18,18 +19,29 @@ export type Row = {
   over: number;
   miss: number;
 };
-export type LabelledRow = Row & { pText: string; qText: string; missText: string };
+export type LabelledRow = Row & {
+  pText: string;
+  qText: string;
+  missText: string;
+  overText: string;
+};
+
+/** Percentages of a sentence, by what they are. */
+export type Said = Partial<Record<"p" | "q" | "residual", string>>;
+
+const ROUNDED = 3e-6; // numbers of the table are rounded to six decimals
 
 function rowOf(row: TableRow): Row {
   const [p, q, miss] = row.m;
   const both = Math.max(0, p - miss);
   const w = "w" in row ? (row as TokenRow).w : null;
-  return { w, is: row.is ?? "", p, q, both, over: Math.max(0, q - both), miss };
+  const over = q - both > ROUNDED ? q - both : 0;
+  return { w, is: row.is ?? "", p, q, both, over, miss };
 }
 
 const added = (sum: Row, row: Row): Row => ({
   w: null,
-  is: "",
+  is: sum.is || row.is,
   p: sum.p + row.p,
   q: sum.q + row.q,
   both: sum.both + row.both,
@@ -54,34 +66,48 @@ export function folded(rows: Row[], most: number): Row[] {
 }
 
 /**
- * Return the rows of a table with percentages; those of the guess are given, as in the sentence.
- * @param texts The guess's probabilities as they are shown.
+ * Return the rows of a table with percentages; those that the sentence has are as there.
+ * @param said The guess's probabilities and what is missing, as the sentence says them.
  * @param sampled Whether the guess was sampled from q; otherwise q is 1 for it.
  */
-export function tableRows(
-  table: Table,
-  texts: Partial<Record<"p" | "q", string>>,
-  most: number,
-  sampled: boolean,
-): LabelledRow[] {
+export function tableRows(table: Table, said: Said, most: number, sampled: boolean): LabelledRow[] {
   const rows = folded(table.rows.map(rowOf), most);
-  const text = (name: "p" | "q") => {
-    const shown = texts[name];
-    return shown === undefined ? undefined : percentOf(shown);
-  };
-  const shares = (name: "p" | "q") =>
+  const decimals = decimalsOf(said.residual ?? "");
+  const texts = (name: "p" | "q" | "miss" | "over", whole?: number, ofGuess?: string) =>
     apportioned(
-      rows.map((row) => ({ value: row[name], text: row.is === "trial" ? text(name) : undefined })),
+      rows.map((row) => ({ value: row[name], text: row.is === "trial" ? ofGuess : undefined })),
+      whole,
+      decimals,
     );
-  const whole = Math.round(100 * rows.reduce((sum, { miss }) => sum + miss, 0));
-  const missing = apportioned(
-    rows.map(({ miss }) => ({ value: miss })),
-    whole,
-  );
-  const p = shares("p");
-  const q = sampled ? shares("q") : rows.map(() => "");
-  return rows.map((row, at) => ({ ...row, pText: p[at], qText: q[at], missText: missing[at] }));
+  // All that is discarded is as much as all that is missing; of the guess it is q − p.
+  const missing = said.residual
+    ? parseFloat(said.residual)
+    : 100 * sum(rows.map(({ miss }) => miss));
+  const guess = rows.find(({ is }) => is === "trial");
+  const discarded = guess && (100 * guess.over).toFixed(decimals) + " %";
+  const p = texts("p", 100, said.p);
+  const q = sampled ? texts("q", 100, said.q) : rows.map(() => "");
+  const miss = texts("miss", missing);
+  const over = said.residual ? texts("over", missing, discarded) : rows.map(() => "");
+  return rows.map((row, at) => ({
+    ...row,
+    pText: p[at],
+    qText: q[at],
+    missText: miss[at],
+    overText: over[at],
+  }));
 }
+
+/** Return the row of a guess that was not judged yet. */
+export const guessRow = ({ w, q = 0 }: { w: Word; q?: number }): LabelledRow => ({
+  ...NONE,
+  w,
+  q,
+  pText: "",
+  qText: percentText(q),
+  missText: "",
+  overText: "",
+});
 
 /** Return the rows of a distribution that a word is drawn from. */
 export function shareRows(shares: Share[], most: number): LabelledRow[] {
@@ -89,11 +115,17 @@ export function shareRows(shares: Share[], most: number): LabelledRow[] {
     shares.map((share) => ({
       ...NONE,
       w: share.w ?? null,
-      is: "hit" in share ? "drawn" : "",
+      is: share.hit ? "drawn" : "",
       p: share.m,
     })),
     most,
   );
   const texts = apportioned(rows.map(({ p }) => ({ value: p })));
-  return rows.map((row, at) => ({ ...row, pText: texts[at], qText: "", missText: "" }));
+  return rows.map((row, at) => ({
+    ...row,
+    pText: texts[at],
+    qText: "",
+    missText: "",
+    overText: "",
+  }));
 }

@@ -16,18 +16,25 @@ export function showSource(run: RunLine) {
   render(drafter, $(".sv-drafts"));
   $(".sv").dataset.source = run.source;
   document.body.classList.toggle("sv-is-lossy", !run.lossless);
-  document.body.classList.toggle("sv-shows-live", run.source === "live");
+  const listed = run.source === "recorded" && !run.file;
+  document.body.classList.toggle("sv-shows-unlisted", !listed);
 }
+
+/** Symbols of settings in everyday words. */
+const EVERYDAY: Record<string, string> = { T: "temperature", γ: "guesses per round:" };
 
 // Settings that have a glossary entry are shown as terms.
 function SourceLine(run: RunLine) {
   const { source, lossless, drafter, on, names, where, summary: settings } = run;
   const words = [drafter + " drafts for " + on, where, ...settings.map(([, each]) => each)];
+  const plain = settings.map(([, each]) =>
+    EVERYDAY[each[0]] ? EVERYDAY[each[0]] + each.slice(1) : each,
+  );
   return [
     <span class="sv-badge" {...termAttributes(source)}>
       {source}
     </span>,
-    About(source, unusualOf(run), words),
+    About(source, unusualOf(run), ["Guesses: " + drafter, "Checks: " + on, where, ...plain]),
     <span class="sv-lossy">{lossless ? null : "not lossless"}</span>,
     <span class="sv-where" title={words.join(" · ")}>
       {drafter + " drafts for "}

@@ -30,7 +30,7 @@ class Stop(TypedDict):
 
     Attributes:
         place: The step of the run that is shown.
-        at: CSS selector of the element to highlight.
+        at: CSS selector of the element to highlight, in Details and in Simple.
     """
 
     place: Place
@@ -45,13 +45,13 @@ class TourConfig(TypedDict):
 
 
 STOPS: Final = [
-    Stop(place="plain", at=".sv-time"),
-    Stop(place="guess", at=".sv-tree-part"),
-    Stop(place="check", at=".sv-panel"),
-    Stop(place="rejection", at=".sv-panel"),
-    Stop(place="recovery", at=".sv-panel"),
+    Stop(place="plain", at=".sv-time, .sv-lanes"),
+    Stop(place="guess", at=".sv-tree-part, .sv-picture"),
+    Stop(place="check", at=".sv-panel, .sv-picture"),
+    Stop(place="rejection", at=".sv-panel, .sv-picture"),
+    Stop(place="recovery", at=".sv-panel, .sv-picture"),
     Stop(place="commit", at=".sv-strip"),
-    Stop(place="end", at=".sv-time"),
+    Stop(place="end", at=".sv-time, .sv-lanes"),
     Stop(place="own", at="#sv-run"),
 ]
 

@@ -9,7 +9,7 @@ import { openTab } from "../shared/tabs";
 import { required } from "../shared/required";
 import { Button, render } from "../shared/view";
 import { firstRejection, go, player, stepName, stepsOf } from "./state";
-import { rememberTour, updateMode } from "./mode";
+import { rememberTour } from "./mode";
 import { pause } from "./playback";
 import { load } from "./runs";
 
@@ -51,8 +51,7 @@ function show(number: number) {
     return end();
   }
   shown = number;
-  document.body.classList.add("sv-in-tour"); // its stops are on the screen of Details
-  updateMode();
+  document.body.classList.add("sv-in-tour");
   stage.$(".sv-tour").hidden = false;
   paint();
   pause();

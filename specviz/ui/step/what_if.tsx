@@ -1,6 +1,7 @@
 // "What if": another u (coin), or another guess. The immediate effect is known; everything after it
 // needs a new run with this u, see branch.ts.
 
+import { flat } from "../shared/dom";
 import { branch } from "./branch";
 import { AnswerButton, SentencePart } from "./caption";
 import { frameAt, go, player, stepName, suppose } from "./state";
@@ -14,6 +15,7 @@ import type { DrawnFrame as Frame } from "../../figures/charts.py";
 import type { TossedPanel } from "../../frames/inspector.py";
 import type { Need } from "../../frames/leaf_first.py";
 import type { Share } from "../../frames/draw.py";
+import type { TableRow } from "../../frames/table.py";
 import type { WhatIf } from "../../frames/whatif.py";
 import type { Part } from "../../texts/__init__.py";
 import type { MovedBars } from "./simple_drag";
@@ -33,6 +35,8 @@ export interface Supposition {
   bars?: MovedBars;
   /** The guess's other verdict, if it would change. */
   is?: "accepted" | "rejected";
+  /** The word that would be drawn; null if it is one of those that are not shown. */
+  drawn?: Word | null;
 }
 
 // A click on a judged guess leads to its verdict; on any other, it asks which u would lead to it.
@@ -91,7 +95,36 @@ export function moveDraw(to: number, shares: Share[]) {
     ? ["With the coin there"]
     : ["With the coin set to ", { n: text, as: "u" }];
   const parts = [...set, ", the draw would give ", token, "."];
-  suppose({ parts: parts as Part[], coins: null, coin: { u, text } });
+  suppose({ parts: parts as Part[], coins: null, coin: { u, text }, drawn: hit?.w ?? null });
+}
+
+const NOT_SHOWN: Word = ["…"];
+const DRAWN: TokenState[] = ["recovered", "bonus", "plain"];
+
+/** Return the frame of a draw with another word: in the text, in the table and on the strip. */
+export function otherDraw(frame: Frame, drawn: Word | null): Frame {
+  const is = (each: { w?: Word }) => drawn && each.w && flat(each.w) === flat(drawn);
+  // A word without a row is among the others.
+  const among = <Row extends { w?: Word }>(all: Row[]) => all.find(is) ?? all.find(({ w }) => !w);
+  const panel = { ...frame.panel } as TossedPanel;
+  if (panel.draw) {
+    const { shares } = panel.draw;
+    const hit = among(shares);
+    const marked = shares.map((share) => ({ ...share, hit: share === hit || undefined }));
+    panel.draw = { ...panel.draw, shares: marked as Share[] };
+  }
+  if (panel.table) {
+    const hit = among(panel.table.rows as (TableRow & { w?: Word })[]);
+    const rows = panel.table.rows.map((row) => {
+      const real = row.is === "drawn" ? undefined : row.is;
+      return { ...row, is: row === hit ? ("drawn" as const) : real };
+    });
+    panel.table = { ...panel.table, rows };
+  }
+  const chips = frame.chips.map((chip) =>
+    DRAWN.includes(chip.is) ? { ...chip, w: drawn ?? NOT_SHOWN } : chip,
+  );
+  return { ...frame, panel, chips };
 }
 
 /** Return the supposition of another u at a verdict: only the side of the threshold is certain. */
