@@ -59,6 +59,21 @@ def speedup(found):
     return found["answer"].partition(": ")[2].partition(" plain")[0]
 
 
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, "**Yes:** 2.07 ×"),
+        ({"batch": 330}, "**Probably:** 1.02 ×"),
+        ({"batch": 512}, "**Probably not:** 0.89 ×"),
+        ({"alpha": 0}, "**No:** 0.75 ×"),
+        ({"gamma": 0}, "**Nothing is drafted**"),
+        ({"batch": 512, "context": 8192}, "**No:** Llama-3.1-8B at batch size 512 does not fit"),
+    ],
+)
+def test_tab_says_first_whether_drafting_pays(changes, verdict):
+    assert said(**changes)["verdict"].startswith(verdict)
+
+
 # Numbers
 
 

@@ -71,7 +71,7 @@ def test_models_section_lists_every_model_once():
     assert len(set(names)) == len(names)
     assert {("target", "house"), ("drafter", "eagle3"), ("target", "Qwen/Qwen3-4B")} <= set(names)
     assert ("drafter", "eagle2") not in names  # the same weights as eagle's
-    assert "EAGLE, EAGLE-2" in [row["title"] for row in answer["rows"]]
+    assert "EAGLE-1, EAGLE-2" in [row["title"] for row in answer["rows"]]
     assert "N-gram" in answer["bare"]
     assert answer["loaded"] == []
     known = {row["name"]: row for row in answer["rows"]}
@@ -259,7 +259,7 @@ def test_heads_are_compared_by_the_measurements_of_their_card():
         rows_of = [r for r in facts["rows"] if (r["name"], r["temperature"]) == (name, 1.0)]
         mean = harmonic_mean(row["tokens_per_pass"] for row in rows_of)
         assert cells["Tokens per pass"][at] == f"**{mean:.2f}**"
-        assert f"{heads.NAMES[name]} {mean:.2f}" in found["answer"]
+        assert f"{heads.entry_of(name).title} {mean:.2f}" in found["answer"]
     assert [cell.startswith("sampled") for cell in cells["Guesses at temperature 1"]] == [
         True, False, False, False, True,
     ]  # fmt: skip

@@ -203,12 +203,12 @@ def _all_times(context: ContextCosts) -> list[list[float]]:
 
 # For each kind of drafter: families in the published numbers, and names of methods on Spec-Bench.
 FAMILIES: Final[Mapping[str, Sequence[str]]] = {
-    "head": ("EAGLE", "EAGLE-2", "EAGLE-3"),
+    "head": ("EAGLE-1", "EAGLE-2", "EAGLE-3"),
     "model": ("draft model",),
     "n-gram": ("n-gram",),
 }
 SPEC_BENCH_METHODS: Final[Mapping[str, Mapping[str, str]]] = {
-    "head": {"EAGLE": "EAGLE", "EAGLE2": "EAGLE-2", "EAGLE3": "EAGLE-3"},
+    "head": {"EAGLE": "EAGLE-1", "EAGLE2": "EAGLE-2", "EAGLE3": "EAGLE-3"},
     "n-gram": {"PLD": "n-gram"},
     "model": {"SpS": "draft model"},
 }

@@ -46,8 +46,11 @@ def test_number_beyond_a_slider_is_explained_and_not_sent(visit):
         expect(page.locator(".sv-instrument-answer.block").first).to_have_css("opacity", "0.45")
         box.press("Tab")
         says(page, SAID, f"α = {nearest}, γ = 4 (your own values).")
-        expect(page.locator(".sv-beyond")).to_have_count(0)
+        replaced = f"{typed} is not from 0 to 1, so it was replaced by {float(nearest):g}."
+        expect(page.locator(".sv-beyond")).to_have_text(replaced)
         expect(page.locator(".sv-instrument-answer.block").first).to_have_css("opacity", "1")
+    box.fill("0.5")
+    expect(page.locator(".sv-beyond")).to_have_count(0)
     assert failed == []
 
 

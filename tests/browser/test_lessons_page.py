@@ -599,10 +599,13 @@ def test_link_to_a_plan_opens_it_and_a_button_starts_its_clock(page, address):
     expect(bar.get_by_role("timer")).to_contain_text("0:0")
 
 
-def test_phones_see_the_question_of_the_lesson_and_its_answer(page, address):
-    open_lesson(page, address, ACCEPT, 3)
+@pytest.mark.parametrize(("name", "at"), [(ACCEPT, 3), ("05-von-neumann", 2)])
+def test_phones_see_the_question_of_the_lesson_and_its_answer(page, address, name, at):
+    page.set_viewport_size({"width": 1024, "height": 768})
+    open_lesson(page, address, name, at)
     panel = page.locator(".sv-lesson")
     panel.get_by_role("button", name="Ask the class").click()
+    expect(page.locator(".sv-vote")).to_be_in_viewport(ratio=1)
     phone = page.context.new_page()
     phone.goto(f"{address}vote/{page.locator('.sv-vote-code').inner_text()}")
     options = panel.locator(".sv-lesson-option")
@@ -614,11 +617,14 @@ def test_phones_see_the_question_of_the_lesson_and_its_answer(page, address):
     expect(phone.locator("#decision")).to_be_hidden()
     answers.first.click()
     expect(page.locator("[data-count=all]")).to_have_text("1")
-    right = options.nth(lesson(ACCEPT)["steps"][2]["predict"]["answer"])
+    right = options.nth(lesson(name)["steps"][at - 1]["predict"]["answer"])
     text = right.inner_text()
     right.click()
     expect(phone.locator("#status")).to_contain_text(f"The answer is “{text}”.")
     expect(page.locator(".sv-vote-right")).to_contain_text(text)
+    expect(page.locator(".sv-vote")).to_be_in_viewport(ratio=1)
+    page.locator("[data-lesson=next]").click()
+    expect(page.locator(".sv-vote")).to_contain_text("The phones wait")
     phone.close()
 
 

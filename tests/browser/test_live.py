@@ -225,7 +225,7 @@ def take_defaults_of_each_drafter(visit):
     expect(budget).to_be_visible()
     expect(siblings).not_to_be_visible()
     expect(paths).not_to_be_visible()
-    visit.choose("#sv-method input", "EAGLE")
+    visit.choose("#sv-method input", "EAGLE-1")
     defaults = with_defaults("eagle", {})["siblings"]
     expect(siblings).to_have_value(find_spec("siblings").form_value(defaults))
     expect(siblings).to_be_visible()

@@ -167,7 +167,7 @@ def _by(build: Callable[..., Any]) -> Callable[[Target], Any]:
 
 
 HEADS: Final = (
-    HeadSpec("eagle", "eagle", "EAGLE", _by(eagle.build), Eagle),
+    HeadSpec("eagle", "eagle", "EAGLE-1", _by(eagle.build), Eagle),
     HeadSpec("eagle3", "eagle3", "EAGLE-3", _eagle3, Eagle3),
     HeadSpec(
         "eagle3-60",

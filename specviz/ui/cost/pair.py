@@ -182,7 +182,8 @@ def how(each: Acceptance) -> str:
 def build(place: TabContext) -> None:
     """Build the sliders and the list of sources, the tab's shared controls."""
     runs = component("sv-runs", "shared/measured_view", {"event": "sent"}, "sv-runs")
-    gr.Markdown(text("cost", "pair_question"), elem_classes="sv-pair-question")
+    with gr.Column(elem_classes="sv-pair-question") as place.controls["question"]:
+        gr.Markdown(text("cost", "pair_question"))
     with gr.Row(elem_classes="sv-pair"):
         alpha = gr.Slider(0, 1, START["alpha"], step=0.01, label="α, acceptance", buttons=[])
         gamma = gr.Slider(0, MAX_GAMMA, START["gamma"], step=1, label="γ, draft length", buttons=[])

@@ -203,7 +203,7 @@ def board_titles() -> list[tuple[str, str]]:
 
 def secondhand() -> str:
     """Return in words how many of the numbers are quoted from other sources."""
-    known = published_numbers()
+    known = [each for each in published_numbers() if each.unit != "%"]
     number = sum(each.source.evidence == "2" for each in known)
     return text("cost", "published_secondhand", number=number, count=len(known))
 
@@ -219,9 +219,10 @@ def brief(known: Sequence[Published], family: str) -> str:
     if not gains:
         return text("cost", "published_none")
     whose = "" if family == ALL else verbatim(family)
+    papers = [each for each in published_numbers() if each in gains]
     return text(
         "cost", "published_brief", count=len(gains), whose=whose, span=span(gains),
-        boards=len(boards()),
+        boards=len(gains) - len(papers),
     )  # fmt: skip
 
 

@@ -200,13 +200,17 @@ def build(place: TabContext) -> None:
     """Build the instrument."""
     first = start()
     title, answered = "Other hardware and batch sizes", answer(Ask.from_values(first))["answer"]
+    with place.controls["question"]:
+        said = gr.Markdown(verdict(Ask.from_values(first)))
     with Instrument(place, "roofline", title, "simulated", answered, wide=True) as instrument:
         with gr.Row(elem_classes="sv-beside"):
             label = "Batch size: sequences per pass"
             batch = gr.Number(first["batch"], label=label, min_width=220)
             buttons = [gr.Button(name, min_width=90) for name in EXAMPLES]
         controls = {"batch": batch, **_controls(first)}
-        outputs = _outputs() | {name: controls[name] for name in ("dtype", "drafter")}
+        outputs = (
+            _outputs() | {"verdict": said} | {name: controls[name] for name in ("dtype", "drafter")}
+        )
         for part in ("roofline_lead", "roofline_how"):
             gr.Markdown(text("cost", part), elem_classes="sv-note")
         with gr.Accordion("Sources of these figures", open=False):
@@ -291,7 +295,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     note = text("cost", "roofline_gamma", gamma=gamma) if gamma != given else ""
     drawn = {name: shown(drawing, words) for name, (drawing, words) in found["figures"].items()}
     return {
-        "answer": found["answer"], "facts": found["facts"],
+        "answer": found["answer"], "verdict": found["verdict"], "facts": found["facts"],
         "said": f"{found['said']} {note}".strip(), "table": found["table"], "flags": found["flags"],
         "alert": gr.Markdown(found["alert"], visible=bool(found["alert"])),
         **dropdowns, **drawn,
@@ -307,6 +311,7 @@ def answer(ask: Ask) -> dict[str, Any]:
     words = descriptions(ask)
     return {
         "answer": f"{brief(ask)}\n\n{published(ask)}",
+        "verdict": verdict(ask),
         "facts": f"{machine_facts(ask)}<br>{model_facts(ask)}",
         "alert": "" if found.fits else alert(ask),
         "said": sentence(ask, found, loss),
@@ -351,6 +356,22 @@ def descriptions(ask: Ask) -> dict[str, str]:
 def _listed(places: Iterable[int], values: Iterable[str]) -> str:
     pairs = zip(places, values, strict=True)
     return ", ".join(f"{value} at {place}" for place, value in pairs) + "."
+
+
+def verdict(ask: Ask) -> str:
+    """Say in one sentence whether drafting pays, and which γ would be faster."""
+    found = predict(ask.serving, ask.plan, ask.batch)
+    low, high = speedup_range(ask.serving, ask.plan, ask.batch)
+    best = batches.best_chain(ask.serving, ask.alpha, ask.batch, ask.plan.draft, MAX_GAMMA)
+    gain = found.speedup - 1
+    faster = found.fits and best.speedup > found.speedup + SAME
+    return text(
+        "cost", "pair_verdict", devices=ask.devices, model=sources.models()[ask.model].title,
+        batch=ask.batch, speedup=format_speedup(found.speedup), fits=found.fits,
+        gain=gain if abs(gain) >= SAME else 0, uncertain=low < 1 < high,
+        drafts=bool(ask.plan.widths), best=best.gamma if faster else 0,
+        best_speedup=format_speedup(best.speedup),
+    )  # fmt: skip
 
 
 def brief(ask: Ask) -> str:

@@ -259,10 +259,11 @@ def shows_example(values: Mapping[str, Any]) -> bool:
 
 def brief(made: Report, example: bool = False) -> str:
     """Return the tokens per pass and, if there is a prediction, the γ to use and for whom."""
-    advised = made.outlook and made.outlook.advised
+    advised, pair = made.outlook and made.outlook.advised, pair_of(made)
     return text(
         "server", "brief", example=example, program=made.stats.program, keeps=keeps(made),
         tokens=f"{made.tokens.mean:.2f}", deployment=made.deployment,
+        alpha=f"{pair[0]:.2f}" if pair else "",
         gamma=advised.gamma if advised else 0,
         speedup=format_speedup(advised.speedup) if advised else "",
     )  # fmt: skip

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypedDict
 
-from specviz.cost.formula import measured_point
 from specviz.frames.numbers import format_seconds
 from specviz.frames.scene import Word
-from specviz.ui.learn.values import Run, find_frame, read_trace
+from specviz.ui.learn.values import Run, find_frame
 
 WORDS: Final = 5  # whose bars can be dragged
 MOST_GUESSES: Final = 10  # the slider's largest γ
@@ -100,15 +99,9 @@ def mask(trace: str, number: int, step: str) -> Mask:
 
 def gain(trace: str) -> Gain:
     """Return what a whole run measured."""
-    point = measured_point(read_trace(trace))
-    assert point is not None
-    return {
-        "alpha": round(point.alpha, 2),
-        "gamma": round(point.gamma),
-        "c": round(point.c, 2),
-        "most": MOST_GUESSES,
-        "measured": Run(trace).speedup,
-    }
+    run = Run(trace)
+    alpha, gamma, c = run.rounded_point
+    return {"alpha": alpha, "gamma": gamma, "c": c, "most": MOST_GUESSES, "measured": run.speedup}
 
 
 def _pass_time(words: list[Word], seconds: float) -> PassTime:

@@ -61,7 +61,7 @@ export const start: Start<PanelConfig> = (element, props, _watch, _trigger, conf
     if (event.key === "Escape") close();
   });
   const observer = new ResizeObserver(makeRoom);
-  for (const each of [".sv-plan", ".sv-lesson"]) observer.observe(stage.$(each));
+  for (const each of PARTS) observer.observe(stage.$(each));
   const linked = new URLSearchParams(location.search).get(KEY);
   if (linked) {
     const [id, at] = linked.split(".");
@@ -117,16 +117,15 @@ async function translate() {
   paint();
 }
 
-let height = 0; // the height of the plan and the panel at the last layout
+const PARTS = [".sv-plan", ".sv-lesson", ".sv-vote-holder"];
+let height = 0; // of all parts at the last layout
 const card = new CSSStyleSheet(); // unlike a property of the body, it does not restyle all elements
 document.adoptedStyleSheets.push(card);
 
 // Lay out Step's run for the rest of the window.
 function makeRoom() {
-  const heights = [".sv-plan", ".sv-lesson"].map(
-    (each) => stage.$(each).getBoundingClientRect().height,
-  );
-  const found = heights[0] + heights[1];
+  const heights = PARTS.map((each) => stage.$(each).getBoundingClientRect().height);
+  const found = heights.reduce((sum, each) => sum + each);
   if (found === height) return;
   height = found;
   card.replaceSync(`.sv { --sv-card: ${height}px; }`);
@@ -264,7 +263,7 @@ function LessonCard(lesson: Lesson) {
         <p>{phrase("untranslated_lesson")}</p>
       )}
       <span class="sv-fill" />
-      {step.tab === "Step" && AskTheClass()}
+      {(step.tab === "Step" || step.predict) && AskTheClass()}
       {PresentButton("sv-link")}
       {Button(phrase(isFolded() ? "unfold" : "fold"), fold, {
         class: "sv-lesson-fold sv-link",

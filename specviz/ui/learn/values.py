@@ -102,12 +102,12 @@ class Run:
     @property
     def predicted(self) -> str:
         """The formula's speed-up for the run's rounded α, γ and c, if a check costs one pass."""
-        return f"{speedup(*self._point_parts):.2f}"
+        return f"{speedup(*self.rounded_point):.2f}"
 
     @property
     def predicted_checking(self) -> str:
         """The formula's speed-up with the cost of the run's checks."""
-        return f"{speedup(*self._point_parts, self._point.verify):.2f}"
+        return f"{speedup(*self.rounded_point, self._point.verify):.2f}"
 
     @property
     def checking(self) -> str:
@@ -121,8 +121,8 @@ class Run:
 
     @property
     def expected(self) -> str:
-        """The number of tokens per round that the formula expects."""
-        alpha, gamma, _ = self._point_parts
+        """The number of tokens per round that the formula expects for the rounded α and γ."""
+        alpha, gamma, _ = self.rounded_point
         return f"{expected_tokens(alpha, gamma):.2f}"
 
     @property
@@ -132,8 +132,9 @@ class Run:
         return found
 
     @property
-    def _point_parts(self) -> tuple[float, float, float]:
-        return self._point.alpha, self._point.gamma, self._point.c
+    def rounded_point(self) -> tuple[float, int, float]:
+        """The run's α, γ and c, as the figure of the speed-up shows them."""
+        return round(self._point.alpha, 2), round(self._point.gamma), round(self._point.c, 2)
 
     @property
     def early_hits(self) -> str:

@@ -16,9 +16,7 @@ from specviz.trace.metrics import mean_over_equal_text
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import Instrument, verbatim
 
-NAMES: Final = {
-    "eagle": "EAGLE-1", "eagle2": "EAGLE-2", "eagle3": "EAGLE-3", "medusa": "Medusa", "mtp": "MTP",
-}  # fmt: skip
+NAMES: Final = ("eagle", "eagle2", "eagle3", "medusa", "mtp")
 TARGET: Final = "house"
 TEMPERATURES: Final = (0, 1)
 
@@ -42,7 +40,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     require(temperature in TEMPERATURES, "There is no measurement at this temperature.")
     columns = [Column(name, temperature, found) for name in NAMES]
     best = sorted(columns, key=lambda each: -each.tokens)
-    tokens = [f"{each.title} {each.tokens:.2f}" for each in best]
+    tokens = [f"{each.entry.title} {each.tokens:.2f}" for each in best]
     return {
         "answer": text(
             "models", "heads_answer", tokens=", ".join(tokens), temperature=f"{temperature}",
@@ -56,14 +54,13 @@ class Column:
     """The facts of one drafter.
 
     Attributes:
-        title: Its name, with its version.
         entry: Its row of the catalogue.
         tokens: Its mean tokens per pass.
         cells: What is shown, by the names of the table's rows.
     """
 
     def __init__(self, name: str, temperature: int, found: Mapping[str, Any]) -> None:
-        self.title, self.entry = NAMES[name], entry_of(name)
+        self.entry = entry_of(name)
         facts = found["drafters"][name]
         rows = [
             row
@@ -95,7 +92,7 @@ class Column:
     def head(self) -> str:
         """Its title as a link to its paper."""
         paper = self.entry.papers[0]
-        return f"[{self.title}](https://arxiv.org/abs/{paper['arxiv']}), {paper['year']}"
+        return f"[{self.entry.title}](https://arxiv.org/abs/{paper['arxiv']}), {paper['year']}"
 
 
 def entry_of(name: str) -> Entry:

@@ -6,7 +6,7 @@ import { flat } from "../shared/dom";
 import { SERVER } from "../shared/server";
 import { required } from "../shared/required";
 import { lesson, moment } from "../shared/store";
-import { Button, render, toElement } from "../shared/view";
+import { Button, classes, render, toElement } from "../shared/view";
 import { frameAt, player, questionAt, repaint } from "./state";
 import { notice } from "./live";
 import { predictFirst } from "./predict_first";
@@ -29,10 +29,19 @@ const UNREACHABLE =
   "Phones cannot open this address: start the server with specviz serve --host 0.0.0.0, and open this page at the machine’s address in the network.";
 const LOST = "The server was not reached, so the class was not asked.";
 
-type Room = { code: string; key: string; qr: string; source: EventSource; shown: VoteState };
+/** large: whether the code is as large as a class needs it to join; the answers need less space. */
+type Room = {
+  code: string;
+  key: string;
+  qr: string;
+  source: EventSource;
+  shown: VoteState;
+  large: boolean;
+};
 
 let room: Room | null = null;
 let asked = ""; // the verdict or the lesson's question that the class is asked
+let last = ""; // the lesson's question that the class was asked last
 let sending = Promise.resolve(); // questions in the order in which the teacher moved to them
 
 async function post(path: string, data: object) {
@@ -57,7 +66,7 @@ async function open() {
     const { code, key, qr, problem } = await post("", phones);
     if (problem) return notice(problem);
     const source = new EventSource(ADDRESS.href + "/" + code + "/lines?key=" + key);
-    room = { code, key, qr, source, shown: { number: 0 } };
+    room = { code, key, qr, source, shown: { number: 0 }, large: true };
     source.onmessage = ({ data }) => hear(JSON.parse(data));
     document.body.classList.add("sv-in-vote");
     predictFirst();
@@ -70,6 +79,8 @@ async function open() {
 
 function hear(state: VoteState) {
   if (!room) return;
+  if (state.number > 1 && state.number !== room.shown.number) room.large = false;
+  if (state.revealed !== undefined) room.large = false;
   room.shown = state;
   if (state.closed) leave();
   else paint();
@@ -113,7 +124,7 @@ function follow() {
 function followLesson({ key, ask, options, answer, known }: LessonQuestion) {
   if (!known && key !== asked) {
     tell("ask", { ask: cut(ask, ASK_CHARACTERS), options: options.map(cutOption) });
-    asked = key;
+    asked = last = key;
   } else if (known && key === asked) {
     tell("reveal", { verdict: String(answer) });
     asked = "";
@@ -191,36 +202,49 @@ function Bar(name: string, label: string, counts: Record<string, number>, reveal
   );
 }
 
+// It is below the panel of an open lesson, which every tab has, or below the sentence on Step.
 function paint() {
-  const holder = $(".sv-vote-holder");
-  if (!room) return render(null, holder);
-  const { code, qr, shown } = room;
-  render(
-    <section class="sv-vote" aria-label="Class vote">
-      <div class="sv-vote-room">
-        {qr && <img src={qr} alt="QR code of the address below" />}
-        <div>
-          <p class="sv-vote-code">{code}</p>
-          <p class="sv-vote-address">{new URL(code, PHONES).href}</p>
-          {!qr && <p>{UNREACHABLE}</p>}
+  const panel = document.querySelector("#sv-lesson .sv-vote-holder");
+  const places = [panel, $(".sv-vote-holder")];
+  const place = lesson.value ? panel : $(".sv-vote-holder");
+  for (const each of places) if (each) render(each === place && room ? Vote(room) : null, each);
+}
+
+const Vote = ({ code, qr, shown, large }: Room) => (
+  <section class={classes("sv-vote", large && "sv-vote-large")} aria-label="Class vote">
+    <div class="sv-vote-room">
+      {large && qr && <img src={qr} alt="QR code of the address below" />}
+      <div>
+        <p class="sv-vote-code">{code}</p>
+        <p class="sv-vote-address">{new URL(code, PHONES).href}</p>
+        {large && !qr && <p>{UNREACHABLE}</p>}
+        <p class="sv-vote-links">
+          {Button(large ? "Smaller" : "Larger", resize, { class: "sv-link" })}
           {Button("Close the vote", close, { class: "sv-link" })}
-        </div>
+        </p>
       </div>
-      <div role="status">
-        {shown.question ? (
-          Answers(shown)
-        ) : (
-          <p>Go to the next step: the class predicts each verdict before it is shown.</p>
-        )}
-      </div>
-    </section>,
-    holder,
-  );
-  return undefined;
+    </div>
+    <div role="status">
+      {lesson.value && lesson.value.question?.key !== last ? (
+        <p>The phones wait for the lesson’s next question.</p>
+      ) : shown.question ? (
+        Answers(shown)
+      ) : (
+        <p>Go to the next step: the class predicts each verdict before it is shown.</p>
+      )}
+    </div>
+  </section>
+);
+
+function resize() {
+  const shown = required(room);
+  shown.large = !shown.large;
+  paint();
 }
 
 /** Ask and reveal questions as the teacher steps. */
 export function startVotes() {
   $(".sv-caption").after(toElement(<div class="sv-vote-holder" />));
   for (const shared of [moment, lesson]) shared.on(follow);
+  lesson.on(paint);
 }
