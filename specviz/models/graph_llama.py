@@ -179,7 +179,7 @@ class GraphLlama:
         self.embedding: Tensor = decoder.embed_tokens.weight.detach()
         self.norm: Tensor = decoder.norm.weight.detach()
         self.every = range(len(layers))
-        self._recorder = Recorder()
+        self._recorder, self._judging = Recorder(), Recorder("verdicts")
         self._pool: Pool[GraphCache] = Pool(self._allocate)
 
     def new_cache(self) -> GraphCache:
@@ -193,7 +193,7 @@ class GraphLlama:
         positions = torch.arange(reach, device=device)[None]
         cosines, sines = rotary_angles(self.decoder, keys[:1, :1, :1, 0], positions)
         turn = cosines[0].to(dtype), sines[0].to(dtype)
-        return Memory(keys, torch.zeros_like(keys), self._recorder, turn)
+        return Memory(keys, torch.zeros_like(keys), self._recorder, turn, self._judging)
 
     def forward(
         self,
