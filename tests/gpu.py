@@ -13,9 +13,10 @@ import os
 import statistics
 import subprocess
 import sys
+from copy import copy
 from pathlib import Path
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
@@ -95,7 +96,10 @@ def main() -> int:
 
 
 def measure_passes(file: Path, shapes: list[str]) -> int:
-    """Time passes of our own forward and of transformers', in turns, and write medians in ms."""
+    """Time passes in turns, and write medians in ms.
+
+    They are our own forward's, compiled ("ours") and not ("plain_parts"), and transformers'.
+    """
     import torch
 
     from specviz.models.devices import pick_device
@@ -110,7 +114,7 @@ def measure_passes(file: Path, shapes: list[str]) -> int:
     return 0
 
 
-def passes_of(name: str, dtype: str, device: torch.device) -> list[dict[str, object]]:
+def passes_of(name: str, dtype: str, device: torch.device) -> list[dict[str, Any]]:
     """Return a shape's times in one number format, by number of rows, after 200 tokens."""
     import torch
 
@@ -119,13 +123,19 @@ def passes_of(name: str, dtype: str, device: torch.device) -> list[dict[str, obj
     from specviz.cost.sources import models
     from specviz.models.network import TorchNetwork, network_of
     from specviz.models.passes import CaptureSpec, bytes_read
+    from specviz.models.small_parts import SmallParts
     from specviz.models.target import TargetRun
     from specviz.verification.tree import DraftTree
 
     target = random_target(models()[name], device, getattr(torch, dtype), 1024)
     read, rows = read_workload(target), []
     speed = read.size / min(time_seconds(device, read.do) for _ in range(5))
-    runs = {way: TargetRun(target, CaptureSpec()) for way in ("ours", "transformers")}
+    runs = {
+        way: TargetRun(target, CaptureSpec()) for way in ("ours", "plain_parts", "transformers")
+    }
+    plain: Any = copy(network_of(target.model))
+    plain.parts = SmallParts()
+    runs["plain_parts"].network = plain
     runs["transformers"].network = TorchNetwork(target.model)
     for run in runs.values():
         run.prefill(list(range(5, 205)))
@@ -139,10 +149,10 @@ def passes_of(name: str, dtype: str, device: torch.device) -> list[dict[str, obj
                 logits[way].argmax(-1).cpu()
                 seen[way].append((perf_counter() - start) * 1e3)
                 run.keep(())
-        ours, theirs = (logits[way].float() for way in runs)
+        ours, theirs = (logits[way].float() for way in ("ours", "transformers"))
         row = {
             "shape": name, "dtype": dtype, "rows": size,
-            "pass": type(network_of(target.model)).__name__,
+            "pass": target.environment.packing,
             "bytes": bytes_read(target.model), "memory_bytes_per_s": speed,
             "difference": float((ours - theirs).norm() / theirs.norm()),
             **{way: round(statistics.median(times[5:]), 4) for way, times in seen.items()},

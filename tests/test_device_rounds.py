@@ -310,7 +310,7 @@ def test_simulated_gpu_detects_a_tensor_left_on_the_host(monkeypatch, slip):
     changed = slipped(owner, name, old, new)
     monkeypatch.setattr(owner, name, changed)
     if owner is distributions:
-        monkeypatch.setattr("specviz.engine.loop.logits_to_probs", changed)
+        monkeypatch.setattr("specviz.engine.judging.logits_to_probs", changed)
     with counted.gpu() as device_log, pytest.raises(RuntimeError, match="same device"):
         counted.row(drafter, temperature, device_log)
 

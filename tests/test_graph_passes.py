@@ -9,15 +9,17 @@ import tiny
 import torch
 import windowed
 from pretend import imitate_graph, pretended, refuse_graph
-from test_numpy_passes import BY_LENGTH, KINDS, TREE, varied
+from test_numpy_passes import BY_LENGTH, KINDS, TREE, same_scores, varied
 
-from specviz.models import graphs
+from specviz.models import graph_llama, graphs
 from specviz.models.fast_layers import NETWORK
 from specviz.models.graph_llama import GraphLlama, build
 from specviz.models.graphs import MOST_ROWS, REACH
 from specviz.models.network import TorchNetwork, network_of, prepare
 from specviz.models.passes import CaptureSpec
+from specviz.models.small_parts import SmallParts
 from specviz.models.target import Target
+from specviz.verification.tree import DraftTree
 
 
 def test_run_that_is_over_lends_its_memory_and_graphs_to_the_next(monkeypatch):
@@ -103,3 +105,44 @@ def test_unusual_shapes_are_computed_on_a_gpu_with_the_logits_of_transformers(sh
         run.prefill([5] * (REACH + 3))  # more than the smallest memory
         assert run.score(TREE).logits.isfinite().all().item()
         assert run.cache.memory.reach == 2 * REACH
+
+
+@pytest.mark.parametrize("kind", ["Llama", "Qwen3"])
+def test_compiled_parts_give_the_logits_of_transformers(kind, monkeypatch, caplog):
+    """With the compiler's first stage, which needs neither Triton nor a C++ compiler."""
+    monkeypatch.setattr(graphs, "record_graph", refuse_graph)
+    model, usual = varied(KINDS[kind]()), varied(KINDS[kind]())
+    network = build(model)
+    network.parts = SmallParts(True, backend="aot_eager", fullgraph=True)
+    setattr(model, NETWORK, network)
+    targets = [Target(each, tiny.tokenizer(), tiny.target().card) for each in (model, usual)]
+    runs = [target.start(CaptureSpec(layers=(1, 2), final=True)) for target in targets]
+    for step in (
+        lambda run: run.prefill(list(range(3, 9))),
+        lambda run: run.score(TREE),
+        lambda run: run.keep([0, 1, 4]),
+        lambda run: run.score(DraftTree((5,), (-1,))),
+    ):
+        one, other = map(step, runs)
+        if one is not None:
+            same_scores(one, other)
+    assert network.parts.works
+    assert network.description == "CUDA graphs, compiled"
+    assert not any("compiled" in each.message for each in caplog.records)
+
+
+def test_parts_that_cannot_be_compiled_run_as_they_are(monkeypatch, caplog):
+    def refuse(graph, inputs):
+        raise RuntimeError("no compiler here")
+
+    torch.compiler.reset()
+    monkeypatch.setattr(graph_llama, "can_compile", lambda: True)
+    monkeypatch.setattr(
+        graph_llama, "SmallParts", lambda compiled=False: SmallParts(compiled, backend=refuse)
+    )
+    network = build(varied(KINDS["Llama"]()))
+    assert network is not None
+    assert network.description == "CUDA graphs"
+    messages = [each.message for each in caplog.records]
+    assert sum("not compiled from here on" in each for each in messages) == 1
+    assert sum("other logits" in each for each in messages) == 0

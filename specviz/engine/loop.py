@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 
 from torch import Tensor
 
+from specviz.engine.judging import judge, sample
 from specviz.engine.protocol import Drafter, DraftSession, Proposal, can_branch, draft_cut
 from specviz.models.devices import synchronize
 from specviz.models.errors import Unsuitable
@@ -29,10 +30,8 @@ from specviz.verification import Decision, Rule, Verdict, choose_rule
 from specviz.verification.base import (
     AcceptanceProbability,
     acceptance_probability,
-    finish,
     refuse_tree,
 )
-from specviz.verification.distributions import draw, logits_to_probs
 from specviz.verification.tree import DraftTree
 
 Stop = Callable[[], bool]  # called between rounds; if it returns True, the run ends
@@ -62,7 +61,7 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
-    """The result of one round, with tensors on the device.
+    """The result of one round, with tensors on the device, which the next round may overwrite.
 
     Round 0 is the prefill: its proposal is empty, and it adds one token sampled from the target.
 
@@ -190,12 +189,10 @@ class Decoding:
         start = self._now()
         scores = self.cache.prefill(self.text)
         scored = self._now()
-        p = logits_to_probs(scores.logits, self.settings.sampling)
-        chance = self.settings.chance(0)
-        verdict = finish([], [], p[0], chance)
-        scores.check()
-        judged = self._now()
         empty = Proposal(DraftTree((self.text[-1],), (-1,)), self.session.drawn)
+        chance = self.settings.chance(0)
+        p, verdict = self._judge(empty, scores, chance)
+        judged = self._now()
         token = verdict.final.drawn.token
         self.session.commit([*self.text[1:], token], scores.states)
         self.text.append(token)
@@ -212,9 +209,7 @@ class Decoding:
         proposal.check(self.session.drawn, max_tokens, self.target.eos, draft_cut(self.session))
         scores = self.cache.score(proposal.tree, proposal.extra_rows, proposal.precomputed)
         scored = self._now()
-        p = logits_to_probs(scores.logits, self.settings.sampling)
-        verdict = self.rule.judge(proposal.tree, proposal.drawn, p, proposal.q, chance)
-        scores.check()
+        p, verdict = self._judge(proposal, scores, chance)
         self.schedule.observe(max(proposal.tree.depths), len(verdict.path))
         tokens = self._emitted(proposal, verdict)
         judged = self._now()
@@ -225,6 +220,12 @@ class Decoding:
         self.text += tokens
         clocks = Clocks(drafted - start, scored - drafted, judged - scored, self._now() - judged)
         return RoundResult(number, chance, proposal, scores, p, verdict, tokens, clocks)
+
+    def _judge(self, proposal: Proposal, scores: Scores, chance: Chance) -> tuple[Tensor, Verdict]:
+        sampling, logits = self.settings.sampling, scores.logits
+        found = judge(self.cache, self.rule, proposal, logits, sampling, chance)
+        scores.check()
+        return found
 
     def _emitted(self, proposal: Proposal, verdict: Verdict) -> tuple[int, ...]:
         """Return the accepted tokens and the verdict's last token.
@@ -266,15 +267,12 @@ def plain(
             cache.keep((0,))
         else:
             scores = cache.prefill(ids)
-        u, logits = settings.chance(number).baseline(), scores.logits[0]
-        if settings.sampling.greedy:
-            text.append(int(logits.argmax()))
-        else:
-            text.append(draw(logits_to_probs(logits, settings.sampling), u).token)
+        u = settings.chance(number).baseline()
+        text.append(sample(cache, scores.logits, settings.sampling, u))
         scores.check()
         synchronize(target.device)
         seconds = perf_counter() - start
-        first, second = logits.float().topk(2).values.tolist()
+        first, second = scores.logits[0].float().topk(2).values.tolist()
         yield PlainStep(text[-1], seconds, first - second, first)
 
 

@@ -36,6 +36,7 @@ from specviz.models.graphs import (
 )
 from specviz.models.numpy_llama import equals_forward
 from specviz.models.passes import CaptureSpec, Pass, Rows
+from specviz.models.small_parts import SmallParts, add_and_norm, can_compile, gate, norm, store
 from specviz.verification.transfer import UploadBatch, upload
 
 BLOCK: Final = 512  # rows of a prompt that are read at once
@@ -164,10 +165,10 @@ class GraphLlama:
 
     Attributes:
         products: Matrix products that choose between backends: none.
+        parts: Runs the operations between the products, compiled if possible.
     """
 
     products: Final = ()
-    description: Final = "CUDA graphs"
 
     def __init__(self, decoder: Any, layers: Sequence[Layer], head: nn.Linear) -> None:
         config = decoder.config
@@ -179,8 +180,14 @@ class GraphLlama:
         self.embedding: Tensor = decoder.embed_tokens.weight.detach()
         self.norm: Tensor = decoder.norm.weight.detach()
         self.every = range(len(layers))
-        self._recorder = Recorder()
+        self.parts = SmallParts()
+        self._recorder, self._judging = Recorder(), Recorder("verdicts")
         self._pool: Pool[GraphCache] = Pool(self._allocate)
+
+    @property
+    def description(self) -> str:
+        """How passes are computed, for a trace's header."""
+        return "CUDA graphs, compiled" if self.parts.works else "CUDA graphs"
 
     def new_cache(self) -> GraphCache:
         """Return an empty cache, in the memory of a run that is over if there is one."""
@@ -193,7 +200,7 @@ class GraphLlama:
         positions = torch.arange(reach, device=device)[None]
         cosines, sines = rotary_angles(self.decoder, keys[:1, :1, :1, 0], positions)
         turn = cosines[0].to(dtype), sines[0].to(dtype)
-        return Memory(keys, torch.zeros_like(keys), self._recorder, turn)
+        return Memory(keys, torch.zeros_like(keys), self._recorder, turn, self._judging)
 
     def forward(
         self,
@@ -252,7 +259,7 @@ class GraphLlama:
         return self._head(hidden[0])
 
     def _head(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        normed = functional.rms_norm(states, self.norm.shape, self.norm, self.eps)
+        normed = norm(states, self.norm, self.eps)
         return functional.linear(normed, self.output_head.weight, self.output_head.bias), normed
 
     def _run(self, part: Part, states: Tensor, rows: Rows, cache: GraphCache) -> tuple[Tensor, ...]:
@@ -278,7 +285,7 @@ class GraphLlama:
             if mask is not None:
                 given.append(Given(mask, (size, reach), torch.finfo(mask.dtype).min))
             function = self._recordable(part, memory, size, reach)
-            key = (part, size, reach)
+            key = (part, size, reach, self.parts)
             found = memory.recorder.run(memory, key, function, given)
             if found is not None:
                 return tuple(each[:count].clone() for each in found)
@@ -314,53 +321,29 @@ class GraphLlama:
         rows = self.embedding[states] if part.whole else states
         turn = memory.tables[0][positions][:, None], memory.tables[1][positions][:, None]
         seen = mask.repeat(self.heads // self.shared_heads, 1)[None, None]
-        captured = []
+        reach, run, inputs = mask.shape[1], self.parts.run, []
+        added = torch.zeros_like(rows)
         for i in part.layers:
-            layer = self.layers[i]
-            normed = functional.rms_norm(rows, layer.input_norm.shape, layer.input_norm, self.eps)
-            queries = self._store(layer, normed, turn, slots, memory.keys[i], memory.values[i])
-            reach = mask.shape[1]
-            mixed = functional.scaled_dot_product_attention(
-                queries, memory.keys[i, None, :, :reach], memory.values[i, None, :, :reach], seen
-            )
+            layer, kept = self.layers[i], (memory.keys[i], memory.values[i])
+            rows, normed = run(add_and_norm, rows, added, layer.input_norm, self.eps)
+            inputs.append(rows)
+            projected = functional.linear(normed, *layer.qkv)
+            norms, shape = (layer.query_norm, layer.key_norm), (self.heads, self.eps)
+            queries = run(store, projected, turn, norms, slots, kept, shape)
+            keys, values = (each[None, :, :reach] for each in kept)
+            mixed = functional.scaled_dot_product_attention(queries, keys, values, seen)
             mixed = mixed.view(self.shared_heads, -1, len(rows), self.size).permute(2, 0, 1, 3)
-            rows = rows + functional.linear(mixed.reshape(len(rows), -1), *layer.output)
-            normed = functional.rms_norm(rows, layer.mlp_norm.shape, layer.mlp_norm, self.eps)
-            gate, up = functional.linear(normed, *layer.gate_up).chunk(2, -1)
-            rows = rows + functional.linear(functional.silu(gate) * up, *layer.down)
-            if i + 1 in part.captured:
-                captured.append(rows)
+            added = functional.linear(mixed.reshape(len(rows), -1), *layer.output)
+            rows, normed = run(add_and_norm, rows, added, layer.mlp_norm, self.eps)
+            gated = run(gate, functional.linear(normed, *layer.gate_up))
+            added = functional.linear(gated, *layer.down)
+        rows, normed = run(add_and_norm, rows, added, self.norm, self.eps)
+        inputs.append(rows)
+        captured = [inputs[k - part.layers.start] for k in part.captured]
         if not part.whole:
             return (rows, *captured)
-        logits, normed = self._head(rows)
+        logits = functional.linear(normed, self.output_head.weight, self.output_head.bias)
         return (logits, normed, *captured) if part.final else (logits, *captured)
-
-    def _store(
-        self,
-        layer: Layer,
-        rows: Tensor,
-        turn: tuple[Tensor, Tensor],
-        slots: Tensor,
-        *memory: Tensor,
-    ) -> Tensor:
-        """Write keys and values to a layer's memory, and return the queries.
-
-        The query heads that share a key head are rows of it, (1, key heads, n · queries, size), so
-        that no key is repeated.
-        """
-        own, shared, size = self.heads, self.shared_heads, self.size
-        projected = functional.linear(rows, *layer.qkv).view(len(rows), -1, size)
-        queries, keys, values = projected.split([own, shared, shared], 1)
-        if layer.query_norm is not None and layer.key_norm is not None:
-            queries = functional.rms_norm(queries, (size,), layer.query_norm, self.eps)
-            keys = functional.rms_norm(keys, (size,), layer.key_norm, self.eps)
-        both = torch.cat([queries, keys], 1)
-        halves = torch.cat([-both[..., size // 2 :], both[..., : size // 2]], -1)
-        both = both * turn[0] + halves * turn[1]
-        for kept, new in zip(memory, (both[:, own:], values), strict=True):
-            kept.index_copy_(1, slots, new.transpose(0, 1))
-        queries = both[:, :own].view(len(rows), shared, -1, size)
-        return queries.permute(1, 2, 0, 3).reshape(1, shared, -1, size)
 
     def _causal(self, slots: Tensor, reach: int) -> Tensor:
         """Return the additive mask (n, reach) by which each row attends to all up to its own."""
@@ -381,26 +364,29 @@ def build(model: nn.Module) -> GraphLlama | None:
     head: Any = model.get_output_embeddings()  # type: ignore[operator]
     layers = [_layer(layer) for layer in decoder.layers]
     network = GraphLlama(decoder, layers, head)
-    if equals_forward(network, model, TOLERANCES.get(network.embedding.dtype, ROUGH)):
-        return network
-    log.warning("this model's own forward gives other logits than its pass on CUDA, and is used")
+    for parts in (SmallParts(True), SmallParts()) if can_compile() else (SmallParts(),):
+        network.parts = parts
+        if equals_forward(network, model, TOLERANCES.get(network.embedding.dtype, ROUGH)):
+            return network
+        which = "compiled pass" if parts.works else "pass"
+        log.warning("this model's %s on CUDA gives other logits than its forward", which)
     return None
 
 
 def _layer(layer: Any) -> Layer:
     """Join the projections of transformers' layer."""
 
-    def norm(module: Any) -> Any:
+    def weight(module: Any) -> Any:
         return None if module is None else module.weight.detach()
 
     attention, mlp = layer.self_attn, layer.mlp
     return Layer(
-        norm(layer.input_layernorm),
+        weight(layer.input_layernorm),
         _joined(attention.q_proj, attention.k_proj, attention.v_proj),
-        norm(getattr(attention, "q_norm", None)),
-        norm(getattr(attention, "k_norm", None)),
+        weight(getattr(attention, "q_norm", None)),
+        weight(getattr(attention, "k_norm", None)),
         _joined(attention.o_proj),
-        norm(layer.post_attention_layernorm),
+        weight(layer.post_attention_layernorm),
         _joined(mlp.gate_proj, mlp.up_proj),
         _joined(mlp.down_proj),
     )

@@ -104,9 +104,17 @@ class Given:
 
 
 class Recorder:
-    """Records functions until that fails once; from then on, they run without graphs."""
+    """Records functions until that fails once; from then on, they run without graphs.
+
+    Attributes:
+        of: What the functions compute, for the log.
+        works: Whether no recording has failed yet.
+    """
 
     works = True
+
+    def __init__(self, of: str = "passes") -> None:
+        self.of = of
 
     def run(
         self, memory: Memory, key: Hashable, function: Function, given: Sequence[Given]
@@ -132,7 +140,7 @@ class Recorder:
             try:
                 memory.recordings[key] = (inputs, *record_graph(function, inputs))
             except RuntimeError as problem:  # also torch.OutOfMemoryError
-                log.warning("passes run without CUDA graphs from here on: %s", problem)
+                log.warning("%s run without CUDA graphs from here on: %s", self.of, problem)
                 self.works = False
                 return None
             outputs: tuple[Tensor, ...] = memory.recordings[key][1]
@@ -153,6 +161,7 @@ class Memory:
         values: The same for values.
         recorder: Records what uses it.
         tables: What depends on positions alone, such as cosines, (reach, …) each.
+        judging: Records verdicts, in a target's memory.
         recordings: See `Recorder.run`.
         drafts: What the host keeps of each recorded draft; see `drafters.common.recorded`.
     """
@@ -161,6 +170,7 @@ class Memory:
     values: Tensor
     recorder: Recorder
     tables: tuple[Tensor, ...] = ()
+    judging: Recorder = field(default_factory=Recorder)
     recordings: dict[Any, Any] = field(default_factory=dict)
     drafts: dict[Any, Any] = field(default_factory=dict)
 

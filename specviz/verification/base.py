@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
+import torch
 from torch import Tensor
 
 from specviz.trace.rule_specs import (
@@ -20,7 +21,16 @@ from specviz.trace.rule_specs import (
     RuleSpec,
     probability_any_accepted,
 )
-from specviz.verification.distributions import Draw, draw, overlap, remove_token, residual
+from specviz.verification.distributions import (
+    Draw,
+    draw,
+    finish_draw,
+    overlap,
+    remove_token,
+    residual,
+    top_tokens,
+    walk_to,
+)
 from specviz.verification.transfer import to_host
 from specviz.verification.tree import DraftTree
 
@@ -179,6 +189,79 @@ def finish(
 
 
 Inputs = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Precomputed:
+    """What a verdict on a chain of n nodes can need, computed before any verdict is known.
+
+    Attributes:
+        p: The target's distribution after each node, (n, V).
+        q: For each node but the last, the distribution (V,) that the next one was sampled from;
+            empty if the rule reads none.
+        last: The distribution (V,) of the last token if the accepted path ends at each node.
+        numbers: For each node, the token drawn from `last` with the ends of its interval; then the
+            numbers that the rule added.
+    """
+
+    p: Tensor
+    q: Mapping[int, Tensor]
+    last: Tensor
+    numbers: list[list[float]]
+
+    def draw(self, node: int, u: float) -> Draw:
+        """Return the draw of the last token if the accepted path ends at `node`."""
+        return finish_draw(self.last[node], u, *self.numbers[node][:3])
+
+
+class PrecomputedRule:
+    """A rule that can compute at once, for all nodes of a chain, what its verdict may need.
+
+    A GPU then does all of its work in one launch, and the host reads the result in one transfer.
+
+    Attributes:
+        any_tree: Whether this does not depend on the draft, and so suits every tree.
+    """
+
+    spec: RuleSpec
+    any_tree: ClassVar[bool] = False
+
+    def precompute(
+        self, p: Tensor, q: Tensor | None, tokens: Tensor, u: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return `Precomputed.last` and, as a tensor, `Precomputed.numbers`.
+
+        The host must not wait for a value here.
+
+        Args:
+            p: (n, V).
+            q: (n, V), of which the last row has no meaning; None if the rule reads none.
+            tokens: The token that follows each node, (n,); -1 if none does.
+            u: The random number that samples the last token, (1,).
+        """
+        raise NotImplementedError
+
+    def conclude(self, tree: DraftTree, found: Precomputed, chance: UniformSource) -> Verdict:
+        """Return the verdict on a chain."""
+        raise NotImplementedError
+
+
+def draw_at_every_node(
+    last: Tensor, tokens: Tensor, p: Tensor, u: Tensor, *columns: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the results of `PrecomputedRule.precompute`.
+
+    Args:
+        last: Distributions after a rejection at each node, (n, V). Where no token follows, p
+            replaces them.
+        tokens: The token that follows each node, (n,); -1 if none does.
+        p: (n, V).
+        u: The random number that samples the last token, (1,).
+        columns: The rule's own numbers, (n, 1) each.
+    """
+    last = torch.where(tokens[:, None] < 0, p, last)
+    token, lo, hi, _ = walk_to(*top_tokens(last), u)
+    return last, torch.cat([token.to(lo.dtype), lo, hi, *columns], -1)
 
 
 class Walk:

@@ -104,7 +104,7 @@ def total_variation(p: Tensor, q: Tensor) -> Tensor:
 
 
 def residual(p: Tensor, q: Tensor) -> Tensor:
-    """Return (p − q)₊ scaled to sum to 1, (V,): where the target gives more than the draft.
+    """Return (p − q)₊ scaled to sum to 1, (..., V): where the target gives more than the draft.
 
     If p = q, nothing is left, and p is returned; a rejection then has probability zero.
     """
@@ -119,8 +119,8 @@ def remove_token(probs: Tensor, token: int) -> Tensor:
 
 
 def normalize(weights: Tensor, otherwise: Tensor) -> Tensor:
-    """Scale weights (V,) to sum to 1; return `otherwise` if they are all zero."""
-    total = weights.sum()
+    """Scale weights (..., V) to sum to 1; return `otherwise` if they are all zero."""
+    total = weights.sum(-1, keepdim=True)
     return torch.where(total > 0, weights / total, otherwise)
 
 

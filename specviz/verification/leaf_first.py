@@ -18,16 +18,19 @@ from specviz.verification.base import (
     Decision,
     Final,
     NodeDistributions,
+    Precomputed,
+    PrecomputedRule,
     UniformSource,
     Verdict,
     decide,
+    draw_at_every_node,
     refuse_tree,
 )
-from specviz.verification.distributions import draw, normalize, remove_token
+from specviz.verification.distributions import Draw, draw, normalize, remove_token
 from specviz.verification.tree import DraftTree
 
 
-class LeafFirst:
+class LeafFirst(PrecomputedRule):
     """Traversal verification (2505.12398), which on a chain is block verification (2403.10444).
 
     A node is visited with its reach a: which share of the draft's probability of reaching the node
@@ -64,7 +67,46 @@ class LeafFirst:
             refuse_tree(self.spec)
         visit = _Visit(self, tree, drawn, p, q, chance)
         found = visit.below(0, 1.0)
-        return visit.verdict(found.accepted_node or 0, found.distributions.p)
+        probs = found.distributions.p
+        last = draw(probs, chance.final())
+        return _verdict(tree, visit.decisions, found.accepted_node or 0, probs, last)
+
+    def precompute(
+        self, p: Tensor, q: Tensor | None, tokens: Tensor, u: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Implement `PrecomputedRule.precompute`: p and q of each token, reach and S are added."""
+        index = tokens.clamp(min=0)[:, None]
+        q = torch.zeros_like(p).scatter(-1, index, 1.0) if q is None else q
+        pair = torch.cat([p.gather(-1, index), q.gather(-1, index)], -1)
+        reach = [torch.ones_like(pair[0, 0])]
+        for chance, given in list(pair)[:-1]:
+            own = reach[-1] * chance
+            ratio = (own / given).clamp(max=1.0)
+            reach.append(torch.where(given > 0.0, ratio, (own > 0.0).to(ratio.dtype)))
+        reaches = torch.stack(reach)[:, None]
+        rest = (reaches * p - q).clamp(min=0.0)
+        columns = (pair, reaches, rest.sum(-1, keepdim=True))
+        return draw_at_every_node(normalize(rest, p), tokens, p, u, *columns)
+
+    def conclude(self, tree: DraftTree, found: Precomputed, chance: UniformSource) -> Verdict:
+        """Implement `PrecomputedRule.conclude`."""
+        decisions: list[Decision] = []
+        node = len(tree) - 1
+        while node:
+            p, q, reach, _ = found.numbers[node - 1][3:]
+            given = found.q.get(node - 1)
+            inputs = {"p": p} if given is None else {"p": p, "q": q}
+            inputs["reach"], left = found.numbers[node][5:]
+            if decisions:
+                inputs["left"] = left
+            dists = NodeDistributions(found.p[node - 1], given, reach)
+            u = chance.judge(node)
+            decisions.append(decide(self.spec.name, node, u, inputs, dists))
+            if decisions[-1].accepted:
+                break
+            node -= 1
+        drawn = found.draw(node, chance.final())
+        return _verdict(tree, decisions, node, found.last[node], drawn)
 
     def after_rejection(self, left: float, reach: float, untried: float) -> float:
         """Return the reach of a node after a child was rejected: S/(S + 1 − a), with 0/0 = 1.
@@ -162,10 +204,13 @@ class _Visit:
             return q
         return remove_token(q, x)
 
-    def verdict(self, accepted_node: int, probs: Tensor) -> Verdict:
-        """Return the verdict: the path to the accepted node, and the last token."""
-        kind: Literal["recovered", "bonus", "plain"] = "plain"
-        if self.decisions:
-            kind = "recovered" if self.tree.children[accepted_node] else "bonus"
-        final = Final(accepted_node, kind, draw(probs, self.chance.final()), probs)
-        return Verdict(tuple(self.decisions), self.tree.path(accepted_node)[1:], final)
+
+def _verdict(
+    tree: DraftTree, decisions: list[Decision], accepted_node: int, probs: Tensor, drawn: Draw
+) -> Verdict:
+    """Return the verdict: the path to the accepted node, and the last token with its draw."""
+    kind: Literal["recovered", "bonus", "plain"] = "plain"
+    if decisions:
+        kind = "recovered" if tree.children[accepted_node] else "bonus"
+    final = Final(accepted_node, kind, drawn, probs)
+    return Verdict(tuple(decisions), tree.path(accepted_node)[1:], final)

@@ -23,10 +23,13 @@ from specviz.verification.base import (
     Decision,
     Inputs,
     NodeDistributions,
+    Precomputed,
+    PrecomputedRule,
     UniformSource,
     Verdict,
     Walk,
     decide,
+    draw_at_every_node,
     finish,
 )
 from specviz.verification.distributions import (
@@ -40,7 +43,7 @@ from specviz.verification.transfer import to_host
 from specviz.verification.tree import DraftTree
 
 
-class Greedy:
+class Greedy(PrecomputedRule):
     """Accepts the target's top tokens; p must be one-hot.
 
     Used at temperature 0: a candidate is accepted if it is the target's top token. Every lossless
@@ -48,6 +51,7 @@ class Greedy:
     """
 
     spec = RULE_SPECS["greedy"]
+    any_tree = True
 
     def judge(
         self,
@@ -58,11 +62,21 @@ class Greedy:
         chance: UniformSource,
     ) -> Verdict:
         """Implement `Rule.judge`. Decisions record u, although it has no effect."""
+        return self.conclude(tree, Precomputed(p, q, p, _top_draws(p).tolist()), chance)
+
+    def precompute(
+        self, p: Tensor, q: Tensor | None, tokens: Tensor, u: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Implement `PrecomputedRule.precompute`."""
+        return p, _top_draws(p)
+
+    def conclude(self, tree: DraftTree, found: Precomputed, chance: UniformSource) -> Verdict:
+        """Implement `PrecomputedRule.conclude`, for a tree."""
         decisions: list[Decision] = []
         path: list[int] = []
-        node, tops = 0, [each.tolist() for each in to_host(*p.max(dim=-1))]
+        node, p = 0, found.p
         while tree.children[node]:
-            dists, (sure, top) = NodeDistributions(p[node], None), (each[node] for each in tops)
+            dists, (top, _, sure) = NodeDistributions(p[node], None), found.numbers[node]
             for child in tree.children[node]:
                 inputs = {"p": sure if tree.tokens[child] == top else 0.0}
                 decisions.append(decide(self.spec.name, child, chance.judge(child), inputs, dists))
@@ -72,11 +86,16 @@ class Greedy:
                 break
             node = decisions[-1].node
             path.append(node)
-        final = Draw(tops[1][node], chance.final(), 0.0, tops[0][node])
-        return finish(decisions, path, p[node], chance, final)
+        return finish(decisions, path, p[node], chance, found.draw(node, chance.final()))
 
 
-class SiblingRejection:
+def _top_draws(p: Tensor) -> Tensor:
+    """Return the top token of one-hot distributions (n, V) with the ends of its interval."""
+    values, ids = p.max(dim=-1)
+    return torch.stack([ids.to(p.dtype), torch.zeros_like(values), values], -1)
+
+
+class SiblingRejection(PrecomputedRule):
     """Tests siblings in order; each rejection changes p and q for the next sibling.
 
     These distributions do not depend on u. So after the first sibling of a position is rejected,
@@ -119,6 +138,28 @@ class SiblingRejection:
             path.append(accepted_node)
             node = accepted_node
         return finish(judged.decisions, path, p[node], chance)
+
+    def precompute(
+        self, p: Tensor, q: Tensor | None, tokens: Tensor, u: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Implement `PrecomputedRule.precompute`: p and q of each token are added."""
+        index = tokens.clamp(min=0)[:, None]
+        left = normalize(p.scatter(-1, index, 0.0), p) if q is None else residual(p, q)
+        pair = [each.gather(-1, index) for each in (p, q) if each is not None]
+        return draw_at_every_node(left, tokens, p, u, *pair)
+
+    def conclude(self, tree: DraftTree, found: Precomputed, chance: UniformSource) -> Verdict:
+        """Implement `PrecomputedRule.conclude`."""
+        judged = RoundDecisions(self.spec.name, self.parameters, chance)
+        node = 0
+        while node + 1 < len(tree):
+            dists = NodeDistributions(found.p[node], found.q.get(node))
+            inputs = dict(zip("pq", found.numbers[node][3:], strict=False))
+            if judged.first_accepted([node + 1], [dists], [inputs]) is None:
+                break
+            node += 1
+        final = found.draw(node, chance.final())
+        return finish(judged.decisions, [*range(1, node + 1)], found.last[node], chance, final)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from specviz.bench.sweep import (
 from specviz.cost.measured_costs import ContextCosts, CostFile, DrafterFacts, ModelCosts, RoundTimes
 from specviz.cost.sources import Model
 from specviz.cost.sweep import PassSamples
+from specviz.engine.judging import judge, sample
 from specviz.engine.loop import Stop, never
 from specviz.engine.protocol import DraftSession, draft_cut
 from specviz.engine.recorder import versions
@@ -44,8 +45,6 @@ from specviz.models.memory import unique_bytes
 from specviz.models.passes import CaptureSpec
 from specviz.models.target import TargetRun
 from specviz.verification import choose_rule
-from specviz.verification.base import finish
-from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
 
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
@@ -153,8 +152,8 @@ class ShapeRounds:
     def _plainly(self) -> None:
         settings = self.cast.members[0].settings
         scores = self.run.score(DraftTree((self.text[-1],), (-1,)))
-        probs = logits_to_probs(scores.logits, settings.sampling)
-        finish([], [], probs[0], settings.chance(len(self.text)))
+        u = settings.chance(len(self.text)).baseline()
+        sample(self.run, scores.logits, settings.sampling, u)
         scores.check()
         self.run.keep(())
 
@@ -168,9 +167,8 @@ class ShapeRounds:
         drafted = self._now()
         scores = run.score(proposal.tree, proposal.extra_rows, proposal.precomputed)
         checked = self._now()
-        probs = logits_to_probs(scores.logits, settings.sampling)
         rule = choose_rule(settings.rule, session.drawn, settings.sampling, draft_cut(session))
-        rule.judge(proposal.tree, proposal.drawn, probs, proposal.q, chance)
+        judge(run, rule, proposal, scores.logits, settings.sampling, chance)
         scores.check()
         run.keep(())
         session.commit([following], scores.states.take([0]), scores.extra_rows)

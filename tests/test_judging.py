@@ -1,0 +1,134 @@
+"""Verdicts that a GPU computes in one recorded graph equal the rules' own, bit for bit.
+
+The device is simulated (`pretend`): a replay repeats the recorded operations at their addresses.
+"""
+
+from __future__ import annotations
+
+import pytest
+import tiny
+import torch
+from pretend import pretended
+
+from specviz.engine.judging import judge, sample
+from specviz.engine.protocol import Proposal
+from specviz.models import graphs
+from specviz.models.network import prepare
+from specviz.models.passes import CaptureSpec
+from specviz.models.target import Target
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Sampling
+from specviz.verification import RULES, Drawn
+from specviz.verification.base import PrecomputedRule
+from specviz.verification.distributions import draw, logits_to_probs
+from specviz.verification.tree import DraftTree
+
+TOKENS = 300  # more than a draw searches at first
+LENGTHS = (4, 2, 0, 7, 5, 3)  # of successive drafts: rows of longer ones remain in the memory
+KINDS = [
+    (name, drawn, temperature)
+    for name, rule in RULES.items()
+    if isinstance(rule, PrecomputedRule)
+    for drawn in rule.spec.accepts
+    for temperature in ((0.0,) if rule.spec.temperature_zero else (0.0, 0.8, 3.0))
+]
+
+
+@pytest.fixture
+def gpu():
+    with pretended() as device_log:
+        model = tiny.llama().to("cuda")
+        prepare(model)
+        yield Target(model, tiny.tokenizer(), tiny.target().card).start(CaptureSpec()), device_log
+
+
+def made(drawn, length, seed, dtype, peak):
+    """Return a chain of guesses, and logits that often agree with it."""
+    random = torch.Generator().manual_seed(seed)
+    scores = torch.randn(length + 1, TOKENS, generator=random) * peak
+    sampled = scores + torch.randn(length + 1, TOKENS, generator=random) * 0.3
+    q = sampled.softmax(-1).to(dtype)
+    guesses = torch.multinomial(q.float(), 1, generator=random)[:length, 0].tolist()
+    if drawn is Drawn.POINT_MASS:
+        guesses = scores[:length].argmax(-1).tolist()
+    rows = {} if drawn is Drawn.POINT_MASS else {i: q[i].to("cuda") for i in range(length)}
+    return Proposal(DraftTree.chain(1, guesses), drawn, rows), scores.to("cuda")
+
+
+def told(verdict):
+    decisions = [
+        (
+            each.node, each.u, each.threshold, dict(each.inputs), each.distributions.reach,
+            each.distributions.p.tolist(),
+            None if each.distributions.q is None else each.distributions.q.tolist(),
+        )
+        for each in verdict.decisions
+    ]  # fmt: skip
+    final = verdict.final
+    return decisions, verdict.path, final.parent, final.kind, final.drawn, final.probs.tolist()
+
+
+@pytest.mark.parametrize(("name", "drawn", "temperature"), KINDS, ids=str)
+def test_recorded_verdict_equals_the_rules_own_bit_for_bit(gpu, name, drawn, temperature):
+    run, device_log = gpu
+    sampling, rule, ends = Sampling(temperature), RULES[name], set()
+    for seed in range(2):
+        for number, length in enumerate(LENGTHS):
+            dtype = (torch.float64, torch.float32)[seed % 2]
+            proposal, logits = made(drawn, length, 10 * seed + number, dtype, 1 + seed % 3)
+            chance = Chance(seed, number)
+            p, found = judge(run, rule, proposal, logits, sampling, chance)
+            found, p = told(found), p.tolist()
+            wanted_p = logits_to_probs(logits, sampling)
+            wanted = rule.judge(proposal.tree, drawn, wanted_p, proposal.q, chance)
+            assert p == wanted_p.tolist()
+            assert found == told(wanted)
+            ends.add((length, len(wanted.path)))
+    assert len(ends) > len(LENGTHS) or temperature != 0.8 or name == "point-mass"
+    peaked = logits * 9  # so that a draw ends among the first tokens
+    before = device_log.counts.copy()
+    judge(run, rule, proposal, peaked, sampling, Chance(0, 0))
+    made_now = device_log.counts - before
+    assert made_now["reads"] == 1
+    assert made_now["launches"] <= 5
+
+
+def test_other_rules_trees_and_failed_recordings_use_the_rules_own_way(gpu, monkeypatch, caplog):
+    run, _ = gpu
+    tree = DraftTree((1, 5, 6), (-1, 0, 0))
+    logits = torch.randn(3, TOKENS).to("cuda")
+    loaded = set(run.cache.memory.recordings)
+    for rule in ("point-mass", "typical"):
+        judge(run, RULES[rule], Proposal(tree, Drawn.POINT_MASS), logits, Sampling(), Chance(0, 1))
+    assert set(run.cache.memory.recordings) == loaded
+    greedy = judge(
+        run, RULES["greedy"], Proposal(tree, Drawn.POINT_MASS), logits, Sampling(0), Chance(0, 1)
+    )[1]
+    assert len(run.cache.memory.recordings) == len(loaded) + 1
+    assert greedy.final.drawn.token == int(logits[0].argmax()) or greedy.path
+
+    def broken(function, inputs):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(graphs, "record_graph", broken)
+    chain, logits = made(Drawn.SAMPLED, 3, 5, torch.float64, 1)
+    for _ in range(2):
+        found = judge(run, RULES["speculative"], chain, logits, Sampling(0.8), Chance(0, 1))[1]
+    probs = logits_to_probs(logits, Sampling(0.8))
+    wanted = RULES["speculative"].judge(chain.tree, chain.drawn, probs, chain.q, Chance(0, 1))
+    assert told(found) == told(wanted)
+    assert [each.message.split(":")[0] for each in caplog.records] == [
+        "verdicts run without CUDA graphs from here on"
+    ]
+    assert run.cache.memory.recorder.works, "passes are still recorded"
+
+
+@pytest.mark.parametrize("sampling", [Sampling(0.8), Sampling(3.0), Sampling(1.0, 20, 0.9)])
+def test_plain_decoding_samples_the_token_of_a_usual_draw(gpu, sampling):
+    run, _ = gpu
+    for seed in range(30):
+        logits, u = torch.randn(1, TOKENS).to("cuda"), Chance(seed, 0).baseline()
+        probs = logits_to_probs(logits, sampling)[0]
+        assert sample(run, logits, sampling, u) == draw(probs, u).token
+    keys = [key for key in run.cache.memory.recordings if "point-mass" in key]
+    assert len(keys) == 1
