@@ -29,7 +29,8 @@ KINDS = [
     (name, drawn, temperature)
     for name, rule in RULES.items()
     if isinstance(rule, PrecomputedRule)
-    for drawn in rule.spec.accepts
+    for drawn in Drawn  # in a fixed order, for all workers
+    if drawn in rule.spec.accepts
     for temperature in ((0.0,) if rule.spec.temperature_zero else (0.0, 0.8, 3.0))
 ]
 
