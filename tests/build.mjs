@@ -53,6 +53,10 @@ const entriesOf = (bundles) =>
 const bundle = (bundles, more) =>
   build({ ...SHARED, entryPoints: entriesOf(bundles), bundle: true, minify: true, ...more });
 
+/** @param {string} file @param {string} name */
+const copy = (file, name) =>
+  writeFileSync(join(out, name), readFileSync(join(HERE, "node_modules", file)));
+
 if (kind === "modules") {
   await build({
     ...SHARED,
@@ -66,6 +70,8 @@ if (kind === "modules") {
   await bundle(SERVED);
   // A file has no address on a server; nothing is fetched from this one.
   await bundle(FILES, { define: { "import.meta.url": '"replay:///"' } });
-  const license = join(HERE, "node_modules/preact/LICENSE");
-  writeFileSync(join(out, "LICENSE.preact"), readFileSync(license));
+  copy("preact/LICENSE", "LICENSE.preact");
+  // Plotly with the traces that figures have here, a third of the script in Python's package.
+  copy("plotly.js-cartesian-dist-min/plotly-cartesian.min.js", "plotly.js");
+  copy("plotly.js-cartesian-dist-min/LICENSE", "LICENSE.plotly");
 }

@@ -14,8 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from plotly.offline import get_plotlyjs
-
 from specviz.adapters.gradio import API_PREFIX
 from specviz.figures.marks import Marks, given_marks
 from specviz.glossary import GLOSSARY, TITLES
@@ -31,13 +29,6 @@ GIVEN: Final = "GIVEN"  # the constant that a bundle reads its values from Pytho
 
 
 @cache
-def plotly_js() -> tuple[str, bytes]:
-    """Return the name and the compressed text of the installed plotly.js."""
-    source = get_plotlyjs().encode()
-    return f"plotly-{hashlib.sha256(source).hexdigest()[:12]}.js", gzip.compress(source, 9)
-
-
-@cache
 def scripts() -> tuple[str, Mapping[str, bytes]]:
     """Return the path of the scripts below PREFIX, and each one's compressed text by name."""
     texts = {path.name: script_text(path.stem).encode() for path in sorted(BUILT.glob("*.js"))}
@@ -49,7 +40,7 @@ def scripts() -> tuple[str, Mapping[str, bytes]]:
 def script_text(name: str) -> str:
     """Return a bundle of the page's modules, after the values from Python if it uses them."""
     text = (BUILT / f"{name}.js").read_text(encoding="utf-8")
-    return f"{given(plotly_js()[0])}{text}" if GIVEN in text else text
+    return f"{given()}{text}" if GIVEN in text else text
 
 
 class Given(Marks):
@@ -58,24 +49,21 @@ class Given(Marks):
     Attributes:
         GLOSSARY: The explanation of each term.
         TITLES: The displayed names of terms whose key differs from it.
-        PLOTLY: The file name of plotly.js, which is served below PREFIX.
         LANGUAGES: Catalogues of the lessons and the tour by code, English first.
     """
 
     GLOSSARY: dict[str, str]
     TITLES: dict[str, str]
-    PLOTLY: str
     LANGUAGES: dict[str, Language]
 
 
-def given(plotly: str) -> str:
-    """Return the statement that defines GIVEN; `plotly` is its value of PLOTLY."""
+def given() -> str:
+    """Return the statement that defines GIVEN."""
     rows = [row for row in specs.SETTING_SPECS if row.label]
     values: Given = {
         **given_marks(),
         "GLOSSARY": {row.name: row.sentence for row in rows} | dict(GLOSSARY),
         "TITLES": {row.name: row.label for row in rows} | dict(TITLES),
-        "PLOTLY": plotly,
         "LANGUAGES": languages(),
     }
     # "<" is escaped, since files have the script in their markup.

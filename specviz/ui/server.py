@@ -30,7 +30,7 @@ from specviz.ui.head import Head
 from specviz.ui.jobs import Jobs
 from specviz.ui.learn import send_lesson
 from specviz.ui.offline import OfflinePart
-from specviz.ui.routes import FOR_EVER, PREFIX, plotly_js, scripts
+from specviz.ui.routes import FOR_EVER, PREFIX, scripts
 from specviz.ui.sessions import Heartbeats, Sessions
 from specviz.ui.step.embed import EMBED, OEMBED, EmbedMode, Pages, send_oembed
 from specviz.ui.step.opened import OpenedRuns
@@ -42,11 +42,6 @@ from specviz.ui.votes import Rooms
 async def send_health(request: Request) -> Response:
     """Answer a container's health check, without using a model."""
     return PlainTextResponse("ok", headers={"Cache-Control": "no-store"})
-
-
-async def send_plotly(request: Request) -> Response:
-    """Send plotly.js, compressed and cached forever: its name changes with its text."""
-    return _script(plotly_js()[1])
 
 
 def offline_route(part: OfflinePart) -> Route:
@@ -132,7 +127,6 @@ def app_kwargs(
     pages = Pages(access)
     routes = [
         Route(f"{PREFIX}/health", send_health),
-        Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
         *map(offline_route, (PLAYER, RACE)),
         Route(f"{PREFIX}/{scripts()[0]}/{{name}}", send_script),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),

@@ -1,13 +1,11 @@
 // Figures that Python made with plotly, which is fetched when the first one is on screen. Their
 // colours are those of the light theme.
 
-import { PLOTLY } from "./given";
 import { isDark } from "./gradio";
-import { SERVER } from "./server";
 
 import type { Drawing, Plotly } from "./plotly";
 
-const ADDRESS = new URL(PLOTLY, SERVER);
+const ADDRESS = new URL("plotly.js", import.meta.url);
 let fetched: Promise<Plotly> | null = null;
 
 export function fetchPlotly() {
