@@ -71,7 +71,7 @@ def test_measurement_order_has_every_turn_once_and_depends_on_its_seed():
     ("changes", "sentence"),
     [
         ({"drafters": ()}, "at least one drafter"),
-        ({"drafters": ("<b>x</b>",)}, "There is no drafter called '<b>x</b>'"),
+        ({"drafters": ("<b>x</b>",)}, "House has no drafter called '<b>x</b>'"),
         ({"drafters": ("ngram", "ngram")}, "only once"),
         ({"prompts": 0}, "between 1 and 6"),
         ({"prompts": 7}, "between 1 and 6"),

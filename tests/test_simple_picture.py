@@ -74,7 +74,8 @@ def test_the_smaller_number_of_a_guess_is_never_above_the_larger(node):  # noqa:
       const look = (each) => {
         if (Array.isArray(each)) return each.forEach(look);
         if (each?.props?.class?.includes("sv-col-value"))
-          found.push([each.props.children, parseFloat(each.props.style.bottom)]);
+          found.push([each.props.children, parseFloat(each.props.style.bottom)
+            + (each.props.class.includes("sv-col-upper") ? 0.01 : 0)]);
         if (each?.props) look(each.props.children);
         return undefined;
       };

@@ -17,6 +17,27 @@ def answer_to(**changes):
     return f": {format_speedup(predict(ask.serving, ask.plan, ask.batch).speedup)} plain decoding"
 
 
+def test_answer_for_the_values_before_a_link_does_not_stay(visit):
+    page, held = visit.page, []
+    before = '"h100-sxm"'  # among the values of what is sent before the link is answered
+
+    def hold(route):
+        held.append(route) if before in (route.request.post_data or "") else route.continue_()
+
+    page.route("**/run/predict*", hold)
+    page.goto(f"{visit.url}?tab=cost&hardware=a100-sxm&batch=8")
+    answer = page.locator("#sv-part-roofline .sv-instrument-answer").first
+    expect(answer).to_be_visible()
+    page.get_by_role("slider", name="α, acceptance").press("ArrowRight")
+    while len(held) < 2:
+        page.wait_for_timeout(50)
+    link, other = held
+    link.continue_()
+    expect(answer).to_contain_text("A100 SXM at batch size 8")
+    other.continue_()
+    expect(answer).to_contain_text("A100 SXM at batch size 8, γ = 4 and α = 0.71:")
+
+
 def test_link_opens_the_roofline_with_values_that_keys_change(visit):
     page = visit.open(LINK)
     part = page.locator("#sv-part-roofline")

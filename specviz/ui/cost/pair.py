@@ -228,8 +228,9 @@ def build(place: TabContext) -> None:
         return pairs | tell(**chosen, sent=values[-1], link=True)
 
     inputs, outputs = [alpha, gamma, source, runs], [source, said, address]
-    changed = gr.on([alpha.change, gamma.change, runs.change], tell, inputs, outputs, **DIRECT)
-    place.changes.update(dict.fromkeys(("alpha", "gamma", "runs"), changed))
+    changed = gr.on([alpha.change, gamma.change], tell, inputs, outputs, **DIRECT)
+    heard = runs.change(tell, inputs, outputs, **DIRECT)
+    place.changes.update(alpha=changed, gamma=changed, runs=heard)
     source.input(take, inputs, [alpha, gamma, *outputs], **DIRECT)
     address.linked(opened, inputs, [alpha, gamma, *outputs], **DIRECT)
 

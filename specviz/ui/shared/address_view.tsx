@@ -27,6 +27,7 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
   let touched = false;
   let answered = false;
   let arrives = false;
+  let untouched = true; // whether only links have set its controls
   const instrument = element.closest(".sv-instrument");
 
   function write() {
@@ -51,7 +52,11 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
   }
   for (const part of parts)
     expect(part, (handed: Record<string, string>) => trigger(event, { values: handed }));
+  let last: unknown;
   watch("value", () => {
+    // An answer for the values before a link may arrive after the link's own.
+    if (instrument && untouched && answered && props.value !== last) trigger("input");
+    last = props.value;
     answered = true;
     values = JSON.parse(props.value ?? "{}");
     touched ||= Object.values(values).some((value) => value !== null);
@@ -59,6 +64,10 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
   });
   new ResizeObserver(write).observe(element);
   if (instrument) focusWideTables(instrument);
+  const touch = () => {
+    untouched = false;
+  };
+  for (const each of ["input", "click", "keydown"]) instrument?.addEventListener(each, touch, true);
   // Gradio's own event is sent with the whole text, and not at all if a text is pasted.
   instrument?.addEventListener("input", ({ target }) => {
     if ((target as Element).matches(TEXT_BOX)) setTimeout(() => trigger("input"));

@@ -85,7 +85,11 @@ function SimpleNext(): ComponentChild {
   const { kind, label, w } = stepName(...after);
   if (kind === "judge") {
     const guess = required(w);
-    return ["Next: decide on “", RunningToken(startsSpaced(guess) ? guess.slice(1) : guess), "”"];
+    return (
+      <span class="sv-next-name">
+        Next: decide on “{RunningToken(startsSpaced(guess) ? guess.slice(1) : guess)}”
+      </span>
+    );
   }
   if (kind === "draw")
     return label === "recover" ? "Next: what replaces it?" : "Next: one more word";
