@@ -19,12 +19,12 @@ FOLDER: Final = ASSETS / "traces"
 HOUSE: Final = "house"  # the target that ships
 EXAMPLE: Final = "Once upon a time"  # the first prompt if the shipped prompts are missing
 MEASURED: Final = ASSETS / "models" / "measured.json"
-DOMAINS: Final = {  # for each domain: the label of one prompt, and the domain's name in a sentence
-    "stories": ("Story", "stories"),
-    "dialogues": ("Dialogue", "dialogues"),
-    "python": ("Python", "Python"),
-    "maths": ("Maths", "maths"),
-    "repeat": ("Repetition", "repetition"),
+DOMAINS: Final = {  # the name of each domain in a sentence
+    "stories": "stories",
+    "dialogues": "dialogues",
+    "python": "Python",
+    "maths": "maths",
+    "repeat": "repetition",
 }
 
 
@@ -132,12 +132,7 @@ def _by_domain(data: Any) -> dict[str, list[str]]:
 
 def domain_label(domain: str) -> str:
     """Return the domain's name in a sentence; an unknown domain keeps its name."""
-    return DOMAINS.get(domain, (domain, domain))[1]
-
-
-def prompt_kind(domain: str) -> str:
-    """Return the label of one prompt of a domain; an unknown domain keeps its name."""
-    return DOMAINS.get(domain, (domain, domain))[0]
+    return DOMAINS.get(domain, domain)
 
 
 def measured(path: Path = MEASURED) -> dict[str, Any] | None:

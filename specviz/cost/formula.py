@@ -129,14 +129,6 @@ def can_pay(alpha: float, c: float) -> bool:
     return check_probability("α", alpha) > check_not_negative("c", c)
 
 
-def guaranteed_speedup(alpha: float, c: float) -> float:
-    """Return the speed-up at γ = 1, (1 + α) / (1 + c); the best γ is at least as fast.
-
-    Source: corollary 3.9 of the paper.
-    """
-    return speedup(alpha, 1, c)
-
-
 def relative_operations(alpha: float, gamma: float, c_hat: float) -> float:
     """Return operations per token, relative to plain decoding.
 

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from specviz.cost import formula
 from specviz.cost.formula import check_not_negative, check_probability
 from specviz.trace.depths import node_depths
 
@@ -44,16 +43,6 @@ def path_probabilities(parents: Sequence[int], keep: Sequence[float]) -> list[fl
     return chances
 
 
-def acceptance_by_depth(parents: Sequence[int], keep: Sequence[float]) -> list[float]:
-    """Return, for each length from 1, the probability that at least this many are accepted."""
-    levels = depths(parents)
-    found = [0.0] * max(levels)
-    for level, value in zip(levels, path_probabilities(parents, keep), strict=True):
-        if level:
-            found[level - 1] += value
-    return found
-
-
 def acceptance_by_position(parents: Sequence[int], chances: Sequence[float]) -> list[float]:
     """Return each node's probability, if it depends only on the rank among siblings.
 
@@ -69,11 +58,6 @@ def depths(parents: Sequence[int]) -> list[int]:
     """Return, for each node, its distance from the root."""
     _check_order(parents)
     return node_depths(parents)
-
-
-def regular_tree_tokens(chances: Sequence[float], depth: int) -> float:
-    """Return the mean tokens per round of a full tree: those of a chain with α = Σ chances."""
-    return formula.expected_tokens(_sum_siblings(chances), depth)
 
 
 def full_tree(widths: Sequence[int]) -> list[int]:

@@ -337,11 +337,3 @@ def accepted_length(
 def distance(a: StringDistribution, b: StringDistribution) -> float:
     """Return the total variation ½ Σ |a − b| of two distributions over token strings."""
     return sum(abs(a.get(k, 0.0) - b.get(k, 0.0)) for k in a.keys() | b.keys()) / 2
-
-
-def marginal(strings: StringDistribution, length: int) -> StringDistribution:
-    """Return the distribution of the first `length` tokens of each string."""
-    out: defaultdict[Context, float] = defaultdict(float)
-    for string, mass in strings.items():
-        out[string[:length]] += mass
-    return dict(out)
