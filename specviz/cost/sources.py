@@ -336,7 +336,7 @@ def acceptances() -> tuple[Acceptance, ...]:
 def _house_model(folder: str, name: str) -> Model:
     """Return a House model in the format of shapes.json. Raises BrokenFile."""
     path = f"assets/models/{folder}/config.json"
-    title = "House target" if folder == "target" else "House draft model"
+    title = "House" if folder == "target" else "House draft model"
     source = {"title": f"{title}, config.json", "url": path, "evidence": "S", "note": ""}
     facts = {"name": name, "title": title, "sources": [source]}
     model: Model = read_shipped_json(
