@@ -66,7 +66,7 @@ def test_lines_of_recorded_races_have_their_types(name):
         ("specviz.ui.step.player", "Config", player.config),
         ("specviz.ui.step.tour", "TourConfig", tour.config),
         ("specviz.ui.compare.race.recorded", "Config", races.config),
-        ("specviz.ui.routes", "Given", lambda: json.loads(given("x")[12:-2])),
+        ("specviz.ui.routes", "Given", lambda: json.loads(given()[12:-2])),
     ],
 )
 def test_data_that_the_page_starts_with_has_its_types(module, name, values):
