@@ -232,7 +232,8 @@ def test_fetch_from_the_hub_reports_bytes_and_can_be_stopped(machine, monkeypatc
     assert entry.weights_path(SMOLLM2) is None
     assert main(["fetch", "smollm2"]) == 0
     steps = ["30%, 30 of 100 MB", "60%, 60 of 100 MB", "100%, 100 of 100 MB"]
-    assert capsys.readouterr().err.split("\n")[1:] == [*steps, ""]
+    said = capsys.readouterr().err.split("\n")  # transformers reports its own writing, too
+    assert [line for line in said if "MB" in line] == steps
 
 
 @pytest.fixture
