@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 import tiny
 import torch
-from pretend import pretended
+from pretend import pretended, refuse_graph
 
 from specviz.engine.judging import judge, sample
 from specviz.engine.protocol import Proposal
@@ -56,7 +56,8 @@ def made(drawn, length, seed, dtype, peak):
     return Proposal(DraftTree.chain(1, guesses), drawn, rows), scores.to("cuda")
 
 
-def told(verdict):
+def flatten(verdict):
+    """Return a verdict as numbers, which can be compared."""
     decisions = [
         (
             each.node, each.u, each.threshold, dict(each.inputs), each.distributions.reach,
@@ -79,11 +80,11 @@ def test_recorded_verdict_equals_the_rules_own_bit_for_bit(gpu, name, drawn, tem
             proposal, logits = made(drawn, length, 10 * seed + number, dtype, 1 + seed % 3)
             chance = Chance(seed, number)
             p, found = judge(run, rule, proposal, logits, sampling, chance)
-            found, p = told(found), p.tolist()
+            found, p = flatten(found), p.tolist()
             wanted_p = logits_to_probs(logits, sampling)
             wanted = rule.judge(proposal.tree, drawn, wanted_p, proposal.q, chance)
             assert p == wanted_p.tolist()
-            assert found == told(wanted)
+            assert found == flatten(wanted)
             ends.add((length, len(wanted.path)))
     assert len(ends) > len(LENGTHS) or temperature != 0.8 or name == "point-mass"
     peaked = logits * 9  # so that a draw ends among the first tokens
@@ -108,16 +109,13 @@ def test_other_rules_trees_and_failed_recordings_use_the_rules_own_way(gpu, monk
     assert len(run.cache.memory.recordings) == len(loaded) + 1
     assert greedy.final.drawn.token == int(logits[0].argmax()) or greedy.path
 
-    def broken(function, inputs):
-        raise RuntimeError("out of memory")
-
-    monkeypatch.setattr(graphs, "record_graph", broken)
+    monkeypatch.setattr(graphs, "record_graph", refuse_graph)
     chain, logits = made(Drawn.SAMPLED, 3, 5, torch.float64, 1)
     for _ in range(2):
         found = judge(run, RULES["speculative"], chain, logits, Sampling(0.8), Chance(0, 1))[1]
     probs = logits_to_probs(logits, Sampling(0.8))
     wanted = RULES["speculative"].judge(chain.tree, chain.drawn, probs, chain.q, Chance(0, 1))
-    assert told(found) == told(wanted)
+    assert flatten(found) == flatten(wanted)
     assert [each.message.split(":")[0] for each in caplog.records] == [
         "verdicts run without CUDA graphs from here on"
     ]
