@@ -216,6 +216,13 @@ def presets() -> tuple[Preset, ...]:
             "confidence, and a head trained on its own guesses.",
             tuple(map(suited_lane, ("eagle", "eagle2", "eagle3"))),
         ),
+        Preset(
+            "blocks",
+            "Four blocks",
+            "Each guesses a whole block in one pass. They differ in what a position of the block "
+            "knows of the guesses before it.",
+            tuple(map(suited_lane, ("dflash", "dspark", "dflash2", "jetspec"))),
+        ),
     )
 
 
