@@ -5,11 +5,14 @@ The device is simulated (`pretend`): a replay repeats the recorded operations at
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import tiny
 import torch
 from pretend import pretended, refuse_graph
 
+from specviz.engine import judging
 from specviz.engine.judging import judge, sample
 from specviz.engine.protocol import Proposal
 from specviz.models import graphs
@@ -25,6 +28,14 @@ from specviz.verification.tree import DraftTree
 
 TOKENS = 300  # more than a draw searches at first
 LENGTHS = (4, 2, 0, 7, 5, 3)  # of successive drafts: rows of longer ones remain in the memory
+TREES = (  # parents
+    (-1, 0, 0, 0, 1, 1, 3),
+    (-1, 0, 0, 1, 1, 3, 3, 3, 3),
+    (-1, 0, 1, 2),
+    (-1, 0, 0),
+    (-1,),
+    (-1, 0, 1, 1, 3, 3, 3),
+)
 KINDS = [
     (name, drawn, temperature)
     for name, rule in RULES.items()
@@ -43,17 +54,27 @@ def gpu():
         yield Target(model, tiny.tokenizer(), tiny.target().card).start(CaptureSpec()), device_log
 
 
-def made(drawn, length, seed, dtype, peak):
-    """Return a chain of guesses, and logits that often agree with it."""
+def made(drawn, parents, seed, dtype, peak):
+    """Return a draft of this shape, and logits that often agree with it."""
     random = torch.Generator().manual_seed(seed)
-    scores = torch.randn(length + 1, TOKENS, generator=random) * peak
-    sampled = scores + torch.randn(length + 1, TOKENS, generator=random) * 0.3
-    q = sampled.softmax(-1).to(dtype)
-    guesses = torch.multinomial(q.float(), 1, generator=random)[:length, 0].tolist()
-    if drawn is Drawn.POINT_MASS:
-        guesses = scores[:length].argmax(-1).tolist()
-    rows = {} if drawn is Drawn.POINT_MASS else {i: q[i].to("cuda") for i in range(length)}
-    return Proposal(DraftTree.chain(1, guesses), drawn, rows), scores.to("cuda")
+    shape = DraftTree((1,) * len(parents), tuple(parents)).children
+    scores = torch.randn(len(parents), TOKENS, generator=random) * peak
+    sampled = scores + torch.randn(len(parents), TOKENS, generator=random) * 0.3
+    q, tokens = sampled.softmax(-1).to(dtype), [1] * len(parents)
+    for node, kids in enumerate(shape):
+        again = drawn is Drawn.SAMPLED
+        guesses = torch.multinomial(q[node].float(), max(len(kids), 1), again, generator=random)
+        if drawn is Drawn.POINT_MASS:
+            guesses = scores[node].topk(max(len(kids), 1)).indices
+        for kid, guess in zip(kids, guesses.tolist(), strict=False):
+            tokens[kid] = guess
+    rows = {node: q[node].to("cuda") for node, kids in enumerate(shape) if kids}
+    tree = DraftTree(tuple(tokens), tuple(parents))
+    return Proposal(tree, drawn, {} if drawn is Drawn.POINT_MASS else rows), scores.to("cuda")
+
+
+def chain(length):
+    return range(-1, length)
 
 
 def flatten(verdict):
@@ -73,11 +94,12 @@ def flatten(verdict):
 @pytest.mark.parametrize(("name", "drawn", "temperature"), KINDS, ids=str)
 def test_recorded_verdict_equals_the_rules_own_bit_for_bit(gpu, name, drawn, temperature):
     run, device_log = gpu
-    sampling, rule, ends = Sampling(temperature), RULES[name], set()
+    sampling, rule, ends, tried = Sampling(temperature), RULES[name], set(), set()
+    shapes = [*map(chain, LENGTHS), *(() if rule.chains_only else TREES)]
     for seed in range(2):
-        for number, length in enumerate(LENGTHS):
+        for number, parents in enumerate(shapes):
             dtype = (torch.float64, torch.float32)[seed % 2]
-            proposal, logits = made(drawn, length, 10 * seed + number, dtype, 1 + seed % 3)
+            proposal, logits = made(drawn, parents, 20 * seed + number, dtype, 1 + seed % 3)
             chance = Chance(seed, number)
             p, found = judge(run, rule, proposal, logits, sampling, chance)
             found, p = flatten(found), p.tolist()
@@ -85,8 +107,15 @@ def test_recorded_verdict_equals_the_rules_own_bit_for_bit(gpu, name, drawn, tem
             wanted = rule.judge(proposal.tree, drawn, wanted_p, proposal.q, chance)
             assert p == wanted_p.tolist()
             assert found == flatten(wanted)
-            ends.add((length, len(wanted.path)))
-    assert len(ends) > len(LENGTHS) or temperature != 0.8 or name == "point-mass"
+            ends.add((number, len(wanted.path)))
+            tried |= {
+                proposal.tree.children[proposal.tree.parents[each.node]].index(each.node)
+                for each in wanted.decisions
+            }
+    if temperature == 0.8:
+        assert len(ends) > len(shapes) or name == "point-mass"
+        lenient = name == "lenience"  # it accepts every first sibling here
+        assert rule.chains_only or lenient or max(tried) > 0, "no second sibling was judged"
     peaked = logits * 9  # so that a draw ends among the first tokens
     before = device_log.counts.copy()
     judge(run, rule, proposal, peaked, sampling, Chance(0, 0))
@@ -100,21 +129,31 @@ def test_other_rules_trees_and_failed_recordings_use_the_rules_own_way(gpu, monk
     tree = DraftTree((1, 5, 6), (-1, 0, 0))
     logits = torch.randn(3, TOKENS).to("cuda")
     loaded = set(run.cache.memory.recordings)
-    for rule in ("point-mass", "typical"):
-        judge(run, RULES[rule], Proposal(tree, Drawn.POINT_MASS), logits, Sampling(), Chance(0, 1))
+    draft = Proposal(tree, Drawn.POINT_MASS)
+    for rule in ("traversal", "typical"):
+        judge(run, RULES[rule], draft, logits, Sampling(), Chance(0, 1))
+    monkeypatch.setattr(judging, "MOST_NUMBERS", 2 * 4 * TOKENS - 1)
+    judge(run, RULES["point-mass"], draft, logits, Sampling(), Chance(0, 1))
     assert set(run.cache.memory.recordings) == loaded
-    greedy = judge(
-        run, RULES["greedy"], Proposal(tree, Drawn.POINT_MASS), logits, Sampling(0), Chance(0, 1)
-    )[1]
+    monkeypatch.setattr(judging, "MOST_NUMBERS", 2 * 4 * TOKENS)
+    judge(run, RULES["point-mass"], draft, logits, Sampling(), Chance(0, 1))
     assert len(run.cache.memory.recordings) == len(loaded) + 1
-    assert greedy.final.drawn.token == int(logits[0].argmax()) or greedy.path
+
+    kinds = (Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT)  # each has recordings of its own
+    for drawn, seed in product(kinds, range(8)):
+        draft, _ = made(drawn, TREES[0], seed, torch.float64, 2)
+        _, logits = made(drawn, TREES[0], seed + 50, torch.float64, 2)  # most guesses are rejected
+        found = judge(run, RULES["ensemble"], draft, logits, Sampling(0.8), Chance(seed, 3))[1]
+        probs = logits_to_probs(logits, Sampling(0.8))
+        wanted = RULES["ensemble"].judge(draft.tree, drawn, probs, draft.q, Chance(seed, 3))
+        assert flatten(found) == flatten(wanted)
 
     monkeypatch.setattr(graphs, "record_graph", refuse_graph)
-    chain, logits = made(Drawn.SAMPLED, 3, 5, torch.float64, 1)
+    guesses, logits = made(Drawn.SAMPLED, chain(3), 5, torch.float64, 1)
     for _ in range(2):
-        found = judge(run, RULES["speculative"], chain, logits, Sampling(0.8), Chance(0, 1))[1]
+        found = judge(run, RULES["speculative"], guesses, logits, Sampling(0.8), Chance(0, 1))[1]
     probs = logits_to_probs(logits, Sampling(0.8))
-    wanted = RULES["speculative"].judge(chain.tree, chain.drawn, probs, chain.q, Chance(0, 1))
+    wanted = RULES["speculative"].judge(guesses.tree, guesses.drawn, probs, guesses.q, Chance(0, 1))
     assert flatten(found) == flatten(wanted)
     assert [each.message.split(":")[0] for each in caplog.records] == [
         "verdicts run without CUDA graphs from here on"

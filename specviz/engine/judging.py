@@ -7,6 +7,7 @@ own random number. One transfer copies the numbers to the host, which then decid
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Final
 
 import torch
@@ -25,6 +26,10 @@ from specviz.verification.rules import PointMass
 from specviz.verification.tree import DraftTree
 
 NOTHING: Final = Proposal(DraftTree((0,), (-1,)), Drawn.POINT_MASS)
+# A recording keeps the distributions for every sibling of every node: at most so many numbers.
+# Beyond that, as with 32 nodes, 4 siblings and 130,000 tokens, computing them would take longer
+# than to start the operations for the siblings that are rejected.
+MOST_NUMBERS: Final = 1 << 24
 
 
 def judge(
@@ -40,7 +45,7 @@ def judge(
     The next verdict of the same run may overwrite all of their tensors.
     """
     tree = proposal.tree
-    if isinstance(rule, PrecomputedRule) and (rule.any_tree or tree.is_chain):
+    if isinstance(rule, PrecomputedRule) and (tree.is_chain or not rule.chains_only):
         found = _precompute(run, rule, proposal, logits, sampling, chance.final())
         if found is not None:
             return found.p, rule.conclude(tree, found, chance)
@@ -65,29 +70,56 @@ def _precompute(
     u: float,
 ) -> Precomputed | None:
     """Compute everything for a verdict in a recorded graph; None if nothing is recorded."""
-    count, size = len(logits), ceil_power(len(logits))
+    (count, vocabulary), tree, drawn = logits.shape, proposal.tree, proposal.drawn
+    size = ceil_power(count)
+    siblings = ceil_power(max(map(len, tree.children))) if rule.reads_draft else 1
     memory = fixed_memory(run.cache) if logits.device.type == "cuda" else None
     if memory is None or count > MOST_ROWS:
         return None
-    given = [Given(logits, (size, logits.shape[-1]))]
-    if not rule.any_tree:
-        after = [*proposal.tree.tokens[1:], *[-1] * (size - count + 1)]
-        given.append(Given(torch.tensor([u, *after], dtype=torch.float64), (1 + size,)))
-    sampled = rule.spec.reads_q and proposal.drawn is not Drawn.POINT_MASS
-    if q := proposal.q if sampled else {}:
-        rows = torch.stack([q[node] for node in range(count - 1)])
-        given.append(Given(rows, (size, rows.shape[-1])))
+    if siblings > 1 and siblings * size * vocabulary > MOST_NUMBERS:
+        return None
+    given = [Given(logits, (size, vocabulary))]
+    if rule.reads_draft:
+        listed = [u, *_rows_of_q(tree, size), *_tokens(tree, size, siblings)]
+        given.append(Given(torch.tensor(listed, dtype=torch.float64), (len(listed),)))
+    q = proposal.q if rule.spec.reads_q and drawn is not Drawn.POINT_MASS else {}
+    if q:
+        rows = torch.stack([q[node] for node, kids in enumerate(tree.children) if kids])
+        given.append(Given(rows, (size, vocabulary)))
 
     def function(
         logits: Tensor, numbers: Tensor | None = None, q: Tensor | None = None
     ) -> tuple[Tensor, ...]:
         p = logits_to_probs(logits, sampling)
-        numbers = p[:0, 0] if numbers is None else numbers
-        return p, *rule.precompute(p, q, numbers[1:].long(), numbers[:1])
+        if numbers is None:
+            numbers = p.new_zeros(1 + 2 * size)
+        whole = numbers[1:].long()
+        q = q if q is None or siblings == 1 else q[whole[:size]]
+        tokens = whole[size:].view(size, siblings)
+        return p, *rule.precompute(p, q, tokens, numbers[:1], drawn)
 
-    key = (rule.spec.name, sampling, size, logits.dtype, rows.dtype if q else None)
+    key = (rule.spec.name, drawn, sampling, size, siblings, logits.dtype, rows.dtype if q else None)
     found = memory.judging.run(memory, key, function, given)
     if found is None:
         return None
-    p, last, numbers = (each[:count] for each in found)
-    return Precomputed(p, q, last, numbers.tolist())
+    p, last, numbers, *later = (each[:count] for each in found)
+    width = 2 if q else 1
+    steps = [tuple(later[at : at + width]) for at in range(0, len(later), width)]
+    return Precomputed(p, q, last, numbers.tolist(), steps)
+
+
+def _rows_of_q(tree: DraftTree, size: int) -> list[int]:
+    """Return, for each of `size` nodes, the row of its q among those of nodes with children."""
+    parents = [bool(kids) for kids in tree.children]
+    rows = [
+        before * has for has, before in zip(parents, accumulate(parents, initial=0), strict=False)
+    ]
+    return rows + [0] * (size - len(rows))
+
+
+def _tokens(tree: DraftTree, size: int, siblings: int) -> list[int]:
+    """Return, for each of `size` nodes, the tokens of its children, then -1, `siblings` in all."""
+    found = []
+    for kids in (*tree.children, *[()] * (size - len(tree))):
+        found += [tree.tokens[kid] for kid in kids] + [-1] * (siblings - len(kids))
+    return found

@@ -193,73 +193,82 @@ Inputs = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Precomputed:
-    """What a verdict on a chain of n nodes can need, computed before any verdict is known.
+    """What a verdict on a tree of n nodes can need, computed before any verdict is known.
 
     Attributes:
         p: The target's distribution after each node, (n, V).
-        q: For each node but the last, the distribution (V,) that the next one was sampled from;
-            empty if the rule reads none.
+        q: For each node with children, the distribution (V,) that these were sampled from; empty
+            if the rule reads none.
         last: The distribution (V,) of the last token if the accepted path ends at each node.
         numbers: For each node, the token drawn from `last` with the ends of its interval; then the
             numbers that the rule added.
+        later: p, and q if the rule reads it, (n, V) each, by which the second child of each node is
+            judged; then those for the third child, and so on.
     """
 
     p: Tensor
     q: Mapping[int, Tensor]
     last: Tensor
     numbers: list[list[float]]
+    later: Sequence[tuple[Tensor, ...]] = ()
 
     def draw(self, node: int, u: float) -> Draw:
         """Return the draw of the last token if the accepted path ends at `node`."""
         return finish_draw(self.last[node], u, *self.numbers[node][:3])
 
+    def distributions(self, node: int, sibling: int) -> NodeDistributions:
+        """Return what a child of a node is judged by, given its place among the children."""
+        if sibling == 0:
+            return NodeDistributions(self.p[node], self.q.get(node))
+        p, *q = self.later[sibling - 1]
+        return NodeDistributions(p[node], q[0][node] if q else None)
+
 
 class PrecomputedRule:
-    """A rule that can compute at once, for all nodes of a chain, what its verdict may need.
+    """A rule that can compute at once, for all nodes of a draft, what its verdict may need.
 
     A GPU then does all of its work in one launch, and the host reads the result in one transfer.
 
     Attributes:
-        any_tree: Whether this does not depend on the draft, and so suits every tree.
+        reads_draft: Whether this depends on the draft.
+        chains_only: Whether it is limited to chains.
     """
 
     spec: RuleSpec
-    any_tree: ClassVar[bool] = False
+    reads_draft: ClassVar[bool] = True
+    chains_only: ClassVar[bool] = False
 
     def precompute(
-        self, p: Tensor, q: Tensor | None, tokens: Tensor, u: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return `Precomputed.last` and, as a tensor, `Precomputed.numbers`.
+        self, p: Tensor, q: Tensor | None, tokens: Tensor, u: Tensor, drawn: Drawn
+    ) -> tuple[Tensor, ...]:
+        """Return `Precomputed.last`, as a tensor `Precomputed.numbers`, and `Precomputed.later`.
 
         The host must not wait for a value here.
 
         Args:
             p: (n, V).
-            q: (n, V), of which the last row has no meaning; None if the rule reads none.
-            tokens: The token that follows each node, (n,); -1 if none does.
+            q: (n, V), of which rows of nodes without children have no meaning; None if the rule
+                reads none.
+            tokens: The tokens of the children of each node, (n, the most children); -1 after the
+                last one.
             u: The random number that samples the last token, (1,).
+            drawn: How siblings were sampled.
         """
         raise NotImplementedError
 
     def conclude(self, tree: DraftTree, found: Precomputed, chance: UniformSource) -> Verdict:
-        """Return the verdict on a chain."""
+        """Return the verdict on a draft."""
         raise NotImplementedError
 
 
-def draw_at_every_node(
-    last: Tensor, tokens: Tensor, p: Tensor, u: Tensor, *columns: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return the results of `PrecomputedRule.precompute`.
+def draw_at_every_node(last: Tensor, u: Tensor, *columns: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the first two results of `PrecomputedRule.precompute`.
 
     Args:
-        last: Distributions after a rejection at each node, (n, V). Where no token follows, p
-            replaces them.
-        tokens: The token that follows each node, (n,); -1 if none does.
-        p: (n, V).
+        last: (n, V).
         u: The random number that samples the last token, (1,).
         columns: The rule's own numbers, (n, 1) each.
     """
-    last = torch.where(tokens[:, None] < 0, p, last)
     token, lo, hi, _ = walk_to(*top_tokens(last), u)
     return last, torch.cat([token.to(lo.dtype), lo, hi, *columns], -1)
 

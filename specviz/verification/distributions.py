@@ -111,10 +111,16 @@ def residual(p: Tensor, q: Tensor) -> Tensor:
     return normalize(torch.clamp(p - q, min=0.0), p)
 
 
-def remove_token(probs: Tensor, token: int) -> Tensor:
-    """Return `probs` (V,) without `token`, scaled to sum to 1; unchanged if nothing is left."""
+def remove_token(probs: Tensor, token: int | Tensor) -> Tensor:
+    """Return `probs` (V,) without `token`, scaled to sum to 1; unchanged if nothing is left.
+
+    From each row of `probs` (n, V), remove the token in the same row of a tensor (n, 1).
+    """
     rest = probs.clone()
-    rest[token] = 0.0
+    if isinstance(token, int):
+        rest[token] = 0.0
+    else:
+        rest.scatter_(-1, token, 0.0)
     return normalize(rest, probs)
 
 

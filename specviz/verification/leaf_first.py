@@ -47,6 +47,8 @@ class LeafFirst(PrecomputedRule):
     numbers.
     """
 
+    chains_only = True
+
     def __init__(self, name: str) -> None:
         self.spec = RULE_SPECS[name]
 
@@ -72,10 +74,10 @@ class LeafFirst(PrecomputedRule):
         return _verdict(tree, visit.decisions, found.accepted_node or 0, probs, last)
 
     def precompute(
-        self, p: Tensor, q: Tensor | None, tokens: Tensor, u: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self, p: Tensor, q: Tensor | None, tokens: Tensor, u: Tensor, drawn: Drawn
+    ) -> tuple[Tensor, ...]:
         """Implement `PrecomputedRule.precompute`: p and q of each token, reach and S are added."""
-        index = tokens.clamp(min=0)[:, None]
+        index = tokens.clamp(min=0)
         q = torch.zeros_like(p).scatter(-1, index, 1.0) if q is None else q
         pair = torch.cat([p.gather(-1, index), q.gather(-1, index)], -1)
         reach = [torch.ones_like(pair[0, 0])]
@@ -85,8 +87,8 @@ class LeafFirst(PrecomputedRule):
             reach.append(torch.where(given > 0.0, ratio, (own > 0.0).to(ratio.dtype)))
         reaches = torch.stack(reach)[:, None]
         rest = (reaches * p - q).clamp(min=0.0)
-        columns = (pair, reaches, rest.sum(-1, keepdim=True))
-        return draw_at_every_node(normalize(rest, p), tokens, p, u, *columns)
+        last = torch.where(tokens < 0, p, normalize(rest, p))
+        return draw_at_every_node(last, u, pair, reaches, rest.sum(-1, keepdim=True))
 
     def conclude(self, tree: DraftTree, found: Precomputed, chance: UniformSource) -> Verdict:
         """Implement `PrecomputedRule.conclude`."""

@@ -51,7 +51,7 @@ class Greedy(PrecomputedRule):
     """
 
     spec = RULE_SPECS["greedy"]
-    any_tree = True
+    reads_draft = False
 
     def judge(
         self,
@@ -65,13 +65,13 @@ class Greedy(PrecomputedRule):
         return self.conclude(tree, Precomputed(p, q, p, _top_draws(p).tolist()), chance)
 
     def precompute(
-        self, p: Tensor, q: Tensor | None, tokens: Tensor, u: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self, p: Tensor, q: Tensor | None, tokens: Tensor, u: Tensor, drawn: Drawn
+    ) -> tuple[Tensor, ...]:
         """Implement `PrecomputedRule.precompute`."""
         return p, _top_draws(p)
 
     def conclude(self, tree: DraftTree, found: Precomputed, chance: UniformSource) -> Verdict:
-        """Implement `PrecomputedRule.conclude`, for a tree."""
+        """Implement `PrecomputedRule.conclude`."""
         decisions: list[Decision] = []
         path: list[int] = []
         node, p = 0, found.p
@@ -106,8 +106,13 @@ class SiblingRejection(PrecomputedRule):
     spec: RuleSpec
     parameters: Mapping[str, float]
 
-    def after_rejection(self, dists: NodeDistributions, x: int, drawn: Drawn) -> NodeDistributions:
-        """Return the distributions for the next sibling after x was rejected."""
+    def after_rejection(
+        self, dists: NodeDistributions, x: int | Tensor, drawn: Drawn
+    ) -> NodeDistributions:
+        """Return the distributions for the next sibling after x was rejected.
+
+        They may have a row for each of several positions; x then is a tensor (n, 1).
+        """
         raise NotImplementedError
 
     def judge(
@@ -140,26 +145,42 @@ class SiblingRejection(PrecomputedRule):
         return finish(judged.decisions, path, p[node], chance)
 
     def precompute(
-        self, p: Tensor, q: Tensor | None, tokens: Tensor, u: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self, p: Tensor, q: Tensor | None, tokens: Tensor, u: Tensor, drawn: Drawn
+    ) -> tuple[Tensor, ...]:
         """Implement `PrecomputedRule.precompute`: p and q of each token are added."""
-        index = tokens.clamp(min=0)[:, None]
-        left = normalize(p.scatter(-1, index, 0.0), p) if q is None else residual(p, q)
-        pair = [each.gather(-1, index) for each in (p, q) if each is not None]
-        return draw_at_every_node(left, tokens, p, u, *pair)
+        if self.spec.reads_q and q is None:  # nothing was drafted
+            return draw_at_every_node(p, u)
+        now = [p] if q is None else [p, q]
+        columns, later = [], []
+        for x in tokens.split(1, -1):
+            index = x.clamp(min=0)
+            columns += [each.gather(-1, index) for each in now]
+            left = self.after_rejection(NodeDistributions(p, q), index, drawn)
+            p = torch.where(x < 0, p, left.p)
+            q = left.q
+            now = [p] if q is None else [p, q]
+            later += now
+        return *draw_at_every_node(p, u, *columns), *later[: -len(now)]
 
     def conclude(self, tree: DraftTree, found: Precomputed, chance: UniformSource) -> Verdict:
         """Implement `PrecomputedRule.conclude`."""
         judged = RoundDecisions(self.spec.name, self.parameters, chance)
+        path: list[int] = []
         node = 0
-        while node + 1 < len(tree):
-            dists = NodeDistributions(found.p[node], found.q.get(node))
-            inputs = dict(zip("pq", found.numbers[node][3:], strict=False))
-            if judged.first_accepted([node + 1], [dists], [inputs]) is None:
+        while kids := tree.children[node]:
+            dists = [found.distributions(node, place) for place in range(len(kids))]
+            numbers, width = found.numbers[node][3:], 1 if dists[0].q is None else 2
+            tests = [
+                dict(zip("pq", numbers[start : start + width], strict=False))
+                for start in range(0, len(numbers), width)
+            ]
+            accepted_node = judged.first_accepted(kids, dists, tests)
+            if accepted_node is None:
                 break
-            node += 1
+            path.append(accepted_node)
+            node = accepted_node
         final = found.draw(node, chance.final())
-        return finish(judged.decisions, [*range(1, node + 1)], found.last[node], chance, final)
+        return finish(judged.decisions, path, found.last[node], chance, final)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +232,9 @@ class PointMass(SiblingRejection):
     spec = RULE_SPECS["point-mass"]
     parameters: Mapping[str, float] = MappingProxyType({})
 
-    def after_rejection(self, dists: NodeDistributions, x: int, drawn: Drawn) -> NodeDistributions:
+    def after_rejection(
+        self, dists: NodeDistributions, x: int | Tensor, drawn: Drawn
+    ) -> NodeDistributions:
         """Implement `SiblingRejection.after_rejection`: x is removed."""
         return NodeDistributions(remove_token(dists.p, x), None)
 
@@ -242,7 +265,9 @@ class RecursiveRejection(SiblingRejection):
         self.spec = RULE_SPECS[name]
         self.parameters = self.spec.defaults() | dict(parameters or {})
 
-    def after_rejection(self, dists: NodeDistributions, x: int, drawn: Drawn) -> NodeDistributions:
+    def after_rejection(
+        self, dists: NodeDistributions, x: int | Tensor, drawn: Drawn
+    ) -> NodeDistributions:
         """Implement `SiblingRejection.after_rejection`.
 
         p becomes the residual; q loses x if it was sampled without replacement.
