@@ -83,7 +83,7 @@ def test_note_on_the_speed_explains_the_three_numbers_of_the_first_run():
     plain = speedup(point.alpha, point.gamma, point.c)
     checking = speedup(point.alpha, point.gamma, point.c, point.verify)
     assert f"the formula gives {plain:.2f}." in note
-    assert f"as on the tab Cost, it gives {checking:.2f}." in note
+    assert f"as on the tab Cost, it gives {checking:.2f}: " in note
     assert f"The run measured {point.speedup:.2f}" in note
     assert f"{point.tokens:.2f} tokens on average" in note
     assert point.tokens > expected_tokens(point.alpha, point.gamma), "it had luck"

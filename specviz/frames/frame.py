@@ -148,9 +148,9 @@ def _totals(trace: Trace) -> list[Part]:
 
 
 def _times(trace: Trace) -> list[Part]:
-    """Return the sentence on where the run's time went, and on an average round.
+    """Return the sentence on where the run's time went, and on an average pass.
 
-    It gives the cost of a round and its tokens; the cost is left out if measured times vary too
+    It gives the cost of a pass with its guesses, and its tokens; the cost is left out if measured times vary too
     much.
     """
     numbers = metrics.summary(trace)

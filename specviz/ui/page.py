@@ -139,8 +139,8 @@ def build(
                     for part in parts:
                         section(part.build, place)
             with gr.Tab("Models") as tab:
-                section(models.build, place, fields or {}, tab)
                 section(heads.build, place)
+                section(models.build, place, fields or {}, tab)
 
         api.add(runs, options.allow_any_model, calls or ApiCalls())
     demo.queue(max_size=64, api_open=False)  # no call skips the queue

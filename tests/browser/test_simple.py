@@ -232,7 +232,7 @@ def test_guesses_for_the_same_place_are_alternatives_in_the_text(newcomer):
     expect(page.locator(".sv-either .sv-rejected").nth(1)).to_be_visible()
     expect(page.locator(".sv-either").first).to_contain_text(" or ")
     expect(page.locator(".sv-lanes-who").nth(1)).to_contain_text("A small head guesses")
-    page.get_by_text("A real run, recorded · EAGLE-2 · T 0.7").click()
+    page.get_by_text("Real run, recorded · EAGLE-2 · T 0.7").click()
     page.get_by_role("button", name="Change drafter or temperature").click()
     expect(page.get_by_label("Drafter", exact=True).first).to_be_visible()
 

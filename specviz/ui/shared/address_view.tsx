@@ -13,6 +13,7 @@ import { expect } from "./tabs";
 import type { Start } from "./section";
 
 let claimed = false; // whether a part above is scrolled to
+const SETTLES = 5000; // ms in which parts above may still grow, unless the visitor does something
 
 interface Config {
   event: string;
@@ -33,7 +34,7 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
   function write() {
     const here = element.parentElement?.checkVisibility() ?? false;
     if (here && answered && arrives && instrument) {
-      arrives = false;
+      setTimeout(stay, SETTLES);
       if (instrument.getBoundingClientRect().top > innerHeight / 2) instrument.scrollIntoView();
     }
     const shown = (key: string) => (here && touched ? values[key] : null);
@@ -62,7 +63,17 @@ export const start: Start<Config> = (element, props, watch, trigger, config) => 
     touched ||= Object.values(values).some((value) => value !== null);
     write();
   });
-  new ResizeObserver(write).observe(element);
+  const sizes = new ResizeObserver(write);
+  sizes.observe(element);
+  function stay() {
+    arrives = false;
+    sizes.unobserve(document.body);
+  }
+  if (arrives) {
+    sizes.observe(document.body);
+    for (const each of ["wheel", "touchmove", "keydown", "pointerdown"])
+      document.addEventListener(each, stay, { once: true, capture: true, passive: true });
+  }
   if (instrument) focusWideTables(instrument);
   const touch = () => {
     untouched = false;

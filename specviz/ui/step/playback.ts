@@ -60,12 +60,18 @@ function goBack() {
   if (to) go(to[0], to[1]);
 }
 
+/** Play from here on; at the end of the run, from its beginning. */
+function playOn() {
+  if (player.rounds.length && !following(player.at.round, player.at.step) && !waiting()) go(0, 0);
+  play(false);
+}
+
 const ACTIONS: Record<string, () => void> = {
   first: () => go(0, 0),
   last: () => go(player.rounds.length - 1, stepsOf(player.rounds.length - 1) - 1),
   next: goNext,
   back: goBack,
-  play: () => (timer ? pause() : play(false)),
+  play: () => (timer ? pause() : playOn()),
 };
 export const KEYS: Record<string, string> = {
   ArrowRight: "next",

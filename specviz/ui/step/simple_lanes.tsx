@@ -58,26 +58,19 @@ const unmeasured = () =>
 function Verdict() {
   const speed = speedUp();
   if (!speed)
-    return player.baseline && player.finished ? Unreliable(player.baseline.seconds) : null;
+    return player.baseline && player.finished ? (
+      <b class="sv-lanes-speed">these times vary too much to compare</b>
+    ) : null;
   if (Number(speed) <= 1)
     return (
       <b class="sv-lanes-speed">{speed + " × as fast: here guessing costs more than it saves"}</b>
     );
-  const { rounds, baseline } = player;
+  const { rounds } = player;
   const words = sum(rounds.map(({ brings }) => brings.length)) / rounds.length;
-  const pass = sum(baseline?.seconds ?? []) / (baseline?.seconds.length ?? 0);
-  const lasts = `: a round lasts ${(wholeTime() / rounds.length / pass).toFixed(2)} passes`;
-  // A round that takes no longer than a pass makes it as much faster as it has words.
   const more = words.toFixed(1).replace(/\.0$/, "");
-  const not = Number(more) > Number(speed) ? `, not ${more} ×` : "";
-  return <b class="sv-lanes-speed">{`${speed} × faster${not}${lasts}`}</b>;
+  const not = Number(more) > Number(speed) ? `, not ${more} ×: guesses take time, too` : "";
+  return <b class="sv-lanes-speed">{`${speed} × faster${not}`}</b>;
 }
-
-/** What was measured, where the times vary too much to be trusted. */
-const Unreliable = (plain: number[]) => {
-  const times = (sum(plain) / wholeTime()).toFixed(2);
-  return <b class="sv-lanes-speed">{`measured: ${times} × as fast, but unreliable`}</b>;
-};
 
 // The key is the same at every step, so that nothing moves.
 function Keys() {
@@ -85,7 +78,7 @@ function Keys() {
   return [
     Key("p", "big model’s pass"),
     drafting > VISIBLE * wholeTime() ? Key("q", "guessing") : null,
-    Key("prompt", "prompt"),
+    Key("prompt", "prompt pass"),
     Key("ahead", "to come"),
   ];
 }

@@ -4,7 +4,7 @@
 import { flat } from "../shared/dom";
 import { classes, RunningToken } from "../shared/view";
 import { player } from "./state";
-import { duration, medianPass } from "./simple_times";
+import { duration, medianPass, speedUp } from "./simple_times";
 
 import type { ComponentChild } from "preact";
 import type { DrawnFrame as Frame } from "../../figures/charts.py";
@@ -56,13 +56,15 @@ function Times(round: number, guesses: number) {
       {TimeBar(round === 0 ? "whole prompt" : counted(guesses + 1), seconds, longest)}
       {TimeBar("1 word", plain, longest)}
     </div>,
-    guesses ? <p class="sv-cheap">{conclusion(guesses + 1, seconds / plain)}</p> : null,
+    guesses && speedUp() ? (
+      <p class="sv-cheap">{conclusion(guesses + 1, seconds / plain)}</p>
+    ) : null,
   ];
 }
 
 const counted = (words: number) => (words === 1 ? "1 word" : words + " words");
 
-/** Return what the two times say; a pass that computing limits is not cheap. */
+/** Return what the two times say, if a run's times can be trusted; a pass that computing limits is not cheap. */
 function conclusion(words: number, times: number) {
   const long = times < 1.05 ? "no longer than" : `only ${times.toFixed(1)} × as long as`;
   if (times < words / 2)

@@ -64,6 +64,7 @@ export function End() {
         <b>{(words / rounds.length).toFixed(1)}</b>
         {" on average, where plain decoding gives 1."}
       </p>
+      {WhatNext()}
       <div
         class="sv-yield"
         role="img"
@@ -81,7 +82,6 @@ export function End() {
       <p class="sv-picture-keys">
         {Object.entries(ORIGINS).map(([is, label]) => present(is) && Origin(is, label))}
       </p>
-      {WhatNext()}
     </div>
   );
 }

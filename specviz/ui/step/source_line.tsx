@@ -64,7 +64,7 @@ const About = (source: RunLine["source"], unusual: string, facts: string[]) => (
       if (key === "Escape") currentTarget.open = false;
     }}
   >
-    <summary>{`A real run, ${source}${unusual}`}</summary>
+    <summary>{`Real run, ${source}${unusual} · settings`}</summary>
     <div class="sv-about-card">
       <ul>
         {facts.map((fact) => (
