@@ -164,8 +164,9 @@ def _times(trace: Trace) -> list[Part]:
     known = plain is not None and speedup is not None and not explain_noise(trace, plain)
     tokens = numbers["tokens_per_pass"]
     cost = f"{tokens / speedup:.2f}" if known else ""
+    limit = memory_sentence(trace.header, plain) if known else ""
     percents["draft"] = percents["draft"] if draft else ""
-    return say("step", "end_times", **percents, cost=cost, tokens=f"{tokens:.2f}")
+    return say("step", "end_times", **percents, cost=cost, tokens=f"{tokens:.2f}", limit=limit)
 
 
 def _against_plain(trace: Trace, speedup: float | None) -> list[Part]:
@@ -176,8 +177,7 @@ def _against_plain(trace: Trace, speedup: float | None) -> list[Part]:
         return say("step", "end_noisy", verdict=VERDICT, why=why)
     shown = f"{speedup:.2f}"
     verdict = "slower" if float(shown) < 1 else "faster" if float(shown) > 1 else "about as fast"
-    limit = memory_sentence(trace.header, trace.baseline)
-    return say("step", "end_speedup", verdict=verdict, speedup=shown, limit=limit)
+    return say("step", "end_speedup", verdict=verdict, speedup=shown)
 
 
 HIDDEN: Final = -1.0  # below every threshold, so that no digit depends on the real u
