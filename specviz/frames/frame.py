@@ -150,8 +150,8 @@ def _totals(trace: Trace) -> list[Part]:
 def _times(trace: Trace) -> list[Part]:
     """Return the sentence on where the run's time went, and on an average pass.
 
-    It gives the cost of a pass with its guesses, and its tokens; the cost is left out if measured times vary too
-    much.
+    It gives the cost of a pass with its guesses, and its tokens; the cost is left out if measured
+    times vary too much.
     """
     numbers = metrics.summary(trace)
     total, draft = numbers["total_seconds"], numbers["draft_seconds"]
