@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from test_adapters import LIBRARIES
 
 pytestmark = pytest.mark.slow
 
@@ -188,12 +189,12 @@ def test_browser_section_imports_only_its_own_and_shared_modules_without_cycles(
 # One process answers for the imports alone and after each command.
 IN_A_NEW_PROCESS = f"""
 import contextlib, io, sys
-import {", ".join(f"specviz.{name}" for name in [*PLAYS_WITHOUT_MODELS, "catalog"])}
+import {", ".join(f"specviz.{name}" for name in [*PLAYS_WITHOUT_MODELS, "catalog", "adapters"])}
 for words in (None, [], ["check", "no file"], ["models"]):
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         words is None or specviz.commands.cli.main(words)
-    libraries = {MODELS | SCREEN!r} | (set() if words else {{"rich", "tqdm", "huggingface_hub"}})
+    libraries = {MODELS | SCREEN!r} | (set() if words else {LIBRARIES | {"rich", "tqdm"}!r})
     print(words, sorted(libraries & set(sys.modules)))
 """
 

@@ -10,7 +10,6 @@ import runpy
 import signal
 import subprocess
 import sys
-import termios
 from argparse import Namespace
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from specviz.catalog.loading import training_family
 from specviz.commands import progress
 from specviz.commands.cli import COMMANDS, GROUPS, build_parser, main
 from specviz.commands.output import Column, print_table, printable
+from specviz.commands.pipes import allow_closed_pipes, is_reader_gone
 from specviz.commands.progress import CallProgress, DownloadProgress
 from specviz.compare.domains import Plan
 from specviz.compare.lanes import parse_lane, shared_options
@@ -66,15 +66,14 @@ def without_style(text):
     return re.sub(r"\x1b\[[\d;]*m", "", text)
 
 
-def on_terminal(*command, columns=100, **environment):
-    """Return what a command prints on a terminal with this many columns."""
+def on_terminal(*command):
+    """Return what a command prints on a terminal."""
     leader, follower = pty.openpty()
-    termios.tcsetwinsize(follower, (40, columns))
-    environment = {"TERM": "xterm-256color", **environment}
     ours = ("NO_COLOR", "COLUMNS", "LINES")  # of the terminal that the tests run in
     plain = {name: value for name, value in os.environ.items() if name not in ours}
+    environment = plain | {"TERM": "xterm-256color"}
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), follower)
-    with subprocess.Popen(command, cwd=ROOT, env=plain | environment, **streams) as process:
+    with subprocess.Popen(command, cwd=ROOT, env=environment, **streams) as process:
         os.close(follower)
         text = b""
         while chunk := _read(leader):
@@ -94,38 +93,41 @@ def _read(leader):
 # A reader that has closed the pipe
 
 
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [
-        (["models"], 0),
-        (["check", str(FOLDER / "07-learning.jsonl")], 0),
-        (["export", str(FOLDER / "07-learning.jsonl"), "--html", "-"], 0),
-        (["check", str(FOLDER / "recipes.json")], 1),
-        (["run", "--nothing"], 2),
-    ],
-)
-def test_a_closed_pipe_changes_neither_status_nor_errors(words, status):
-    for stream in ("stdout", "stderr"):
-        reader, writer = os.pipe()
-        os.close(reader)
-        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {stream: writer}
-        done = subprocess.run([*PROGRAM, *words], cwd=ROOT, text=True, check=False, **streams)
-        os.close(writer)
-        assert done.returncode == status
-        if stream == "stdout":
-            assert (status == 0) == (not done.stderr), done.stderr
+CLOSED = [  # the closed stream, the command and its status
+    ("stdout", ["models"], 0),
+    ("stdout", ["models", "--json"], 0),  # more than a buffer holds
+    ("stdout", ["check", str(FOLDER / "recipes.json")], 1),
+    ("stderr", ["check", str(FOLDER / "recipes.json")], 1),
+    ("stderr", ["run", "--nothing"], 2),
+]
+
+
+@pytest.mark.parametrize(("stream", "words", "status"), CLOSED)
+def test_a_closed_pipe_changes_neither_status_nor_errors(stream, words, status):
+    reader, writer = os.pipe()
+    os.close(reader)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {stream: writer}
+    done = subprocess.run([*PROGRAM, *words], cwd=ROOT, text=True, check=False, **streams)
+    os.close(writer)
+    assert done.returncode == status
+    if stream == "stdout":
+        assert (status == 0) == (not done.stderr), done.stderr
 
 
 @pytest.mark.slow
-def test_a_command_writes_its_files_after_its_reader_has_gone(pair, tmp_path):
+def test_a_command_writes_its_files_after_its_reader_has_gone(models, tmp_path, monkeypatch):
     files = [tmp_path / name for name in ("run.jsonl", "run.json", "counts.json")]
     names = ("--trace", "--json", "--metrics")
-    options = [part for option in zip(names, files, strict=True) for part in option]
-    models = ["--target", str(pair[0]), "--drafter", str(pair[1])]
-    command = [*PROGRAM, "run", *models, "--prompt", tiny.PROMPT, "--max-new-tokens", "6"]
-    with subprocess.Popen([*command, *map(str, options)], cwd=ROOT, stdout=subprocess.PIPE) as run:
-        run.stdout.close()
-        assert run.wait() == 0
+    options = [str(part) for option in zip(names, files, strict=True) for part in option]
+    reader, writer = os.pipe()
+    os.close(reader)
+    monkeypatch.setattr(sys, "stderr", sys.stderr)  # restored too
+    with os.fdopen(writer, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        allow_closed_pipes()
+        assert run(models, *options, tokens=6) == 0
+        sys.stdout.flush()
+        assert is_reader_gone()
     assert all(path.stat().st_size for path in files)
 
 
@@ -272,35 +274,27 @@ def test_models_command_in_a_pipe_prints_plain_complete_text(capsys, monkeypatch
     assert " \n" not in plain
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("columns", [60, 200])
-def test_models_command_on_a_terminal_fits_the_width_without_omissions(columns):
-    said = on_terminal(*PROGRAM, "models", columns=columns)
-    plain = without_style(said)
-    assert "\x1b[1m" in said
-    assert max(map(len, plain.split("\n"))) <= columns
-    assert "…" not in plain
-    for word in ("lookahead", "n-grams.", "deepseek-ai/dspark_qwen3_8b_block7"):
-        assert word in plain
-
-
-@pytest.mark.slow
-def test_no_color_turns_off_all_styles():
-    code = "from specviz.commands.cli import main; main(['models']); main(['run', '--help'])"
-    assert "\x1b[" not in on_terminal(sys.executable, "-c", code, NO_COLOR="1")
-
-
-@pytest.mark.slow
-def test_help_on_a_terminal_is_coloured_but_has_the_same_text(capsys, monkeypatch):
-    said = on_terminal(*PROGRAM, "run", "--help", columns=80)
-    assert "\x1b[36m--prompt\x1b[0m" in said
-    monkeypatch.setenv("COLUMNS", "80")
-    assert without_style(said) == printed(capsys, "run", "--help")
-
-
-TERMINAL = """
+# One process does all that is tested on a terminal, of different widths; CUT is between its parts.
+CUT = "-- cut here --"
+TERMINAL = f"""
+import os, termios
+from specviz.commands.cli import main
 from specviz.commands.output import *
 from specviz.commands.progress import *
+def printed(columns, *words):
+    termios.tcsetwinsize(1, (40, columns))
+    try:
+        main(words)
+    except SystemExit:
+        pass
+    print({CUT!r})
+printed(60, 'models')
+printed(200, 'models')
+printed(80, 'run', '--help')
+os.environ['NO_COLOR'] = '1'
+printed(80, 'models')
+printed(80, 'run', '--help')
+del os.environ['NO_COLOR']
 say('[red]x[/red] :smile:')
 print_table([Column('[b]A[/b]')], [['[red]y[/red]']])
 with CallProgress(2) as progress:
@@ -316,8 +310,21 @@ print('after')
 
 
 @pytest.mark.slow
-def test_terminal_shows_text_without_markup_and_progress_below_it():
-    said = on_terminal(sys.executable, "-c", TERMINAL)
+def test_terminal_shows_complete_coloured_tables_and_help_and_progress(capsys, monkeypatch):
+    *models, help_text, plain, plain_help, said = on_terminal(sys.executable, "-c", TERMINAL).split(
+        f"{CUT}\n"
+    )
+    for columns, table in zip((60, 200), models, strict=True):
+        text = without_style(table)
+        assert "\x1b[1m" in table
+        assert max(map(len, text.split("\n"))) <= columns
+        assert "…" not in text
+        for word in ("lookahead", "n-grams.", "deepseek-ai/dspark_qwen3_8b_block7"):
+            assert word in text
+    assert "\x1b[36m--prompt\x1b[0m" in help_text
+    assert "\x1b[" not in plain + plain_help, "NO_COLOR is set"
+    monkeypatch.setenv("COLUMNS", "80")
+    assert without_style(help_text) == plain_help == printed(capsys, "run", "--help")
     lines = [line.rstrip() for line in without_style(said).split("\n")]
     assert lines[:3] == ["[red]x[/red] :smile:", "[b]A[/b]", "[red]y[/red]"]
     for shown in ("1/2", "2/2", "a sentence\n", "100.0/100.0 MB"):
