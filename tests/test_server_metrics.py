@@ -35,7 +35,7 @@ def host(monkeypatch):
 
     monkeypatch.setattr(loading, "METRICS_KEPT", 0.0)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}", answers, asked
     server.shutdown()
     server.server_close()

@@ -184,8 +184,9 @@ from specviz.ui.task import Machine
 from specviz.ui.worker import Worker
 with gr.Blocks():
     fields = list(drawer(RunRequest("Once"), False))
+def labels(page):
+    return [str(getattr(block, "label", "")) for block in page.blocks.values()]
 demo = build(Options(), Worker(Machine()), Worker(Machine()))
-anything = build(Options(allow_any_model=True), Worker(Machine()), Worker(Machine()))
 called = list(demo.fns.values())
 App.create_app(demo)
 queue, holder = demo._queue, demo.state_holder
@@ -204,8 +205,7 @@ facts = {
     "loud": [fn.api_name for fn in called if fn.fn and fn.targets and fn.show_progress_on != []],
     "queue": demo._queue.max_size,
     "kept": [list(table) for table in tables],
-    "labels": [[str(getattr(block, "label", "")) for block in page.blocks.values()]
-               for page in (demo, anything)],
+    "labels": [labels(demo)],
     "torch": "torch" in sys.modules,
     "drawer": fields,
     "stubs": stubs,
@@ -227,7 +227,8 @@ def hiding(self, name):
         raise AttributeError(name)
     return plain(self, name)
 gr.Blocks.__getattribute__ = hiding
-demo = page.build(Options(), Worker(Machine()), Worker(Machine()))
+demo = page.build(Options(allow_any_model=True), Worker(Machine()), Worker(Machine()))
+facts["labels"].append(labels(demo))
 wanted = page.launch_arguments(Options()) | {"a_new_argument": True}
 demo.launch(**adapter.launch_arguments(demo.launch, wanted), prevent_thread_lock=True, quiet=True)
 statuses = [urllib.request.urlopen(demo.local_url + path).status
