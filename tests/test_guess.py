@@ -17,10 +17,10 @@ from specviz.ui.step.lines import lines
 pytestmark = pytest.mark.slow
 
 RECIPES = {
-    "chain": Recipe(rounds=10),
-    "siblings": Recipe(shape=(3, 2, 2, 1), rounds=12),
+    "chain": Recipe(rounds=6),
+    "siblings": Recipe(shape=(3, 2, 2, 1), rounds=6),
     "long chain": Recipe(shape=(1,) * 12, rounds=8),
-    "point mass": Recipe(shape=(3, 2), point_mass=True, rounds=12),
+    "point mass": Recipe(shape=(3, 2), point_mass=True, rounds=6),
     "temperature 0": Recipe(greedy=True, rounds=12),
 }
 

@@ -30,8 +30,7 @@ def test_opened_trace_gives_the_lines_of_the_recorded_run_which_contain_the_trac
     shipped = parsed(gzip.decompress(recorded.body(name)).decode())
     assert [{**line, "id": ""} for line in found] == [{**line, "id": ""} for line in shipped]
     kept = "".join(f"{row}\n" for line in found for row in line["trace"])
-    assert Trace.parse(kept.splitlines()) == Trace.parse(text.splitlines())
-    assert opened(kept.encode()) == opened(text.encode()), "a saved run opens again"
+    assert Trace.parse(kept.splitlines()) == Trace.parse(text.splitlines()), "it opens again"
 
 
 def test_incomplete_run_keeps_the_lines_of_its_last_round():

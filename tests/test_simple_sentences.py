@@ -1,6 +1,7 @@
 """Sentences of the Simple mode: their percentages agree with each other and with the verdicts."""
 
 import re
+from functools import cache
 
 import pytest
 from made import RUNS, made
@@ -17,8 +18,9 @@ def flat_text(parts):
     return "".join(p if isinstance(p, str) else p.get("n") or p.get("t") or "‹›" for p in parts)
 
 
+@cache
 def shots_of(name):
-    yield from shots(made(RUNS[name]))
+    return list(shots(made(RUNS[name])))
 
 
 def shots(trace):
