@@ -42,7 +42,7 @@ MAKERS = {**KNOWING_NOTHING, "draft-model": lambda target: tiny.draft()}
 FREE = {"ngram", "suffix", "lookahead", "uniform"}  # without a network of their own
 LEVELS = Settings(
     Sampling(0), gamma=4, budget=8, fan_out=3, exit_layer=1, siblings=[3, 2], schedule="learning",
-    max_new_tokens=11,
+    max_new_tokens=7,
 )  # fmt: skip
 SMALL = replace(LEVELS, budget=2, fan_out=1, gamma=1, siblings=[])
 WARM = replace(LEVELS, sampling=Sampling(1.0), gamma=3, confidence=0.2)

@@ -61,7 +61,7 @@ def test_passes_are_longer_on_a_gpu_unless_sizes_are_named(shapes, tmp_path):
     assert sizes_for(torch.device("cuda"))[-1] == 2048
     written = tmp_path / "costs.json"
     options = ["--contexts", "16", "--rounds", "1", "--device", "cpu"]
-    assert main(["shapes", "big", *options, "--json", str(written)]) == 0
+    assert main(["shapes", "small", *options, "--json", str(written)]) == 0
     (costs,) = CostFile.from_text(written.read_text(encoding="utf-8")).models
     found = [point.tokens for point in costs.places[0].passes]
     assert found == list(sizes_for(torch.device("cpu"))) == [1, 2, 4, 8, 16, 32, 64]

@@ -30,7 +30,7 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
-NEW = 50
+NEW = 24
 GREEDY = Settings(Sampling(temperature=0), gamma=4, max_new_tokens=NEW)
 BRANCHED = replace(GREEDY, siblings=[3, 2])
 PROMPTS = [[3, 5, 7], [5 + (7 * i) % 90 for i in range(40)]]  # within the window, and past it
