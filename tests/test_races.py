@@ -30,13 +30,7 @@ from specviz.ui import server
 from specviz.ui.compare.race import form, recorded, request
 from specviz.ui.compare.race.lines import replay
 from specviz.ui.compare.race.replay import RACE as RACE_FILE
-from specviz.ui.compare.race.request import (
-    RaceRequest,
-    form_lane,
-    slots,
-    suited_lane,
-    values,
-)
+from specviz.ui.compare.race.request import RaceRequest, form_lane, slots, suited_lane, values
 from specviz.ui.request import LONGEST_PROMPT
 
 DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
@@ -177,11 +171,8 @@ WRONG = [
     ({"prompt": None}, "The prompt must be text"),
     ({"prompt": "half \ud83e"}, "The prompt contains half a character"),
     (shared(temperature=None), "Temperature must be a number"),
-    (shared(temperature=-1), "Temperature must be"),
     (shared(top_k=1.5), "Top-k must be a whole number"),
-    (shared(top_p=0), "Top-p must be"),
     (shared(seed="many"), "The seed must be a number"),
-    (shared(max_new_tokens=0), "New tokens must be"),
 ]
 
 
