@@ -21,17 +21,24 @@ SITE = ["--hardware", "h100-sxm", "--model", "llama-3.1-8b"]
 
 @contextmanager
 def serving(**pages):
-    """Start a server with pages by path, "_" for "/"; a list of texts is served in turn."""
+    """Start a server with pages by path, "_" for "/": a text, texts in turn, or (status, text).
+
+    Every page also names a place where it would have moved.
+    """
     asked = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             asked.append(self.path)
             found = pages.get(self.path.strip("/").replace("/", "_"))
-            text = found.pop(0) if isinstance(found, list) else found
-            self.send_response(404 if text is None else 200)
+            found = (
+                found.pop(0) if isinstance(found, list) else found or (404, "<h1>Not Found</h1>")
+            )
+            status, text = found if isinstance(found, tuple) else (200, found)
+            self.send_response(status)
+            self.send_header("Location", "/elsewhere")
             self.end_headers()
-            self.wfile.write((text or "<h1>Not Found</h1>").encode())
+            self.wfile.write(text.encode())
 
         def log_message(self, *_):
             """Log nothing."""

@@ -12,12 +12,7 @@ from test_server_texts import DETAILED, GAUGES, INFO, READ, REQUEST, vllm
 from specviz.cost import sources
 from specviz.cost.roofline import Serving, pass_time
 from specviz.cost.server.flags import launch_flags
-from specviz.cost.server.loading import (
-    MAX_CHARACTERS,
-    example,
-    parse_stats,
-    strip_settings,
-)
+from specviz.cost.server.loading import MAX_CHARACTERS, example, parse_stats, strip_settings
 from specviz.cost.server.outlook import Deployment, acceptance_model, outlook
 from specviz.cost.server.report import Report, advice, build_report, describe_deployment
 from specviz.cost.server.stats import (
