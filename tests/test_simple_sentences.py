@@ -1,7 +1,6 @@
 """Sentences of the Simple mode: their percentages agree with each other and with the verdicts."""
 
 import re
-from functools import cache
 
 import pytest
 from made import RUNS, made
@@ -18,11 +17,6 @@ def flat_text(parts):
     return "".join(p if isinstance(p, str) else p.get("n") or p.get("t") or "‹›" for p in parts)
 
 
-@cache
-def shots_of(name):
-    return list(shots(made(RUNS[name])))
-
-
 def shots(trace):
     for index in range(len(trace.rounds)):
         scene = Scene.of(trace, index)
@@ -30,10 +24,10 @@ def shots(trace):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_each_step_has_a_sentence_whose_division_gives_the_shown_probability(name):
-    for _, shot in shots_of(name):
-        parts = shot["caption"]["simple"]
-        shown = flat_text(parts)
+def test_sentence_of_each_step_agrees_with_its_numbers_and_verdict(name):
+    for step, shot in shots(made(RUNS[name])):
+        caption = shot["caption"]
+        parts, shown = caption["simple"], flat_text(caption["simple"])
         assert shown.endswith("."), shown
         assert len(shown.split()) <= 50, shown
         if found := DIVISION.search(shown):
@@ -44,14 +38,11 @@ def test_each_step_has_a_sentence_whose_division_gives_the_shown_probability(nam
             exact = chance["n"].removeprefix("almost ")
             digits = len(exact.removesuffix(" %").partition(".")[2])
             assert f"{100 * p / q:.{digits}f} %" == exact, shown
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_the_coin_says_yes_exactly_when_the_guess_is_accepted(name):
-    for step, shot in shots_of(name):
-        shown = flat_text(shot["caption"]["simple"])
         if step.kind == "judge" and "the coin says" in shown:
-            assert ("says yes" in shown) == (shot["caption"]["is"] == "accepted"), shown
+            assert ("says yes" in shown) == (caption["is"] == "accepted"), shown
+        if step.kind == "draw" and caption["is"] == "bonus":
+            states = {node["is"] for node in shot["tree"]["nodes"].values()}
+            assert ("All guesses were" in shown) <= (states == {"accepted"}), shown
 
 
 def test_what_a_coin_decides_is_never_said_to_be_certain():
@@ -59,15 +50,6 @@ def test_what_a_coin_decides_is_never_said_to_be_certain():
     tossed = [sentence for sentence in said if "the coin says" in sentence]
     assert tossed
     assert not any(re.search(r"(?<!almost )(?<![\d.])(100|0) %", each) for each in tossed)
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_all_guesses_were_kept_only_if_none_was_rejected_or_left_out(name):
-    for step, shot in shots_of(name):
-        if step.kind == "draw" and shot["caption"]["is"] == "bonus":
-            states = {node["is"] for node in shot["tree"]["nodes"].values()}
-            shown = flat_text(shot["caption"]["simple"])
-            assert ("All guesses were" in shown) <= (states == {"accepted"}), shown
 
 
 def test_what_may_be_rejected_is_not_kept_with_100_percent():
