@@ -46,13 +46,17 @@ def frames_of(request):
 
 
 @pytest.mark.slow
-def test_charts_are_inside_their_canvas_with_escaped_text(frames_of):
+def test_charts_are_inside_their_canvas_with_escaped_text_and_of_parts_that_step_draws(frames_of):
+    """`bar_chart.tsx` can draw horizontal bars, and texts to the left and right of a point."""
     figures = [shot["panel"]["figure"] for shot in frames_of if "figure" in shot["panel"]]
     for figure in figures:
         for name, trace in figure["data"].items():
             assert all(0 <= x <= 1 for x in trace["x"] if x is not None), name
             assert all(0 <= y <= figure["height"] for y in trace["y"] if y is not None), name
             assert not set("<>") & set("".join(trace.get("text", [])))
+            bar = trace.get("type") == "bar"
+            assert bar or trace["mode"] == "text"
+            assert bar or trace["textposition"] in {"middle left", "middle right"}
     assert escaped("<s>&amp;</s>") == "&lt;s&gt;&amp;amp;&lt;/s&gt;"
 
 

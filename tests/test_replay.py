@@ -12,7 +12,6 @@ from made import Recipe, made
 from specviz.commands.cli import main
 from specviz.compare import storage
 from specviz.compare.race import Results
-from specviz.figures import charts
 from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
 from specviz.ui.compare.race import replay as races
@@ -101,21 +100,6 @@ def test_replay_file_of_the_longest_recorded_run_and_race_is_small():
     assert len(replay(Trace.read(FOLDER / f"{longest}.jsonl")).encode()) < LIMIT
     folder = max(storage.FOLDER.glob("*-*"), key=lambda each: sum(map(size, each.iterdir())))
     assert len(races.replay(storage.read(folder), folder.name).encode()) < LIMIT
-
-
-@pytest.mark.parametrize("name", names()[::12])
-def test_bar_chart_can_draw_every_figure_of_step(name, monkeypatch):
-    """`bar_chart.tsx` can draw horizontal bars, and texts to the left and right of a point."""
-    figures = []
-    add = charts._charted
-    monkeypatch.setattr(charts, "_charted", lambda *two: figures.append(two[1]) or add(*two))
-    trace = Trace.read(FOLDER / f"{name}.jsonl")
-    assert all(lines([trace.header, *trace.events], "recorded"))
-    assert figures
-    for part in (part for figure in figures for part in figure["data"].values()):
-        bar = part.get("type") == "bar"
-        assert bar or part["mode"] == "text"
-        assert bar or part["textposition"] in {"middle left", "middle right"}
 
 
 def test_step_of_a_replay_is_found_by_round_and_id(run):
