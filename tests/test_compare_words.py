@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
 from made import Recipe
 from made import made as whole_run
+from recorded_runs import LANES, RUNS, read
 
 from specviz.commands.compare import lane_cells
 from specviz.compare.race import PLAIN, Lane, Race, Results
@@ -34,9 +34,6 @@ from specviz.trace.file import Trace
 from specviz.trace.metrics import MAX_SPREAD, VERDICT, explain_noise, run_spread
 from specviz.ui.step.lines import RunLines
 
-ROOT = Path(__file__).resolve().parent.parent
-RUNS = sorted((ROOT / "assets" / "traces").glob("*.jsonl"))
-RACES = sorted((ROOT / "assets" / "races").glob("*/*.jsonl"))
 HEADER = whole_run(Recipe(greedy=True, rounds=0)).header
 ROWS = next(
     e.rows for e in whole_run(Recipe(greedy=True, rounds=1)).events if isinstance(e, Judged)
@@ -362,9 +359,9 @@ def test_contradictory_or_very_different_runs_cause_a_warning():
 
 @pytest.mark.slow
 def test_recorded_runs_and_races_are_not_noisy():
-    assert len(RUNS + RACES) > 30
-    for path in [*RUNS, *RACES]:
-        trace = Trace.read(path)
+    assert len(RUNS + LANES) > 30
+    for path in [*RUNS, *LANES]:
+        trace = read(path)
         assert run_spread(trace) is None or run_spread(trace) < MAX_SPREAD, path.name
         if trace.rounds and trace.baseline:
             assert explain_noise(trace, trace.baseline) is None, path.name

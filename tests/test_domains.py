@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import tiny
 import torch
+from recorded_runs import LANES, read
 
 from specviz import engine
 from specviz.bench import measure
@@ -257,7 +258,7 @@ def test_mean_speedup_assumes_the_same_amount_of_text_per_domain():
 def test_recorded_map_names_its_machine_and_those_of_the_races(monkeypatch):
     (one, *_) = recorded()
     assert one.machine in one.where
-    headers = [Trace.read(path).header for path in races.FOLDER.glob("*/*.jsonl")]
+    headers = [read(path).header for path in LANES]
     assert {each.machine for each in headers if each.target.name == "house"} == races.machines()
     assert races.machines() == {one.machine}, "races and map of one target, on one machine"
     for machines, said in (({"a", one.machine}, True), ({one.machine}, False)):

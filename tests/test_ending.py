@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 from driven import grid
+from recorded_runs import RUNS, read
 
-from specviz.shipped import ASSETS
 from specviz.trace import metrics
 from specviz.trace.events import Baseline, Finished
 from specviz.trace.file import Trace
@@ -17,8 +17,6 @@ from specviz.trace.metrics import VERDICT, explain_noise
 from specviz.ui.step.lines import RunLines
 
 pytestmark = pytest.mark.slow
-
-TRACES = sorted((ASSETS / "traces").glob("*.jsonl"))
 
 
 class Latest(RunLines):
@@ -49,9 +47,9 @@ def said(frame):
     return "".join(part if isinstance(part, str) else part["t"] for part in parts)
 
 
-@pytest.mark.parametrize("path", grid(TRACES, every=3))
+@pytest.mark.parametrize("path", grid(RUNS, every=3))
 def test_end_card_adds_the_totals_and_times_and_leaves_the_rest_of_the_frame_unchanged(path):
-    trace = Trace.read(path)
+    trace = read(path)
     numbers, rough = metrics.summary(trace), explain_noise(trace, trace.baseline)
     frame, before = end_of(trace)
     assert frame["step"]["kind"] == "end"
@@ -72,7 +70,7 @@ def test_end_card_adds_the_totals_and_times_and_leaves_the_rest_of_the_frame_unc
 
 
 def test_end_card_says_whether_plain_decoding_is_still_measured():
-    trace = Trace.read(TRACES[0])
+    trace = read(RUNS[0])
     assert said(end_of(trace, "finished")[0]).endswith("Plain decoding is measured next.")
     events = [event for event in trace.events if not isinstance(event, Baseline)]
     events = [replace(e, reason="stopped") if isinstance(e, Finished) else e for e in events]
@@ -82,7 +80,7 @@ def test_end_card_says_whether_plain_decoding_is_still_measured():
 
 def test_end_says_if_something_other_than_memory_limits_a_plain_pass():
     """Measured: a pass of 2 ms. The weights are read in 0.5 ms, or in 1.5 ms, which limits it."""
-    trace = Trace.read(TRACES[0])
+    trace = read(RUNS[0])
     assert "other than memory" not in said(end_of(trace)[0]), "its machine was not measured"
     steady = replace(trace.baseline, seconds=[2e-3] * len(trace.baseline.seconds))
     events = [steady if isinstance(event, Baseline) else event for event in trace.events]

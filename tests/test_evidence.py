@@ -7,14 +7,13 @@ import pytest
 import tiny
 from families import KNOWING_NOTHING, target_of
 from made import Recipe, made
+from recorded_runs import LANES, RUNS, read
 from test_engine import traced
 
 from specviz.frames import Scene, frames
 from specviz.frames.evidence import FORMS, evidence_section
 from specviz.frames.scene import flat
 from specviz.settings.settings import Sampling, Settings
-from specviz.shipped import ASSETS
-from specviz.trace.file import Trace
 
 WARM = Settings(Sampling(0.9), gamma=4, max_new_tokens=14, exit_layer=1)
 CHAIN = Recipe(point_mass=True, odd=False, rounds=14)
@@ -227,8 +226,7 @@ def test_unknown_or_incomplete_evidence_is_not_shown():
 @pytest.mark.slow
 def test_every_form_of_evidence_is_used_by_a_shipped_drafter():
     """Every recorded round with evidence also has a known form."""
-    paths = [*(ASSETS / "traces").glob("*.jsonl"), *(ASSETS / "races").glob("*/*.jsonl")]
-    rounds = [turn for path in paths for turn in Trace.read(path).rounds]
+    rounds = [turn for path in [*RUNS, *LANES] for turn in read(path).rounds]
     assert {turn.proposed.remark["form"] for turn in rounds if remark_of(turn)} == set(FORMS)
 
 

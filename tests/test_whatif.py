@@ -10,6 +10,7 @@ import pytest
 import tiny
 from fakes import Branching
 from made import Recipe, made
+from recorded_runs import RUNS, read
 
 from specviz.frames import Scene
 from specviz.frames.caption import caption
@@ -23,12 +24,11 @@ from specviz.frames.whatif import (
     required_verdicts,
 )
 from specviz.settings.settings import Sampling, Settings
-from specviz.shipped import FOLDER
 from specviz.trace.check import check
 from specviz.trace.file import Trace
 from specviz.verification import Drawn
 
-WARM = Settings(Sampling(0.9), max_new_tokens=20, gamma=4)
+WARM = Settings(Sampling(0.9), max_new_tokens=14, gamma=4)
 DRAFTERS = {
     "chain": tiny.draft,
     "tree": lambda: Branching(Drawn.WITHOUT_REPLACEMENT),
@@ -106,8 +106,8 @@ def test_required_verdicts_are_those_of_the_path_and_of_earlier_siblings():
 
 @pytest.mark.slow
 def test_bounds_from_p_and_q_contain_the_threshold_of_the_verdict():
-    for path in sorted(FOLDER.glob("*.jsonl")):
-        trace = Trace.read(path)
+    for path in RUNS:
+        trace = read(path)
         told = 0
         for index, played in enumerate(trace.rounds):
             bounds = acceptance_bounds(Scene.of(trace, index), [])  # before any verdict
