@@ -586,11 +586,3 @@ def test_models_command_lists_the_documented_fields(tmp_path, capsys):
     assert {"house", "draft-model", "ngram"} <= {row["name"] for row in rows}
     wanted = {"name", "kind", "family", "layout", "licence", "bytes", "on_this_machine"}
     assert all(wanted <= row.keys() for row in rows)
-
-
-@pytest.mark.slow
-def test_python_m_specviz_accepts_a_trace_written_by_run(trace):
-    command = [*PROGRAM, "check", str(trace)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(r"\d+ rounds and \d+ decisions agree", done.stdout)
