@@ -38,9 +38,16 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import ModelCard
 
 
+def fast(model):
+    """Return a copy of a network with its NumPy pass; the families' own tests use torch's."""
+    model = deepcopy(model)
+    prepare(model)
+    return model
+
+
 @cache
 def small_model():
-    return tiny.small_llama()
+    return fast(tiny.small_llama())
 
 
 def small_target():
@@ -54,12 +61,17 @@ def small_target():
 
 @cache
 def small_draft():
-    return tiny.draft(tiny.blurred(small_model(), 0.1))
+    return tiny.draft(fast(tiny.blurred(tiny.small_llama(), 0.1)))
+
+
+@cache
+def other_model():
+    return fast(test_other_vocabulary.twelve())
 
 
 @cache
 def deep_model():
-    return deep(layers=4)
+    return fast(deep(layers=4))
 
 
 class Stocked(Lookahead):
@@ -104,27 +116,24 @@ def small(make, *shapes, prompts=LETTERS, **options):
 
 
 @cache
-def fast_reader():
-    """Return the trained network with its NumPy pass; the families' own tests use torch's."""
-    model = deepcopy(headed.target().model)
-    prepare(model)
-    return model
+def taught_model():
+    return fast(headed.target().model)
 
 
-def fast_again():
-    """Return the trained target with its NumPy pass; its eos may be changed."""
-    return Target(fast_reader(), tiny.tokenizer(), headed.target().card)
+def taught_target():
+    """Return the trained target; its eos may be changed."""
+    return Target(taught_model(), tiny.tokenizer(), headed.target().card)
 
 
 def taught(make, *shapes):
     """Return a case on the target trained on a few sentences, with a head trained on it."""
     sampling = Sampling(1.6, top_k=4, top_p=0.98)
-    return Case(fast_again, make, headed.PROMPTS[:2], shapes, sampling)
+    return Case(taught_target, make, headed.PROMPTS[:2], shapes, sampling)
 
 
 @cache
 def counting_model():
-    return circle.target().model
+    return fast(circle.target().model)
 
 
 @cache
@@ -148,7 +157,7 @@ OTHER = "draft-model with another tokenizer"  # a separate catalogue row only be
 CASES = {
     "draft-model": small(lambda target: small_draft(), CHAIN, TREE, TOPS, SURE),
     OTHER: small(
-        lambda target: test_other_vocabulary.drafter(target, test_other_vocabulary.twelve()),
+        lambda target: test_other_vocabulary.drafter(target, other_model()),
         CHAIN,
         TREE,
         TOPS,

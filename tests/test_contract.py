@@ -22,6 +22,11 @@ from specviz.verification.tree import DraftTree
 
 pytestmark = pytest.mark.slow
 COUNTED = "tokens follow the target's distribution"  # counts the outcomes of hundreds of runs
+# Families that sample no guess; Lookahead does not either, but its rounds depend on earlier ones.
+FIXED = {
+    "eagle2", "eagle3", "medusa", "blockwise", "mtp-parallel", "lmtp", "moa", "dflash", "jetspec",
+    "p-eagle", "ngram", "suffix",
+}  # fmt: skip
 # Checks for which one of the settings must draft two tokens deep.
 DEEP = ("a draft is no deeper than allowed", "nothing follows an end token")
 
@@ -29,9 +34,15 @@ DEEP = ("a draft is no deeper than allowed", "nothing follows an end token")
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("family", CASES)
 def test_every_drafter_family_passes_every_contract_check(family, whole):
-    """By default, the checks of whole runs get all shapes; the others take one or two, in turn."""
-    case = CASES[family] if whole else replace(CASES[family], runs=150)
+    """By default, the checks of whole runs get all shapes; the others take one or two, in turn.
+
+    Tokens are counted by default if the family samples its guesses: whatever other families guess,
+    the rule treats it in the same way.
+    """
+    case = CASES[family] if whole else replace(CASES[family], runs=120)
     for at, check in enumerate(CHECKS):
+        if check == COUNTED and not whole and family in FIXED:
+            continue
         many = len(case.shapes) if whole or at < 3 else 2 if check in DEEP else 1
         shapes = dict.fromkeys((at + n) % len(case.shapes) for n in range(many))
         check_drafter(replace(case, shapes=[case.shapes[turn] for turn in shapes]), [check])
@@ -39,15 +50,18 @@ def test_every_drafter_family_passes_every_contract_check(family, whole):
 
 @pytest.mark.parametrize("family", WRONG)
 def test_drafters_with_bad_guesses_are_still_lossless(family):
-    check_drafter(WRONG[family], ["greedy output equals `generate`", "sampled runs replay"])
+    case = replace(WRONG[family], shapes=WRONG[family].shapes[:2])
+    check_drafter(case, ["greedy output equals `generate`", "sampled runs replay"])
 
 
-SIBLINGS = Case(tiny.target, lambda target: Branching(Drawn.SAMPLED, (-1, 0, 0, 1)), ["The cat"])
+SIBLINGS = Case(
+    tiny.target, lambda target: Branching(Drawn.SAMPLED, (-1, 0, 0, 1)), ["The cat"], runs=150
+)
 
 
 @pytest.mark.parametrize(
     "case",
-    [replace(CASES["draft-model"], shapes=[SURE]), SIBLINGS],
+    [replace(CASES["draft-model"], shapes=[SURE], runs=150), SIBLINGS],
     ids=["draft cut by confidence", "siblings sampled independently"],
 )
 def test_tokens_follow_the_target_in_cases_that_no_family_covers(case):
@@ -232,21 +246,21 @@ def test_every_contract_check_detects_its_violation(check):
 def test_wrapper_used_to_build_faulty_drafters_breaks_no_contract_itself(family):
     case = CASES[family]
     checks = [check for check, (_, own) in MUTANTS.items() if own == family and check != COUNTED]
+    case = replace(case, shapes=case.shapes[:1])
     wrapped = replace(case, drafter=lambda target: BrokenDrafter(case.drafter(target)))
     check_drafter(wrapped, checks)
 
 
-def test_check_detects_a_draft_cut_that_is_not_declared():
+def test_draft_cut_after_sampling_keeps_the_distribution_only_if_it_is_declared():
+    """The engine then tests the guesses without q, which is exact for every draft."""
     case = replace(CASES["draft-model"], shapes=CASES["draft-model"].shapes[:1])
-    silent = replace(case, drafter=lambda target: DropsUnlikelyGuesses(case.drafter(target)))
+    silent, declared = (
+        replace(case, drafter=lambda target, cut=cut: cut(case.drafter(target)))
+        for cut in (DropsUnlikelyGuesses, AnnouncesTheCut)
+    )
     with pytest.raises(ContractBroken, match="do not follow the target"):
         run_check(COUNTED, silent)
-
-
-def test_declared_draft_cut_passes_every_contract_check():
-    """The engine then tests the guesses without q, which is exact for every draft."""
-    case = replace(CASES["draft-model"], shapes=CASES["draft-model"].shapes[:2], runs=150)
-    check_drafter(replace(case, drafter=lambda target: AnnouncesTheCut(case.drafter(target))))
+    check_drafter(declared)
 
 
 def test_check_drafter_names_first_failed_check():
