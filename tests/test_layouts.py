@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pkgutil import resolve_name
 
 import published
@@ -53,20 +54,22 @@ TITLES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", PUBLISHED)
-def test_published_head_is_recognised_and_lossless(layout, tmp_path):
+def test_published_head_is_recognised_and_lossless_and_guesses_as_published(layout, tmp_path):
     family, *_ = PUBLISHED[layout]
-    assert written(layout, tmp_path / "some-head")
+    tensors = written(layout, tmp_path / "some-head")
     assert layout_in(tmp_path / "some-head").title.split(" (")[0] == TITLES[family]
     drafter, target = loaded(tmp_path / "some-head"), published.target()
     assert drafter.name == drafter.card.family == family
     assert (drafter.card.name, drafter.made_for) == ("some-head", None)
     assert drafter.card.bytes == (tmp_path / "some-head" / "model.safetensors").stat().st_size
-    ids = target.encode("red red", 40)
-    settings = replace(TREE, sampling=Sampling(0.0), max_new_tokens=40)
+    ids = target.encode("red red", 24)
+    settings = replace(TREE, sampling=Sampling(0.0), max_new_tokens=24)
     played = list(engine.rounds(target, drafter, ids, settings))
     text = [token for each in played for token in each.tokens]
     assert text == [step.token for step in engine.plain(target, ids, settings)]
-    assert sum(len(each.tokens) - 1 for each in played) > 3  # guesses were accepted
+    assert sum(len(each.tokens) - 1 for each in played) > 1  # guesses were accepted
+    if family != "dflash":  # see test_dflash
+        check_guesses(layout, drafter, tensors)
 
 
 @pytest.mark.slow
@@ -142,12 +145,9 @@ FORWARDS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("layout", [name for name in PUBLISHED if name != "dflash"])
-def test_guesses_and_scores_equal_those_of_the_published_forward_pass(layout, tmp_path):
-    """Compare every guess of a draft and its score. DFlash: see test_dflash."""
-    tensors = written(layout, tmp_path / "head")
-    drafter, judged, deepest = loaded(tmp_path / "head"), 0, 0
+def check_guesses(layout, drafter, tensors):
+    """Compare every guess of drafts and its score with the published forward pass."""
+    judged = deepest = 0
     settings = replace(TREE, candidates="greedy")
     for text, proposal in driven(published.target(), drafter, settings, TEXT):
         tree = proposal.tree
@@ -200,6 +200,7 @@ def test_folders_of_unknown_or_other_layouts_are_refused(tmp_path):
         loaded(tmp_path / "twice")
 
 
+@cache
 def other_target(**changes):
     """Return a target called 'other' that differs in part of its shape."""
     shape = {"vocab_size": TOKENS, "num_hidden_layers": 8, "hidden_size": WIDE, **changes}
