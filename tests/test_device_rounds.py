@@ -55,12 +55,17 @@ def pinned(row):
     return row if SAME_VERSIONS else {k: v for k, v in row.items() if k != "launches"}
 
 
-# Each drafter at one temperature, alternating; at the other one in the nightly tier.
-TIERS = [(), pytest.mark.nightly]
+# Each drafter at one temperature, alternating, unless another one has the same sessions; the rest
+# in the nightly tier.
+LIKE_OTHERS = {"eagle2", "blockwise", "lmtp", "suffix", "oracle"}
 CASES = [
-    pytest.param(name, counted.TEMPERATURES[(n + tier) % 2], marks=marks)
+    pytest.param(
+        name,
+        counted.TEMPERATURES[(n + tier) % 2],
+        marks=pytest.mark.nightly if tier or name in LIKE_OTHERS else (),
+    )
     for n, name in enumerate(counted.DRAFTERS)
-    for tier, marks in enumerate(TIERS)
+    for tier in (0, 1)
 ]
 
 
@@ -80,13 +85,10 @@ def test_run_on_simulated_gpu_equals_cpu_run_with_the_recorded_reads(drafter, te
 RECORDED = ["draft-model", "eagle", "mtp", "moa", "dspark", "dflash2", "jetspec"]
 
 
-# By default, without graphs only the drafters whose passes the others share.
+# By default, DSpark for DFlash2, and without graphs only drafters whose passes the others share.
+BY_DEFAULT = {True: {*RECORDED} - {"dflash2"}, False: {"draft-model", "dspark"}}
 TURNS = [
-    pytest.param(
-        name,
-        works,
-        marks=[] if works or name in ("draft-model", "eagle", "dspark") else pytest.mark.nightly,
-    )
+    pytest.param(name, works, marks=[] if name in BY_DEFAULT[works] else pytest.mark.nightly)
     for works in (True, False)
     for name in RECORDED
 ]
@@ -124,11 +126,7 @@ def test_drafts_of_runs_in_turns_and_past_the_first_memory_equal_the_cpu(name, w
 @pytest.mark.slow
 def test_recorded_tree_of_one_pass_belongs_to_its_number_of_candidates():
     widths = []
-    with (
-        pretended(),
-        patch.object(loading, "MODELS", ModelCache()),
-        patch.object(loading, "HEADS", ModelCache()),
-    ):
+    with counted.gpu():
         target, made = load("house", "jetspec", "cuda", "float32")
         ids = target.encode(counted.PROMPT, counted.NEW)
         for fan_out in (3, 5):
@@ -144,6 +142,8 @@ def test_recorded_tree_of_one_pass_belongs_to_its_number_of_candidates():
 
 @pytest.mark.slow
 def test_server_records_the_graphs_of_the_first_run_at_its_start(monkeypatch, caplog):
+    """Warming up before timing changes no run."""
+    prefill, prompts = TargetRun.prefill, []
     settings = replace(counted.counted_settings("eagle3", 0.8), max_new_tokens=5)
     with (
         pretended(),
@@ -152,9 +152,15 @@ def test_server_records_the_graphs_of_the_first_run_at_its_start(monkeypatch, ca
     ):
         rehearse(Machine("cuda"), RunRequest(counted.PROMPT, "house", "eagle3", settings))
         monkeypatch.setattr(graphs, "record_graph", refuse_graph)  # which would be logged
-        trace = run_trace(*load("house", "eagle3", "cuda"), counted.PROMPT, settings)
-    assert len(token_ids(trace)) == 5
+        monkeypatch.setattr(
+            TargetRun, "prefill", lambda run, ids: prompts.append(ids) or prefill(run, ids)
+        )
+        there = run_trace(*load("house", "eagle3", "cuda"), counted.PROMPT, settings)
     assert not caplog.records
+    assert len(prompts) == 4, "the drafter and plain decoding each warm up once"
+    here = run_trace(*load("house", "eagle3", "cpu"), counted.PROMPT, settings)
+    assert len(prompts) == 6
+    assert token_ids(there) == token_ids(here)
 
 
 @pytest.mark.slow
@@ -181,27 +187,15 @@ def test_weights_are_loaded_once_and_in_float32_only_if_small(pair):
 
 
 @pytest.mark.slow
-def test_gpu_warms_up_before_timing_without_changing_the_run(monkeypatch):
-    prefill, prompts = TargetRun.prefill, []
-    monkeypatch.setattr(
-        TargetRun, "prefill", lambda run, ids: prompts.append(ids) or prefill(run, ids)
-    )
-    settings = counted.counted_settings("eagle", 0.8)
-    with counted.gpu():
-        there = run_trace(*load("house", "eagle", "cuda"), counted.PROMPT, settings)
-    assert len(prompts) == 4, "the drafter and plain decoding each warm up once"
-    here = run_trace(*load("house", "eagle", "cpu"), counted.PROMPT, settings)
-    assert len(prompts) == 6
-    assert token_ids(there) == token_ids(here)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", ["k-seq", "lenience", "typical", "relaxed", "thresholds"])
-def test_every_rule_gives_the_same_verdicts_on_device_and_cpu(pair, rule):
+def test_every_rule_gives_the_same_verdicts_on_device_and_cpu(pair):
     def kept(device):
         target, drafter = load(str(pair[0]), str(pair[1]), device, "float32")
-        settings = Settings(Sampling(1.1), max_new_tokens=12, gamma=3, rule=rule)
-        return token_ids(run_trace(target, drafter, tiny.PROMPT, settings))
+        settings = Settings(Sampling(1.1), max_new_tokens=8, gamma=3)
+        ids = target.encode(tiny.PROMPT, 8)
+        return {
+            rule: summarize(rounds_of(target, drafter, ids, replace(settings, rule=rule)))
+            for rule in ("k-seq", "lenience", "typical", "relaxed", "thresholds")
+        }
 
     with counted.gpu():
         told = kept("cuda")
