@@ -57,7 +57,7 @@ def fitted(make, loss, steps):
 @once
 def trained():
     """Return the head that most tests use."""
-    return fitted(lambda: DFlashHead(config()), training.loss, 150)
+    return fitted(lambda: DFlashHead(config()), training.loss, 110)
 
 
 def drafter(head=None):

@@ -51,7 +51,7 @@ def words():
     return torch.tensor(tiny.tokenizer()("".join(text)).input_ids)
 
 
-def windows(seed, length=40, rows=16):
+def windows(seed, length=40, rows=8):
     """Return windows (rows, length) of the text."""
     at = torch.randint(
         len(words()) - length, (rows,), generator=torch.Generator().manual_seed(seed)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 def test_logits_of_each_node_equal_the_formula_of_the_paper_for_its_path(settings):
     """Queries see their ancestors and the whole text, memory up to the newest token's predictor."""
     target, head, seen, depths = headed.target(), wild(headed.target()), 0, set()
-    for text, turn in list(moa_turns(replace(settings, max_new_tokens=5), head))[:3]:
+    for text, turn in list(moa_turns(replace(settings, max_new_tokens=7), head))[:3]:
         tree = turn.proposal.tree
         assert turn.proposal.drawn is Drawn.POINT_MASS
         assert not turn.proposal.q

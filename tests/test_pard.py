@@ -47,7 +47,7 @@ def learned(steps):
     return headed.fitted(head, training.loss, steps)
 
 
-def trained_drafter(steps=90):
+def trained_drafter(steps=120):
     """Return the drafter of the trained model."""
     head = learned(steps)
     return Pard(head, tiny.card(head, "tiny-pard", "pard"))
