@@ -321,9 +321,3 @@ REFUSED = [
 def test_file_that_is_not_supported_is_refused(tmp_path, config, more, problem):
     with pytest.raises(Unsuitable, match=problem):
         load_drafter(write(tmp_path / "a", config, more), published.target())
-
-
-def test_saved_head_has_the_published_config():
-    written = config().to_json()
-    assert written["dflash_config"]["selector_rank"] == 6
-    assert DFlash2Config.from_json("x", json.loads(json.dumps(written))) == config()

@@ -110,6 +110,17 @@ CONFIGS = {
         "dflash_config": {"mask_token_id": 0, "target_layer_ids": [0, 1]}, "block_size": 6,
         "made_for": headed.HASH,
     },
+    "dflash2": {
+        "architectures": ["DFlash2DraftModel"],
+        "dflash_config": {
+            "mask_token_id": 0, "target_layer_ids": [0, 1], "conv_kernel_size": 2,
+            "conv_group_size": 4, "selector_rank": 6, "selector_top_k": 5,
+        },
+    },
+    "jetspec": {
+        "architectures": ["DFlashDraftModel"],
+        "dflash_config": {"mask_token_id": 0, "target_layer_ids": [0, 1], "causal_head": True},
+    },
     "p-eagle": {
         "architectures": ["LlamaForCausalLMEagle3"], "num_hidden_layers": 2, "pard_token": 0,
         "mask_token_id": 0,

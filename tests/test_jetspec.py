@@ -53,7 +53,7 @@ def random_head(target=None, **changes):
 @once
 def trained():
     """Return the head that most tests use."""
-    return dflash_made.fitted(lambda: JetSpecHead(config()), training.loss, 150)
+    return dflash_made.fitted(lambda: JetSpecHead(config()), training.loss, 110)
 
 
 def drafter(head=None):
@@ -281,10 +281,3 @@ def test_file_that_is_not_supported_is_refused(tmp_path, changes, more, problem)
     folder = write(tmp_path / "a", config, published.dflash_tensors() | more)
     with pytest.raises(Unsuitable, match=problem):
         load_drafter(folder, published.target())
-
-
-def test_saved_head_has_the_published_config():
-    written = config().to_json()
-    assert written["architectures"] == ["DFlashDraftModel"]
-    assert written["dflash_config"]["causal_head"] is True
-    assert JetSpecConfig.from_json("x", json.loads(json.dumps(written))) == config()
