@@ -32,7 +32,8 @@ NEW = 12
 
 def refusal(target, drafter, prompt, settings):
     """Return what `check` says against a run after it was written and read again; or nothing."""
-    trace = run_trace(target, drafter, prompt, replace(settings, max_new_tokens=NEW))
+    settings = replace(settings, max_new_tokens=NEW)
+    trace = run_trace(target, drafter, prompt, settings, baseline=False)
     try:
         check(Trace.parse(trace.lines()))
     except ValueError as error:
