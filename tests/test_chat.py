@@ -529,7 +529,6 @@ def test_hostile_template_raises_readable_error_that_names_the_limit(name):
 @pytest.mark.slow
 def test_model_with_an_endless_template_still_loads(monkeypatch):
     words = tokenizer_with(chat_templates.HOSTILE["nested loops"])
-    assert turn_end(words) is None
     assert tiny.target(words=words).eos == (0,)
     monkeypatch.setattr(rendering, "WALL_CLOCK", 0.01)  # for a process that does not respond
     rendering._run.cache_clear()
