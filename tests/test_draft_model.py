@@ -20,7 +20,7 @@ from specviz.models.passes import CaptureSpec, States
 from specviz.settings.chance import Chance
 from specviz.settings.settings import MAX_GUESSES, Sampling, Settings, tree_size
 from specviz.trace.check import check
-from specviz.verification import Drawn, MismatchedRule
+from specviz.verification import Drawn
 from specviz.verification.distributions import draw, logits_to_probs
 
 TEXT = [3, 5, 7, 9, 11]
@@ -240,9 +240,3 @@ def test_learning_schedule_keeps_the_tree_small_enough_for_one_pass():
     for _ in range(40):
         chain.observe(chain.gamma, chain.gamma)
     assert chain.gamma == 64
-
-
-@both
-def test_rule_for_independent_draws_is_refused_for_distinct_siblings(kind):
-    with pytest.raises(MismatchedRule, match="without replacement"):
-        traced(*subject(kind)[:2], "cat", replace(WARM, rule="speculative"))

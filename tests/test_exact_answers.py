@@ -73,12 +73,6 @@ def test_closed_form_equals_enumeration(rule):
         assert torch.allclose(found.through_rest, exact.through_rest, atol=1e-14)
 
 
-def test_acceptance_of_independent_candidates_equals_known_values_below_1():
-    """Check that α is not 1 − (1 − α)^k, since p changes after each rejection."""
-    assert closed_form("speculative", P, Q, 2).acceptance == pytest.approx(0.735, abs=1e-12)
-    assert closed_form("speculative", P, Q, 5).acceptance == pytest.approx(0.807, abs=5e-4)
-
-
 @pytest.mark.slow
 def test_accepted_length_of_a_tree_is_the_sum_over_its_positions():
     """With the same p and q everywhere, it is the sum over nodes of their path probabilities."""

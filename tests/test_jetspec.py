@@ -142,12 +142,6 @@ def test_expanded_paths_are_the_likeliest_of_all():
         assert [tree.totals[n] for n in inner] == pytest.approx(expected)
 
 
-def test_nothing_follows_an_end_of_text_token():
-    tree = BestFirstTree(9, [[1, 2], [1, 2]], [[-0.1, -3.0], [-0.1, -3.0]])
-    tree.grow(9, (1,))
-    assert tree.tree().parents == (-1, 0, 0, 2, 2)
-
-
 def test_proposal_is_a_point_mass_with_the_candidates_of_one_pass():
     target = deep_target()
     for settings in (GREEDY, replace(GREEDY, sampling=Sampling(1.1))):
