@@ -57,7 +57,7 @@ def pinned(row):
 
 # Each drafter at one temperature, alternating, unless another one has the same sessions; the rest
 # in the nightly tier.
-LIKE_OTHERS = {"eagle2", "blockwise", "lmtp", "suffix", "oracle"}
+LIKE_OTHERS = {"blockwise", "lmtp", "suffix", "oracle"}
 CASES = [
     pytest.param(
         name,
