@@ -119,8 +119,9 @@ def test_recorded_verdict_equals_the_rules_own_bit_for_bit(gpu, name, drawn):
         made_now = device_log.counts - before
         assert made_now["reads"] == 1
         assert made_now["launches"] <= 5
-    assert len(ends) > len(shapes) or len(temperatures) == 1
-    assert rule.chains_only or max(tried) > 0, "no second sibling was judged"
+    if len(temperatures) > 1:
+        assert len(ends) > len(shapes)
+        assert rule.chains_only or max(tried) > 0, "no second sibling was judged"
 
 
 def test_other_rules_trees_and_failed_recordings_use_the_rules_own_way(gpu, monkeypatch, caplog):
