@@ -79,7 +79,7 @@ const EARLY: Stage[] = [
   },
   {
     theirs: "keep or flush",
-    ours: "use or discard that draft",
+    ours: "use or discard it",
     kinds: ["commit"],
     number: ({ outcome, saved }) => (outcome === "hit" ? `${ms(saved)} saved` : "discarded"),
   },
