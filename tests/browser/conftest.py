@@ -15,7 +15,7 @@ from chrome import running
 from made import RUNS, made
 from playwright.sync_api import Browser, expect, sync_playwright
 from visit import Looker, Visit
-from windows import PATIENCE, Windows
+from windows import DETAILS, PATIENCE, SIZE, Windows
 
 expect.set_options(timeout=PATIENCE)
 HERE = Path(__file__).resolve().parent
@@ -92,10 +92,14 @@ def looker(windows: Windows, url: str) -> Iterator[Looker]:
 
 
 @pytest.fixture
-def another(windows: Windows, url: str) -> Iterator[Visit]:
-    """A second visitor, with a separate browser profile."""
-    with windows.visitor(url) as visitor:
-        yield visitor
+def another(browser: Browser, url: str) -> Iterator[Visit]:
+    """A second visitor, with a separate browser profile, which has compiled nothing yet."""
+    context = browser.new_context(viewport=SIZE)
+    context.set_default_timeout(PATIENCE)
+    context.add_init_script(DETAILS)
+    visitor = Visit(context.new_page(), url)
+    yield visitor
+    context.close()
     assert not visitor.errors
 
 

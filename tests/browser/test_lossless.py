@@ -20,7 +20,7 @@ AGAIN = """() => {
 @pytest.fixture
 def sand(looker):
     """The tab in its initial state, with a result shown."""
-    looker.arrive(lambda: opened(looker))
+    looker.arrive(lambda: opened(looker), "Lossless?")
     page = looker.page
     yield page
     page.get_by_role("tab", name="Lossless?").click()
@@ -165,7 +165,7 @@ def test_verdicts_of_runs_open_in_the_sandbox_and_can_be_undone(sand, looker):
     expect(sand.locator(FROM)).to_be_hidden()
     assert sand.evaluate(f"{SAND}.state") == before
     sand.get_by_role("tab", name="Step", exact=True).click()
-    looker.look()
+    looker.show("01-chain")
     looker.step_to("Recovered")
     button(sand, "try rules").click()
     expect(sand.locator(FROM), "a rejection on Step").to_contain_text("Round ")

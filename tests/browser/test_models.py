@@ -14,7 +14,7 @@ STATUS, DETAILS = "#sv-models-job [role=status]", "#sv-models-details"
 @pytest.fixture
 def seen(looker):
     """The tab for tests that restore what they change."""
-    looker.arrive(lambda: opened(looker))
+    looker.arrive(lambda: opened(looker), "Models")
     return looker.page
 
 

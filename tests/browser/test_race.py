@@ -86,7 +86,7 @@ class Racer:
 @pytest.fixture
 def racer(looker):
     """A visitor with reduced motion who sees the made-up race; the tab may be open already."""
-    looker.arrive(lambda: Racer.of(looker))
+    looker.arrive(lambda: Racer.of(looker), "Compare")
     found = Racer(looker.page)
     found.page.evaluate("scrollTo(0, 0)")
     found.ask("load('made')")

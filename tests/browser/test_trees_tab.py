@@ -171,7 +171,7 @@ def a_live_draft_is_listed_in_both(page, ranking, judging):
 
 
 def test_trees_tab_passes_axe_and_contrast_checks(looker):
-    looker.arrive(lambda: opened(looker, GROWN))
+    looker.arrive(lambda: opened(looker, GROWN), "Trees")
     trees = looker.page
     for part in (RANKING, JUDGING):
         trees.locator(part).get_by_role("button", name="Show details and controls").click()

@@ -164,10 +164,15 @@ NEXT_VISIT = """() => {
   sessionStorage.clear();
   for (const [key, value] of window.keptAtFirst) sessionStorage.setItem(key, value);
 }"""
-# The state of each field, list and fold, which PUT_BACK restores.
-REMEMBER = """() => { window.keptAtFirst = Object.entries(sessionStorage); window.atFirst =
-  [...document.querySelectorAll("#sv-tabs :is(input, textarea, select, details)")]
-    .map((one) => [one, { value: one.value, checked: one.checked, open: one.open }]); }"""
+STEP = "Step"
+# How the page was opened, and its marks then; the state of each field, list and fold, which
+# PUT_BACK restores.
+REMEMBER = """([place, opened]) => {
+  Object.assign(window, { place, opened, keptAtFirst: Object.entries(sessionStorage) });
+  window.atFirst = [...document.querySelectorAll("#sv-tabs :is(input, textarea, select, details)")]
+    .map((one) => [one, { value: one.value, checked: one.checked, open: one.open }]);
+}"""
+OPENED = "window.opened ?? ''"
 # As a visitor would; twice, since the options of one list may depend on another.
 PUT_BACK = """() => {
   document.activeElement.blur();
@@ -203,12 +208,12 @@ class Looker(Visit):
         super().__init__(page, url)
         self.opened = opened
 
-    def arrive(self, opening: Callable[[], object]) -> None:
-        """Open the page in this way, unless an earlier test has left it open."""
-        if not self.opened:
+    def arrive(self, opening: Callable[[], object], place: str) -> None:
+        """Open the page in this way, unless an earlier test has left it open there."""
+        if not self.opened or self.page.evaluate("window.place") != place:
             opening()
             self.opened = self.page.evaluate(MARKS)
-            self.page.evaluate(REMEMBER)
+            self.page.evaluate(REMEMBER, [place, self.opened])
 
     def put_back(self) -> None:
         """Restore every field of the tabs to its value when the page was opened."""
@@ -217,7 +222,7 @@ class Looker(Visit):
 
     def look(self, name: str = "01-chain") -> Page:
         """Open a recorded run at its first guesses."""
-        self.arrive(self.open)
+        self.arrive(self.open, STEP)
         self.show(name)
         return self.page
 

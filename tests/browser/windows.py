@@ -3,104 +3,92 @@
 Compiling the page's scripts takes most of its first second. A window that has shown the page before
 has compiled them already and opens it in a third of the time, so windows are reused. Everything
 that a visitor may have left behind is cleared first. Read-only tests leave nothing behind, so they
-share a window in which the page stays open; other tests get another window.
+share a window in which the page stays open, also for the next file; other tests get another window.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from playwright.sync_api import Browser, Page
-from visit import Looker, Visit
+from visit import OPENED, STEP, Looker, Visit
 
 SIZE = {"width": 1280, "height": 900}
-# Not a first visit: all details are on screen, unless a link asks for the simple mode.
-DETAILS = "try { localStorage.setItem('sv-details', localStorage['sv-details'] ?? '1') } catch {}"
+# Not a first visit: all details are on screen, unless a link asks for the simple mode. A newcomer,
+# who has this cookie, has nothing stored.
+NEWCOMER = "newcomer"
+DETAILS = f"""try {{
+  if (!document.cookie.includes("{NEWCOMER}"))
+    localStorage.setItem("sv-details", localStorage["sv-details"] ?? "1");
+}} catch {{}}"""
+# Stores again what was stored when the page was opened; other windows of its profile were cleared.
+STORE = "(stored) => { localStorage.clear(); Object.assign(localStorage, stored); }"
 PATIENCE = 60_000  # milliseconds: a machine may be busy
 
 
 class Windows:
-    """The windows of one browser.
-
-    Two windows in use at the same time have separate profiles. All others belong to the browser's
-    own profile, which has compiled the scripts already.
-    """
+    """The windows of a browser's own profile, which has compiled the scripts already."""
 
     def __init__(self, browser: Browser) -> None:
-        self.browser = browser
-        self.own = browser.contexts[0]  # the browser's own profile, which outlives this connection
-        self.own.set_default_timeout(PATIENCE)
-        self.own.add_init_script(DETAILS)
-        self.free = [*self.own.pages]
-        self.used: list[Page] = []
-        self.left: dict[Page, Looker] = {}  # pages that are still open: who looked at them last
+        self.context = browser.contexts[0]  # it outlives this connection
+        self.context.set_default_timeout(PATIENCE)
+        self.context.add_init_script(DETAILS)
+        self.free = [*self.context.pages]
+        # Pages that are still open, also from another file: their state when they were opened.
+        marks = {page: page.evaluate(OPENED) for page in self.free}
+        self.left = {page: opened for page, opened in marks.items() if opened}
 
     @contextmanager
-    def visitor(self, url: str, motion: str = "reduce") -> Iterator[Visit]:
+    def visitor(self, url: str, motion: str = "reduce", newcomer: bool = False) -> Iterator[Visit]:
         """Yield a visitor with a window as good as new, which is then free for the next visitor."""
         page = self._next(looks=False)
         visitor = Visit(page, url)
         visitor.prefer(motion)
+        if newcomer:
+            forget(page, url)
+            page.context.add_cookies([{"name": NEWCOMER, "value": "1", "url": url}])
         try:
             yield visitor
         finally:
             visitor.leave()
             sweep(page, url)
-            self._free(page)
+            self.free.append(page)
 
     @contextmanager
     def looker(self, url: str) -> Iterator[Looker]:
         """Yield a visitor for read-only tests; whatever a test changes nevertheless is reset."""
         page = self._next(looks=True)
-        before = self.left.pop(page, None)
-        looker = Looker(page, url, before.opened if before else "")
+        looker = Looker(page, url, self.left.pop(page, ""))
+        if looker.opened:
+            page.evaluate(STORE, json.loads(looker.opened)[-1])
         looker.prefer("reduce")
         try:
             yield looker
         finally:
             looker.leave()
             if looker.untouched():
-                self.left[page] = looker
+                self.left[page] = looker.opened
             else:
                 sweep(page, url)
-            self._free(page)
+            self.free.append(page)
 
     def _next(self, looks: bool) -> Page:
         """Return a free window of the default size; for read-only tests, one with the page open."""
-        alone = not self.used
-        fit = [page for page in self.free if (page.context == self.own) == alone]
-        empty = [page for page in fit if page not in self.left]
-        left = [page for page in fit if page in self.left]
-        choice = [*left, *empty] if looks else empty
-        page = choice[0] if choice else self._window(alone)
+        empty = [page for page in self.free if page not in self.left]
+        choice = [*self.left, *empty] if looks else empty
         if choice:
-            self.free.remove(page)
-        self.used.append(page)
+            self.free.remove(choice[0])
+        page = choice[0] if choice else self.context.new_page()
         page.set_viewport_size(SIZE)
         return page
 
-    def _free(self, page: Page) -> None:
-        """Mark a window as free."""
-        self.used.remove(page)
-        self.free.append(page)
-
-    def _window(self, alone: bool) -> Page:
-        """Return a new window, in a separate profile if another window is in use."""
-        if alone:
-            return self.own.new_page()
-        context = self.browser.new_context(viewport=SIZE)
-        context.set_default_timeout(PATIENCE)
-        context.add_init_script(DETAILS)
-        return context.new_page()
-
     def close(self) -> None:
-        """Close all windows except those of the browser's own profile, which are cleared."""
-        for page in self.free:
-            if page.context != self.own:
-                page.context.close()
-            elif page in self.left:
-                sweep(page, self.left[page].url)
+        """Leave all pages except those that the tests of any file can look at."""
+        for page in self.left:
+            if page.evaluate("window.place") != STEP:
+                sweep(page, page.evaluate("location.origin"))
 
 
 def sweep(page: Page, url: str) -> None:
@@ -110,6 +98,11 @@ def sweep(page: Page, url: str) -> None:
         page.evaluate("sessionStorage.clear()")
     page.goto("about:blank")
     page.context.clear_permissions()
+    forget(page, url)
+
+
+def forget(page: Page, url: str) -> None:
+    """Clear what the browser has stored for the page."""
     tools = page.context.new_cdp_session(page)
     origin = url.rstrip("/")
     tools.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
