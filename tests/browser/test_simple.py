@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from serve import SHIPPED
 from test_access import faint, faults
-from visit import Visit
+from visit import Looker, Visit
 
 from specviz.ui.step.tour import STOPS
 
@@ -49,15 +49,26 @@ COUNT = r"""() => {
 }"""
 
 
+SIZE = {"width": 1280, "height": 800}
+
+
 @pytest.fixture
-def newcomer(browser, url: str) -> Iterator[Visit]:
+def newcomer(windows, url: str) -> Iterator[Visit]:
     """A first visit: a window without anything stored, with reduced motion."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    visitor = Visit(context.new_page(), url)
-    yield visitor
+    with windows.visitor(url, newcomer=True) as visitor:
+        visitor.page.set_viewport_size(SIZE)
+        yield visitor
     assert not visitor.errors
     assert not visitor.foreign
-    context.close()
+
+
+@pytest.fixture
+def simple(looker) -> Looker:
+    """A visitor for read-only tests of Simple, at the first guesses of the opening."""
+    looker.arrive(lambda: arrive(looker, f"?details=0&trace={OPENING}"), "Simple")
+    looker.page.set_viewport_size(SIZE)
+    looker.show(OPENING)
+    return looker
 
 
 def arrive(visitor: Visit, query: str = "") -> Page:
@@ -68,11 +79,13 @@ def arrive(visitor: Visit, query: str = "") -> Page:
     return visitor.page
 
 
-def test_first_visit_shows_little_text_and_few_controls_at_the_first_rejection(newcomer):
-    page = arrive(newcomer)
-    assert newcomer.ask("frame.caption.is") == "rejected"
+def check_mode(page: Page, simple: bool) -> None:
+    assert page.evaluate(SIMPLE) == simple
+
+
+def test_first_visit_shows_little_and_the_mode_is_switched_by_key_button_and_link(newcomer):
     page = arrive(newcomer, f"?trace={OPENING}")
-    assert page.evaluate(SIMPLE)
+    check_mode(page, simple=True)
     newcomer.step_until("frame.caption.is === 'rejected'")
     expect(page.locator(".sv-picture .sv-col").first).to_be_visible()
     found = page.evaluate(COUNT)
@@ -80,43 +93,9 @@ def test_first_visit_shows_little_text_and_few_controls_at_the_first_rejection(n
     assert len(found["digits"]) <= 25, found["digits"]
     assert len(found["controls"]) <= 20, found["controls"]
     assert found["small"] == []
-
-
-def test_steps_move_without_the_parts_of_details(newcomer):
-    page = newcomer.page
-    page.emulate_media(reduced_motion="no-preference")
-    page = arrive(newcomer, f"?trace={OPENING}")  # nothing of Details was drawn yet
-    page.keyboard.press("Home")
-    awaited = {"propose", "score", "accepted", "rejected", "recovered", "commit"}
-    for _ in range(40):
-        awaited.discard(newcomer.ask("frame.caption.is"))
-        page.keyboard.press("ArrowRight")
-    assert not awaited
-
-
-def test_choosing_an_example_takes_away_the_problem_of_another_text(newcomer):
-    page = arrive(newcomer)
-    prompt = page.locator("#sv-prompt textarea")
-    prompt.fill("")
-    prompt.press("Enter")
-    expect(page.locator(".sv-notice")).to_contain_text("The prompt is empty")
-    expect(page.locator(".sv-unrun")).to_be_hidden()  # one sentence at a time
-    page.locator("#sv-examples input").click()
-    examples = page.locator("#sv-examples .options")
-    expect(examples).to_be_visible()
-    box = examples.bounding_box()
-    assert box["x"] + box["width"] < 1280, "the list leaves the window"
-    examples.locator("li").last.click()
-    expect(page.locator(".sv-notice")).to_be_hidden()
-    expect(page.locator(".sv-unrun")).to_be_visible()
-    prompt.fill("x" * 5000)
-    expect(page.locator(".sv-about-target")).to_contain_text("after these 4000 characters")
-
-
-def test_the_mode_is_switched_by_key_button_and_link_and_is_remembered(newcomer):
-    page = arrive(newcomer, f"?trace={OPENING}")
+    other_tabs_keep_all_their_controls(page)
     page.keyboard.press("d")
-    assert not page.evaluate(SIMPLE)
+    check_mode(page, simple=False)
     expect(page.locator(".sv-notice")).to_contain_text("small model = drafter")
     expect(page.locator(".sv-tree-part")).to_be_visible()
     for _ in range(2):
@@ -124,18 +103,21 @@ def test_the_mode_is_switched_by_key_button_and_link_and_is_remembered(newcomer)
         expect(page.locator(".sv-notice")).to_be_hidden()  # it is said once
     expect(page.locator(".sv-picture")).to_be_hidden()
     page = arrive(newcomer)
-    assert not page.evaluate(SIMPLE), "Details is remembered"
-    page.get_by_role("switch", name="Details").click()
-    assert page.evaluate(SIMPLE)
+    check_mode(page, simple=False)  # it is remembered
+    assert newcomer.ask("frame.caption.is") == "rejected", "where it opens by itself"
+    page = arrive(newcomer, "?details=0")
+    check_mode(page, simple=True)
+    the_tour_explains_simple(page)
+    for simple in (False, True):
+        page.get_by_role("switch", name="Details").click()
+        check_mode(page, simple=simple)
     expect(page.locator(".sv-lanes")).to_be_visible()
     page = arrive(newcomer, "?details=1")
-    assert not page.evaluate(SIMPLE)
-    page = arrive(newcomer, "?details=0")
-    assert page.evaluate(SIMPLE)
+    check_mode(page, simple=False)
+    the_switch_is_shown_only_where_it_works(page)
 
 
-def test_other_tabs_keep_all_their_controls(newcomer):
-    page = arrive(newcomer)
+def other_tabs_keep_all_their_controls(page: Page) -> None:
     expect(page.locator(".sv-copy")).to_be_hidden()
     page.get_by_role("tab", name="Compare").click()
     page.wait_for_function(f"!{SIMPLE}")
@@ -145,125 +127,24 @@ def test_other_tabs_keep_all_their_controls(newcomer):
     expect(page.locator(".sv-picture .sv-col").first).to_be_visible()
 
 
-COLUMNS = (".sv-cols-q .sv-col-word", ".sv-cols-q .sv-col-value")
+def the_tour_explains_simple(page: Page) -> None:
+    page.evaluate("window.specviz.store.tour.set(true)")
+    for stop in STOPS:
+        expect(page.locator(".sv-tour-title")).to_be_visible()
+        expect(page.locator(".sv-ringed")).to_be_visible()
+        assert page.locator(".sv-ringed").evaluate("(e, at) => e.matches(at)", stop["at"])
+        page.locator("[data-tour=next]").click()
+    check_mode(page, simple=True)
 
 
-def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(newcomer):
-    page = arrive(newcomer, f"?trace={OPENING}")
-    newcomer.ask("first()")
-    newcomer.step_until("frame.step.kind === 'propose'")
-    newcomer.step_until("frame.step.id === 'propose-5'")
-    guessed = dict(zip(*(page.locator(name).all_inner_texts() for name in COLUMNS), strict=True))
-    assert guessed["you"] == "almost 100 %", "as it is called when it is judged"
-    newcomer.step_until("frame.step.kind === 'score'")
-    expect(page.locator(".sv-two-times p")).to_have_count(2)
-    expect(page.locator(".sv-cheap")).to_contain_text("6 words take only")
-    expect(page.locator(".sv-mask-grid")).to_be_visible()
-    newcomer.step_until("frame.caption.is === 'rejected'")
-    shown = page.locator(".sv-col:not(.sv-col-trial) .sv-col-value, .sv-col-trial .sv-col-value-p")
-    shares = [float(text.strip("< %")) for text in shown.all_inner_texts()]
-    assert sum(share for share in shares) == pytest.approx(100, abs=3)  # each "< 1 %" counts 1
-    said = page.locator(".sv-say .sv-n-p, .sv-say .sv-n-q").all_inner_texts()
-    numbers = sorted(int(text.strip(" %")) for text in said)
-    newcomer.step_until("frame.caption.is === 'recovered'")
-    discarded, missing = page.locator(".sv-balance b").all_inner_texts()
-    assert discarded == missing
-    expect(page.locator(".sv-part-outline").first).to_be_visible()
-    expect(page.locator(".sv-part-both").first).to_be_visible()
-    for kind, total in (("r", missing), ("q", discarded)):
-        parts = page.locator(f".sv-cols-missing .sv-col-value-{kind}").all_inner_texts()
-        counted = sum(int(text.strip(" %")) for text in parts if "<" not in text)
-        assert counted == int(total.strip(" %")), kind
-    p, q = numbers
-    assert parts[0] == f"{q - p} %", "what is discarded of the guess is the difference shown before"
-
-
-def test_both_coins_can_be_moved_by_keys(newcomer):
-    page = arrive(newcomer)
-    page.locator(".sv-toss-pin").focus()
-    page.keyboard.press("Home")
-    expect(page.locator(".sv-verdict")).to_have_text("What if?")
-    expect(page.locator(".sv-say")).to_contain_text("would be kept")
-    expect(page.locator(".sv-toss-hint")).to_contain_text("what if it said no?")
-    place = newcomer.ask("cursor")
-    page.get_by_role("button", name="Next: what really happened").click()
-    assert newcomer.ask("cursor") == place
-    expect(page.locator(".sv-verdict")).to_have_text("Rejected")
-    newcomer.step_until("frame.caption.is === 'recovered'")
-    page.locator(".sv-toss-pin").focus()
-    page.keyboard.press("Home")
-    expect(page.locator(".sv-say")).to_contain_text("the draw would give")
-    first = page.locator(".sv-say .sv-token").inner_text()
-    for _ in range(100):
-        if page.locator(".sv-say .sv-token").all_inner_texts() != [first]:
-            break
-        page.keyboard.press("ArrowRight")
-    word = page.locator(".sv-say .sv-token").inner_text()
-    assert word != first
-    assert page.locator(".sv-chip.sv-recovered").inner_text() == word, "the text has it, too"
-    assert page.locator(".sv-col-drawn .sv-col-word").all_inner_texts() == [word]
-
-
-def test_a_tree_shows_its_branches_and_each_word_sees_only_its_own(newcomer):
-    page = arrive(newcomer, f"?trace={TREE}")
-    newcomer.step_until("Object.keys(frame.tree.nodes).length > 8")
-    assert page.locator(".sv-drafted .sv-ahead-word").count() == 10
-    last = page.locator(".sv-branches > li").last.inner_text()
-    newcomer.step_until("frame.step.kind === 'score'")
-    rows = page.evaluate(
-        """() => [...document.querySelectorAll(".sv-mask-grid > div")].map((row) =>
-          [row.textContent, [...row.querySelectorAll("i")].map((i) => i.className && 1 || 0)])"""
-    )
-    assert len(rows) == 11
-    parents = newcomer.ask("frame.tree.nodes")
-    for at, (word, seen) in enumerate(rows):
-        wanted, node = {at}, at
-        while node:
-            node = parents[str(node)]["parent"]
-            wanted.add(node)
-        assert [place for place, sees in enumerate(seen) if sees] == sorted(wanted), word
-    assert rows[-1][0] in last
-
-
-def test_guesses_for_the_same_place_are_alternatives_in_the_text(newcomer):
-    page = arrive(newcomer, f"?trace={EAGLE}")
-    newcomer.ask("first()")
-    newcomer.step_until("frame.chips.filter(({ is }) => is === 'rejected').length > 1")
-    expect(page.locator(".sv-either .sv-rejected").nth(1)).to_be_visible()
-    expect(page.locator(".sv-either").first).to_contain_text(" or ")
-    expect(page.locator(".sv-lanes-who").nth(1)).to_contain_text("A small head guesses")
-    page.get_by_text("Real run, recorded · EAGLE-2 · T 0.7").click()
-    page.get_by_role("button", name="Change drafter or temperature").click()
-    expect(page.get_by_label("Drafter", exact=True).first).to_be_visible()
-
-
-BANNERS = """() => {
-  for (const name of [".sv-strange", ".sv-again"]) {
-    const line = document.querySelector("#sv-step " + name);
-    line.textContent = "These times are unreliable, and the machine was busy. ".repeat(4);
-    line.hidden = false;
-  }
-}"""
-
-
-def test_messages_make_the_picture_lower_and_hide_nothing_of_it(newcomer):
-    page = arrive(newcomer, f"?trace={OPENING}")
-    page.evaluate(BANNERS)
-    for state in ("'score'", "'judge'", "'draw'", "'commit'"):
-        newcomer.step_until(f"frame.step.kind === {state}")
-        picture = page.locator(".sv-picture-in").bounding_box()
-        dock = page.locator(".sv-dock").bounding_box()
-        assert picture["y"] + picture["height"] <= dock["y"], state
-
-
-def test_a_click_just_after_a_move_by_itself_does_what_the_button_said(newcomer):
-    newcomer.prefer("no-preference")
-    page = arrive(newcomer, f"?trace={OPENING}")
-    newcomer.ask("pause()")
-    for wait, further in ((0, 0), (1100, 1)):
-        newcomer.ask("go(1, 6)")
-        ends = page.evaluate(AFTER_A_MOVE, wait)
-        assert ends[1]["step"] - ends[0]["step"] == further, wait
+def the_switch_is_shown_only_where_it_works(page: Page) -> None:
+    switch = page.get_by_role("switch", name="Details")
+    expect(switch).to_be_visible()
+    page.get_by_role("button", name="Present", exact=False).first.click()
+    switch.click()
+    expect(page.locator(".sv-picture")).to_be_visible()
+    page.evaluate("window.specviz['sv-lesson'].open('04-the-residual', 0)")
+    expect(switch).to_be_hidden()
 
 
 # Let autoplay make one move, then press Next; return where both ended.
@@ -278,12 +159,34 @@ AFTER_A_MOVE = """async (wait) => {
   document.querySelector(".sv-next").click();
   return [moved, player.cursor];
 }"""
+# Autoplay stays at each step for a twentieth of its time.
+FAST = """() => {
+  const wait = window.setTimeout;
+  window.setTimeout = (act, time, ...more) => wait(act, time / 20, ...more);
+}"""
 
 
-def test_autoplay_says_that_it_has_paused_and_what_is_no_longer_reached(newcomer):
+def test_opening_races_until_a_key_and_runs_play_to_the_first_rejection(newcomer):
     newcomer.prefer("no-preference")
-    page = arrive(newcomer, f"?trace={DIALOGUE}")
-    expect(page.locator(".sv-halted")).to_have_text("Paused at the first rejection", timeout=60000)
+    page = arrive(newcomer)
+    page.wait_for_selector("body.sv-in-race .sv-lanes-text")
+    page.keyboard.press("x")
+    page.wait_for_selector("body:not(.sv-in-race) .sv-picture .sv-col")
+    assert newcomer.ask("frame.caption.is") == "rejected"
+    newcomer.show(OPENING)
+    page.keyboard.press("Home")
+    awaited = {"propose", "score", "accepted", "rejected", "recovered", "commit"}
+    for _ in range(40):  # nothing of Details was drawn yet
+        awaited.discard(newcomer.ask("frame.caption.is"))
+        page.keyboard.press("ArrowRight")
+    assert not awaited
+    for wait, further in ((0, 0), (1100, 1)):
+        newcomer.ask("go(1, 6)")
+        ends = page.evaluate(AFTER_A_MOVE, wait)
+        assert ends[1]["step"] - ends[0]["step"] == further, "a late click means the step before"
+    page.evaluate(FAST)
+    newcomer.show(DIALOGUE)
+    expect(page.locator(".sv-halted")).to_have_text("Paused at the first rejection")
     lost = page.locator(".sv-picture-keys").get_by_text("no longer fits the text")
     expect(lost).to_have_count(1)
     assert page.locator(".sv-now .sv-unreached").count() > 0
@@ -291,26 +194,144 @@ def test_autoplay_says_that_it_has_paused_and_what_is_no_longer_reached(newcomer
     expect(page.locator(".sv-halted")).to_have_count(0)
 
 
-def test_the_tour_explains_simple_in_simple(newcomer):
-    page = arrive(newcomer)
-    page.evaluate("window.specviz.store.tour.set(true)")
-    for stop in STOPS:
-        expect(page.locator(".sv-tour-title")).to_be_visible()
-        expect(page.locator(".sv-ringed")).to_be_visible()
-        assert page.locator(".sv-ringed").evaluate("(e, at) => e.matches(at)", stop["at"])
-        page.locator("[data-tour=next]").click()
-    assert page.evaluate(SIMPLE)
-
-
-def test_result_and_end_count_the_words_of_the_passes(newcomer):
+def test_form_says_what_is_wrong_and_what_was_not_run_and_enter_runs_the_prompt(newcomer):
     page = arrive(newcomer, f"?trace={OPENING}")
-    newcomer.ask("first()")
-    newcomer.step_until("frame.step.kind === 'score'")
+    unrun, prompt = page.locator(".sv-unrun"), page.locator("#sv-prompt textarea")
+    expect(unrun).to_be_hidden()
+    prompt.fill("")
+    prompt.press("Enter")
+    expect(page.locator(".sv-notice")).to_contain_text("The prompt is empty")
+    expect(unrun).to_be_hidden()  # one sentence at a time
+    page.click("#sv-examples input")
+    examples = page.locator("#sv-examples .options")
+    expect(examples).to_be_visible()
+    box = examples.bounding_box()
+    assert box["x"] + box["width"] < 1280, "the list leaves the window"
+    examples.locator("li").last.click()
+    expect(page.locator(".sv-notice")).to_be_hidden()
+    expect(unrun).to_have_text("These settings have not been run yet. Press Run live.")
+    expect(page.locator(".sv-lanes")).to_have_css("opacity", "0.3")
+    about = page.locator(".sv-about-target:visible")
+    prompt.fill("x" * 5000)
+    expect(about).to_contain_text("after these 4000 characters")
+    prompt.fill("Once upon a time")
+    expect(about).to_contain_text("House: 10.7 million weights")
+    prompt.press("Shift+Enter")
+    page.keyboard.type("there")
+    before = newcomer.ask("asked")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"window.specviz['sv-step'].asked !== {before}")
+    newcomer.wait_until_over()
+    assert newcomer.ask("run.prompt") == "Once upon a time\nthere"
+    assert not page.evaluate("document.body.classList.contains('sv-awaits')")
+    expect(unrun).to_be_hidden()
+
+
+COLUMNS = (".sv-cols-q .sv-col-word", ".sv-cols-q .sv-col-value")
+
+
+def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(simple):
+    page = simple.page
+    simple.ask("first()")
+    simple.step_until("frame.step.kind === 'propose'")
+    simple.step_until("frame.step.id === 'propose-5'")
+    guessed = dict(zip(*(page.locator(name).all_inner_texts() for name in COLUMNS), strict=True))
+    assert guessed["you"] == "almost 100 %", "as it is called when it is judged"
+    simple.step_until("frame.step.kind === 'score'")
+    expect(page.locator(".sv-two-times p")).to_have_count(2)
+    expect(page.locator(".sv-cheap")).to_contain_text("6 words take only")
+    expect(page.locator(".sv-mask-grid")).to_be_visible()
+    simple.step_until("frame.caption.is === 'rejected'")
+    shown = page.locator(".sv-col:not(.sv-col-trial) .sv-col-value, .sv-col-trial .sv-col-value-p")
+    shares = [float(text.strip("< %")) for text in shown.all_inner_texts()]
+    assert sum(share for share in shares) == pytest.approx(100, abs=3)  # each "< 1 %" counts 1
+    said = page.locator(".sv-say .sv-n-p, .sv-say .sv-n-q").all_inner_texts()
+    numbers = sorted(int(text.strip(" %")) for text in said)
+    simple.step_until("frame.caption.is === 'recovered'")
+    discarded, missing = page.locator(".sv-balance b").all_inner_texts()
+    assert discarded == missing
+    expect(page.locator(".sv-part-outline").first).to_be_visible()
+    expect(page.locator(".sv-part-both").first).to_be_visible()
+    for kind, total in (("r", missing), ("q", discarded)):
+        parts = page.locator(f".sv-cols-missing .sv-col-value-{kind}").all_inner_texts()
+        counted = sum(int(text.strip(" %")) for text in parts if "<" not in text)
+        assert counted == int(total.strip(" %")), kind
+    p, q = numbers
+    assert parts[0] == f"{q - p} %", "what is discarded of the guess is the difference shown before"
+
+
+def test_both_coins_can_be_moved_by_keys(simple):
+    page = simple.page
+    simple.step_until("frame.caption.is === 'rejected'")
+    page.locator(".sv-toss-pin").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".sv-verdict")).to_have_text("What if?")
+    expect(page.locator(".sv-say")).to_contain_text("would be kept")
+    expect(page.locator(".sv-toss-hint")).to_contain_text("what if it said no?")
+    place = simple.ask("cursor")
+    page.get_by_role("button", name="Next: what really happened").click()
+    assert simple.ask("cursor") == place
+    expect(page.locator(".sv-verdict")).to_have_text("Rejected")
+    simple.step_until("frame.caption.is === 'recovered'")
+    page.locator(".sv-toss-pin").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".sv-say")).to_contain_text("the draw would give")
+    first = page.locator(".sv-say .sv-token").inner_text()
+    for _ in range(100):
+        if page.locator(".sv-say .sv-token").all_inner_texts() != [first]:
+            break
+        page.keyboard.press("ArrowRight")
+    word = page.locator(".sv-say .sv-token").inner_text()
+    assert word != first
+    assert page.locator(".sv-chip.sv-recovered").inner_text() == word, "the text has it, too"
+    assert page.locator(".sv-col-drawn .sv-col-word").all_inner_texts() == [word]
+
+
+def test_a_tree_shows_its_branches_and_each_word_sees_only_its_own(simple):
+    page = simple.page
+    simple.show(TREE)
+    simple.step_until("Object.keys(frame.tree.nodes).length > 8")
+    assert page.locator(".sv-drafted .sv-ahead-word").count() == 10
+    last = page.locator(".sv-branches > li").last.inner_text()
+    simple.step_until("frame.step.kind === 'score'")
+    rows = page.evaluate(
+        """() => [...document.querySelectorAll(".sv-mask-grid > div")].map((row) =>
+          [row.textContent, [...row.querySelectorAll("i")].map((i) => i.className && 1 || 0)])"""
+    )
+    assert len(rows) == 11
+    parents = simple.ask("frame.tree.nodes")
+    for at, (word, seen) in enumerate(rows):
+        wanted, node = {at}, at
+        while node:
+            node = parents[str(node)]["parent"]
+            wanted.add(node)
+        assert [place for place, sees in enumerate(seen) if sees] == sorted(wanted), word
+    assert rows[-1][0] in last
+
+
+def test_guesses_for_the_same_place_are_alternatives_in_the_text(simple):
+    page = simple.page
+    simple.show(EAGLE)
+    simple.ask("first()")
+    simple.step_until("frame.chips.filter(({ is }) => is === 'rejected').length > 1")
+    expect(page.locator(".sv-either .sv-rejected").nth(1)).to_be_visible()
+    expect(page.locator(".sv-either").first).to_contain_text(" or ")
+    expect(page.locator(".sv-lanes-who").nth(1)).to_contain_text("A small head guesses")
+    page.get_by_text("Real run, recorded · EAGLE-2 · T 0.7").click()
+    page.get_by_role("button", name="Change drafter or temperature").click()
+    expect(page.get_by_label("Drafter", exact=True).first).to_be_visible()
+    page.locator("#sv-settings button").click()
+
+
+def test_result_and_end_count_the_words_of_the_passes(simple):
+    page = simple.page
+    simple.ask("first()")
+    simple.step_until("frame.step.kind === 'score'")
     expect(page.locator(".sv-two-times p").first).to_contain_text("whole prompt")
-    newcomer.step_until("player.cursor.round === 1 && frame.step.kind === 'commit'")
+    simple.step_until("player.cursor.round === 1 && frame.step.kind === 'commit'")
     expect(page.locator(".sv-now .sv-chip")).to_have_text(["time", "do", "you", "want", "me"])
     expect(page.locator(".sv-two-times p")).to_have_count(2)
-    newcomer.ask("last()")
+    simple.ask("last()")
     yields = [int(text) for text in page.locator(".sv-yield b").all_inner_texts()]
     assert sum(yields) == 40
     assert len(yields) == 8
@@ -322,18 +343,20 @@ def test_result_and_end_count_the_words_of_the_passes(newcomer):
     expect(page.locator("#sv-settings")).to_be_hidden()
 
 
-def test_the_time_rows_move_with_the_steps_of_a_round(newcomer):
-    page = arrive(newcomer, f"?trace={OPENING}&round=1&step=propose-1")
+def test_the_time_rows_move_with_the_steps_of_a_round(simple):
+    page = simple.page
+    simple.ask("go(1, 0)")
     line = "parseFloat(document.querySelector('.sv-lanes-line').style.left)"
     places = [page.evaluate(line)]
     for until in ("propose-5", "score"):
-        newcomer.step_until(f"frame.step.id === '{until}'")
+        simple.step_until(f"frame.step.id === '{until}'")
         places.append(page.evaluate(line))
-    newcomer.step_until("frame.step.kind === 'draw'")
+    simple.step_until("frame.step.kind === 'draw'")
     places.append(page.evaluate(line))
     assert places == sorted(set(places)), places
 
 
+COIN = ".sv-toss-bar"
 # Which texts of buttons are cut, and which parts the buttons cover when the page is scrolled down.
 HIDDEN = """() => {
   const button = document.querySelector(".sv-next");
@@ -351,34 +374,23 @@ HIDDEN = """() => {
 }"""
 
 
-def test_coins_are_above_the_buttons_of_a_phone(newcomer):
-    newcomer.page.set_viewport_size({"width": 390, "height": 844})
-    page = arrive(newcomer, f"?trace={OPENING}")
-    for state in ("rejected", "recovered"):
-        newcomer.step_until(f"frame.caption.is === '{state}'")
-        coin = page.locator(".sv-toss-bar").bounding_box()
-        assert coin["y"] + coin["height"] <= page.locator(".sv-buttons").bounding_box()["y"], state
-
-
-@pytest.mark.parametrize(("width", "height"), [(390, 844), (1024, 768)])
-def test_narrow_windows_show_everything_without_sideways_scrolling(newcomer, width, height):
-    newcomer.page.set_viewport_size({"width": width, "height": height})
-    page = arrive(newcomer, f"?trace={OPENING}")
-    for state in ("rejected", "recovered", "bonus"):
-        newcomer.step_until(f"frame.caption.is === '{state}'")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
-        assert page.evaluate(HIDDEN) == [], state
-
-
-def test_switch_is_shown_only_where_it_works(newcomer):
-    page = arrive(newcomer, "?details=1")
-    switch = page.get_by_role("switch", name="Details")
-    expect(switch).to_be_visible()
-    page.get_by_role("button", name="Present", exact=False).first.click()
-    switch.click()
-    expect(page.locator(".sv-picture")).to_be_visible()
-    page.evaluate("window.specviz['sv-lesson'].open('04-the-residual', 0)")
-    expect(switch).to_be_hidden()
+def test_narrow_windows_and_larger_text_cover_and_cut_nothing(simple):
+    page = simple.page
+    for width, height in ((390, 844), (1024, 768)):
+        page.set_viewport_size({"width": width, "height": height})
+        for large in (False, True):
+            simple.ask("first()")
+            for state in ("rejected", "recovered", "bonus")[: 2 if large else 3]:
+                simple.step_until(f"frame.caption.is === '{state}'")
+                where = width, state, large
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), where
+                assert page.evaluate(HIDDEN) == [], where
+                if large:
+                    assert page.locator(".sv-phases:visible").count() == 0, "it has no space"
+                elif width == 390 and state != "bonus":
+                    coin, bar = (page.locator(n).bounding_box() for n in (COIN, ".sv-buttons"))
+                    assert coin["y"] + coin["height"] <= bar["y"], state
+            page.evaluate("document.querySelector('[data-toggle=sv-large]').click()")
 
 
 # What is not whole above the buttons, or the buttons if they are not whole in the window.
@@ -391,18 +403,36 @@ CROWDED = """() => {
 }"""
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1024, 768)])
-def test_every_step_of_a_round_fits_a_projector_in_presenter_mode(newcomer, width, height):
-    newcomer.page.set_viewport_size({"width": width, "height": height})
+BANNERS = """() => {
+  for (const name of [".sv-strange", ".sv-again"]) {
+    const line = document.querySelector("#sv-step " + name);
+    line.textContent = "These times are unreliable, and the machine was busy. ".repeat(4);
+    line.hidden = false;
+  }
+}"""
+
+
+def test_every_step_of_a_round_fits_a_projector_and_the_picture_makes_room_for_messages(newcomer):
     page = arrive(newcomer, f"?trace={OPENING}&present=1")
     newcomer.ask("pause()")
-    newcomer.ask("first()")
     found = {}
-    while newcomer.ask("cursor.round") < 3:
-        if crowded := page.evaluate(CROWDED):
-            found[newcomer.ask("frame.step.id")] = crowded
-        newcomer.ask("next()")
+    for width, height in ((1280, 720), (1024, 768)):
+        page.set_viewport_size({"width": width, "height": height})
+        newcomer.ask("first()")
+        while newcomer.ask("cursor.round") < 3:
+            if crowded := page.evaluate(CROWDED):
+                found[width, newcomer.ask("frame.step.id")] = crowded
+            newcomer.ask("next()")
     assert found == {}
+    page.get_by_role("button", name="Leave presenter mode").click()
+    page.set_viewport_size(SIZE)
+    newcomer.ask("first()")
+    page.evaluate(BANNERS)
+    for state in ("'score'", "'judge'", "'draw'", "'commit'"):
+        newcomer.step_until(f"frame.step.kind === {state}")
+        picture = page.locator(".sv-picture-in").bounding_box()
+        dock = page.locator(".sv-dock").bounding_box()
+        assert picture["y"] + picture["height"] <= dock["y"], state
 
 
 PICTURES = {
@@ -419,60 +449,38 @@ PICTURES = {
 }
 
 
-# Without it the page is always higher than its window, of which a picture is taken.
-NO_HIGHER = ".sv-simple { min-height: 0 !important; }"
+# Without it the page is always higher than its window, of which a picture is taken; and the form is
+# that of the opening.
+NO_HIGHER = ".sv-simple { min-height: 0 !important; } .sv-lanes { opacity: 1 !important; }"
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (390, "dark")])
-def test_every_picture_passes_axe_and_contrast_checks(newcomer, width, theme):
-    newcomer.page.set_viewport_size({"width": width, "height": 1400})
-    wrong = {}
-    for name, states in PICTURES.items():
-        page = arrive(newcomer, f"?trace={name}&__theme={theme}")
-        page.add_style_tag(content=NO_HIGHER)
-        newcomer.dress(theme)
-        newcomer.ask("first()")
-        for state in states:
-            newcomer.step_until(state)
-            wrong[name, state, "axe"] = faults(page, ".sv")
-            if width > 390:  # a narrow page is always higher than its window
-                wrong[name, state, "contrast"] = faint(page, 30)
+def check_picture(page: Page, width: int, theme: str) -> list:
+    """Return the faults of what is on screen; the theme changes only colours."""
+    wrong = faults(page, ".sv") if theme == "light" or width == 390 else []
+    # A narrow page is always higher than its window.
+    return wrong + (faint(page, 30) if width > 390 else [])
+
+
+def test_every_picture_passes_axe_and_contrast_checks(simple):
+    page, wrong = simple.page, {}
+    style = page.add_style_tag(content=NO_HIGHER)
+    for width, theme in ((1280, "light"), (1280, "dark"), (390, "dark")):
+        page.set_viewport_size({"width": width, "height": 1400})
+        simple.dress(theme)
+        for name, states in PICTURES.items():
+            simple.show(name)
+            simple.ask("first()")
+            for state in states:
+                simple.step_until(state)
+                wrong[width, theme, name, state] = check_picture(page, width, theme)
+    simple.dress("light")
+    style.evaluate("(tag) => tag.remove()")
     assert {where: found for where, found in wrong.items() if found} == {}
 
 
-def test_the_opening_races_until_a_key_and_then_shows_the_first_rejection(newcomer):
-    newcomer.prefer("no-preference")
-    page = arrive(newcomer)
-    page.wait_for_selector("body.sv-in-race .sv-lanes-text")
-    page.keyboard.press("x")
-    page.wait_for_selector("body:not(.sv-in-race) .sv-picture .sv-col")
-    assert newcomer.ask("frame.caption.is") == "rejected"
-
-
-def test_enter_runs_the_prompt_and_a_changed_form_says_that_it_was_not_run(newcomer):
-    page = arrive(newcomer, f"?trace={OPENING}")
-    unrun, prompt = page.locator(".sv-unrun"), page.locator("#sv-prompt textarea")
-    expect(unrun).to_be_hidden()
-    page.click("#sv-examples input")
-    page.locator("[role=option]:visible").nth(1).click()
-    expect(unrun).to_have_text("These settings have not been run yet. Press Run live.")
-    expect(page.locator(".sv-lanes")).to_have_css("opacity", "0.3")
-    prompt.fill("Once upon a time")
-    expect(page.locator(".sv-about-target:visible")).to_contain_text("House: 10.7 million weights")
-    prompt.press("Shift+Enter")
-    page.keyboard.type("there")
-    before = newcomer.ask("asked")
-    page.keyboard.press("Enter")
-    page.wait_for_function(f"window.specviz['sv-step'].asked !== {before}")
-    newcomer.wait_until_over()
-    assert newcomer.ask("run.prompt") == "Once upon a time\nthere"
-    assert not page.evaluate("document.body.classList.contains('sv-awaits')")
-    expect(unrun).to_be_hidden()
-
-
-def test_bars_can_be_dragged_and_moved_by_keys(newcomer):
-    page = arrive(newcomer, f"?trace={OPENING}")
-    newcomer.step_until("frame.caption.is === 'rejected'")
+def test_bars_can_be_dragged_and_moved_by_keys(simple):
+    page = simple.page
+    simple.step_until("frame.caption.is === 'rejected'")
     shown = page.locator(".sv-col:not(.sv-col-trial) .sv-col-value, .sv-col-trial .sv-col-value-p")
     before = shown.all_inner_texts()
     box = page.locator(".sv-col-plot").nth(1).bounding_box()
@@ -496,16 +504,3 @@ def test_bars_can_be_dragged_and_moved_by_keys(newcomer):
         page.keyboard.press("ArrowUp")
     expect(page.locator(".sv-say")).to_contain_text("this coin would say yes")
     expect(page.locator(".sv-chip .sv-mark-rejected")).to_have_count(0)
-
-
-def test_larger_text_covers_and_cuts_nothing(newcomer):
-    page = arrive(newcomer, f"?trace={OPENING}")
-    page.evaluate("document.querySelector('[data-toggle=sv-large]').click()")
-    for width, height in ((1024, 768), (390, 844)):
-        page.set_viewport_size({"width": width, "height": height})
-        for state in ("rejected", "recovered"):
-            newcomer.ask("first()")
-            newcomer.step_until(f"frame.caption.is === '{state}'")
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
-            assert page.evaluate(HIDDEN) == [], (width, state)
-            assert page.locator(".sv-phases:visible").count() == 0, "it has no space"
