@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from io import BytesIO
-from itertools import cycle, product
+from itertools import product
 
 import pytest
 from app_server import Server
@@ -114,6 +114,13 @@ def open_lesson(page, address, name, number, more=""):
     wait_for_step(page, number)
 
 
+def turn_to(page, name, number):
+    """Open a step of a lesson in the open page."""
+    page.evaluate("([id, at]) => window.specviz['sv-lesson'].open(id, at)", [name, number - 1])
+    page.wait_for_function(f"({SHOWN})()?.id === '{name}'")
+    wait_for_step(page, number)
+
+
 def check_step(page, step, lang):
     """Check what a step has opened, and that its panel hides nothing of it."""
     expect(page.locator(".sv-lesson h2")).to_have_text(step["title"])
@@ -139,8 +146,9 @@ def answer_by_keyboard(page, step, right_word):
         return
     right = page.locator(".sv-lesson-option").nth(step["predict"]["answer"])
     for _ in range(8):
-        if not right.evaluate("(option) => option === document.activeElement"):
-            page.keyboard.press("Shift+Tab")
+        if right.evaluate("(option) => option === document.activeElement"):
+            break
+        page.keyboard.press("Shift+Tab")
     expect(right).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator(".sv-lesson-why")).to_contain_text(right_word)
@@ -203,9 +211,9 @@ def test_lesson_in_german_can_be_completed_on_a_phone(page, address):
         card, box = (each.bounding_box() for each in (page.locator(".sv-lesson"), why))
         assert card["y"] <= box["y"] <= card["y"] + card["height"] - box["height"], size
         assert box["y"] < card["y"] + card["height"] * share, size
-    open_lesson(page, address, "06-processors-guess-too", 4)
+    turn_to(page, "06-processors-guess-too", 4)
     check_picture(page, "pipeline", "drafts for")
-    open_lesson(page, address, ACCEPT, 2)
+    turn_to(page, ACCEPT, 2)
     for move, shown in (("pause()", False), ("next()", True), ("back()", False)):
         page.evaluate(f"{PLAYER}.{move}")
         expect(page.locator(".sv-say")).to_be_visible(visible=shown)  # the sentence of this step
@@ -244,9 +252,9 @@ def test_reader_leaves_a_lesson_and_resumes_it(page, address):
     expect(page.locator("#sv-go")).to_be_visible()  # this step needs the form
 
 
-def test_last_step_leads_to_the_next_lesson_and_the_list_has_headings(page, address):
+def test_last_step_leads_to_the_next_lesson_in_english_if_a_link_has_no_language(page, address):
     steps = len(lesson(NAMES[0])["steps"])
-    open_lesson(page, address, NAMES[0], steps)
+    open_lesson(page, address, NAMES[0], steps, "&lang=constructor")
     following = page.locator("[data-lesson=next]")
     expect(following).to_have_text("Next lesson")
     expect(following).to_have_class(re.compile("sv-lesson-main"))
@@ -260,6 +268,8 @@ def test_last_step_leads_to_the_next_lesson_and_the_list_has_headings(page, addr
     teachers = "For teachers: classes with these lessons"
     expect(page.locator(".sv-learn h3")).to_have_text([*headings, teachers])
     expect(page.locator(".sv-learn section:first-child .sv-learn-one")).to_have_count(6)
+    expect(page.locator(".sv-learn-one")).to_have_count(len(NAMES))
+    expect(page.locator(".sv-learn .sv-languages")).to_have_attribute("lang", "en")
 
 
 def take_the_tour(page, lang):
@@ -307,13 +317,6 @@ def test_reader_chooses_german_for_lessons_and_tour(page, address):
     expect(translated).not_to_contain_text(german["words"]["untranslated"])
     page.locator(".sv-learn .sv-languages").get_by_role("button", name="English").click()
     expect(entries.nth(6)).not_to_contain_text(german["words"]["untranslated"])
-
-
-def test_link_with_an_unknown_language_opens_the_lessons_in_english(page, address):
-    for code in ("xx", "constructor", "__proto__"):
-        page.goto(f"{address}?tab=learn&lang={code}")
-        expect(page.locator(".sv-learn-one")).to_have_count(len(NAMES))
-        expect(page.locator(".sv-learn .sv-languages")).to_have_attribute("lang", "en")
 
 
 # Opens the steps of a lesson that show Step, and answers their questions. Returns what is covered
@@ -370,29 +373,35 @@ FULL = [name for name in NAMES if name[:2] in ("03", "04", "05", "06", "07", "12
 LOW = list(product(((1280, 720), (1024, 768)), ("", "&present=1")))
 
 
+def steps_on_step(name):
+    """Return what CROWDED needs of the steps of a lesson that show Step."""
+    return [
+        {
+            "at": at,
+            "answer": step.get("predict", {}).get("answer"),
+            "then": step.get("predict", {}).get("then", {}).get("step"),
+        }
+        for at, step in enumerate(lesson(name)["steps"])
+        if step["tab"] == "Step"
+    ]
+
+
 @pytest.mark.parametrize(
     "opened",
     [
-        list(zip(FULL, cycle(LOW[1:]), strict=False)),
-        pytest.param([*product(NAMES, LOW)], marks=pytest.mark.nightly),
+        {window: FULL[at::3] for at, window in enumerate(LOW[1:])},
+        pytest.param(dict.fromkeys(LOW, NAMES), marks=pytest.mark.nightly),
     ],
 )
 def test_panel_of_a_lesson_covers_nothing_of_step_in_low_windows(page, address, opened):
     found = {}
-    for name, (size, present) in opened:
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        open_lesson(page, address, name, 1, present)
-        steps = [
-            {
-                "at": at,
-                "answer": step.get("predict", {}).get("answer"),
-                "then": step.get("predict", {}).get("then", {}).get("step"),
-            }
-            for at, step in enumerate(lesson(name)["steps"])
-            if step["tab"] == "Step"
-        ]
-        if wrong := page.evaluate(CROWDED, [name, steps]):
-            found[size, present, name] = wrong
+    for ((width, height), present), names in opened.items():
+        page.set_viewport_size({"width": width, "height": height})
+        open_lesson(page, address, names[0], 1, present)
+        for name in names:
+            if wrong := page.evaluate(CROWDED, [name, steps_on_step(name)]):
+                found[width, present, name] = wrong
+        page.evaluate(FORGET)
     assert found == {}
 
 
@@ -440,27 +449,6 @@ FITS = """(index) => {
 }"""
 
 
-def test_article_shows_the_sentence_of_each_embedded_step(page, address):
-    page.goto(f"{address}gradio_api/sv/article")
-    frames = page.locator("iframe")
-    for index in range(frames.count()):
-        frames.nth(index).scroll_into_view_if_needed()
-        expect(frames.nth(index).content_frame.locator(".sv-verdict")).not_to_be_empty()
-        page.wait_for_function(FITS, arg=index)
-    decision = page.locator("#a-guess-with-two-probabilities iframe").content_frame
-    expect(decision.locator(".sv-caption")).to_be_visible()
-    expect(decision.locator(".sv-say")).to_contain_text("rejected")
-    expect(decision.locator(".sv-tree-part")).to_be_hidden()
-    expect(decision.locator(".sv-dock")).to_be_hidden()
-    page.locator("#a-guess-with-two-probabilities .n-q").first.hover()
-    expect(decision.locator(".sv-n-q.sv-lit").first).to_be_attached()
-    with page.expect_download() as download:
-        decision.get_by_role("button", name="Save step of a run as PNG").click()
-    file = download.value
-    assert file.suggested_filename == "specviz-run-round-1-judge-5-step-of-a-run.png"
-    assert Image.open(BytesIO(file.path().read_bytes())).width > 600
-
-
 # With contrast: this page has few colours, and its policy allows no picture to be read.
 ALL_OF_AXE = AXE.replace("enabled: false", "enabled: true")
 SUM = re.compile(r"α = (0\.\d\d) = ([\d. +]+):")
@@ -476,8 +464,7 @@ def numbers(place):
     return [float(text) for text in place.all_inner_texts()]
 
 
-def test_dragged_bars_change_the_acceptance_and_never_the_output(page, address):
-    page.goto(f"{address}gradio_api/sv/article")
+def bars_change_the_acceptance_and_never_the_output(page):
     bars = page.locator(".bars")
     target, draft = (bars.locator(f"[data-distribution={name}] [role=slider]") for name in "pq")
     output = bars.locator(".sv-sand-out .sv-sand-column b")
@@ -502,8 +489,7 @@ def test_dragged_bars_change_the_acceptance_and_never_the_output(page, address):
     assert bars.locator(".said").inner_text() == before
 
 
-def test_sliders_of_the_gain_and_rows_of_the_mask_work_by_keyboard(page, address):
-    page.goto(f"{address}gradio_api/sv/article")
+def gain_and_mask_work_by_keyboard(page):
     gain = page.locator(".gain")
     alpha, gamma, cost = gain.get_by_role("slider").all()
     press(page, alpha, "Home")
@@ -522,10 +508,7 @@ def test_sliders_of_the_gain_and_rows_of_the_mask_work_by_keyboard(page, address
     expect(mask.locator(".said")).to_contain_text("reads the text, not the 5 guesses after it")
 
 
-def test_article_is_accessible_and_fits_in_wide_and_narrow_windows(page, address):
-    page.goto(f"{address}gradio_api/sv/article")
-    frames = page.locator("iframe")
-    frames.evaluate_all("frames => frames.forEach((frame) => frame.remove())")
+def it_is_accessible_and_fits_wide_and_narrow_windows(page):
     page.evaluate(SCRIPT)
     for width, theme in ((1280, "light"), (1024, "dark"), (390, "dark"), (390, "light")):
         page.set_viewport_size({"width": width, "height": 900})
@@ -537,6 +520,31 @@ def test_article_is_accessible_and_fits_in_wide_and_narrow_windows(page, address
     small = page.locator("main :is(button, [role=slider], input):visible, nav summary")
     boxes = [place.bounding_box() for place in small.all()]
     assert [box for box in boxes if min(box["width"], box["height"]) < 44] == []
+
+
+def test_article_shows_each_step_in_a_frame_and_its_figures_work_by_keyboard(page, address):
+    page.goto(f"{address}gradio_api/sv/article")
+    frames = page.locator("iframe")
+    for index in range(frames.count()):
+        frames.nth(index).scroll_into_view_if_needed()
+        expect(frames.nth(index).content_frame.locator(".sv-verdict")).not_to_be_empty()
+        page.wait_for_function(FITS, arg=index)
+    decision = page.locator("#a-guess-with-two-probabilities iframe").content_frame
+    expect(decision.locator(".sv-caption")).to_be_visible()
+    expect(decision.locator(".sv-say")).to_contain_text("rejected")
+    expect(decision.locator(".sv-tree-part")).to_be_hidden()
+    expect(decision.locator(".sv-dock")).to_be_hidden()
+    page.locator("#a-guess-with-two-probabilities .n-q").first.hover()
+    expect(decision.locator(".sv-n-q.sv-lit").first).to_be_attached()
+    with page.expect_download() as download:
+        decision.get_by_role("button", name="Save step of a run as PNG").click()
+    file = download.value
+    assert file.suggested_filename == "specviz-run-round-1-judge-5-step-of-a-run.png"
+    assert Image.open(BytesIO(file.path().read_bytes())).width > 600
+    frames.evaluate_all("frames => frames.forEach((frame) => frame.remove())")
+    bars_change_the_acceptance_and_never_the_output(page)
+    gain_and_mask_work_by_keyboard(page)
+    it_is_accessible_and_fits_wide_and_narrow_windows(page)
 
 
 def test_notes_window_shows_the_notes_of_a_lesson_and_leads_through_it(page, address):
@@ -560,13 +568,19 @@ def test_notes_window_shows_the_notes_of_a_lesson_and_leads_through_it(page, add
     notes.close()
 
 
-def test_plan_leads_through_its_parts_and_survives_a_reload(page, address):
-    page.goto(f"{address}?tab=learn")
+def test_plan_opens_by_link_leads_through_its_parts_and_survives_a_reload(page, address):
+    page.goto(f"{address}?plan=45.3")
+    bar = page.get_by_role("navigation", name="Plan of the class")
+    current = bar.locator("[aria-current=step]")
+    expect(current).to_contain_text("22–30")
+    expect(bar.get_by_role("timer")).to_have_count(0)
+    bar.get_by_role("button", name="Start the clock").click()
+    expect(bar.get_by_role("timer")).to_contain_text("0:0")
+    bar.get_by_role("button", name="Close the plan").click()
+    page.get_by_role("tab", name="Learn").click()
     card = page.get_by_role("article").filter(has_text="45 minutes: ")
     expect(card).to_contain_text("22–30students, in pairs: Lossless?")
     card.get_by_role("button", name="Start the class").click()
-    bar = page.get_by_role("navigation", name="Plan of the class")
-    current = bar.locator("[aria-current=step]")
     expect(current).to_have_text("0–10 lessons 1 and 2")
     expect(page.locator(".sv-lesson-name")).to_have_text("1 · Why decoding waits")
     bar.get_by_role("button", name="Lesson 2").click()
@@ -590,48 +604,45 @@ def test_plan_leads_through_its_parts_and_survives_a_reload(page, address):
     bar.get_by_role("button", name="Close the plan").click()
     expect(bar).to_be_hidden()
     assert "plan" not in page.url
+    page.set_viewport_size(WIDE)
+    page.get_by_role("tab", name="Learn").click()
+    worksheets_of_a_plan_have_each_verdict_of_its_lessons_once(page)
 
 
-def test_link_to_a_plan_opens_it_and_a_button_starts_its_clock(page, address):
-    page.goto(f"{address}?plan=45.3")
-    bar = page.get_by_role("navigation", name="Plan of the class")
-    expect(bar.locator("[aria-current=step]")).to_contain_text("22–30")
-    expect(bar.get_by_role("timer")).to_have_count(0)
-    bar.get_by_role("button", name="Start the clock").click()
-    expect(bar.get_by_role("timer")).to_contain_text("0:0")
-
-
-@pytest.mark.parametrize(("name", "at"), [(ACCEPT, 3), ("05-von-neumann", 2)])
-def test_phones_see_the_question_of_the_lesson_and_its_answer(page, address, name, at):
+def test_phones_see_the_question_of_the_lesson_and_its_answer(page, address):
     page.set_viewport_size({"width": 1024, "height": 768})
-    open_lesson(page, address, name, at)
-    panel = page.locator(".sv-lesson")
-    panel.get_by_role("button", name="Ask the class").click()
-    expect(page.locator(".sv-vote")).to_be_in_viewport(ratio=1)
+    open_lesson(page, address, ACCEPT, 3)
+    page.locator(".sv-lesson").get_by_role("button", name="Ask the class").click()
     phone = page.context.new_page()
-    phone.goto(f"{address}vote/{page.locator('.sv-vote-code').inner_text()}")
-    options = panel.locator(".sv-lesson-option")
+    for name, at in ((ACCEPT, 3), ("05-von-neumann", 2)):  # on two tabs
+        turn_to(page, name, at)
+        expect(page.locator(".sv-vote")).to_be_in_viewport(ratio=1)
+        if at == 3:
+            phone.goto(f"{address}vote/{page.locator('.sv-vote-code').inner_text()}")
+        right = lesson(name)["steps"][at - 1]["predict"]["answer"]
+        a_question_is_answered_on_the_phone(page, phone, right)
+    phone.close()
+
+
+def a_question_is_answered_on_the_phone(page, phone, right):
+    options = page.locator(".sv-lesson-option")
     answers = phone.locator("#answers button")
     expect(answers).to_have_text(options.all_inner_texts())
-    expect(phone.locator("#ask")).to_have_text(
-        panel.locator(".sv-lesson-ask > p").first.inner_text()
-    )
+    asked = page.locator(".sv-lesson-ask > p").first.inner_text()
+    expect(phone.locator("#ask")).to_have_text(asked)
     expect(phone.locator("#decision")).to_be_hidden()
     answers.first.click()
     expect(page.locator("[data-count=all]")).to_have_text("1")
-    right = options.nth(lesson(name)["steps"][at - 1]["predict"]["answer"])
-    text = right.inner_text()
-    right.click()
+    text = options.nth(right).inner_text()
+    options.nth(right).click()
     expect(phone.locator("#status")).to_contain_text(f"The answer is “{text}”.")
     expect(page.locator(".sv-vote-right")).to_contain_text(text)
     expect(page.locator(".sv-vote")).to_be_in_viewport(ratio=1)
     page.locator("[data-lesson=next]").click()
     expect(page.locator(".sv-vote")).to_contain_text("The phones wait")
-    phone.close()
 
 
-def test_worksheets_of_a_plan_have_each_verdict_of_its_lessons_once(page, address):
-    page.goto(f"{address}?tab=learn")
+def worksheets_of_a_plan_have_each_verdict_of_its_lessons_once(page):
     card = page.get_by_role("article").filter(has_text="20 minutes: ")
     card.get_by_role("button", name="solutions").click()
     sheets = page.locator(".sv-sheet")
