@@ -5,11 +5,10 @@ from functools import partial
 from io import BytesIO
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from PIL import Image
 from playwright.sync_api import expect
 from test_pictures import share_apart
-from visit import share
+from visit import Visit, share
 
 PLAYER = "window.specviz['sv-step']"
 RACE = "window.specviz['sv-race']"
@@ -38,45 +37,52 @@ def names(link):
     return {key: value[0] for key, value in parse_qs(urlsplit(link).query).items()}
 
 
-def test_copied_links_open_the_same_step_and_tab(visit, another):
+def test_copied_links_open_the_same_step_tab_race_and_sandbox_in_another_window(visit):
     page = visit.open("?trace=01-chain&round=1&step=propose-1")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     link = copied(page, f"{PLAYER}.next()")
     assert names(link)["step"] == visit.ask("frame.step.id"), "the step when the button is clicked"
     visit.step_to("Rejected")
-    there = another.open(copied(page).removeprefix(another.url))
+    other = Visit(page.context.new_page(), visit.url)
+    there = other.open(copied(page).removeprefix(other.url))
     there.wait_for_function("document.querySelector('.sv-verdict').textContent === 'Rejected'")
-    assert another.ask("cursor") == visit.ask("cursor")
+    assert other.ask("cursor") == visit.ask("cursor")
     for name in ("Models", "Trees"):
         page.get_by_role("tab", name=name, exact=True).click()
         assert names(page.url)["tab"] == name.lower()
-        page.reload()
-        page.wait_for_selector(OPEN_TAB.format(name))
         assert names(copied(page))["tab"] == name.lower()
+    page.reload()
+    page.wait_for_selector(OPEN_TAB.format("Trees"))
     page.go_back()
     page.wait_for_selector(OPEN_TAB.format("Models"))
     page.get_by_role("tab", name="Step", exact=True).click()
     assert "tab" not in names(page.url)
+    a_recorded_race_opens(page, there)
+    page.get_by_role("tab", name="Cost").click()
+    page.get_by_label("number input for α, acceptance").fill("0.8")
+    page.wait_for_url("**alpha=0.8**")
+    assert {"alpha", "race"} & names(copied(page)).keys() == {"alpha"}
+    the_sandbox_opens(page, there)
+    there.close()
+    assert not other.errors
 
 
-def test_copied_links_reopen_a_recorded_race_and_the_sandbox(visit, another):
-    page = visit.open("?tab=compare")
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+def a_recorded_race_opens(page, there):
+    page.get_by_role("tab", name="Compare").click()
     page.wait_for_function(f"{RACE.replace('races', 'races?.')}?.whole")
     page.evaluate(f"{RACE}.load('2-repeat')")
     page.wait_for_url("**race=2-repeat**")
-    there = another.open(copied(page).removeprefix(another.url))
+    there.goto(copied(page))
     there.wait_for_selector(OPEN_TAB.format("Compare"))
-    there.wait_for_function(f"{RACE}.race?.id === '2-repeat'")
+    there.wait_for_function("window.specviz?.['sv-race']?.race?.id === '2-repeat'")
     live = {**page.evaluate(f"{RACE}.race"), "source": "live"}
     page.evaluate(f"line => {{ {RACE}.begin(); {RACE}.hear([line]); }}", live)
     link = names(copied(page))
     expect(page.locator(".sv-copy")).to_contain_text("without your live race")
     assert (link["tab"], "race" in link) == ("compare", False)
-    page.get_by_role("tab", name="Cost").click()
-    page.get_by_label("number input for α, acceptance").fill("0.8")
-    page.wait_for_url("**alpha=0.8**")
-    assert {"alpha", "race"} & names(copied(page)).keys() == {"alpha"}
+
+
+def the_sandbox_opens(page, there):
     page.get_by_role("tab", name="Lossless?").click()
     laws = {"p": [0.5, 0.3, 0.1, 0.06, 0.04], "q": [0.1, 0.2, 0.3, 0.3, 0.1]}
     sandbox = {**laws, "preset": "", "candidates": 2, "rule": "lenience", "parameters": [0.4]}
@@ -279,7 +285,7 @@ def presented(visit):
     return page
 
 
-def test_presenter_mode_hides_the_form_and_obeys_a_presentation_remote(visit):
+def test_presenter_mode_obeys_a_remote_and_has_one_large_part_in_a_low_window(visit):
     page = presented(visit)
     hidden = ("#sv-run", ".sv-tools", ".sv-source", "[role=tab]", ".sv-pictures")
     for each in hidden:
@@ -294,7 +300,8 @@ def test_presenter_mode_hides_the_form_and_obeys_a_presentation_remote(visit):
     page.keyboard.press("n")
     expect(page.locator(".sv-notice")).to_contain_text("Allow pop-ups for this page")
     leave = page.get_by_role("button", name="Leave presenter mode")
-    page.set_viewport_size({"width": 1024, "height": 768})
+    for size in ((1280, 720), (1024, 768)):
+        one_large_part_is_shown_at_a_time(visit, *size)
     expect(leave).to_be_in_viewport(ratio=1)
     leave.click()
     expect(leave).to_be_hidden()
@@ -317,10 +324,10 @@ SIZES = """(names) => names.map((name) => {
 })"""
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1024, 768)])
-def test_presenter_mode_in_a_low_window_has_one_large_part_at_a_time(visit, width, height):
-    visit.page.set_viewport_size({"width": width, "height": height})
-    page = presented(visit)
+def one_large_part_is_shown_at_a_time(visit, width, height):
+    page = visit.page
+    page.set_viewport_size({"width": width, "height": height})
+    visit.ask("first()")
     at = "document.querySelector('.sv-dock').getBoundingClientRect().bottom"
     docks = set()
     for until, part, texts in (
