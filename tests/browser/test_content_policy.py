@@ -24,8 +24,12 @@ CASES = {
 }
 
 
-def test_injected_markup_cannot_run_code_or_load_remote_files(browser, url):
-    page = browser.new_page()
+def test_injected_markup_cannot_run_code_or_load_remote_files(windows, url):
+    with windows.visitor(url) as visitor:
+        markup_cannot_run_code_or_load_remote_files(visitor.page, url)
+
+
+def markup_cannot_run_code_or_load_remote_files(page, url):
     said = []
     page.on("console", lambda message: message.type == "error" and said.append(message.text))
     page.add_init_script(REPORT)
@@ -38,4 +42,3 @@ def test_injected_markup_cannot_run_code_or_load_remote_files(browser, url):
         assert page.evaluate("window.violations[0]").startswith(directive), markup
         assert not page.evaluate("window.hacked"), markup
         assert len([each for each in said if "Content Security Policy" in each]) >= count, markup
-    page.close()

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 from test_access import faint, faults
 
 
-def test_published_numbers_are_searched_sorted_and_opened_by_link(visit):
+def test_published_numbers_are_searched_opened_by_link_and_fit_a_phone(visit):
     page = visit.open("?tab=cost&part=boards&board=2")
     answer = "#sv-part-published .sv-instrument-answer"
     says(page, answer, "EAGLE3 is fastest, 3.02 ×", "from the link")
@@ -23,6 +23,12 @@ def test_published_numbers_are_searched_sorted_and_opened_by_link(visit):
     assert part.locator("#sv-published-ours").is_hidden(), "our own numbers only on request"
     part.get_by_role("button", name="Ours beside them").click()
     says(page, "#sv-published-ours", "the House models of this page on 2 CPU cores")
+    for width, theme in ((1280, "light"), (390, "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
+        visit.dress(theme)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert faint(page) == [], width
+    assert faults(page) == []
 
 
 def test_adaptive_verification_answers_its_controls_and_its_link(visit):
@@ -41,14 +47,3 @@ def test_adaptive_verification_answers_its_controls_and_its_link(visit):
     slots.focus()
     page.keyboard.press("Home")
     says(page, "#sv-part-adaptive .sv-instrument-answer", "plain decoding is fastest")
-
-
-def test_published_numbers_fit_a_phone_and_pass_axe(visit):
-    page = visit.open("?tab=cost&part=published")
-    page.wait_for_selector("#sv-published [role=gridcell]")
-    for width, theme in ((1280, "light"), (390, "dark")):
-        page.set_viewport_size({"width": width, "height": 900})
-        visit.dress(theme)
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        assert faint(page) == [], width
-    assert faults(page) == []

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from playwright.sync_api import expect
 from test_access import faint, faults
 from test_server_texts import DETAILED, INFO, REQUEST, vllm
@@ -18,16 +17,13 @@ OTHERS = {
 }
 
 
-@pytest.fixture
-def part(visit):
-    """The instrument, opened by a link."""
+def test_pasted_statistics_set_alpha_and_unreadable_texts_end_in_sentences(visit):
     page = visit.open("?tab=cost&part=server")
     expect(page.get_by_label(BOX)).to_be_visible()
-    return page.locator("#sv-part-server")
-
-
-def test_pasted_statistics_are_shown_and_set_alpha_for_the_tab(part):
-    page, answer = part.page, part.locator(".sv-instrument-answer").first
+    part = page.locator("#sv-part-server")
+    unreadable_and_hostile_texts_end_in_sentences_and_keys_are_not_sent(part)
+    part.get_by_role("button", name="Clear").click()
+    answer = part.locator(".sv-instrument-answer").first
     expect(answer).to_contain_text("An example, not yours: vLLM yielded 3.41 tokens per pass")
     part.get_by_role("button", name="Load an example").focus()
     page.keyboard.press("Enter")
@@ -54,7 +50,7 @@ def test_pasted_statistics_are_shown_and_set_alpha_for_the_tab(part):
     expect(answer).to_contain_text("An example, not yours: vLLM yielded 3.41 tokens per pass")
 
 
-def test_unreadable_and_hostile_texts_end_in_sentences_and_keys_are_not_sent(part):
+def unreadable_and_hostile_texts_end_in_sentences_and_keys_are_not_sent(part):
     page, box, sent = part.page, part.get_by_label(BOX), []
     page.on("request", lambda each: sent.append(each.post_data or ""))
     for text, said in OTHERS.items():

@@ -36,8 +36,35 @@ def query(page):
     return {key: value for key, (value,) in parse_qs(urlsplit(page.url).query).items()}
 
 
-def test_number_beyond_a_slider_is_explained_and_not_sent(visit):
-    page, failed = opened(visit), []
+def test_numbers_runs_and_the_map_set_the_values_and_names_stay_text(visit):
+    page = opened(visit)
+    a_number_beyond_a_slider_is_explained_and_not_sent(page)
+    found = measured_point(made(RUNS["01-chain"]))
+    compared = f"predicts {format_speedup(found.predicted)}; the run measured"
+    says(page, FORMULA, compared)
+    page.get_by_role("button", name="Use the run’s α, γ, c and v").click()
+    taken = SpeedupModel(round(found.alpha, 3), round(found.c, 3), round(found.verify, 3))
+    says(page, ANSWER, best_sentence(taken))
+    page.evaluate("window.specviz['sv-step'].load('02-siblings')")
+    other = measured_point(made(RUNS["02-siblings"]))
+    says(page, FORMULA, f"predicts {format_speedup(other.predicted)}; the run measured")
+    hand(page, LANE)
+    says(page, ANSWER, best_sentence(SpeedupModel(0.644, 0.3)), "a lane sets the sliders")
+    says(page, FORMULA, f"Measured: {HOSTILE}, 1.50 × (measured on this machine)")
+    says(page, SAID, f"α = 0.644, γ = 5.4 (measured: {HOSTILE} on House, a lane of Compare")
+    assert page.locator(":is(.sv-pair-from, .sv-instrument) img").count() == 0
+    assert page.evaluate("window.hacked") is None
+    plot = page.locator("#sv-formula-map .nsewdrag").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    plot.click(position={"x": box["width"] * 0.9, "y": box["height"] * 0.5})
+    says(page, SAID, "α = 0.90, γ = ")
+    says(page, ANSWER, "At α = 0.90 and c = 0.30")
+    fast_clicks_end_at_the_last_point(page, plot)
+
+
+def a_number_beyond_a_slider_is_explained_and_not_sent(page):
+    failed = []
     page.on("response", lambda answer: answer.status >= 500 and failed.append(answer.url))
     box = page.get_by_label("number input for α, acceptance")
     for typed, nearest in (("-1", "0.00"), ("2", "1.00")):
@@ -52,6 +79,19 @@ def test_number_beyond_a_slider_is_explained_and_not_sent(visit):
     box.fill("0.5")
     expect(page.locator(".sv-beyond")).to_have_count(0)
     assert failed == []
+
+
+def fast_clicks_end_at_the_last_point(page, plot):
+    box = plot.bounding_box()
+    held, holds = [], [True]
+    page.route("**/run/predict*", lambda route: held.append(route) if holds else route.continue_())
+    for share in (0.9, 0.5, 0.2):
+        plot.click(position={"x": box["width"] * share, "y": box["height"] * 0.5})
+        page.wait_for_timeout(500)  # else plotly takes two clicks for a double click
+    holds.clear()
+    for route in held:
+        route.continue_()
+    says(page, SAID, "α = 0.20, γ = ")
 
 
 def test_keyboard_changes_values_and_the_link_reopens_them(visit):
@@ -90,66 +130,11 @@ def test_keyboard_changes_values_and_the_link_reopens_them(visit):
     says(page, ANSWER, f"{best_sentence(SpeedupModel(0.8, 0.2))} Your γ = 3 gives")
     says(page, TREES, "With 6 draft tokens per round", "the trees are open")
     page.wait_for_selector("#sv-trees-compared .main-svg")
+    a_phone_keeps_alpha_and_gamma_in_sight_without_overflow(page)
 
 
-def test_published_alpha_names_its_source(visit):
-    page = opened(visit, "?part=formula&alpha=0.931&gamma=6&from=eagle3")
-    says(page, SAID, "α = 0.931, γ = 6 (published: EAGLE-3")
-    assert page.locator(f"{SAID} a").get_attribute("href").startswith("https://")
-    page.get_by_label("Take α and γ from").click()
-    page.get_by_role("option", name="last run on Step").click()
-    run = measured_point(made(RUNS["01-chain"]))
-    says(page, SAID, f"α = {run.alpha:.3f}".rstrip("0"))
-    says(page, SAID, "recorded 01-chain).")
-    page.get_by_label("Take α and γ from").click()
-    page.get_by_role("option", name="lane of Compare").click()
-    says(page, SAID, "No lane was sent yet")
-
-
-def test_runs_and_the_map_set_the_values_and_names_stay_text(visit):
-    page, found = opened(visit), measured_point(made(RUNS["01-chain"]))
-    compared = f"predicts {format_speedup(found.predicted)}; the run measured"
-    says(page, FORMULA, compared)
-    page.get_by_role("button", name="Use the run’s α, γ, c and v").click()
-    taken = SpeedupModel(round(found.alpha, 3), round(found.c, 3), round(found.verify, 3))
-    says(page, ANSWER, best_sentence(taken))
-    page.evaluate("window.specviz['sv-step'].load('02-siblings')")
-    other = measured_point(made(RUNS["02-siblings"]))
-    says(page, FORMULA, f"predicts {format_speedup(other.predicted)}; the run measured")
-    hand(page, LANE)
-    says(page, ANSWER, best_sentence(SpeedupModel(0.644, 0.3)), "a lane sets the sliders")
-    says(page, FORMULA, f"Measured: {HOSTILE}, 1.50 × (measured on this machine)")
-    says(page, SAID, f"α = 0.644, γ = 5.4 (measured: {HOSTILE} on House, a lane of Compare")
-    assert page.locator(":is(.sv-pair-from, .sv-instrument) img").count() == 0
-    assert page.evaluate("window.hacked") is None
-    plot = page.locator("#sv-formula-map .nsewdrag").first
-    plot.scroll_into_view_if_needed()
-    box = plot.bounding_box()
-    plot.click(position={"x": box["width"] * 0.9, "y": box["height"] * 0.5})
-    says(page, SAID, "α = 0.90, γ = ")
-    says(page, ANSWER, "At α = 0.90 and c = 0.30")
-
-
-def test_fast_clicks_on_the_map_end_at_the_last_point(visit):
-    page = opened(visit)
-    plot = page.locator("#sv-formula-map .nsewdrag").first
-    plot.scroll_into_view_if_needed()
-    box = plot.bounding_box()
-    held, holds = [], [True]
-    page.route("**/run/predict*", lambda route: held.append(route) if holds else route.continue_())
-    for share in (0.2, 0.5, 0.9):
-        plot.click(position={"x": box["width"] * share, "y": box["height"] * 0.5})
-        page.wait_for_timeout(500)  # else plotly takes two clicks for a double click
-    holds.clear()
-    for route in held:
-        route.continue_()
-    says(page, SAID, "α = 0.90, γ = ")
-
-
-def test_phone_keeps_alpha_and_gamma_in_sight_without_overflow(visit):
-    page = opened(visit, "?__theme=light&alpha=0.9&gamma=7&c=0.2&widths=3")
+def a_phone_keeps_alpha_and_gamma_in_sight_without_overflow(page):
     page.set_viewport_size({"width": 390, "height": 844})
-    says(page, ANSWER, best_sentence(SpeedupModel(0.9, 0.2)), "from the link")
     page.locator("#sv-trees-compared .main-svg").first.scroll_into_view_if_needed()
     top = slider(page, "γ, draft length").bounding_box()
     assert 0 <= top["y"] < 100, "the sliders stay"
@@ -163,3 +148,17 @@ def test_phone_keeps_alpha_and_gamma_in_sight_without_overflow(visit):
         arg=[f"{FIGURE} .ytick text", light],
     )
     assert faults(page) == []
+
+
+def test_published_alpha_names_its_source(visit):
+    page = visit.open("?alpha=0.931&gamma=6&from=eagle3")  # which opens the tab
+    says(page, SAID, "α = 0.931, γ = 6 (published: EAGLE-3")
+    assert page.locator(f"{SAID} a").get_attribute("href").startswith("https://")
+    page.get_by_label("Take α and γ from").click()
+    page.get_by_role("option", name="last run on Step").click()
+    run = measured_point(made(RUNS["01-chain"]))
+    says(page, SAID, f"α = {run.alpha:.3f}".rstrip("0"))
+    says(page, SAID, "recorded 01-chain).")
+    page.get_by_label("Take α and γ from").click()
+    page.get_by_role("option", name="lane of Compare").click()
+    says(page, SAID, "No lane was sent yet")

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from playwright.sync_api import expect
 from test_access import faults
+from windows import SIZE
 
 from specviz.shipped import MEASURED
-
-
-@pytest.fixture
-def domains(visit):
-    """Return the instrument, opened by a link."""
-    page = visit.page
-    page.goto(visit.url + "?tab=compare&part=domains")
-    part = page.locator("#sv-part-domains")
-    expect(part.locator("#sv-domains-map .main-svg").first).to_be_visible()
-    return part
 
 
 def numbers(part):
@@ -26,8 +16,11 @@ def numbers(part):
     return part.locator("#sv-domains-map .hm text, #sv-domains-map .heatmap-label text")
 
 
-def test_recorded_map_is_chosen_by_keyboard_saved_and_scrolled_on_a_phone(domains):
-    page = domains.page
+def test_recorded_map_is_chosen_by_keyboard_saved_and_compared_with_a_live_one(visit):
+    page = visit.page
+    page.goto(visit.url + "?tab=compare&part=domains")
+    domains = page.locator("#sv-part-domains")
+    expect(domains.locator("#sv-domains-map .main-svg").first).to_be_visible()
     expect(domains).to_contain_text("recorded · 2 CPU cores")
     rows = json.loads(MEASURED.read_text("utf-8"))["rows"]
     highest = max(row["ratio_to_plain"] for row in rows if row["temperature"] == 0)
@@ -44,6 +37,8 @@ def test_recorded_map_is_chosen_by_keyboard_saved_and_scrolled_on_a_phone(domain
     page.set_viewport_size({"width": 390, "height": 844})
     expect(domains.locator(".sv-figure-plot")).to_have_attribute("tabindex", "0")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.set_viewport_size(SIZE)
+    a_live_map_is_added_and_can_be_stopped(domains)
 
 
 def choose(part, drafter, tokens):
@@ -57,7 +52,7 @@ def choose(part, drafter, tokens):
     field.press("Tab")
 
 
-def test_live_measurement_is_added_to_the_recorded_maps_and_can_be_stopped(domains):
+def a_live_map_is_added_and_can_be_stopped(domains):
     choose(domains, None, 8)
     expect(domains).to_contain_text("Choose at least one drafter.")
     go = domains.get_by_role("button", name="Run on this machine")

@@ -14,7 +14,27 @@ ROW = """() => ["prompt", "examples", "recorded", "settings", "go"]
   .map(({ left, width }) => [left, width])"""
 
 
-def test_settings_are_summarized_as_text_and_follow_the_drafter(visit):
+def headings_cannot_be_selected_and_escape_closes_the_list_then_the_settings(page, button):
+    method = page.locator("#sv-method input")
+    method.click()
+    first = page.get_by_role("option", name="EAGLE-1", exact=True)
+    assert page.locator("#sv-method .option-list").evaluate("e => e.scrollTop") == 0
+    box = first.bounding_box()
+    page.mouse.click(box["x"] + 20, box["y"] - 14)
+    expect(method).to_have_value("Draft model")
+    first.click()
+    expect(method).to_have_value("EAGLE-1")
+    method.click()
+    page.locator("[role=option]:visible").first.wait_for()
+    page.keyboard.press("Escape")
+    expect(page.locator("[role=option]:visible")).to_have_count(0)
+    expect(button).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("Escape")
+    expect(button).to_have_attribute("aria-expanded", "false")
+    expect(button).to_be_focused()
+
+
+def test_settings_are_summarized_as_text_follow_the_drafter_and_close_by_keyboard(visit):
     page = visit.open()
     said, button = page.locator("#sv-settings .sv-said"), page.locator("#sv-settings button")
     expect(said).to_have_text("Draft model drafts for House · T 0.8 · γ 5 · seed 1")
@@ -22,6 +42,7 @@ def test_settings_are_summarized_as_text_and_follow_the_drafter(visit):
     expect(button).to_have_attribute("aria-expanded", "true")
     page.locator(".sv-card").get_by_text("A small language model continues").wait_for()
     assert page.locator("#sv-siblings").is_hidden(), "folded"
+    headings_cannot_be_selected_and_escape_closes_the_list_then_the_settings(page, button)
     visit.open_more()
     assert page.locator("#sv-siblings").is_visible()
     boxes = page.locator(".sv-group .tab-like-container input:visible")
@@ -39,28 +60,6 @@ def test_settings_are_summarized_as_text_and_follow_the_drafter(visit):
     page.locator("#sv-target input").press("Tab")
     expect(said).to_have_text("N-gram drafts for <i>mine · T 0.8 · γ 10 · seed 12")
     assert page.locator("#sv-settings i").count() == 0
-
-
-def test_headings_in_a_list_cannot_be_selected_and_escape_closes_list_then_settings(visit):
-    page = visit.open()
-    button, method = page.locator("#sv-settings button"), page.locator("#sv-method input")
-    button.click()
-    method.click()
-    first = page.get_by_role("option", name="EAGLE-1", exact=True)
-    assert page.locator("#sv-method .option-list").evaluate("e => e.scrollTop") == 0
-    box = first.bounding_box()
-    page.mouse.click(box["x"] + 20, box["y"] - 14)
-    expect(method).to_have_value("Draft model")
-    first.click()
-    expect(method).to_have_value("EAGLE-1")
-    method.click()
-    page.locator("[role=option]:visible").first.wait_for()
-    page.keyboard.press("Escape")
-    expect(page.locator("[role=option]:visible")).to_have_count(0)
-    expect(button).to_have_attribute("aria-expanded", "true")
-    page.keyboard.press("Escape")
-    expect(button).to_have_attribute("aria-expanded", "false")
-    expect(button).to_be_focused()
 
 
 def test_prompt_grows_and_keeps_its_text_while_the_rest_stays_in_place(visit):
@@ -121,16 +120,6 @@ UNREADABLE = """() => new Promise((done) => {
 })"""
 
 
-def test_idle_page_requests_no_animation_frames(visit):
-    page = visit.page
-    page.add_init_script(ASKED)
-    visit.open()
-    assert page.evaluate("window.asked"), "frames are noticed"
-    # the animation of the loading picture swings for some seconds
-    page.wait_for_function("performance.now() - window.asked > 500", polling=100, timeout=30_000)
-    assert page.evaluate(UNREADABLE) == "drawn", "a callback without readable source runs, too"
-
-
 # Notes everything that Svelte's proxies wrap, and each listing of the progress of components.
 TRACKED = """window.tracked = [];
 window.Proxy = new Proxy(Proxy, { construct(made, given) {
@@ -148,9 +137,9 @@ Object.entries = (each) => {
 EVENTS = "window.tracked.filter((each) => 'backend_fn' in each).length"
 
 
-def test_events_and_their_hidden_progress_cost_no_time(visit):
+def test_events_with_their_hidden_progress_and_an_idle_page_cost_no_time(visit):
     """Each component reads all events while the page opens; each event lists all progress."""
-    visit.page.add_init_script(TRACKED)
+    visit.page.add_init_script(TRACKED + ASKED)
     page = visit.open("?tab=cost&part=formula&alpha=0.8")
     says(page, ANSWER, "At α = 0.80")
     page.get_by_role("slider", name="α, acceptance").press("ArrowRight")
@@ -158,3 +147,8 @@ def test_events_and_their_hidden_progress_cost_no_time(visit):
     assert page.evaluate("window.tracked.length"), "proxies are noticed"
     assert page.evaluate(EVENTS) == 0
     assert page.evaluate("window.listed") == 0
+    page.get_by_role("tab", name="Step", exact=True).click()
+    assert page.evaluate("window.asked"), "frames are noticed"
+    # the animation of the loading picture swings for some seconds
+    page.wait_for_function("performance.now() - window.asked > 500", polling=100, timeout=30_000)
+    assert page.evaluate(UNREADABLE) == "drawn", "a callback without readable source runs, too"
