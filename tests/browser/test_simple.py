@@ -159,11 +159,6 @@ AFTER_A_MOVE = """async (wait) => {
   document.querySelector(".sv-next").click();
   return [moved, player.cursor];
 }"""
-# Autoplay stays at each step for a twentieth of its time.
-FAST = """() => {
-  const wait = window.setTimeout;
-  window.setTimeout = (act, time, ...more) => wait(act, time / 20, ...more);
-}"""
 
 
 def test_opening_races_until_a_key_and_runs_play_to_the_first_rejection(newcomer):
@@ -184,7 +179,7 @@ def test_opening_races_until_a_key_and_runs_play_to_the_first_rejection(newcomer
         newcomer.ask("go(1, 6)")
         ends = page.evaluate(AFTER_A_MOVE, wait)
         assert ends[1]["step"] - ends[0]["step"] == further, "a late click means the step before"
-    page.evaluate(FAST)
+    newcomer.hurry(20)
     newcomer.show(DIALOGUE)
     expect(page.locator(".sv-halted")).to_have_text("Paused at the first rejection")
     lost = page.locator(".sv-picture-keys").get_by_text("no longer fits the text")

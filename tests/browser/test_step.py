@@ -15,6 +15,7 @@ def test_run_plays_until_the_first_rejection_and_pauses_for_keys_and_tabs(lively
     page = lively.page
     page.goto(lively.url)
     page.wait_for_selector(".sv-verdict:not(:empty)")
+    lively.hurry(4)
     assert page.inner_text(".sv-badge") == "recorded"
     assert lively.ask("cursor.round") == 1
     play, pause = (page.get_by_role("button", name=name) for name in ("Play", "Pause"))
@@ -101,18 +102,18 @@ OUTLINE = """() => {
 }"""
 
 
-def test_outlined_bar_at_temperature_0_is_as_long_as_its_probability(visit):
-    page, verdicts = visit.open("?trace=04-temperature-0"), set()
+def test_outlined_bar_at_temperature_0_is_as_long_as_its_probability(looker):
+    page, verdicts = looker.look("04-temperature-0"), set()
     for _ in range(40):
-        panel = visit.ask("frame.panel")
+        panel = looker.ask("frame.panel")
         if "soft" in panel and panel["kind"] == "trial":
             width, number = page.evaluate(OUTLINE)
             assert number == str(int(panel["p"]))
             assert width == pytest.approx(0.8 * panel["soft"], abs=0.02)
             verdicts.add(panel["accepted"])
-        visit.ask("next()")
+        looker.ask("next()")
     assert False in verdicts
-    visit.ask("first()")
+    looker.ask("first()")
     page.get_by_label("Predict first").check()
     asked = 0
     for _ in range(40):
@@ -120,8 +121,9 @@ def test_outlined_bar_at_temperature_0_is_as_long_as_its_probability(visit):
             width, number = page.evaluate(OUTLINE)
             assert 0.5 * float(number) < width < float(number) + 0.02
             asked += 1
-        visit.ask("next()")
+        looker.ask("next()")
     assert asked
+    page.get_by_label("Predict first").uncheck()
 
 
 def test_clicks_on_rounds_steps_and_tokens_open_them(looker):
@@ -362,36 +364,36 @@ def predict(visit, score):
     return (good, of), won == hidden["accepted"]
 
 
-def test_prediction_of_the_likelier_outcome_scores_and_can_be_skipped(visit):
-    page = visit.open("?trace=01-chain")
+def test_prediction_of_the_likelier_outcome_scores_and_can_be_skipped(looker):
+    page = looker.look()
     page.get_by_label("Predict first").check()
-    visit.step_to(QUESTION)
-    step = visit.ask("cursor.step")
+    looker.step_to(QUESTION)
+    step = looker.ask("cursor.step")
     page.keyboard.press("ArrowLeft")
     assert page.inner_text(".sv-verdict") == "Score", "back to what was before the question"
-    assert visit.ask("cursor.step") == step
+    assert looker.ask("cursor.step") == step
     page.keyboard.press("ArrowRight")
-    score, fair = predict(visit, (0, 0))
-    told = visit.caption()
+    score, fair = predict(looker, (0, 0))
+    told = looker.caption()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowRight")
     assert page.inner_text(".sv-verdict") != QUESTION, "it is asked only once"
-    assert visit.caption() != told
+    assert looker.caption() != told
     for _ in range(60):
         if page.inner_text(".sv-verdict") == QUESTION:
-            score, as_expected = predict(visit, score)
+            score, as_expected = predict(looker, score)
             fair = fair and as_expected
         if not fair:
             break
-        visit.ask("next()")
+        looker.ask("next()")
     assert not fair, "a coin fell against the better bet, and the bet counted"
-    visit.step_to(QUESTION)
+    looker.step_to(QUESTION)
     said = page.inner_text(".sv-score")
     page.keyboard.press("ArrowRight")
-    assert visit.ask("frame.step.kind") == "judge", "a second step shows the verdict unguessed"
+    assert looker.ask("frame.step.kind") == "judge", "a second step shows the verdict unguessed"
     assert page.inner_text(".sv-score") == said
     page.get_by_label("Predict first").uncheck()
-    visit.ask("go(1, 1)")
+    looker.ask("go(1, 1)")
     page.keyboard.press("ArrowRight")
     assert page.inner_text(".sv-verdict") != QUESTION
 
