@@ -60,15 +60,9 @@ STATE = """() => {
 }"""
 
 
-@pytest.fixture
-def mover(lively):
-    """A visitor without reduced motion, at a step; nothing plays by itself."""
-    lively.open("?trace=01-chain&round=1&step=propose-1")
-    return lively
-
-
-def test_every_kind_of_step_is_animated_briefly_forward_and_not_at_all_back(mover):
-    kinds = set()
+def test_steps_are_animated_briefly_forward_and_keys_do_not_wait_for_it(lively, looker):
+    mover, kinds = lively, set()
+    mover.open("?trace=01-chain&round=1&step=propose-1")  # nothing plays by itself
     while mover.ask("cursor.round") < 3:
         moving = mover.page.evaluate(MOVED, "next")
         assert all(longest <= LONGEST for longest, _ in moving), moving
@@ -78,9 +72,11 @@ def test_every_kind_of_step_is_animated_briefly_forward_and_not_at_all_back(move
     assert kinds == {"propose", "score", "judge", "draw", "commit"}
     while mover.ask("cursor.round") > 0:
         assert mover.page.evaluate(MOVED, "back") == [], mover.ask("frame.step.id")
+    mover.ask("go(1, 0)")
+    keys_during_an_animation_lead_to_the_same_state_as_without_motion(mover, looker)
 
 
-def test_keys_during_an_animation_lead_to_the_same_state_as_without_motion(mover, looker):
+def keys_during_an_animation_lead_to_the_same_state_as_without_motion(mover, looker):
     calm = looker.look()
     moves = [calm.evaluate(MOVED, "next") for _ in range(20)]
     assert not any(moves), "reduced motion has no animation"

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 
-import pytest
 from playwright.sync_api import TimeoutError as Late
 from playwright.sync_api import expect
 from serve import SLOW
@@ -15,15 +14,11 @@ PROMPT = "Once upon a time, a small fox"
 SETTINGS = "#sv-raceform-settings"
 
 
-@pytest.fixture
-def page(visit):
-    return compare(visit)
-
-
 def compare(visit, query=""):
     """Open the tab, and wait until its recorded race is shown."""
     page = visit.open(query)
-    page.get_by_role("tab", name="Compare", exact=True).click()
+    tab = page.get_by_role("tab", name="Compare", exact=True)
+    expect(tab).to_have_attribute("aria-selected", "true") if query else tab.click()
     page.wait_for_function(f"{RACE.replace('races', 'races?.')}?.whole")
     page.locator("#sv-raceform-lane-4").wait_for(state="attached")
     page.click(f"{SETTINGS} button")
@@ -86,7 +81,39 @@ def choose_drafter(page, place, drafter):
     page.get_by_role("option", name=drafter).click()
 
 
-def test_lanes_are_added_removed_and_edited_with_the_fields_of_step(page):
+def test_form_of_a_race_is_edited_and_a_race_runs_and_can_be_rejected_or_stopped(visit):
+    page = compare(visit)
+    lanes_are_added_removed_and_edited_with_the_fields_of_step(page)
+    fill_in(page, "γ 2 against γ 8", tokens=8)
+    race(page)
+    wait_until_over(page)
+    page.wait_for_function(f"{RACE}.race.source === 'live'")
+    expect(page.locator("#sv-raceform-shared"), "the race is in view").to_be_hidden()
+    run, whole = page.evaluate(f"{RACE}.race"), page.evaluate(f"{RACE}.whole")
+    assert [lane["shape"] for lane in run["lanes"][:2]] == ["γ 2", "γ 8"]
+    assert (run["prompt"], len(whole["lanes"])) == (PROMPT, 3)
+    assert whole["texts"]["same"] is not None
+    open_settings(page)
+    fields(page, 2).get_by_label("Siblings at each depth").fill("many")
+    wrong = "Siblings at each depth must be whole numbers like 3, 2."
+    expect(words(page, 2)).to_have_text(f"Settings of lane 2: {wrong}")
+    page.click("#sv-race-go")
+    said = f"Lane 2: {wrong}"
+    page.get_by_role("alert").filter(has_text=said).wait_for()
+    wait_until_over(page)
+    assert page.evaluate(f"{RACE}.race.id") == run["id"], "what was shown stays"
+    fill_in(page, "γ 2 against γ 8", tokens=40, seed=SLOW)
+    race(page)
+    page.wait_for_function(f"{RACE}.race.id !== '{run['id']}' && {RACE}.whole?.lanes.length")
+    page.click("#sv-race-stop")
+    wait_until_over(page)
+    expect(page.get_by_role("alert").filter(has_text="Stopped.")).to_be_visible()
+    whole = page.evaluate(f"{RACE}.whole")
+    assert whole["texts"]["same"] is None or len(whole["lanes"]) < 3
+    assert whole["lanes"], "finished lanes are kept"
+
+
+def lanes_are_added_removed_and_edited_with_the_fields_of_step(page):
     page.get_by_role("radio", name="γ 2 against γ 8").check()
     short, long = ("Draft model", "γ 2"), ("Draft model", "γ 8")
     expect_lanes(page, short, long)
@@ -122,36 +149,6 @@ def test_lanes_are_added_removed_and_edited_with_the_fields_of_step(page):
     expect(fields(page, 4).get_by_label("Tree as rank paths")).to_have_value(paths)
     preset.check()
     expect(words(page, 3)).to_have_text("Settings of lane 3: γ 5 · budget 10 (default)")
-
-
-def test_preset_race_runs_and_can_be_rejected_or_stopped(page):
-    fill_in(page, "γ 2 against γ 8", tokens=8)
-    race(page)
-    wait_until_over(page)
-    page.wait_for_function(f"{RACE}.race.source === 'live'")
-    expect(page.locator("#sv-raceform-shared"), "the race is in view").to_be_hidden()
-    run, whole = page.evaluate(f"{RACE}.race"), page.evaluate(f"{RACE}.whole")
-    assert [lane["shape"] for lane in run["lanes"][:2]] == ["γ 2", "γ 8"]
-    assert (run["prompt"], len(whole["lanes"])) == (PROMPT, 3)
-    assert whole["texts"]["same"] is not None
-    open_settings(page)
-    fields(page, 2).get_by_label("Siblings at each depth").fill("many")
-    wrong = "Siblings at each depth must be whole numbers like 3, 2."
-    expect(words(page, 2)).to_have_text(f"Settings of lane 2: {wrong}")
-    page.click("#sv-race-go")
-    said = f"Lane 2: {wrong}"
-    page.get_by_role("alert").filter(has_text=said).wait_for()
-    wait_until_over(page)
-    assert page.evaluate(f"{RACE}.race.id") == run["id"], "what was shown stays"
-    fill_in(page, "γ 2 against γ 8", tokens=40, seed=SLOW)
-    race(page)
-    page.wait_for_function(f"{RACE}.race.id !== '{run['id']}' && {RACE}.whole?.lanes.length")
-    page.click("#sv-race-stop")
-    wait_until_over(page)
-    expect(page.get_by_role("alert").filter(has_text="Stopped.")).to_be_visible()
-    whole = page.evaluate(f"{RACE}.whole")
-    assert whole["texts"]["same"] is None or len(whole["lanes"]) < 3
-    assert whole["lanes"], "finished lanes are kept"
 
 
 def test_recorded_race_fills_in_the_form_and_another_target_lists_its_drafters(visit):

@@ -25,6 +25,12 @@ HIDDEN = {
 LINKS = (("intro", "settings", "tools", "timeline"), ("form", "tabs", "predict", "save"))
 
 
+# Shows this part of the player instead of the one that the link asks for.
+SHOW = """(part) => {
+  const { classList } = document.body;
+  const [shown] = [...classList].filter((each) => each.startsWith("sv-show-"));
+  classList.replace(shown, "sv-show-" + part);
+}"""
 # The steps of the first round with a draft at which the content is higher than its frame.
 TOO_HIGH = """async () => {
   const player = window.specviz["sv-step"];
@@ -41,10 +47,11 @@ TOO_HIGH = """async () => {
 def check_heights(visit):
     """Check that a frame is high enough for each part of the player."""
     page = visit.page
-    for part in HEIGHTS:
+    page.goto(f"{visit.url}?embed=1&trace=9-01-chain&show=race")  # drawn once
+    page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
+    for part in sorted(HEIGHTS, key="race".__ne__):
+        page.evaluate(SHOW, part)
         page.set_viewport_size({"width": 720, "height": frame_height((part,))})
-        page.goto(f"{visit.url}?embed=1&trace=9-01-chain&show={part}")
-        page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
         assert page.evaluate(TOO_HIGH) == [], part
 
 
