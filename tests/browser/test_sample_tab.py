@@ -19,7 +19,7 @@ ANSWER = "#sv-part-sample .block.sv-instrument-answer"
 def address(tmp_path, monkeypatch):
     """A running copy of the app with the sample's file, import and row."""
     package = tmp_path / "specviz"
-    shutil.copytree(ROOT / "specviz", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "specviz", package)
     shutil.copy(ROOT / "tests/sample_instrument.py", package / "ui")
     shutil.copy(ROOT / "app.py", tmp_path)
     (tmp_path / "assets").symlink_to(ROOT / "assets")
@@ -32,10 +32,9 @@ def address(tmp_path, monkeypatch):
     server.end(signal.SIGTERM)
 
 
-def test_one_file_and_one_row_add_a_working_tab_with_links_errors_and_a_figure(address, browser):
-    with browser.new_page() as page:
-        errors = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
+def test_one_file_and_one_row_add_a_working_tab_with_links_errors_and_a_figure(address, windows):
+    with windows.visitor(address) as visitor:
+        page = visitor.page
         page.goto(f"{address}?tab=sample&sample_gamma=3")
         answer = page.locator(ANSWER)
         answer.get_by_text("A pass yields 2.53 tokens.").wait_for()
@@ -50,4 +49,4 @@ def test_one_file_and_one_row_add_a_working_tab_with_links_errors_and_a_figure(a
         page.get_by_label("γ, guesses in a draft").last.press("Home")
         page.wait_for_function(f"{drawn} === 1")
         page.wait_for_function("new URLSearchParams(location.search).get('sample_gamma') === '1'")
-        assert errors == []
+        assert visitor.errors == []
