@@ -163,9 +163,9 @@ def save_diagram(page):
     assert image_of(page, "diagram").width > 1000
 
 
-def test_picture_of_a_step_shows_what_is_on_screen(visit):
-    page = visit.open("?trace=01-chain")
-    visit.step_to("Rejected")
+def test_picture_of_a_step_shows_what_is_on_screen(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
     assert pixels_apart(page, ".sv-panel", "coin and table") < 0.03, "a style is lost"
     page.locator(".sv-pin[role=slider]").press("Home")
     expect(page.locator(".sv-verdict")).to_have_text("What if?")
@@ -176,7 +176,7 @@ def test_picture_of_a_step_shows_what_is_on_screen(visit):
     saver = page.locator(".sv-saver", has_text="why these guesses")
     expect(saver.locator("[role=status]")).to_have_text("It is not on screen now.")
     for theme in ("light", "dark"):
-        visit.dress(theme)
+        looker.dress(theme)
         ground = page.evaluate("getComputedStyle(document.body).getPropertyValue('--sv-bg')")
         image = image_of(page, "draft tree")
         corners = [image.getpixel(at) for at in ((1, 1), (image.width - 2, image.height - 2))]
@@ -184,10 +184,12 @@ def test_picture_of_a_step_shows_what_is_on_screen(visit):
         foot = image.crop([0, image.height - 60, image.width, image.height]).convert("L")
         darkest, lightest = foot.getextrema()
         assert lightest - darkest > 100, f"its caption can be read: {theme}"
-    visit.show("9-22-suffix")
-    visit.step_until("frame.panel.why")
+    looker.show("9-22-suffix")
+    looker.step_until("frame.panel.why")
     file, svg = saved(page, "why these guesses", "SVG")
     assert file.startswith("specviz-9-22-suffix-round-")
     assert "Why these guesses" in svg.decode()
     assert image_of(page, "why these guesses").width > 400
     save_diagram(page)
+    looker.dress("light")
+    page.click("#sv-settings button")
