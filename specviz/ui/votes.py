@@ -324,6 +324,7 @@ class Rooms:
         """Return all routes."""
         room = f"{PREFIX}/votes/{{code}}"
         return [
+            Route("/vote/", self.send_page),  # /vote leads to it
             Route("/vote/{code}", self.send_page),
             Route(f"{PREFIX}/votes", self.post, methods=["POST"]),
             Route(f"{room}/lines", self.send_lines),

@@ -64,4 +64,6 @@ def test_phone_says_why_it_is_refused_and_tries_again_unless_there_is_no_room(br
     page.goto(f"{url}vote/ABCDE")
     expect(page.locator("#status")).to_have_text(refusal["problem"])
     expect(page.locator("#status")).to_have_text("There is no room with this code.")
+    page.goto(f"{url}vote")
+    expect(page.locator("#status")).to_contain_text("Which room?")
     page.close()

@@ -48,11 +48,12 @@ const say = (sentence: string) => {
   part("status").textContent = sentence;
 };
 
-/** @param open Whether answers count. */
-function mark(open: boolean) {
+/** @param right The right answer, once it is revealed; then no further answer counts. */
+function mark(right?: string) {
   const answered = mine.number === number;
   for (const button of part("answers").querySelectorAll("button")) {
-    button.disabled = answered || !open;
+    button.disabled = answered || right !== undefined;
+    button.classList.toggle("right", button.dataset.answer === right);
     button.setAttribute("aria-pressed", String(answered && button.dataset.answer === mine.answer));
   }
 }
@@ -67,14 +68,16 @@ function show({ number: newest, question, revealed, closed }: VoteState) {
   part("guess").textContent = question.guess;
   const numbers = [question.p && "p = " + question.p, question.q && "q = " + question.q];
   part("numbers").textContent = numbers.filter(Boolean).join(", ");
-  mark(!revealed);
+  mark(revealed);
+  const answered = mine.number === number;
+  if (!revealed) return say(answered ? "Your answer is counted." : "Your prediction?");
   const right = answers.find(([answer]) => answer === revealed)?.[1];
-  if (revealed)
-    return say(
+  const verdict = mine.answer === revealed ? "Right. " : "Not this time. ";
+  return say(
+    (answered ? verdict : "") +
       (question.ask ? `The answer is “${right}”. ` : `It was ${revealed}. `) +
-        "Wait for the next question.",
-    );
-  return say(mine.number === number ? "Your answer is counted." : "Your prediction?");
+      "Wait for the next question.",
+  );
 }
 
 /** Show the question and a button for each answer. */
@@ -96,7 +99,7 @@ function AnswerButton([answer, text]: string[]) {
 
 async function send(answer: string) {
   Object.assign(mine, { number, answer });
-  mark(true);
+  mark();
   try {
     const response = await fetch(new URL("answer", ADDRESS), {
       method: "POST",
@@ -108,7 +111,7 @@ async function send(answer: string) {
     keep();
   } catch {
     mine.number = 0;
-    mark(true);
+    mark();
     say("The server was not reached. Try again.");
   }
 }
@@ -143,5 +146,8 @@ async function explain(lines: URL) {
   setTimeout(listen, RETRY);
 }
 
-keep();
-listen();
+if (code) {
+  keep();
+  listen();
+} else
+  say(`Which room? Add its five letters to this address, such as ${location.host}/vote/ABCDE.`);
