@@ -44,6 +44,7 @@ class Words(TypedDict):
     next_lesson: str
     done: str
     skip: str
+    show_answer: str
     leave: str
     close: str
     end_tour: str

@@ -50,6 +50,8 @@ const state: {
   waits: false,
 };
 
+const SHOWN = -1; // the answer of a teacher who shows the right one without choosing any
+
 const isFolded = () => state.folded ?? isPresenting();
 
 export const start: Start<PanelConfig> = (element, props, _watch, _trigger, config) => {
@@ -335,19 +337,25 @@ function Navigation(lesson: Lesson, { predict }: LessonStep) {
   const { at } = state;
   const last = at + 1 === steps.length;
   const waits = predict && !state.answers.has(at);
+  // The phones of a class have the question; what skips it shows their answers.
+  if (waits && document.body.classList.contains("sv-in-vote"))
+    return [BackButton(at), NextButton(phrase("show_answer"), () => answer(SHOWN))];
   return [
     last && lesson.next && Button(phrase("done"), finish, { class: "sv-button" }),
-    Button(phrase("back"), () => show(at - 1), { class: "sv-button", disabled: at === 0 }),
-    Button(
+    BackButton(at),
+    NextButton(
       phrase(waits ? "skip" : !last ? "next" : lesson.next ? "next_lesson" : "done"),
       () => (!last ? show(at + 1) : lesson.next ? open(lesson.next, 0) : finish()),
-      {
-        class: classes("sv-button", !waits && "sv-lesson-main"),
-        "data-lesson": "next",
-      },
+      waits ? "" : "sv-lesson-main",
     ),
   ];
 }
+
+const BackButton = (at: number) =>
+  Button(phrase("back"), () => show(at - 1), { class: "sv-button", disabled: at === 0 });
+
+const NextButton = (label: string, onClick: () => void, look = "") =>
+  Button(label, onClick, { class: classes("sv-button", look), "data-lesson": "next" });
 
 async function finish() {
   close();
@@ -390,7 +398,7 @@ function Question(
       )}
       {known && (
         <div class="sv-lesson-why" role="status">
-          <b>{phrase(given === right ? "right" : "wrong")} </b>
+          {given !== SHOWN && <b>{phrase(given === right ? "right" : "wrong")} </b>}
           {why.map((each) => Text(each, lang))}
         </div>
       )}
@@ -424,7 +432,13 @@ function speakerNotes(lesson: Lesson, at: number): LessonNotes {
   };
 }
 
-const plainText = (paragraph: Paragraph) => toElement(<p>{inline(paragraph)}</p>).textContent ?? "";
+// Without its frame, a token such as "?" needs quotation marks.
+function plainText(paragraph: Paragraph) {
+  const text = toElement(<p>{inline(paragraph)}</p>);
+  for (const token of text.querySelectorAll(".sv-token")) token.prepend("“");
+  for (const token of text.querySelectorAll(".sv-token")) token.append("”");
+  return text.textContent ?? "";
+}
 
 // Tokens of a run are read aloud as English also inside a translated sentence.
 const namesOf = (name: string) => (name.startsWith("word ") ? { lang: "en" } : {});
@@ -438,6 +452,7 @@ function share() {
   const { lesson, at } = state;
   sharedLesson.set(
     lesson && {
+      id: lesson.id,
       notes: speakerNotes(lesson, at),
       look: lesson.steps[at].look,
       question: sharedQuestion(lesson, at),
@@ -447,12 +462,11 @@ function share() {
 }
 
 /** The question of a step, as text for the phones of a class. */
-function sharedQuestion({ id, steps }: Lesson, at: number): LessonQuestion | null {
+function sharedQuestion({ steps }: Lesson, at: number): LessonQuestion | null {
   const { predict } = steps[at];
   if (!predict) return null;
   const { ask, options, answer: right } = predict;
   return {
-    key: `${id}.${at}`,
     ask: plainText(ask),
     options: options.map(plainText),
     answer: right,

@@ -33,9 +33,8 @@ export const measured = new Shared<NamedPoint | null | undefined>(undefined);
 /** The step on Step, set whenever it was drawn. */
 export const moment = new Shared<{ round: number; step: number } | null>(null);
 
-/** The question of a lesson's step. known: Whether it was answered. */
+/** The question of a lesson's step. known: Whether its answer is shown. */
 export type LessonQuestion = {
-  key: string;
   ask: string;
   options: string[];
   answer: number;
@@ -44,6 +43,7 @@ export type LessonQuestion = {
 
 /** The open lesson; `look` selects what its step is about, and `turn` goes on or back in it. */
 export const lesson = new Shared<{
+  id: string;
   notes: LessonNotes;
   look: string;
   question: LessonQuestion | null;

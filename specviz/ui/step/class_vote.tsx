@@ -6,11 +6,11 @@ import { flat } from "../shared/dom";
 import { SERVER } from "../shared/server";
 import { required } from "../shared/required";
 import { lesson, moment } from "../shared/store";
-import { Button, classes, render, toElement } from "../shared/view";
+import { Button, classes, render } from "../shared/view";
 import { frameAt, player, questionAt, repaint } from "./state";
 import { notice } from "./live";
 import { predictFirst } from "./predict_first";
-import { $, stage } from "./stage";
+import { stage } from "./stage";
 import { tokensBefore } from "./worksheet";
 
 import type { TrialPanel } from "../../frames/inspector.py";
@@ -40,8 +40,9 @@ type Room = {
 };
 
 let room: Room | null = null;
-let asked = ""; // the verdict or the lesson's question that the class is asked
-let last = ""; // the lesson's question that the class was asked last
+let asked = ""; // the verdict that the class is asked
+let open: { id: string; at: number; answer: number } | null = null; // the lesson's question that it is asked
+let shownAt = ""; // the step of a lesson at which the answers are shown
 let sending = Promise.resolve(); // questions in the order in which the teacher moved to them
 
 async function post(path: string, data: object) {
@@ -57,9 +58,9 @@ async function post(path: string, data: object) {
 export const AskTheClass = () =>
   room || !stage.config.served
     ? null
-    : Button("Ask the class", open, { class: "sv-link sv-ask-class" });
+    : Button("Ask the class", openRoom, { class: "sv-link sv-ask-class" });
 
-async function open() {
+async function openRoom() {
   if (room || !player.rounds.length) return;
   try {
     const phones = LOCAL.includes(location.hostname) ? {} : { phones: PHONES.href };
@@ -96,6 +97,7 @@ function leave() {
   room?.source.close();
   room = null;
   asked = "";
+  open = null;
   document.body.classList.remove("sv-in-vote");
   paint();
   repaint(); // the button is back
@@ -113,28 +115,39 @@ function tell(act: string, data: object) {
   });
 }
 
+const stepOfLesson = () => (lesson.value ? `${lesson.value.id}.${lesson.value.notes.at}` : "");
+
 // The teacher has moved or answered: reveal the question that was left, and ask a new one.
 function follow() {
   if (!room) return;
-  const { question = null } = lesson.value ?? {};
-  if (question) followLesson(question);
-  else followRun();
+  const { id = "", notes, question = null } = lesson.value ?? {};
+  if (open && (open.id !== id || hasPassed(open, required(notes).at, question))) {
+    tell("reveal", { verdict: String(open.answer) });
+    open = null;
+    shownAt = stepOfLesson();
+  }
+  if (!question) return followRun();
+  const at = required(notes).at;
+  if (!question.known && at !== open?.at) askLesson(id, at, question);
 }
 
-function followLesson({ key, ask, options, answer, known }: LessonQuestion) {
-  if (!known && key !== asked) {
-    tell("ask", { ask: cut(ask, ASK_CHARACTERS), options: options.map(cutOption) });
-    asked = last = key;
-  } else if (known && key === asked) {
-    tell("reveal", { verdict: String(answer) });
-    asked = "";
-  }
+// A teacher who goes back comes again, so the question stays open.
+const hasPassed = (left: { at: number }, at: number, question: LessonQuestion | null) =>
+  at > left.at || (at === left.at && question?.known);
+
+function askLesson(id: string, at: number, { ask, options, answer }: LessonQuestion) {
+  tell("ask", { ask: cut(ask, ASK_CHARACTERS), options: options.map(cutOption) });
+  open = { id, at, answer };
+  shownAt = stepOfLesson();
 }
 
 function followRun() {
   const key = player.question ? required(player.run).id + "/" + player.question.join("/") : "";
-  if (key && key !== asked) tell("ask", questionHere());
-  else if (!key && asked) reveal();
+  if (key && key !== asked) {
+    tell("ask", questionHere());
+    open = null;
+    shownAt = stepOfLesson();
+  } else if (!key && asked) reveal();
   asked = key;
 }
 
@@ -182,10 +195,14 @@ function Answers({ question, counts = {}, revealed }: VoteState) {
         {all === 1 ? " answer" : " answers"}
       </p>
     );
-  const { options = [] } = question ?? {};
+  const { ask, options = [] } = question ?? {};
   const label = (name: string) =>
     options[Number(name)] ?? (name === "accepted" ? "Accepted" : "Rejected");
-  return Object.keys(counts).map((name) => Bar(name, label(name), counts, revealed));
+  const here = lesson.value?.question?.known; // the question is on screen
+  return [
+    here || !ask ? null : <p key="ask">{ask}</p>,
+    ...Object.keys(counts).map((name) => Bar(name, label(name), counts, revealed)),
+  ];
 }
 
 function Bar(name: string, label: string, counts: Record<string, number>, revealed: string) {
@@ -202,12 +219,10 @@ function Bar(name: string, label: string, counts: Record<string, number>, reveal
   );
 }
 
-// It is below the panel of an open lesson, which every tab has, or below the sentence on Step.
+// It is below the panel of lessons, which every tab has.
 function paint() {
-  const panel = document.querySelector("#sv-lesson .sv-vote-holder");
-  const places = [panel, $(".sv-vote-holder")];
-  const place = lesson.value ? panel : $(".sv-vote-holder");
-  for (const each of places) if (each) render(each === place && room ? Vote(room) : null, each);
+  const place = document.querySelector("#sv-lesson .sv-vote-holder");
+  if (place) render(room && Vote(room), place);
 }
 
 const Vote = ({ code, qr, shown, large }: Room) => (
@@ -225,12 +240,14 @@ const Vote = ({ code, qr, shown, large }: Room) => (
       </div>
     </div>
     <div role="status">
-      {lesson.value && lesson.value.question?.key !== last ? (
-        <p>The phones wait for the lesson’s next question.</p>
-      ) : shown.question ? (
+      {shown.question && (!shown.revealed || shownAt === stepOfLesson()) ? (
         Answers(shown)
       ) : (
-        <p>Go to the next step: the class predicts each verdict before it is shown.</p>
+        <p>
+          {lesson.value
+            ? "The phones wait for the lesson’s next question."
+            : "The phones wait. On Step, the class predicts each verdict before it is shown."}
+        </p>
       )}
     </div>
   </section>
@@ -244,7 +261,6 @@ function resize() {
 
 /** Ask and reveal questions as the teacher steps. */
 export function startVotes() {
-  $(".sv-caption").after(toElement(<div class="sv-vote-holder" />));
   for (const shared of [moment, lesson]) shared.on(follow);
   lesson.on(paint);
 }
