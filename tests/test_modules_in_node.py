@@ -6,8 +6,9 @@ import json
 import subprocess
 import sys
 from base64 import b64decode
+from decimal import Decimal
 from io import BytesIO
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +206,40 @@ def test_worksheet_adds_up_every_share_of_its_table(node):
                 early += any(not row.get("w") for row in order[:-1])
     assert combined > 3
     assert early > 0
+
+
+@pytest.mark.parametrize("name", ["01-chain", "02-ngram", "12-eagle", "28-smollm2-summary"])
+def test_solutions_of_a_worksheet_follow_from_its_printed_numbers(node, name):
+    trace = Trace.read(FOLDER / f"{name}.jsonl")
+    shown = [
+        frame for index in range(len(trace.rounds)) for frame in frames(Scene.of(trace, index))
+    ]
+    for frame, after in pairwise(shown):
+        drawn = after["panel"] if after["panel"].get("table") else {}
+        panel, draw = frame["panel"], drawn.get("draw", {})
+        if frame["step"]["kind"] != "judge" or not panel.get("table"):
+            continue
+        table = drawn["table"] if "u" in draw else panel["table"]
+        found = node.call("step/worksheet_numbers", "sheetNumbers", table, panel, draw)
+        rows = found["rows"]
+        (guess,) = (row for row in rows if row["row"].get("is") == "trial")
+        p, q = Decimal(guess["p"]), Decimal(guess["q"] or 0)
+        sampled = any(head.get("of") == "q" for head in table["heads"])
+        threshold = min(Decimal(1), p / q) if sampled else p
+        if "coin" in panel:
+            assert (Decimal(panel["text"]["u"]) < threshold) == panel["accepted"]
+        assert abs(threshold - Decimal(found["threshold"])) <= Decimal("0.005")
+        total = Decimal(found["left"])
+        assert sum(Decimal(row["left"]) for row in rows) == total
+        for row in rows:
+            p, q, left = (Decimal(row[key]) for key in ("p", "q", "left"))
+            if "rest" not in row["row"] and sampled:
+                assert left == max(p - q, 0)
+            if total:
+                apart = abs(left / total - Decimal(row["scaled"]))
+                assert apart <= Decimal("0.5").scaleb(-found["places"])
+        if "u" in draw:
+            assert Decimal(found["lo"]) <= Decimal(draw["text"]["u"]) < Decimal(found["hi"])
 
 
 def test_dragged_u_snaps_and_is_written_on_its_side_of_the_threshold(node):

@@ -7,8 +7,8 @@ import { fetchLesson } from "./lesson";
 import { startClass } from "./plan";
 
 import type { Line } from "../step/lines.py";
-import type { Pages } from "../step/worksheet";
-import type { Place } from "./lessons.py";
+import type { LessonLink, Pages } from "../step/worksheet";
+import type { Lesson } from "./lessons.py";
 import type { Plan, PlanPart } from "./plans.py";
 
 const SILENT = "The server does not answer, so there are no worksheets now. Try again.";
@@ -68,15 +68,20 @@ const Part = ({ begin, until, what, opens }: PlanPart) => (
   </li>
 );
 
+/** The steps of runs that a lesson shows. */
+function placesOf({ id, title, steps }: Lesson) {
+  const lesson = `Lesson ${Number.parseInt(id, 10)}: ${title}`;
+  const places = steps.flatMap(({ place, predict }) => [place, predict?.then]);
+  return places.flatMap((place) => (place ? { ...place, lesson } : []));
+}
+
 /** Show a page for each verdict that the lessons of a plan show. */
 async function openWorksheets({ parts }: Plan, pages: Pages) {
   const ids = parts.flatMap(({ opens }) => opens.flatMap(({ lesson }) => lesson ?? []));
   const lessons = await Promise.all(ids.map((lesson) => fetchLesson(lesson, "en")));
-  const steps = lessons.flatMap((lesson) => (lesson.problem === undefined ? lesson.steps : []));
-  const places = steps.flatMap(({ place, predict }) => [place, predict?.then]);
-  const shown = places.flatMap((place) => place ?? []);
+  const shown = lessons.flatMap((lesson) => (lesson.problem === undefined ? placesOf(lesson) : []));
   const runs = [...new Set(shown.map(({ trace }) => trace))].map(
-    async (name): Promise<[Line[], Place[]]> => [
+    async (name): Promise<[Line[], LessonLink[]]> => [
       await recordedLines(name),
       shown.filter(({ trace }) => trace === name),
     ],

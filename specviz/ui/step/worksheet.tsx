@@ -1,6 +1,6 @@
 // Worksheets: pages to print, blank or solved, on the decision on screen, or one on each
-// decision of the run, or of a lesson plan. Their numbers are those of the verdict; if a replacement was sampled, those
-// of that step, which have more decimals.
+// decision of the run, or of a lesson plan. Their numbers are computed from rounded ones, as readers
+// do; see worksheet_numbers.ts.
 
 import { required } from "../shared/required";
 import { Button, classes, render, RunningToken, Token } from "../shared/view";
@@ -8,7 +8,7 @@ import { firstRejection, frameAt, go, placeOf, player, readRun, stepName, stepsO
 import { notice } from "./live";
 import { pause } from "./playback";
 import { others } from "./residual_table";
-import { orderOf } from "./worksheet_order";
+import { hasQ, sheetNumbers } from "./worksheet_numbers";
 
 import type { ComponentChild } from "preact";
 import type { VerdictPanel } from "../../frames/inspector.py";
@@ -16,11 +16,13 @@ import type { Word } from "../../frames/scene.py";
 import type { Table, TableRow } from "../../frames/table.py";
 import type { Line } from "./lines.py";
 import type { Link, Place } from "./state";
+import type { SheetNumbers } from "./worksheet_numbers";
 export type Exercise = {
   text: ComponentChild[];
   source: string;
   panel: VerdictPanel;
   table: Table;
+  numbers: SheetNumbers;
   next: VerdictPanel | null;
   replaced: Word | null;
 };
@@ -99,23 +101,29 @@ function exercises() {
 
 const isRejection = ({ panel }: Exercise) => !panel.accepted;
 
+/** A step, and the lesson that shows it. */
+export type LessonLink = Link & { lesson: string };
+
 /**
  * Show a page for each verdict among some steps of recorded runs.
  * @param runs The lines of each run, and its steps.
  */
-export function openVerdicts(runs: [lines: Line[], steps: Link[]][], pages: Pages) {
+export function openVerdicts(runs: [lines: Line[], steps: LessonLink[]][], pages: Pages) {
   const every = runs.flatMap(([lines, steps]) => readRun(lines, () => exercisesAt(steps)));
   show({ every, pages });
 }
 
-function exercisesAt(steps: Link[]) {
-  const places = steps.flatMap((step) => {
+function exercisesAt(steps: LessonLink[]) {
+  const found: Map<string, Exercise | null> = new Map();
+  for (const step of steps) {
     const place = placeOf(step);
     const verdict = place && verdictAt(place);
-    return verdict ? [verdict] : [];
-  });
-  const once = new Map(places.map((place) => [place.join(), place]));
-  return [...once.values()].flatMap((place) => exerciseAt(place) ?? []);
+    if (!verdict || found.has(verdict.join())) continue;
+    const exercise = exerciseAt(verdict);
+    const source = `${step.lesson} · ${exercise?.source}`;
+    found.set(verdict.join(), exercise && { ...exercise, source });
+  }
+  return [...found.values()].flatMap((exercise) => exercise ?? []);
 }
 
 /** Return the verdict on screen, also while it is being predicted or its replacement is shown. */
@@ -140,7 +148,8 @@ export function exerciseAt([round, step]: Place): Exercise | null {
   const table = drawn?.table ?? panel.table;
   const replaced = table.rows.find((row) => row.is === "drawn")?.w ?? null;
   const [text, source] = [textBefore([round, step]), sourceOf(round)];
-  return { text, source, panel, table, next, replaced: drawn ? replaced : null };
+  const numbers = sheetNumbers(table, panel, drawn?.draw);
+  return { text, source, panel, table, numbers, next, replaced: drawn ? replaced : null };
 }
 
 /** The pages of an exercise that are shown. */
@@ -291,6 +300,7 @@ export const Sheet = (exercise: Exercise, solved: boolean, name = "one decision"
       {coin(exercise)}
     </p>
     {Numbers(exercise, solved)}
+    <p class="sv-sheet-source">All numbers are rounded. Compute with them as they are printed.</p>
     <h2>Questions</h2>
     <ol>
       {questions(exercise).map(([question, answer]) => (
@@ -349,13 +359,11 @@ const namesOf = ({ panel }: Exercise): [p: string, q: string] => [
 ];
 
 /** Whether anything is missing after accepting, so that the residual can be scaled. */
-const isMissing = ({ table }: Exercise) => table.total.scaled !== "0";
-
-const hasQ = (table: Table) => table.heads.some((head) => head.of === "q");
+const isMissing = ({ numbers }: Exercise) => numbers.left !== "0";
 
 /** A table in which p and q are given; both columns of the residual are to be filled in. */
 function Numbers(exercise: Exercise, solved: boolean) {
-  const { table } = exercise;
+  const { table, numbers } = exercise;
   const [p, q] = namesOf(exercise);
   const all = hasQ(table);
   const residual = all ? `residual: max(${p} − ${q}, 0)` : `residual: ${p} without the guess`;
@@ -379,14 +387,14 @@ function Numbers(exercise: Exercise, solved: boolean) {
         <tr>{heads.map((head) => head && <th scope="col">{head}</th>)}</tr>
       </thead>
       <tbody>
-        {table.rows.map(({ t, ...rest }) =>
+        {numbers.rows.map(({ row: of, ...texts }) =>
           row(
-            NameOf(rest),
-            [t[0], t[1], filled(t[3], "rest" in rest), filled(t[4])],
-            rest.is === "trial" ? "sv-sheet-judged" : "",
+            NameOf(of),
+            [texts.p, texts.q, filled(texts.left, "rest" in of), filled(texts.scaled)],
+            of.is === "trial" ? "sv-sheet-judged" : "",
           ),
         )}
-        {row("sum", [total.p, total.q, filled(total.left), filled(total.scaled)], "sv-sheet-sum")}
+        {row("sum", [total.p, total.q, filled(numbers.left), filled("1")], "sv-sheet-sum")}
       </tbody>
     </table>
   );
@@ -401,19 +409,19 @@ function NameOf({ w, rest, is }: Pick<TableRow, "is"> & { w?: Word; rest?: numbe
 const NOTHING_MISSING: [ComponentChild, ComponentChild][] = [
   [
     "What is the residual of each token? Can the guess be rejected?",
-    "0 everywhere: nothing is missing, so it cannot be rejected",
+    "0 everywhere: nothing is missing, as far as these decimals show, so it is not rejected",
   ],
 ];
 
 /** Return each question with its answer. */
 function questions(exercise: Exercise): [ComponentChild, ComponentChild][] {
-  const { panel, table } = exercise;
+  const { panel, table, numbers } = exercise;
   const [p, q] = namesOf(exercise);
-  const guess = required(table.rows.find((row) => row.is === "trial")).t;
+  const guess = required(numbers.rows.find(({ row }) => row.is === "trial"));
   const all = hasQ(table);
   const formula = all ? `min(1, ${p} ÷ ${q})` : p;
-  const threshold = panel.coin ? panel.text.threshold : panel.text.p;
-  const worked = all ? `min(1, ${guess[0]} ÷ ${guess[1]}) = ${threshold}` : threshold;
+  const { threshold } = numbers;
+  const worked = all ? `min(1, ${guess.p} ÷ ${guess.q}) = ${threshold}` : threshold;
   const verdict = panel.accepted ? "accepted" : "rejected";
   const sign = panel.accepted ? "is below" : "is not below";
   const why = panel.coin ? `${verdict}: ${panel.text.u} ${sign} ${threshold}` : verdict;
@@ -434,8 +442,11 @@ function questions(exercise: Exercise): [ComponentChild, ComponentChild][] {
       `${otherwise}is the residual of each token? Fill in the column; the value in the row of others is given.`,
       "see the table",
     ],
-    ["What is the sum of the column?", table.total.left],
-    ["Divide each residual by the sum. Fill in the last column.", "see the table"],
+    ["What is the sum of the column?", numbers.left],
+    [
+      `Divide each residual by the sum, and round to ${numbers.places} decimals. Fill in the last column.`,
+      "see the table",
+    ],
     ...replacement(exercise),
   ];
 }
@@ -443,7 +454,7 @@ function questions(exercise: Exercise): [ComponentChild, ComponentChild][] {
 /** The questions on what replaces the guess. */
 function replacement({
   panel,
-  table,
+  numbers,
   next,
   replaced,
 }: Exercise): [ComponentChild, ComponentChild][] {
@@ -458,12 +469,12 @@ function replacement({
     ];
     return [[question, say]];
   }
-  const { draw } = next;
-  if (!draw?.text) return [[question, Token(replaced)]];
-  const shares = orderOf(table, draw);
+  const u = next.draw?.text?.u;
+  if (!u) return [[question, Token(replaced)]];
+  const shares = numbers.order;
   const order = shares.flatMap(({ w, share }, index) => {
     const early = index < shares.length - 1; // only a part of the others comes before a word
-    const name = early ? `others (${share.toFixed(table.digits)} of their share)` : "others";
+    const name = early ? `others (${share} of their share)` : "others";
     return [index ? ", " : "", w ? Token(w) : name];
   });
   const ask = [
@@ -472,6 +483,6 @@ function replacement({
     ...order,
     ".",
   ];
-  const { u, lo, hi } = draw.text;
+  const { lo, hi } = numbers;
   return [[ask, [Token(replaced), `: its interval goes from ${lo} to ${hi}, and ${u} is in it`]]];
 }
