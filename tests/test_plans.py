@@ -20,10 +20,12 @@ def test_parts_fill_the_minutes_and_open_existing_steps():
         assert ends[-1] == plan["minutes"]
         for opening in (each for part in plan["parts"] for each in part["opens"]):
             if "lesson" in opening:
-                assert opening["at"] < len(lesson(opening["lesson"])["steps"])
-    last = plans()[-1]["parts"][-1]["opens"]
-    title, name = "When it does not pay", "13-when-it-does-not-pay"
-    assert last == [{"label": "Lesson 13", "title": title, "lesson": name, "at": 4}]
+                steps = len(lesson(opening["lesson"])["steps"])
+                assert opening["at"] < opening.get("end", steps) <= steps
+    second = plans()[0]["parts"][1]["opens"]
+    title = "One pass checks a whole guess"
+    name = "02-one-pass-checks-all"
+    assert second == [{"label": "Lesson 2", "title": title, "lesson": name, "at": 0, "end": 4}]
 
 
 @pytest.mark.parametrize(

@@ -604,6 +604,10 @@ def test_plan_opens_by_link_leads_through_its_parts_and_survives_a_reload(page, 
     bar.get_by_role("button", name="Close the plan").click()
     expect(bar).to_be_hidden()
     assert "plan" not in page.url
+    page.goto(f"{address}?plan=20.4&lesson=04-the-residual.4")
+    page.locator("[data-lesson=next]:text-is('Next part')").click()
+    expect(bar.locator("[aria-current=step]")).to_contain_text("18–20")
+    bar.get_by_role("button", name="Close the plan").click()
     page.set_viewport_size(WIDE)
     page.get_by_role("tab", name="Learn").click()
     worksheets_of_a_plan_have_each_verdict_of_its_lessons_once(page)

@@ -20,7 +20,7 @@ import { isPresenting, PresentButton } from "../step/present";
 import { stage as stepStage } from "../step/stage";
 import { fetchLesson } from "./lesson";
 import { PipelineFigure } from "./pipeline";
-import { startPlans } from "./plan";
+import { planAfter, startPlans } from "./plan";
 
 import type { Start } from "../shared/section";
 import type { LessonQuestion } from "../shared/store";
@@ -340,6 +340,13 @@ function Navigation(lesson: Lesson, { predict }: LessonStep) {
   // The phones of a class have the question; what skips it shows their answers.
   if (waits && document.body.classList.contains("sv-in-vote"))
     return [BackButton(at), NextButton(phrase("show_answer"), () => answer(SHOWN))];
+  const planned = waits ? null : planAfter(lesson.id, at + 1, steps.length);
+  if (planned)
+    return [
+      !last && Button(phrase("next"), () => show(at + 1), { class: "sv-button" }),
+      BackButton(at),
+      NextButton(planned.label, planned.go, "sv-lesson-main"),
+    ];
   return [
     last && lesson.next && Button(phrase("done"), finish, { class: "sv-button" }),
     BackButton(at),

@@ -2,6 +2,7 @@
 // opens it (?plan=45, or ?plan=45.3 at its third part), and its clock is started by a button.
 
 import { writeAddress } from "../shared/address";
+import { isLocal } from "../shared/server";
 import { session } from "../shared/storage";
 import { openTab } from "../shared/tabs";
 import { Button, render } from "../shared/view";
@@ -10,7 +11,11 @@ import { PresentButton } from "../step/present";
 import type { Opening, Plan, PlanPart } from "./plans.py";
 
 const KEY = "plan"; // in the page's address
+const NEXT = "Next part";
 const BEGUN = "sv-plan-begun"; // when a class began, for this visit
+
+// Where students find the page, unless only this machine can open it.
+const ADDRESS = isLocal() ? "the address on the board" : location.origin + location.pathname;
 
 /** What the panel of lessons does for a plan. */
 type Panel = {
@@ -64,6 +69,24 @@ function show(at: number, opens = true) {
   if (opens) open(shown.plan.parts[at].opens[0]);
 }
 
+/**
+ * What a plan has after a step of a lesson that ends something in the part that is shown: its name
+ * on a button, and the function that opens it; null if the plan has nothing to say.
+ * @param step The number of the step, of which there are `steps`.
+ */
+export function planAfter(lesson: string, step: number, steps: number) {
+  const { opens = [] } = shown?.plan.parts[shown.at] ?? {};
+  const here = opens.findIndex((each) => each.lesson === lesson);
+  if (!shown || here < 0 || step < (opens[here].end ?? steps)) return null;
+  const { at, plan } = shown;
+  if (here + 1 < opens.length) {
+    const next = opens[here + 1];
+    return { label: `Next: ${next.label}`, go: () => open(next) };
+  }
+  const isLast = at + 1 === plan.parts.length;
+  return isLast ? { label: "Done", go: panel.close } : { label: NEXT, go: () => show(at + 1) };
+}
+
 async function open(opening?: Opening) {
   if (opening?.lesson) return panel.open(opening.lesson, opening.at ?? 0);
   panel.close();
@@ -99,7 +122,7 @@ function Bar({ plan: { minutes, title, parts }, at, begun }: NonNullable<typeof 
       ? Clock(parts[at], minutes, Date.now() - begun)
       : Button("Start the clock", startClock, { key: "clock", class: "sv-button" }),
     PresentButton("sv-button"),
-    Button("Next part", () => show(at + 1), {
+    Button(NEXT, () => show(at + 1), {
       key: "next",
       class: "sv-button",
       "data-plan": "next",
@@ -113,7 +136,7 @@ function Bar({ plan: { minutes, title, parts }, at, begun }: NonNullable<typeof 
     }),
     task && (
       <p key="task" class="sv-plan-task">
-        <b>Task</b> {task}
+        <b>Task</b> {task.replace("{address}", ADDRESS)}
       </p>
     ),
   ];

@@ -15,7 +15,7 @@ from specviz.ui.broken import read_unless_broken
 from specviz.ui.learn.lessons import FOLDER, full_name, titles
 
 TABS: Final = ("Step", "Learn", "Compare", "Lossless?", "Trees", "Cost", "Models")
-LESSON: Final = re.compile(r"lesson (\d+)(?:\.(\d+))?")
+LESSON: Final = re.compile(r"lesson (\d+)(?:\.(\d+)(?:-(\d+))?)?")  # "lesson 4.1-4"
 
 
 class Opening(TypedDict):
@@ -25,12 +25,14 @@ class Opening(TypedDict):
         label: Its name on a button.
         title: The title of the lesson.
         at: Index of the lesson's step.
+        end: Number of the last step that belongs to the part; the lesson's last one if absent.
     """
 
     label: str
     title: NotRequired[str]
     lesson: NotRequired[str]
     at: NotRequired[int]
+    end: NotRequired[int]
     tab: NotRequired[str]
 
 
@@ -103,13 +105,14 @@ def _plan(data: dict[str, Any]) -> Plan:
 
 def _opening(name: str) -> Opening:
     if found := LESSON.fullmatch(name):
-        number, step = found.groups()
+        number, step, end = found.groups()
         lesson = full_name(int(number))
         if not lesson:
             raise ValueError(f"there is no {name}")
         title = next(each["title"] for each in titles() if each["id"] == lesson)
         opened: Opening = {"label": f"Lesson {number}", "title": title, "lesson": lesson}
-        return {**opened, "at": int(step or 1) - 1}
+        opened["at"] = int(step or 1) - 1
+        return {**opened, "end": int(end)} if end else opened
     if name not in TABS:
         raise ValueError(f"there is no tab {name}")
     return {"label": name, "tab": name}

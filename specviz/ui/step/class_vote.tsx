@@ -3,7 +3,7 @@
 // first": each verdict before it is shown.
 
 import { flat } from "../shared/dom";
-import { SERVER } from "../shared/server";
+import { isLocal, SERVER } from "../shared/server";
 import { required } from "../shared/required";
 import { lesson, moment } from "../shared/store";
 import { Button, classes, render } from "../shared/view";
@@ -24,7 +24,6 @@ const TEXT_CHARACTERS = 400; // characters of the text before the guess
 const GUESS_CHARACTERS = 80; // characters of the guess
 const ASK_CHARACTERS = 600; // characters of a lesson's question
 const OPTION_CHARACTERS = 300; // characters of an option
-const LOCAL = ["127.0.0.1", "localhost", "[::1]"]; // names of a machine for itself alone
 const UNREACHABLE =
   "Phones cannot open this address: start the server with specviz serve --host 0.0.0.0, and open this page at the machine’s address in the network.";
 const LOST = "The server was not reached, so the class was not asked.";
@@ -63,7 +62,7 @@ export const AskTheClass = () =>
 async function openRoom() {
   if (room || !player.rounds.length) return;
   try {
-    const phones = LOCAL.includes(location.hostname) ? {} : { phones: PHONES.href };
+    const phones = isLocal() ? {} : { phones: PHONES.href };
     const { code, key, qr, problem } = await post("", phones);
     if (problem) return notice(problem);
     const source = new EventSource(ADDRESS.href + "/" + code + "/lines?key=" + key);
