@@ -4,6 +4,7 @@
 import { writeAddress } from "../shared/address";
 import { isLocal } from "../shared/server";
 import { session } from "../shared/storage";
+import { classBegun } from "../shared/store";
 import { openTab } from "../shared/tabs";
 import { Button, render } from "../shared/view";
 import { PresentButton } from "../step/present";
@@ -104,6 +105,8 @@ function close() {
 }
 
 function paint() {
+  const begun = shown?.begun ?? 0;
+  if (begun !== classBegun.value) classBegun.set(begun);
   panel.place.hidden = !shown;
   render(shown && Bar(shown), panel.place);
 }

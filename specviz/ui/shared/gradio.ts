@@ -52,6 +52,10 @@ export function tabButton(id: string, name: string): HTMLElement | null {
   return [...found].find((one) => tabKey(one.textContent) === tabKey(name)) || null;
 }
 
+/** Return the name of the open tab of the component with this id. */
+export const openedTab = (id: string) =>
+  document.querySelector(`#${id} > .tab-wrapper ${TAB}[aria-selected=true]`)?.textContent ?? "";
+
 // Return the key of the tab whose button an event came from; "" if it came from none.
 export const tabAt = (id: string, target: EventTarget | null) =>
   tabKey((target instanceof Element && target.closest("#" + id + " " + TAB)?.textContent) || "");

@@ -50,6 +50,9 @@ export const lesson = new Shared<{
   turn: (by: number) => void;
 } | null>(null);
 
+/** When the class of a plan began, in milliseconds; 0 if its clock is not running. */
+export const classBegun = new Shared<number>(0);
+
 /** Whether the tour is open. */
 export const tour = new Shared<boolean>(false);
 

@@ -23,14 +23,15 @@ const KEYS: Record<string, string> = {
 
 let shown: SpeakerState | null = null;
 let heard = performance.now();
-let begun = performance.now();
+let begun = performance.now(); // for a class without a plan
 
 const send = (ask: string) => page?.postMessage({ sv: "notes", ask }, location.origin);
 
 const two = (number: number) => String(number).padStart(2, "0");
 
 function clock() {
-  const seconds = Math.floor((performance.now() - begun) / 1000);
+  const elapsed = shown?.begun ? Date.now() - shown.begun : performance.now() - begun;
+  const seconds = Math.floor(Math.max(0, elapsed) / 1000);
   return `${two(Math.floor(seconds / 60))}:${two(seconds % 60)}`;
 }
 
@@ -46,15 +47,16 @@ function problem() {
 }
 
 function draw() {
+  const disabled = shown?.next === null; // there is no run on screen
   render(
     [
       <div class="head" key="head">
         <span class="clock" role="timer" aria-label="Elapsed time">
           {clock()}
         </span>
-        {Button("Restart the clock", restart, { class: "restart" })}
-        {Button("Back", () => send("back"), { "data-ask": "back" })}
-        {Button("Next", () => send("next"), { class: "main", "data-ask": "next" })}
+        {shown?.begun ? null : Button("Restart the clock", restart, { class: "restart" })}
+        {Button("Back", () => send("back"), { "data-ask": "back", disabled })}
+        {Button("Next", () => send("next"), { class: "main", "data-ask": "next", disabled })}
       </div>,
       <p role="alert" key="problem">
         {problem()}
@@ -73,17 +75,20 @@ function draw() {
   );
 }
 
-const Moment = ({ label, sentence, next: [name, token] }: SpeakerState) => [
+const Moment = ({ label, sentence, next }: SpeakerState) => [
   <h2>On the screen</h2>,
   <p class="say">
     <b>{label}</b> {sentence.map(sentenceOf)}
   </p>,
-  <h2>Next step</h2>,
+  next && [<h2>Next step</h2>, Following(next)],
+];
+
+const Following = ([name, token]: NonNullable<SpeakerState["next"]>) => (
   <p class="next">
     {name.replace("Next: ", "")}
     {token && [" ", Token(token)]}
-  </p>,
-];
+  </p>
+);
 
 const sentenceOf = (part: SpeakerState["sentence"][number]) => sentencePart(part);
 

@@ -124,12 +124,18 @@ const nothingYet = (): Said => [
 ];
 
 /** Return the caption: a supposition, question or answer, if there is one, or else what happened. */
-function captionOf({ caption: { is, label, parts, simple } }: Frame): Said {
+function captionOf(frame: Frame): Said {
+  const { is, label, parts } = frame.caption;
   if (player.whatIf && !isEchoed()) return ["if", "What if?", WhatIfSentence(player.whatIf)];
   if (player.question) return [is, label, [...parts.map(SentencePart), " ", Answers()]];
-  const said = isSimple() && simple ? simple.map(forNewcomers) : parts;
-  const name = isSimple() ? (EVERYDAY[is] ?? label) : label;
-  return [is, name, (feedbackHere() ?? said).map(SentencePart)];
+  const said = sayingOf(frame);
+  return [is, said.label, (feedbackHere() ?? said.parts).map(SentencePart)];
+}
+
+/** What the caption says about what happened, in the words of the mode on screen. */
+export function sayingOf({ caption: { is, label, parts, simple } }: Frame) {
+  if (!isSimple()) return { label, parts };
+  return { label: EVERYDAY[is] ?? label, parts: simple?.map(forNewcomers) ?? parts };
 }
 
 /** The names of steps in everyday words. */

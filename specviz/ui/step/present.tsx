@@ -3,15 +3,16 @@
 
 import { writeAddress } from "../shared/address";
 import { isTyping } from "../shared/dom";
-import { isDark } from "../shared/gradio";
+import { isDark, openedTab } from "../shared/gradio";
 import { SERVER } from "../shared/server";
-import { lesson, moment } from "../shared/store";
+import { classBegun, lesson, moment } from "../shared/store";
 import { Button, render } from "../shared/view";
 import { frameAt, player, questionAt } from "./state";
 import { nextStep } from "./dock";
 import { notice } from "./live";
+import { sayingOf } from "./paint";
 import { act } from "./playback";
-import { $ } from "./stage";
+import { $, stage } from "./stage";
 
 import type { Word } from "../../frames/scene.py";
 import type { Part } from "../../texts/__init__.py";
@@ -30,8 +31,11 @@ export type LessonNotes = {
 export type SpeakerState = {
   label: string;
   sentence: Part[];
-  next: [name: string, token: Word | null];
+  /** Null if no run is on screen, which the window would step. */
+  next: [name: string, token: Word | null] | null;
   lesson: LessonNotes | null;
+  /** When the class of a plan began, in milliseconds; 0 if its clock is not running. */
+  begun: number;
   dark: boolean;
 };
 export type Answer = { sv: "notes"; state: SpeakerState };
@@ -93,7 +97,6 @@ function address(present: string | null) {
 }
 
 function openNotes() {
-  begin();
   if (notes && !notes.closed) return notes.focus();
   notes = window.open(NOTES, "sv-notes", "popup,width=760,height=860");
   if (!notes) notice(BLOCKED);
@@ -101,12 +104,22 @@ function openNotes() {
   return undefined;
 }
 
+/** Whether Step is the open tab. */
+const isRunShown = () => stage.element.offsetParent !== null;
+
 function speakerState(): SpeakerState {
   const { question, whatIf, at } = player;
-  const shared = { next: nextStep(), lesson: lesson.value?.notes ?? null, dark: isDark() };
+  const shared = {
+    next: isRunShown() ? nextStep() : null,
+    lesson: lesson.value?.notes ?? null,
+    begun: classBegun.value,
+    dark: isDark(),
+  };
+  if (!shared.next) return { label: "Tab", sentence: [openedTab("sv-tabs")], ...shared };
   if (!player.rounds.length) return { label: "", sentence: [], ...shared };
-  const frame = question ? questionAt(...question) : frameAt(at.round, at.step);
-  const { label, parts } = frame.caption;
+  const { label, parts } = question
+    ? questionAt(...question).caption
+    : sayingOf(frameAt(at.round, at.step));
   if (whatIf) return { label: "What if?", sentence: [$(".sv-say").textContent], ...shared };
   return { label, sentence: parts, ...shared };
 }
@@ -116,10 +129,10 @@ function tell() {
   notes.postMessage({ sv: "notes", state: speakerState() }, location.origin);
 }
 
-const ASKED: Record<string, () => void> = {
+const ASKED: Record<string, () => unknown> = {
   state: () => {},
-  next: () => act("next"),
-  back: () => act("back"),
+  next: () => isRunShown() && act("next"),
+  back: () => isRunShown() && act("back"),
   "lesson-next": () => lesson.value?.turn(1),
   "lesson-back": () => lesson.value?.turn(-1),
 };
@@ -147,6 +160,6 @@ export function startPresenting(linked: boolean) {
   corner.className = "sv-leave";
   render(LeaveButton(), corner);
   document.body.append(corner);
-  for (const shared of [moment, lesson]) shared.on(tell);
+  for (const shared of [moment, lesson, classBegun]) shared.on(tell);
   if (linked) begin();
 }
