@@ -152,7 +152,7 @@ const fileName = (...words: string[]) =>
     .slice(0, MAX_NAME)
     .replace(/^-+|-+$/g, "");
 
-const isShown = (part: HTMLElement | null): part is HTMLElement =>
+export const isShown = (part: HTMLElement | null): part is HTMLElement =>
   Boolean(part?.checkVisibility({ visibilityProperty: true }) && part.hasChildNodes());
 
 /** A figure: its name, what is on screen, and its elements. */

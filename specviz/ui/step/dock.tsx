@@ -138,7 +138,7 @@ function FullDock() {
     >
       {player.rounds.length ? rounds() : null}
     </div>,
-    stage.config.served ? ModeSwitch() : null,
+    document.body.classList.contains("sv-excerpt") ? null : ModeSwitch(),
   ];
 }
 

@@ -2,7 +2,7 @@
 // animated picture that repeats.
 
 import { Gif } from "../shared/gif";
-import { imageOf, save, svgOf } from "../shared/picture";
+import { imageOf, isShown, save, svgOf } from "../shared/picture";
 import { required } from "../shared/required";
 import { Button, Component } from "../shared/view";
 import { frameAt, player, stepsOf } from "./state";
@@ -11,7 +11,7 @@ import { PACE, pause } from "./playback";
 import { fileOf, provenance, stepInRound } from "./source_line";
 import { $ } from "./stage";
 
-const PARTS = [".sv-strip", ".sv-caption", ".sv-evidence"];
+const PARTS = [".sv-strip", ".sv-caption", ".sv-picture", ".sv-lanes", ".sv-evidence"]; // of both modes
 const WIDEST = 1600; // pixels; a narrower player is drawn enlarged, up to twice its size
 const SLOWLY = 2; // times autoplay's pace, since a film is not stopped
 const AT_END = 4; // seconds that the last step stays
@@ -28,7 +28,7 @@ export type Shot = { svg: string; seconds: number };
 const breath = () => new Promise((done) => setTimeout(done));
 
 function shoot(round: number, step: number): Shot {
-  const svg = glimpse(round, step, () => svgOf(PARTS.map((part) => $(part))));
+  const svg = glimpse(round, step, () => svgOf(PARTS.map((part) => $(part)).filter(isShown)));
   const isLast = step === stepsOf(round) - 1;
   const pace = (SLOWLY * PACE[frameAt(round, step).step.kind]) / 1000;
   return { svg, seconds: isLast ? AT_END : pace };

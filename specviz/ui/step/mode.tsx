@@ -17,7 +17,7 @@ const BRIDGE =
   "The same with the field’s words: small model = drafter, with probabilities q; big model = target, with p. 0.85 is 85 %. Kept is accepted, replaced is recovered, one more is the bonus, and the missing part is the residual.";
 const FIRST_LESSON = "01-one-token-per-pass";
 // States of the page that need everything on screen; each is a class of the body.
-const DETAILED = ["lesson-details", "in-vote", "excerpt", "replay"];
+const DETAILED = ["lesson-details", "in-vote", "excerpt"];
 const SIMPLE = "sv-in-simple";
 const CHOSEN = "sv-lesson-simple"; // a lesson is about the picture, whatever the reader has chosen
 
@@ -80,6 +80,12 @@ function onKey({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent) {
   if (key !== "d" || isTyping(target) || ctrlKey || metaKey || altKey) return;
   if (document.querySelector("dialog[open]") || !stage.element.offsetParent) return;
   switchMode();
+}
+
+/** Show a mode without remembering it. */
+export function showDetails(shown: boolean) {
+  details = shown;
+  updateMode();
 }
 
 /** Show the remembered mode. */

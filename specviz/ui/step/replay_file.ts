@@ -4,6 +4,7 @@ import { NO_FILE, saveReplay } from "../shared/offline";
 import { required } from "../shared/required";
 import { Button } from "../shared/view";
 import { notice } from "./live";
+import { isSimple } from "./mode";
 import { player } from "./state";
 import { stage } from "./stage";
 
@@ -11,9 +12,9 @@ import type { Link } from "./state";
 import type { Line, RunLine } from "./lines.py";
 /**
  * at: Where the replay starts; null for the beginning. show: The only parts that are shown; all if
- * empty.
+ * empty. simple: Whether it opens in the mode Simple.
  */
-export type ReplayData = { at: Link | null; show: string[] };
+export type ReplayData = { at: Link | null; show: string[]; simple?: boolean };
 
 /** Return a live run as a recorded one, without entries that were only valid at its time. */
 export const recorded = (lines: Line[]): Line[] =>
@@ -30,7 +31,7 @@ const asRecorded = (run: RunLine): RunLine => ({
 
 // Save the run on screen, up to its last received line.
 async function saveRun() {
-  const data: ReplayData = { at: null, show: [] };
+  const data: ReplayData = { at: null, show: [], simple: isSimple() };
   const name = `specviz-${nameOfRun()}`;
   const saved = await saveReplay(stage.config.replay, recorded(player.lines), data, name);
   if (!saved) notice(NO_FILE);

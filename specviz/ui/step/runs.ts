@@ -86,7 +86,7 @@ function onRounds() {
     opening = false;
     paint();
     if (led) reveal();
-    else if (!calm && !player.offered) begin(races);
+    else if (!calm && !player.offered && stage.config.served) begin(races);
   } else {
     showDock();
     fitSteps();
