@@ -5,6 +5,7 @@ from functools import partial
 from io import BytesIO
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from PIL import Image
 from playwright.sync_api import expect
 from test_pictures import share_apart
