@@ -1,7 +1,5 @@
 // The ring around the element that the tour or a lesson is about.
 
-const CARDS = ".sv-tour, .sv-lesson"; // what stays at the window's start while the page scrolls
-
 /** @param selector The first element that is on screen gets the ring: Simple and Details differ. */
 export function ring(selector: string | null) {
   for (const one of document.querySelectorAll(".sv-ringed")) one.classList.remove("sv-ringed");
@@ -26,7 +24,8 @@ function clear(element: HTMLElement) {
     const all = document.querySelectorAll(name);
     return [...all].reduce((most, each) => Math.max(most, each.getBoundingClientRect().height), 0);
   };
-  const card = ABOVE + height(CARDS) + AROUND;
+  // Around a lesson are its plan and its vote; its margin is in the height.
+  const card = ABOVE + Math.max(height(".sv-tour") + AROUND, height("#sv-lesson"));
   const isTimeline = element.closest(".sv-time") !== null;
   const timeline =
     isTimeline || document.querySelector(".sv")?.matches(".sv-one") ? 0 : height(".sv-time");
