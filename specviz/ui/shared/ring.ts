@@ -30,14 +30,27 @@ function clear(element: HTMLElement) {
   const timeline =
     isTimeline || document.querySelector(".sv")?.matches(".sv-one") ? 0 : height(".sv-time");
   const dock = Math.max(height(".sv-dock"), height(".sv-buttons")) + timeline + AROUND;
+  const room = innerHeight - card - dock;
+  const box = element.getBoundingClientRect();
+  const above = isTimeline ? 0 : aboveOf(element, box, room);
   const zoom = element.currentCSSZoom ?? 1;
-  element.style.scrollMargin = `${card / zoom}px 0 ${dock / zoom}px`;
-  const fits = element.getBoundingClientRect().height + card + dock <= innerHeight;
+  element.style.scrollMargin = `${(card + above) / zoom}px 0 ${dock / zoom}px`;
+  const fits = box.height + above <= room;
   element.scrollIntoView({
     block: fits && !isTimeline ? "nearest" : "start",
     behavior: "auto",
   });
   element.style.scrollMargin = "";
+}
+
+const LEAST = 150; // px of an element that are worth the sentence above it
+
+// Return by how much the sentence of the step begins above the element, if there is room for both.
+function aboveOf(element: Element, { top, height }: DOMRect, room: number) {
+  const caption = element.closest(".sv")?.querySelector(".sv-caption");
+  if (!caption?.checkVisibility()) return 0;
+  const above = top - caption.getBoundingClientRect().top;
+  return above > 0 && above + Math.min(height, LEAST) <= room ? above : 0;
 }
 
 const SETTLING = 3000; // ms without a change of the page’s size, after which a tab is filled

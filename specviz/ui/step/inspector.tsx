@@ -1,6 +1,7 @@
 // The inspector: the guesses, the guess being judged with u and a table, a sampled token, or the
 // round's totals.
 
+import { byId } from "../shared/dom";
 import { Fragment, render, termAttributes, Token } from "../shared/view";
 import { BarChart } from "./bar_chart";
 import { momentKey, player } from "./state";
@@ -112,7 +113,11 @@ function roomBelow(top: number) {
   if ($(".sv").matches(".sv-one, .sv-high")) return 0;
   const below = [".sv-time", ".sv-dock"].map((name) => $(name).getBoundingClientRect().height);
   const room = innerHeight - below[0] - below[1] - (top + scrollY) - (inLesson() ? RING : 0);
-  return room < LEAST ? 0 : room;
+  if (room >= LEAST) return room;
+  // The page's head and the text may scroll below the panel of a lesson, which stays; see ring.ts.
+  const card = byId("sv-lesson")?.getBoundingClientRect().height ?? 0;
+  const scrolls = $(".sv-caption").getBoundingClientRect().top + scrollY - card - RING;
+  return inLesson() && room + scrolls >= LEAST ? room + scrolls : 0;
 }
 
 // It is not inherited: a change restyles the parts with this limit, and not all that they contain.
