@@ -350,6 +350,8 @@ CROWDED = """async ([id, steps]) => {
     const [chart, panel] = [query(".sv-chart svg"), query(".sv-panel")];
     if (visible(chart) && chart.getBoundingClientRect().bottom > end(panel) + 1)
       wrong.push("cut: .sv-chart");
+    const words = query(".sv-time.sv-ringed .sv-t-end");
+    if (words && words.scrollWidth > words.clientWidth) wrong.push("cut: " + words.textContent);
     if (wrong.length) found[id + " " + name] = wrong;
   };
   for (const { at, answer, then } of steps) {

@@ -53,6 +53,7 @@ const PARTS: Record<string, string> = {
   ".sv-pass": "pass",
   ".sv-panel": "panel",
   ".sv-table": "panel",
+  ".sv-time": "time",
 };
 
 /** Return the part of Details that presenter mode shows in a low window; see 73-present.css. */

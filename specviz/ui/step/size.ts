@@ -11,6 +11,8 @@ import { $, stage } from "./stage";
 import type { TurnBlock } from "../../frames/tree.py";
 import type { Part } from "../../texts/__init__.py";
 
+const ONE_PART = ".sv-presents, .sv-large.sv-in-lesson"; // in a low window, see 73-present.css
+
 let fitted = ""; // the size that is laid out
 let ease = 1; // below 0 if the window is very low, 1 if there is space for wide margins
 
@@ -26,14 +28,17 @@ export function fit() {
   // Notices above the run reduce the run's own margins.
   const height = Math.round((innerHeight - heightAbove()) / zoom);
   const slim = width <= 728; // then the page scrolls, whatever its height
-  const size = [width, slim || height].join();
+  const onePart = innerHeight <= 950 && document.body.matches(ONE_PART);
+  const size = [width, slim || height, onePart].join();
   if (size === fitted) return false;
   fitted = size;
-  // A low window has no height for one column, so it gets two, with a list in place of the tree.
+  // A low window has no height for one column, so it gets two, with a list in place of the tree,
+  // or one part at a time, which has the whole width.
   const one = slim || (width < 880 && height >= 750);
   root.classList.toggle("sv-one", one);
   root.classList.toggle("sv-tight", !one && width < 1216);
-  root.classList.toggle("sv-listed", !one && width < 880);
+  root.classList.toggle("sv-brief", !one && width < 880);
+  root.classList.toggle("sv-listed", !one && width < 880 && !onePart);
   root.classList.toggle("sv-slim", slim);
   root.classList.toggle("sv-high", !one && height >= 1010);
   root.style.setProperty(
