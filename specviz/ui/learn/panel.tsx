@@ -120,14 +120,16 @@ async function translate() {
 }
 
 const PARTS = [".sv-plan", ".sv-lesson", ".sv-vote-holder"];
-let height = 0; // of all parts at the last layout
+let height = 0; // of all parts, which may be side by side, at the last layout
 const card = new CSSStyleSheet(); // unlike a property of the body, it does not restyle all elements
 document.adoptedStyleSheets.push(card);
 
 // Lay out Step's run for the rest of the window.
 function makeRoom() {
-  const heights = PARTS.map((each) => stage.$(each).getBoundingClientRect().height);
-  const found = heights.reduce((sum, each) => sum + each);
+  const [plan, ...cards] = PARTS.map((each) => stage.$(each).getBoundingClientRect());
+  const shown = cards.filter((each) => each.height);
+  const bottom = Math.max(...shown.map((each) => each.bottom));
+  const found = plan.height + (shown.length && bottom - Math.min(...shown.map((each) => each.top)));
   if (found === height) return;
   height = found;
   card.replaceSync(`.sv { --sv-card: ${height}px; }`);

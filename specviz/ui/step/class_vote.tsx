@@ -122,6 +122,7 @@ function follow() {
   const { id = "", notes, question = null } = lesson.value ?? {};
   if (open && (open.id !== id || hasPassed(open, required(notes).at, question))) {
     tell("reveal", { verdict: String(open.answer) });
+    room.large = false; // the class has joined and answered
     open = null;
     shownAt = stepOfLesson();
   }
