@@ -177,9 +177,10 @@ async function show(at: number) {
 // An instrument that is still folded opens as soon as it is there, since the step is about what is
 // inside.
 async function unfold(step: LessonStep) {
-  while (step.look.startsWith("#sv-part-") && state.lesson?.steps[state.at] === step) {
+  const [part] = step.look.split(" "); // what is highlighted may be a figure in it
+  while (part.startsWith("#sv-part-") && state.lesson?.steps[state.at] === step) {
     const button: HTMLElement | null = document.querySelector(
-      `${step.look} .sv-instrument-fold > button`,
+      `${part} .sv-instrument-fold > button`,
     );
     if (button) {
       if (!button.classList.contains("open")) button.click();

@@ -3,7 +3,9 @@
 /** @param selector The first element that is on screen gets the ring: Simple and Details differ. */
 export function ring(selector: string | null) {
   for (const one of document.querySelectorAll(".sv-ringed")) one.classList.remove("sv-ringed");
-  const all = selector ? [...document.querySelectorAll<HTMLElement>(selector)] : [];
+  const find = (name: string) => [...document.querySelectorAll<HTMLElement>(name)];
+  let all = selector ? find(selector) : [];
+  if (selector && !all.length) all = find(selector.split(" ")[0]); // what it is in is still empty
   const ringed = all.find((each) => each.checkVisibility()) ?? all[0];
   if (!ringed) return;
   ringed.classList.add("sv-ringed");
