@@ -256,7 +256,7 @@ def test_rows_that_do_not_fit_are_in_the_row_of_others_also_beside_a_vote(visit)
     assert any(left_out_rows(visit, ((1280, 800), (1280, 540), (1280, 520))))
     page.get_by_role("button", name="Ask the class").click()
     expect(page.locator(".sv-vote")).to_be_visible()
-    assert any(left_out_rows(visit, ((1280, 800), (1280, 600), (1024, 560))))
+    assert any(left_out_rows(visit, ((1280, 800), (1280, 720), (1024, 640))))
     page.get_by_role("button", name="Close the vote").click()
 
 

@@ -446,7 +446,8 @@ PICTURES = {
 
 # Without it the page is always higher than its window, of which a picture is taken; and the form is
 # that of the opening.
-NO_HIGHER = ".sv-simple { min-height: 0 !important; } .sv-lanes { opacity: 1 !important; }"
+NO_HIGHER = """.sv-simple { min-height: 0 !important; }
+:is(.sv-lanes, .sv-strip, .sv-caption, .sv-picture) { opacity: 1 !important; }"""
 
 
 def check_picture(page: Page, width: int, theme: str) -> list:
