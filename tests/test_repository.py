@@ -281,6 +281,8 @@ def test_version_licence_and_citation_agree_with_a_changelog_from_newest_to_olde
     facts = [citation[name] for name in ("cff-version", "version", "license")]
     assert facts == ["1.2.0", __version__, "Apache-2.0"]
     assert citation["date-released"] == days[0]
+    papers = {paper["title"] for entry in entries() for paper in entry.papers}
+    assert papers == {each["title"] for each in citation["references"]}
     assert "Version 2.0, January 2004" in read("LICENSE")
     assert "END OF TERMS AND CONDITIONS" in read("LICENSE")
 

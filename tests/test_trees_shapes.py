@@ -89,9 +89,10 @@ def test_optimal_tree_beats_every_tree_of_its_size(depth):
 
 
 @given(st.integers(1, 16), st.integers(1, 16), st.integers(1, 128))
-def test_parameter_names_of_sglang_and_eagle_give_the_same_tree(depth, width, budget):
+def test_parameter_names_of_other_programs_give_the_same_tree(depth, width, budget):
     made = Parameters(depth, width, budget)
-    assert Parameters.of(made.names["SGLang"]) == Parameters.of(made.names["EAGLE"]) == made
+    for program in ("SGLang", "EAGLE", "JetSpec"):
+        assert Parameters.of(made.names[program]) == made, program
     assert Parameters.of({"depth": depth, "width": width, "budget": budget}) == made
 
 

@@ -1,8 +1,9 @@
-"""Sizes and shapes of draft trees, in the conventions of SGLang, EAGLE and this program.
+"""Sizes and shapes of draft trees, in the conventions of SGLang, EAGLE, JetSpec and this program.
 
 A dynamic tree has three parameters, which have other names in every program. Here `depth` counts
-levels of guesses and `budget` counts guesses. SGLang's num_draft_tokens and EAGLE's total_tokens
-include the root, and EAGLE's depth is one less, since it counts the passes after the first.
+levels of guesses and `budget` counts guesses. SGLang's num_draft_tokens, EAGLE's total_tokens and
+JetSpec's budget include the root, and EAGLE's depth is one less, since it counts the passes after
+the first.
 
 A static shape is its list of parents, as in `DraftTree`: node 0 is the root, and siblings are in
 the order in which they are tested.
@@ -76,12 +77,19 @@ class Parameters:
         return cls(depth + 1, top_k, total_tokens - 1)
 
     @classmethod
+    def jetspec(cls, tree_depth: int, tree_width: int, budget: int) -> Self:
+        """Convert tree_depth, tree_width and budget of JetSpec (2606.18394)."""
+        check_range("JetSpec’s budget, which includes the root,", budget, 2, MAX_GUESSES + 1)
+        return cls(tree_depth, tree_width, budget - 1)
+
+    @classmethod
     def of(cls, data: Any) -> Self:
         """Parse a size with the names of one program; ours are depth, width and budget."""
         ways: dict[tuple[str, ...], Callable[..., Self]] = {
             ("depth", "width", "budget"): cls,
             ("steps", "topk", "num_draft_tokens"): cls.sglang,
             ("total_tokens", "depth", "top_k"): cls.eagle,
+            ("tree_depth", "tree_width", "budget"): cls.jetspec,
         }
         for names, build in ways.items():
             if isinstance(data, Mapping) and set(data) == set(names):
@@ -109,6 +117,11 @@ class Parameters:
                 "total_tokens": self.budget + 1,
                 "depth": self.depth - 1,
                 "top_k": self.width,
+            },
+            "JetSpec": {
+                "tree_depth": self.depth,
+                "tree_width": self.width,
+                "budget": self.budget + 1,
             },
         }
 
