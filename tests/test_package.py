@@ -108,8 +108,8 @@ def run_over_http(address, *values):
     with urllib.request.urlopen(asked, timeout=120) as answer:
         event = json.load(answer)["event_id"]
     with urllib.request.urlopen(f"{calls}/{event}", timeout=120) as answer:
-        told = answer.read().decode().rpartition("\ndata: ")[2]
-    return Trace.parse(json.loads(told)[0].splitlines())
+        output = answer.read().decode().rpartition("\ndata: ")[2]
+    return Trace.parse(json.loads(output)[0].splitlines())
 
 
 def test_installed_program_runs_models_and_serves_the_page(program, tmp_path):

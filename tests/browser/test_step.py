@@ -374,11 +374,11 @@ def test_prediction_of_the_likelier_outcome_scores_and_can_be_skipped(looker):
     assert looker.ask("cursor.step") == step
     page.keyboard.press("ArrowRight")
     score, fair = predict(looker, (0, 0))
-    told = looker.caption()
+    sentence = looker.caption()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowRight")
     assert page.inner_text(".sv-verdict") != QUESTION, "it is asked only once"
-    assert looker.caption() != told
+    assert looker.caption() != sentence
     for _ in range(60):
         if page.inner_text(".sv-verdict") == QUESTION:
             score, as_expected = predict(looker, score)
