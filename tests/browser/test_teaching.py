@@ -280,6 +280,7 @@ def test_worksheet_does_not_ask_to_divide_a_residual_of_0(looker):
     expect(sheet.locator("li").last).to_contain_text("0 everywhere: nothing is missing")
     expect(sheet).not_to_contain_text("Divide")
     expect(sheet.locator("thead")).not_to_contain_text("scaled")
+    page.keyboard.press("Escape")
 
 
 def presented(visit):

@@ -165,7 +165,8 @@ MARKS = """() => {
   const of = (each) => [...each.classList].filter((name) => !runs.includes(name));
   const fields = [...document.querySelectorAll("#sv-tabs input, #sv-tabs textarea")];
   const tab = document.querySelector("[role=tab][aria-selected=true]").textContent;
-  return JSON.stringify([of(document.documentElement), of(document.body), tab,
+  const above = document.querySelectorAll("[inert], dialog[open], :popover-open").length;
+  return JSON.stringify([of(document.documentElement), of(document.body), tab, above,
     fields.map((each) => [each.value, each.checked]), localStorage]);
 }"""
 # Clears what the page stores during a visit, so that the next visit begins with its own.
