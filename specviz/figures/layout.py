@@ -1,9 +1,8 @@
 """Lay out draft trees: columns are positions in the text, rows are branches, and no edges cross.
 
 A first child continues its parent's row; every other child opens a new row. The Step tab shows a
-window of at most COLUMNS positions and ROWS branches around the cursor, and counts the nodes
-outside it (`window_layout`). Other figures show whole trees, with columns as wide as their widest
-pill (`tree_layout`). A pill is the box that shows a node's token. Places are in pixels: the left
+window of at most COLUMNS positions and ROWS branches around the cursor (`window_layout`). Other
+figures show whole trees, with columns as wide as their widest pill (`tree_layout`). A pill is the box that shows a node's token. Places are in pixels: the left
 end of a pill, and the y of its middle.
 """
 
@@ -45,14 +44,10 @@ class WindowLayout:
     Attributes:
         cells: Cell of each node; nodes outside the window are missing.
         first: Depth of column 0.
-        deeper: Number of nodes to the right of the window.
-        lower: Number of nodes below the window.
     """
 
     cells: Mapping[int, Cell]
     first: int
-    deeper: int
-    lower: int
 
     @property
     def rows(self) -> int:
@@ -108,26 +103,44 @@ def tree_graph(edges: Iterable[tuple[int, int]]) -> Any:
     return graph
 
 
-def window_layout(parents: Mapping[int, int], focus: int) -> WindowLayout:
+def window_layout(
+    parents: Mapping[int, int], focus: int, parent: int | None = None, here: int | None = None
+) -> WindowLayout:
     """Lay out the window in which depth `focus` is visible.
+
+    Of more than ROWS branches, those are shown that lead to `parent` and begin at its children,
+    then those that begin nearest to the root.
 
     Args:
         parents: Parent of each node but the root, which is node 0.
         focus: The depth that must be visible.
+        parent: The node whose children are judged; None if none is judged.
+        here: The child that must be visible.
     """
-    graph = tree_graph((parent, node) for node, parent in sorted(parents.items()))
+    graph = tree_graph((above, node) for node, above in sorted(parents.items()))
     depth = nx.single_source_shortest_path_length(graph, 0)
     first = window_start(focus)
     rows = branch_rows(graph)
     inside = {n: r for n, r in rows.items() if first <= depth[n] <= first + COLUMNS}
-    used = sorted(set(inside.values()))[:ROWS]
+    if parent is None:
+        leading, beside = {0}, {row for node, row in rows.items() if depth[node] == focus}
+    else:
+        branch = nx.ancestors(graph, parent) | {parent, parent if here is None else here}
+        leading = {rows[node] for node in branch}
+        beside = {rows[child] for child in graph[parent]}
+    begins: dict[int, int] = {}
+    for node, row in inside.items():
+        begins[row] = min(depth[node], begins.get(row, depth[node]))
+    ranked = sorted(
+        begins, key=lambda row: (row not in leading, row not in beside, begins[row], row)
+    )
+    used = sorted(ranked[:ROWS])
     cells = {
         node: Cell(depth[node] - first, used.index(row))
         for node, row in inside.items()
         if row in used
     }
-    deeper = sum(1 for node in graph if depth[node] > first + COLUMNS)
-    return WindowLayout(cells, first, deeper, len(inside) - len(cells))
+    return WindowLayout(cells, first)
 
 
 def window_start(focus: int) -> int:

@@ -31,7 +31,7 @@ FALLBACK_FACTOR: Final = 1.14  # DejaVu Sans, the fallback font, is wider than A
 
 WIDTH: Final = 640  # width of Step's tree
 COLUMN_WIDTH: Final = 92
-STEP_ROW_HEIGHT: Final = 47
+STEP_ROW_HEIGHT: Final = 46
 TOP: Final = 33
 UNKNOWN: Final[Word] = ["?"]
 SLOT: Final = -1  # the node of the round's last token, and the row above all others
@@ -108,19 +108,6 @@ class DrawnSlot(Slot):
     label: Label
 
 
-class Beyond(TypedDict):
-    """Numbers of nodes outside the window: to the right of it, and below it."""
-
-    deeper: int
-    lower: int
-
-
-class WindowData(LayoutData):
-    """The window's layout."""
-
-    more: Beyond
-
-
 class DrawnTree(TreeState):
     """A tree as it is drawn.
 
@@ -131,20 +118,22 @@ class DrawnTree(TreeState):
     nodes: dict[str, DrawnNode]
     slot: NotRequired[DrawnSlot]
     label: Label
-    layout: WindowData
+    layout: LayoutData
 
 
 def step_tree(tree: Tree) -> DrawnTree:
     """Add to a frame's tree what is needed to draw it: labels, hover texts, and the layout."""
-    where = window_layout(dict(enumerate(tree["shape"], 1)), _focus(tree))
+    parents = dict(enumerate(tree["shape"], 1))
+    here = tree.get("here")
+    parent = tree["slot"]["parent"] if "slot" in tree else parents.get(here or 0)
+    where = window_layout(parents, _focus(tree), parent, here)
     drawn = cast("DrawnTree", {key: value for key, value in tree.items() if key != "shape"})
     drawn["nodes"] = {number: _drawn_node(node) for number, node in tree["nodes"].items()}
     drawn["label"] = label(tree["root"], COLUMN_WIDTH - 16)
     if "slot" in tree:
         slot = tree["slot"]
         drawn["slot"] = {**slot, "label": label(slot.get("w", UNKNOWN))}
-    more: Beyond = {"deeper": where.deeper, "lower": where.lower}
-    drawn["layout"] = {**_step_layout(tree, where).to_json(), "more": more}
+    drawn["layout"] = _step_layout(tree, where).to_json()
     return drawn
 
 

@@ -26,15 +26,11 @@ const HEAD = 12; // pixels of the letters above the columns
 const LEAST = 11; // pixels that they have on the screen
 
 export function showTree(tree: Tree) {
-  const guesses = Object.keys(tree.nodes).length;
-  const count = guesses === 1 ? "1 guess" : guesses + " guesses";
-  $(".sv-sub").textContent = guesses ? "· " + count : "· nothing drafted";
-  const { more } = tree.layout;
-  const hidden = [
-    more.deeper ? "+" + more.deeper + " deeper" : "",
-    more.lower ? "+" + more.lower + " on other branches" : "",
-  ].filter(Boolean);
-  $(".sv-more").textContent = hidden.join(", ");
+  const guesses = Object.keys(tree.nodes);
+  const count = guesses.length === 1 ? "1 guess" : guesses.length + " guesses";
+  const hidden = guesses.filter((node) => !(node in tree.layout.places)).length;
+  const shown = hidden ? count + ", " + hidden + " not shown" : count;
+  $(".sv-sub").textContent = guesses.length ? "· " + shown : "· nothing drafted";
   render(TreeKey(tree), $(".sv-keys"));
   render(positions(tree), $(".sv-list"));
   const drawn = (
