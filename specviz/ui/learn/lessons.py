@@ -22,6 +22,7 @@ from specviz.texts import Part, Piece, evaluate, render_text
 from specviz.texts.languages import ENGLISH, languages
 from specviz.trace import metrics
 from specviz.trace.overlap import EarlyDraft
+from specviz.ui import tabs
 from specviz.ui.learn.figures import Gain, bars, gain
 from specviz.ui.learn.sources import BadLesson, StepSource, find_translation, read_in
 from specviz.ui.learn.values import Values, find_frame, find_overlap, find_preset, read_trace
@@ -30,7 +31,7 @@ from specviz.ui.lossless.sandbox import TITLES
 DIGITS: Final = 3  # of a lesson's number
 RENUMBERED: Final = {2: 6, 3: 5, 4: 2, 5: 3, 6: 4}  # by the number in earlier versions
 FOLDER: Final = ASSETS / "lessons"
-TABS: Final = ("Step", "Learn", "Compare", "Lossless?", "Trees", "Cost", "Models")
+TABS: Final = ("Step", "Learn", *tabs.TABS, "Models")
 MOST_STEPS: Final = 8
 # Parts of the page that a step may hide until its question is answered; see 80-learn.css.
 HIDEABLE: Final = ("both", "caption", "coin", "evidence", "expected", "gallery", "speed")

@@ -12,9 +12,8 @@ from typing import Any, Final, NotRequired, TypedDict
 
 from specviz.shipped import read_shipped_json
 from specviz.ui.broken import read_unless_broken
-from specviz.ui.learn.lessons import FOLDER, full_name, titles
+from specviz.ui.learn.lessons import FOLDER, TABS, full_name, titles
 
-TABS: Final = ("Step", "Learn", "Compare", "Lossless?", "Trees", "Cost", "Models")
 LESSON: Final = re.compile(r"lesson (\d+)(?:\.(\d+)(?:-(\d+))?)?")  # "lesson 4.1-4"
 
 
