@@ -2,8 +2,9 @@
 
 A first child continues its parent's row; every other child opens a new row. The Step tab shows a
 window of at most COLUMNS positions and ROWS branches around the cursor (`window_layout`). Other
-figures show whole trees, with columns as wide as their widest pill (`tree_layout`). A pill is the box that shows a node's token. Places are in pixels: the left
-end of a pill, and the y of its middle.
+figures show whole trees, with columns as wide as their widest pill (`tree_layout`). A pill is the
+box that shows a node's token. Places are in pixels: the left end of a pill, and the y of its
+middle.
 """
 
 from __future__ import annotations
