@@ -11,11 +11,11 @@ from made import Recipe, made
 
 from specviz.catalog import entries
 from specviz.figures import diagram as drawing
-from specviz.figures.charts import add_figures, distribution_figure, guesses_figure
 from specviz.figures.diagram import HEIGHT, WIDTH, diagram
+from specviz.figures.frame import add_figures
 from specviz.figures.layout import COLUMNS, ROWS, window_layout, window_start
 from specviz.figures.marks import GLYPHS, LEAST_WIDTH, MARK_WIDTH, MARKS, STATES, state_rules
-from specviz.figures.plot import escaped, width
+from specviz.figures.plot import width
 from specviz.figures.tree import MAX_WORD_WIDTH, label, step_tree
 from specviz.frames import Scene, frames
 
@@ -43,41 +43,6 @@ RECIPES = [
 @pytest.fixture(scope="module", params=range(len(RECIPES)))
 def frames_of(request):
     return list(shots(RECIPES[request.param]))
-
-
-@pytest.mark.slow
-def test_charts_are_inside_their_canvas_with_escaped_text_and_of_parts_that_step_draws(frames_of):
-    """`bar_chart.tsx` can draw horizontal bars, and texts to the left and right of a point."""
-    figures = [shot["panel"]["figure"] for shot in frames_of if "figure" in shot["panel"]]
-    for figure in figures:
-        for name, trace in figure["data"].items():
-            assert all(0 <= x <= 1 for x in trace["x"] if x is not None), name
-            assert all(0 <= y <= figure["height"] for y in trace["y"] if y is not None), name
-            assert not set("<>") & set("".join(trace.get("text", [])))
-            bar = trace.get("type") == "bar"
-            assert bar or trace["mode"] == "text"
-            assert bar or trace["textposition"] in {"middle left", "middle right"}
-    assert escaped("<s>&amp;</s>") == "&lt;s&gt;&amp;amp;&lt;/s&gt;"
-
-
-def test_equal_guesses_are_labelled_with_the_token_they_follow():
-    row = {"w": ["was"], "at": 2, "p": 0.2, "q": 0.3}
-    rows = [row | {"after": ["she"]}, row | {"after": ["he"]}, {"w": ["cat"], "at": 2, "p": 0.1}]
-    data = guesses_figure({"rows": rows, "scored": True})["data"]
-    assert [text.strip() for text in data["21-after"]["text"]] == ["after she", "after he"]
-    assert data["20-words"]["y"] == [9, 41, 80]
-
-
-def test_alternative_text_of_a_figure_states_its_numbers():
-    rows = [
-        {"w": ["was"], "at": 2, "p": 0.2, "q": 0.3, "after": ["she"]},
-        {"w": ["cat"], "at": 3, "score": 0.25},
-    ]
-    said = guesses_figure({"rows": rows, "scored": True})["alt"]
-    assert said == "+2 was after she: p 0.20, q 0.30; +3 cat: confidence 0.25"
-    rows = [{"w": ["cat"], "p": 0.75, "hit": True}, {"rest": 1200, "p": 0.25}]
-    said = distribution_figure({"rows": rows})["alt"]
-    assert said == "cat: p 0.75, sampled; 1,200 others: p 0.25"
 
 
 def pills_of(tree):

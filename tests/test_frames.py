@@ -311,7 +311,11 @@ def test_tokens_after_the_first_12_of_a_distribution_are_in_the_row_of_others():
     rows = inspector(longer, step)["rows"]
     assert len(rows) == 14
     assert [at for at, row in enumerate(rows) if row.get("hit")] == [12]
-    assert rows[-1] == {"rest": drew.rest_tokens + 7, "p": pytest.approx(0.1 + 7 * 0.045)}
+    assert rows[-1] == {
+        "rest": drew.rest_tokens + 7,
+        "p": pytest.approx(0.1 + 7 * 0.045),
+        "t": {"p": "0.41"},
+    }
 
 
 def test_long_list_of_guesses_says_how_many_it_shows():

@@ -59,7 +59,7 @@ class FrameParts(MayHavePass):
 
 
 class Frame(FrameParts):
-    """Everything that the screen shows at a step, before `figures.charts` draws the tree."""
+    """Everything that the screen shows at a step, before `figures.frame` draws the tree."""
 
     tree: Tree
 

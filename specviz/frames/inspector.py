@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import count
-from typing import Any, Final, Literal, NotRequired, TypedDict
+from typing import Final, Literal, NotRequired, TypedDict
 
 from specviz.frames.draw import Draw, draw_strip, pending_strip
 from specviz.frames.evidence import evidence_section, is_random_pick
 from specviz.frames.evidence.forms import Why, path_to
 from specviz.frames.leaf_first import BarLabels, bars, because, explaining_verdict
-from specviz.frames.numbers import format_seconds, format_verdict
-from specviz.frames.scene import Chart, Scene, Step, Word
+from specviz.frames.numbers import format_nonzero, format_seconds, format_verdict
+from specviz.frames.scene import Scene, Step, Word
 from specviz.frames.table import Table, table
 from specviz.frames.tree import open_slot, scores_of
 from specviz.frames.whatif import WhatIf, outcomes
@@ -20,7 +20,30 @@ from specviz.trace.events import Drew, Judged
 from specviz.trace.metrics import accepted_path
 from specviz.trace.rule_specs import AfterRejection
 
-Row = dict[str, Any]  # kind of a chart, which `figures.charts` draws in place of the rows
+
+class Row(TypedDict):
+    """A guess, or a token of a distribution, with its probabilities.
+
+    Attributes:
+        at: The position of a guess.
+        after: The tokens before a guess, if another one is the same token at the same position.
+        rest: How many other tokens this row sums.
+        soft: The target's probability at temperature 1.
+        score: The drafter's confidence, for a guess that it did not sample.
+        hit: Whether the token was sampled.
+        t: The texts of the probabilities, by name.
+    """
+
+    w: NotRequired[Word]
+    at: NotRequired[int]
+    after: NotRequired[Word]
+    rest: NotRequired[int]
+    p: NotRequired[float]
+    q: NotRequired[float]
+    soft: NotRequired[float]
+    score: NotRequired[float]
+    hit: NotRequired[Literal[True]]
+    t: NotRequired[dict[str, str]]
 
 
 class GuessesPanel(TypedDict):
@@ -29,8 +52,7 @@ class GuessesPanel(TypedDict):
     kind: Literal["guesses"]
     scored: bool
     greedy: bool
-    rows: NotRequired[list[Row]]
-    figure: NotRequired[Chart]
+    rows: list[Row]
     shown: NotRequired[int]
     of: NotRequired[int]
     why: NotRequired[Why]
@@ -40,8 +62,7 @@ class EmptyPanel(TypedDict):
     """A round without a draft: the target's most probable tokens."""
 
     kind: Literal["empty"]
-    rows: NotRequired[list[Row]]
-    figure: NotRequired[Chart]
+    rows: list[Row]
     why: NotRequired[Why]
 
 
@@ -114,8 +135,7 @@ class DrawPanel(TypedDict):
 
     kind: Literal["draw"]
     w: Word
-    rows: NotRequired[list[Row]]
-    figure: NotRequired[Chart]
+    rows: list[Row]
     draw: NotRequired[Draw]
 
 
@@ -148,14 +168,23 @@ def inspector(scene: Scene, step: Step) -> Panel:
             _shorten(panel, step, LISTED if reasons is None else BESIDE_EVIDENCE)
             if reasons is not None:
                 panel["why"] = reasons
-            return panel
+            return _texts_added(panel)
         case "judge":
             return _verdict(scene, step)
         case "draw":
             assert scene.round.drew is not None
-            return _draw(scene, scene.round.drew)
+            return _texts_added(_draw(scene, scene.round.drew))
         case "commit":
             return _round(scene)
+
+
+def _texts_added(panel: Panel) -> Panel:
+    """Add the texts of the probabilities to a panel's rows, if it has any."""
+    if panel["kind"] in ("guesses", "empty", "draw"):
+        for row in panel["rows"]:
+            names = [name for name in ("p", "q", "soft", "score") if name in row]
+            row["t"] = {name: format_nonzero(row[name]) for name in names}
+    return panel
 
 
 def _verdict(scene: Scene, step: Step) -> Panel:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
-from typing import Any, Final, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
 
 from specviz.settings.chance import JUDGE, u_key
 from specviz.texts import GlyphName, Part, Piece, WordPart
@@ -28,24 +28,6 @@ TokenState = Literal[
 # Base of records with a state: "is" is a keyword of Python, so a class cannot have it as a field.
 HasState = TypedDict("HasState", {"is": TokenState})
 MayHaveState = TypedDict("MayHaveState", {"is": NotRequired[TokenState]})
-
-
-class Chart(TypedDict):
-    """Horizontal bars and texts, in units of their probability and in pixels.
-
-    Attributes:
-        data: By name, in drawing order; colours are names.
-        margins: Widths at the left and at the right.
-        y: The lowest and the highest place.
-        alt: What it shows, in words.
-    """
-
-    data: dict[str, dict[str, Any]]
-    width: float
-    height: float
-    margins: tuple[float, float]
-    y: tuple[float, float]
-    alt: str
 
 
 GLYPHS: Final[Mapping[str, GlyphName]] = {

@@ -21,7 +21,7 @@ def live_at(visit: Visit, pair, verdict: str) -> None:
 
 def drag_to(visit: Visit, where: float) -> None:
     """Drag the coin to this value of u."""
-    coin = visit.page.locator(".sv-coin")
+    coin = visit.page.locator(".sv-trial .sv-toss-bar")
     coin.evaluate("e => e.scrollIntoView({ block: 'center' })")
     box = coin.bounding_box()
     u = float(visit.ask("frame.panel.coin.u"))
@@ -56,12 +56,14 @@ def test_dragging_the_coin_shows_the_outcome_and_changes_nothing_else(looker):
     assert "would be accepted" in looker.caption()
     assert "accepted" in page.locator(".sv-step.sv-here").get_attribute("aria-label")
     assert page.locator(".sv-now .sv-rejected, .sv-tree .sv-twig-is-slot").count() == 0
-    assert page.locator(".sv-mx:not(.sv-short), .sv-drow").count() == 0, "nothing to recover"
+    assert page.locator(".sv-mx:not(.sv-short), .sv-draw .sv-toss").count() == 0, (
+        "nothing to recover"
+    )
     assert page.inner_text(".sv-next-name").startswith("In the run: ")
     drag_to(looker, (1 + threshold) / 2)
     assert "would still be rejected" in looker.caption()
     assert page.locator(".sv-now .sv-rejected").count() == 1
-    assert page.locator(".sv-drow").count() == 1
+    assert page.locator(".sv-draw .sv-toss").count() == 1
     assert looker.ask("frame.step.id") == step
     page.click(".sv-answer >> text=Back")
     assert looker.caption() == caption

@@ -59,7 +59,7 @@ CARDS = {
     ".sv-n-u": "coin",
     ".sv-say span:text-is('p ÷ q')": "threshold",
     ".sv-say .sv-n-both": "threshold",
-    ".sv-ticks .sv-ink-both": "threshold",
+    ".sv-trial .sv-toss-hint .sv-ink-both": "threshold",
 }
 
 

@@ -57,7 +57,7 @@ WRONG = """() => {
     if (within(own, [".sv-strip", ".sv-source", ".sv-dock", ".hoverlayer"])) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
-    const clipping = ".sv-treebox, .sv-head .sv-legend, .sv-keys, .sv-t-end, .sv-list";
+    const clipping = ".sv-treebox, .sv-head .sv-legend, .sv-keys, .sv-list";
     const passing = ".sv-pass-w, .sv-pass-columns, .sv-sibs";
     const clips = [clipping, ...passing.split(", ")].map((name) => own.closest(name))
       .filter(Boolean).map((each) => each.getBoundingClientRect());
@@ -95,8 +95,8 @@ WRONG = """() => {
   }
   const table = root.querySelector(".sv-table");
   if (table.scrollWidth > table.clientWidth) wrong.push("the table scrolls sideways");
-  const pin = root.querySelector(".sv-coin .sv-pin")?.getBoundingClientRect();
-  for (const side of root.querySelectorAll(".sv-side")) {
+  const pin = root.querySelector(".sv-trial .sv-pin:not(.sv-pin-was)")?.getBoundingClientRect();
+  for (const side of root.querySelectorAll(".sv-trial .sv-toss-name")) {
     const box = side.getBoundingClientRect();
     if (box.left < pin.right && box.right > pin.left) wrong.push("the pin covers " + told(side));
   }
@@ -274,7 +274,7 @@ def left_out_rows(visit, sizes):
     return found
 
 
-RECOVERED = (".sv-drow", ".sv-note", ".sv-mr.sv-on-drawn", ".sv-ms")  # u's strip, note and table
+RECOVERED = (".sv-draw .sv-toss", ".sv-mr.sv-on-drawn", ".sv-ms")  # u's strip, note and table
 HEIGHTS = """() => ["#sv-brand h1", "#sv-tabs [role=tab]", "#sv-go", ".sv-verdict"]
   .map((name) => document.querySelector(name).getBoundingClientRect().height)"""
 
@@ -284,13 +284,13 @@ def test_coin_and_timeline_stay_visible_below_a_notice_and_with_larger_text(look
     looker.step_to("Rejected")
     for repeats, size in product((12, 0), ((1024, 700), (1280, 800))):
         notify(page, repeats, size)
-        assert unseen(page, ".sv-coin", ".sv-time") == [], (size, repeats)
+        assert unseen(page, ".sv-trial .sv-toss", ".sv-time") == [], (size, repeats)
     before = page.evaluate(HEIGHTS)
     larger_text(page)
     after = page.evaluate(HEIGHTS)
     assert all(large > 1.2 * small for small, large in zip(before, after, strict=True))
     resize(page, 1280, 800)
-    assert unseen(page, ".sv-coin", ".sv-time") == [], "larger text"
+    assert unseen(page, ".sv-trial .sv-toss", ".sv-time") == [], "larger text"
     for size, repeats in (((1280, 800), 0), ((1280, 800), 4), ((1024, 768), 0)):
         notify(page, repeats, size)
         looker.ask("first()")
@@ -343,14 +343,14 @@ def test_verdict_and_recovered_token_are_visible_on_a_phone_without_scrolling(vi
     resize(page, 390, 844)
     assert page.locator(".sv-intro").is_visible()
     assert page.evaluate("scrollY") == 0
-    assert unseen(page, ".sv-list", ".sv-coin") == []
+    assert unseen(page, ".sv-list", ".sv-trial .sv-toss") == []
     dock = page.locator(".sv-buttons").bounding_box()
     assert round(dock["y"] + dock["height"]) == 844, "buttons are within reach of the thumb"
     heights = page.locator(".sv-buttons button").evaluate_all("all => all.map(e => e.offsetHeight)")
     assert min(heights) >= 44
     visit.step_to("Recovered")
     assert page.evaluate("scrollY") == 0
-    assert unseen(page, ".sv-list", ".sv-drow", ".sv-note") == []
+    assert unseen(page, ".sv-list", ".sv-draw .sv-toss") == []
     assert page.locator(".sv-trial").is_hidden(), "that coin is of the verdict before"
 
 
@@ -368,13 +368,13 @@ def test_phone_with_larger_text_scrolls_to_the_coin_and_keeps_words_large(visit)
         page.evaluate("scrollTo(0, 0)")
         visit.ask("first()")
         visit.step_to("Rejected")
-        assert unseen(page, ".sv-coin") == [], (size, repeats)
+        assert unseen(page, ".sv-trial .sv-toss") == [], (size, repeats)
         if repeats:
             larger_text(page)
     resize(page, 390, 844)
     assert page.evaluate(SMALL) == []
     visit.open(f"?trace={OPENING}&round=1&step=judge-5")
     page.wait_for_function(STILL)
-    parts = (".sv-row-rejected", ".sv-row-accepted", ".sv-coin", ".sv-say")
+    parts = (".sv-row-rejected", ".sv-row-accepted", ".sv-trial .sv-toss", ".sv-say")
     assert page.evaluate("document.body.classList.contains('sv-large')"), "a reload keeps it"
     assert unseen(page, *parts) == [], "a link to a verdict"

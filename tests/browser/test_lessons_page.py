@@ -345,12 +345,12 @@ CROWDED = """async ([id, steps]) => {
     const bars = [".sv-time", ".sv-dock"].map(query).filter(visible);
     const limit = Math.min(innerHeight, ...bars.map((bar) => bar.getBoundingClientRect().top));
     for (const part of [".sv-strip", ".sv-caption", ".sv-tree svg", ".sv-list", ".sv-pass-columns",
-      ".sv-facts", ".sv-chart svg", ".sv-trial", ".sv-mx", ".sv-draw", ".sv-why"])
+      ".sv-facts", ".sv-chart", ".sv-trial", ".sv-mx", ".sv-draw", ".sv-why"])
       if (visible(query(part)) && end(query(part)) > limit + 1) wrong.push("covered: " + part);
-    const [chart, panel] = [query(".sv-chart svg"), query(".sv-panel")];
+    const [chart, panel] = [query(".sv-chart"), query(".sv-panel")];
     if (visible(chart) && chart.getBoundingClientRect().bottom > end(panel) + 1)
       wrong.push("cut: .sv-chart");
-    const words = query(".sv-time.sv-ringed .sv-t-end");
+    const words = query(".sv-time.sv-ringed .sv-lanes-sum");
     if (words && words.scrollWidth > words.clientWidth) wrong.push("cut: " + words.textContent);
     if (wrong.length) found[id + " " + name] = wrong;
   };

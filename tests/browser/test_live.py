@@ -53,7 +53,7 @@ def test_finished_run_shows_its_text_and_speed_also_after_a_reload(visit, pair):
     assert page.locator(".sv-prompt").evaluate("e => e.textContent") == HOSTILE
     assert page.evaluate("window.hacked") is None, "markup in a prompt is text"
     assert page.locator(".sv-notice").is_hidden()
-    assert SPEED.search(page.inner_text(".sv-t-end"))
+    assert SPEED.search(page.inner_text(".sv-lanes-sum"))
     first = visit.caption()
     assert first != before
     page.locator("body").click(position={"x": 5, "y": 5})
@@ -118,7 +118,7 @@ def test_run_continues_after_a_reload_and_keeps_its_rounds_when_stopped(visit, p
     kept = visit.ask("rounds")
     assert kept > rounds + 2, "a stopped run keeps its finished rounds"
     assert visit.ask("numbers") == list(range(kept)), "each round comes once"
-    assert "not measured" in page.inner_text(".sv-lane-plain")
+    assert "not measured" in page.inner_text(".sv-time .sv-lanes-none")
     start_long_run(visit, pair)
     visit.ask("load('02-siblings')")
     expect(page.locator(".sv-badge").first).to_have_text("recorded")

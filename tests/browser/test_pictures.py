@@ -37,7 +37,7 @@ SPY = """() => {
 }"""
 # What looks like a figure and is in no part that was copied.
 MISSED = """() => {
-  const drawn = "figure, [role=img], .main-svg, .sv-twig-svg, .sv-plot, .sv-bars, .sv-sand-bars";
+  const drawn = "figure, [role=img], .main-svg, .sv-twig-svg, .sv-bars, .sv-sand-bars";
   return [...document.querySelectorAll(drawn)]
     .filter((each) => each.checkVisibility({ visibilityProperty: true }))
     .filter((each) => each.getBoundingClientRect().width > 20)

@@ -9,9 +9,9 @@ from visit import Visit, share
 from specviz.ui.step.embed import excerpt
 
 BADGE = ".sv-verdict"
-BARS = """() => [...document.querySelectorAll(".sv-chart path")].map((bar) =>
-  [Math.round(bar.getBoundingClientRect().width), getComputedStyle(bar).fill])"""
-LABELS = """() => [...document.querySelectorAll(".sv-chart text")].map((text) =>
+BARS = """() => [...document.querySelectorAll(".sv-chart .sv-f")].map((bar) =>
+  [Math.round(bar.getBoundingClientRect().width), getComputedStyle(bar).backgroundColor])"""
+LABELS = """() => [...document.querySelectorAll(".sv-chart :is(.sv-l, b)")].map((text) =>
   [text.textContent.trim(), Math.round(text.getBoundingClientRect().left)])"""
 
 
@@ -94,12 +94,12 @@ def test_saved_page_shows_the_run_offline_as_the_app_does(visit, reader, pair, t
         visitor.step_to("Rejected")
     assert reader.caption() == visit.caption()
     dock = (".sv-buttons", ".sv-rounds")
-    for part in (".sv-table", ".sv-coin", ".sv-tree", *dock, ".sv-lane-fast", ".sv-text"):
+    for part in (".sv-table", ".sv-trial .sv-toss", ".sv-tree", *dock, ".sv-time", ".sv-text"):
         shown = page.inner_text(part).replace("try rules →\n", "")  # leads to another tab
         assert other.inner_text(part) == shown != "", part
     switch = other.get_by_role("switch", name="Details")
     expect(switch).to_be_checked()  # the mode in which it was saved
-    other.locator(".sv-coin .sv-pin[role=slider]").focus()
+    other.locator(".sv-trial .sv-pin[role=slider]").focus()
     other.keyboard.press("ArrowLeft")
     expect(other.locator(BADGE)).to_have_text("What if?")
     assert other.get_by_role("button", name="Run it from here").count() == 0

@@ -258,7 +258,7 @@ def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(simp
 def test_both_coins_can_be_moved_by_keys(simple):
     page = simple.page
     simple.step_until("frame.caption.is === 'rejected'")
-    page.locator(".sv-toss-pin").focus()
+    page.locator(".sv-pin").focus()
     page.keyboard.press("Home")
     expect(page.locator(".sv-verdict")).to_have_text("What if?")
     expect(page.locator(".sv-say")).to_contain_text("would be kept")
@@ -268,7 +268,7 @@ def test_both_coins_can_be_moved_by_keys(simple):
     assert simple.ask("cursor") == place
     expect(page.locator(".sv-verdict")).to_have_text("Rejected")
     simple.step_until("frame.caption.is === 'recovered'")
-    page.locator(".sv-toss-pin").focus()
+    page.locator(".sv-pin").focus()
     page.keyboard.press("Home")
     expect(page.locator(".sv-say")).to_contain_text("the draw would give")
     first = page.locator(".sv-say .sv-token").inner_text()

@@ -109,7 +109,7 @@ def test_outlined_bar_at_temperature_0_is_as_long_as_its_probability(looker):
         if "soft" in panel and panel["kind"] == "trial":
             width, number = page.evaluate(OUTLINE)
             assert number == str(int(panel["p"]))
-            assert width == pytest.approx(0.8 * panel["soft"], abs=0.02)
+            assert width == pytest.approx(panel["soft"], abs=0.02)
             verdicts.add(panel["accepted"])
         looker.ask("next()")
     assert False in verdicts
@@ -217,7 +217,9 @@ def test_caption_coin_table_and_tree_agree_on_a_rejection_in_both_themes(looker)
     page = looker.look()
     looker.dress("light")
     looker.step_to("Rejected")
-    p, q, ticks = (page.inner_text(name) for name in (".sv-n-p", ".sv-n-q", ".sv-ticks"))
+    p, q, ticks = (
+        page.inner_text(name) for name in (".sv-n-p", ".sv-n-q", ".sv-trial .sv-toss-hint")
+    )
     assert page.inner_text(".sv-ink-p").strip() == p
     assert f"{p} ÷ {q} = {page.inner_text('.sv-n-both')}" in ticks
     assert page.inner_text(".sv-n-u") in ticks
@@ -241,7 +243,7 @@ def test_remainder_is_hatched_and_q_is_absent_where_guesses_are_not_sampled(look
     assert page.locator(".sv-tree .sv-twig-stripe.sv-twig-p").count() >= 1
     looker.look("03-point-mass")
     looker.step_until("frame.panel.kind === 'guesses'")
-    page.wait_for_selector(".sv-chart path")
+    page.wait_for_selector(".sv-chart .sv-f")
     looker.step_to("Rejected")
     assert "none: not sampled" in page.inner_text(".sv-trial")
     assert page.locator(".sv-trial .sv-f-q, .sv-table .sv-qv, .sv-table .sv-h-q").count() == 0
@@ -285,7 +287,7 @@ DRAWN = """() => {
   const seen = [];
   let before = "";
   const look = ({ panel }) => {
-    const now = JSON.stringify(panel.figure ?? null);
+    const now = JSON.stringify(panel.rows ?? null);
     const inside = ({ target, type }) => target !== chart || type === "childList";
     const changes = watch.takeRecords().filter(inside);
     seen.push([now !== before, changes.length > 0]);
@@ -343,7 +345,7 @@ def test_predict_first_shows_the_guess_but_hides_its_verdict(looker):
             rings = page.locator(".sv-tree [data-node]:has(.sv-twig-here)")
             assert rings.get_attribute("data-node") == str(node), "the guess is ringed in the tree"
             assert page.inner_text(".sv-here").startswith("?")
-            verdict = ".sv-here .sv-mark, .sv-keep, .sv-no, .sv-pin, .sv-lens path, .sv-draw > *"
+            verdict = ".sv-here .sv-mark, .sv-toss-bar, .sv-pin, .sv-lens > *, .sv-draw > *"
             assert page.locator(verdict).count() == 0
             assert "the coin" not in page.inner_text(".sv-player").lower()
             assert page.inner_text(".sv-next-name") == "Show the verdict"

@@ -339,8 +339,8 @@ def one_large_part_is_shown_at_a_time(visit, width, height):
     for until, part, texts in (
         ("frame.step.kind === 'propose'", ".sv-tree-part", [".sv-at"]),
         ("frame.step.kind === 'score'", ".sv-pass", [".sv-pass-row"]),
-        ("frame.caption.is === 'rejected'", ".sv-panel", [".sv-mr", ".sv-mh", ".sv-ticks"]),
-        ("frame.caption.is === 'recovered'", ".sv-panel", [".sv-mr", ".sv-note"]),
+        ("frame.caption.is === 'rejected'", ".sv-panel", [".sv-mr", ".sv-mh", ".sv-toss-hint"]),
+        ("frame.caption.is === 'recovered'", ".sv-panel", [".sv-mr", ".sv-toss-hint"]),
     ):
         visit.step_until("player.cursor.round && " + until)
         for each in (".sv-tree-part", ".sv-pass", ".sv-panel"):

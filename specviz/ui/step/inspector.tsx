@@ -3,7 +3,7 @@
 
 import { byId } from "../shared/dom";
 import { Fragment, render, termAttributes, Token } from "../shared/view";
-import { BarChart } from "./bar_chart";
+import { BarList } from "./bar_rows";
 import { momentKey, player } from "./state";
 import { DrafterEvidence } from "./drafter_evidence";
 import { DrawStrip } from "./draw_strip";
@@ -11,12 +11,11 @@ import { EndCard } from "./end_card";
 import { JudgedGuess } from "./judged_guess";
 import { Hues } from "./legend";
 import { ResidualTable } from "./residual_table";
-import { widthOf, zoom } from "./room";
-import { squash } from "./size";
+import { zoom } from "./room";
 import { $, stage } from "./stage";
 
 import type { ComponentChild } from "preact";
-import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { DrawnFrame as Frame } from "../../figures/frame.py";
 import type { Fact } from "../../frames/evidence/forms.py";
 import type { GuessesPanel, Panel } from "../../frames/inspector.py";
 
@@ -35,7 +34,7 @@ export function showInspector(frame: Frame, leftOut = 0) {
 }
 
 function Inspector({ panel, step }: Frame, leftOut: number) {
-  const { draw, facts = [], figure, table, times = [], why } = panel;
+  const { draw, facts = [], rows, table, times = [], why } = panel;
   const end = step.kind === "end";
   return [
     <div class="sv-head">
@@ -45,9 +44,7 @@ function Inspector({ panel, step }: Frame, leftOut: number) {
         {Hues()}
       </div>
     </div>,
-    <div class="sv-plot sv-chart" role="img" aria-label={figure?.alt ?? ""} hidden={!figure}>
-      {figure && BarChart(figure, squash(), widthOf("panel"))}
-    </div>,
+    rows ? BarList(rows, panel.kind !== "guesses") : <div hidden />,
     <div class="sv-facts">{end ? EndCard(times) : facts.map(FactLine)}</div>,
     <div class="sv-why">{why && DrafterEvidence(why, panel.kind === "empty")}</div>,
     <div class="sv-trial">{panel.kind === "trial" && fresh(JudgedGuess(panel))}</div>,
@@ -87,7 +84,7 @@ export function fitInspector(frame: Frame) {
 // A lesson is about the evidence; the tree has the probabilities of the guesses, too.
 function leaveOutChart() {
   if (!$(".sv-why").checkVisibility({ visibilityProperty: true })) return;
-  for (const name of [".sv-panel > .sv-head", ".sv-chart"]) leaveOut($(name));
+  for (const name of [".sv-panel > .sv-head", ".sv-panel > .sv-chart"]) leaveOut($(name));
 }
 
 const inLesson = () => document.body.classList.contains("sv-in-lesson");
@@ -152,14 +149,14 @@ function Title(panel: Panel) {
   return ["Judging: ", token, <span class="sv-sub">{place}</span>];
 }
 
-function guessesTitle({ figure, greedy, scored }: GuessesPanel) {
-  const has = (bars: string) => Object(figure?.data[bars].x).length > 0;
-  if (!scored && has("11-q")) return "The drafter's guesses";
-  if (!scored && has("13-score"))
+function guessesTitle({ rows, greedy, scored }: GuessesPanel) {
+  const has = (name: "q" | "score") => rows.some((row) => row[name] !== undefined);
+  if (!scored && has("q")) return "The drafter's guesses";
+  if (!scored && has("score"))
     return <span {...termAttributes("confidence")}>The drafter's confidence</span>;
   if (!scored) return "Guesses (no probabilities)";
   if (greedy) return "Every guess: the target's probability at temperature 1";
-  return has("11-q") ? "Every guess: upper bar p, lower bar q" : "p of every guess";
+  return has("q") ? "Every guess: upper bar p, lower bar q" : "p of every guess";
 }
 
 /** Which guesses are in a shortened list. */

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict, c
 
 from specviz.catalog.entry import find, settings_read_by, title_of
 from specviz.cost.formula import MeasuredPoint, measured_point
-from specviz.figures.charts import DrawnFrame, add_figures
+from specviz.figures.frame import DrawnFrame, add_figures
 from specviz.frames import Scene, frames, questions
 from specviz.frames.frame import end_card
 from specviz.frames.numbers import format_seconds

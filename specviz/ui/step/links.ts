@@ -13,7 +13,7 @@ import { liveLink } from "./live_link";
 import { isPlaying, pause } from "./playback";
 import { stage } from "./stage";
 
-import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { DrawnFrame as Frame } from "../../figures/frame.py";
 import type { Link } from "./state";
 export type Moment = { run: string; round: number; step: string; recorded: boolean };
 

@@ -3,7 +3,7 @@
 
 import { stage } from "./stage";
 
-import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { DrawnFrame as Frame } from "../../figures/frame.py";
 import type { DrawnTree as Tree } from "../../figures/tree.py";
 
 export const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -23,9 +23,9 @@ export function animate(frame: Frame) {
   const { kind } = frame.step;
   if (kind === "propose") revealGuesses(frame.tree);
   if (kind === "score") growTarget();
-  if (kind === "judge") fall(stage.find(".sv-coin .sv-pin"));
+  if (kind === "judge") fall(stage.find(".sv-trial .sv-pin"));
   if (kind === "judge" && frame.caption.is === "rejected") moveResidual();
-  if (kind === "draw") fall(stage.find(".sv-dbar .sv-pin"));
+  if (kind === "draw") fall(stage.find(".sv-draw .sv-pin"));
   if (kind === "commit") glide(stage.find(".sv-now"), [{ opacity: 0.3 }, { opacity: 1 }], 200);
 }
 
@@ -53,7 +53,7 @@ function revealGuesses({ nodes, layout: { places } }: Tree) {
 function growTarget() {
   for (const bar of stage.all(".sv-tree .sv-twig-p, .sv-tree .sv-twig-soft"))
     glide(bar, [{ opacity: 0 }, { opacity: 1 }], 300);
-  for (const bar of stage.all('.sv-chart [data-trace="10-p"] path'))
+  for (const bar of stage.all(".sv-chart .sv-f-p"))
     glide(bar, [{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }], 300);
 }
 

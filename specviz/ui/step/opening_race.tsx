@@ -7,7 +7,7 @@ import { Caption } from "./caption";
 import { firstRejection, go, player } from "./state";
 import { isSimple } from "./mode";
 import { moveByItself } from "./playback";
-import { showLanes } from "./simple_lanes";
+import { showLanes } from "./lanes";
 import { speedUp, sum, wholeTime } from "./simple_times";
 import { $, stage } from "./stage";
 
@@ -36,7 +36,7 @@ export function race() {
   let at = rejection;
   const draw = (time: number) => {
     const passed = Math.max(0, time - begun);
-    showLanes(Math.min(1, passed / RACE) * whole, true);
+    showLanes(Math.min(1, passed / RACE) * whole, "race");
     if (passed > RACE) tell(0);
     if (passed > RACE + PAUSE) moveByItself(stop);
     else frame = requestAnimationFrame(draw);

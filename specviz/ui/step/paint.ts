@@ -14,18 +14,16 @@ import { isSimple, knowsTerms } from "./mode";
 import { isRacing } from "./opening_race";
 import { Answers, feedbackHere, PredictFirst } from "./predict_first";
 import { measure } from "./room";
-import { showLanes } from "./simple_lanes";
+import { showTimes } from "./lanes";
 import { showPicture } from "./simple_picture";
-import { timeAt } from "./simple_times";
 import { fit, reserve, setMargins } from "./size";
 import { $, stage } from "./stage";
 import { scrollTargetPass, showTargetPass } from "./target_pass";
-import { showTimeline } from "./timeline";
 import { scrollTokenStrip, showTokenStrip } from "./token_strip";
 import { follow, showTree } from "./tree";
 import { otherDraw, supposedFrame, WhatIfSentence } from "./what_if";
 
-import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { DrawnFrame as Frame } from "../../figures/frame.py";
 import type { Part } from "../../texts/__init__.py";
 export type Said = Parameters<typeof Caption>;
 
@@ -69,7 +67,7 @@ function draw(frame: Frame, round: number) {
   showCaption(captionOf(frame));
   showTokenStrip(frame, round);
   if (isSimple()) {
-    showLanes(timeAt(round, player.at.step), false);
+    showTimes();
     showPicture(frame, round);
     return showDock();
   }
@@ -78,8 +76,7 @@ function draw(frame: Frame, round: number) {
   showTree(frame.tree);
   reserve(round);
   showDock();
-  showTimeline(frame, round);
-  return undefined;
+  return showTimes();
 }
 
 /** Draw another step, look at it, and draw the step on screen again, before the browser shows anything. */
@@ -160,7 +157,7 @@ function forNewcomers(part: Part): Part {
   return { ...part, t: knowsTerms() ? word : `${part.t} (${word})` };
 }
 
-// On a narrow page, the sentence about a moved coin is below the coin: see coin_bar.tsx.
+// On a narrow page, the sentence about a moved coin is below the coin: see coin.tsx.
 const isEchoed = () => player.whatIf?.coin && $(".sv").matches(".sv-slim");
 
 // Parts that need the positions of what was drawn come last, so that the layout is computed only
@@ -187,7 +184,7 @@ export function paintMove(onward: boolean) {
 export function reveal() {
   if (isSimple()) return;
   const { kind } = stepName(player.at.round, player.at.step);
-  const coin = stage.find(kind === "draw" ? ".sv-drow" : ".sv-cr-coin");
+  const coin = stage.find(kind === "draw" ? ".sv-draw .sv-toss" : ".sv-trial .sv-toss");
   if (!coin) return;
   const edges = [".sv-time", ".sv-dock", ".sv-buttons"]
     .map((name) => $(name).getBoundingClientRect())

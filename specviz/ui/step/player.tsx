@@ -27,10 +27,10 @@ import { act, KEYS, pause, play } from "./playback";
 import { sameRequest } from "./repeat";
 import { formOf, formOnScreen, load, openMoment, showLines } from "./runs";
 import { lineBelow } from "./share";
+import { showTimes } from "./lanes";
 import { forgetSize, showSize } from "./size";
 import { $, stage } from "./stage";
 import { changed, feed, frameAt, go, player, received } from "./state";
-import { showEmptyTimeline } from "./timeline";
 
 import type { Start } from "../shared/section";
 import type { Config } from "./player.py";
@@ -95,7 +95,7 @@ export const start: Start<Config> = (element, props, _watch, _trigger, config) =
     startDrops();
     startEmbedding();
   }
-  showEmptyTimeline();
+  showTimes();
   startMode();
   showDock();
   received.on(showLines);

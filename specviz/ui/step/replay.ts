@@ -8,7 +8,7 @@ import { notice } from "./live";
 import { showDetails } from "./mode";
 import { start } from "./player";
 import { recorded } from "./replay_file";
-import { showLanes } from "./simple_lanes";
+import { showLanes } from "./lanes";
 
 import type { Line } from "./lines.py";
 import type { Config } from "./player.py";
@@ -28,7 +28,7 @@ player.link ??= at;
 (unpack(lines) as Promise<Line[]>).then(
   (found) => {
     feed(recorded(found));
-    if (show.includes("race")) showLanes(Number.POSITIVE_INFINITY, false);
+    if (show.includes("race")) showLanes(Number.POSITIVE_INFINITY, "everyday");
   },
   () => notice(unreadable("run")),
 );

@@ -2,6 +2,7 @@
 
 import { flat } from "../shared/dom";
 import { classes, Mark, termAttributes, Token } from "../shared/view";
+import { Fill } from "./bar_rows";
 import { linkAttributes } from "./hover_links";
 import { frameAt, momentKey, player, stepsOf } from "./state";
 import { $ } from "./stage";
@@ -162,12 +163,8 @@ function TwoBars(row: TableRow, { view, unit }: Scale) {
   ];
 }
 
-const Bar = (name: string, mass: number, unit: number) => (
-  <i
-    class={"sv-f sv-f-" + name}
-    style={{ width: "calc(var(--u) * " + (mass * unit).toFixed(4) + ")" }}
-  />
-);
+const Bar = (name: string, mass: number, unit: number) =>
+  Fill(name, "calc(var(--u) * " + (mass * unit).toFixed(4) + ")");
 
 /** A bar of p − q, to the left or right of a line. */
 function Difference(row: TableRow, unit: number) {

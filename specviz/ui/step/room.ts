@@ -8,8 +8,6 @@ const PLACES = {
   panel: ".sv-panel",
   tree: ".sv-treewide",
   columns: ".sv-treebox",
-  lane: ".sv-lane-fast",
-  axis: ".sv-axis",
 };
 
 let found: Partial<Record<keyof typeof PLACES, number>> = {};

@@ -9,18 +9,15 @@ import { showBranch } from "./branch";
 import { fitSteps, showDock } from "./dock";
 import { follow, missingRunNotice, moveTo, query } from "./links";
 import { job, notice, showFirstRound, STOPPED, tellEnd, waiting } from "./live";
-import { feed, firstRejection, frameAt, go, player } from "./state";
+import { feed, firstRejection, go, player } from "./state";
 import { paint, reveal } from "./paint";
 import { canRace, endRace, race } from "./opening_race";
 import { pause, play } from "./playback";
 import { showRepeat } from "./repeat";
-import { isSimple } from "./mode";
-import { showLanes } from "./simple_lanes";
-import { timeAt } from "./simple_times";
+import { showTimes } from "./lanes";
 import { reserveText } from "./size";
 import { $, stage } from "./stage";
 import { showSource } from "./source_line";
-import { showTimeline } from "./timeline";
 import { clearTokenStrip } from "./token_strip";
 
 import type { Link } from "./state";
@@ -101,13 +98,6 @@ function onRounds() {
 function begin(races: boolean) {
   if (races) race();
   else play(true);
-}
-
-// Draw both time rows again, because more of the run or its baseline has arrived.
-function showTimes() {
-  const { round, step } = player.at;
-  if (isSimple()) showLanes(timeAt(round, step), false);
-  else showTimeline(frameAt(round, step), round);
 }
 
 // The page opens with the first run, and with nothing else to read.

@@ -6,10 +6,10 @@ import { Bars } from "./simple_bars";
 import { guessRow } from "./simple_rows";
 import { player } from "./state";
 import { percentText } from "./percents";
-import { guesser } from "./simple_lanes";
+import { guesser } from "./lanes";
 
 import type { ComponentChild } from "preact";
-import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { DrawnFrame as Frame } from "../../figures/frame.py";
 
 type Nodes = Frame["tree"]["nodes"];
 

@@ -7,7 +7,7 @@ import { player } from "./state";
 import { duration, medianPass, speedUp } from "./simple_times";
 
 import type { ComponentChild } from "preact";
-import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { DrawnFrame as Frame } from "../../figures/frame.py";
 
 type Tree = Frame["tree"];
 

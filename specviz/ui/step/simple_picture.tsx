@@ -7,7 +7,7 @@ import { momentKey, player } from "./state";
 import { Swatch } from "./legend";
 import { widthOf } from "./room";
 import { Bars, unitOf } from "./simple_bars";
-import { DrawCoin, GuessCoin, HiddenGuessCoin } from "./simple_coin";
+import { DrawCoin, GuessCoin, HiddenGuessCoin } from "./coin";
 import { barControls, canMove, movedRows, thresholdOf } from "./simple_drag";
 import { Guesses } from "./simple_guesses";
 import { Mask, Pass } from "./simple_pass";
@@ -16,7 +16,7 @@ import { shareRows, tableRows } from "./simple_rows";
 import { $ } from "./stage";
 
 import type { ComponentChild } from "preact";
-import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { DrawnFrame as Frame } from "../../figures/frame.py";
 import type { TokenState } from "../../frames/scene.py";
 import type { Chip } from "../../frames/tree.py";
 import type { TossedPanel, TrialPanel } from "../../frames/inspector.py";
@@ -94,7 +94,7 @@ function Replacement({ panel, caption, pass, chips }: Frame) {
     const rows = shareRows(draw.shares, most());
     return [
       Figure(Bars(rows, "p"), Keys(["outline"], chips)),
-      DrawCoin(draw, "A coin draws the word", "p", rows),
+      DrawCoin(draw, "A coin draws the word", "p", null, rows),
     ];
   }
   const said = saidIn(caption.simple ?? []);
@@ -106,7 +106,7 @@ function Replacement({ panel, caption, pass, chips }: Frame) {
     Figure(Bars(rows, "missing"), Keys(["outline", "both", "miss"], chips)),
     <div>
       {missing ? Balance(missing, panel.q !== undefined) : null}
-      {DrawCoin(draw, title, "r", rows)}
+      {DrawCoin(draw, title, "r", null, rows)}
     </div>,
   ];
 }

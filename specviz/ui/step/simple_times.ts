@@ -1,6 +1,8 @@
 // Measured times of the run, as the Simple mode shows them.
 
-import { player, stepName, stepsOf } from "./state";
+import { frameAt, player, stepName, stepsOf } from "./state";
+
+import type { TokenState } from "../../frames/scene.py";
 
 export const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b, 0);
 
@@ -16,7 +18,7 @@ export function medianPass() {
 }
 
 /** Return how long all rounds before this one took. */
-const timeBefore = (round: number) =>
+export const timeBefore = (round: number) =>
   sum(player.rounds.slice(0, round).map(({ seconds }) => sum(seconds)));
 
 /** Return how long all rounds took. */
@@ -49,6 +51,13 @@ export function wordsAt(time: number) {
   }
   return words;
 }
+
+const SURE: TokenState[] = ["accepted", "recovered", "bonus", "plain"];
+
+/** Return how many tokens the text has at a step. */
+export const tokensAt = ({ round, step }: typeof player.at) =>
+  sum(player.rounds.slice(0, round).map(({ brings }) => brings.length)) +
+  frameAt(round, step).chips.filter(({ is }) => SURE.includes(is)).length;
 
 /** Return how many passes of plain decoding were over by a time. */
 export function passesAt(time: number) {

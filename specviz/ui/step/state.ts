@@ -3,7 +3,7 @@
 
 import { Shared } from "../shared/store";
 
-import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { DrawnFrame as Frame } from "../../figures/frame.py";
 import type { BaselineLine, FinishedLine, Line, RoundLine, RunLine } from "./lines.py";
 import type { Supposition } from "./what_if";
 /** A round by its index, and one of its steps. */

@@ -21,7 +21,7 @@ import { $ } from "./stage";
 import { pickNode } from "./what_if";
 
 import type { ComponentChild, VNode } from "preact";
-import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { DrawnFrame as Frame } from "../../figures/frame.py";
 import type { Marks } from "../../frames/evidence/forms.py";
 import type { Chip, TurnBlock } from "../../frames/tree.py";
 import type { RoundLine, RunLine } from "./lines.py";

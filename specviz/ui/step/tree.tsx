@@ -1,8 +1,9 @@
 // Step's draft tree, which on narrow screens is a list by position.
 
-import { flat, percent } from "../shared/dom";
+import { flat } from "../shared/dom";
 import { DraftTree, Facts } from "../shared/draft_tree";
 import { classes, render } from "../shared/view";
+import { Fill } from "./bar_rows";
 import { linkAttributes } from "./hover_links";
 import { TreeKey } from "./legend";
 import { widthOf, zoom } from "./room";
@@ -149,21 +150,11 @@ function Position(depth: number, lead: Entry | undefined, here: Entry[], slot: S
 }
 
 function Bars({ p, q, soft, left, left_q, facts }: Guess) {
-  const all: [name: string, value: number | undefined, left: number | undefined][] = [
-    ["p", p, left],
-    ["soft", soft, undefined],
-    ["q", q, left_q],
-  ];
-  const shown = all.flatMap(([name, value, rest]) =>
-    value === undefined ? (
-      []
-    ) : (
-      <i
-        class={classes("sv-bar-" + name, rest !== undefined && "sv-left-" + name)}
-        style={{ width: percent(rest ?? value) }}
-      />
-    ),
-  );
+  const Part = (name: string, value?: number, rest?: number) =>
+    value === undefined
+      ? []
+      : [Fill(name + (rest === undefined ? "" : " sv-left-" + name), rest ?? value)];
+  const shown = [...Part("p", p, left), ...Part("soft", soft), ...Part("q", q, left_q)];
   const numbers = shown.length ? { role: "img" as const, "aria-label": facts[1] } : {};
   return (
     <span class="sv-bars" {...numbers}>

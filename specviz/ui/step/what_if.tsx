@@ -11,7 +11,7 @@ import { stage } from "./stage";
 
 import type { TokenState, Word } from "../../frames/scene.py";
 import type { DrawnTree as Tree } from "../../figures/tree.py";
-import type { DrawnFrame as Frame } from "../../figures/charts.py";
+import type { DrawnFrame as Frame } from "../../figures/frame.py";
 import type { TossedPanel } from "../../frames/inspector.py";
 import type { Need } from "../../frames/leaf_first.py";
 import type { Share } from "../../frames/draw.py";
