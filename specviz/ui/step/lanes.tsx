@@ -191,7 +191,8 @@ export function guesser() {
   return (typeof name === "object" && name.t) || "small model";
 }
 
-const Key = (hue: string, label: string, term?: string) => (
+/** @param term Its entry in the glossary. */
+export const Key = (hue: string, label: string, term?: string) => (
   <span key={hue} {...termAttributes(term)}>
     {Swatch(hue)}
     {label}

@@ -2,7 +2,7 @@
 
 import { RunningToken } from "../shared/view";
 import { WhatNext } from "./end_card";
-import { Swatch } from "./legend";
+import { Key } from "./lanes";
 import { player } from "./state";
 import { duration, medianPass, sum } from "./simple_times";
 
@@ -45,13 +45,6 @@ export function Result(round: number) {
     </div>
   );
 }
-
-const Key = (hue: string, label: string) => (
-  <span key={hue}>
-    {Swatch(hue)}
-    {label}
-  </span>
-);
 
 /** How many words each pass gave, and what to do next. */
 export function End() {

@@ -91,11 +91,8 @@ export function moveDraw(to: number, shares: Share[]) {
     return u < at;
   });
   const token: Part = hit?.w ? { w: hit.w } : "one of the other words";
-  const set: Part[] = isSimple()
-    ? ["With the coin there"]
-    : ["With the coin set to ", { n: text, as: "u" }];
-  const parts = [...set, ", the draw would give ", token, "."];
-  suppose({ parts: parts as Part[], coins: null, coin: { u, text }, drawn: hit?.w ?? null });
+  const parts: Part[] = ["With the coin there, the draw would give ", token, "."];
+  suppose({ parts, coins: null, coin: { u, text }, drawn: hit?.w ?? null });
 }
 
 const NOT_SHOWN: Word = ["…"];
