@@ -141,11 +141,15 @@ def _consequence(scene: Scene, judged: Judged) -> list[Part]:
     """Return with which probability the guess is kept, and what the coin says if it decides."""
     if is_certain(judged):
         return say("simple", "so_certain", accepted=judged.accepted)
+    division = _division(scene, judged)
+    exact = division and scene.header.lossless and not scene.uses_p_remainder(judged)
     return say(
         "simple",
         "so_kept",
         chance=_percent(scene, judged, "threshold", "both"),
-        division=_division(scene, judged),
+        division=division,
+        token=scene.chip(judged.node),
+        p=_percent(scene, judged, "p", "p") if exact else "",
         accepted=judged.accepted,
     )
 

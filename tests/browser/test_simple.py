@@ -241,7 +241,7 @@ def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(simp
     shares = [float(text.strip("< %")) for text in shown.all_inner_texts()]
     assert sum(share for share in shares) == pytest.approx(100, abs=3)  # each "< 1 %" counts 1
     said = page.locator(".sv-say .sv-n-p, .sv-say .sv-n-q").all_inner_texts()
-    numbers = sorted(int(text.strip(" %")) for text in said)
+    numbers = sorted({int(text.strip(" %")) for text in said})
     simple.step_until("frame.caption.is === 'recovered'")
     discarded, missing = page.locator(".sv-balance b").all_inner_texts()
     assert discarded == missing

@@ -85,7 +85,7 @@ START: Final[dict[str, Any]] = {
     **PAIR,
 }  # fmt: skip; the efficiencies are those of the sources
 EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
-    **{f"Batch {size}": {"batch": size} for size in (1, 8, 32, 64, 256, 512)},
+    **{f"Batch {size}": {"batch": size} for size in (1, 8, 16, 64, 256, 512)},
     "House on a laptop": {
         "hardware": "laptop-cpu", "cards": 1, "dtype": "fp32", "model": "house",
         "drafter": "house-draft", "batch": 1,
@@ -266,7 +266,7 @@ def _outputs() -> dict[str, Any]:
     found: dict[str, Any] = {"facts": gr.Markdown(elem_classes="sv-note")}
     found["alert"] = gr.Markdown(visible=False, elem_classes="sv-notice")
     found["said"] = gr.Markdown()
-    with gr.Accordion("Options to start a server with the best γ", open=False):
+    with gr.Accordion("Flags for vLLM, SGLang and llama.cpp", open=False):
         found["flags"] = gr.Markdown()
     with gr.Row():
         with gr.Column():

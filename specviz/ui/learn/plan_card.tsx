@@ -26,8 +26,8 @@ export function showPlans(plans: Plan[], place: HTMLElement, problem = "") {
       <p>
         The page leads through a class: a bar on top opens each part and shows the time. For the
         projector, <b>Present</b> in this bar leaves the run alone and enlarges it. For votes on
-        phones, <b>Ask the class</b> beside a question opens a room; phones reach a server that was
-        started with <code>specviz serve --host 0.0.0.0</code>.
+        phones (a quiz), <b>Ask the class</b> beside a question opens a room; phones reach a server
+        that was started with <code>specviz serve --host 0.0.0.0</code>.
       </p>,
       <p role="alert">{problem}</p>,
       <div class="sv-learn-cards">{plans.map((plan) => Card(plan, print))}</div>,

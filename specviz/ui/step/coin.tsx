@@ -23,7 +23,7 @@ type Stretch = [from: number, to: number];
 // Shares of the bar that the handle and the two labels need.
 const HANDLE = 0.045;
 const KEEP = 0.28;
-const REJECT = 0.2;
+const REJECT = 0.16;
 const SHORT = 0.14; // of the names in Details
 
 /** @param supposed The acceptance probability after a bar was dragged. */

@@ -98,17 +98,12 @@ function SimpleNext(): ComponentChild {
   return SIMPLE_NEXT[kind] ?? nextStep()[0];
 }
 
-// The last part has its own name only once it is known which one it is.
 function Phases() {
-  const { round, step } = player.at;
-  const { kind } = stepName(round, step);
-  const drawn = kind === "commit" ? stepName(round, step - 1) : stepName(round, step);
-  const known = drawn.kind === "draw";
-  const last = !known ? "Last word" : drawn.label === "recover" ? "Replace" : "One more";
+  const { kind } = stepName(player.at.round, player.at.step);
   const kinds = ["propose", "score", "judge", "draw", "commit"];
   return (
     <ol class="sv-phases" aria-label="Parts of a round">
-      {["Guess", "Check", "Decide", last, "Result"].map((name, at) => (
+      {["Guess", "Check", "Decide", "Last word", "Result"].map((name, at) => (
         <li key={at} aria-current={kinds[at] === kind ? "step" : undefined}>
           {name}
         </li>

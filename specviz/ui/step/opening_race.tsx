@@ -8,7 +8,7 @@ import { firstRejection, go, player } from "./state";
 import { isSimple } from "./mode";
 import { moveByItself } from "./playback";
 import { showLanes } from "./lanes";
-import { speedUp, sum, wholeTime } from "./simple_times";
+import { duration, speedUp, sum, wholeTime } from "./simple_times";
 import { $, stage } from "./stage";
 
 const RACE = 7400; // ms for the slower row
@@ -28,16 +28,15 @@ export function race() {
   const rejection = firstRejection();
   if (!player.baseline || !rejection) return;
   const whole = Math.max(sum(player.baseline.seconds), wholeTime());
-  const slower = Math.round(RACE / 1000 / whole);
   document.body.classList.add("sv-in-race");
-  tell(slower);
+  tell(Beginning(whole));
   const begun = performance.now();
   let frame = 0;
   let at = rejection;
   const draw = (time: number) => {
     const passed = Math.max(0, time - begun);
     showLanes(Math.min(1, passed / RACE) * whole, "race");
-    if (passed > RACE) tell(0);
+    if (passed > RACE) tell(Ending());
     if (passed > RACE + PAUSE) moveByItself(stop);
     else frame = requestAnimationFrame(draw);
   };
@@ -66,15 +65,28 @@ const moves = (event: Event) =>
 /** End the race, if it is on screen, because something else is shown. */
 export const endRace = () => stop();
 
-/** @param slower How many times slower the race is; 0 when it is over. */
-function tell(slower: number) {
-  const [ours, theirs] = [player.rounds.length, player.baseline?.seconds.length];
+/** @param whole The duration of the slower row, in seconds. */
+const Beginning = (whole: number): Said => {
+  const second = duration((1000 * whole) / RACE);
+  return [
+    "Race",
+    `In slow motion: one second is ${second}. The big model checks every guess and replaces those that it rejects. To compare, both rows show this run’s text.`,
+  ];
+};
+
+function Ending(): Said {
+  const [ours, theirs] = [player.rounds.length, player.baseline?.seconds.length ?? 0];
   const speed = speedUp();
-  const text = slower
-    ? `Both rows write this run’s text, in slow motion (${slower} times slower). The big model checks every guess and replaces those that it rejects.`
-    : `${ours} passes of the big model instead of ${theirs}.${speed ? ` That is ${speed} × faster, and every text stays exactly as likely as from the big model alone.` : ""}`;
-  render(
-    [<div class="sv-race-said">{Caption("", slower ? "Race" : "Result", [text])}</div>],
-    $(".sv-caption"),
-  );
+  const fewer = (theirs / ours).toFixed(1).replace(/\.0$/, "");
+  const not = Number(fewer) > Number(speed) ? `, not ${fewer} ×, as guesses take time, too` : "";
+  const gain = speed
+    ? ` That is ${speed} × faster${not}. Every text stays exactly as likely as from the big model alone.`
+    : "";
+  return ["Result", `${ours} passes of the big model instead of ${theirs}.${gain}`];
+}
+
+type Said = [badge: string, text: string];
+
+function tell([badge, text]: Said) {
+  render([<div class="sv-race-said">{Caption("", badge, [text])}</div>], $(".sv-caption"));
 }

@@ -2,7 +2,7 @@
 
 import { dragsSideways } from "../shared/drag";
 import { Mark, render } from "../shared/view";
-import { percentOf } from "./percents";
+import { decimalsOf, percentOf } from "./percents";
 import { momentKey, player } from "./state";
 import { Swatch } from "./legend";
 import { widthOf } from "./room";
@@ -13,6 +13,7 @@ import { Guesses } from "./simple_guesses";
 import { Mask, Pass } from "./simple_pass";
 import { End, Result } from "./simple_result";
 import { shareRows, tableRows } from "./simple_rows";
+import { sum } from "./simple_times";
 import { $ } from "./stage";
 
 import type { ComponentChild } from "preact";
@@ -80,10 +81,12 @@ const Coin = (panel: TrialPanel) => {
   return panel.coin ? GuessCoin(panel) : null;
 };
 
+const VISIBLE = 0.004; // the least part of a bar that can be seen
+
 const partKeys = (rows: LabelledRow[]) => [
   "outline",
   "both",
-  ...(rows.some(({ miss }) => miss > 0) ? ["miss"] : []),
+  ...(rows.some(({ miss }) => miss > VISIBLE) ? ["miss"] : []),
   ...(rows.some(({ is, over }) => is === "trial" && over > 0) ? ["over"] : []),
 ];
 
@@ -105,7 +108,7 @@ function Replacement({ panel, caption, pass, chips }: Frame) {
   return [
     Figure(Bars(rows, "missing"), Keys(["outline", "both", "miss"], chips)),
     <div>
-      {missing ? Balance(missing, panel.q !== undefined) : null}
+      {missing ? Balance(missing, panel.q === undefined ? null : rows) : null}
       {DrawCoin(draw, title, "r", null, rows)}
     </div>,
   ];
@@ -120,13 +123,17 @@ function FirstChoices(pass: Frame["pass"], chips: Chip[]) {
   return Figure(Bars(shareRows(shares, most()), "p"), Keys(["first"], chips));
 }
 
-/** What is discarded and what is missing, which are equal. Only a sampled guess has a sign for it. */
-const Balance = (mass: string, sampled: boolean) => (
+/**
+ * What is discarded and what is missing, which are equal.
+ * @param sampled The bars if the guess was sampled: then they show what is discarded.
+ */
+const Balance = (mass: string, sampled: LabelledRow[] | null) => (
   <p class="sv-balance">
     <span>
       {sampled ? <i class="sv-sw sv-sw-over" /> : null}
       {"discarded "}
       <b>{mass}</b>
+      {terms(sampled ?? [], mass)}
       {" ="}
     </span>
     <span>
@@ -136,6 +143,14 @@ const Balance = (mass: string, sampled: boolean) => (
     </span>
   </p>
 );
+
+/** Return " (21 + 1)" if the discarded parts on screen add up to their sum in this way. */
+function terms(rows: LabelledRow[], mass: string) {
+  const parts = rows.filter(({ over }) => over > 0).map(({ overText }) => parseFloat(overText));
+  const decimals = 10 ** decimalsOf(mass);
+  const adds = Math.round(decimals * sum(parts)) === Math.round(decimals * parseFloat(mass));
+  return adds && (parts.length === 2 || parts.length === 3) ? ` (${parts.join(" + ")})` : "";
+}
 
 const Figure = (bars: ComponentChild, keys: ComponentChild) => (
   <div class="sv-picture-main">

@@ -3,7 +3,7 @@
 import { RunningToken } from "../shared/view";
 import { WhatNext } from "./end_card";
 import { Key } from "./lanes";
-import { player } from "./state";
+import { frameAt, player, stepsOf } from "./state";
 import { duration, medianPass, sum } from "./simple_times";
 
 import type { RoundLine } from "./lines.py";
@@ -11,6 +11,7 @@ import type { RoundLine } from "./lines.py";
 /** The measured time of a round beside that of as many plain passes, each with the words that it gives. */
 export function Result(round: number) {
   const { brings, seconds, number } = player.rounds[round];
+  const guesses = Object.keys(frameAt(round, stepsOf(round) - 1).tree.nodes).length;
   const plain = medianPass();
   const alone = plain === null || number === 0 ? null : plain * brings.length;
   const longest = Math.max(sum(seconds), alone ?? 0);
@@ -20,7 +21,9 @@ export function Result(round: number) {
       <div class="sv-two-times">
         <p>
           <span>this round</span>
-          <i class="sv-time-draft" style={wide(seconds[0])} />
+          <i class="sv-time-draft" style={wide(seconds[0])}>
+            {guesses === 1 ? "1 guess" : guesses + " guesses"}
+          </i>
           <i style={wide(seconds[1])}>{brings.map(([w]) => RunningToken(w))}</i>
           <i class="sv-time-rest" style={wide(seconds[2])} />
           <b>{duration(sum(seconds))}</b>
