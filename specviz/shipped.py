@@ -40,11 +40,7 @@ class BrokenFile(ValueError):
 
 
 def read_shipped_json(path: Path, parse: Callable[[Any], Parsed]) -> Parsed:
-    """Parse a shipped JSON file with `parse`.
-
-    Raises:
-        BrokenFile: If anything is wrong with the file.
-    """
+    """Parse a shipped JSON file with `parse`. Raises BrokenFile."""
     return read_shipped_text(path, lambda text: parse(json.loads(text)))
 
 
@@ -94,11 +90,7 @@ class Recipe:
 
 
 def recipes(folder: Path = FOLDER) -> list[Recipe]:
-    """Return the recipes of the shipped runs, in the order shown; empty if there is no list.
-
-    Raises:
-        BrokenFile: If the list is damaged.
-    """
+    """Return the recipes of the shipped runs; empty if there is no list. Raises BrokenFile."""
     listed = folder / "recipes.json"
     if not listed.exists():
         return []
@@ -115,11 +107,7 @@ def text_of(prompt: tuple[str, int] | str) -> str:
 
 @cache
 def prompts() -> dict[str, list[str]]:
-    """Return the shipped prompts by domain, in the order shown.
-
-    Raises:
-        BrokenFile: If the file is damaged.
-    """
+    """Return the shipped prompts by domain, in the order shown. Raises BrokenFile."""
     return read_shipped_json(ASSETS / "prompts.json", _by_domain)
 
 
@@ -136,11 +124,7 @@ def domain_label(domain: str) -> str:
 
 
 def measured(path: Path = MEASURED) -> dict[str, Any] | None:
-    """Return the measurements of the shipped models (House); None if there is no such file.
-
-    Raises:
-        BrokenFile: If it is not a JSON object.
-    """
+    """Return the measurements of House; None if there is no such file. Raises BrokenFile."""
     return read_shipped_json(path, _facts) if path.is_file() else None
 
 

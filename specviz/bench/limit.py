@@ -23,9 +23,8 @@ from specviz.models.target import Target
 class MemoryLimit:
     """The speed limit set by memory, in one turn.
 
-    Attributes:
-        bandwidth: Bytes read per second.
-        passes: Plain passes per second, which are tokens per second at one token a pass.
+    bandwidth: bytes read per second; passes: plain passes per second, which are tokens per second
+    at one token a pass.
     """
 
     bandwidth: float
@@ -36,10 +35,7 @@ Limiter = Callable[[Prompt], MemoryLimit]
 
 
 def make_limiter(target: Target, new_tokens: int) -> Limiter | None:
-    """Return a function that measures the limit for a prompt, or None if it is unknown.
-
-    The limit is unknown if a pass reads only some weights, which depend on the token (experts).
-    """
+    """Return a function that measures the limit for a prompt, or None if it is unknown."""
     if has_experts(target.model):
         return None
     weights, per_token, workload = (

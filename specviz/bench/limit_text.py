@@ -42,7 +42,6 @@ def text_mismatches(rows: Rows) -> str:
 
 
 def _shares(rows: Rows, field: str) -> str:
-    """Return the methods that have a value in this field, with its median over the domains."""
     known = [row for row in rows if row.get(field) is not None]
     names = dict.fromkeys(row["name"] for row in known)
     return ", ".join(

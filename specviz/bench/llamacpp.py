@@ -78,13 +78,7 @@ class LlamaCppProcess:
         self._running = running
 
     def decode(self, ids: Sequence[int], new_tokens: int) -> tuple[list[int], float | None]:
-        """Decode; return the new token ids, and the seconds after the prompt's pass.
-
-        The seconds were measured by llama.cpp; None if it does not report them.
-
-        Raises:
-            LlamaCppError: If the program failed.
-        """
+        """Decode; return new ids, and seconds after the prompt's pass. Raises LlamaCppError."""
         assert self._running.stdin is not None
         with suppress(OSError):  # if the process has ended, `reply` raises the error
             self._running.stdin.write(json.dumps({"ids": ids, "new_tokens": new_tokens}) + "\n")
@@ -106,7 +100,6 @@ class LlamaCppProcess:
 
 @contextmanager
 def _process(path: Path, context: int) -> Iterator[LlamaCppProcess]:
-    """Start the program and load the file; at the end, end the program. Raises LlamaCppError."""
     assert llamacpp.__file__ is not None
     values = [str(path), str(context), str(torch.get_num_threads())]
     running = subprocess.Popen(
@@ -127,7 +120,6 @@ def _process(path: Path, context: int) -> Iterator[LlamaCppProcess]:
 
 
 def _end(running: subprocess.Popen[str]) -> None:
-    """Close the program's input so that it ends; kill it if it does not."""
     assert running.stdin is not None
     with suppress(OSError):
         running.stdin.close()

@@ -30,40 +30,33 @@ class Row:
     Values that a method does not report are None.
 
     Attributes:
-        name: The method.
-        domain: The domain of the prompts.
         device: The machine in words.
-        dtype: The target's number format.
-        threads: The number of CPU threads.
-        temperature: The sampling temperature.
-        gamma: The draft length.
-        runs: The number of calls.
-        tokens_per_second: The speed.
-        ratio_to_plain: The speed, divided by plain decoding's.
-        ratio_to_transformers: The speed, divided by the speed of the same method in transformers;
-            None if there is no such method.
+        ratio_to_transformers: The speed, divided by the speed of the same method in
+            transformers; None if there is no such method.
         tokens_per_pass: New tokens per target pass, over all runs.
         draft_cost: Drafting time per token, in units of a plain target pass.
         round_draft_cost: Drafting time per round, in units of a plain target pass.
-        round_check_cost: Time per round of the target pass, judging and committing, in units of a
-            plain target pass.
+        round_check_cost: Time per round of the target pass, judging and committing, in
+            units of a plain target pass.
         alpha: See outcomes.py.
         accepted_length: See outcomes.py.
         guesses_per_round: Guesses per round, without the prefill.
         kept_by_depth: See outcomes.py.
-        judged_by_depth: Number of judged guesses at each depth.
         reliability: Predicted against observed acceptance, see outcomes.py.
         held_bytes: The drafter's memory at the end of a run, the largest of all runs, see
             models/memory.py.
         partial: Whether the run was stopped before every turn of the domain was done.
-        memory_bandwidth: Bytes per second that this machine reads with this number of threads.
-        limit_tokens_per_second: Plain passes per second that this bandwidth allows; see limit.py.
-        share_of_limit: tokens_per_second divided by the limit, for methods with one token per pass.
-        tokens_per_second_after_prompt: The speed without the prompt's pass and the token from it;
-            None if a method does not report it.
+        memory_bandwidth: Bytes per second that this machine reads with this number of
+            threads.
+        limit_tokens_per_second: Plain passes per second that this bandwidth allows; see
+            limit.py.
+        share_of_limit: tokens_per_second divided by the limit, for methods with one token
+            per pass.
+        tokens_per_second_after_prompt: The speed without the prompt's pass and the token
+            from it; None if a method does not report it.
         share_of_limit_after_prompt: tokens_per_second_after_prompt divided by the limit.
-        same_text: Whether every run gave the same tokens as plain decoding; None if this is not
-            compared.
+        same_text: Whether every run gave the same tokens as plain decoding; None if this is
+            not compared.
         noise: Why the row's times are unreliable, as a clause; None if they are plausible.
     """
 
@@ -127,9 +120,8 @@ def count_calls(
 class Progress:
     """Callbacks with which a caller follows and stops a measurement.
 
-    Attributes:
-        stop: Called before every call; if it returns True, the measurement stops.
-        tick: Called after every call.
+    stop: called before every call; if it returns True, the measurement stops; tick: called after
+    every call.
     """
 
     stop: Stop = never
@@ -150,14 +142,8 @@ def measure(
     """Yield each domain's rows when it is done; the first call of each method is a warm-up.
 
     If the measurement is stopped, rows of the complete turns of the current domain come last.
-
-    Args:
-        target: The target model.
-        methods: What to measure; one of them is plain decoding.
-        domains: The prompts of each domain.
-        repeats: How often each prompt is decoded.
-        watch: Stops and follows the measurement.
-        limiter: Measures the memory limit in every turn; without it rows have no limit.
+    methods: what to measure; one of them is plain decoding; limiter: measures the memory limit in
+    every turn; without it rows have no limit.
     """
     for method in methods:
         if watch.stop():
@@ -183,10 +169,7 @@ def take_turns(
     watch: Progress = NO_PROGRESS,
     limiter: Limiter | None = None,
 ) -> Turns:
-    """Run every method on every prompt; each turn starts with another method.
-
-    If it is stopped, an incomplete turn is dropped, since ratios need complete turns.
-    """
+    """Run every method on every prompt, in turns that start with another method each."""
     turns: dict[str, list[TimedCall]] = {method.name: [] for method in methods}
     for turn, prompt in enumerate(prompts):
         first = turn % len(methods)
@@ -261,7 +244,6 @@ def _row(method: Method, domain: str, target: Target, turns: Turns) -> Row:
 
 
 def _limits(mine: Sequence[TimedCall], one_by_one: bool) -> dict[str, Any]:
-    """Return the limit and the share of it, as fields of a row: medians over turns."""
     limited = [(timed.speed, timed.limit) for timed in mine if timed.limit is not None]
     if not limited:
         return {}
@@ -285,7 +267,6 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def _same_text(mine: Sequence[TimedCall], plain: Sequence[TimedCall]) -> bool | None:
-    """Return whether all texts equal plain decoding's; None if the method returns no text."""
     pairs = [(a.outcome.text, b.outcome.text) for a, b in zip(mine, plain, strict=True)]
     comparable = [(text, other) for text, other in pairs if text is not None and other is not None]
     return all(text == other for text, other in comparable) if comparable else None
@@ -296,6 +277,6 @@ def _ratio(mine: Sequence[TimedCall], theirs: Sequence[TimedCall]) -> float:
 
 
 def _cost(mine: Sequence[float | None], plain: Sequence[float | None]) -> float | None:
-    """Return a time in units of a plain pass: the median of the known times of each, divided."""
+    # In units of a plain pass: the median of the known times of each, divided.
     spent, passes = _median(mine), _median(plain)
     return spent / passes if spent is not None and passes else None

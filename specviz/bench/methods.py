@@ -47,18 +47,10 @@ def load_entrants(
 ) -> tuple[list[Entrant], dict[str, str]]:
     """Load the drafters of these names, each with its settings.
 
-    Args:
-        target: The target model.
-        names: The drafters' names.
-        settings: Returns the settings of a drafter.
-        must: Whether to raise an error for a missing drafter.
-
-    Returns:
-        The drafters, and for each missing one the reason.
-
-    Raises:
-        NotAvailable: If a drafter is missing and `must` is set.
-        Unsuitable: If a drafter does not fit the target and `must` is set.
+    Returns the drafters, and for each missing one the reason. names: the drafters' names; settings:
+    returns the settings of a drafter; must: whether to raise an error for a missing drafter. Raises
+    NotAvailable if a drafter is missing and `must` is set; Unsuitable if a drafter does not fit the
+    target and `must` is set.
     """
     found, absent = [], {}
     for name in names:
@@ -146,10 +138,7 @@ class Outcome:
         return after / self.decode_seconds if self.decode_seconds and after > 0 else None
 
     def finalize(self) -> Outcome:
-        """Return the outcome with the results of its callbacks.
-
-        The callbacks are dropped, since they keep the run in memory.
-        """
+        """Return the outcome with the results of its callbacks, which keep the run in memory."""
         tally = self.count_tally() if self.count_tally else self.tally
         used = self.measure_memory() if self.measure_memory else self.held_bytes
         spread = self.measure_spread() if self.measure_spread else self.spread
@@ -159,15 +148,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way of decoding.
-
-    Attributes:
-        name: The name in rows.
-        decode: Decodes a prompt.
-        settings: Its settings.
-        counterpart: The name of the same method in transformers.
-        one_by_one: Whether each token takes a pass, so that memory limits the speed; see limit.py.
-    """
+    """A way of decoding. one_by_one: whether each token takes a pass; see limit.py."""
 
     name: str
     decode: Callable[[Prompt], Outcome]
@@ -203,11 +184,8 @@ Call = Callable[[Target, Sequence[int], Settings], reference.Counts]
 def all_methods(target: Target, entrants: Sequence[Entrant], settings: Settings) -> list[Method]:
     """Return our methods, then those of transformers with the settings of our counterparts.
 
-    Args:
-        target: The target model.
-        entrants: The drafters.
-        settings: Settings for plain decoding, and for methods of transformers without a
-            counterpart.
+    entrants: the drafters; settings: settings for plain decoding, and for methods of transformers
+    without a counterpart.
     """
     found = [plain_method(target, settings)]
     for entrant in entrants:
@@ -244,7 +222,7 @@ def counterpart_of(drafter: Drafter) -> str | None:
 def _transformers_methods(
     target: Target, entrants: Sequence[Entrant], defaults: Settings
 ) -> list[Method]:
-    """Return transformers' methods; a method that uses our drafter needs it in `entrants`."""
+    # A method that uses our drafter needs it in `entrants`.
     beside = {counterpart_of(entrant.drafter): entrant for entrant in reversed(entrants)}
     small = beside[ASSISTED].drafter if ASSISTED in beside else None
     assert small is None or isinstance(small, DraftModel)
@@ -310,7 +288,6 @@ def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:
 
 
 def _spread(played: Sequence[RoundResult]) -> float | None:
-    """Return how much the times of target passes over trees of the same size vary."""
     alike: dict[int, list[float]] = {}
     for round in played:
         alike.setdefault(len(round.proposal.tree), []).append(round.clocks.score)

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DepthTally:
-    """Counts at one depth of the tree; the first guess after the text has depth 1.
-
-    Attributes:
-        judged: Number of judged guesses.
-        positions: Number of judged positions; siblings share a position.
-        accepted: Number of accepted guesses, at most one per position.
-    """
+    """Counts at one depth of the tree, from 1, per position; siblings share a position."""
 
     judged: int = 0
     positions: int = 0
@@ -43,13 +37,7 @@ BINS: Final = 10  # how many intervals of predicted probability there are, of eq
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Judged guesses whose predicted probability of acceptance is in one interval.
-
-    Attributes:
-        judged: Number of these guesses.
-        predicted: Sum of their predicted probabilities.
-        accepted: Number of these guesses that were accepted.
-    """
+    """Judged guesses in one interval of predicted probability; predicted: their sum."""
 
     judged: int = 0
     predicted: float = 0.0
@@ -67,14 +55,9 @@ class Bin:
 class Tally:
     """Counts of a run's guesses.
 
-    Attributes:
-        rounds: Number of rounds, including the prefill, which drafts nothing.
-        guesses: Number of guesses.
-        acceptance_sum: The sum over judged positions of the probability that one of its guesses is
-            accepted.
-        depths: Counts by depth.
-        bins: Judged guesses by the drafter's predicted probability of acceptance; empty without
-            predictions.
+    rounds: number of rounds, including the prefill, which drafts nothing; acceptance_sum: the sum
+    over judged positions of the probability that one of its guesses is accepted; bins: judged
+    guesses by the drafter's predicted probability of acceptance; empty without predictions.
     """
 
     rounds: int = 0

@@ -105,7 +105,6 @@ def new_tokens(target: Target, ids: Sequence[int], settings: Settings, **options
 
 
 def _sampling(settings: Settings) -> dict[str, Any]:
-    """Return the sampling options; there are none at temperature 0."""
     chosen = settings.sampling
     if chosen.greedy:
         return {"do_sample": False}
@@ -115,7 +114,7 @@ def _sampling(settings: Settings) -> dict[str, Any]:
 
 @contextmanager
 def _counting(model: Any) -> Iterator[list[float]]:
-    """Yield a list that receives the time at which each full pass of the model begins."""
+    # Yields the times at which full passes of the model begin.
     begun: list[float] = []
     config = model.config.get_text_config()
     layers = config.num_hidden_layers
@@ -133,7 +132,7 @@ def _counting(model: Any) -> Iterator[list[float]]:
 
 @contextmanager
 def _restoring_layers(model: Any) -> Iterator[None]:
-    """Restore all layers afterwards, even if transformers fails while it drafts with fewer."""
+    # Even if transformers fails while it drafts with fewer layers.
     config = model.config.get_text_config()
     layers = config.num_hidden_layers
     try:
@@ -144,7 +143,6 @@ def _restoring_layers(model: Any) -> Iterator[None]:
 
 @contextmanager
 def _drafting_like_ours(config: Any, settings: Settings) -> Iterator[None]:
-    """Set an assistant's generation config inside this context: γ tokens, our confidence."""
     ours = {
         "num_assistant_tokens": settings.gamma,
         "num_assistant_tokens_schedule": SCHEDULES[settings.schedule],

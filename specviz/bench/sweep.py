@@ -47,7 +47,6 @@ class SweepPlan:
     """How much is measured.
 
     Attributes:
-        sizes: Numbers of tokens of the passes.
         context: Tokens in the cache.
         seed: Seed of the order.
         budget: Seconds for all rounds, if MIN_ROUNDS of them fit.
@@ -73,12 +72,7 @@ class SweepPlan:
 
 @dataclass(frozen=True, slots=True)
 class SweepProgress:
-    """The event after each measurement.
-
-    Attributes:
-        done: Number of measurements done.
-        of: Total number of measurements; None during the warm-up.
-    """
+    """The event after each measurement. of: their number; None during the warm-up."""
 
     done: int
     of: int | None
@@ -87,8 +81,7 @@ class SweepProgress:
 class SweepRun:
     """A sweep in progress; `sweep` returns what has been measured so far.
 
-    Raises:
-        ValueError: If the target's context is too short, or its shape is not known.
+    Raises ValueError if the target's context is too short, or its shape is not known.
     """
 
     def __init__(self, target: Target, plan: SweepPlan | None = None) -> None:
@@ -103,9 +96,8 @@ class SweepRun:
     def steps(self, stop: Stop = never) -> Iterator[SweepProgress]:
         """Measure, one step at a time; a round to warm up comes first and is discarded.
 
-        Args:
-            stop: Called between measurements; if it returns True, the sweep stops, and finished
-                measurements are kept.
+        stop: called between measurements; if it returns True, the sweep stops, and finished
+        measurements are kept.
         """
         spent = 0.0
         for done, turn in enumerate(self.plan.order(0), start=1):
@@ -153,7 +145,6 @@ class SweepRun:
         return time_seconds(self.target.device, self._busy[turn].do)
 
     def _rates(self, turn: str) -> list[float]:
-        """Return operations or bytes per second of each measurement."""
         size = self._busy[turn].size
         return [float(f"{size / seconds:.4g}") for seconds in self._seen.get(turn, [])]
 
@@ -180,18 +171,13 @@ class PassTimer:
         return elapsed
 
     def _ids(self, count: int) -> list[int]:
-        """Return arbitrary token ids, since the time does not depend on them."""
+        # Arbitrary, since the time does not depend on them.
         return [1 + at % (self.target.vocab_size - 1) for at in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Work that uses one part of the machine as much as possible.
-
-    Attributes:
-        do: Does the work.
-        size: Number of operations or bytes.
-    """
+    """Work that uses one part of the machine as much as possible. size: operations or bytes."""
 
     do: Callable[[], object]
     size: float
@@ -199,7 +185,7 @@ class Workload:
 
 def matmul_workload(target: Target) -> Workload:
     """Return a product of two large square matrices in the target's dtype."""
-    edge = _edge(target)
+    edge = EDGE if target.device.type == "cpu" else WIDE_EDGE
     matrix = torch.ones(edge, edge, dtype=target.dtype, device=target.device)
     product = torch.empty_like(matrix)
     return Workload(lambda: torch.mm(matrix, matrix, out=product), 2.0 * edge**3)
@@ -228,8 +214,3 @@ def shape_of(target: Target) -> ModelShape:
 def dtype_of(target: Target) -> str:
     """Return the name of the target's dtype."""
     return str(target.dtype).removeprefix("torch.")
-
-
-def _edge(target: Target) -> int:
-    """Return the size of the large matrices, which is larger on devices that need more work."""
-    return EDGE if target.device.type == "cpu" else WIDE_EDGE

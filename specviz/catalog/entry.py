@@ -130,7 +130,6 @@ def entries() -> tuple[Entry, ...]:
 
 
 def _served() -> Iterator[Entry]:
-    """Yield the target on the server given in SPECVIZ_SERVER, if any."""
     address = os.environ.get(SERVER)
     if address:
         yield Entry(
@@ -169,11 +168,7 @@ def _rows(data: Any) -> tuple[Entry, ...]:
 
 
 def _read_more_rows(path: Path, taken: set[tuple[Kind, str]]) -> tuple[Entry, ...]:
-    """Read the drafters in another file; their folders are relative to that file.
-
-    Raises:
-        ValueError: The file cannot be used.
-    """
+    # Their folders are relative to that file.
     try:
         rows = json.loads(path.read_text(encoding="utf-8-sig"))
         found = tuple(Entry(**{"kind": "drafter", **row}) for row in rows)

@@ -72,9 +72,6 @@ class LoadedModel:
     """A model that is in memory now.
 
     Attributes:
-        title: Its display name.
-        device: The device that holds it.
-        dtype: Its precision.
         bytes: Memory that unloading it would free.
         file: Size of its weight files in bytes.
         packed: The part of `bytes` that is packed copies of its matrices.
@@ -91,10 +88,7 @@ class LoadedModel:
 
 
 def loaded_models() -> list[LoadedModel]:
-    """Return the checkpoints and heads in the memory of this process.
-
-    Memory that a head shares with a checkpoint is counted once.
-    """
+    """Return the checkpoints and heads in this process; memory that they share counts once."""
     models, heads = MODELS.entries(), HEADS.entries()
     bases = [model for _, model in models]
     made = [_describe(model, device, dtype) for (_, device, dtype), model in models]
@@ -196,7 +190,6 @@ def _drafter(name: str, target: Target) -> Drafter:
 
 
 def _load_external(name: str, target: Target) -> Drafter:
-    """Load a drafter from a folder or the Hub: a head in a known layout, or a causal LM."""
     path = _external_path(name, "drafter")
     layout = None if is_gguf(path) else layout_in(path)
     if layout is None:
@@ -205,11 +198,6 @@ def _load_external(name: str, target: Target) -> Drafter:
 
 
 def _drafter_class(name: str, path: str) -> Any:
-    """Import a drafter's class by its dotted path.
-
-    Raises:
-        NotAvailable: The code cannot be imported or is not a drafter.
-    """
     try:
         found = resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:
@@ -222,7 +210,6 @@ def _drafter_class(name: str, path: str) -> Any:
 
 
 def _draft_model(name: str, target: Target) -> Drafter:
-    """Load a causal LM from the catalogue, a folder or the Hub as a drafter."""
     found = _checkpoint(name, "drafter", target.device, target.dtype)
     title = public_name(name)
     card = found.card(title, "draft-model")
@@ -235,15 +222,7 @@ def _draft_model(name: str, target: Target) -> Drafter:
 
 
 def _head(name: str, path: str, folder: Path, target: Target, shipped: bool) -> Drafter:
-    """Return the shared head for a target, loading it from a folder if necessary.
-
-    Args:
-        name: The head's name.
-        path: Dotted path of the drafter's class.
-        folder: Folder of its weights.
-        target: The target that it drafts for.
-        shipped: Whether it ships with the app and is therefore never evicted.
-    """
+    # A shipped head is never evicted.
     kind = _drafter_class(name, path)
     copy = (str(target.device), str(target.dtype), str(target.card.hash))
     key = (name, str(folder.resolve()), *copy)
@@ -252,12 +231,7 @@ def _head(name: str, path: str, folder: Path, target: Target, shipped: bool) -> 
 
 
 def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
-    """Load a head; its network must not have more weights than its files.
-
-    Raises:
-        Unsuitable: The head cannot be used.
-        Stopped: The load was stopped.
-    """
+    # Its network must not have more weights than its files.
     title = folder_label(folder)
     check_stop()
     with loading(name):  # several drafters may share a folder
@@ -266,7 +240,6 @@ def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
 
 
 def _read_checked(kind: Any, name: str, title: str, folder: Path, target: Target) -> Drafter:
-    """Load a head; errors call it `title`. See `_read_head`."""
     stored = count_stored(title, head_files(folder))
     check_numbers(title, read_config(title, folder), stored)
     with limited_to(title, stored):
@@ -276,7 +249,6 @@ def _read_checked(kind: Any, name: str, title: str, folder: Path, target: Target
 
 
 def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype) -> Checkpoint:
-    """Return the shared checkpoint of this name, loading it if necessary."""
     entry = find(name, kind)
     path = _external_path(name, kind) if entry is None else _entry_path(entry)
     key = (str(path.resolve()), str(device), str(dtype))
@@ -289,11 +261,6 @@ def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype)
 
 
 def _external_path(name: str, kind: Kind) -> Path:
-    """Return the path of a model that is not in the catalogue, fetching it if necessary.
-
-    Raises:
-        NotAvailable: It cannot be found; the message suggests a similar name.
-    """
     try:
         return find_or_fetch(name)
     except UnknownModel as error:
@@ -301,11 +268,6 @@ def _external_path(name: str, kind: Kind) -> Path:
 
 
 def _entry_path(entry: Entry) -> Path:
-    """Return the path of a catalogue entry's weights.
-
-    Raises:
-        NotAvailable: They are not on this machine.
-    """
     path = weights_path(entry)
     if path is None:
         raise NotAvailable(missing_message(entry))
@@ -316,13 +278,9 @@ def unload_and_suggest(device: str | None = None) -> str:
     """Free memory after it ran out, and suggest models that would fit.
 
     The model that was used last is unloaded, unless it ships with the app. Its bytes count as free,
-    although a run may still use it until the run ends.
-
-    Args:
-        device: The device to check if no model can be unloaded. None: the best of this machine.
-
-    Returns:
-        Sentences that say which model was unloaded and which models would fit.
+    although a run may still use it until the run ends. Returns sentences that say which model was
+    unloaded and which models would fit. device: the device to check if no model can be unloaded.
+    None: the best of this machine.
     """
     unloaded = unload_last()
     where = torch.device(unloaded.device) if unloaded else pick_device(device)
@@ -358,8 +316,7 @@ def trainable_heads() -> tuple[str, ...]:
 def training_family(name: str) -> Family:
     """Return the training family of a head.
 
-    Raises:
-        ValueError: No head of this name can be trained.
+    Raises ValueError if no head of this name can be trained.
     """
     entry = find(name, "drafter")
     if entry is None or not entry.training:

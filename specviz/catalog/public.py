@@ -139,11 +139,6 @@ def fetch(name: str, say: Callable[[str], object], watch: FetchMonitor | None = 
 
 
 def _find_fetched(name: str) -> Path | None:
-    """Return the path of a Hub model on this machine, or None.
-
-    Raises:
-        UnknownModel: The name is not a Hub id; the message suggests a similar name.
-    """
     try:
         return find_fetched(name)
     except UnknownModel as error:

@@ -46,19 +46,9 @@ def fetch(
 ) -> Path:
     """Fetch a model from the first source that has it. Without a connection, the Hub is skipped.
 
-    Args:
-        name: The model's name, for messages.
-        sources: Its sources, in the order to try.
-        say: Called with a sentence for each step.
-        watch: Receives progress, and can cancel the fetch.
-
-    Returns:
-        The model's folder or its GGUF file.
-
-    Raises:
-        NotAvailable: No source has it.
-        DiskFull: The disk has no space left.
-        Stopped: `watch` cancelled the fetch.
+    Returns the model's folder or its GGUF file. sources: its sources, in the order to try. Raises
+    NotAvailable if no source has it; DiskFull if the disk has no space left; Stopped if `watch`
+    cancelled the fetch.
     """
     waiting = [source for source in sources if "folder" not in source]
     failed: list[str] = []
@@ -88,7 +78,6 @@ def describe_source(source: Source) -> str:
 
 
 def _find(source: Source) -> Path | None:
-    """Return the path of a source on this machine, or None."""
     if "hub" in source:
         return find_fetched(source["hub"])
     path = _in_wheel(source) if "wheel" in source else ASSETS / source["folder"]
@@ -96,7 +85,6 @@ def _find(source: Source) -> Path | None:
 
 
 def _in_wheel(source: Source) -> Path | None:
-    """Return the file in an installed package, or None if the package is not installed."""
     package, _, file = source["file"].partition("/")
     found = find_spec(package)
     folders = found.submodule_search_locations if found else None
@@ -104,12 +92,6 @@ def _in_wheel(source: Source) -> Path | None:
 
 
 def _download(source: Source, watch: FetchMonitor) -> Path:
-    """Download one source.
-
-    Raises:
-        NotAvailable: The source does not have the file.
-        Stopped: `watch` cancelled the fetch.
-    """
     if "hub" in source:
         return fetch_from_hub(source["hub"], watch)
     _install(source, watch)
@@ -123,12 +105,7 @@ def _download(source: Source, watch: FetchMonitor) -> Path:
 
 
 def _install(source: Source, watch: FetchMonitor) -> None:
-    """Install a wheel into this Python, without its dependencies.
-
-    Raises:
-        NotAvailable: pip failed; the message quotes it.
-        Stopped: `watch` cancelled the fetch.
-    """
+    # Without its dependencies.
     wanted = f"{source['wheel']}=={source['version']}"
     options = ["--no-deps", "--no-input", "--disable-pip-version-check", *_progress()]
     command = [sys.executable, "-m", "pip", "install", *options, wanted]
@@ -148,7 +125,7 @@ def _install(source: Source, watch: FetchMonitor) -> None:
 
 
 def _progress() -> list[str]:
-    """Return options that make pip print progress as numbers, or none if it is too old."""
+    # They make pip print progress as numbers; none if it is too old.
     try:
         major, minor, *_ = metadata.version("pip").split(".")
     except (metadata.PackageNotFoundError, ValueError):
@@ -157,7 +134,6 @@ def _progress() -> list[str]:
 
 
 def _read(lines: Iterable[str], output: list[str], watch: FetchMonitor) -> None:
-    """Report pip's progress to `watch` and collect its other lines in `output`."""
     for line in lines:
         if found := PROGRESS.match(line):
             watch.report(int(found[1]), int(found[2]))

@@ -118,15 +118,8 @@ def add_other_programs(
 ) -> list[Method]:
     """Start other inference programs with the same weights.
 
-    Args:
-        target: The target.
-        settings: The settings of the measurement.
-        texts: Encoded prompts, by domain.
-        absent: Receives the reason for each program that is left out, by its name.
-        stack: Ends the programs when it is closed.
-
-    Returns:
-        One method per program.
+    Returns one method per program. absent: receives the reason for each program that is left out,
+    by its name.
     """
     from specviz.bench.llamacpp import LLAMA_CPP, LlamaCppError, llama_cpp
     from specviz.bench.methods import MTP
@@ -172,10 +165,8 @@ def table_columns(domains: Sequence[str], names: Sequence[str]) -> list[Column]:
 class Printer:
     """Collects rows, and prints the rows of a domain when they are complete.
 
-    Args:
-        columns: The columns of the table.
-        progress: The bar that is hidden while rows are printed.
-        quiet: Whether to collect the rows without printing them.
+    progress: the bar that is hidden while rows are printed; quiet: whether to collect the rows
+    without printing them.
     """
 
     def __init__(self, columns: Sequence[Column], progress: CallProgress, quiet: bool) -> None:

@@ -24,9 +24,8 @@ from specviz.settings.threads import shorten_busy_wait
 class Command:
     """A command.
 
-    Attributes:
-        name: Its name, which is also the name of its module.
-        summary: What it does, as a phrase that begins with a small letter and has no full stop.
+    name: its name, which is also the name of its module; summary: what it does, as a phrase that
+    begins with a small letter and has no full stop.
     """
 
     name: str
@@ -35,10 +34,9 @@ class Command:
     def add(self, subparsers: Any, named: bool, prog: str | None) -> None:
         """Add the command to the command line.
 
-        Args:
-            subparsers: The action returned by `ArgumentParser.add_subparsers`.
-            named: Whether this is the command to run; options are added only in this case.
-            prog: The program name that its help shows; `specviz NAME` if None.
+        subparsers: the action returned by `ArgumentParser.add_subparsers`; named: whether this is
+        the command to run; options are added only in this case; prog: the program name that its
+        help shows; `specviz NAME` if None.
         """
         sentence = f"{self.summary[0].upper()}{self.summary[1:]}."
         parser = subparsers.add_parser(self.name, prog=prog, description=sentence)
@@ -96,9 +94,8 @@ class TopParser(Parser):
 def build_parser(named: str | None, prog: str | None = None) -> TopParser:
     """Build the parser of the whole command line.
 
-    Args:
-        named: The command whose options are added; None for no command.
-        prog: The program name that its help shows; `specviz NAME` if None.
+    named: the command whose options are added; None for no command; prog: the program name that its
+    help shows; `specviz NAME` if None.
     """
     top = TopParser(
         prog="specviz",
@@ -122,9 +119,8 @@ def build_parser(named: str | None, prog: str | None = None) -> TopParser:
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     """Run a command and return its exit status; without a command, print the help.
 
-    Args:
-        argv: The arguments; those of the process if None.
-        prog: The program name that the command's help shows; `specviz NAME` if None.
+    argv: the arguments; those of the process if None; prog: the program name that the command's
+    help shows; `specviz NAME` if None.
     """
     shorten_busy_wait()
     words = sys.argv[1:] if argv is None else argv
@@ -153,14 +149,14 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
 
 
 def _sentence(error: ValueError | OSError) -> str:
-    """Return the error's message, without its error number if the error mentions no file."""
+    # Without the error number if the error mentions no file.
     if isinstance(error, OSError) and error.filename is None:
         return error.strerror or str(error)
     return str(error)
 
 
 def _is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
-    """Return whether memory ran out; this does not import torch."""
+    # This does not import torch.
     if "torch" not in sys.modules:
         return isinstance(error, MemoryError)
     from specviz.models.devices import ran_out_of_memory

@@ -162,7 +162,6 @@ def _ratio(ratio: float, speedups: tuple[float, float] | None) -> str:
 
 
 def _print(whole: dict[str, Any]) -> None:
-    """Print the text (once if all lanes have the same), the table, and the explanations."""
     lead = whole["prompt"] + ("\n" if whole["chat"] else "")  # an answer begins on a new line
     same = whole["texts"]["same"]
     if same:
@@ -182,7 +181,6 @@ def _print(whole: dict[str, Any]) -> None:
 
 
 def _report(path: str | None, results: Results) -> None:
-    """Write the result as JSON to the path, and print it as text unless JSON was printed."""
     whole = race_summary(results)
     if path is not None:
         write_json(path, whole)
@@ -201,7 +199,6 @@ def _make_folder(path: str) -> Path:
 
 
 def _write_traces(folder: Path, results: Results) -> None:
-    """Write one file per lane, numbered in the order in which they ran, and the race itself."""
     files = {
         name: f"{number}-{_slug(name)}.jsonl" for number, name in enumerate(results.traces, start=1)
     }

@@ -66,7 +66,6 @@ def _export_race(args: argparse.Namespace) -> None:
 
 
 def _write(file: str, text: str, size: str) -> None:
-    """Write a file, and print its size: in rounds or lanes, and in bytes."""
     write_lines(file, [text.removesuffix("\n")])
     if file != STANDARD_OUTPUT:
         say(f"{file}: {size}, {len(text.encode()) / 1e6:.1f} MB.", "green")

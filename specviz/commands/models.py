@@ -132,13 +132,11 @@ def published_cells(row: dict[str, Any]) -> list[str]:
 
 
 def _on_disk(row: dict[str, Any]) -> str:
-    """Return the size of a model's files, if they are on this machine."""
     if not row["on_this_machine"]:
         return NOT_HERE
     return f"{row['bytes'] / 1e6:.1f} MB" if row["bytes"] else ""
 
 
 def _how_to_get(row: dict[str, Any]) -> str:
-    """Return how to get a model that is not on this machine; "" if it is."""
     entry = find(row["name"], row["kind"])
     return "" if entry is None or row["on_this_machine"] else missing_message(entry)

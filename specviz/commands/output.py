@@ -37,11 +37,8 @@ HELP_STYLES: Final = (
 class Column:
     """One column of a table.
 
-    Attributes:
-        title: The heading.
-        right: Whether cells are right-aligned, as numbers are.
-        wrap: Whether a cell may take several lines on a terminal, as sentences do.
-        width: Minimum width, for a table that is printed in several parts.
+    wrap: whether a cell may take several lines on a terminal, as sentences do; width: minimum
+    width, for a table that is printed in several parts.
     """
 
     title: str
@@ -103,7 +100,7 @@ def print_table(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], header: bool = True
 ) -> None:
     """Print rows as a table with titles, or on a narrow terminal as one list per row."""
-    cells = [[_one_line(cell) for cell in row] for row in rows]
+    cells = [[" ".join(printable(cell).split()) for cell in row] for row in rows]
     screen = console()
     if screen.width < _min_width(columns, cells):
         for row in cells:
@@ -125,12 +122,7 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     print_table([Column("", width=1), Column("", wrap=True)], pairs, header=False)
 
 
-def _one_line(cell: str) -> str:
-    return " ".join(printable(cell).split())
-
-
 def _min_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
-    """Return the minimum width of a terminal on which the rows fit as a table."""
     from rich.cells import cell_len
 
     widths = [
@@ -164,7 +156,6 @@ def _table(columns: Sequence[Column], rows: Sequence[Sequence[str]], header: boo
 
 
 def _print_list(screen: Console, columns: Sequence[Column], row: Sequence[str]) -> None:
-    """Print one row as a list: its first cell, and below it the other cells with their titles."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -178,11 +169,7 @@ def _print_list(screen: Console, columns: Sequence[Column], row: Sequence[str]) 
 def require_writable(*paths: str | None) -> None:
     """Check before the work begins that results can be written, so that they are not lost.
 
-    Args:
-        *paths: Paths to try. None and "-" are skipped.
-
-    Raises:
-        ValueError: If a path cannot be written.
+    *paths: paths to try. None and "-" are skipped. Raises ValueError if a path cannot be written.
     """
     for path in paths:
         if path is not None and path != STANDARD_OUTPUT:
@@ -190,7 +177,7 @@ def require_writable(*paths: str | None) -> None:
 
 
 def _try_to_open(path: Path) -> None:
-    """Open the file without changing it, and remove it again if it is new."""
+    # Without changing it; a new file is removed again.
     try:
         new = not path.exists()
         with path.open("a", encoding="utf-8"):

@@ -33,8 +33,7 @@ class Parser(argparse.ArgumentParser):
     def shorten(self, common: Sequence[str]) -> None:
         """Show only the common options in --help, and all options in --help-all.
 
-        Args:
-            common: Destinations of the common options, in the order in which they are shown.
+        common: destinations of the common options, in the order in which they are shown.
         """
         self._common = (*common, "help", "help_all")
         self.add_argument(
@@ -118,13 +117,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def _options_end(words: Sequence[str]) -> int:
-    """Return the index of `--`, at which the options end, or the number of words."""
+    # `--` ends the options.
     return words.index("--") if "--" in words else len(words)
 
 
 class _HelpAll(argparse.Action):
-    """Prints the full help and exits."""
-
     def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
         self.dest = dest
@@ -137,7 +134,6 @@ class _HelpAll(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> NoReturn:
-        """Implement `argparse.Action`."""
         assert isinstance(parser, Parser)
         print_help(parser.format_full_help())
         parser.exit()
@@ -193,8 +189,7 @@ def add_tree_size(parser: argparse.ArgumentParser) -> None:
 
 
 class _SetTreeSize(argparse.Action):
-    """Sets gamma, the fan-out and the budget; their own options, given later, override this."""
-
+    # Their own options, given later, override this.
     def __call__(
         self,
         parser: argparse.ArgumentParser,
@@ -202,14 +197,12 @@ class _SetTreeSize(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        """Implement `argparse.Action`."""
         assert isinstance(values, Parameters)  # the result of `_parse_tree_size`
         for name, value in values.names["specviz"].items():
             setattr(namespace, name, value)
 
 
 def _parse_tree_size(text: str) -> Parameters:
-    """Parse the size of a tree, three numbers as name=value. Raises ArgumentTypeError."""
     pairs = [pair.partition("=") for pair in text.split(",")]
     try:
         return Parameters.of({name.strip(): int(value) for name, _, value in pairs})

@@ -18,11 +18,7 @@ STREAMS: Final = ("stdout", "stderr")
 
 
 class PipeFile(FileIO):
-    """A file descriptor for writing that discards everything once its reader is gone.
-
-    Attributes:
-        reader_gone: Whether the reader has closed the pipe.
-    """
+    """A file descriptor for writing that discards everything once its reader is gone."""
 
     reader_gone = False
 

@@ -56,12 +56,7 @@ class Progress(ABC):
         self._bar = self._task = None
 
     def update(self, done: int, total: int) -> None:
-        """Show how much is done.
-
-        Args:
-            done: How much is done: calls or bytes.
-            total: How much there is; 0 if it is not known.
-        """
+        """Show how much is done, in calls or bytes. total: 0 if it is not known."""
         if not is_terminal(stderr=True):
             if self.line_is_due(done, total):
                 say(self.line(done, total), stderr=True)
@@ -171,10 +166,7 @@ class DownloadProgress(Progress):
 
 
 class LoadProgress(Progress):
-    """Progress of loading a model: its stage, the bytes, the seconds left and a bar.
-
-    It is shown only on a terminal, and removed after the load.
-    """
+    """Progress of loading a model, on a terminal only: its stage, bytes, seconds left and a bar."""
 
     def __init__(self) -> None:
         super().__init__()

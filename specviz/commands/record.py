@@ -41,7 +41,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _reason_to_skip(recipe: Recipe | RaceRecipe) -> str | None:
-    """Return why a recipe cannot be run on this machine; None if it can."""
     target = find(recipe.target, "target")
     if target is None or weights_path(target) is not None:
         return None
@@ -78,11 +77,7 @@ def record_run(recipe: Recipe, folder: Path) -> str:
 
 
 def record_race(recipe: RaceRecipe, folder: Path) -> str:
-    """Record, check and write a race; return its summary.
-
-    Raises:
-        CheckFailed: If a trace is wrong.
-    """
+    """Record, check and write a race; return its summary. Raises CheckFailed."""
     from specviz.catalog.loading import load_drafter, load_target
     from specviz.compare.race import Results
     from specviz.compare.run import run

@@ -65,11 +65,7 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run, write the outputs and return the exit status.
-
-    Raises:
-        ServerFault: If the target's server failed; the finished part of the run is written first.
-    """
+    """Run, write the outputs and return the exit status. Raises ServerFault."""
     settings = settings_from_args(args)
     require_writable(args.json, args.trace, args.metrics)
     with show_loading():
@@ -93,11 +89,7 @@ def run(args: argparse.Namespace) -> int:
 def record(
     target: Target, drafter: Drafter, prompt: str, settings: Settings, stop: Callable[[], bool]
 ) -> tuple[Trace, ServerFault | None]:
-    """Decode until the end, until `stop` returns True, or until the target's server fails.
-
-    Returns:
-        The trace up to that point, and the server's error if there was one.
-    """
+    """Decode until the end, until `stop`, or until the server fails (its error is returned)."""
     from specviz import engine
     from specviz.models.errors import ServerFault
     from specviz.trace.events import Header
@@ -118,10 +110,8 @@ def record(
 def report(path: str | None, counts: str | None, trace: Trace) -> None:
     """Write the outputs, and print the text and a summary unless JSON was printed.
 
-    Args:
-        path: Path of the result as JSON; None if it is not written.
-        counts: Path of vLLM's per-request metrics; None if they are not written.
-        trace: The run.
+    path: path of the result as JSON; None if it is not written; counts: path of vLLM's per-request
+    metrics; None if they are not written.
     """
     from specviz.trace import metrics
 

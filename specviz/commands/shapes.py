@@ -127,7 +127,6 @@ def _print(file: CostFile) -> None:
 
 
 def _passes(file: CostFile, costs: ModelCosts, context: ContextCosts) -> list[list[str]]:
-    """Return one row per pass size: the time, the time in plain passes, and the roofline."""
     sweep, found = file.sweep(costs, context), []
     for point in context.passes:
         cost, line = sweep.passes(point.tokens), sweep.predicted(point.tokens)
@@ -172,7 +171,6 @@ def _model(name: str) -> Model:
 
 
 def _command(args: argparse.Namespace, chosen: Sequence[Model]) -> str:
-    """Return the command that repeats this measurement, without output options."""
     words = ["python -m specviz shapes", *(row.name for row in chosen)]
     words += [f"--{name} {value}" for name in ("device", "dtype") if (value := getattr(args, name))]
     words += ["--contexts", *map(str, args.contexts)] if tuple(args.contexts) != CONTEXTS else []

@@ -59,7 +59,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(sweep: Sweep) -> None:
-    """Print the machine, the table, and sentences on its numbers."""
     from specviz.cost.sweep_text import sweep_facts
 
     facts = sweep_facts(sweep)

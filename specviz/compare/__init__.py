@@ -13,10 +13,8 @@ from typing import Any
 
 
 class _CallablePackage(ModuleType):
-    """Makes this package callable, since it has the same name as the function `compare`."""
-
+    # It has the same name as the function `compare`.
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Call `specviz.compare.run.compare`, which imports torch."""
         return import_module("specviz.compare.run").compare(*args, **named)
 
 

@@ -34,14 +34,7 @@ EXAMPLE: Final = "'draft-model gamma=8 siblings=2,2'"
 
 @dataclass(frozen=True, slots=True)
 class LaneRequest:
-    """A parsed lane.
-
-    Attributes:
-        text: The lane as typed.
-        drafter: Its drafter.
-        options: All options, including the lane's own settings.
-        error_prefix: The start of its error messages.
-    """
+    """A parsed lane. drafter: its drafter."""
 
     text: str
     drafter: str
@@ -49,11 +42,7 @@ class LaneRequest:
     error_prefix: str = ""
 
     def lane(self, name: str) -> Lane:
-        """Build the lane, called `name`.
-
-        Raises:
-            BadSettings: If its settings are not valid.
-        """
+        """Build the lane, called `name`. Raises BadSettings if its settings are not valid."""
         try:
             return Lane(name, self.drafter, settings_from_args(self.options, self.drafter))
         except BadSettings as error:
@@ -71,13 +60,8 @@ class LaneParser(argparse.ArgumentParser):
 def parse_lane(text: str, args: argparse.Namespace, prefix: str | None = None) -> LaneRequest:
     """Parse a drafter and its settings, named like the options of `run`.
 
-    Args:
-        text: The lane as typed, for example "draft-model gamma=8".
-        args: The options for all lanes.
-        prefix: The start of error messages; by default it quotes the lane.
-
-    Raises:
-        BadSettings: If a setting is unknown or invalid.
+    text: the lane as typed, for example "draft-model gamma=8"; prefix: the start of error messages;
+    by default it quotes the lane. Raises BadSettings if a setting is unknown or invalid.
     """
     prefix = f"Lane {text!r}: " if prefix is None else prefix
     try:
@@ -137,10 +121,8 @@ LONGEST_VALUE: Final = 40  # maximum characters of a setting that is shown in fu
 class LaneLabel:
     """The label of a lane.
 
-    Attributes:
-        title: The drafter's title.
-        shape: The shape of the draft in a few words, if it has one; unique among lanes with the
-            same title.
+    title: the drafter's title; shape: the shape of the draft in a few words, if it has one; unique
+    among lanes with the same title.
     """
 
     title: str
@@ -174,7 +156,6 @@ def _lanes_labelled(race: Race, labels: list[LaneLabel], label: LaneLabel) -> li
 
 
 def _differences(lane: Lane, others: list[Lane]) -> list[str]:
-    """Return the settings in which a lane differs from others with the same label."""
     mine, theirs = lane.settings.to_json(), [other.settings.to_json() for other in others]
     names = [name for name in mine if any(other[name] != mine[name] for other in theirs)]
     return [f"{name.replace('_', ' ')} {_value(mine[name])}" for name in names]
@@ -186,12 +167,11 @@ def _value(value: Any) -> str:
 
 
 def _equal_before(labels: list[LaneLabel]) -> list[int]:
-    """Return, for each label, how many equal labels come before it."""
+    # For each label, how many equal ones come before it.
     return [labels[:index].count(label) for index, label in enumerate(labels)]
 
 
 def _numbered(label: LaneLabel, before: int) -> LaneLabel:
-    """Add a number to the label of a lane with the same settings as `before` earlier lanes."""
     if not before:
         return label
     return replace(label, shape=_join([label.shape, f"no. {before + 1}"]))

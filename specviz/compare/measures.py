@@ -51,12 +51,7 @@ def total_seconds(trace: Trace) -> float:
 
 
 def timeline(trace: Trace, passes: Sequence[PassSeconds]) -> Iterator[Point]:
-    """Yield the seconds and tokens so far after every pass.
-
-    Args:
-        trace: The lane.
-        passes: The seconds of each pass, from `pass_seconds`.
-    """
+    """Yield the seconds and tokens so far after every pass, from `pass_seconds`."""
     rounds = complete_rounds(trace)
     tokens_added = [len(r.committed.tokens) for r in rounds if r.committed] or [1] * len(passes)
     seconds, tokens = 0.0, 0
@@ -72,12 +67,9 @@ class Flops:
     2 FLOPs are counted for every weight of a matrix and every row (token) multiplied with it,
     including the prompt's rows. An embedding table counts only if it is also the output head, and
     an output head only for rows whose logits are read. Not counted: attention's products with the
-    cache (they grow with the text, not with the weights), norms, softmax, sampling.
-
-    Attributes:
-        prompt: FLOPs of the target's first pass.
-        target: FLOPs of the target's later passes.
-        drafter: FLOPs of the drafter; None if the trace does not have the number of its rows.
+    cache (they grow with the text, not with the weights), norms, softmax, sampling. prompt: FLOPs
+    of the target's first pass; target: FLOPs of the target's later passes; drafter: FLOPs of the
+    drafter; None if the trace does not have the number of its rows.
     """
 
     prompt: int
@@ -138,16 +130,12 @@ def work_flops(work: Work, weights: Weights) -> int:
 class Equality:
     """A lane's token ids compared with those of plain decoding.
 
-    Attributes:
-        verdict: "same": all are equal. "stopped": the lane did not finish. "unknown": plain
-            decoding did not finish. "sampled": they differ as two samples from one distribution do.
-            "lossy": the rule does not guarantee the same text. At temperature 0 also "near-tie":
-            rounding explains the difference; "length": one text ends earlier; "fault": nothing
-            explains the difference.
-        tokens: New tokens of the lane.
-        position: Index of the first new token that differs; None if none does.
-        margin: At temperature 0, the target's highest logit minus its second highest at this
-            position.
+    verdict: "same": all are equal. "stopped": the lane did not finish. "unknown": plain decoding
+    did not finish. "sampled": they differ as two samples from one distribution do. "lossy": the
+    rule does not guarantee the same text. At temperature 0 also "near-tie": rounding explains the
+    difference; "length": one text ends earlier; "fault": nothing explains the difference; position:
+    index of the first new token that differs; None if none does; margin: at temperature 0, the
+    target's highest logit minus its second highest at this position.
     """
 
     verdict: Verdict
@@ -157,12 +145,7 @@ class Equality:
 
 
 def compare_token_ids(trace: Trace, plain: Baseline | None) -> Equality:
-    """Compare a lane's text with plain decoding's.
-
-    Args:
-        trace: The lane, with plain decoding as its baseline if both finished.
-        plain: Plain decoding, if it finished.
-    """
+    """Compare a lane's text with plain decoding's. plain: plain decoding, if it finished."""
     ours = token_ids(trace)
     if plain is None or not is_finished(trace):
         return Equality("unknown" if plain is None else "stopped", len(ours))

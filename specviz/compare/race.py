@@ -39,13 +39,7 @@ SHARED_SETTINGS: Final = {  # for each field of Settings that lanes must share, 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One way of drafting.
-
-    Attributes:
-        name: Unique in the race.
-        drafter: The drafter, as accepted by `catalog.load_drafter`.
-        settings: All settings of its run.
-    """
+    """One way of drafting. drafter: the drafter, as accepted by `catalog.load_drafter`."""
 
     name: str
     drafter: str
@@ -56,14 +50,9 @@ class Lane:
 class Race:
     """Lanes on one prompt; plain decoding always runs as an additional lane.
 
-    Attributes:
-        prompt: The prompt.
-        target: The target, as accepted by `catalog.load_target`.
-        lanes: The lanes with a drafter.
-        order_seed: Seed of the order in which the lanes run.
-
-    Raises:
-        BadSettings: If the lanes cannot be compared.
+    target: the target, as accepted by `catalog.load_target`; lanes: the lanes with a drafter;
+    order_seed: seed of the order in which the lanes run. Raises BadSettings if the lanes cannot be
+    compared.
     """
 
     prompt: str
@@ -85,7 +74,6 @@ class Race:
             self._check_shared(lane)
 
     def _check_shared(self, lane: Lane) -> None:
-        """Raise BadSettings if a lane differs from the first in a setting that all must share."""
         first = self.lanes[0]
         for name, called in SHARED_SETTINGS.items():
             same = getattr(lane.settings, name) == getattr(first.settings, name)
@@ -115,11 +103,7 @@ class Race:
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The names of all lanes, including plain decoding, shuffled with `order_seed`.
-
-        The lanes are sorted by one random number each, so the order does not depend on Python's
-        version.
-        """
+        """The names of all lanes, shuffled with `order_seed`, alike in every version of Python."""
         names = [*(lane.name for lane in self.lanes), PLAIN]
         order = sorted(range(len(names)), key=lambda i: random_u(self.order_seed, i, "lane", 0))
         return tuple(names[index] for index in order)
@@ -145,10 +129,8 @@ def unique_names(names: Iterable[str]) -> list[str]:
 class RaceStarted:
     """The first event.
 
-    Attributes:
-        order: Names of the lanes in the order in which they run.
-        target: Size of the target.
-        drafters: Sizes of the drafters, by lane.
+    order: names of the lanes in the order in which they run; drafters: sizes of the drafters, by
+    lane.
     """
 
     order: tuple[str, ...]
@@ -160,10 +142,8 @@ class RaceStarted:
 class LaneStarted:
     """A lane starts, first with a warm-up that is not measured.
 
-    Attributes:
-        lane: Its name.
-        number: Its number in the order of running, from 1.
-        turn: Which of its runs this is, from 1; short lanes run several times.
+    number: its number in the order of running, from 1; turn: which of its runs this is, from 1;
+    short lanes run several times.
     """
 
     lane: str
@@ -230,13 +210,12 @@ class Results:
     def show(self) -> Any:
         """Return a replay of the race, which a notebook shows and `write` saves as a file.
 
-        Raises:
-            ValueError: If no lane has run.
+        Raises ValueError if no lane has run.
         """
         return import_module(REPLAY).show(self)
 
     def _repr_html_(self) -> str | None:
-        """Return the replay for a notebook; None (which shows plain text) before the first lane."""
+        # None shows plain text, before the first lane.
         shown: str | None = self.show()._repr_html_() if self.traces else None
         return shown
 
@@ -267,9 +246,7 @@ class Results:
         """Return a lane's trace, with plain decoding as its baseline if both finished.
 
         The result is a valid trace, as if plain decoding had been measured after a single run.
-
-        Raises:
-            KeyError: If the race ended before this lane ran.
+        Raises KeyError if the race ended before this lane ran.
         """
         trace, plain = self.traces[lane], self.plain
         if lane == PLAIN or plain is None or not is_finished(trace):

@@ -36,11 +36,8 @@ from specviz.trace.metrics import explain_disagreement, explain_noise, run_sprea
 class Costs:
     """The costs of an average round, in plain tokens.
 
-    Attributes:
-        draft: Time of drafting.
-        target: Time of the target's pass.
-        overhead: Time of judging and cache updates.
-        prefill: The round's share of the prefill, including the first token.
+    overhead: time of judging and cache updates; prefill: the round's share of the prefill,
+    including the first token.
     """
 
     draft: float
@@ -58,11 +55,8 @@ class Costs:
 class Depth:
     """Counts at one depth of the draft; the first guess after the text has depth 1.
 
-    Attributes:
-        judged: Guesses that were judged.
-        positions: Positions that were judged; siblings share a position. Acceptance by depth is per
-            position, not per guess.
-        kept: Accepted guesses, at most one per position.
+    positions: positions that were judged; siblings share a position. Acceptance by depth is per
+    position, not per guess; kept: accepted guesses, at most one per position.
     """
 
     judged: int
@@ -141,11 +135,7 @@ def reports(results: Results) -> list[LaneReport]:
 
 
 def report(results: Results, name: str) -> LaneReport:
-    """Report on one lane.
-
-    Raises:
-        KeyError: If the race ended before the lane ran.
-    """
+    """Report on one lane. Raises KeyError if the race ended before the lane ran."""
     trace = results.with_baseline(name)
     head = trace.header
     passes, ids = pass_seconds(trace), _tokens(trace)
@@ -186,7 +176,7 @@ def report(results: Results, name: str) -> LaneReport:
 
 
 def _tokens(trace: Trace) -> list[int]:
-    """Return the lane's new tokens; plain decoding has them in its baseline instead of rounds."""
+    # Plain decoding has them in its baseline instead of rounds.
     ids = metrics.token_ids(trace)
     return list(trace.baseline.token_ids) if not trace.rounds and trace.baseline else ids
 
@@ -197,7 +187,7 @@ def _text(trace: Trace, ids: list[int]) -> str:
 
 
 def _costs(trace: Trace, passes: list[PassSeconds], plain: Baseline | None) -> dict[str, Any]:
-    """Return costs and speed-up; both are None if the lane or plain decoding did not finish."""
+    # None if the lane or plain decoding did not finish.
     if plain is None or not passes or not is_finished(trace) or sum(plain.seconds) <= 0:
         return {"costs": None, "speedup": None}
     plain_token = sum(plain.seconds) / len(plain.token_ids)
@@ -210,16 +200,7 @@ def _costs(trace: Trace, passes: list[PassSeconds], plain: Baseline | None) -> d
 
 
 def _speedups(results: Results, name: str, shown: float | None) -> tuple[float, float] | None:
-    """Return the lowest and highest speed-up over several runs; None if all lanes ran once.
-
-    Each run is compared with plain decoding's run of the same turn; if a lane ran only once, it is
-    compared with all of them.
-
-    Args:
-        results: The race.
-        name: The lane.
-        shown: The speed-up of the median runs, which is always included in the range.
-    """
+    # Each run is compared with plain decoding's of the same turn; a lane that ran once, with all.
     mine, plain = results.seconds.get(name, []), results.seconds.get(PLAIN, [])
     if shown is None or name == PLAIN or max(len(mine), len(plain)) < 2:
         return None
@@ -232,14 +213,12 @@ def _speedups(results: Results, name: str, shown: float | None) -> tuple[float, 
 def _noise(
     trace: Trace, plain: Baseline | None, speedups: tuple[float, float] | None
 ) -> str | None:
-    """Return why a lane is too noisy to compare; None if it is not, or is plain decoding."""
     if plain is None or not trace.rounds or not is_finished(trace):
         return None
     return explain_noise(trace, plain) or explain_disagreement(speedups)
 
 
 def _guesses(trace: Trace, passes: int) -> dict[str, Any]:
-    """Return counts and rates of guesses; None for plain decoding."""
     numbers = metrics.summary(trace)
     drafted = [len(r.proposed.guesses) for r in complete_rounds(trace) if r.proposed]
     plain = not trace.rounds
@@ -276,7 +255,6 @@ def count_by_depth(trace: Trace) -> list[Depth]:
 
 
 def _flops(results: Results, name: str, trace: Trace) -> Flops | None:
-    """Return the lane's FLOPs; None if the sizes of the models are unknown."""
     if results.target is None:
         return None
     if name == PLAIN:
@@ -285,13 +263,12 @@ def _flops(results: Results, name: str, trace: Trace) -> Flops | None:
 
 
 def _bytes(trace: Trace) -> int:
-    """Return the size of the weight files that the drafter adds; 0 if the drafter is the target."""
+    # 0 if the drafter is the target.
     target, drafter = trace.header.target, trace.header.drafter
     return 0 if drafter.hash is not None and drafter.hash == target.hash else drafter.bytes
 
 
 def _equality(results: Results, name: str, trace: Trace) -> Equality:
-    """Compare a lane's text with plain decoding's; plain decoding equals itself."""
     if name != PLAIN:
         return compare_token_ids(trace, results.plain)
     return Equality("same" if is_finished(trace) else "stopped", len(_tokens(trace)))

@@ -50,8 +50,7 @@ CARD: Final = ModelCard(PLAIN, PLAIN, 0, 0, None)
 class RaceContext:
     """The race with its models and its encoded prompt.
 
-    Attributes:
-        drafters: The drafter of each lane, by the lane's name.
+    drafters: the drafter of each lane, by the lane's name.
     """
 
     race: Race
@@ -106,15 +105,9 @@ def run(
 ) -> Generator[RaceEvent, None, None]:
     """Run all lanes once in their order, then repeat the short ones in turns.
 
-    Args:
-        target: The target.
-        drafters: The drafters, by name of the lane.
-        race: What to run.
-        stop: Called between rounds; if it returns True, the lane ends and no other starts.
-
-    Raises:
-        BadPrompt: Before any lane runs.
-        BadSettings: Before any lane runs, naming the lane that cannot run.
+    drafters: the drafters, by name of the lane; stop: called between rounds; if it returns True,
+    the lane ends and no other starts. Raises BadPrompt before any lane runs; BadSettings before any
+    lane runs, naming the lane that cannot run.
     """
     context = RaceContext(race, target, drafters, encode_prompt(target, race.prompt, race.shared))
     for lane in race.lanes:
@@ -136,12 +129,10 @@ def run(
 
 
 def _is_short(trace: Trace) -> bool:
-    """Return whether a lane finished so quickly that it is repeated."""
     return is_finished(trace) and total_seconds(trace) < SHORT_SECONDS
 
 
 def _check(context: RaceContext, lane: Lane) -> None:
-    """Raise BadSettings if this drafter cannot run with these settings."""
     try:
         Decoding(context.target, context.drafters[lane.name], context.ids, lane.settings)
     except ValueError as error:
@@ -149,7 +140,6 @@ def _check(context: RaceContext, lane: Lane) -> None:
 
 
 def _lane(context: RaceContext, lane: Lane, stop: Stop) -> Iterator[RaceEvent]:
-    """Run a drafter's lane: a few rounds to warm up, then the recorded run."""
     target, drafter = context.target, context.drafters[lane.name]
     warm_up(Decoding(target, drafter, context.ids, lane.settings).rounds(stop), target.device)
     events = engine.run(
@@ -170,7 +160,6 @@ def _lane(context: RaceContext, lane: Lane, stop: Stop) -> Iterator[RaceEvent]:
 
 
 def _plain(context: RaceContext, stop: Stop) -> Iterator[RaceEvent]:
-    """Run plain decoding; its trace has no rounds, only a baseline event."""
     target, settings = context.target, context.race.shared
     warm_up(engine.plain(target, context.ids, settings, stop), target.device)
     trace = Trace(_header(context))
@@ -188,7 +177,6 @@ def _plain(context: RaceContext, stop: Stop) -> Iterator[RaceEvent]:
 
 
 def _header(context: RaceContext) -> Header:
-    """Return plain decoding's header: no drafter, and a rule that samples from p."""
     race, anyone = context.race, context.drafters[context.race.lanes[0].name]
     rule = choose_rule("auto", Drawn.POINT_MASS, race.sampling)
     known = header(context.target, anyone, context.prompt, race.shared, rule)
@@ -196,7 +184,6 @@ def _header(context: RaceContext) -> Header:
 
 
 def _ending(context: RaceContext, steps: Sequence[PlainStep]) -> Iterator[Event]:
-    """Yield the last events of plain decoding: its tokens' bytes, why it ended, and its passes."""
     settings, tokens = context.race.shared, [step.token for step in steps]
     reason: EndReason = "limit" if len(tokens) == settings.max_new_tokens else "stopped"
     reason = "eos" if tokens and tokens[-1] in context.target.eos else reason

@@ -36,11 +36,7 @@ class SavedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SavedLane:
-    """A lane in `race.json`.
-
-    Attributes:
-        weights: Size of the lane's drafter, used to compute FLOPs.
-    """
+    """A lane in `race.json`. weights: size of the lane's drafter, used to compute FLOPs."""
 
     name: str
     drafter: str
@@ -52,10 +48,8 @@ class SavedLane:
 class SavedRace:
     """The content of `race.json`.
 
-    Attributes:
-        order: Names of the lanes in the order in which they ran.
-        traces: File name of each lane that ran.
-        seconds: Seconds of each lane's runs; None if every lane ran once.
+    order: names of the lanes in the order in which they ran; seconds: seconds of each lane's runs;
+    None if every lane ran once.
     """
 
     format: str
@@ -73,12 +67,8 @@ class SavedRace:
     def from_results(cls, results: Results, files: Mapping[str, str] | None = None) -> Self:
         """Convert results.
 
-        Args:
-            results: The race so far.
-            files: Trace files by lane; None: numbered in the order in which the lanes ran.
-
-        Raises:
-            ValueError: If the race has not started.
+        files: trace files by lane; None: numbered in the order in which the lanes ran. Raises
+        ValueError if the race has not started.
         """
         race = results.race
         if results.target is None:
@@ -110,11 +100,7 @@ class SavedRace:
 
     @property
     def race(self) -> Race:
-        """Rebuild the race.
-
-        Raises:
-            BadSettings: If it is not valid.
-        """
+        """Rebuild the race. Raises BadSettings if it is not valid."""
         lanes = (
             Lane(lane.name, lane.drafter, Settings.from_json(lane.settings)) for lane in self.lanes
         )
@@ -122,11 +108,7 @@ class SavedRace:
 
 
 def write(folder: Path, results: Results) -> None:
-    """Write a race to a folder, replacing its content.
-
-    Raises:
-        OSError: If the files cannot be written.
-    """
+    """Write a race to a folder, replacing its content. Raises OSError."""
     saved = SavedRace.from_results(results)
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.jsonl"):
@@ -143,11 +125,7 @@ def write_saved(folder: Path, saved: SavedRace) -> None:
 
 
 def read(folder: Path) -> Results:
-    """Read a race from a folder, as if it had just been run.
-
-    Raises:
-        SavedError: If it cannot be read.
-    """
+    """Read a race from a folder, as if it had just been run. Raises SavedError."""
     try:
         saved: SavedRace = from_plain(SavedRace, json.loads((folder / FILE).read_text("utf-8-sig")))
         race = saved.race
@@ -163,7 +141,6 @@ def read(folder: Path) -> Results:
 
 
 def _seconds(saved: SavedRace, traces: Mapping[str, Trace]) -> dict[str, list[float]]:
-    """Return the seconds of all runs by lane."""
     own = {name: total_seconds(trace) for name, trace in traces.items()}
     found = saved.seconds or {name: [seconds] for name, seconds in own.items()}
     if {name: median_low(runs or [0.0]) for name, runs in found.items()} != own:
@@ -172,7 +149,6 @@ def _seconds(saved: SavedRace, traces: Mapping[str, Trace]) -> dict[str, list[fl
 
 
 def _check(saved: SavedRace, race: Race) -> None:
-    """Raise ValueError if entries of `race.json` contradict each other."""
     if (saved.format, saved.version) != (FORMAT, VERSION):
         raise ValueError(f"{FILE} is not a {FORMAT} file of version {VERSION}")
     ran = list(saved.traces)
@@ -183,7 +159,6 @@ def _check(saved: SavedRace, race: Race) -> None:
 
 
 def _file_name(number: int, name: str) -> str:
-    """Return the file name for the lane that ran as number `number`."""
     return f"{number}-{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}.jsonl"
 
 
@@ -192,13 +167,10 @@ class RaceRecipe:
     """How a shipped race is recorded.
 
     Attributes:
-        name: Name of its folder.
-        title: Title on the page.
         prompt: A shipped prompt by domain and number, or a text.
         order_seed: See `Race`.
         settings: Settings of all lanes that differ from the defaults.
         lanes: For each lane by name, the drafter and the settings of that lane alone.
-        target: The target's name in the catalogue.
     """
 
     name: str
@@ -220,11 +192,7 @@ class RaceRecipe:
 
 
 def recipes(folder: Path = FOLDER) -> list[RaceRecipe]:
-    """Return the recipes of the shipped races, in the order shown; empty if there is no list.
-
-    Raises:
-        BrokenFile: If the list is damaged.
-    """
+    """Return the recipes of the shipped races; empty without a list. Raises BrokenFile."""
     listed = folder / "recipes.json"
     if not listed.exists():
         return []

@@ -107,7 +107,6 @@ def caution(lanes: Sequence[LaneReport]) -> str:
 
 
 def _distortion(lane: LaneReport) -> str:
-    """Return how other work distorted a lane's times; empty if it did not."""
     if lane.noise is not None:
         return lane.noise
     if lane.uneven is not None and lane.uneven >= MAX_SPREAD:
@@ -137,7 +136,7 @@ def _say(macro: str, **values: Any) -> list[Part]:
 
 
 def _reason(lane: LaneReport, speedup: float, costs: Costs, brings: float) -> list[Part]:
-    """Return what a round adds and costs; if it does not pay off, the larger cost comes first."""
+    # If the round does not pay off, the larger cost comes first.
     shown = round_numbers(lane)
     assert shown is not None
     assert shown.cost is not None
@@ -168,12 +167,10 @@ def _verdict(speedup: float) -> str:
 
 
 def _cost_parts(costs: Costs) -> tuple[tuple[float, Owner], ...]:
-    """Return the costs that sum to the total, each with the name of its colour."""
     return (costs.draft, "q"), (costs.target + costs.overhead, "p"), (costs.prefill, "prefill")
 
 
 def _seldom(lane: LaneReport) -> list[Part]:
-    """Return in how many rounds the drafter found a guess, if these are few; otherwise []."""
     rounds = lane.passes - 1
     if not lane.drafting or lane.drafting >= SELDOM * rounds:
         return []
@@ -182,13 +179,7 @@ def _seldom(lane: LaneReport) -> list[Part]:
 
 @dataclass(frozen=True, slots=True)
 class RoundNumbers:
-    """Tokens and cost of a lane's round as they are shown.
-
-    Attributes:
-        digits: Number of decimals of both.
-        brings: Tokens per round.
-        cost: Cost in plain tokens; None if it was not measured.
-    """
+    """Tokens and cost of a lane's round as they are shown; cost: None if it was not measured."""
 
     digits: int
     brings: str
@@ -215,7 +206,7 @@ def round_numbers(lane: LaneReport) -> RoundNumbers | None:
 
 
 def _neighbours(value: float, digits: int) -> list[float]:
-    """Return a number rounded down and up, the nearer one first."""
+    # The nearer one first.
     scaled = value * 10**digits
     both = [count / 10**digits for count in (floor(scaled), ceil(scaled))]
     return sorted(both, key=lambda rounded: abs(rounded - value))
@@ -225,12 +216,7 @@ def round_parts(values: Sequence[float], digits: int, total: float | None = None
     """Round numbers so that they add up to their sum as it is shown.
 
     Each is rounded down or up; those with the largest remainders are rounded up, as many as the sum
-    needs.
-
-    Args:
-        values: The numbers.
-        digits: Their decimals.
-        total: Their sum as it is shown; None: rounded to the nearest.
+    needs. total: their sum as it is shown; None: rounded to the nearest.
     """
     unit = 10.0**-digits
     floors = [floor(value / unit) for value in values]
@@ -245,10 +231,8 @@ def texts_sentence(lanes: Sequence[LaneReport]) -> tuple[bool | None, Sentence]:
     """Return whether all texts are the same, and a sentence that says so.
 
     At temperature 0, the sentence names the lanes that differ. With sampling, it says why texts may
-    differ, and whether the distribution is the same.
-
-    Returns:
-        The answer, None if a lane did not finish, and the sentence.
+    differ, and whether the distribution is the same. Returns the answer, None if a lane did not
+    finish, and the sentence.
     """
     others = [lane for lane in lanes if lane.name != PLAIN]
     unfinished = any(lane.equality.verdict in UNFINISHED for lane in lanes)
@@ -335,7 +319,6 @@ def race_summary(results: Results) -> dict[str, Any]:
 
 
 def _lane(lane: LaneReport, label: LaneLabel, trace: Trace) -> dict[str, Any]:
-    """Return a lane's numbers and sentences; `said` is the description of its draft."""
     why, shown = speed_sentence(lane), round_numbers(lane)
     data = asdict(lane)
     if lane.costs is not None:
@@ -353,6 +336,5 @@ def _lane(lane: LaneReport, label: LaneLabel, trace: Trace) -> dict[str, Any]:
 
 
 def _point(trace: Trace) -> dict[str, Any] | None:
-    """Return a lane's measured point, with the speed-up that the formula predicts for it."""
     point = measured_point(trace)
     return None if point is None else asdict(point) | {"predicted": point.predicted}

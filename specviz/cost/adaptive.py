@@ -32,14 +32,7 @@ CHAINS: Final = ("dspark", "dflash", "mtp", "draft-model", "layerskip", "blockwi
 
 @dataclass(frozen=True, slots=True)
 class RequestGroup:
-    """Requests with the same acceptance.
-
-    Attributes:
-        name: Name of the group.
-        requests: Number of requests.
-        acceptance: For each position, the probability of accepting its token if all earlier ones
-            were accepted.
-    """
+    """Requests with the same acceptance."""
 
     name: str
     requests: int
@@ -70,11 +63,8 @@ class Slot:
 class CheckPlan:
     """Which slots a pass verifies, and the expected result.
 
-    Attributes:
-        checked: For each group and position, in how many requests the position is verified.
-        slots: Number of slots verified.
-        tokens: Expected tokens from the pass, including one per request.
-        seconds: Duration of drafting and of the pass.
+    checked: for each group and position, in how many requests the position is verified; tokens:
+    expected tokens from the pass, including one per request.
     """
 
     checked: tuple[tuple[int, ...], ...]
@@ -92,12 +82,9 @@ class CheckPlan:
 class Load:
     """Requests that are decoded together.
 
-    Attributes:
-        groups: The requests. A draft has as many positions as its group has acceptance
-            probabilities.
-        pass_seconds: Returns the seconds of a target pass, given the numbers of requests and
-            tokens.
-        drafting: Seconds for drafting all positions; plain decoding drafts nothing.
+    groups: the requests. A draft has as many positions as its group has acceptance probabilities;
+    pass_seconds: returns the seconds of a target pass, given the numbers of requests and tokens;
+    drafting: seconds for drafting all positions; plain decoding drafts nothing.
     """
 
     groups: tuple[RequestGroup, ...]
@@ -182,13 +169,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDrafter:
-    """A drafter's acceptance by domain, measured with the shipped target House.
-
-    Attributes:
-        name: Name of the drafter.
-        domains: For each domain, the acceptance by position.
-        drafting: Time to draft a round, in plain passes of one request; mean over the domains.
-    """
+    """A drafter's acceptance by domain, and its time per round in plain passes, with House."""
 
     name: str
     domains: Mapping[str, Sequence[float]]
@@ -214,7 +195,7 @@ def measured_drafters(temperature: float) -> dict[str, MeasuredDrafter]:
 
 
 def _well_known(row: Mapping[str, Sequence[float | None]]) -> list[float]:
-    """Return the acceptance by position, up to the first position with too few verdicts."""
+    # Up to the first position with too few verdicts.
     found = []
     for kept, judged in zip(row["kept_by_depth"], row["judged_by_depth"], strict=True):
         if kept is None or judged is None or judged < FEWEST_JUDGED:

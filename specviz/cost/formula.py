@@ -67,11 +67,8 @@ def expected_tokens(alpha: float, gamma: float) -> float:
 def solve_alpha(tokens: float, gamma: float) -> float:
     """Return the α at which rounds of γ draft tokens give this mean number of tokens.
 
-    This is the inverse of `expected_tokens`.
-
-    Args:
-        tokens: Mean tokens per round including the target's own, so from 1 to γ + 1.
-        gamma: Draft tokens per round.
+    This is the inverse of `expected_tokens`. tokens: mean tokens per round including the target's
+    own, so from 1 to γ + 1; gamma: draft tokens per round.
     """
     check_positive("γ", gamma)
     if not 1.0 <= tokens <= gamma + 1.0:
@@ -86,11 +83,8 @@ def solve_alpha(tokens: float, gamma: float) -> float:
 def tokens_by_depth(chances: Sequence[float]) -> float:
     """Return the mean tokens per round if acceptance differs by depth.
 
-    It is 1 + a₁ + a₁a₂ + …, where aᵢ is the acceptance at depth i.
-
-    Args:
-        chances: For each position, the probability of acceptance if all earlier tokens were
-            accepted.
+    It is 1 + a₁ + a₁a₂ + …, where aᵢ is the acceptance at depth i. chances: for each position, the
+    probability of acceptance if all earlier tokens were accepted.
     """
     for value in chances:
         check_probability("A probability by depth", value)
@@ -100,11 +94,9 @@ def tokens_by_depth(chances: Sequence[float]) -> float:
 def speedup_from_tokens(tokens: float, draft: float, verify: float = 1.0) -> float:
     """Return the speed-up over plain decoding of rounds that add `tokens` each.
 
-    Args:
-        tokens: Mean tokens per round.
-        draft: Time of drafting a round, in plain target passes.
-        verify: Time of verifying it. 1 means that verification takes no longer than a plain pass
-            (section 3.3); with a large batch or a large tree it takes longer.
+    tokens: mean tokens per round; draft: time of drafting a round, in plain target passes; verify:
+    time of verifying it. 1 means that verification takes no longer than a plain pass (section 3.3);
+    with a large batch or a large tree it takes longer.
     """
     check_not_negative("The tokens of a round", tokens)
     check_not_negative("The cost of drafting", draft)
@@ -112,20 +104,14 @@ def speedup_from_tokens(tokens: float, draft: float, verify: float = 1.0) -> flo
 
 
 def speedup(alpha: float, gamma: float, c: float, verify: float = 1.0) -> float:
-    """Return the speed-up (1 − α^(γ+1)) / ((1 − α)(γc + v)).
-
-    Source: theorem 3.8 of the paper, with v = 1.
-    """
+    """Return the speed-up (1 − α^(γ+1)) / ((1 − α)(γc + v)), theorem 3.8 with v = 1."""
     return speedup_from_tokens(
         expected_tokens(alpha, gamma), gamma * check_not_negative("c", c), verify
     )
 
 
 def can_pay(alpha: float, c: float) -> bool:
-    """Return whether some γ is faster than plain decoding, that is, α > c.
-
-    Source: corollary 3.9 of the paper.
-    """
+    """Return whether some γ is faster than plain decoding: α > c (corollary 3.9 of the paper)."""
     return check_probability("α", alpha) > check_not_negative("c", c)
 
 
@@ -133,12 +119,8 @@ def relative_operations(alpha: float, gamma: float, c_hat: float) -> float:
     """Return operations per token, relative to plain decoding.
 
     This is (1 − α)(γĉ + γ + 1) / (1 − α^(γ+1)), theorem 3.11 of the paper. Operations can increase
-    while time decreases, because rejected tokens are also computed.
-
-    Args:
-        alpha: Acceptance probability.
-        gamma: Draft tokens per round.
-        c_hat: The drafter's operations per token, relative to the target's.
+    while time decreases, because rejected tokens are also computed. gamma: draft tokens per round;
+    c_hat: the drafter's operations per token, relative to the target's.
     """
     work = gamma * check_not_negative("ĉ", c_hat) + gamma + 1.0
     return work / expected_tokens(alpha, gamma)
@@ -146,11 +128,7 @@ def relative_operations(alpha: float, gamma: float, c_hat: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """The best draft length and its speed-up.
-
-    Attributes:
-        gamma: The length; None if a longer draft is always better.
-    """
+    """The best draft length, None if a longer one is always better, and its speed-up."""
 
     origin: ClassVar[str] = "simulated"
     gamma: int | None
@@ -175,7 +153,7 @@ def optimal_gamma(alpha: float, c: float) -> Optimum:
 
 
 def _one_more_helps(alpha: float, gamma: int, c: float) -> bool:
-    """Return whether S(γ + 1) > S(γ), written as α^(γ+1) (γc + 1) > c · E[tokens]."""
+    # S(γ + 1) > S(γ), written as α^(γ+1) (γc + 1) > c · E[tokens].
     earned = alpha ** (gamma + 1) * (gamma * c + 1.0)
     return earned > c * expected_tokens(alpha, gamma) * (1.0 + TOLERANCE)
 
@@ -184,13 +162,8 @@ def _one_more_helps(alpha: float, gamma: int, c: float) -> bool:
 class SpeedupModel:
     """The parameters of the formula; times are in plain target passes.
 
-    At γ = 0 the pass costs 1, regardless of `verify`. Invalid values raise ValueError.
-
-    Attributes:
-        alpha: Acceptance probability.
-        c: Time to draft one token.
-        verify: Time of the verification pass.
-        c_hat: The drafter's operations per token, relative to the target's.
+    At γ = 0 the pass costs 1, regardless of `verify`. Invalid values raise ValueError. c_hat: the
+    drafter's operations per token, relative to the target's.
     """
 
     alpha: float
@@ -229,14 +202,10 @@ class MeasuredPoint:
 
     Attributes:
         alpha: Acceptance probability at a judged position.
-        gamma: Levels drafted.
-        guesses: Nodes drafted.
-        c: Time to draft one level.
         verify: Time of the target pass, judging and commit.
-        tokens: Tokens of a round that drafted.
         speedup: Speed-up of the whole run, including round 0 and rounds without a draft.
-        tokens_per_pass: New tokens per target pass of the whole run, as everywhere else; None in
-            points saved by older pages.
+        tokens_per_pass: New tokens per target pass of the whole run, as everywhere else;
+            None in points saved by older pages.
     """
 
     alpha: float

@@ -37,17 +37,7 @@ class CostFileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DrafterFacts:
-    """A drafter that was measured.
-
-    Attributes:
-        name: Its key.
-        title: Its name on the page.
-        about: Size of the drafter and kind of its draft, as a phrase.
-        parameters: Number of its own parameters.
-        bytes: Size of its own weights.
-        guesses: Draft tokens per draft.
-        levels: Depth of its drafts.
-    """
+    """A drafter that was measured. guesses: draft tokens per draft; bytes: of its own weights."""
 
     name: str
     title: str
@@ -70,14 +60,7 @@ class DrafterFacts:
 
 @dataclass(frozen=True, slots=True)
 class RoundTimes:
-    """Seconds of a drafter's rounds, in the order measured.
-
-    Attributes:
-        drafter: Its key.
-        draft: Time to draft.
-        check: Time of the target's pass over the draft.
-        rest: Time for computing distributions, judging and committing.
-    """
+    """Seconds of a drafter's rounds, in order; rest: distributions, judging and committing."""
 
     drafter: str
     draft: list[float]
@@ -105,7 +88,6 @@ class ContextCosts:
         context: Tokens in the cache.
         cache_bytes: Size of the target's cache.
         plain: Seconds per token of plain decoding, including the distribution and sampling.
-        passes: Target passes alone, by increasing number of tokens.
         rounds: Rounds of each drafter.
         peak_bytes: Peak memory on the device, if known.
     """
@@ -133,15 +115,11 @@ class ModelCosts:
     """Costs of one model's shape.
 
     Attributes:
-        name: Its key.
-        title: Its name on the page.
-        shape: Layers, widths and counts of the model.
         bytes: Size of its weights in memory, including packed copies.
         packing: How weights are packed; see models/products.py.
         flops: Operations per second measured on the machine, as in `Sweep`.
         bandwidth: Bytes per second measured on the machine, as in `Sweep`.
         drafters: The drafters that were measured.
-        places: Costs by context length, increasing.
     """
 
     name: str
@@ -179,16 +157,13 @@ class CostFile:
 
     Attributes:
         date: Date of the measurement, as in 2026-11-22.
-        command: The command that was run.
         machine: As in `Sweep`.
         processor: As in `Sweep`.
-        device: The device as torch names it.
         dtype: As in `Sweep`.
         threads: As in `Sweep`.
         versions: As in `Sweep`.
         seed: Seed of the random weights and of the order of measurements.
         rounds: Number of planned measurements of each value.
-        models: Costs by model.
         load: Load average before the measurement; None if the system does not report it.
     """
 
@@ -260,11 +235,7 @@ class CostFile:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Parse the text of a file, which may come from anyone.
-
-        Raises:
-            CostFileError: If the file is not valid.
-        """
+        """Parse the text of a file, which may come from anyone. Raises CostFileError."""
         if len(text) > MAX_CHARACTERS:
             raise CostFileError(f"A file of measured costs has at most {MAX_CHARACTERS >> 10} KiB.")
         try:
@@ -286,14 +257,7 @@ class CostFile:
 
 @dataclass(frozen=True, slots=True)
 class RoundCost:
-    """Medians of a drafter's round at one context length, in plain passes.
-
-    Attributes:
-        draft: Time of drafting.
-        check: Time of the target's pass over the draft.
-        rest: As in `RoundTimes`.
-        levels: Depth of the draft.
-    """
+    """Medians of a drafter's round at one context length, in plain passes."""
 
     draft: float
     check: float
@@ -311,10 +275,7 @@ class RoundCost:
         return self.draft / self.levels
 
     def speedup(self, alpha: float) -> float:
-        """Return the speed-up by the formula at this α (simulated).
-
-        For a tree, α is the probability that one of the siblings is accepted.
-        """
+        """Return the simulated speed-up at α; in a tree, α is that of all siblings together."""
         tokens = formula.expected_tokens(alpha, self.levels)
         return formula.speedup_from_tokens(tokens, self.draft, self.check + self.rest)
 
@@ -343,28 +304,21 @@ def shipped_paths(folder: Path = FOLDER) -> list[Path]:
 
 @cache
 def load_shipped(path: Path) -> CostFile:
-    """Read a shipped file.
-
-    Raises:
-        BrokenFile: If it is damaged.
-    """
+    """Read a shipped file. Raises BrokenFile if it is damaged."""
     return read_shipped_text(path, CostFile.from_text)
 
 
 def _check_text(what: str, words: str) -> None:
-    """Raise ValueError if a text is too long or not printable."""
     if len(words) > MAX_NAME or not words.isprintable():
         raise ValueError(f"{what} must be at most {MAX_NAME} printable characters.")
 
 
 def _check_count(what: str, values: Sequence[Any]) -> None:
-    """Raise ValueError if a list is too long."""
     if len(values) > MAX_ENTRIES:
         raise ValueError(f"{len(values):,} {what} are too many.")
 
 
 def _check_times(name: str, values: Sequence[float]) -> None:
-    """Raise ValueError unless these are valid measurements."""
     if not 0 < len(values) <= 1000:
         raise ValueError(f"{name} need 1 to 1,000 measurements")
     for value in values:

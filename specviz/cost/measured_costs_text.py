@@ -159,13 +159,7 @@ class DrafterRow(TypedDict):
 
 
 def drafter_rows(costs: ModelCosts, context: ContextCosts, alpha: float) -> list[DrafterRow]:
-    """Return one row of text per drafter; only `speedup` and `even` are simulated.
-
-    Args:
-        costs: The model.
-        context: Its costs at one context length.
-        alpha: The acceptance probability that the visitor chose.
-    """
+    """Return one row of text per drafter; only `speedup` and `even` are simulated."""
     return [_row(costs, context, one, alpha) for one in context.rounds]
 
 
@@ -196,7 +190,6 @@ def format_break_even(found: RoundCost) -> str:
 
 
 def _all_times(context: ContextCosts) -> list[list[float]]:
-    """Return the measurements of plain passes, of each pass size, and of each drafter's rounds."""
     kinds = chain((p.seconds for p in context.passes), (one.total for one in context.rounds))
     return [context.plain, *kinds]
 
@@ -221,12 +214,7 @@ OTHER_KIND: Final = 1.5  # in doublings: distance of a report of another kind of
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The setup that reports are compared with.
-
-    Attributes:
-        kind: Kind of the drafter, a key of FAMILIES.
-        machine: Name of a machine's preset.
-    """
+    """The setup that reports are compared with. kind: kind of the drafter, a key of FAMILIES."""
 
     kind: str
     batch: int
@@ -242,13 +230,9 @@ class ReportedSpeedup:
         row_id: Its row on the page, such as "row-3" or "board-1-EAGLE".
         kind: Kind of the drafter, a key of FAMILIES.
         method: The drafter.
-        number: The speed-up as published.
-        model: As the source states it.
-        hardware: As the source states it.
         conditions: As the source states them.
         batch: The batch size, if stated.
         load: "light" or "heavy", if stated instead.
-        source: Where it was read.
     """
 
     row_id: str
@@ -330,7 +314,7 @@ def distance(report: ReportedSpeedup, wanted: Setup) -> float:
 
 
 def _batches(report: ReportedSpeedup, batch: int) -> float:
-    """Return the distance in batch size, in doublings; if only a load is reported, 1 is added."""
+    # In doublings; if only a load is reported, 1 is added.
     if report.batch:
         return abs(log2(report.batch / batch))
     if report.load:

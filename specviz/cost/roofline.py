@@ -32,19 +32,7 @@ BYTES_PER_NUMBER: Final[Mapping[str, int]] = {"fp32": 4, "bf16": 2, "fp16": 2}  
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """Layers, widths and counts as in a checkpoint's config.json.
-
-    Attributes:
-        layers: Decoder layers.
-        hidden: Width of the hidden states.
-        heads: Query heads.
-        kv_heads: Key-value heads.
-        head_dim: Width of a head.
-        intermediate: Width of the MLP.
-        vocabulary: Tokens.
-        tied: Whether the output head is the embedding table.
-        qk_norm: Whether queries and keys are normalized (Qwen3).
-    """
+    """Layers, widths and counts as in config.json; qk_norm: whether queries and keys are normed."""
 
     layers: int
     hidden: int
@@ -94,7 +82,7 @@ class ModelShape:
 
     @property
     def _read(self) -> int:
-        """Number of parameters that a pass reads, without the few rows of an untied embedding."""
+        # Without the few rows of an untied embedding.
         norms = (2 * self.layers + 1) * self.hidden
         return self.matrices + norms + (2 * self.layers * self.head_dim if self.qk_norm else 0)
 
@@ -131,11 +119,8 @@ def bytes_per_number(dtype: str) -> int:
 class Hardware:
     """One device, as described in its data sheet.
 
-    Attributes:
-        name: Its name.
-        peak: Operations per second of dense matrix products, by dtype.
-        bandwidth: Bytes per second between device and memory.
-        memory: Memory of the device, in bytes.
+    peak: operations per second of dense matrix products, by dtype; bandwidth: bytes per second
+    between device and memory; memory: memory of the device, in bytes.
     """
 
     name: str
@@ -167,12 +152,10 @@ class Serving:
     """A model on hardware.
 
     Attributes:
-        shape: The model.
-        hardware: One device.
-        dtype: Number format of weights and cache.
         context: Tokens in each sequence's cache before the pass.
         cards: Number of devices, which share the work evenly; communication is not counted.
-        overhead: Additional seconds per pass, such as for kernel launches; 0 unless measured.
+        overhead: Additional seconds per pass, such as for kernel launches; 0 unless
+            measured.
         reading: Share of the peak bandwidth that real programs reach.
         computing: Share of the peak operations per second that real programs reach.
     """
@@ -219,11 +202,7 @@ class PassTime:
 
 
 def pass_time(serving: Serving, batch: int, tokens: int = 1) -> PassTime:
-    """Return the time of a pass over `tokens` new tokens for each of `batch` sequences.
-
-    The pass reads the weights once and, for each sequence, its cache once, and writes the new
-    entries.
-    """
+    """Return the time of a pass over `tokens` new tokens for each of `batch` sequences."""
     check_positive("The batch size", batch)
     check_positive("The number of tokens", tokens)
     shape, dtype, cards = serving.shape, serving.dtype, serving.cards
@@ -284,10 +263,9 @@ BATCHES: Final = tuple(2**power for power in range(10))  # batch sizes from 1 to
 class DraftPlan:
     """The drafts of a round.
 
-    Attributes:
-        tokens: Mean tokens per round, including the target's own.
-        widths: Number of draft tokens in each level; 1 in a chain.
-        draft: The drafter's shape, with its own weights and cache; None if drafting takes no time.
+    tokens: mean tokens per round, including the target's own; widths: number of draft tokens in
+    each level; 1 in a chain; draft: the drafter's shape, with its own weights and cache; None if
+    drafting takes no time.
     """
 
     tokens: float
@@ -318,16 +296,7 @@ class DraftPlan:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A round and a plain pass at one batch size, in seconds.
-
-    Attributes:
-        batch: Sequences per pass.
-        tokens: Tokens per round for each sequence.
-        plain: Time of a plain pass.
-        draft: Time of drafting.
-        verify: Time of the verification pass.
-        fits: Whether weights and caches of target and drafter fit in memory.
-    """
+    """A round and a plain pass of `batch` sequences, in seconds; fits: whether memory suffices."""
 
     origin: ClassVar[str] = "simulated"
     batch: int

@@ -38,11 +38,8 @@ NOT_STATED: Final = "not stated"
 class Source:
     """Where a number was read.
 
-    Attributes:
-        title: Title of the source.
-        url: A link, or the path of a file that ships with specviz.
-        evidence: How the number was read; see EVIDENCE.
-        note: What was found there.
+    url: a link, or the path of a file that ships with specviz; evidence: how the number was read;
+    see EVIDENCE; note: what was found there.
     """
 
     title: str
@@ -62,14 +59,11 @@ class Machine:
     """A machine that visitors can choose.
 
     Attributes:
-        name: Its key.
-        title: Its name on the page.
         peak: As in `Hardware`, without sparsity.
         bandwidth: As in `Hardware`.
         memory: As in `Hardware`.
-        sheet: The vendor's data sheet as cited by the sources, not read directly; may be empty.
-        note: A remark for the page.
-        sources: Where the figures were read.
+        sheet: The vendor's data sheet as cited by the sources, not read directly; may be
+            empty.
     """
 
     name: str
@@ -95,13 +89,8 @@ class Machine:
 class Efficiency:
     """The share of a peak that real programs reach, in percent.
 
-    Attributes:
-        name: The peak: "reading" for bandwidth, "computing" for arithmetic.
-        title: Its name on the page.
-        low: The smallest share that the sources report.
-        high: The largest share that they report.
-        note: A remark for the page.
-        sources: Where the shares were read.
+    name: the peak: "reading" for bandwidth, "computing" for arithmetic; low: the smallest share
+    that the sources report; high: the largest share that they report.
     """
 
     name: Literal["reading", "computing"]
@@ -124,11 +113,7 @@ class Efficiency:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model that visitors can choose.
-
-    Attributes:
-        config: Those fields of its config.json that define its shape.
-    """
+    """A model that visitors can choose."""
 
     name: str
     title: str
@@ -158,7 +143,6 @@ class Published:
         task: As the source states it, or NOT_STATED.
         hardware: As the source states it, or NOT_STATED.
         conditions: As the source states them, or NOT_STATED.
-        source: Where it was read.
         batch: The batch size, if the conditions state it.
         load: "light" or "heavy", if the conditions state a server's load instead.
     """
@@ -200,14 +184,13 @@ class Acceptance:
     """A drafter's published acceptance: α itself, or tokens per pass.
 
     Attributes:
-        name: Its key.
         title: The drafter.
-        on: The target.
         conditions: As the source states them.
-        drafter: "head" or "n-gram" if the roofline can compute such a drafter, otherwise empty.
-        source: Where it was read.
+        drafter: "head" or "n-gram" if the roofline can compute such a drafter, otherwise
+            empty.
         alpha: α, if published.
-        tokens: Tokens per pass including the target's own, from which the formula computes α.
+        tokens: Tokens per pass including the target's own, from which the formula computes
+            α.
         gamma: Draft tokens in a chain, or levels of a tree; required if `tokens` is given.
         guesses: Draft tokens of a round, including a tree's siblings.
     """
@@ -246,11 +229,7 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """The results of a method on Spec-Bench.
-
-    Attributes:
-        tokens_per_pass: Mean tokens per pass, called "mean accepted tokens" there.
-    """
+    """The results of a method on Spec-Bench."""
 
     method: str
     speedups: list[float]
@@ -260,11 +239,7 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A table of Spec-Bench: methods on one device.
-
-    Attributes:
-        tasks: Names of the tasks; `speedups` of the rows are in this order.
-    """
+    """A table of Spec-Bench: methods on one device; `speedups` are in the order of tasks."""
 
     origin: ClassVar[str] = "published"
     device: str
@@ -334,7 +309,6 @@ def acceptances() -> tuple[Acceptance, ...]:
 
 
 def _house_model(folder: str, name: str) -> Model:
-    """Return a House model in the format of shapes.json. Raises BrokenFile."""
     path = f"assets/models/{folder}/config.json"
     title = "House" if folder == "target" else "House draft model"
     source = {"title": f"{title}, config.json", "url": path, "evidence": "S", "note": ""}
@@ -349,7 +323,6 @@ Row = TypeVar("Row")
 
 
 def _read(name: str, kind: type[Row]) -> tuple[Row, ...]:
-    """Read all rows of a file. Raises BrokenFile."""
     path = ASSETS / "cost" / f"{name}.json"
     return read_shipped_json(path, lambda rows: tuple(from_plain(kind, row) for row in rows))
 
@@ -364,10 +337,7 @@ HEAD: Final = "head"
 
 
 def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
-    """Return the drafters for a model by name, each with a title and a shape.
-
-    The shape is None if drafting takes no time.
-    """
+    """Return the drafters for a model by name: title and shape (None if drafting takes no time)."""
     target = models()[model].shape
     head = replace(target, layers=1, tied=True)  # the output head is the target's own
     found: dict[str, tuple[str, ModelShape | None]] = {

@@ -69,13 +69,6 @@ class Sweep:
     """A measured sweep.
 
     Attributes:
-        target: Name of the model.
-        shape: Its layers, widths and counts.
-        machine: Description of the machine.
-        processor: Description of the processor.
-        dtype: Number format, as torch names it.
-        threads: Threads of torch.
-        versions: Versions of packages.
         context: Tokens in the cache before each pass.
         seed: Seed of the order of passes.
         rounds: Number of passes planned for each size.
@@ -165,10 +158,7 @@ class Sweep:
 
     @property
     def share_of_memory_speed(self) -> float | None:
-        """Share of the measured bandwidth that a plain pass reaches; None if unknown.
-
-        The pass reads the weights, and the keys and values of the context.
-        """
+        """Share of the measured bandwidth that a plain pass reaches; None if unknown."""
         line, seconds = self.predicted(1), self.plain
         return line.memory / seconds if line and seconds else None
 
@@ -188,11 +178,7 @@ class Sweep:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Parse the text of a file.
-
-        Raises:
-            SweepError: If it is not a valid sweep.
-        """
+        """Parse the text of a file. Raises SweepError if it is not a valid sweep."""
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as problem:
@@ -208,11 +194,7 @@ class Sweep:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a file.
-
-        Raises:
-            SweepError: If it is not a valid sweep.
-        """
+        """Read a file. Raises SweepError if it is not a valid sweep."""
         try:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as problem:
@@ -221,11 +203,7 @@ class Sweep:
 
     @classmethod
     def shipped(cls) -> Self:
-        """Read the shipped sweep of the target House.
-
-        Raises:
-            BrokenFile: If the file is damaged.
-        """
+        """Read the shipped sweep of the target House. Raises BrokenFile if the file is damaged."""
         return read_shipped_text(SHIPPED_FILE, cls.from_text)
 
     def write(self, path: Path) -> None:
@@ -247,7 +225,6 @@ class Sweep:
 
 
 def _check_times(name: str, values: Sequence[float]) -> None:
-    """Raise ValueError unless these are valid measurements."""
     if not values:
         raise ValueError(f"{name} need a measurement.")
     for value in values:

@@ -25,12 +25,7 @@ ABOUT_THE_SAME: Final = 1.5  # gaps whose ratio is below this count as equal
 
 
 class SweepRow(TypedDict):
-    """A pass as it is shown; times are in ms.
-
-    Attributes:
-        guesses: Number of draft tokens.
-        middle: First and third quartile of the times.
-    """
+    """A pass as it is shown; times are in ms. middle: first and third quartile of the times."""
 
     tokens: int
     guesses: int
@@ -43,12 +38,8 @@ class SweepRow(TypedDict):
 class SweepFacts(TypedDict):
     """A sweep in sentences and table rows; sentences that do not apply are empty.
 
-    Attributes:
-        where: The model and the machine.
-        how: How it was measured.
-        restless: Whether times vary too much; then `answer` says so, and `caution` gives the
-            results.
-        must: How many tokens a draft must add to pay for its verification.
+    restless: whether times vary too much; then `answer` says so, and `caution` gives the results;
+    must: how many tokens a draft must add to pay for its verification.
     """
 
     where: str
@@ -67,10 +58,7 @@ def sweep_facts(sweep: Sweep, here: bool = True) -> SweepFacts:
     """Return the sentences and table rows for the page.
 
     If the times vary too much, the headline says so, and sentences that explain them are empty.
-
-    Args:
-        sweep: The measurements.
-        here: Whether the sweep was just measured on this machine.
+    here: whether the sweep was just measured on this machine.
     """
     quiet = not is_noisy(sweep)
     head, after = summarize(sweep, here), caution(sweep)

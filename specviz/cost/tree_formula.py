@@ -23,12 +23,8 @@ SLACK = 1e-9  # sums of probabilities may exceed 1 by this much, because of roun
 def expected_tokens(parents: Sequence[int], keep: Sequence[float]) -> float:
     """Return the mean tokens per round: the sum of `path_probabilities`, including the root.
 
-    A chain with equal probabilities gives 1 + α + … + α^γ.
-
-    Args:
-        parents: The tree.
-        keep: For each node, the probability that it is the accepted child if its parent was
-            accepted; the value for node 0 is ignored.
+    A chain with equal probabilities gives 1 + α + … + α^γ. keep: for each node, the probability
+    that it is the accepted child if its parent was accepted; the value for node 0 is ignored.
     """
     return sum(path_probabilities(parents, keep))
 
@@ -44,12 +40,7 @@ def path_probabilities(parents: Sequence[int], keep: Sequence[float]) -> list[fl
 
 
 def acceptance_by_position(parents: Sequence[int], chances: Sequence[float]) -> list[float]:
-    """Return each node's probability, if it depends only on the rank among siblings.
-
-    Args:
-        parents: The tree.
-        chances: Probability of each rank; further ranks have probability 0.
-    """
+    """Return each node's probability; `chances` are those of the ranks among siblings, then 0."""
     ranks = sibling_ranks(parents)
     return [1.0, *(chances[rank] if rank < len(chances) else 0.0 for rank in ranks[1:])]
 
@@ -75,12 +66,9 @@ def best_tree(chances: Sequence[float], nodes: int, depth: int | None = None) ->
     """Return the tree of this size with the most expected tokens.
 
     A child's path probability is never larger than its parent's, so it is optimal to take the most
-    probable node each time.
-
-    Args:
-        chances: Acceptance by rank among siblings, in descending order.
-        nodes: Number of draft tokens; the tree is smaller if `depth` allows fewer.
-        depth: Maximum number of levels; None for no limit.
+    probable node each time. chances: acceptance by rank among siblings, in descending order; nodes:
+    number of draft tokens; the tree is smaller if `depth` allows fewer; depth: maximum number of
+    levels; None for no limit.
     """
     check_not_negative("The number of draft tokens", nodes)
     _sum_siblings(chances)
@@ -115,7 +103,6 @@ def sibling_ranks(parents: Sequence[int]) -> list[int]:
 
 
 def _check_probabilities(parents: Sequence[int], keep: Sequence[float]) -> None:
-    """Raise ValueError unless these are valid probabilities of a tree's nodes."""
     _check_order(parents)
     if len(keep) != len(parents):
         raise ValueError(
@@ -129,7 +116,6 @@ def _check_probabilities(parents: Sequence[int], keep: Sequence[float]) -> None:
 
 
 def _sum_siblings(chances: Sequence[float]) -> float:
-    """Return the probability that one of these siblings is accepted."""
     total = sum(check_probability("The probability of a node", value) for value in chances)
     if total > 1.0 + SLACK:
         raise ValueError(

@@ -34,10 +34,8 @@ from specviz.settings.settings import Settings
 class BlockwiseConfig(PlainConfig):
     """Contents of config.json.
 
-    Attributes:
-        block_size: Stern's k.
-        filter_size: Hidden units of each of the k - 1 heads.
-        made_for: SHA-256 of the target's weights.
+    block_size: Stern's k; filter_size: hidden units of each of the k - 1 heads; made_for: SHA-256
+    of the target's weights.
     """
 
     also: ClassVar[Collection[str]] = DECODER
@@ -97,10 +95,7 @@ class BlockSession(RankPathSession):
 
 
 def loss(head: BlockwiseHeads, outputs: TargetOutputs) -> Tensor:
-    """Return the mean loss over heads; head i, from 0, predicts the token t + 2 + i.
-
-    The paper trains one random head per step.
-    """
+    """Return the mean loss over heads (the paper: a random one); head i predicts t + 2 + i."""
     return weighted(
         [future_loss(row, outputs, 2 + i) for i, row in enumerate(guesses(head, outputs))]
     )

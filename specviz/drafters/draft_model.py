@@ -36,11 +36,7 @@ from specviz.verification.tree import DraftTree
 
 
 class DraftModel:
-    """A transformers causal LM in eval mode that has the target's token ids.
-
-    Attributes:
-        max_length: Longest text that it can read, in tokens; None for no limit.
-    """
+    """A transformers causal LM in eval mode that has the target's token ids."""
 
     name = "draft-model"
     made_for: MadeFor = None
@@ -61,10 +57,7 @@ class DraftModel:
 
 
 def own_ids(tokens: Sequence[int], rows: int) -> list[int]:
-    """Return tokens with those beyond a table of embeddings replaced by its last row.
-
-    See `OwnEmbedding`.
-    """
+    """Return tokens; those beyond a table of embeddings become its last row (`OwnEmbedding`)."""
     return [min(token, rows - 1) for token in tokens]
 
 
@@ -80,11 +73,9 @@ class DraftModelSession(LevelSession):
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        The model makes one pass per level; nodes are numbered level by level. A node's score is the
-        small model's probability at temperature 1.
-        """
+        """Implement `DraftSession.propose`."""
+        # The model makes one pass per level; nodes are numbered level by level. A node's score is
+        # the small model's probability at temperature 1.
         self.reader.work = Work()
         proposal = self.build(context, TreeShape(max_tokens - 1, whole=True), chance).proposal()
         if len(proposal.tree) > 1:

@@ -59,11 +59,7 @@ class JetSpecConfig(DFlashConfig):
 
 
 class JetSpecHead(DFlashHead):
-    """DFlash's network with a causal attention mask in the block.
-
-    Its training is DFlash's too: the cross-entropy to the target's distribution has the gradient of
-    the forward KL divergence, at temperature 1.
-    """
+    """DFlash's network and training with a causal mask in the block."""
 
     family = "jetspec"
     config_type = JetSpecConfig
@@ -83,11 +79,7 @@ class JetSpec(DFlash):
 
 
 class JetSpecSession(DepthPredictor, Session):
-    """A session that grows a tree in every round.
-
-    Attributes:
-        max_depth: Number of guesses on the longest path.
-    """
+    """A session that grows a tree in every round."""
 
     def __init__(self, drafter: JetSpec, target: Target, settings: Settings) -> None:
         self.reader = BlockReader(drafter.head, target)
@@ -98,13 +90,11 @@ class JetSpecSession(DepthPredictor, Session):
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        A score is a probability at temperature 1. Recorded for each guess: the ranks of the guesses
-        on its path among the candidates of their depths, and the sum of their log-probabilities.
-        Recorded for the proposal: how many states and masks the pass read, and the candidates of
-        each depth up to γ.
-        """
+        """Implement `DraftSession.propose`."""
+        # A score is a probability at temperature 1. Recorded for each guess: the ranks of the
+        # guesses on its path among the candidates of their depths, and the sum of their
+        # log-probabilities. Recorded for the proposal: how many states and masks the pass read, and
+        # the candidates of each depth up to γ.
         self.reader.work = Work()
         depth = min(self.max_depth, max_tokens - 1)
         remark: dict[str, Any] = {"form": "best-first", "block": self.size, "passes": 0}
@@ -126,7 +116,6 @@ class JetSpecSession(DepthPredictor, Session):
     def _candidates(
         self, context: Sequence[int], depth: int
     ) -> tuple[list[list[int]], list[list[float]]]:
-        """Return the most probable tokens of each depth, and their log-probabilities."""
         uploads, width = UploadBatch(self.target.device), self.settings.fan_out
         predict = self._plan(context, uploads)
         _, (logs, ids) = compute_draft(
@@ -139,7 +128,7 @@ class JetSpecSession(DepthPredictor, Session):
         return ranked_lists(logs, ids, self.name)
 
     def _plan(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
-        """Prepare the pass over the block, which gives the logits (D, V) of all depths."""
+        # Logits (D, V) of all depths.
         block = self.reader.plan(context, uploads)
         self.reader.work += Work(head=self.max_depth)
         project = self.target.model.get_output_embeddings()
@@ -153,14 +142,8 @@ class JetSpecSession(DepthPredictor, Session):
 class BestFirstTree:
     """A tree that grows best first from the candidates of each depth.
 
-    Args:
-        root: The text's newest token.
-        ranked: For each depth, the candidates in descending order.
-        logs: Their log-probabilities.
-
-    Attributes:
-        paths: For each node, the ranks of the guesses on its path.
-        totals: For each node, the sum of the log-probabilities on its path.
+    ranked: for each depth, the candidates in descending order; paths: for each node, the ranks of
+    the guesses on its path; totals: for each node, the sum of the log-probabilities on its path.
     """
 
     def __init__(

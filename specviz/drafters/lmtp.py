@@ -41,11 +41,9 @@ class LeapConfig(PlainConfig):
     The public code sets skip_token to 3, but reads only one earlier state, as a leap of 2 does.
 
     Attributes:
-        n_head: Number of heads.
         head_num_layers: Residual blocks per head.
         skip_token: The leap k.
         head_type: Type of the heads.
-        model_name: Name of the target.
         made_for: SHA-256 of the target's weights.
     """
 
@@ -88,10 +86,8 @@ class LeapHead(nn.Module):
 class LeapHeads(SizedHead):
     """The heads of one target.
 
-    Args:
-        config: Their config.
-        width: Width h of the target's hidden states.
-        vocabulary: Number of tokens; None if the heads share the target's projection.
+    width: width h of the target's hidden states; vocabulary: number of tokens; None if the heads
+    share the target's projection.
     """
 
     family = "lmtp"
@@ -134,10 +130,8 @@ class LeapMTP(HeadDrafter):
         return RankPathSession(reader, target, settings)
 
     def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`.
-
-        One head is counted, since all are alike, with its output projection if it has one.
-        """
+        """Implement `Drafter.weights`."""
+        # One head is counted, since all are alike, with its output projection if it has one.
         borrowed = 0 if self.head.own_projection else causal_lm_weights(target.model).head
         return Weights(matrix_weights(self.head) // len(self.head.heads), borrowed)
 
@@ -159,12 +153,10 @@ class NewestStates:
         self.states: Tensor | None = None
 
     def predict(self, newest: int, depth: int) -> HeadOutputs:
-        """Implement `HeadPredictor.predict`.
-
-        There are no guesses while fewer than k states are known. Recorded for each guess: the head,
-        from 1, the position of the state that it read, and this state's distance from the newest
-        one (`back`).
-        """
+        """Implement `HeadPredictor.predict`."""
+        # There are no guesses while fewer than k states are known. Recorded for each guess: the
+        # head, from 1, the position of the state that it read, and this state's distance from the
+        # newest one (`back`).
         assert self.states is not None
         guesses = [self.source(j) for j in range(1, depth + 1)]
         if len(self.states) < self.leap:
@@ -198,10 +190,7 @@ def loss(head: LeapHeads, outputs: TargetOutputs) -> Tensor:
 
 
 def guesses(head: LeapHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
-    """Return logits (B, T, V) for each depth, the input of `overlaps`.
-
-    Where a row has no earlier state, its logits are zero, which counts as a wrong guess.
-    """
+    """Return logits (B, T, V) for each depth; zero, a wrong guess, where a state is missing."""
     leap = head.config.skip_token
     logits = head(outputs.final, outputs.head)
     found = []

@@ -43,12 +43,7 @@ class Window:
 
     At the start, and in place of end-of-text tokens, the authors use random tokens of the prompt.
     Here the prompt's tokens are used in order, again and again, so that a run can be reproduced.
-
-    Args:
-        prompt: Token ids of the prompt.
-        width: The paper's W.
-        ngram: The paper's N, at least 3.
-        ends: End-of-text tokens.
+    width: the paper's W; ngram: the paper's N, at least 3.
     """
 
     def __init__(self, prompt: Sequence[int], width: int, ngram: int, ends: Sequence[int]) -> None:
@@ -79,10 +74,7 @@ class Window:
         return [self.levels[0][1:], *(list(level) for level in self.levels[1:])]
 
     def advance(self, newest: Sequence[int]) -> list[NGram]:
-        """Add the predictions at the last level's rows, and return the new n-grams of size N.
-
-        They are ordered by column, the root's first; there are none until the window is full.
-        """
+        """Add the last level's predictions; return new n-grams of size N, once it is full."""
         found: list[NGram] = []
         if self.full:
             found = list(zip(*self.levels, newest, strict=True))
@@ -99,7 +91,7 @@ class Window:
         self.levels[0][0] = root
 
     def _without_ends(self, tokens: Sequence[int]) -> list[int]:
-        """Replace end-of-text tokens by tokens of the prompt, since nothing follows an end."""
+        # Nothing follows an end of text.
         return [next(self.filler) if token in self.ends else token for token in tokens]
 
 
@@ -164,14 +156,8 @@ def merge_ngrams(
 ) -> tuple[DraftTree, list[int]]:
     """Merge n-grams that begin with `root` into a tree that has each common prefix once.
 
-    Args:
-        root: The newest token.
-        ngrams: The n-grams, in the order in which siblings are tested.
-        depth: Maximum number of levels.
-        ends: End-of-text tokens, which have no children.
-
-    Returns:
-        The tree, and for each node from 1 on the index of the n-gram that added it.
+    Returns the tree, and for each node from 1 on the index of the n-gram that added it. ngrams: the
+    n-grams, in the order in which siblings are tested.
     """
     tokens, parents, origins = [root], [-1], []
     known: dict[tuple[int, int], int] = {}
@@ -210,15 +196,12 @@ class LookaheadSession(Session):
         self.round = 0
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        Recorded for each node: the n-gram that added it, and the round and column in which the
-        n-gram was found.
-
-        Recorded for the proposal: `pool`, the number of n-grams; `ngrams`, those used; `filling`,
-        whether the window is not full yet; `window`, its rows by level; `rows_verified` and
-        `rows_window`, how many rows of this pass are guesses and how many belong to the window.
-        """
+        """Implement `DraftSession.propose`."""
+        # Recorded for each node: the n-gram that added it, and the round and column in which the
+        # n-gram was found. Recorded for the proposal: `pool`, the number of n-grams; `ngrams`,
+        # those used; `filling`, whether the window is not full yet; `window`, its rows by level;
+        # `rows_verified` and `rows_window`, how many rows of this pass are guesses and how many
+        # belong to the window.
         self.round = chance.round
         if self.window is None:
             width, ngram = self.settings.lookahead_window, self.settings.lookahead_ngram
@@ -253,10 +236,8 @@ class LookaheadSession(Session):
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`.
-
-        The top tokens of the extra rows advance the window and fill the pool.
-        """
+        """Implement `DraftSession.commit`."""
+        # The top tokens of the extra rows advance the window and fill the pool.
         if self.window is None or extra_rows is None or extra_rows.logits is None:
             return
         newest = extra_rows.logits[-self.window.columns :].argmax(dim=-1).tolist()
@@ -266,11 +247,7 @@ class LookaheadSession(Session):
     def _extra_rows(
         self, window: Window, nodes: int, length: int, max_tokens: int
     ) -> ExtraRows | None:
-        """Return the window's rows for a tree of `nodes` nodes.
-
-        There are none in the last pass before the token limit, nor where they would exceed the
-        target's maximum position.
-        """
+        # None in the last pass before the token limit, nor beyond the target's maximum position.
         if max_tokens == 1 or length - 1 + window.reach >= self.target.max_length:
             return None
         levels, columns = len(window.levels), window.columns

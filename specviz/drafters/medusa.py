@@ -44,11 +44,10 @@ class MedusaConfig(PlainConfig):
     """Contents of config.json.
 
     Attributes:
-        medusa_num_heads: Number of heads.
         medusa_num_layers: Residual blocks per head.
-        base_model_name_or_path: Name of the target.
         made_for: SHA-256 of the target's weights; public heads do not have this key.
-        hidden_size: Width of the target. vLLM needs it; FasterDecoding's heads do not have it.
+        hidden_size: Width of the target. vLLM needs it; FasterDecoding's heads do not have
+            it.
         vocab_size: Number of tokens of the target; also for vLLM.
     """
 
@@ -77,10 +76,8 @@ class ResBlock(nn.Module):
 class MedusaHeads(SizedHead, nn.ModuleList):
     """The heads of one target.
 
-    Args:
-        config: Their config.
-        width: Width h of the target's hidden states.
-        vocabulary: Number of tokens; None if the heads share the target's projection.
+    width: width h of the target's hidden states; vocabulary: number of tokens; None if the heads
+    share the target's projection.
     """
 
     family = "medusa"
@@ -107,11 +104,9 @@ class MedusaHeads(SizedHead, nn.ModuleList):
 
     @classmethod
     def like_file(cls, found: Head, config: MedusaConfig, target: Target) -> Self:
-        """Implement `HeadNetwork.like_file`.
-
-        If the files contain more heads than the config says, as some public ones do, all of them
-        are loaded.
-        """
+        """Implement `HeadNetwork.like_file`."""
+        # If the files contain more heads than the config says, as some public ones do, all of them
+        # are loaded.
         config_heads = config.medusa_num_heads if "medusa_num_heads" in found.config else 0
         count = max(config_heads, checkpoint.count_numbered(found.tensors))
         config = replace(config, medusa_num_heads=count)
@@ -129,7 +124,6 @@ class MedusaHeads(SizedHead, nn.ModuleList):
 
 
 def _check_fit(found: Head, config: MedusaConfig, target: Target) -> None:
-    """Check that the first head is as wide as the target and has at most as many tokens."""
     block = found.tensors.get("0.0.linear.weight")
     last = found.tensors.get(f"0.{config.medusa_num_layers}.weight")
     if block is not None and block.dim() == 2:
@@ -150,29 +144,20 @@ class Medusa(HeadDrafter):
         return RankPathSession(reader, target, settings)
 
     def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`.
-
-        One head is counted, since all are alike, with its output projection if it has one.
-        """
+        """Implement `Drafter.weights`."""
+        # One head is counted, since all are alike, with its output projection if it has one.
         borrowed = 0 if self.head.own_projection else causal_lm_weights(target.model).head
         return Weights(matrix_weights(self.head) // len(self.head), borrowed)
 
 
 class NewestState:
-    """Predicts from the one hidden state that predicted the newest token.
-
-    Blockwise heads use it, too.
-    """
+    """Predicts from the hidden state that predicted the newest token; for blockwise heads, too."""
 
     def __init__(self, heads: Any, count: int, project: Project, name: str) -> None:
         """Create a predictor that has no state yet.
 
-        Args:
-            heads: Maps a state (h,), a projection and a number of heads to logits (heads, V); the
-                first head predicts two tokens ahead. Its `rows` counts the rows of such a call.
-            count: Number of heads.
-            project: The target's output projection.
-            name: Name of the head in error messages.
+        heads: maps a state (h,), a projection and a number of heads to logits (heads, V); the first
+        head predicts two tokens ahead. Its `rows` counts the rows of such a call.
         """
         self.heads = heads
         self.max_depth = count
@@ -182,10 +167,8 @@ class NewestState:
         self.state: Tensor
 
     def predict(self, newest: int, depth: int) -> HeadOutputs:
-        """Implement `HeadPredictor.predict`.
-
-        Recorded for each guess: the head, from 1, and the position of the state that it read.
-        """
+        """Implement `HeadPredictor.predict`."""
+        # Recorded for each guess: the head, from 1, and the position of the state that it read.
         logits = self.heads(self.state, self.project, depth)
         work = Work(body=self.heads.rows(depth), head=len(logits))
         return HeadOutputs(

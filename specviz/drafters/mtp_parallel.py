@@ -53,14 +53,8 @@ SHAPES: Final = (  # keys of the same file that follow from the tensors or the t
 class ParallelConfig(PlainConfig):
     """Contents of config.json, with the keys of that checkpoint's params.json.
 
-    Attributes:
-        n_future_tokens: Number of tokens predicted, including t + 1.
-        n_heads: Attention heads.
-        n_kv_heads: Key and value heads.
-        hidden_dim: Inner width of the MLPs.
-        norm_eps: Epsilon of the norms.
-        rope_theta: Base of the rotary angles.
-        made_for: SHA-256 of the target's weights.
+    n_future_tokens: number of tokens predicted, including t + 1; made_for: SHA-256 of the target's
+    weights.
     """
 
     also: ClassVar[Collection[str]] = SHAPES
@@ -138,12 +132,7 @@ class TransformerBlock(nn.Module):
 
 
 class ParallelHeads(SizedHead):
-    """The n - 1 heads, one layer each, all on the same trunk.
-
-    Attributes:
-        shared: The target's final norm, in a tuple, so that torch does not store it with this
-            module.
-    """
+    """The n - 1 heads, one layer each, all on the same trunk."""
 
     family = "mtp-parallel"
     config_type = ParallelConfig
@@ -174,13 +163,7 @@ class ParallelHeads(SizedHead):
 
 
 class ParallelMTP(HeadDrafter):
-    """The drafter of parallel heads, in eval mode, trained for one target.
-
-    Args:
-        head: The heads.
-        card: Their card.
-        layers: Number of layers of the target.
-    """
+    """The drafter of parallel heads, in eval mode, trained for one target."""
 
     name = "mtp-parallel"
     network = ParallelHeads
@@ -218,10 +201,8 @@ class TrunkRows:
         self.waiting: list[Tensor] = []
 
     def predict(self, newest: int, depth: int) -> HeadOutputs:
-        """Implement `HeadPredictor.predict`.
-
-        All heads run, even if `depth` is smaller, so that all caches have the same rows.
-        """
+        """Implement `HeadPredictor.predict`."""
+        # All heads run, even if `depth` is smaller, so that all caches have the same rows.
         rows = torch.cat(self.waiting)
         first, new = self.read, len(rows)
         last, size = first + new, self.cache.padded_rows(new)

@@ -35,11 +35,9 @@ class NGramSession(Session):
     """A session without state: every proposal searches the whole text."""
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        Recorded for each node: the match, and the position in the text that the token was copied
-        from.
-        """
+        """Implement `DraftSession.propose`."""
+        # Recorded for each node: the match, and the position in the text that the token was copied
+        # from.
         shortest, longest = self.settings.ngram_min, self.settings.ngram_max
         found = longest_match(context, shortest, longest)
         guesses = self._until_end(context[found.end : found.end + max_tokens - 1]) if found else []
@@ -53,7 +51,6 @@ class NGramSession(Session):
         return Proposal(tree, self.drawn, evidence=evidence, work=Work())
 
     def _until_end(self, guesses: Sequence[int]) -> list[int]:
-        """Return the guesses up to and including the first end-of-text token."""
         for i, token in enumerate(guesses):
             if token in self.target.eos:
                 return list(guesses[: i + 1])

@@ -35,11 +35,8 @@ class Oracle(DraftModel):
         return cls(target)
 
     def begin(self, target: TargetRun, settings: Settings) -> OracleSession:
-        """Implement `Drafter.begin`.
-
-        Raises:
-            ValueError: If the run belongs to another model.
-        """
+        """Implement `Drafter.begin`."""
+        # Raises ValueError if the run belongs to another model.
         if target.target.model is not self.model:
             raise ValueError(
                 "The oracle drafts with the target itself, and this one was made for another model "
@@ -52,10 +49,8 @@ class OracleSession(DraftModelSession):
     """A session of a draft model that also reports how many target passes drafting took."""
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        Recorded for the proposal: the full target passes that drafting took, one per level.
-        """
+        """Implement `DraftSession.propose`."""
+        # Recorded for the proposal: the full target passes that drafting took, one per level.
         proposal = super().propose(context, max_tokens, chance)
         passes = max(proposal.tree.depths)
         remark = {"form": "upper-bound", "passes": passes}

@@ -40,14 +40,7 @@ from specviz.verification.tree import DraftTree
 
 @dataclass(frozen=True)
 class SharedTokens:
-    """The tokens that have the same bytes in two vocabularies.
-
-    Attributes:
-        to_draft: The draft model's token for each shared token of the target.
-        size: Size of the target's vocabulary.
-        token_bytes: Bytes of each token of the target.
-        draft_bytes: Bytes of each token of the draft model.
-    """
+    """The tokens that have the same bytes in two vocabularies."""
 
     to_draft: Mapping[int, int]
     size: int
@@ -84,14 +77,8 @@ def find_shared_tokens(
     """Return the tokens that a target and a draft model share.
 
     Special tokens are paired only with special tokens of the same name. If several tokens have the
-    same bytes, the first one is used.
-
-    Args:
-        tokenizer: The target's tokenizer.
-        size: Number of the target's token ids.
-        own_tokenizer: The draft model's tokenizer.
-        own_size: Number of the draft model's token ids.
-        end: The target's end-of-text token, or None; it is paired with the draft model's.
+    same bytes, the first one is used. end: the target's end-of-text token, or None; it is paired
+    with the draft model's.
     """
     token_bytes, draft_bytes = (
         vocabulary_bytes(tokenizer, size),
@@ -118,12 +105,7 @@ REENCODED: Final = 8  # how many of the last tokens are encoded again together w
 
 @dataclass(frozen=True, slots=True)
 class DraftText:
-    """A text in the draft model's tokens.
-
-    Attributes:
-        ids: The draft model's tokens.
-        rest: Bytes at the end of the text that do not yet form a whole character.
-    """
+    """A text in the draft model's tokens."""
 
     ids: list[int]
     rest: bytes
@@ -142,10 +124,8 @@ class Retokenizer:
         """Return the whole text in the draft model's tokens.
 
         Special tokens that only the target has are left out, since the draft model would read them
-        as ordinary text. Shared special tokens, such as chat markers, are kept.
-
-        Raises:
-            BadPrompt: If the text cannot be encoded.
+        as ordinary text. Shared special tokens, such as chat markers, are kept. Raises BadPrompt if
+        the text cannot be encoded.
         """
         decoder = getincrementaldecoder("utf-8")("ignore")
         text = "".join(
@@ -181,7 +161,7 @@ class Retokenizer:
         return []
 
     def _whole_characters(self, rest: bytes, written: bytes) -> bytes:
-        """Return the bytes of `written` after `rest`, without an incomplete last character."""
+        # Without an incomplete last character.
         cut = getincrementaldecoder("utf-8")("ignore")
         cut.decode(written)
         return written[len(rest) : len(written) - len(cut.getstate()[0])]
@@ -192,7 +172,7 @@ class Retokenizer:
         return end[last + 1 :]
 
     def _after(self, before: bytes, then: bytes) -> list[int] | None:
-        """Return the tokens of `then`, encoded after `before`; None if a token spans both."""
+        # None if a token spans both.
         try:
             text = (before + then).decode()
         except UnicodeDecodeError:
@@ -221,15 +201,8 @@ NOTHING_SHARED: Final = "{!r} and {!r} have no token in common, so one cannot dr
 class OtherVocabulary(DraftModel):
     """A causal LM in eval mode whose tokens differ from the target's.
 
-    Args:
-        model: The draft model.
-        card: Its card.
-        tokenizer: Its tokenizer.
-        shared: The tokens that it shares with the target.
-
-    Attributes:
-        own_length: Longest text that it can read, in its own tokens; None for no limit. Longer
-            texts get no guesses.
+    shared: the tokens that it shares with the target; own_length: longest text that it can read, in
+    its own tokens; None for no limit. Longer texts get no guesses.
     """
 
     def __init__(self, model: Any, card: ModelCard, tokenizer: Any, shared: SharedTokens) -> None:
@@ -240,12 +213,7 @@ class OtherVocabulary(DraftModel):
 
     @classmethod
     def between(cls, model: Any, card: ModelCard, tokenizer: Any, target: Target) -> Self:
-        """Return the drafter that uses this draft model for this target.
-
-        Raises:
-            Unsuitable: If a tokenizer does not report the positions of tokens.
-            MismatchedVocabulary: If no token is shared.
-        """
+        """Return the drafter for this target. Raises Unsuitable, MismatchedVocabulary."""
         for name, each in ((target.card.name, target.tokenizer), (card.name, tokenizer)):
             if not is_fast(each):
                 raise Unsuitable(NO_POSITIONS.format(name))
@@ -291,11 +259,9 @@ class IntersectionSession(DraftModelSession):
         self.text = NO_TEXT
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        Recorded for the proposal: the number of shared tokens, and the text's length in the draft
-        model's tokens.
-        """
+        """Implement `DraftSession.propose`."""
+        # Recorded for the proposal: the number of shared tokens, and the text's length in the draft
+        # model's tokens.
         self.text = self.reading.read(context, max_tokens)
         proposal = super().propose(context, max_tokens if self.text.ids else 1, chance)
         sizes = {"shared": len(self.shared.to_draft), "vocabulary": self.shared.size}
@@ -325,10 +291,7 @@ class IntersectionSession(DraftModelSession):
 
 
 class RewritingSession(Session):
-    """A session that drafts a greedy chain, encoded again with the target's tokenizer.
-
-    The chain ends early at a token whose probability is below the confidence in the settings.
-    """
+    """A session that drafts a greedy chain in another vocabulary, ending at low confidence."""
 
     def __init__(self, drafter: OtherVocabulary, target: TargetRun, settings: Settings) -> None:
         super().__init__(target.target, settings)
@@ -339,10 +302,8 @@ class RewritingSession(Session):
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        Recorded for the proposal: the draft model's tokens, and the text's length in its tokens.
-        """
+        """Implement `DraftSession.propose`."""
+        # Recorded for the proposal: the draft model's tokens, and the text's length in its tokens.
         self.reader.work = Work()
         text = self.reading.read(context, max_tokens)
         own = self._written(text, max_tokens - 1) if text.ids else []
@@ -359,7 +320,7 @@ class RewritingSession(Session):
         return Proposal(tree, self.drawn, evidence=evidence, work=self.reader.work)
 
     def _written(self, text: DraftText, most: int) -> list[int]:
-        """Return a greedy continuation, ending at a special token or at low confidence."""
+        # It ends at a special token or at low confidence.
         own: list[int] = []
         for _ in range(most):
             chances = self.reader.read_text([*text.ids, *own])[0].float().softmax(-1)

@@ -48,15 +48,12 @@ class SuffixSession(Session):
         self.seen = Suffixes()
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        Nodes are numbered level by level; the settings limit the number of siblings.
-
-        A node's score is the count of its token divided by the count of all tokens that followed
-        the same string. Recorded for each node: both counts, and the last position of the token
-        after this string. Recorded for the proposal: factor and least; if a suffix was found, its
-        length, where it last began, and how many guesses are expected to be accepted.
-        """
+        """Implement `DraftSession.propose`."""
+        # Nodes are numbered level by level; the settings limit the number of siblings. A node's
+        # score is the count of its token divided by the count of all tokens that followed the same
+        # string. Recorded for each node: both counts, and the last position of the token after this
+        # string. Recorded for the proposal: factor and least; if a suffix was found, its length,
+        # where it last began, and how many guesses are expected to be accepted.
         self._read(context)
         best, end = best_draft(self.seen, max_tokens - 1, self.settings, self.target.eos)
         tree = DraftTree(tuple(best.tokens), tuple(best.parents))

@@ -37,10 +37,7 @@ RECORDING_ROUNDS: Final = 64
 
 
 def baseline_event(steps: Sequence[PlainStep], sampling: Sampling) -> Baseline:
-    """Return the event that records the passes of plain decoding.
-
-    Top logits and margins are included only at temperature 0.
-    """
+    """Return the event of plain decoding's passes; with top logits only at temperature 0."""
     return Baseline(
         [step.token for step in steps],
         [step.seconds for step in steps],
@@ -132,7 +129,6 @@ def run_stepwise(
 def _measure_baseline(
     target: Target, ids: Sequence[int], settings: Settings, recorder: Recorder, stop: Stop
 ) -> Generator[Event | PlainStep, None, None]:
-    """Yield each pass of plain decoding, then the events, unless `stop` returned True."""
     steps: list[PlainStep] = []
     for step in plain(target, ids, settings, stop):
         steps.append(step)
@@ -151,7 +147,6 @@ def _warm_up_gpu(
     baseline: bool,
     stop: Stop,
 ) -> None:
-    """Run some unmeasured rounds, and some plain passes if a baseline is measured."""
     gc.collect()  # earlier runs give back their memory, with its graphs
     warm_up(Decoding(target, drafter, ids, settings).rounds(stop), target.device)
     if baseline:
@@ -175,12 +170,8 @@ Text = tuple[int, ...]
 class Tally:
     """How often each sequence of first tokens occurred.
 
-    Attributes:
-        done: Number of runs of each kind so far.
-        of: Number of runs of each kind in all.
-        speculative: Counts of each sequence with speculation. The sequence is shorter if a text
-            ended early.
-        plain: Counts with plain decoding.
+    of: number of runs of each kind in all; speculative: counts of each sequence with speculation.
+    The sequence is shorter if a text ended early.
     """
 
     done: int
@@ -190,10 +181,7 @@ class Tally:
 
     @cached_property
     def test(self) -> GTest:
-        """Test whether both samples come from one distribution.
-
-        Call this only once, after the last run: repeated tests give small p-values by chance.
-        """
+        """Test, once after the last run, whether both samples come from one distribution."""
         return g_test_of_two(self.speculative, self.plain)
 
     @property
@@ -205,10 +193,7 @@ class Tally:
 
     @property
     def noise(self) -> float:
-        """Return the expected distance between two samples of the same distribution.
-
-        It is approximately ½ Σ √(4 p (1 − p) / (π N)) for N runs of each kind.
-        """
+        """Return the expected distance of equal samples, about ½ Σ √(4 p (1 − p) / (π N))."""
         runs = max(self.done, 1)
         both = self.speculative.keys() | self.plain.keys()
         shares = [(self.speculative.get(t, 0) + self.plain.get(t, 0)) / (2 * runs) for t in both]
@@ -225,16 +210,9 @@ def repeat(
 ) -> Iterator[Tally]:
     """Yield the counts after every pair of runs; each pair uses another seed.
 
-    Args:
-        target: The target model.
-        drafter: A drafter that fits it.
-        ids: Token ids of the prompt.
-        settings: The settings; the first pair uses their seed.
-        times: Number of pairs to run.
-        stop: Called before every pair; if it returns True, the comparison ends.
-
-    Raises:
-        ValueError: See `Decoding`.
+    drafter: a drafter that fits it; settings: the settings; the first pair uses their seed; stop:
+    called before every pair; if it returns True, the comparison ends. Raises ValueError if see
+    `Decoding`.
     """
     speculative: Counter[Text] = Counter()
     baseline: Counter[Text] = Counter()
@@ -259,5 +237,5 @@ def first_tokens(target: Target, drafter: Drafter, ids: Sequence[int], settings:
 
 
 def _seed(first: int, number: int) -> int:
-    """Return the seed of a pair; seeds wrap around at 64 bits."""
+    # Seeds wrap around at 64 bits.
     return (first + number + 2**63) % 2**64 - 2**63

@@ -39,10 +39,7 @@ def judge(
     sampling: Sampling,
     chance: Chance,
 ) -> tuple[Tensor, Verdict]:
-    """Return p, (n, V), after each node of a proposal, and the verdict on it.
-
-    The next verdict of the same run may overwrite all of their tensors.
-    """
+    """Return p, (n, V), and the verdict on a proposal; the next one may overwrite them."""
     tree = proposal.tree
     if isinstance(rule, PrecomputedRule) and (tree.is_chain or not rule.chains_only):
         found = _precompute(run, rule, proposal, logits, sampling, chance.final())
@@ -68,7 +65,7 @@ def _precompute(
     sampling: Sampling,
     u: float,
 ) -> Precomputed | None:
-    """Compute everything for a verdict in a recorded graph; None if nothing is recorded."""
+    # None if nothing is recorded.
     (count, vocabulary), tree, drawn = logits.shape, proposal.tree, proposal.drawn
     size = ceil_power(count)
     siblings = ceil_power(max(map(len, tree.children))) if rule.reads_draft else 1
@@ -108,7 +105,7 @@ def _precompute(
 
 
 def _rows_of_q(tree: DraftTree, size: int) -> list[int]:
-    """Return, for each of `size` nodes, the row of its q among those of nodes with children."""
+    # For each of `size` nodes, the row of its q among those of nodes with children.
     parents = [bool(kids) for kids in tree.children]
     rows = [
         before * has for has, before in zip(parents, accumulate(parents, initial=0), strict=False)
@@ -117,7 +114,7 @@ def _rows_of_q(tree: DraftTree, size: int) -> list[int]:
 
 
 def _tokens(tree: DraftTree, size: int, siblings: int) -> list[int]:
-    """Return, for each of `size` nodes, the tokens of its children, then -1, `siblings` in all."""
+    # For each of `size` nodes, the tokens of its children, then -1, `siblings` in all.
     found = []
     for kids in (*tree.children, *[()] * (size - len(tree))):
         found += [tree.tokens[kid] for kid in kids] + [-1] * (siblings - len(kids))

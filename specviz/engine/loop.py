@@ -185,7 +185,6 @@ class Decoding:
         return unique_bytes([self.drafter, self.session], excluding=[self.cache])
 
     def _prefill(self) -> RoundResult:
-        """Run round 0: read the prompt and sample the first token from the target."""
         start = self._now()
         scores = self.cache.prefill(self.text)
         scored = self._now()
@@ -200,7 +199,6 @@ class Decoding:
         return RoundResult(0, chance, empty, scores, p, verdict, (token,), clocks)
 
     def _round(self, number: int) -> RoundResult:
-        """Run one round after the prefill."""
         max_tokens = min(self.goal - len(self.text), self.schedule.gamma + 1)
         chance = self.settings.chance(number)
         start = self._now()
@@ -228,17 +226,14 @@ class Decoding:
         return found
 
     def _emitted(self, proposal: Proposal, verdict: Verdict) -> tuple[int, ...]:
-        """Return the accepted tokens and the verdict's last token.
-
-        The last token is left out if an accepted token ended the text.
-        """
+        # The last token is left out if an accepted token ended the text.
         accepted = tuple(proposal.tree.tokens[node] for node in verdict.path)
         if accepted and accepted[-1] in self.target.eos:
             return accepted
         return (*accepted, verdict.final.drawn.token)
 
     def _now(self) -> float:
-        """Read the clock once the device has finished its queued work."""
+        # Once the device has finished its queued work.
         synchronize(self.target.device)
         return perf_counter()
 

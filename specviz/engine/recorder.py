@@ -53,16 +53,9 @@ def decision_rows(
 ) -> list[Rows]:
     """Return the distributions at every decision, computed in one batch.
 
-    Args:
-        decisions: The decisions of one round.
-        tree: The draft tree.
-        soft: The softmax at temperature 1 after each node, (n, V); None unless the run has
-            temperature 0.
-        leaf_first: Whether the rule judges from the leaf up and assigns each candidate a share of
-            p, which is then included.
-
-    Returns:
-        One entry per decision, in the same order.
+    Returns one entry per decision, in the same order. soft: the softmax at temperature 1 after each
+    node, (n, V); None unless the run has temperature 0; leaf_first: whether the rule judges from
+    the leaf up and assigns each candidate a share of p, which is then included.
     """
     if not decisions:
         return []
@@ -83,18 +76,7 @@ def decision_rows(
 def _leaders(
     p: Tensor, q: Tensor, claimed: Tensor, soft: Tensor | None, has_q: bool
 ) -> list[Tensor]:
-    """Return the ids of the tokens to list in addition to the candidate.
-
-    Args:
-        p: Target distributions, (d, V).
-        q: Draft distributions, (d, V).
-        claimed: The share of p that is assigned to the candidate, (d, V).
-        soft: Softmax at temperature 1, (d, V), if decoding is greedy, or None.
-        has_q: Whether the candidates were sampled from q.
-
-    Returns:
-        Token ids (d, k), one tensor for each relevant distribution.
-    """
+    # p, q, claimed (the share of p that is the candidate's), soft: (d, V); ids: (d, k).
     few = min(LISTED, p.shape[-1])
     if soft is not None:  # p is one-hot
         return [p.argmax(dim=-1, keepdim=True), soft.topk(few, dim=-1).indices]
@@ -106,7 +88,6 @@ def _leaders(
 
 
 def _draft_probs(decision: Decision, tokens: Sequence[int]) -> Tensor:
-    """Return q at a decision; for a point mass, it is 1 for the candidate."""
     if decision.distributions.q is not None:
         return decision.distributions.q
     mass = torch.zeros_like(decision.distributions.p)
@@ -117,18 +98,7 @@ def _draft_probs(decision: Decision, tokens: Sequence[int]) -> Tensor:
 def _summed(
     p: Tensor, q: Tensor, claimed: Tensor, soft: Tensor | None, ids: Tensor
 ) -> dict[str, Any]:
-    """Return each quantity's values at `ids`, and its sum over all other tokens.
-
-    Args:
-        p: Target distributions, (d, V).
-        q: Draft distributions, (d, V).
-        claimed: The share of p that is assigned to the candidate, (d, V).
-        soft: Softmax at temperature 1, (d, V), or None.
-        ids: Listed token ids, (d, k).
-
-    Returns:
-        Two tables by name: the values of p, q, overlap and residual, and their sums as "rest_...".
-    """
+    # p, q, claimed, soft: (d, V); ids: (d, k). The sums are those over all other tokens.
     above = (claimed - q).clamp(min=0.0)
     quantities = {"p": p, "q": q, "both": torch.minimum(claimed, q), "above": above}
     if soft is not None:
@@ -145,7 +115,7 @@ def _summed(
 
 
 def _row(batch: dict[str, Any], i: int, has_q: bool, reach: float | None) -> Rows:
-    """Return decision `i` of the batch, with each token once, sorted by p, then q, then id."""
+    # Each token once, sorted by p, then q, then id.
     p, q, soft = batch["p"][i], batch["q"][i], batch.get("soft")
     first = {token: at for at, token in reversed(list(enumerate(batch["ids"][i])))}
     key = p if soft is None else soft[i]
@@ -169,10 +139,7 @@ def _row(batch: dict[str, Any], i: int, has_q: bool, reach: float | None) -> Row
 
 
 def most_likely(probs: Tensor, token: int) -> list[int]:
-    """Return the most likely tokens of a distribution (V,), sorted by probability, then id.
-
-    `token` is always included.
-    """
+    """Return the most likely tokens of (V,), and `token`, sorted by probability, then id."""
     values, ids = probs.topk(min(DRAWN_LISTED, probs.shape[-1]))
     pairs = zip((-values).tolist(), ids.tolist(), strict=True)
     found = {(value, i) for value, i in pairs if value < 0}
@@ -218,10 +185,7 @@ def header(
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the package versions that a run's numbers may depend on.
-
-    The result is cached, because finding the versions takes milliseconds.
-    """
+    """Return the package versions that a run's numbers may depend on, cached."""
     packages = {name: version(name) for name in ("torch", "transformers")}
     return {"python": platform.python_version(), **packages}
 
@@ -348,26 +312,19 @@ class Recorder:
         )
 
     def _soft(self, result: RoundResult) -> Tensor | None:
-        """Return the softmax at temperature 1 after every node, (n, V), if the temperature is 0.
-
-        None at any other temperature.
-        """
+        # (n, V), after every node
         if not self.settings.sampling.greedy:
             return None
         return result.scores.logits.to(result.p.dtype).softmax(-1)
 
 
 def _last_rejected(result: RoundResult) -> Decision:
-    """Return the decision on the last guess rejected at the position of the round's last token."""
     node = result.proposal.tree.children[result.verdict.final.parent][-1]
     return next(decision for decision in result.verdict.decisions if decision.node == node)
 
 
 def conditional_q(proposal: Proposal, node: int) -> float:
-    """Return a candidate's probability under the distribution that it was sampled from.
-
-    If candidates are sampled without replacement, its earlier siblings are removed first.
-    """
+    """Return a candidate's probability under the distribution that it was sampled from."""
     tree = proposal.tree
     parent = tree.parents[node]
     q = proposal.q[parent]
@@ -378,10 +335,7 @@ def conditional_q(proposal: Proposal, node: int) -> float:
 
 
 def shown_tokens(events: Iterable[Event]) -> set[int]:
-    """Return every token id in these events.
-
-    Tokens that occur only in the drafter's explanation are left out; see `Proposal.shown`.
-    """
+    """Return every token id in these events but those only in `Proposal.shown`."""
     ids: set[int] = set()
     for event in events:
         if isinstance(event, Proposed):

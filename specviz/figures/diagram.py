@@ -46,7 +46,6 @@ def _box(box: Box) -> str:
 
 
 def _arrow(start: Box, end: Box) -> str:
-    """Draw an arrow between the facing sides of two boxes."""
     (x, y), (to_x, to_y) = _facing(start, end)
     along = abs(to_x - x) >= abs(to_y - y)
     back = 5 if (to_x > x if along else to_y > y) else -5

@@ -70,12 +70,8 @@ class LayoutData(TypedDict):
 class TreeLayout:
     """The layout of a whole tree, in pixels.
 
-    Attributes:
-        places: Place of each node.
-        heads: Where each column starts, and its position in the text.
-        width: Total width.
-        height: Total height.
-        trunk: How far below a pill its edges to other rows begin.
+    places: place of each node; heads: where each column starts, and its position in the text;
+    trunk: how far below a pill its edges to other rows begin.
     """
 
     places: Mapping[int, Point]
@@ -94,10 +90,7 @@ class TreeLayout:
 
 
 def tree_graph(edges: Iterable[tuple[int, int]]) -> Any:
-    """Return the graph of a tree, given its edges from parent to child.
-
-    Siblings are in the order in which they are tested.
-    """
+    """Return the graph of a tree, given its edges from parent to child, siblings in order."""
     graph = nx.DiGraph()
     graph.add_node(0)
     graph.add_edges_from(edges)
@@ -169,11 +162,8 @@ def tree_layout(
 ) -> TreeLayout:
     """Lay out a whole tree.
 
-    Args:
-        parents: Parent of each node, as in `DraftTree`.
-        widths: Width of each node's pill with its mark.
-        gap: The space between columns.
-        bars: The height of the bars below each pill.
+    parents: parent of each node, as in `DraftTree`; gap: the space between columns; bars: the
+    height of the bars below each pill.
     """
     depths = node_depths(list(parents))
     rows = branch_rows(tree_graph((parents[node], node) for node in range(1, len(parents))))

@@ -45,12 +45,8 @@ LEAST_WIDTH: Final = 30
 class Glyph:
     """The drawing that makes a character of white space visible.
 
-    Attributes:
-        width: Width of the drawing.
-        height: Height of the drawing.
-        path: SVG path of its line.
-        advance: Distance from the start of the glyph to the next character in a tree.
-        rise: How far the drawing reaches above the middle of a tree's line of text.
+    advance: distance from the start of the glyph to the next character in a tree; rise: how far the
+    drawing reaches above the middle of a tree's line of text.
     """
 
     width: float
@@ -72,15 +68,8 @@ GLYPHS: Final[Mapping[str, Glyph]] = {
 class State:
     """How a token of a draft tree is drawn in one state; colours are names.
 
-    Attributes:
-        fill: Colour of the pill.
-        line: Colour of the outline, if there is one.
-        width: Width of the outline, in pixels.
-        dash: Dash pattern of the outline; solid if empty.
-        ink: Colour of the word.
-        mark: Colour of the mark.
-        edge: Colour of the edge that leads to the pill.
-        struck: Whether the word is struck through.
+    line: colour of the outline, if there is one; dash: dash pattern of the outline; solid if empty;
+    edge: colour of the edge that leads to the pill.
     """
 
     fill: str
@@ -155,10 +144,8 @@ class Pill(TypedDict):
 class Marks(TypedDict):
     """What the page's modules need from this module.
 
-    Attributes:
-        GLYPHS: View box and paths of each glyph.
-        RISES: See `Glyph.rise`.
-        STRUCK: The states in which the word is struck through.
+    GLYPHS: view box and paths of each glyph; RISES: see `Glyph.rise`; STRUCK: the states in which
+    the word is struck through.
     """
 
     PILL: Pill

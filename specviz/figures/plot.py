@@ -96,13 +96,7 @@ def short(value: float) -> float:
 
 
 def texts(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str) -> Trace:
-    """Return texts as one trace.
-
-    Args:
-        rows: x, y, text and colour of each text.
-        size: Font size in pixels.
-        anchor: Plotly's `textposition`.
-    """
+    """Return texts as one trace. anchor: plotly's `textposition`."""
     return {
         "mode": "text",
         "x": [short(row[0]) for row in rows],

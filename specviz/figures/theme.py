@@ -66,16 +66,7 @@ def chart(
     xaxis: dict[str, Any] | None = None,
     yaxis: dict[str, Any] | None = None,
 ) -> go.Figure:
-    """Return a figure in this project's look.
-
-    Args:
-        traces: Its traces.
-        x: Title of the horizontal axis.
-        y: Title of the vertical axis.
-        height: In pixels; the width is that of the place where it is shown.
-        xaxis: Further properties of the horizontal axis.
-        yaxis: The same of the vertical one.
-    """
+    """Return a figure in this project's look; it is as wide as its place."""
     figure = go.Figure(list(traces))
     figure.update_layout(template=TEMPLATE, height=height)
     figure.update_xaxes(title_text=x, **(xaxis or {}))

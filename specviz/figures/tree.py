@@ -92,11 +92,7 @@ def _piece_width(piece: Piece) -> float:
 
 
 class DrawnNode(GuessNode):
-    """A guess as it is drawn.
-
-    Attributes:
-        facts: Lines of its hover text.
-    """
+    """A guess as it is drawn."""
 
     label: Label
     facts: list[str]
@@ -109,11 +105,7 @@ class DrawnSlot(Slot):
 
 
 class DrawnTree(TreeState):
-    """A tree as it is drawn.
-
-    Attributes:
-        label: Label of the root.
-    """
+    """A tree as it is drawn. label: label of the root."""
 
     nodes: dict[str, DrawnNode]
     slot: NotRequired[DrawnSlot]
@@ -143,7 +135,6 @@ def _drawn_node(node: Node) -> DrawnNode:
 
 
 def _focus(tree: Tree) -> int:
-    """Return the depth that must be visible: of the last token, else of the guess being judged."""
     if "slot" in tree:
         return tree["slot"]["depth"]
     if "here" in tree:
@@ -154,7 +145,7 @@ def _focus(tree: Tree) -> int:
 
 
 def _step_layout(tree: Tree, where: WindowLayout) -> TreeLayout:
-    """Return the window in pixels; its top row is reserved for the round's last token."""
+    # The top row is reserved for the round's last token.
     shown = [0, *map(int, tree["nodes"])]
     places = {node: _at(where.cells[node]) for node in shown if node in where.cells}
     slot = tree.get("slot")
@@ -170,7 +161,6 @@ def _step_layout(tree: Tree, where: WindowLayout) -> TreeLayout:
 
 
 def _at(cell: Cell) -> Point:
-    """Return the left end of a pill in this cell, and the y of its middle."""
     return float(cell.column * COLUMN_WIDTH), float(TOP + (cell.row + 1) * STEP_ROW_HEIGHT)
 
 

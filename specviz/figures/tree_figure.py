@@ -49,23 +49,15 @@ CLEAR: Final = "rgba(0,0,0,0)"
 def tree_figure(graph: nx.DiGraph, focus: Collection[Hashable] = (), zoom: float = 1) -> go.Figure:
     """Draw a draft tree: a pill per token, edges as wide as q, bars of p and q below the pills.
 
-    Args:
-        graph: The tree. Its root is the last token of the text, and the children of a node are in
-            the order in which they were added. Attributes of a node, all optional: `token`, its
-            text; `p` and `q`, its probabilities; `state`, such as "accepted" (a key of
-            `marks.STATES`), or "hidden" if only its place is kept free; `note`, a short text on
-            the edge to it; `sign`, a sign below that edge; `hint`, further text for the pointer;
-            `lit`, whether it is on a path to emphasize. The `weight` of an edge replaces q as its
-            width.
-        focus: Guesses to which the page scrolls.
-        zoom: Size of the figure; 1 is that of the page's text.
-
-    Returns:
-        A figure with a fixed width and height in pixels. A click on a guess gives its node as
-        `customdata`.
-
-    Raises:
-        ValueError: If the graph is not a tree.
+    Returns a figure with a fixed width and height in pixels. A click on a guess gives its node as
+    `customdata`. graph: the tree. Its root is the last token of the text, and the children of a
+    node are in the order in which they were added. Attributes of a node, all optional: `token`, its
+    text; `p` and `q`, its probabilities; `state`, such as "accepted" (a key of `marks.STATES`), or
+    "hidden" if only its place is kept free; `note`, a short text on the edge to it; `sign`, a sign
+    below that edge; `hint`, further text for the pointer; `lit`, whether it is on a path to
+    emphasize. The `weight` of an edge replaces q as its width; focus: guesses to which the page
+    scrolls; zoom: size of the figure; 1 is that of the page's text. Raises ValueError if the graph
+    is not a tree.
     """
     drawing = _Drawing.of(graph, frozenset(focus), zoom)
     return go.Figure(
@@ -85,12 +77,7 @@ def tree_figure(graph: nx.DiGraph, focus: Collection[Hashable] = (), zoom: float
 def round_graph(trace: Trace, number: int) -> nx.DiGraph:
     """Return the draft tree of a round after its verdicts, as the argument of `tree_figure`.
 
-    Args:
-        trace: A recorded run.
-        number: The round; round 0 drafts nothing.
-
-    Raises:
-        IndexError: If the trace has no such round.
+    number: the round; round 0 drafts nothing. Raises IndexError if the trace has no such round.
     """
     scene = Scene.of(trace, number)
     found = tree(scene, scene.steps[-1])
@@ -109,8 +96,6 @@ def round_graph(trace: Trace, number: int) -> nx.DiGraph:
 
 @dataclass(frozen=True, slots=True)
 class _Pill:
-    """A node as it is drawn."""
-
     token: str
     word: str
     state: str
@@ -140,12 +125,10 @@ class _Pill:
 
     @property
     def width(self) -> float:
-        """Width of the pill with its mark."""
         mark = MARK_WIDTH if self.state in MARKS else 0
         return max(LEAST_WIDTH, width(self.word, FONT_SIZE) * 1.06 + 2 * PADDING + mark)
 
     def hover(self, depth: int) -> str:
-        """Return its hover text."""
         state = STATE_NAMES.get(self.state, "")
         lines = [f"<b>{escaped(self.token)}</b> at +{depth}" + (f", {state}" if state else "")]
         known = [("p", self.p), ("q", self.q)]
@@ -156,14 +139,7 @@ class _Pill:
 
 @dataclass(frozen=True)
 class _Drawing:
-    """A tree with its layout; nodes are numbered from 0, the root.
-
-    Attributes:
-        names: The graph's nodes.
-        shown: The nodes that are not hidden.
-        focus: The graph's nodes to which the page scrolls.
-    """
-
+    # names: the graph's nodes; focus: those to which the page scrolls. Others are numbers, root 0.
     names: Sequence[Hashable]
     parents: Sequence[int]
     pills: Sequence[_Pill]
@@ -196,11 +172,9 @@ class _Drawing:
         return tree_layout(self.parents, [pill.width for pill in self.pills], gap, bars=self.bars)
 
     def place(self, node: int) -> Point:
-        """Return the left end of a pill, and the y of its middle."""
         return self.layout.places[node]
 
     def traces(self) -> Iterator[go.Scatter]:
-        """Yield all traces, the lowest first."""
         yield from self.edges()
         yield from self.outlines()
         yield from self.probabilities()
@@ -219,7 +193,6 @@ class _Drawing:
             yield _trace(batch.lines(colour, thick))
 
     def edge(self, node: int) -> list[Point]:
-        """Return the corners of the edge to a node: straight, or down from below its parent."""
         parent = self.parents[node]
         (x, y), (from_x, from_y) = self.place(node), self.place(parent)
         if y == from_y:
@@ -283,7 +256,6 @@ class _Drawing:
     def beside(
         self, right: float, down: float, name: str, colour: str
     ) -> list[tuple[float, float, str, str]]:
-        """Return a text of each pill that has it, shifted from the pill's left end."""
         found = []
         for node in self.shown:
             (x, y), shown = self.place(node), getattr(self.pills[node], name)
@@ -291,7 +263,7 @@ class _Drawing:
         return found
 
     def pointer(self) -> go.Scatter:
-        """Return invisible points in the middle of the pills, which have the hover texts."""
+        # Invisible points in the middle of the pills, which have the hover texts.
         depths = self.depths
         nodes = self.shown[1:]
         return go.Scatter(
@@ -318,13 +290,12 @@ def _trace(properties: Mapping[str, Any]) -> go.Scatter:
 
 
 def _colour(name: str) -> str:
-    """Return the colour with a name such as "--ink"; others are clear."""
+    # A name such as "--ink"; others are clear.
     short = name.removeprefix("--")
     return COLOURS.get(SAME.get(short, short), CLEAR) if name.startswith("--") else CLEAR
 
 
 def _rounded(x: float, y: float, wide: float, high: float) -> list[Point]:
-    """Return the corners of a box with round corners."""
     points = []
     right, low = x + wide - CORNER, y + high - CORNER
     middles = [(right, low), (x + CORNER, low), (x + CORNER, y + CORNER), (right, y + CORNER)]

@@ -87,14 +87,13 @@ def _propose(scene: Scene, depth: int) -> list[Part]:
 
 
 def _why_nothing(scene: Scene) -> list[Part]:
-    """Return why there is no guess; empty if neither the text nor the drafter gives a reason."""
+    # Empty if neither the text nor the drafter gives a reason.
     if scene.tokens_left == 1:
         return say("step", "propose_last_token")
     return no_guess(scene)
 
 
 def _propose_one(scene: Scene, node: int) -> list[Part]:
-    """Return how the only guess of a step was sampled, or why it was chosen."""
     guess, token, depth = scene.guesses[node - 1], scene.chip(node), scene.depths[node]
     if guess.q is not None:
         q = number(round_for_text(guess.q), "q")
@@ -121,7 +120,6 @@ def _score(scene: Scene) -> list[Part]:
 
 
 def _order(scene: Scene, n: int) -> str:
-    """Return the template macro that says in which order `n` guesses will be judged."""
     is_chain = max(scene.depths) == n
     if scene.leaf_first:
         return "order_leaf_chain" if is_chain else "order_leaf_tree"
@@ -171,19 +169,17 @@ def _joined(*sentences: list[Part]) -> list[Part]:
 
 
 def _is_plain_ratio(scene: Scene, judged: Judged) -> bool:
-    """Return whether a leaf-first rule judges this guess by p ÷ q, as root-first rules do."""
+    # Leaf-first rules, too, may judge a guess by p ÷ q.
     return judged.rows.share == 1.0 and not judged_by_residual(scene, judged)
 
 
 def _source(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the words for where p comes from: the target, or p′ after rejected siblings."""
     if not scene.uses_p_remainder(judged):
         return say("step", "the_target")
     return say("step", "after_rejected", tokens=scene.rejected_chips(judged))
 
 
 def _over_q(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the sentence with p, q and their ratio, which is the probability of acceptance."""
     p = "p′" if scene.uses_p_remainder(judged) else "p"
     q = "q′" if scene.uses_q_remainder(judged) else "q"
     return say(
@@ -201,7 +197,6 @@ def _over_q(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _drafter_gave(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the clause with the drafter's q, for a sentence that already has p."""
     p, q, chance = judged.inputs["p"], judged.inputs["q"], judged.threshold
     source = say("step", "remainder_of_q" if scene.uses_q_remainder(judged) else "the_drafter")
     if is_same(p, q):
@@ -220,7 +215,7 @@ def _drafter_gave(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _texts(scene: Scene, judged: Judged) -> dict[str, str]:
-    """Format the verdict's numbers as in its bars; if q is equal to p, show p with fewer digits."""
+    # If q is equal to p, p is shown with fewer digits.
     texts = dict(format_verdict(scene, judged).text)
     if "q" in judged.inputs and is_same(judged.inputs["p"], judged.inputs["q"]):
         texts["p"] = format_nonzero(judged.inputs["p"])
@@ -233,7 +228,6 @@ def is_same(p: float, q: float) -> bool:
 
 
 def _without_q(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the sentence with p alone, for unsampled guesses and rules that do not use q."""
     later = scene.uses_p_remainder(judged)
     return say(
         "step",
@@ -254,7 +248,7 @@ def _why_no_q(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _why_no_q_again(scene: Scene, judged: Judged) -> list[Part]:
-    """Return a short form of why there is no q, for all siblings but the first."""
+    # For all siblings but the first.
     how = "advance" if is_random_pick(scene) else "fixed" if scene.point_mass else ""
     rejected = scene.rejected_chips(judged)
     token = scene.chip(judged.node)
@@ -262,10 +256,7 @@ def _why_no_q_again(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _chance(scene: Scene, judged: Judged) -> NumberPart:
-    """Format the probability of acceptance; all digits are shown if u is near 0 or 1.
-
-    Otherwise the text might be "about 0", and the reader could not see on which side u is.
-    """
+    # With all digits if u is near 0 or 1: "about 0" would not show on which side u is.
     text = format_verdict(scene, judged).text["threshold"]
     near = not NEGLIGIBLE <= judged.u <= 1 - NEGLIGIBLE
     shown = text if near else round_for_text(judged.threshold, text)
@@ -273,7 +264,6 @@ def _chance(scene: Scene, judged: Judged) -> NumberPart:
 
 
 def _coin(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the sentence that compares u (the coin) with the probability, and the verdict."""
     chance = _chance(scene, judged)
     is_set = scene.coin_is_set(judged.node)
     return say(
@@ -289,7 +279,7 @@ def _coin(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _own_test(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the sentence for a rule whose probability is neither p ÷ q nor p."""
+    # For a rule whose probability is neither p ÷ q nor p.
     rule, texts, inputs = scene.header.rule, format_verdict(scene, judged).text, judged.inputs
     p = _format_apart(inputs)(inputs["p"]) if rule == "typical" else texts["p"]
     q = number(round_for_text(inputs["q"], texts["q"]), "q") if "q" in inputs else ""
@@ -312,7 +302,7 @@ def _typical_bar(inputs: Mapping[str, float]) -> float:
 
 
 def _format_apart(inputs: Mapping[str, float]) -> Format:
-    """Return the shortest format in which p is visibly above or below the threshold."""
+    # The shortest format in which p is visibly above or below the threshold.
     p, bar = inputs["p"], _typical_bar(inputs)
 
     def fits(form: Format) -> bool:

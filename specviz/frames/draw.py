@@ -25,11 +25,7 @@ from specviz.trace.rule_specs import AfterRejection
 
 
 class TokenShare(TypedDict):
-    """A token's share of the strip.
-
-    Attributes:
-        hit: Whether u selects this share.
-    """
+    """A token's share of the strip. hit: whether u selects this share."""
 
     w: Word
     m: float
@@ -47,11 +43,7 @@ Share = TokenShare | RestShare
 
 
 class Draw(TypedDict):
-    """A distribution as a strip of shares; after sampling, with u.
-
-    Attributes:
-        text: The texts of u, of the selected share's ends lo and hi, and of its width.
-    """
+    """A distribution as a strip of shares; after sampling, with u and the selected share."""
 
     shares: list[Share]
     u: NotRequired[float]
@@ -103,7 +95,6 @@ def _recovered(scene: Scene, drew: Drew, token: Part) -> list[Part]:
 
 
 def _residual(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[Part]]:
-    """Return the name of the residual after the last rejection, and its mass."""
     if last.rows.q is None:
         return _without_rejected(scene, last, drew)
     share = round_for_text(last.rows.share)
@@ -119,7 +110,7 @@ def _residual(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[
 
 
 def _without_rejected(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[Part]]:
-    """Return the name of the residual without q (p without the rejected tokens), and its mass."""
+    # p without the rejected tokens.
     rejected = [*scene.rejected_before(last), last]
     shares = [judged.rows.residual / (judged.rows.share or 1.0) for judged in rejected]
     tokens = dict.fromkeys(scene.guesses[judged.node - 1].token for judged in rejected)
@@ -135,10 +126,7 @@ def _in_total(mass: str) -> list[Part]:
 
 
 def _product_of_shares(shares: Sequence[float]) -> list[Part]:
-    """Format shares and their product so that the shares shown multiply to the product shown.
-
-    If there are too many shares, or they would need too many digits, return only the product.
-    """
+    # The shares shown multiply to the product shown; if that needs too much, only the product.
     whole = prod(shares)
 
     def multiplies(form: Format) -> bool:
@@ -167,10 +155,7 @@ def _bonus(scene: Scene, drew: Drew, token: Part) -> list[Part]:
 
 
 def draw_strip(scene: Scene, drew: Drew) -> Draw:
-    """Return the strip after sampling: shares in descending order, u, and the selected share.
-
-    Positions on the strip are the exact cumulative sums that the engine used.
-    """
+    """Return the strip after sampling, at the exact cumulative sums that the engine used."""
     shares: list[Share] = []
     at = 0.0
     for token, p in zip(drew.tokens, drew.p, strict=True):
@@ -210,7 +195,6 @@ def _others(mass: float) -> RestShare:
 
 
 def _join_narrow(shares: list[Share]) -> list[Share]:
-    """Combine neighbouring shares that are too narrow to be visible."""
     joined: list[Share] = []
     for share in shares:
         narrow = share["m"] < NARROW and not share.get("hit")

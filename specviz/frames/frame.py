@@ -31,10 +31,7 @@ from specviz.trace.metrics import VERDICT, explain_noise
 class StepName(MayHaveState):
     """A step's names; for a verdict also the guess w and its state.
 
-    Attributes:
-        id: Name in links.
-        label: Name of the step when it is shown.
-        next: Name on the button that leads to the step.
+    label: name of the step when it is shown; next: name on the button that leads to the step.
     """
 
     id: str
@@ -68,11 +65,7 @@ END_STEP: Final[StepName] = {"id": "end", "kind": "end", "label": "end", "next":
 
 
 def frame(trace: Trace, cursor: Cursor) -> Frame:
-    """Build the frame at a cursor.
-
-    Raises:
-        IndexError: If the trace has no such step.
-    """
+    """Build the frame at a cursor. Raises IndexError if the trace has no such step."""
     scene = Scene.of(trace, cursor.round)
     return frame_at(scene, scene.steps[cursor.step])
 
@@ -148,11 +141,7 @@ def _totals(trace: Trace) -> list[Part]:
 
 
 def _times(trace: Trace) -> list[Part]:
-    """Return the sentence on where the run's time went, and on an average pass.
-
-    It gives the cost of a pass with its guesses, and its tokens; the cost is left out if measured
-    times vary too much.
-    """
+    # The cost of a pass is left out if measured times vary too much.
     numbers = metrics.summary(trace)
     total, draft = numbers["total_seconds"], numbers["draft_seconds"]
     if total <= 0:
@@ -186,12 +175,7 @@ HIDDEN: Final = -1.0  # below every threshold, so that no digit depends on the r
 def questions(scene: Scene, shown: Sequence[Frame]) -> dict[int, Frame]:
     """Build the questions of a round.
 
-    Args:
-        scene: The round.
-        shown: Its frames.
-
-    Returns:
-        For each verdict, by the index of its step, the frame that asks for it.
+    Returns for each verdict, by the index of its step, the frame that asks for it.
     """
     found: dict[int, Frame] = {}
     for index, step in enumerate(scene.steps):
@@ -227,10 +211,7 @@ def _question(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _asked(scene: Scene, judged: Judged) -> AskedPanel:
-    """Return the panel of the guess being judged, without u.
-
-    At temperature 0, p would reveal the verdict, so only the softmax at temperature 1 is shown.
-    """
+    # At temperature 0, p would reveal the verdict: only the softmax at temperature 1 is shown.
     guess = scene.guesses[judged.node - 1]
     panel: AskedPanel = {
         "kind": "trial",

@@ -67,11 +67,7 @@ class EmptyPanel(TypedDict):
 
 
 class Trial(TypedDict):
-    """A guess being judged.
-
-    Attributes:
-        tries: Number of siblings judged so far, including this one.
-    """
+    """A guess being judged. tries: number of siblings judged so far, including this one."""
 
     kind: Literal["trial"]
     w: Word
@@ -94,9 +90,8 @@ class AskedPanel(Trial):
 class Verdict(Trial):
     """A guess and its verdict.
 
-    Attributes:
-        because: The reason for the probability, for rules that judge from the leaf up.
-        draw: The strip for sampling the last token, with the token if it was sampled.
+    because: the reason for the probability, for rules that judge from the leaf up; draw: the strip
+    for sampling the last token, with the token if it was sampled.
     """
 
     accepted: bool
@@ -122,8 +117,7 @@ class Coin(TypedDict):
 class TossedPanel(Verdict):
     """A verdict by comparison with u.
 
-    Attributes:
-        text: The texts of p, q, threshold and u, and as "sum" the calculation of the threshold.
+    text: the texts of p, q, threshold and u, and as "sum" the calculation of the threshold.
     """
 
     coin: Coin
@@ -140,11 +134,7 @@ class DrawPanel(TypedDict):
 
 
 class RoundPanel(TypedDict):
-    """The round's totals.
-
-    Attributes:
-        times: Where the run's time went, only at the end of the run.
-    """
+    """The round's totals. times: where the run's time went, only at the end of the run."""
 
     kind: Literal["round"]
     number: int
@@ -188,7 +178,6 @@ def _texts_added(panel: Panel) -> Panel:
 
 
 def _verdict(scene: Scene, step: Step) -> Panel:
-    """Return the panel of a verdict with its table, and the strip if a replacement follows."""
     judged = scene.round.judged[step.at]
     source = explaining_verdict(scene, judged)
     if scene.greedy:
@@ -203,10 +192,7 @@ def _verdict(scene: Scene, step: Step) -> Panel:
 
 
 def _guesses(scene: Scene, step: Step) -> GuessesPanel | EmptyPanel:
-    """List all guesses so far with q, and with p once the target has scored them.
-
-    Before that, a guess that was not sampled shows the drafter's confidence instead of q.
-    """
+    # Before the target's pass, a guess that was not sampled shows the drafter's confidence.
     if not scene.guesses:
         return {"kind": "empty", "rows": _next_tokens(scene, step)}
     depth = max(scene.depths) if step.kind == "score" else step.at
@@ -230,10 +216,7 @@ def _guesses(scene: Scene, step: Step) -> GuessesPanel | EmptyPanel:
 
 
 def distinguishing_words(scene: Scene) -> dict[int, Word]:
-    """Return, by node, words that distinguish guesses with the same token and depth.
-
-    These are the tokens before the guess, back to where the paths differ.
-    """
+    """Return, by node, the words before it that tell guesses with one token and depth apart."""
     alike: dict[tuple[int, int], list[int]] = {}
     for node, guess in enumerate(scene.guesses, 1):
         alike.setdefault((scene.depths[node], guess.token), []).append(node)
@@ -249,7 +232,7 @@ def distinguishing_words(scene: Scene) -> dict[int, Word]:
 
 
 def _shorten(panel: GuessesPanel | EmptyPanel, step: Step, most: int) -> None:
-    """Shorten the list of guesses to the newest while drafting, and to the first afterwards."""
+    # To the newest while drafting, to the first afterwards.
     rows = panel["rows"]
     if panel["kind"] == "guesses" and len(rows) > most:
         shown = rows[-most:] if step.kind == "propose" else rows[:most]
@@ -257,7 +240,6 @@ def _shorten(panel: GuessesPanel | EmptyPanel, step: Step, most: int) -> None:
 
 
 def _next_tokens(scene: Scene, step: Step) -> list[Row]:
-    """List the target's most probable next tokens after its pass, in a round without a draft."""
     hidden = step.kind != "score" or scene.greedy  # at temperature 0, the first is the next token
     if hidden or not scene.round.scored or not scene.round.scored.top:
         return []
@@ -269,7 +251,6 @@ def _next_tokens(scene: Scene, step: Step) -> list[Row]:
 
 
 def _verdict_panel(scene: Scene, judged: Judged) -> Verdict:
-    """Return the panel of the guess being judged: p, and q if there is one."""
     guess = scene.guesses[judged.node - 1]
     panel: Verdict = {
         "kind": "trial",
@@ -331,7 +312,6 @@ def softmax_of(judged: Judged, token: int) -> float | None:
 
 
 def _draw(scene: Scene, drew: Drew) -> Panel:
-    """Return the panel of the sampled token: with the table if it is recovered, else with p."""
     if drew.kind == "recovered":
         judged, shown = scene.round.judged[-1], table(scene, scene.last_rejected, drew)
         if scene.greedy:
@@ -345,7 +325,6 @@ def _draw(scene: Scene, drew: Drew) -> Panel:
 
 
 def _distribution(scene: Scene, drew: Drew) -> list[Row]:
-    """List the last token's distribution in descending order, all unlisted tokens in one row."""
     soft: list[float | None] = [*drew.soft] if drew.soft else [None] * len(drew.tokens)
     rows: list[Row] = []
     others, rest = drew.rest_tokens, drew.rest_p
@@ -363,7 +342,6 @@ def _distribution(scene: Scene, drew: Drew) -> list[Row]:
 
 
 def _round(scene: Scene) -> Panel:
-    """Return the round's totals: guesses, accepted guesses and times."""
     round = scene.round
     accepted = len(accepted_path(round))
     facts: list[tuple[str, str]] = []

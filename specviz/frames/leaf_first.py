@@ -32,11 +32,8 @@ Need = tuple[int, int]  # the node of a verdict, and 1 for accepted or 0 for rej
 class BarLabels(TypedDict):
     """Labels of the bars of a guess being judged.
 
-    Attributes:
-        left: "p" and "q", for the bars that show what remains after rejections.
-        none: Why there is no q.
-        residual_bars: Whether the bars show the uncovered probability, first alone and then with
-            the excess added.
+    left: "p" and "q", for the bars that show what remains after rejections; residual_bars: whether
+    the bars show the uncovered probability, first alone and then with the excess added.
     """
 
     p: str
@@ -47,11 +44,7 @@ class BarLabels(TypedDict):
 
 
 class LeafBars(TypedDict):
-    """The bars that replace those of p and q in the panel, and their texts.
-
-    Attributes:
-        text: Their texts by name, and as "sum" the calculation of the probability.
-    """
+    """The bars that replace those of p and q in the panel, and their texts."""
 
     p: float
     q: NotRequired[float]
@@ -67,10 +60,7 @@ def explaining_verdict(scene: Scene, judged: Judged) -> Judged:
 
 
 def judged_by_residual(scene: Scene, judged: Judged) -> bool:
-    """Return whether a verdict compares uncovered probability and excess.
-
-    This is so if all children of the guess were rejected.
-    """
+    """Return whether all children of the guess were rejected, so excess is compared."""
     return scene.leaf_first and "left" in judged.inputs
 
 
@@ -92,7 +82,6 @@ def _chance(scene: Scene, judged: Judged) -> Part:
 
 
 def _by_reach(scene: Scene, judged: Judged, token: Part) -> list[Part]:
-    """Return the sentence for a leaf, which is judged by reach × p ÷ q."""
     reach, text = judged.rows.share, format_verdict(scene, judged).text
     chance, reach_term = _chance(scene, judged), term("reach", "reach")
     if reach == 0.0:
@@ -111,12 +100,10 @@ def _by_reach(scene: Scene, judged: Judged, token: Part) -> list[Part]:
 
 
 def _drafter(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the words for where q comes from: the drafter, or q′ after rejected siblings."""
     return say("step", "remainder_of_q" if scene.uses_q_remainder(judged) else "the_drafter")
 
 
 def _given(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the clause with p and q of a guess."""
     text, inputs = format_verdict(scene, judged).text, judged.inputs
     source = _drafter(scene, judged)
     if times := multiple(judged):
@@ -127,10 +114,7 @@ def _given(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def multiple(judged: Judged) -> str:
-    """Format p ÷ q as one number if p or q is too small to show; otherwise return "".
-
-    The product of the reach and this number, as shown, is then the probability shown.
-    """
+    """Format p ÷ q as one number if p or q is too small to show; otherwise return ""."""
     p, q, reach = judged.inputs["p"], judged.inputs.get("q", 1.0), judged.rows.share
     bar, _ = coin_formats(judged.threshold, judged.u)
     if min(p, q) >= NEGLIGIBLE or min(reach, judged.threshold) < NEGLIGIBLE or q <= 0.0:
@@ -156,10 +140,7 @@ def product(scene: Scene, judged: Judged) -> str:
 
 
 def _by_residual(scene: Scene, judged: Judged, token: Part) -> list[Part]:
-    """Return the sentence for a guess whose children were rejected.
-
-    Its probability is uncovered ÷ (uncovered + excess); see the module's description.
-    """
+    # uncovered ÷ (uncovered + excess); see the module's description
     text, inputs, chance = format_verdict(scene, judged).text, judged.inputs, _chance(scene, judged)
     after = say("step", "leaf_after", n=len(descendants(scene, judged.node)), token=token)
     if inputs["reach"] in (0.0, 1.0):
@@ -197,11 +178,7 @@ def accepted_with(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def compare_with_root_first(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the sentence that names the first guess that a root-first rule would have rejected.
-
-    Returns:
-        The sentence; empty if no guess would have been rejected.
-    """
+    """Return the sentence that names the first guess that a root-first rule would have rejected."""
     if scene.greedy or not judged.accepted or scene.round.scored is None:
         return []
     for node in path_after(scene.round, [judged]):
@@ -289,10 +266,7 @@ def bars(scene: Scene, judged: Judged) -> LeafBars:
 
 
 def next_judged(scene: Scene, node: int) -> int:
-    """Return the guess that is judged next if `node` is rejected; 0 if none is left.
-
-    It is the first leaf of the next sibling's branch, or the parent.
-    """
+    """Return the guess judged next if `node` is rejected: a sibling's first leaf, or the parent."""
     parent = scene.guesses[node - 1].parent
     later = [sibling for sibling in scene.children[parent] if sibling > node]
     if not later:
@@ -321,10 +295,8 @@ def required_verdicts(scene: Scene) -> dict[str, list[Need]]:
     """Return, for every guess, the verdicts that would put it into the text.
 
     The guess itself is accepted, and every guess that is judged earlier and is not under it is
-    rejected. (A guess also gets into the text if a guess under it is accepted.)
-
-    Returns:
-        The verdicts as text, by node.
+    rejected. (A guess also gets into the text if a guess under it is accepted.) Returns the
+    verdicts as text, by node.
     """
     order = judging_order(scene, 0)
     found: dict[int, list[Need]] = {}
@@ -346,10 +318,7 @@ def acceptance_bounds(scene: Scene) -> dict[int, tuple[float, float]]:
     """Return bounds of the acceptance probabilities of first siblings, from scores alone.
 
     The probability of a leaf is its reach. For other guesses the reach is an upper bound. A reach
-    of 0 or 1 decides the verdict.
-
-    Returns:
-        The lower and the upper bound, by node.
+    of 0 or 1 decides the verdict. Returns the lower and the upper bound, by node.
     """
     assert scene.round.scored is not None
     found: dict[int, tuple[float, float]] = {}

@@ -16,10 +16,7 @@ from specviz.trace.rule_specs import RULE_SPECS
 
 
 def format_verdict(scene: Scene, judged: Judged) -> Formatted:
-    """Format p, q (if there is one), the threshold and u with digits that agree.
-
-    If a rule judges from the leaf up, also format the reach, or the numbers that replace p and q.
-    """
+    """Format p, q, the threshold, u, and what a leaf-first rule adds, with digits that agree."""
     p = judged.inputs["p"]
     spec = RULE_SPECS.get(scene.header.rule)
     if spec is not None and spec.leaf_first:
@@ -158,12 +155,7 @@ def format_ratio(
 ) -> Formatted:
     """Format p, q, their ratio and u, so that p ÷ q as shown gives the threshold shown.
 
-    Args:
-        p: The target's probability.
-        q: The drafter's.
-        threshold: The acceptance probability.
-        u: The random number.
-        subtracts: Whether q − p as shown is also right, in whole percents.
+    q: the drafter's; subtracts: whether q − p as shown is also right, in whole percents.
     """
     bar, coin = coin_formats(threshold, u)
     percents = "{:.2f}".format

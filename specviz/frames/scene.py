@@ -99,12 +99,7 @@ class Cursor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a round, as it is shown.
-
-    Attributes:
-        kind: What happens.
-        at: The depth for "propose", the index into `Round.judged` for "judge", else 0.
-    """
+    """One step of a round, as it is shown. at: depth, or index into `Round.judged`."""
 
     kind: StepKind
     at: int = 0
@@ -115,12 +110,10 @@ class Scene:
     """A round with everything needed to show it.
 
     Attributes:
-        header: The trace's header.
         vocabulary: The bytes of all tokens in the trace.
         round: The round itself; its last events may not be known yet.
         earlier: The rounds before it; if they are missing, the text so far is unknown.
         drafter_title: The drafter's name for use in sentences.
-        guesser: What guesses, in everyday words.
     """
 
     header: Header
@@ -308,10 +301,7 @@ class Scene:
 
 
 def _letters(text: str) -> list[int]:
-    """Return, for each UTF-8 byte of a text and for its end, the number of UTF-16 units before it.
-
-    All bytes of one character have the number of its first byte.
-    """
+    # For each UTF-8 byte, and the end: UTF-16 units before it, or before its character.
     found, units = [], 0
     for letter in text:
         found += [units] * len(letter.encode("utf-8", "surrogatepass"))

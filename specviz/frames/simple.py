@@ -138,7 +138,6 @@ def _over_q(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _consequence(scene: Scene, judged: Judged) -> list[Part]:
-    """Return with which probability the guess is kept, and what the coin says if it decides."""
     if is_certain(judged):
         return say("simple", "so_certain", accepted=judged.accepted)
     division = _division(scene, judged)
@@ -176,10 +175,7 @@ def _percent(scene: Scene, judged: Judged, name: str, whose: Whose) -> NumberPar
 
 
 def _formatted(scene: Scene, judged: Judged) -> Formatted:
-    """Format a verdict's numbers; q − p as shown is right where the next step shows it.
-
-    Then it is what is discarded of the guess.
-    """
+    # q − p as shown is right where the next step shows it, as what is discarded of the guess.
     spec = RULE_SPECS.get(scene.header.rule)
     apart = scene.after_rejection is AfterRejection.RESIDUAL and not judged.accepted
     if apart and "q" in judged.inputs and spec and spec.has_alpha and not spec.leaf_first:
@@ -189,7 +185,7 @@ def _formatted(scene: Scene, judged: Judged) -> Formatted:
 
 
 def _division(scene: Scene, judged: Judged) -> str:
-    """Return "64 ÷ 85 = "; empty if a number is not shown exactly enough to divide."""
+    # Empty if a number is not shown exactly enough to divide.
     texts = _formatted(scene, judged).text
     tiny = min(judged.inputs["p"], judged.inputs["q"]) < NEGLIGIBLE
     if tiny or parse_number(texts["threshold"]) == 1:

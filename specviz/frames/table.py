@@ -34,9 +34,8 @@ Marked = TypedDict("Marked", {"is": NotRequired[Literal["trial", "drawn"]]})
 class Cells(Marked):
     """Texts and bars of a row.
 
-    Attributes:
-        t: Texts of p, q, p − q, the positive part of p − q, and this scaled to sum to 1.
-        m: Lengths of the bars for p, q, the positive part of p − q, and this scaled to sum to 1.
+    t: texts of p, q, p − q, the positive part of p − q, and this scaled to sum to 1; m: lengths of
+    the bars for p, q, the positive part of p − q, and this scaled to sum to 1.
     """
 
     t: tuple[str, str, str, str, str]
@@ -51,11 +50,7 @@ class TokenRow(Cells):
 
 
 class RestRow(Cells):
-    """The row of all other tokens.
-
-    Attributes:
-        rest: How many tokens these are.
-    """
+    """The row of all other tokens."""
 
     rest: int
 
@@ -66,9 +61,8 @@ TableRow = TokenRow | RestRow
 class Fold(TypedDict):
     """A row that a lower table leaves out, and the row of all other tokens after that.
 
-    Attributes:
-        at: Index of the row among the rows of the whole table.
-        rest: The row of all other tokens, with this row and those of the folds before it.
+    at: index of the row among the rows of the whole table; rest: the row of all other tokens, with
+    this row and those of the folds before it.
     """
 
     at: int
@@ -76,11 +70,7 @@ class Fold(TypedDict):
 
 
 class Totals(TypedDict):
-    """Totals over the whole vocabulary.
-
-    Attributes:
-        apart: Total of p − q, if it is not 0.
-    """
+    """Totals over the whole vocabulary. apart: total of p − q, if it is not 0."""
 
     apart: NotRequired[str]
     p: str
@@ -93,9 +83,8 @@ class Totals(TypedDict):
 class Table(TypedDict):
     """The table of p, q and the residual.
 
-    Attributes:
-        full: Whether it has the columns of a rejection.
-        folds: The rows that can be left out if there is no space, in the order of leaving out.
+    full: whether it has the columns of a rejection; folds: the rows that can be left out if there
+    is no space, in the order of leaving out.
     """
 
     full: bool
@@ -196,7 +185,7 @@ def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> Table:
 
 
 def _fold(shown: Sequence[Line], rest: Line, needed: set[int | None]) -> Iterator[tuple[int, Line]]:
-    """Yield the rows that are not needed, least probable first, each with the sum without it."""
+    # Least probable first, each with the sum without it.
     masses = {at: max(line.p, line.q, line.soft or 0.0) for at, line in enumerate(shown)}
     for at in sorted(masses, key=lambda at: (masses[at], -at)):
         if shown[at].token not in needed:
@@ -237,7 +226,6 @@ def shows_residual(scene: Scene, judged: Judged) -> bool:
 
 
 def _scaled_name(judged: Judged, p: str) -> str:
-    """Return "p", or "reach × p" with the number if the reach is below 1."""
     share = format_nonzero(judged.rows.share)
     return p if parse_number(share) == 1.0 else f"{share} {p}"
 
@@ -284,7 +272,7 @@ def residual_text(scene: Scene, judged: Judged, drew: Drew | None = None) -> str
 
 
 def _agrees(line: Line, left: float, digits: int) -> bool:
-    """Return whether the rounded numbers give p − q, and its share of the residual, as shown."""
+    # Whether the rounded numbers give p − q, and its share of the residual, as shown.
     p, q, apart = (round(value, digits) for value in (line.p, line.q, line.p - line.q))
     if abs(p - q - apart) > 1e-9:
         return False
@@ -313,7 +301,6 @@ def _token_row(
 
 
 def _cells(line: Line, rows: Rows, digits: int) -> Cells:
-    """Return a row's texts and masses; without q, only those of p and of the residual."""
     scaled = line.above / rows.residual if rows.residual > 0 else 0.0
     apart, has_q = line.p - line.q, rows.q is not None
     seen = format_mass_cell(abs(apart), digits)
@@ -349,6 +336,6 @@ def _totals(scene: Scene, judged: Judged, drew: Drew | None, digits: int) -> Tot
 
 
 def _total(masses: Sequence[float], digits: int) -> str:
-    """Format a sum: "1" if it is 1, otherwise with enough decimals to see that it is not."""
+    # "1" if it is 1, otherwise with enough decimals to see that it is not.
     total = sum(masses)
     return "1" if abs(total - 1) < 5e-5 else f"{total:.{max(digits, 4)}f}"

@@ -68,7 +68,6 @@ def target_pass(scene: Scene, step: Step) -> TargetPass | None:
 
 
 def _followed(scene: Scene, found: dict[int, State]) -> list[int]:
-    """Return the nodes of the branch that is shown, the root first."""
     path = [0]
     while children := [child for child in scene.children[path[-1]] if child in found]:
         path.append(min(children, key=lambda child: FOLLOWED.index(found[child])))
@@ -91,7 +90,6 @@ def _column(scene: Scene, step: Step, found: dict[int, State], parent: int) -> P
 
 
 def _use(scene: Scene, step: Step, found: dict[int, State], parent: int) -> Use:
-    """Return what a position's prediction decided: a guess, or the round's last token."""
     over = step.kind in ("draw", "commit")
     drew = scene.round.drew
     if over and drew is not None and drew.parent == parent:
@@ -102,7 +100,7 @@ def _use(scene: Scene, step: Step, found: dict[int, State], parent: int) -> Use:
 
 
 def _guess_after(scene: Scene, step: Step, found: dict[int, State], parent: int) -> int:
-    """Return the guess to show at a position: that being judged, else that on the branch; or 0."""
+    # The one being judged, else the one on the branch; or 0.
     children = [child for child in scene.children[parent] if child in found]
     judged = scene.round.judged[step.at].node if step.kind == "judge" else 0
     if judged in children:
@@ -111,7 +109,7 @@ def _guess_after(scene: Scene, step: Step, found: dict[int, State], parent: int)
 
 
 def _add_answers(column: Position, scene: Scene, parent: int, node: int) -> None:
-    """Add the most probable tokens; if the guess is not among them, add its p, too."""
+    # If the guess is not among them, its p is added.
     scored = scene.round.scored
     assert scored is not None
     pairs = [(int(token), p) for token, p in scored.top[parent] if p > 0]
@@ -126,12 +124,10 @@ def _add_answers(column: Position, scene: Scene, parent: int, node: int) -> None
 
 
 def _short(p: float) -> str:
-    """Format a probability in the few characters that fit into a column."""
     return f"{p:.2f}" if p >= 0.005 else "0" if p == 0 else "<0.01"
 
 
 def _label(column: Position) -> str:
-    """Return a description of a position for screen readers."""
     top = ", ".join(f"‹{flat(word)}› {p}" for word, _, p in column.get("top", ()))
     facts = {"at": column["at"], "top": top, "use": column["use"]}
     guess = f"‹{flat(column['w'])}›" if "w" in column else ""

@@ -83,12 +83,7 @@ class Scores(TypedDict):
 
 
 class GuessNode(HasState, Scores):
-    """A guess.
-
-    Attributes:
-        left: p′, once a verdict has used it.
-        left_q: q′, once a verdict has used it.
-    """
+    """A guess. left: p′, once a verdict has used it; left_q: q′, once a verdict has used it."""
 
     w: Word
     parent: int
@@ -99,11 +94,7 @@ class GuessNode(HasState, Scores):
 
 
 class Node(GuessNode):
-    """A guess before it is drawn.
-
-    Attributes:
-        top: The most probable tokens after it, and their p.
-    """
+    """A guess before it is drawn. top: the most probable tokens after it, and their p."""
 
     top: NotRequired[list[tuple[Word, float]]]
 
@@ -119,10 +110,8 @@ class Slot(MayHaveState):
 class TreeState(TypedDict):
     """A tree without its nodes.
 
-    Attributes:
-        ways: For each node, the verdicts that would put it into the text; missing at temperature 0.
-        chances: For each node, bounds of its probability of acceptance, as far as they are known.
-        here: The guess being judged.
+    ways: for each node, the verdicts that would put it into the text; missing at temperature 0;
+    chances: for each node, bounds of its probability of acceptance, as far as they are known.
     """
 
     root: Word
@@ -132,10 +121,7 @@ class TreeState(TypedDict):
 
 
 class Tree(TreeState):
-    """The tree at a step; `shape` has the parents of the whole draft, so that nodes do not move.
-
-    Keys of `nodes` are strings, since keys in JSON are.
-    """
+    """The tree at a step; `shape` has the parents of the whole draft, so that nodes do not move."""
 
     nodes: dict[str, Node]
     shape: list[int]
@@ -168,7 +154,7 @@ def nodes(scene: Scene, step: Step) -> dict[str, Node]:
 
 
 def _add_remainders(view: Node, scene: Scene, judged: Judged) -> None:
-    """Add p′ of all siblings but the first, and q′ if siblings were sampled without replacement."""
+    # p′ of all siblings but the first; q′ if siblings were sampled without replacement.
     if scene.uses_p_remainder(judged):
         view["left"] = round(judged.inputs["p"], 6)
     if scene.uses_q_remainder(judged):
@@ -203,11 +189,7 @@ def tree(scene: Scene, step: Step) -> Tree:
 
 
 class Chip(HasState):
-    """A token of the text strip.
-
-    Attributes:
-        node: The node, if it is a guess.
-    """
+    """A token of the text strip. node: the node, if it is a guess."""
 
     w: Word
     node: NotRequired[int]
@@ -217,11 +199,7 @@ TextPart = TypedDict("TextPart", {"is": PieceKind, "t": str})  # a piece of the 
 
 
 class TurnBlock(TypedDict):
-    """A turn of a chat prompt.
-
-    Attributes:
-        role: The speaker; empty for raw text.
-    """
+    """A turn of a chat prompt. role: the speaker; empty for raw text."""
 
     role: str
     parts: list[TextPart]
@@ -250,7 +228,6 @@ def chips(scene: Scene, step: Step) -> list[Chip]:
 
 
 def _next(scene: Scene, found: dict[int, State], node: int) -> tuple[int | None, list[int]]:
-    """Return the child that continues the branch, and the children to show, rejected ones first."""
     shown = [child for child in scene.children[node] if child in found]
     rejected = [child for child in shown if found[child] == "rejected"]
     for state in ("accepted", "waiting", "unreached"):
@@ -296,10 +273,7 @@ def added_tokens(scene: Scene) -> list[AddedToken]:
 
 
 def turns(chat: Chat) -> list[TurnBlock]:
-    """Split a chat prompt into turns.
-
-    The last turn is the start of the answer. The texts, joined, are exactly what the model read.
-    """
+    """Split a chat prompt into turns, the last one being the start of the answer."""
     roles: list[str] = [*(turn.role for turn in chat.turns), "assistant"]
     blocks: list[TurnBlock] = []
     for index, pieces in groupby(chat.pieces, lambda piece: piece.turn):

@@ -38,12 +38,7 @@ NEAR: Final = 1e-9  # tolerance of computed probabilities
 
 
 class WhatIf(TypedDict):
-    """What would come next if a guess were accepted, and if it were rejected.
-
-    Attributes:
-        coin: The key of this u in the settings.
-        stuck: The sentence that no u can change the verdict, if that is so.
-    """
+    """What would come next if a guess were accepted, and if it were rejected."""
 
     coin: str
     kept: list[Part]
@@ -96,7 +91,7 @@ def _if_rejected(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _overruled_before(scene: Scene, judged: Judged) -> int | None:
-    """Return the guess whose rejection FLy overruled because this guess (and others) passed."""
+    # FLy overruled its rejection because this guess (and others) passed.
     if scene.header.rule != "fly" or judged.u >= fly_own_threshold(judged.inputs):
         return None
     for other in scene.round.judged:
@@ -110,10 +105,8 @@ def required_verdicts(scene: Scene) -> dict[str, list[Need]]:
     """Return, for every guess, the verdicts that would put it into the text.
 
     All guesses on its path must be accepted, and all siblings before them rejected. For rules that
-    judge from the leaf up, see `leaf_first.required_verdicts`.
-
-    Returns:
-        The verdicts as text, by node.
+    judge from the leaf up, see `leaf_first.required_verdicts`. Returns the verdicts as text, by
+    node.
     """
     if scene.leaf_first:
         return leaf_first_required_verdicts(scene)
@@ -130,13 +123,8 @@ Bounds = tuple[float, float]
 def acceptance_bounds(scene: Scene, known: Sequence[Judged]) -> dict[str, Bounds]:
     """Return bounds of each guess's acceptance probability, given the verdicts before it.
 
-    Args:
-        scene: The round.
-        known: The verdicts that are shown on screen.
-
-    Returns:
-        The bounds, with node numbers as text keys; both are equal if the probability is known
-        exactly. Guesses without a bound are left out.
+    Returns the bounds, with node numbers as text keys; both are equal if the probability is known
+    exactly. Guesses without a bound are left out.
     """
     if scene.round.scored is None or scene.greedy:
         return {}
@@ -156,7 +144,6 @@ def _exact_bounds(chance: float) -> Bounds:
 
 
 def _sibling_bounds(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
-    """Bound the probabilities of siblings by their p and q, before any of them is judged."""
     spec = RULE_SPECS.get(scene.header.rule)
     if spec is None or spec.temperature_zero or not spec.has_alpha:
         return {}
@@ -164,7 +151,6 @@ def _sibling_bounds(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
 
 
 def _bounds_from_p(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
-    """Compute the probabilities of siblings judged by p, which is rescaled after each rejection."""
     found: dict[int, Bounds] = {}
     left, rejected = 1.0, set[int]()
     for node in siblings:
@@ -178,13 +164,10 @@ def _bounds_from_p(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
 
 
 def _bounds_from_ratio(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
-    """Bound the probabilities of siblings judged by p ÷ q; the first one's is exact.
-
-    A rejection leaves (p − q)₊ / Z, where Z sums (p − q)₊ over the vocabulary. Only the siblings' p
-    and q are known here, so Z is known to be at most 1 − Σ min(p, q) over the siblings, which
-    bounds the second sibling's probability from below. For later siblings it is only known whether
-    the probability is 0.
-    """
+    # A rejection leaves (p − q)₊ / Z, where Z sums (p − q)₊ over the vocabulary. Only the siblings'
+    # p and q are known here, so Z is known to be at most 1 − Σ min(p, q) over the siblings, which
+    # bounds the second sibling's probability from below. Of later ones, only whether it is 0 is
+    # known.
     found: dict[int, Bounds] = {}
     overlap: dict[int, float] = {}  # by token
     before = 0.0  # mass removed from q so far, if siblings are sampled without replacement

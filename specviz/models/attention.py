@@ -33,12 +33,9 @@ class PreallocatedLayer(CacheLayer):
     """Cached keys and values of one layer.
 
     To remove the last rows, assign shorter views to `keys` and `values`. The next pass overwrites
-    the removed rows, so copy them first if they are still needed.
-
-    Attributes:
-        keys: (1, heads, rows, head size), a view of the front of the buffer.
-        values: The same for values.
-        buffer: The memory for keys and for values, (1, heads, capacity, head size) each.
+    the removed rows, so copy them first if they are still needed. keys: (1, heads, rows, head
+    size), a view of the front of the buffer; values: the same for values; buffer: the memory for
+    keys and for values, (1, heads, capacity, head size) each.
     """
 
     buffer: tuple[Tensor, Tensor] | None = None
@@ -63,12 +60,7 @@ class PreallocatedLayer(CacheLayer):
         return self.keys, self.values
 
     def keep(self, first: int, rows: Tensor) -> None:
-        """Keep the first rows, followed by some of the later ones.
-
-        Args:
-            first: Number of rows to keep at the front.
-            rows: Indices of the later rows to keep, (n,), ascending and not below `first`.
-        """
+        """Keep the `first` rows, followed by later `rows`, (n,), ascending."""
         last = first + len(rows)
         for cached in (self.keys, self.values):
             cached[:, :, first:last] = cached[:, :, rows]
@@ -80,7 +72,7 @@ class PreallocatedLayer(CacheLayer):
             self.keys, self.values = self.keys[:, :, :rows], self.values[:, :, :rows]
 
     def _is_replaced(self, buffer: Tensor) -> bool:
-        """Return whether the keys no longer alias the preallocated buffer."""
+        # Whether the keys no longer alias the preallocated buffer.
         return bool(self.keys.data_ptr() != buffer.data_ptr())
 
 
@@ -111,19 +103,12 @@ class PreallocatedCache(LayeredCache):
 
 
 def _row_first(cached: Tensor, rows: int) -> Tensor:
-    """Return the newest `rows` of (1, heads, r, size) as (rows, heads, size)."""
+    # The newest `rows` of (1, heads, r, size) as (rows, heads, size).
     return cached[0, :, -rows:].transpose(0, 1).clone()
 
 
 def _allocate(old_rows: Tensor, new: Tensor, first: int, last: int) -> Tensor:
-    """Return a larger buffer that contains the old rows, with space for the new ones.
-
-    Args:
-        old_rows: The old rows, (1, heads, first, size).
-        new: Rows that will be appended, for their shape and dtype.
-        first: Number of old rows.
-        last: Number of old and new rows together.
-    """
+    # old_rows: (1, heads, first, size); new: for shape and dtype; last: number of all rows.
     one, heads, _, size = new.shape
     buffer = new.new_empty(one, heads, last + SPARE_ROWS, size)
     if first:
@@ -133,23 +118,16 @@ def _allocate(old_rows: Tensor, new: Tensor, first: int, last: int) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class LayerMasks:
-    """Builds the masks of a pass, one for each kind of layer.
-
-    Attributes:
-        windows: Which layers have a window; None if no layer has one.
-    """
+    """Builds the masks of a pass, one for each kind of layer; windows: which have a window."""
 
     windows: Windows | None = None
 
     def split(self, full: Tensor | None) -> list[Tensor]:
         """Return the masks of a pass, on the host.
 
-        Args:
-            full: Additive mask, (1, 1, r, rows). Every row must attend to exactly one row for each
-                position up to its own, in ascending order. None: transformers builds the masks.
-
-        Returns:
-            The mask of each kind of layer; empty if `full` is None.
+        Returns the mask of each kind of layer; empty if `full` is None. full: additive mask, (1, 1,
+        r, rows). Every row must attend to exactly one row for each position up to its own, in
+        ascending order. None: transformers builds the masks.
         """
         if full is None or self.windows is None:
             return [] if full is None else [full]
@@ -174,10 +152,7 @@ _MASKS: WeakKeyDictionary[Any, LayerMasks] = WeakKeyDictionary()
 
 
 def layer_masks(model: Any) -> LayerMasks:
-    """Return an object that builds the masks of a causal LM.
-
-    The first call for a model runs a pass over two tokens.
-    """
+    """Return what builds the masks of a causal LM; first it runs a pass over two tokens."""
     if model not in _MASKS:
         windows = sliding_windows(model.config)
         _MASKS[model] = LayerMasks(windows if windows and passes_masks_on(model, windows) else None)
@@ -185,10 +160,7 @@ def layer_masks(model: Any) -> LayerMasks:
 
 
 def context_length(model: Any) -> int | None:
-    """Return the context length of a causal LM in tokens, or None if its config sets no limit.
-
-    A sliding window limits the context only if `hard_window` returns that window.
-    """
+    """Return a causal LM's context in tokens, limited by `hard_window`; None if unlimited."""
     text = model.config.get_text_config(decoder=True)
     limits = [getattr(text, name, None) for name in ("max_position_embeddings", "n_positions")]
     limits.append(hard_window(model))
@@ -196,21 +168,13 @@ def context_length(model: Any) -> int | None:
 
 
 def hard_window(model: Any) -> int | None:
-    """Return the sliding window if it cannot be implemented by a mask, and None otherwise.
-
-    A text must then not be longer than the window.
-    """
+    """Return the sliding window, and so the longest text, if a mask cannot do it; or None."""
     windows = sliding_windows(model.config)
     return windows.rows if windows and layer_masks(model).windows is None else None
 
 
 def windowed_mask(full: Tensor, rows: int) -> Tensor:
-    """Restrict a mask: each row attends only to the newest `rows` of its rows.
-
-    Args:
-        full: Additive mask, (1, 1, r, n).
-        rows: Size of the window.
-    """
+    """Restrict a mask (1, 1, r, n): each row attends only to the newest `rows` of its rows."""
     sees = full == 0
     age = sees.flip(-1).cumsum(-1).flip(-1)  # 1 for the newest row that is attended to
     return full.masked_fill(sees & (age > rows), torch.finfo(full.dtype).min)

@@ -30,11 +30,7 @@ SUPPORTED: Final = hasattr(signal, "setitimer")  # elsewhere, processes cannot l
 
 
 class Policy:
-    """Which tokenizers encode in a process of their own.
-
-    Attributes:
-        bound: Whether those do that do not ship with the app.
-    """
+    """Which tokenizers encode in a process of their own."""
 
     bound = False
 
@@ -50,11 +46,7 @@ def is_bound(tokenizer: Any) -> bool:
 
 
 def check_loading(name: str, folder: Path) -> None:
-    """Check that the tokenizer of a folder loads in limited memory and time, if it is to be bound.
-
-    Raises:
-        Unsuitable: It does not; the message calls the model `name`.
-    """
+    """Check that a folder's tokenizer loads in limited memory and time. Raises Unsuitable."""
     file = folder / "tokenizer.json"
     if not (Policy.bound and file.is_file()) or _ships(folder):
         return
@@ -90,11 +82,7 @@ class BoundedEncoder:
         self._lock = Lock()
 
     def encode(self, text: str, add_special_tokens: bool = True) -> Encoding:
-        """Encode a text, like `tokenizers.Tokenizer.encode`.
-
-        Raises:
-            BadPrompt: The tokenizer needs too much time or memory, or fails.
-        """
+        """Encode a text, like `tokenizers.Tokenizer.encode`. Raises BadPrompt."""
         if self._owner != os.getpid():
             self._lock, self._process = Lock(), None
         with self._lock:
@@ -150,7 +138,7 @@ class BoundedEncoder:
 
 
 def _end(process: subprocess.Popen[bytes], owner: int) -> None:
-    """End a process, unless this is a fork of the one that started it."""
+    # Unless this is a fork of the process that started it.
     if owner == os.getpid():
         with process:  # closes the pipes and waits
             process.kill()

@@ -47,16 +47,9 @@ Rendering = str | TemplateFailed
 def render_template(tokenizer: Any, conversations: Sequence[tuple[Any, bool]]) -> list[Rendering]:
     """Render a tokenizer's template for each conversation, in one process.
 
-    Args:
-        tokenizer: The tokenizer with the template.
-        conversations: For each conversation: the messages, in transformers' format, and whether to
-            add the text that the template writes before an answer.
-
-    Returns:
-        For each conversation its text, or the template's error.
-
-    Raises:
-        TemplateStopped: Rendering was stopped.
+    Returns for each conversation its text, or the template's error. conversations: for each
+    conversation: the messages, in transformers' format, and whether to add the text that the
+    template writes before an answer. Raises TemplateStopped if rendering was stopped.
     """
     template = tokenizer.get_chat_template()
     if len(template) > LONGEST_TEMPLATE:
@@ -103,13 +96,7 @@ def _run(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of the rendered prompt that was typed.
-
-    Attributes:
-        turn: Index of the turn.
-        start: Index of its first character.
-        end: Index after its last character.
-    """
+    """A part of the rendered prompt that was typed. end: index after its last character."""
 
     turn: int
     start: int
@@ -120,10 +107,8 @@ class Span:
 class Author:
     """The author of a part of the text.
 
-    Attributes:
-        turn: Index of the turn that the part belongs to; None before the first turn.
-        kind: Whether it was typed, is a special token, or was written by the template.
-        at: Index of the part's first character.
+    turn: index of the turn that the part belongs to; None before the first turn; kind: whether it
+    was typed, is a special token, or was written by the template.
     """
 
     turn: int | None
@@ -139,17 +124,8 @@ def has_template(tokenizer: Any) -> bool:
 def read_chat(name: str, tokenizer: Any, turns: Sequence[Turn]) -> tuple[list[int], Chat]:
     """Encode a conversation, and the text that the template writes before an answer.
 
-    Args:
-        name: The model's name, for errors.
-        tokenizer: The tokenizer.
-        turns: The conversation.
-
-    Returns:
-        Token ids, and the conversation with the author of each token.
-
-    Raises:
-        BadPrompt: The template rejects these turns, or typed text cannot be distinguished from the
-            template's.
+    Returns token ids, and the conversation with the author of each token. Raises BadPrompt if the
+    template rejects these turns, or typed text cannot be distinguished from the template's.
     """
     renderings = _render_all(name, tokenizer, turns)
     text, typed = renderings.text, renderings.typed
@@ -170,17 +146,8 @@ def read_chat(name: str, tokenizer: Any, turns: Sequence[Turn]) -> tuple[list[in
 
 @dataclass(frozen=True, slots=True)
 class _Renderings:
-    """Renderings of a conversation and of parts of it.
-
-    Attributes:
-        text: The whole conversation.
-        typed: The parts of the text that were typed.
-        prefixes: For each turn, the rendering of the conversation up to this turn.
-        exchange: The rendering of the first turn and an answer.
-        exchange_and_turn: The rendering of these and one more user turn.
-        marker: The text of that user turn.
-    """
-
+    # Of a conversation, and of parts of it. prefixes: up to each turn; exchange: the first turn and
+    # an answer; exchange_and_turn: and one more user turn, with the text marker.
     text: str
     typed: list[Span]
     prefixes: list[Rendering]
@@ -190,7 +157,6 @@ class _Renderings:
 
 
 def _render_all(name: str, tokenizer: Any, turns: Sequence[Turn]) -> _Renderings:
-    """Make all renderings of a conversation, in one process."""
     marks = [_mark(i) for i in range(len(turns) + 1)]
     exchange = [turns[0], Turn("assistant", "?")]
     requests = [(turns, True), (_replace_texts(turns, marks[:-1]), True)]
@@ -220,7 +186,7 @@ def _render_all(name: str, tokenizer: Any, turns: Sequence[Turn]) -> _Renderings
 
 @cache
 def _mark(number: int) -> str:
-    """Return a random marker text; within a process, a number always gives the same marker."""
+    # Within a process, a number always gives the same marker.
     return secrets.token_hex(12)
 
 
@@ -239,7 +205,6 @@ def turn_end(tokenizer: Any) -> int | None:
 
 
 def _render(tokenizer: Any, requests: Sequence[tuple[Sequence[Turn], bool]]) -> list[Rendering]:
-    """Render conversations, each with or without the start of an answer."""
     return render_template(
         tokenizer,
         [
@@ -256,19 +221,8 @@ def _replace_texts(turns: Sequence[Turn], texts: Sequence[str]) -> list[Turn]:
 def _spans(
     text: str, marked: str, marks: Sequence[str], turns: Sequence[Turn]
 ) -> list[Span] | None:
-    """Locate the typed text in a rendering by comparing it with the rendering of markers.
-
-    A template may strip white space from both ends of a turn.
-
-    Args:
-        text: The rendering of the conversation.
-        marked: The rendering with a marker in place of each turn's text.
-        marks: The markers.
-        turns: The conversation.
-
-    Returns:
-        The typed parts, or None if the two renderings differ in anything else.
-    """
+    # None if the two renderings differ in more than the turns' texts, from both ends of which a
+    # template may strip white space.
     spans: list[Span] = []
     literal, rest = _next(marked, marks)
     at = len(literal)
@@ -288,17 +242,14 @@ def _spans(
 
 
 def _next(marked: str, marks: Sequence[str]) -> tuple[str, str]:
-    """Split a text at its first marker: the text before it, the marker, the text after it."""
+    # The text before the first marker, the marker, the text after it.
     at = min((found for mark in marks if (found := marked.find(mark)) >= 0), default=len(marked))
     return marked[:at], marked[at:]
 
 
 def _turn_ends(turns: Sequence[Turn], renderings: _Renderings) -> list[int]:
-    """Return for each turn the index at which it ends.
-
-    A turn ends where the rendering of all turns up to it ends. If the template rejects that shorter
-    conversation or renders it differently, the turn ends with its typed text.
-    """
+    # Where the rendering of all turns up to it ends. If the template rejects that shorter
+    # conversation or renders it differently, the turn ends with its typed text.
     ends: list[int] = []
     text, typed = renderings.text, renderings.typed
     for turn in range(len(turns)):
@@ -312,11 +263,8 @@ def _turn_ends(turns: Sequence[Turn], renderings: _Renderings) -> list[int]:
 
 
 def _first_turn_start(renderings: _Renderings) -> int:
-    """Return the index at which the first turn begins.
-
-    The template may write something once at the start of a conversation, and something else before
-    every user turn. The text before a later user turn shows where the first turn begins.
-    """
+    # The template may write something once at the start, and something else before every user turn:
+    # the text before a later user turn shows where the first turn begins.
     before, longer = renderings.exchange, renderings.exchange_and_turn
     if not isinstance(before, str) or not isinstance(longer, str):
         return 0
@@ -329,14 +277,7 @@ def _first_turn_start(renderings: _Renderings) -> int:
 def _authors(
     tokenizer: Any, text: str, typed: Sequence[Span], bounds: Sequence[int]
 ) -> Iterator[Author]:
-    """Split the text into parts that have one author each, in order.
-
-    Args:
-        tokenizer: The tokenizer.
-        text: The rendered text.
-        typed: The typed parts.
-        bounds: The start of the first turn, and the end of each turn.
-    """
+    # bounds: the start of the first turn, and the end of each turn.
     special: dict[int, int] = {}  # for each character of a special token, that token's start
     free = 0
     for span in [*typed, Span(0, len(text), len(text))]:
@@ -358,11 +299,7 @@ def _authors(
 
 
 def _mark_special(tokenizer: Any, text: str, authors: Sequence[Author]) -> tuple[str, list[int]]:
-    """Replace special tokens in a text by markers.
-
-    Returns:
-        The new text, and for each of its characters the index of the author.
-    """
+    # Returns the new text, and for each of its characters the index of the author.
     parts: list[str] = []
     owners: list[int] = []
     bounds = [author.at for author in authors] + [len(text)]
@@ -374,11 +311,8 @@ def _mark_special(tokenizer: Any, text: str, authors: Sequence[Author]) -> tuple
 
 
 def _author(token: EncodedToken, owners: Sequence[int], authors: Sequence[Author]) -> int:
-    """Return the index of a token's author.
-
-    A special token is its own author; any other token belongs to the author of its first typed
-    character, or of its first character if none was typed.
-    """
+    # A special token is its own author; any other token belongs to the author of its first typed
+    # character, or of its first character if none was typed.
     own = owners[token.start : token.end] or owners[min(token.start, len(owners) - 1) :][:1]
     kind = "special" if token.special else "typed"
     return next((i for i in own if authors[i].kind == kind), own[0])

@@ -74,13 +74,7 @@ MadeFor = str | tuple[str, ...] | None
 
 
 def check_config(name: str, config: PreTrainedConfig) -> None:
-    """Check, given its config, that a network can score a tree and roll back rejected tokens.
-
-    A sliding window is supported, see `attention`.
-
-    Raises:
-        Unsuitable: If not; the message says why.
-    """
+    """Check that a network can score a tree and roll back tokens. Raises Unsuitable."""
     if config.is_encoder_decoder:
         raise Unsuitable(f"{name!r} has an encoder and a decoder; only decoders can be used.")
     if config.model_type.endswith("_assistant"):  # transformers' name for such drafters
@@ -103,11 +97,7 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
 
 
 def check_model(name: str, model: PreTrainedModel) -> None:
-    """Check that a network keeps no state and takes explicit positions.
-
-    Raises:
-        Unsuitable: If the network does not.
-    """
+    """Check that a network keeps no state and takes explicit positions. Raises Unsuitable."""
     if keeps_state(model):
         raise Unsuitable(_stateful(name))
     if not takes_tree_nodes(model):
@@ -130,17 +120,7 @@ def same_vocabulary(one: PreTrainedTokenizerBase, other: PreTrainedTokenizerBase
 
 
 def check_made_for(drafter: str, made_for: MadeFor, target: str, hash: str | None) -> None:
-    """Check that a drafter was made for this target.
-
-    Args:
-        drafter: The drafter's name.
-        made_for: Hashes of the target weights that the drafter fits.
-        target: The target's name.
-        hash: Hash of the target's weights.
-
-    Raises:
-        Unsuitable: It was made for other weights.
-    """
+    """Check that a drafter was made for this target, whose hash is listed. Raises Unsuitable."""
     fits = (made_for,) if isinstance(made_for, str) else made_for
     if fits is not None and hash not in fits:
         needed = " or ".join(f"{each[:12]}…" for each in fits)
@@ -152,17 +132,7 @@ def check_made_for(drafter: str, made_for: MadeFor, target: str, hash: str | Non
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A model in memory, shared by all runs.
-
-    Attributes:
-        title: Its display name.
-        model: The network.
-        tokenizer: Its tokenizer.
-        parameters: Number of parameters.
-        bytes: Size of its weight files.
-        hash: SHA-256 of its weight files.
-        rounding: Quantization types in its GGUF file, such as Q4_K. Empty for other files.
-    """
+    """A model in memory, shared by all runs. rounding: quantization types, if it is a GGUF file."""
 
     title: str
     model: PreTrainedModel
@@ -182,17 +152,9 @@ def load_checkpoint(
 ) -> Checkpoint:
     """Load a model.
 
-    Args:
-        name: The model's name, for errors.
-        path: Its folder or its GGUF file.
-        device: The device to load it on.
-        dtype: The precision to load it in.
-        sharded: Whether to split it over the processes of a tensor-parallel run.
-
-    Raises:
-        Unsuitable: It cannot be used.
-        NotEnoughMemory: It does not fit in memory.
-        Stopped: Within `weight_budget.stoppable`, the load was stopped.
+    path: its folder or its GGUF file; sharded: whether to split it over the processes of a
+    tensor-parallel run. Raises Unsuitable if it cannot be used; NotEnoughMemory if it does not fit
+    in memory; Stopped if, within `weight_budget.stoppable`, the load was stopped.
     """
     with loading(name):
         return _read(name, path, device, dtype, sharded)
@@ -250,7 +212,6 @@ def _load_folder(name: str, folder: Path, dtype: torch.dtype, sharded: bool) -> 
 
 
 def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
-    """Return a folder's config and its number of weights."""
     check_folder(name, folder)
     plain = read_config(name, folder)
     if plain.get("transformers_weights") is not None:
@@ -288,14 +249,6 @@ def _load_gguf(name: str, path: Path, dtype: torch.dtype, sharded: bool) -> Read
 
 
 def _load_weights(name: str, load: Any, *path: Any, **options: Any) -> Any:
-    """Load the network with its weights.
-
-    Args:
-        name: The model's name, for errors.
-        load: A `from_pretrained` method.
-        *path: Its positional arguments.
-        **options: Its keyword arguments.
-    """
     logging.disable_progress_bar()  # standard error of a command contains only readable sentences
     logging.set_verbosity_error()
     mismatched = {"ignore_mismatched_sizes": True}  # reported below as an error
@@ -311,13 +264,7 @@ def _load_weights(name: str, load: Any, *path: Any, **options: Any) -> Any:
 
 
 def prepare_model(name: str, model: PreTrainedModel, device: torch.device) -> None:
-    """Move a network to its device, freeze it, arrange its weights for speed, and warm it up.
-
-    The warm-up is one pass with a cache, which also shows whether the cache can be rolled back.
-
-    Raises:
-        Unsuitable: The cache cannot be rolled back.
-    """
+    """Move a network to its device, arrange its weights, and warm it up. Raises Unsuitable."""
     check_stop()
     fuse_norms(model, device)
     model.eval().requires_grad_(False).to(device)

@@ -43,13 +43,8 @@ def pick_device(name: str | None = None) -> torch.device:
 
     "cuda" becomes "cuda:0", the name that tensors report: models are cached by this name, so with
     two names the same weights would be loaded twice. The processes of a tensor-parallel run get one
-    device each.
-
-    Args:
-        name: "cpu", "cuda", "cuda:1" or "mps". None: the best one.
-
-    Raises:
-        ValueError: This machine has no such device.
+    device each. name: "cpu", "cuda", "cuda:1" or "mps". None: the best one. Raises ValueError if
+    this machine has no such device.
     """
     import torch
 
@@ -84,10 +79,7 @@ def pick_dtype(device: torch.device, name: str | None = None) -> torch.dtype:
     """Return the precision called `name`, or the best one for the device.
 
     The best is float32 on CPUs, and on CUDA bfloat16, or float16 if the GPU does not support
-    bfloat16.
-
-    Raises:
-        ValueError: The name is not in DTYPES.
+    bfloat16. Raises ValueError if the name is not in DTYPES.
     """
     import torch
 
@@ -106,10 +98,7 @@ def pick_dtype(device: torch.device, name: str | None = None) -> torch.dtype:
 
 
 def has_fast_bf16(device: torch.device) -> bool:
-    """Return whether the device multiplies bfloat16 by its own instructions, not by emulation.
-
-    Only x86 is checked, where most processors lack them; other devices are assumed to have them.
-    """
+    """Return whether the device has instructions for bfloat16; only x86 is checked."""
     from specviz.adapters.torch import has_bf16_instructions
 
     if device.type != "cpu" or platform.machine().lower() not in ("x86_64", "amd64"):
@@ -210,14 +199,8 @@ def own_device() -> int:
 def sharding_options(name: str, config: PreTrainedConfig) -> dict[str, Any]:
     """Return arguments for `from_pretrained` that make each process load its part of a model.
 
-    The result is empty if there is only one process.
-
-    Args:
-        name: The model's name, for errors.
-        config: The model's config.
-
-    Raises:
-        Unsuitable: Its heads cannot be divided evenly, or a package is missing.
+    The result is empty if there is only one process. Raises Unsuitable if its heads cannot be
+    divided evenly, or a package is missing.
     """
     if process_count() == 1:
         return {}
@@ -241,12 +224,8 @@ def sharding_options(name: str, config: PreTrainedConfig) -> dict[str, Any]:
 def check_agreement(device: torch.device, *numbers: Sequence[int]) -> None:
     """Check that every process passes the same numbers.
 
-    Args:
-        device: The device over which the numbers are exchanged.
-        *numbers: Lists of whole numbers, such as token ids and positions.
-
-    Raises:
-        ProcessesDiverged: The processes pass different numbers.
+    device: the device over which the numbers are exchanged; *numbers: lists of whole numbers, such
+    as token ids and positions. Raises ProcessesDiverged if the processes pass different numbers.
     """
     if process_count() == 1:
         return

@@ -29,10 +29,7 @@ MAX_TOKENS: Final = 1 << 20  # maximum tokens of one text
 
 
 def limit(seconds: float, memory: int) -> None:
-    """Limit the processor time from now on and the address space, in bytes.
-
-    A process that exceeds its processor time is killed; allocating too much memory ends it.
-    """
+    """Limit the processor time from now on and the address space, in bytes."""
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     with suppress(ValueError, OSError):  # macOS cannot limit the address space

@@ -62,16 +62,10 @@ def optimize_linears(
     """Choose how to compute a network's linear layers, and rearrange their weights in place.
 
     Only networks on a CPU with at most 2 GiB of float32 weights are changed. The processes of a
-    tensor-parallel run are excluded, because their choices could differ.
-
-    Args:
-        network: The network.
-        groups: Layers that read the same rows and are computed as one product. They remain ordinary
-            layers over the same memory; all other layers become `FastLinear`.
-        clock: Reads the time in seconds. None: the machine's clock.
-
-    Returns:
-        The products of the groups, in this order, or None if nothing was done.
+    tensor-parallel run are excluded, because their choices could differ. Returns the products of
+    the groups, in this order, or None if nothing was done. groups: layers that read the same rows
+    and are computed as one product. They remain ordinary layers over the same memory; all other
+    layers become `FastLinear`; clock: reads the time in seconds. None: the machine's clock.
     """
     together = [list(group) for group in groups]
     grouped = {id(layer) for group in together for layer in group}
@@ -110,24 +104,19 @@ def optimize_parts(network: nn.Module) -> None:
 
 
 class _Block:
-    """One allocation for all matrices.
-
-    NumPy allocates it, because NumPy requests huge pages for large arrays.
-    """
-
+    # One allocation for all matrices, by NumPy, which requests huge pages for large arrays.
     def __init__(self, numbers: int) -> None:
         self.memory = torch.from_numpy(np.empty(numbers, np.float32))
         self.first = 0
 
     def put(self, matrix: Tensor) -> Tensor:
-        """Copy a matrix into the block, row by row, and return the copy."""
         numbers = matrix.numel()
         there = self.memory[self.first : self.first + numbers].view(matrix.shape)
         self.first += -(-numbers // ALIGNED) * ALIGNED
         return there.copy_(matrix)
 
     def separate_others(self, network: nn.Module) -> None:
-        """Copy parameters that share an allocation with others, so that this can be freed."""
+        # Parameters that share an allocation with others, so that this can be freed.
         here = self.memory.untyped_storage().data_ptr()
         for weight in network.parameters():
             storage = weight.untyped_storage()
@@ -137,10 +126,7 @@ class _Block:
 
 @torch.no_grad()
 def _lay_out(group: Group, plan: Plan, block: _Block) -> Product:
-    """Copy a group's weights into the block and return its product.
-
-    The parameters of its layers become views of the block.
-    """
+    # The parameters of its layers become views of the block.
     whole = torch.cat([layer.weight for layer in group]) if len(group) > 1 else group[0].weight
     there = (block.put(whole.t()).t() if plan.transposed else block.put(whole)).detach()
     first = 0
@@ -151,7 +137,7 @@ def _lay_out(group: Group, plan: Plan, block: _Block) -> Product:
 
 
 def _bias(group: Group) -> Tensor | None:
-    """Concatenate the biases of a group, zeros for layers without bias; None if none has one."""
+    # Zeros for layers without bias; None if none has one.
     if all(layer.bias is None for layer in group):
         return None
     none = torch.zeros
@@ -193,7 +179,7 @@ def describe_products(network: nn.Module) -> str:
 
 
 def _list_backends(sizes: Iterable[tuple[int, Backend]]) -> str:
-    """Return the backends as text, by descending number of weights: "NumPy, oneDNN (12%)"."""
+    # By descending number of weights: "NumPy, oneDNN (12%)".
     by_backend: Counter[Backend] = Counter()
     for numbers, backend in sizes:
         by_backend[backend] += numbers
@@ -206,10 +192,7 @@ TOLERANCE: Final = 1e-5  # relative and absolute tolerance: float32 sums in anot
 
 
 def fuse_norms(network: nn.Module, device: torch.device) -> int:
-    """On a CUDA device, replace norms by torch's where these are equal; return how many.
-
-    Weights, their names and `state_dict` do not change.
-    """
+    """On a CUDA device, replace norms by torch's where equal; names stay. Return how many."""
     if device.type != "cuda":
         return 0
     found = [
@@ -224,7 +207,7 @@ def fuse_norms(network: nn.Module, device: torch.device) -> int:
 
 
 def _fused(module: nn.Module) -> nn.RMSNorm | None:
-    """Return torch's norm with this module's weight; None if it would compute something else."""
+    # None if it would compute something else.
     eps = getattr(module, "variance_epsilon", getattr(module, "eps", None))
     weight = getattr(module, "weight", None)
     if not isinstance(eps, float) or not isinstance(weight, Tensor) or weight.dim() != 1:
@@ -240,10 +223,7 @@ def _fused(module: nn.Module) -> nn.RMSNorm | None:
 
 @torch.inference_mode()
 def _same_norm(one: nn.Module, other: nn.RMSNorm) -> bool:
-    """Return whether both give equal results for a large, a medium and a small row in float32.
-
-    They differ for Gemma's norm, for example, which adds 1 to its weight.
-    """
+    # Gemma's norm, for example, adds 1 to its weight.
     assert other.weight is not None
     generator = torch.Generator().manual_seed(1)
     rows = torch.randn(3, len(other.weight), generator=generator)

@@ -44,12 +44,7 @@ ALLOWED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StoredWeights:
-    """The size of a model's weight files.
-
-    Attributes:
-        elements: Number of elements in all tensors.
-        tensors: Number of tensors.
-    """
+    """The size of a model's weight files."""
 
     elements: int
     tensors: int
@@ -57,13 +52,7 @@ class StoredWeights:
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """A tensor's row in a safetensors header.
-
-    Attributes:
-        dtype: The element type, as named by safetensors.
-        shape: The dimensions.
-        bytes: Size in the file.
-    """
+    """A tensor's row in a safetensors header."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -81,16 +70,7 @@ class StoredTensor:
 
 
 def count_stored(name: str, files: Sequence[Path], quantized: bool = False) -> StoredWeights:
-    """Count the elements and tensors in weight files.
-
-    Args:
-        name: The model's name, for errors.
-        files: The weight files.
-        quantized: Whether one element may hold several 4-bit numbers.
-
-    Raises:
-        Unsuitable: A header is damaged.
-    """
+    """Count the elements (some packed 4-bit numbers) and tensors in files. Raises Unsuitable."""
     elements = tensors = 0
     for file in files:
         size = file.stat().st_size
@@ -109,10 +89,8 @@ def count_stored(name: str, files: Sequence[Path], quantized: bool = False) -> S
 def read_header(name: str, path: Path) -> dict[str, StoredTensor]:
     """Return a safetensors file's tensors by name; errors call the model `name`.
 
-    The file begins with the length of its header (8 bytes) and the header, as JSON.
-
-    Raises:
-        Unsuitable: The header is damaged or does not fit the file.
+    The file begins with the length of its header (8 bytes) and the header, as JSON. Raises
+    Unsuitable if the header is damaged or does not fit the file.
     """
     with path.open("rb") as file:
         left = path.stat().st_size - 8
@@ -136,7 +114,6 @@ def read_header(name: str, path: Path) -> dict[str, StoredTensor]:
 
 
 def _stored(name: str, path: Path, key: str, row: Any) -> StoredTensor:
-    """Parse one row of a header."""
     try:
         dtype, shape, (begin, end) = row["dtype"], row["shape"], row["data_offsets"]
     except (TypeError, KeyError, ValueError) as error:
@@ -158,11 +135,7 @@ def _damaged(name: str, path: Path, problem: str) -> Unsuitable:
 
 
 def count_tensors(name: str, path: Path) -> int:
-    """Return how many tensors a pickled file can contain at most; errors call the model `name`.
-
-    Raises:
-        Unsuitable: The file is damaged, or holds anything but plain tensors.
-    """
+    """Return how many tensors a pickled file, which holds nothing else, has. Raises Unsuitable."""
     try:
         if is_zipfile(path):
             return _in_zip(path)
@@ -185,7 +158,6 @@ def pickle_error(name: str) -> Unsuitable:
 
 
 def _in_zip(path: Path) -> int:
-    """Count the tensors in a file of torch's newer format, an uncompressed ZIP archive."""
     with ZipFile(path) as archive:
         entries = archive.infolist()
         if any(each.compress_type or each.file_size != each.compress_size for each in entries):
@@ -200,7 +172,7 @@ def _in_zip(path: Path) -> int:
 
 
 def _calls(file: IO[bytes]) -> int:
-    """Count the function calls in a pickle; each tensor needs at least one."""
+    # Each tensor needs at least one.
     calls = 0
     for opcode, argument in _operations(file):
         if opcode in ("GLOBAL", "INST") and not ALLOWED.fullmatch(str(argument)):
@@ -231,11 +203,7 @@ WIDTHS: Final = re.compile(r"(?!.*(window|chunk|block|image|max)).*(_size|_dim|_
 
 
 def check_folder(name: str, folder: Path) -> None:
-    """Check the sizes of a folder's config and tokenizer files.
-
-    Raises:
-        Unsuitable: A file is larger than any that is used in practice.
-    """
+    """Check the sizes of a folder's config and tokenizer files. Raises Unsuitable."""
     limits = dict.fromkeys(
         (path for each in TOKENIZER_FILES for path in folder.glob(each)), LARGEST_TOKENIZER
     )
@@ -249,12 +217,7 @@ def check_folder(name: str, folder: Path) -> None:
 
 
 def read_config(name: str, folder: Path) -> dict[str, Any]:
-    """Read a folder's config.json and check its numbers; errors call the model `name`.
-
-    Raises:
-        NotAvailable: There is no config.json.
-        Unsuitable: It is not a JSON object or has impossible values.
-    """
+    """Read a folder's config.json and check its numbers. Raises NotAvailable, Unsuitable."""
     path = folder / "config.json"
     try:
         if path.stat().st_size > LARGEST_JSON:
@@ -277,16 +240,7 @@ def read_config(name: str, folder: Path) -> dict[str, Any]:
 def check_numbers(
     name: str, config: Mapping[str, Any], stored: StoredWeights | None = None
 ) -> None:
-    """Check that every number in a config is possible.
-
-    Args:
-        name: The model's name, for errors.
-        config: The config as plain data.
-        stored: Size of the weight files, if known; no dimension may exceed it.
-
-    Raises:
-        Unsuitable: A number is too large.
-    """
+    """Check that every number in a config is possible for files of this size. Raises Unsuitable."""
     widest = None if stored is None else max(stored.elements, MIN_WIDTH)
     for key, number in _numbers(config):
         most = MAX_NUMBER

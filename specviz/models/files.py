@@ -67,45 +67,24 @@ LONGEST_CHAIN: Final = 10  # how many causes of an exception are examined
 
 @dataclass(frozen=True, slots=True)
 class FetchMonitor:
-    """Callbacks of a fetch.
-
-    Attributes:
-        report: Receives the bytes so far and the total.
-        stop: Returns whether to cancel.
-    """
+    """Callbacks of a fetch: `report` gets the bytes so far and the total; `stop` cancels it."""
 
     report: Callable[[int, int], object] = lambda _done, _total: None
     stop: Callable[[], bool] = lambda: False
 
 
 def find_or_fetch(name: str) -> Path:
-    """Return the folder or the GGUF file of a model, fetching it if necessary.
-
-    Args:
-        name: The model's path, or its id on the Hub.
-
-    Raises:
-        NotAvailable: There is no such model, or the Hub cannot be reached.
-    """
+    """Return a model's folder or GGUF file, fetching it if necessary. Raises NotAvailable."""
     return _check_complete(name, _local_path(name) or find_fetched(name) or fetch(name))
 
 
 def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
     """Fetch a model from the Hub: safetensors, or pickles if there is nothing else.
 
-    Args:
-        name: owner/name or owner/name/file.gguf, with @revision (a commit, branch or tag) to pin
-            it.
-        watch: Receives progress, and can cancel the fetch.
-
-    Returns:
-        The folder or the GGUF file.
-
-    Raises:
-        NotAvailable: The Hub cannot be reached or does not have this model.
-        DiskFull: The disk has no space left.
-        Stopped: `watch` cancelled the fetch.
-        Unsuitable: The model's index of weight files is damaged.
+    Returns the folder or the GGUF file. name: owner/name or owner/name/file.gguf, with @revision (a
+    commit, branch or tag) to pin it. Raises NotAvailable if the Hub cannot be reached or does not
+    have this model; DiskFull if the disk has no space left; Stopped if `watch` cancelled the fetch;
+    Unsuitable if the model's index of weight files is damaged.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import RevisionNotFoundError
@@ -139,11 +118,7 @@ def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
 
 
 def find_fetched(name: str) -> Path | None:
-    """Return the path of a Hub model on this machine, or None if it is missing or incomplete.
-
-    Raises:
-        NotAvailable: The name is not a Hub id.
-    """
+    """Return the path of a complete Hub model on this machine, or None. Raises NotAvailable."""
     repository, file, revision = _hub_id(name)
     try:
         from huggingface_hub import snapshot_download
@@ -161,12 +136,10 @@ def find_fetched(name: str) -> Path | None:
 
 
 def _patterns(file: str | None) -> list[str]:
-    """Return patterns of the files to fetch, which a complete model must contain."""
     return [*TEXT_FILES, *TENSORS] if file is None else [file]
 
 
 def _hub_id(name: str) -> tuple[str, str | None, str | None]:
-    """Split a Hub id into repository, file and revision."""
     found = HUB_ID.fullmatch(name)
     if not found or len(found[1]) > LONGEST_ID or len(name) > LONGEST_ID + LONGEST_FILE:
         raise UnknownModel(
@@ -187,7 +160,6 @@ def _check_complete(name: str, path: Path) -> Path:
 
 
 def _progress_bar(watch: FetchMonitor | None) -> type[Any] | None:
-    """Return a progress bar class that reports to `watch`, and raises Stopped if it cancels."""
     if watch is None:
         return None
 
@@ -207,13 +179,8 @@ def weight_files(folder: Path) -> list[Path]:
     """Return the files that hold a checkpoint's weights, sorted.
 
     safetensors are preferred over pickles. The list is empty if there are none or a shard is
-    missing.
-
-    Args:
-        folder: A folder in transformers' layout, or a GGUF file.
-
-    Raises:
-        Unsuitable: An index is damaged, or names files outside the folder.
+    missing. folder: a folder in transformers' layout, or a GGUF file. Raises Unsuitable if an index
+    is damaged, or names files outside the folder.
     """
     if is_gguf(folder):
         return [folder] if folder.is_file() else []
@@ -227,11 +194,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def _shards(folder: Path, index: str) -> list[Path]:
-    """Return the files that an index names, sorted.
-
-    All files must be in the folder of the index, because a name that contains a path could point
-    anywhere.
-    """
+    # All must be in the folder of the index, because a name with a path could point anywhere.
     name, path = folder_label(folder), folder / index
     if path.stat().st_size > LARGEST_INDEX:
         raise Unsuitable(f"{name!r}: its {index} has more than {LARGEST_INDEX:,} bytes.")
@@ -284,10 +247,7 @@ def _in_float32(path: Path) -> int:
 
 
 def file_version(path: Path) -> str:
-    """Return a text that changes when a model's folder or file is written again.
-
-    It contains the sizes and modification times of the files, which is faster than hashing them.
-    """
+    """Return a text (sizes and times) that changes when a model's files are written again."""
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     stats = [(each.name, each.stat()) for each in files if each.is_file()]
     return " ".join(f"{name}:{stat.st_size}:{stat.st_mtime_ns}" for name, stat in stats)
@@ -303,7 +263,7 @@ def fingerprint(files: Sequence[Path]) -> str | None:
 
 @cache
 def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
-    """Hash the files; cached by path, size and modification time."""
+    # Cached by path, size and modification time.
     begin_stage(FINGERPRINT, sum(size for _, size, _ in files))
     digest = hashlib.sha256()
     for path, _, _ in files:
@@ -339,10 +299,7 @@ def is_unreachable(error: Exception) -> bool:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Return whether a download failed because the disk is full.
-
-    hf_xet, the Hub's faster downloader, reports this only in the message of a RuntimeError.
-    """
+    """Return whether the disk is full, which hf_xet says only in a RuntimeError's message."""
     cause: BaseException | None = error
     for _ in range(LONGEST_CHAIN):
         if cause is None:

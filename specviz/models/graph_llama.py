@@ -54,11 +54,7 @@ class Layer:
         input_norm: Weight of the norm before the attention, (h,).
         qkv: Queries, keys and values in one projection: weight, and bias or None.
         query_norm: Weight of the norm of each query head, (head size,), or None.
-        key_norm: The same for keys.
-        output: The output projection.
         mlp_norm: Weight of the norm before the MLP, (h,).
-        gate_up: Gate and up in one projection.
-        down: The output of the MLP.
     """
 
     input_norm: Tensor
@@ -163,9 +159,8 @@ class GraphCache:
 class GraphLlama:
     """Computes passes of a Llama on CUDA. All runs share the weights; each run has its own cache.
 
-    Attributes:
-        products: Matrix products that choose between backends: none.
-        parts: Runs the operations between the products, compiled if possible.
+    products: matrix products that choose between backends: none; parts: runs the operations between
+    the products, compiled if possible.
     """
 
     products: Final = ()
@@ -263,10 +258,8 @@ class GraphLlama:
         return functional.linear(normed, self.output_head.weight, self.output_head.bias), normed
 
     def _run(self, part: Part, states: Tensor, rows: Rows, cache: GraphCache) -> tuple[Tensor, ...]:
-        """Compute a part of a pass, recorded if it has few rows, and extend the cache.
-
-        Planned rows have their place in the cache, and may be a part of a longer recording.
-        """
+        # Recorded if it has few rows. Planned rows have their place in the cache, and may be a part
+        # of a longer recording.
         count, positions = len(states), rows.positions[0]
         mask = rows.masks[0][0, 0] if rows.masks else None
         if rows.slots is not None:
@@ -308,15 +301,9 @@ class GraphLlama:
     def _compute(
         self, part: Part, memory: Memory, states: Tensor, positions: Tensor, *where: Tensor
     ) -> tuple[Tensor, ...]:
-        """Return the part's output, the states after the final norm if wanted, and captured layers.
-
-        Args:
-            part: What to compute.
-            memory: The cache, to which rows are written.
-            states: Token ids, (n,), or hidden states, (n, h).
-            positions: (n,).
-            where: The cache's row of each row, (n,), and an additive mask, (n, reach).
-        """
+        # states: token ids (n,) or hidden states (n, h); where: the cache's row of each row, (n,),
+        # and an additive mask (n, reach). The second result is the states after the final norm, if
+        # wanted.
         slots, mask = where
         rows = self.embedding[states] if part.whole else states
         turn = memory.tables[0][positions][:, None], memory.tables[1][positions][:, None]
@@ -346,7 +333,7 @@ class GraphLlama:
         return (logits, normed, *captured) if part.final else (logits, *captured)
 
     def _causal(self, slots: Tensor, reach: int) -> Tensor:
-        """Return the additive mask (n, reach) by which each row attends to all up to its own."""
+        # Additive, (n, reach): each row attends to all up to its own.
         columns = torch.arange(reach, device=slots.device)
         sees = torch.zeros(len(slots), reach, device=slots.device, dtype=self.embedding.dtype)
         return sees.masked_fill_(columns > slots[:, None], torch.finfo(sees.dtype).min)
@@ -374,8 +361,6 @@ def build(model: nn.Module) -> GraphLlama | None:
 
 
 def _layer(layer: Any) -> Layer:
-    """Join the projections of transformers' layer."""
-
     def weight(module: Any) -> Any:
         return None if module is None else module.weight.detach()
 
@@ -394,7 +379,7 @@ def _layer(layer: Any) -> Layer:
 
 @torch.no_grad()
 def _joined(*layers: nn.Linear) -> tuple[Tensor, Tensor | None]:
-    """Return the weights of linear layers below each other, and their biases, 0 where none is."""
+    # Below each other; biases are 0 where none is.
     weights = [layer.weight for layer in layers]
     if len(layers) == 1:
         bias = layers[0].bias

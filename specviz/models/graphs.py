@@ -44,16 +44,10 @@ def uses_graphs(device: torch.device) -> bool:
 def record_graph(function: Function, inputs: Sequence[Tensor]) -> tuple[tuple[Tensor, ...], Replay]:
     """Run a function once, then record it.
 
-    Args:
-        function: Must not synchronise, and must give the same result if it runs twice.
-        inputs: Tensors on the device, at their final addresses and with the values of the first
-            run.
-
-    Returns:
-        The outputs, which are valid until the next replay, and a function that replays.
-
-    Raises:
-        RuntimeError: This torch cannot record graphs, or memory ran out.
+    Returns the outputs, which are valid until the next replay, and a function that replays.
+    function: must not synchronise, and must give the same result if it runs twice; inputs: tensors
+    on the device, at their final addresses and with the values of the first run. Raises
+    RuntimeError if this torch cannot record graphs, or memory ran out.
     """
     graph = torch.cuda.CUDAGraph()
     before = torch.cuda.current_stream()
@@ -104,12 +98,7 @@ class Given:
 
 
 class Recorder:
-    """Records functions until that fails once; from then on, they run without graphs.
-
-    Attributes:
-        of: What the functions compute, for the log.
-        works: Whether no recording has failed yet.
-    """
+    """Records functions until that fails once; from then on, they run without graphs."""
 
     works = True
 
@@ -121,15 +110,9 @@ class Recorder:
     ) -> tuple[Tensor, ...] | None:
         """Compute a function, which is recorded at its first use.
 
-        Args:
-            memory: The memory that it uses, to whose recordings a new one is added.
-            key: What the function computes, together with the shapes of its inputs.
-            function: The function.
-            given: Its inputs.
-
-        Returns:
-            The outputs, which the next call overwrites; None if the function must run without a
-            graph.
+        Returns the outputs, which the next call overwrites; None if the function must run without a
+        graph. memory: the memory that it uses, to whose recordings a new one is added; key: what
+        the function computes, together with the shapes of its inputs.
         """
         if not self.works:
             return None
@@ -159,9 +142,7 @@ class Memory:
     Attributes:
         keys: (layers, heads, reach + 1, head size). Padding rows write to the last row.
         values: The same for values.
-        recorder: Records what uses it.
         tables: What depends on positions alone, such as cosines, (reach, …) each.
-        judging: Records verdicts, in a target's memory.
         recordings: See `Recorder.run`.
         drafts: What the host keeps of each recorded draft; see `drafters.common.recorded`.
     """
@@ -181,14 +162,7 @@ class Memory:
 
 
 def chosen_rows(memory: Memory, size: int, first: Tensor, count: Tensor) -> Tensor:
-    """Return the memory's row of each row of a pass, (size,): the last one for padding rows.
-
-    Args:
-        memory: The memory.
-        size: Number of rows with padding.
-        first: The memory's row of the first row.
-        count: Number of rows without padding.
-    """
+    """Return the memory's row of each row of a pass, (size,): the last one for padding rows."""
     numbers = torch.arange(size, device=memory.keys.device)
     return torch.where(numbers < count, first + numbers, memory.reach)
 
@@ -200,11 +174,7 @@ class Pool(Generic[Owner]):
     """The memories of a model, each lent to one run; a later run finds its graphs there."""
 
     def __init__(self, allocate: Callable[[int], Memory]) -> None:
-        """Create a pool without memory.
-
-        Args:
-            allocate: Returns memory for this number of rows.
-        """
+        """Create a pool without memory. allocate: returns memory for this number of rows."""
         self._allocate, self._idle = allocate, list[Memory]()
 
     @torch.inference_mode()
@@ -226,7 +196,6 @@ class Pool(Generic[Owner]):
 
 
 def _give_back(idle: list[Memory], memory: Memory) -> None:
-    """Keep a memory for later runs, unless enough are kept."""
     if len(idle) < IDLE:
         idle.append(memory)
 

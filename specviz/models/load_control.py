@@ -46,12 +46,8 @@ MIN_SECONDS: Final = 0.3  # seconds of a stage before the time left is estimated
 class LoadStage:
     """A stage of a load.
 
-    Attributes:
-        title: What is done, as shown to the user.
-        model: The model that is loaded; empty while libraries are imported.
-        done: Bytes so far.
-        total: Total bytes; 0 if the stage counts none.
-        begun: Start time on the monotonic clock.
+    model: the model that is loaded; empty while libraries are imported; total: total bytes; 0 if
+    the stage counts none; begun: start time on the monotonic clock.
     """
 
     title: str
@@ -89,14 +85,7 @@ Report = Callable[[LoadStage | None], object]  # receives each stage; None when 
 
 @dataclass(slots=True)
 class _Listener:
-    """A listener and the loads in progress.
-
-    Attributes:
-        report: Called with each stage.
-        models: Names of the models being loaded; each load runs inside the previous one.
-        stage: The current stage.
-    """
-
+    # models: names of the models being loaded; each load runs inside the previous one.
     report: Report
     models: list[str] = field(default_factory=list)
     stage: LoadStage | None = None
@@ -133,12 +122,7 @@ def loading(model: str = "") -> Iterator[None]:
 
 
 def begin_stage(title: str, total: int = 0) -> None:
-    """Report that a stage begins.
-
-    Args:
-        title: What is done, as shown to the user.
-        total: Bytes that `advance` will count; 0 for none.
-    """
+    """Report that a stage begins. total: bytes that `advance` will count; 0 for none."""
     listener = _LISTENER.get()
     if listener is not None and listener.models:
         listener.stage = LoadStage(title, listener.models[-1], total=total)
@@ -146,12 +130,7 @@ def begin_stage(title: str, total: int = 0) -> None:
 
 
 def advance(size: int, title: str | None = None) -> None:
-    """Add bytes to the current stage.
-
-    Args:
-        size: Number of bytes.
-        title: If given, count the bytes only if the current stage has this title.
-    """
+    """Add bytes to the current stage, if it has this title."""
     listener = _LISTENER.get()
     if listener is None or (stage := listener.stage) is None or title not in (None, stage.title):
         return
@@ -169,16 +148,7 @@ BUFFERS: Final = 1 << 26  # bytes that any network may use for computed tables, 
 
 @dataclass(slots=True)
 class _Budget:
-    """Limits for a network that is being built.
-
-    Attributes:
-        name: The model's name, for errors.
-        stored: Size of the weight files.
-        elements: Elements of parameters that may still be registered.
-        tensors: Parameters that may still be registered.
-        buffers: Bytes of buffers that may still be registered.
-    """
-
+    # stored: bytes of the weight files; the others: what may still be registered.
     name: str
     stored: StoredWeights
     elements: int
@@ -204,15 +174,7 @@ def too_large(name: str, stored: StoredWeights) -> Unsuitable:
 
 @contextmanager
 def limited_to(name: str, stored: StoredWeights) -> Iterator[None]:
-    """Refuse to build modules whose parameters take much more memory than the weight files.
-
-    Args:
-        name: The model's name, for errors.
-        stored: Size of the weight files.
-
-    Raises:
-        Unsuitable: From the constructor that exceeds the limit.
-    """
+    """Refuse to build modules that need much more memory than their files. Raises Unsuitable."""
     _register_hooks()
     buffers = BUFFERS + 4 * stored.elements
     elements = TIED * (stored.elements + SLACK)
@@ -226,10 +188,7 @@ def limited_to(name: str, stored: StoredWeights) -> Iterator[None]:
 
 @contextmanager
 def stoppable(stop: Callable[[], bool]) -> Iterator[None]:
-    """Make loads in this thread raise Stopped soon after `stop` returns True.
-
-    `stop` is called for every weight that a network registers, and between the stages of a load.
-    """
+    """Make loads in this thread raise Stopped, between weights, after `stop` returns True."""
     token = _STOP.set(stop)
     try:
         yield
@@ -238,11 +197,7 @@ def stoppable(stop: Callable[[], bool]) -> Iterator[None]:
 
 
 def check_stop() -> None:
-    """Raise Stopped if the load was cancelled.
-
-    Raises:
-        Stopped: The load was cancelled.
-    """
+    """Raise Stopped if the load was cancelled. Raises Stopped if the load was cancelled."""
     stop = _STOP.get()
     if stop is not None:
         _register_hooks()
@@ -259,16 +214,9 @@ def begin_weights(size: int) -> None:
 def check_size(name: str, config: PreTrainedConfig, network: Any, stored: StoredWeights) -> int:
     """Return how many weights a config's network has, without allocating them.
 
-    The network is built on torch's meta device, where tensors have a shape but no memory.
-
-    Args:
-        name: The model's name, for errors.
-        config: The config.
-        network: Builds a model from a config, such as `AutoModelForCausalLM.from_config`.
-        stored: Size of the weight files.
-
-    Raises:
-        Unsuitable: The network has more weights than the files.
+    The network is built on torch's meta device, where tensors have a shape but no memory. network:
+    builds a model from a config, such as `AutoModelForCausalLM.from_config`; stored: size of the
+    weight files. Raises Unsuitable if the network has more weights than the files.
     """
     import torch
 
@@ -292,7 +240,7 @@ def check_size(name: str, config: PreTrainedConfig, network: Any, stored: Stored
 
 @cache
 def _register_hooks() -> None:
-    """Register the hooks once; adding and removing them would disturb other threads."""
+    # Once: adding and removing them would disturb other threads.
     from torch.nn.modules import module
 
     module.register_module_parameter_registration_hook(_on_parameter)
@@ -320,11 +268,7 @@ MODULES: Final = ("torch", "transformers.modeling_utils", "specviz.models.checkp
 
 
 def start_libraries() -> None:
-    """Import all libraries that are needed to load models; later calls do nothing.
-
-    Raises:
-        Stopped: The load was stopped.
-    """
+    """Import all libraries that are needed to load models, once. Raises Stopped."""
     missing = [name for name in MODULES if name not in sys.modules]
     if not missing:
         return

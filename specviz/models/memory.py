@@ -21,11 +21,7 @@ from specviz.adapters.torch import packed_block
 
 
 def unique_bytes(things: Iterable[object], excluding: Iterable[object]) -> int:
-    """Return the bytes of tensors reachable from `things` but not from `excluding`.
-
-    Each block of memory is counted once and completely: views do not count again, and the unused
-    part of a preallocated cache does count.
-    """
+    """Return the bytes of blocks of memory reachable from `things` but not from `excluding`."""
     seen: set[int] = set()
     others = _blocks(_tensors(excluding, seen))
     reachable = _blocks(_tensors(things, seen))
@@ -41,12 +37,7 @@ def packed_bytes(things: Iterable[object], excluding: Iterable[object]) -> int:
 
 
 def _tensors(things: Iterable[object], seen: set[int]) -> Iterator[Tensor]:
-    """Yield all tensors reachable from `things`.
-
-    Args:
-        things: Objects to start from.
-        seen: Ids of the objects already visited; updated.
-    """
+    # seen: ids of the objects already visited; updated.
     left = list(things)
     while left:
         thing = left.pop()
@@ -63,7 +54,7 @@ def _tensors(things: Iterable[object], seen: set[int]) -> Iterator[Tensor]:
 
 
 def _blocks(tensors: Iterable[Tensor]) -> dict[int, int]:
-    """Return the size in bytes of each block of memory, by address."""
+    # Bytes by address.
     found: dict[int, int] = {}
     for tensor in tensors:
         if tensor.is_mkldnn:
@@ -100,12 +91,8 @@ class ModelCache(Generic[T]):
     def get(self, key: Key, load: Callable[[], T], shipped: bool, version: str = "") -> T:
         """Return the entry under `key`, loading it if it is missing or of another version.
 
-        Args:
-            key: Identifies the copy of the model.
-            load: Loads the entry. Other threads can use the cache meanwhile. Exceptions are passed
-                on.
-            shipped: Whether the model ships with the app and is therefore never evicted.
-            version: Identifies the contents of its files.
+        load: loads the entry. Other threads can use the cache meanwhile. Exceptions are passed on;
+        shipped: whether the model ships with the app and is therefore never evicted.
         """
         if found := self._find(key, version):
             return found

@@ -23,12 +23,7 @@ EXPERTS: Final = ("num_experts", "num_local_experts", "n_routed_experts")
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """What a plain pass reads.
-
-    Attributes:
-        weights: Bytes of weights.
-        speed: Bytes per second at which this device reads as much memory.
-    """
+    """What a plain pass reads. speed: measured on this device, bytes per second."""
 
     weights: int
     speed: float
@@ -41,10 +36,7 @@ def has_experts(model: Any) -> bool:
 
 
 def memory_use(model: Any) -> MemoryUse | None:
-    """Return what a plain pass of a causal LM reads, measured at the first call for a model.
-
-    None if it is unknown, or if there is no memory for the measurement.
-    """
+    """Return what a plain pass reads, measured once per model; None if that is impossible."""
     if model not in _KNOWN:
         _KNOWN[model] = None if has_experts(model) else _measure(model)
     return _KNOWN[model]

@@ -30,23 +30,13 @@ class KeyValueCache(Protocol):
     """The keys and values of one run."""
 
     def keep(self, first: int, rows: Sequence[int]) -> None:
-        """Keep the first rows of every layer, followed by some of the later ones.
-
-        Args:
-            first: Number of rows to keep at the front.
-            rows: Indices of the later rows to keep, ascending and not below `first`.
-        """
+        """Keep the `first` rows of every layer, followed by later `rows`, ascending."""
 
     def cut(self, rows: int) -> None:
         """Keep only the first `rows` rows of every layer."""
 
     def newest(self, layer: int, rows: int) -> tuple[Tensor, Tensor]:
-        """Return copies of a layer's newest keys and values, (rows, heads, head size) each.
-
-        Args:
-            layer: The layer, counted from 1.
-            rows: Number of rows.
-        """
+        """Return copies of a layer's newest keys and values, (rows, heads, size); layers from 1."""
 
 
 class Network(Protocol):
@@ -58,15 +48,7 @@ class Network(Protocol):
     def forward(
         self, words: Tensor, rows: Rows, cache: Any, capture: CaptureSpec, keep_logits: int = 0
     ) -> Pass:
-        """Run a complete pass.
-
-        Args:
-            words: Token ids, (1, r).
-            rows: Positions and masks of the rows.
-            cache: The cache, which the pass extends.
-            capture: The hidden states to return.
-            keep_logits: Number of last rows to compute logits for. 0: all rows.
-        """
+        """Run a complete pass over words (1, r). keep_logits: number of last rows; 0: all."""
 
     def embed(self, words: Tensor) -> Tensor:
         """Return the embeddings, (1, r, h), of token ids, (1, r)."""
@@ -76,28 +58,17 @@ class Network(Protocol):
     ) -> tuple[Tensor, dict[int, Tensor]]:
         """Run decoder layers in order. Each extends its part of the cache.
 
-        Args:
-            hidden: Input of the first layer, (1, r, h).
-            rows: Positions and masks of the rows.
-            layers: Indices of the layers, counted from 0.
-            cache: The cache, which the layers extend.
-            capture: The layer outputs to return; here layers are counted from 1.
-
-        Returns:
-            The output of the last layer, (1, r, h), and the captured outputs, (r, h) each.
-
-        Raises:
-            UnsupportedModel: The layers cannot be run one by one.
+        Returns the output of the last layer, (1, r, h), and the captured outputs, (r, h) each.
+        hidden: input of the first layer, (1, r, h); layers: indices of the layers, counted from 0;
+        capture: the layer outputs to return; here layers are counted from 1. Raises
+        UnsupportedModel if the layers cannot be run one by one.
         """
 
     def head(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Apply the final norm and the output head to states (1, r, h).
 
-        Returns:
-            Logits, (r, V), and the states after the norm, (r, h).
-
-        Raises:
-            UnsupportedModel: The final norm cannot be located.
+        Returns logits, (r, V), and the states after the norm, (r, h). Raises UnsupportedModel if
+        the final norm cannot be located.
         """
 
 
@@ -199,16 +170,10 @@ def plan_rows(
 ) -> Callable[[], Rows]:
     """Prepare the rows of a pass that runs later, after other planned passes.
 
-    Args:
-        cache: The cache.
-        positions: Positions on the host, (r,). Negative ones precede the rows as padding, which
-            only the cache of `GraphLlama` accepts.
-        masks: See `Rows`; on the host and without padding.
-        uploads: Uploads them.
-        layers: The layers that will run, counted from 0; None: all.
-
-    Returns:
-        A function that returns the rows. They must be planned in the order in which they run.
+    Returns a function that returns the rows. They must be planned in the order in which they run.
+    positions: positions on the host, (r,). Negative ones precede the rows as padding, which only
+    the cache of `GraphLlama` accepts; masks: see `Rows`; on the host and without padding; layers:
+    the layers that will run, counted from 0; None: all.
     """
     if isinstance(cache, GraphCache):
         return cache.plan_rows(positions, masks, uploads, layers)

@@ -28,10 +28,7 @@ Rotation = tuple[Array, Array]  # cosines and signed sines, (rows, 1, 2, head si
 
 
 class NumpyCache:
-    """One run's keys and values in one block, (layers, 2, heads, capacity, head size).
-
-    New rows are written after the rows that are kept, and overwrite rows that were cut off.
-    """
+    """One run's keys and values, (layers, 2, heads, capacity, head size), kept rows first."""
 
     def __init__(self, layers: int, heads: int, size: int) -> None:
         self.block = torch.empty(layers, 2, heads, 0, size)
@@ -41,13 +38,9 @@ class NumpyCache:
     def append(self, layer: int, keys: Array, values: Array) -> tuple[Array, Array]:
         """Append rows to a layer and return all its keys and values.
 
-        Args:
-            layer: The layer, counted from 0.
-            keys: New keys, (rows, heads, head size).
-            values: New values, of the same shape.
-
-        Returns:
-            All keys and all values, (heads, n, head size) each, as views of the block.
+        Returns all keys and all values, (heads, n, head size) each, as views of the block. layer:
+        the layer, counted from 0; keys: new keys, (rows, heads, head size); values: new values, of
+        the same shape.
         """
         first = self.lengths[layer]
         last = first + len(keys)
@@ -60,10 +53,7 @@ class NumpyCache:
         return kept[0, :, :last], kept[1, :, :last]
 
     def keep(self, first: int, rows: Sequence[int]) -> None:
-        """Keep the first `first` rows of every layer, followed by `rows`.
-
-        The rows are ascending and not below `first`.
-        """
+        """Keep the first `first` rows of every layer, followed by later `rows`, ascending."""
         last = first + len(rows)
         if list(rows) != list(range(first, last)):
             self.rows[:, :, :, first:last] = self.rows[:, :, :, list(rows)]
@@ -74,10 +64,7 @@ class NumpyCache:
         self.lengths = [min(rows, length) for length in self.lengths]
 
     def newest(self, layer: int, rows: int) -> tuple[Tensor, Tensor]:
-        """Copy the last `rows` keys and values of a layer: (rows, heads, size) each.
-
-        Layers are counted from 1.
-        """
+        """Copy a layer's last keys and values: (rows, heads, size); layers are counted from 1."""
         last = self.lengths[layer - 1]
         keys, values = self.block[layer - 1, :, :, last - rows : last].transpose(1, 2).clone()
         return keys, values
@@ -93,12 +80,7 @@ class RotaryTable:
     """Cosines and signed sines by position, computed once for each position that is used."""
 
     def __init__(self, size: int, angles: Callable[[Tensor], tuple[Tensor, Tensor]]) -> None:
-        """Create an empty table.
-
-        Args:
-            size: Head size d.
-            angles: Computes cosines and sines, (n, d) each, of positions (n,).
-        """
+        """Create an empty table. angles: computes cosines and sines, (n, d)."""
         self._half, self._angles = size // 2, angles
         self._cosines = self._sines = np.empty((0, 1, 2, self._half), np.float32)
 
@@ -119,15 +101,8 @@ class RotaryTable:
 class NumpyAttention:
     """Grouped-query attention with rotary positions.
 
-    Attributes:
-        qkv: Product for queries, keys and values, in this order.
-        output: Product for the output projection.
-        query_norm: Weight of the norm of each query head, (head size,), or None.
-        key_norm: The same for keys.
-        heads: Number of query heads.
-        shared_heads: Number of key and value heads.
-        size: Head size.
-        eps: Epsilon of the norms.
+    qkv: product for queries, keys and values, in this order; query_norm: weight of the norm of each
+    query head, (head size,), or None.
     """
 
     qkv: Product
@@ -170,10 +145,7 @@ class NumpyAttention:
         return self.output(self._mixed(turned[:, :own], keys, values, sees))
 
     def _mixed(self, queries: Array, keys: Array, values: Array, sees: Array | None) -> Array:
-        """Attend: return values (shared, n, size) weighted for queries (r, heads, size).
-
-        The result is (r, heads * size).
-        """
+        # Values (shared, n, size) weighted for queries (r, heads, size): (r, heads * size).
         rows, shared = len(queries), self.shared_heads
         queries = queries * np.float32(self.size**-0.5)
         queries = queries.reshape(rows, shared, -1, self.size).transpose(1, 2, 0, 3)
@@ -191,12 +163,7 @@ class NumpyAttention:
 
 @dataclass(frozen=True, slots=True)
 class NumpyMlp:
-    """Llama's gated MLP.
-
-    Attributes:
-        gate_up: Product for gate and up, in this order.
-        down: Product for the output.
-    """
+    """Llama's gated MLP. gate_up: product for gate and up, in this order."""
 
     gate_up: Product
     down: Product
@@ -231,7 +198,7 @@ def causal_mask(rows: int, past: int) -> Array:
 
 
 def _rotated(rows: Array, turn: Rotation) -> Array:
-    """Apply rotary embedding to (r, heads, size); a pair has one element of each half of a row."""
+    # (r, heads, size); a pair has one element of each half of a row.
     cosines, sines = turn
     halves = rows.reshape(*rows.shape[:2], 2, -1)
     turned: Array = halves[:, :, ::-1] * sines
@@ -240,7 +207,7 @@ def _rotated(rows: Array, turn: Rotation) -> Array:
 
 
 def _gated(gate_up: Array) -> Array:
-    """Return SiLU of the first half times the second: (r, 2 n) to (r, n)."""
+    # SiLU of the first half times the second: (r, 2 n) to (r, n).
     inner = gate_up.shape[-1] // 2
     gate = gate_up[:, :inner]
     out: Array = np.negative(gate)

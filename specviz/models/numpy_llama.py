@@ -39,14 +39,7 @@ TOLERANCE: Final = 1e-3  # tolerance relative to the largest logit: sums in anot
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One decoder layer.
-
-    Attributes:
-        input_norm: Weight of the norm before the attention, (h,).
-        attention: The attention.
-        mlp_norm: Weight of the norm before the MLP, (h,).
-        mlp: The MLP.
-    """
+    """One decoder layer; weights of norms are (h,)."""
 
     input_norm: Array
     attention: NumpyAttention
@@ -166,7 +159,7 @@ def build(model: nn.Module) -> NumpyLlama | None:
 
 
 def _groups(layer: Any) -> list[list[nn.Linear]]:
-    """Return the linear layers of a decoder layer, grouped by the rows that they read."""
+    # Grouped by the rows that they read.
     attention, mlp = layer.self_attn, layer.mlp
     return [
         [attention.q_proj, attention.k_proj, attention.v_proj],
@@ -202,20 +195,14 @@ def _layer(
 
 
 def _angles(decoder: Any, positions: Tensor) -> tuple[Tensor, Tensor]:
-    """Return cosines and sines, (n, head size), of positions (n,), as the decoder computes them."""
+    # (n, head size), as the decoder computes them.
     cosines, sines = rotary_angles(decoder, torch.empty(1, 1, 1), positions[None])
     return cosines[0], sines[0]
 
 
 @torch.inference_mode()
 def equals_forward(network: Any, model: Any, tolerance: float = TOLERANCE) -> bool:
-    """Return whether a network and a model's forward give the same logits for a text and a token.
-
-    Args:
-        network: A `Network` of the model.
-        model: The causal LM.
-        tolerance: Relative to the largest logit.
-    """
+    """Return whether a `Network` and a model's forward give the same logits, up to `tolerance`."""
     ids = torch.arange(6, device=model.device)[None] % model.config.vocab_size
     where = torch.arange(6, device=model.device)[None]
     theirs, ours = PreallocatedCache(), network.new_cache()

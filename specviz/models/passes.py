@@ -81,11 +81,7 @@ class States:
 
 
 def _selector(rows: Sequence[int]) -> Callable[[Tensor], Tensor]:
-    """Return a function that copies these rows of a tensor.
-
-    The rows are few, so they are selected one by one, without sending an index tensor to the
-    device.
-    """
+    # The rows are few: one by one, no index tensor is sent to the device.
     first = rows[0] if rows else 0
     if list(rows) == list(range(first, first + len(rows))):
         return lambda states: states[first : first + len(rows)].clone()

@@ -93,12 +93,7 @@ MEASURED_PLANS: dict[tuple[object, ...], dict[tuple[int, int], Plan]] = {}  # by
 class Product:
     """A weight matrix, prepared for multiplication.
 
-    Attributes:
-        weight: (out, in).
-        bias: (out,) or None.
-        plan: Which backend to use.
-        matrix: The weight as a NumPy array.
-        packed: The weight in oneDNN's order, or None.
+    weight: (out, in); bias: (out,) or None; packed: the weight in oneDNN's order, or None.
     """
 
     __slots__ = ("bias", "in_features", "matrix", "out_features", "packed", "plan", "weight")
@@ -108,11 +103,8 @@ class Product:
     ) -> None:
         """Prepare a matrix.
 
-        Args:
-            weight: (out, in).
-            bias: (out,) or None.
-            plan: Which backend to use.
-            packed: The result of `pack_weights`, if it is known already.
+        weight: (out, in); bias: (out,) or None; packed: the result of `pack_weights`, if it is
+        known already.
         """
         self.weight, self.bias, self.plan = weight, bias, plan
         self.out_features, self.in_features = weight.shape
@@ -176,10 +168,7 @@ Choice = tuple[bool, Backend]  # a layout (transposed or not) and a backend
 
 
 def choose_plans(groups: Sequence[Group], clock: Clock) -> dict[Shape, Plan]:
-    """Return the fastest plan for each shape, measured once for these shapes and threads.
-
-    The layout is chosen for one row, because plain decoding is the baseline of all speed-ups.
-    """
+    """Return the fastest plan of each shape, measured once; the layout suits one row."""
     key = (torch.get_num_threads(), *map(shape_of, groups))
     if key not in MEASURED_PLANS:
         size = sum(layer.weight.nbytes for group in groups for layer in group)
@@ -190,7 +179,7 @@ def choose_plans(groups: Sequence[Group], clock: Clock) -> dict[Shape, Plan]:
 
 @torch.no_grad()
 def _sample(groups: Sequence[Group]) -> dict[Shape, list[Tensor]]:
-    """Return some matrices of each shape, (out, in), cutting large ones to the first outputs."""
+    # (out, in); large ones are cut to the first outputs.
     found: dict[Shape, list[Tensor]] = {}
     for group in groups:
         inner, outer = shape_of(group)
@@ -207,16 +196,11 @@ def _sample(groups: Sequence[Group]) -> dict[Shape, list[Tensor]]:
 def _measure_plans(
     sample: Mapping[Shape, Sequence[Tensor]], pools: bool, clock: Clock
 ) -> dict[Shape, Plan]:
-    """For each shape, find the fastest layout for one row, then the fastest backends with it.
-
-    Args:
-        sample: Matrices by shape.
-        pools: Whether NumPy uses several threads, in another pool than torch's. A pass that
-            alternates between the two pools is slow, so all shapes then use one pool, and weights
-            are not transposed: with two threads, whole passes of SmolLM2 were 6 to 15 % slower with
-            transposed copies, although single products were not.
-        clock: Reads the time in seconds.
-    """
+    # First the fastest layout for one row, then the fastest backends with it. pools: whether NumPy
+    # uses several threads, in another pool than torch's. A pass that alternates between the two is
+    # slow, so all shapes then use one pool, and weights are not transposed: with two threads, whole
+    # passes of SmolLM2 were 6 to 15 % slower with transposed copies, although single products were
+    # not.
     ready = {shape: _in_layouts(matrices) for shape, matrices in sample.items()}
     packing = [Backend.ONEDNN, Backend.PADDED] if can_pack() else []
     layouts = (False,) if pools else (True, False)
@@ -245,7 +229,7 @@ Times = Mapping[Shape, Mapping[Choice, float]]  # median seconds
 
 @torch.inference_mode()
 def _in_layouts(matrices: Sequence[Tensor]) -> dict[bool, list[Product]]:
-    """Return the matrices as they are and transposed; both layouts share the packed copy."""
+    # Both layouts share the packed copy.
     plan = Plan(False, *[Backend.ONEDNN] * 4) if can_pack() else DEFAULT_PLAN
     usual = [Product(matrix, None, plan) for matrix in _in_block(matrices)]
     turned = _in_block([matrix.t() for matrix in matrices])
@@ -257,7 +241,7 @@ def _in_layouts(matrices: Sequence[Tensor]) -> dict[bool, list[Product]]:
 
 
 def _in_block(matrices: Sequence[Tensor]) -> list[Tensor]:
-    """Copy matrices into one block, as in a network; NumPy requests large pages for it."""
+    # As in a network; NumPy requests large pages for it.
     sizes = [matrix.numel() for matrix in matrices]
     parts = torch.from_numpy(np.empty(sum(sizes), np.float32)).split(sizes)
     pairs = zip(parts, matrices, strict=True)
@@ -268,19 +252,10 @@ def _in_block(matrices: Sequence[Tensor]) -> list[Tensor]:
 def _measure(
     ready: Ready, rows: int, choices: Mapping[Shape, Sequence[Choice]], clock: Clock
 ) -> Times:
-    """Return, for each shape, the median time of each choice, in seconds for all matrices.
-
-    Choices are measured in turns, and so are shapes. Before each turn of a small network (a
-    drafter's), other memory is read, because in a run a larger network computes between its passes,
-    so that its weights come from memory, not from the processor's cache. A clearly slower choice is
-    dropped early.
-
-    Args:
-        ready: Products by shape and layout.
-        rows: Number of rows to multiply.
-        choices: What to compare, by shape.
-        clock: Reads the time in seconds.
-    """
+    # The median time of each choice, in seconds for all matrices. Choices are measured in turns,
+    # and so are shapes. Before each turn of a small network (a drafter's), other memory is read,
+    # because in a run a larger network computes between its passes, so that its weights come from
+    # memory, not from the processor's cache. A clearly slower choice is dropped early.
     matrices = [product.matrix for products in ready.values() for product in products[False]]
     size = sum(each.nbytes for each in matrices)
     others = torch.zeros(
@@ -311,7 +286,7 @@ def _shortest(times: Times) -> dict[Shape, Choice]:
 
 
 def _in_one_pool(times: Times, ready: Ready, clock: Clock) -> dict[Shape, Choice]:
-    """Return the fastest choices within one thread pool: NumPy's or torch's, by a whole pass."""
+    # By a whole pass.
     numpy, torchs = (
         _shortest(
             {
@@ -330,7 +305,7 @@ def _in_one_pool(times: Times, ready: Ready, clock: Clock) -> dict[Shape, Choice
 
 @torch.inference_mode()
 def _pass_seconds(ready: Ready, choices: Mapping[Shape, Choice], clock: Clock) -> float:
-    """Return the seconds for multiplying one row by all matrices, in the order of a pass."""
+    # One row by all matrices, in the order of a pass.
     rows = {shape: np.ones((1, shape[0]), np.float32) for shape in ready}
     lines = [[(shape, p) for p in ready[shape][choices[shape][0]]] for shape in ready]
     begin = clock()
@@ -343,7 +318,6 @@ def _pass_seconds(ready: Ready, choices: Mapping[Shape, Choice], clock: Clock) -
 
 
 def _is_clearly_slower(choice: Choice, times: Mapping[Choice, Sequence[float]]) -> bool:
-    """Return whether, after enough turns, a choice is clearly slower than the fastest."""
     best = min((t for other in times.values() for t in other[1:]), default=0.0)
     return (
         len(times[choice]) > MEASUREMENTS_OF_SLOW and min(times[choice][1:]) > CLEARLY_SLOWER * best
@@ -351,11 +325,8 @@ def _is_clearly_slower(choice: Choice, times: Mapping[Choice, Sequence[float]]) 
 
 
 def _seconds(products: Sequence[Product], backend: Backend, rows: int, clock: Clock) -> float:
-    """Return the seconds for multiplying `rows` rows by all of these matrices.
-
-    With several threads, small operations are run between two products, as in a pass: idle threads
-    fall asleep meanwhile, and waking them takes as long as a small product.
-    """
+    # With several threads, small operations are run between two products, as in a pass: idle
+    # threads fall asleep meanwhile, and waking them takes as long as a small product.
     given = np.ones((rows, products[0].in_features), np.float32)
     steps, spent = STEPS if torch.get_num_threads() > 1 else 0, 0.0
     for product in products:

@@ -26,10 +26,8 @@ Prompt = str | Sequence[Turn]  # a text, or a conversation whose last turn was w
 class EncodedPrompt:
     """An encoded prompt.
 
-    Attributes:
-        text: The text as it was typed; for a conversation, its last turn.
-        ids: Token ids.
-        chat: The conversation, with the author of each token; None for raw text.
+    text: the text as it was typed; for a conversation, its last turn; chat: the conversation, with
+    the author of each token; None for raw text.
     """
 
     text: str
@@ -38,16 +36,7 @@ class EncodedPrompt:
 
 
 def encode_prompt(target: Target, prompt: Prompt, settings: Settings) -> EncodedPrompt:
-    """Encode a prompt as the settings say.
-
-    Args:
-        target: The target.
-        prompt: A text, or the turns of a conversation.
-        settings: The settings.
-
-    Raises:
-        BadPrompt: The prompt cannot be used; the message says why.
-    """
+    """Encode a prompt, a text or the turns of a chat, as the settings say. Raises BadPrompt."""
     _check_characters([prompt] if isinstance(prompt, str) else [turn.text for turn in prompt])
     if isinstance(prompt, str):
         if not _is_chat(target, settings):
@@ -70,7 +59,6 @@ def _check_characters(texts: Sequence[str]) -> None:
 
 
 def _is_chat(target: Target, settings: Settings) -> bool:
-    """Return whether to send a text as a turn of a conversation."""
     if settings.chat == "raw":
         return False
     can_chat = has_template(target.tokenizer)
@@ -105,10 +93,7 @@ BIT: Final = log(2)
 
 @torch.inference_mode()
 def bits_per_token(target: Target, ids: Sequence[int]) -> float | None:
-    """Return the mean cross-entropy of all tokens but the first, in bits (Shannon 1948).
-
-    Perplexity is 2 to this power. The result is None for fewer than two tokens.
-    """
+    """Return the mean cross-entropy after the first token, in bits; None for fewer than two."""
     if len(ids) < 2:
         return None
     logits = target.model(torch.tensor([list(ids)], device=target.device)).logits[0, :-1]

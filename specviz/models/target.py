@@ -46,12 +46,8 @@ from specviz.verification.tree import DraftTree
 class Environment:
     """Machine and precision of the passes, recorded in the header of traces.
 
-    Attributes:
-        machine: A description of the device.
-        dtype: The name of the precision in torch.
-        packing: See `fast_layers.describe_products`. None if unknown.
-        versions: Versions of other programs by name.
-        memory: What a plain pass reads of memory. None if unknown.
+    packing: see `fast_layers.describe_products`. None if unknown; memory: what a plain pass reads
+    of memory. None if unknown.
     """
 
     machine: str
@@ -64,18 +60,8 @@ class Environment:
 class Target:
     """Weights, tokenizer and description; shared by all runs.
 
-    Attributes:
-        model: A causal LM of transformers in eval mode.
-        tokenizer: Its tokenizer.
-        card: The description that traces record.
-        vocab_size: Number of logits per row.
-        device: The device of the weights.
-        dtype: The precision of the weights.
-        layers: Number of decoder layers.
-        masks: Builds its attention masks.
-        max_length: Context length in tokens.
-        within_window: Whether a sliding window limits the context length, see `hard_window`.
-        eos: Ids of the tokens that end a text.
+    vocab_size: number of logits per row; within_window: whether a sliding window limits the context
+    length, see `hard_window`.
     """
 
     within_window = False
@@ -98,14 +84,8 @@ class Target:
     def encode(self, prompt: str, new_tokens: int) -> list[int]:
         """Encode raw text.
 
-        Typed text never becomes a special token; only the tokenizer adds special tokens.
-
-        Args:
-            prompt: The text.
-            new_tokens: Number of tokens to leave space for.
-
-        Raises:
-            BadPrompt: The text is empty or too long.
+        Typed text never becomes a special token; only the tokenizer adds special tokens. Raises
+        BadPrompt if the text is empty or too long.
         """
         if not prompt.strip():
             raise BadPrompt("The prompt is empty. Write a few words for the model to continue.")
@@ -114,11 +94,7 @@ class Target:
         return ids
 
     def check_fits(self, ids: Sequence[int], new_tokens: int) -> None:
-        """Check that a prompt has tokens and leaves space for `new_tokens` more.
-
-        Raises:
-            BadPrompt: The prompt is empty or too long.
-        """
+        """Check that a prompt has tokens and leaves room for `new_tokens`. Raises BadPrompt."""
         if not ids:
             raise BadPrompt("The tokenizer finds no tokens in this prompt. Write other words.")
         if len(ids) + new_tokens > self.max_length:
@@ -150,13 +126,10 @@ class Target:
     def start(self, capture: CaptureSpec, sampling: Sampling | None = None) -> TargetRun:
         """Start a run over the shared weights.
 
-        Args:
-            capture: Outputs that the drafter needs.
-            sampling: The sampling settings. A target on a server checks them, because it cannot
-                provide complete distributions. None: temperature 0.
-
-        Raises:
-            UnsupportedModel: The drafter needs keys and values, but they are split over processes.
+        capture: outputs that the drafter needs; sampling: the sampling settings. A target on a
+        server checks them, because it cannot provide complete distributions. None: temperature 0.
+        Raises UnsupportedModel if the drafter needs keys and values, but they are split over
+        processes.
         """
         if capture.keys_values and process_count() > 1:
             raise UnsupportedModel(
@@ -172,12 +145,8 @@ class TargetRun:
     """The cache of one run.
 
     It contains every committed token except the newest, which is the root of the next tree.
-
-    Attributes:
-        target: The shared target.
-        capture: Outputs that the drafter needs.
-        length: Number of committed tokens in the cache.
-        early: For each call of `shallow` since the last `keep`, the captured layers, (r, h) each.
+    capture: outputs that the drafter needs; length: number of committed tokens in the cache; early:
+    for each call of `shallow` since the last `keep`, the captured layers, (r, h) each.
     """
 
     def __init__(self, target: Target, capture: CaptureSpec) -> None:
@@ -200,11 +169,7 @@ class TargetRun:
 
     @torch.inference_mode()
     def prefill(self, ids: Sequence[int]) -> Scores:
-        """Read the prompt.
-
-        Returns:
-            Scores with logits after its last token, (1, V), and one state per token.
-        """
+        """Read the prompt; return scores of its last token, (1, V), and a state per token."""
         scores = self._pass(list(ids), range(len(ids)), None, keep_logits=1)
         self.length = len(ids)
         return scores
@@ -219,15 +184,9 @@ class TargetRun:
         """Score a tree and extra rows in one pass.
 
         The pass gets explicit positions and an additive float mask; with eager attention, a boolean
-        mask would give wrong scores without an error.
-
-        Args:
-            tree: The draft tree, with n nodes.
-            extra_rows: Rows to compute in the same pass and then discard.
-            precomputed: Lower layers that already ran on the first nodes.
-
-        Returns:
-            Scores with logits after each node, (n, V).
+        mask would give wrong scores without an error. Returns scores with logits after each node,
+        (n, V). extra_rows: rows to compute in the same pass and then discard; precomputed: lower
+        layers that already ran on the first nodes.
         """
         tokens, depths = list(tree.tokens), list(tree.depths)
         if len(tokens) == 1 and extra_rows is None and precomputed is None:  # plain decoding
@@ -274,14 +233,9 @@ class TargetRun:
     ) -> Tensor:
         """Run layers 1 to `layer` on new tree nodes, and cache their keys and values.
 
-        Args:
-            tokens: Token ids of the nodes.
-            depths: Their distances from the root.
-            sees: (r, c) bool: which of all nodes run so far, including these, each node attends to.
-            layer: The last layer to run.
-
-        Returns:
-            The output of that layer, (1, r, h).
+        Returns the output of that layer, (1, r, h). tokens: token ids of the nodes; sees: (r, c)
+        bool: which of all nodes run so far, including these, each node attends to; layer: the last
+        layer to run.
         """
         uploads = UploadBatch(self.target.device)
         words = uploads.put(torch.tensor(list(tokens)))
@@ -346,7 +300,7 @@ class TargetRun:
         mask: Tensor,
         precomputed: PrecomputedPrefix,
     ) -> Scores:
-        """Run a pass whose first rows have already run the lower layers."""
+        # The first rows have already run the lower layers.
         check_agreement(self.target.device, tokens, positions)
         done, rows, below = precomputed.states.shape[1], precomputed.states, [*self.early]
         inputs = torch.tensor([list(tokens), positions])
@@ -365,7 +319,7 @@ class TargetRun:
         return self._result(Pass(logits, concat_layers(below) | above, final), len(tokens))
 
     def _result(self, result: Pass, rows: int) -> Scores:
-        """Return the scores of a pass over `rows` rows, with a deferred check for NaN."""
+        # With a deferred check for NaN.
         keys_values = {k: self.cache.newest(k, rows) for k in self.capture.keys_values}
         check = deferred_nan_check(result.logits, self.target.card.name)
         return Scores(result.logits, States(result.layers, result.final, keys_values), check=check)
@@ -377,12 +331,6 @@ class TargetRun:
 
 
 def end_tokens(tokenizer: Any, known: Iterable[int | None]) -> tuple[int, ...]:
-    """Return the ids of the tokens that end a text.
-
-    Args:
-        tokenizer: The tokenizer.
-        known: Ids from the config. The token that ends a turn is added, since configs may not list
-            it.
-    """
+    """Return the tokens that end a text: those of the config and the end of a turn."""
     found = [*known, turn_end(tokenizer) if has_template(tokenizer) else None]
     return tuple(dict.fromkeys(end for end in found if end is not None))

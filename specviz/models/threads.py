@@ -33,13 +33,7 @@ def default_threads() -> int:
 
 
 def choose_threads(measure: Callable[[], float] | None = None) -> int:
-    """Use all threads, or one if that is clearly faster now; return how many are used.
-
-    Call it between two jobs, in the thread that computes.
-
-    Args:
-        measure: Returns the seconds of a small computation.
-    """
+    """Use all threads, or one if that is clearly faster now, between jobs; return how many."""
     all_threads, clock = default_threads(), measure or _seconds
     if all_threads > 1:
         found: dict[int, list[float]] = {all_threads: [], 1: []}
@@ -60,9 +54,6 @@ def share_with_numpy(large: bool = True) -> int:
     the model that ships with specviz: 171 tokens/s with two threads, 271 with one). One is also
     used if the environment does not limit how long BLAS threads spin (see `settings.threads`),
     because spinning threads take cores from torch.
-
-    Args:
-        large: Whether the network is large.
     """
     several = large and OPENBLAS_TIMEOUT in os.environ
     count = torch.get_num_threads() if several else 1
@@ -77,7 +68,7 @@ def _blas() -> ThreadpoolController:
 
 @torch.inference_mode()
 def _seconds() -> float:
-    """Return the seconds that some products take, with the sizes of a small model's layers."""
+    # With the sizes of a small model's layers.
     row, weight = torch.ones(8, 512), torch.ones(512, 512)
     start = perf_counter()
     for _ in range(PRODUCTS):

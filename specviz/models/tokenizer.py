@@ -33,11 +33,8 @@ SPELLED: Final = (
 class EncodedToken:
     """A token of a text.
 
-    Attributes:
-        id: The token id.
-        start: Index of its first character.
-        end: Index after its last character.
-        special: Whether it is a special token, written as a marker.
+    end: index after its last character; special: whether it is a special token, written as a
+    marker.
     """
 
     id: int
@@ -49,9 +46,8 @@ class EncodedToken:
 class PromptEncoder:
     """Encodes text with one tokenizer.
 
-    Attributes:
-        special: Ids, by name, of tokens that typed text must never give: those that the tokenizer
-            declares special, and those that its chat template writes.
+    special: ids, by name, of tokens that typed text must never give: those that the tokenizer
+    declares special, and those that its chat template writes.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -76,13 +72,7 @@ class PromptEncoder:
             self._bounded = BoundedEncoder(self._plain.to_str)
 
     def encode(self, text: str) -> list[int]:
-        """Encode a text, with the special tokens that the tokenizer adds around it.
-
-        With a fast tokenizer, a marker in the text becomes its special token.
-
-        Raises:
-            BadPrompt: Typed text would become a special token.
-        """
+        """Encode a text and special tokens around it, and at markers. Raises BadPrompt."""
         if self._plain is None:
             ids: list[int] = self.tokenizer(text, split_special_tokens=True).input_ids
             added = self.tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
@@ -105,13 +95,7 @@ class PromptEncoder:
         return self._marks[special]
 
     def encode_marked(self, text: str) -> list[EncodedToken]:
-        """Encode a text that contains markers, without adding special tokens around it.
-
-        This needs a fast tokenizer; others do not report the positions of tokens.
-
-        Raises:
-            BadPrompt: Typed text would become a special token.
-        """
+        """Encode a text that contains markers, with a fast tokenizer. Raises BadPrompt."""
         read, marked = self._read(text, add_special_tokens=False), self._marked
         self._check([i for i in read.ids if i not in marked])
         return [
@@ -133,13 +117,12 @@ class PromptEncoder:
 
     @cached_property
     def _marked(self) -> dict[int, int]:
-        """Map the token id of each marker to the special token that it represents."""
         assert self._plain is not None
         known: dict[str, int] = self._plain.get_vocab()
         return {known[mark]: self.special[text] for text, mark in self._marks.items()}
 
     def _check(self, ids: Sequence[int]) -> None:
-        """Check that no typed text became a special token."""
+        # No typed text may have become a special token.
         wrong = next((i for i in ids if i in self._forbidden), None)
         if wrong is not None:
             raise BadPrompt(SPELLED.format(self.tokenizer.convert_ids_to_tokens(wrong)))
@@ -156,7 +139,7 @@ def is_fast(tokenizer: Any) -> bool:
 
 
 def _plain_tokenizer(tokenizer: Any, added: Any, marks: dict[str, str]) -> Tokenizer:
-    """Return a copy of a tokenizer that recognizes markers instead of special tokens."""
+    # It recognizes markers instead of special tokens.
     copy = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     copy.no_truncation()
     copy.no_padding()
@@ -204,13 +187,7 @@ def vocabulary_bytes(tokenizer: Any, size: int) -> dict[int, bytes]:
 
 
 def _bytes_of(text: str, added: bool, byte_level: bool) -> bytes:
-    """Return the bytes of a token from its entry in the vocabulary.
-
-    Args:
-        text: The token's entry.
-        added: Whether it is an added token, whose entry is plain text.
-        byte_level: Whether the tokenizer encodes bytes as GPT-2's does.
-    """
+    # added: whether its entry is plain text; byte_level: whether it is encoded as GPT-2's.
     if added:
         return text.encode()
     if byte_level:

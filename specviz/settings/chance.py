@@ -33,13 +33,7 @@ def u_key(round: int, purpose: str, node: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """The random numbers of one round.
-
-    Attributes:
-        seed: The run's seed.
-        round: The round's number.
-        chosen: Numbers set by hand ("what if?"), with keys from `u_key`. All others are computed.
-    """
+    """The random numbers of one round. chosen: numbers set by hand, with keys from `u_key`."""
 
     seed: int
     round: int

@@ -16,13 +16,7 @@ RankPaths = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class PublishedTree:
-    """A published tree shape.
-
-    Attributes:
-        title: The display name.
-        paths: The path of ranks of each node.
-        source: The repository and file that define the shape.
-    """
+    """A published tree shape. source: the repository and file that define the shape."""
 
     title: str
     paths: RankPaths
@@ -30,7 +24,7 @@ class PublishedTree:
 
 
 def _read(*levels: str) -> RankPaths:
-    """Parse paths written as digits, one string for each level."""
+    # Paths are digits, one string for each level.
     found = (tuple(map(int, word)) for level in levels for word in level.split())
     return tuple(sorted(found, key=lambda path: (len(path), path)))
 

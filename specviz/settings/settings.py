@@ -73,7 +73,7 @@ def max_gamma(siblings: Sequence[int]) -> int:
 
 
 def _names(chosen: Any) -> list[str]:
-    """Return the names of a dataclass's settings, without the settings inside `sampling`."""
+    # Without the settings inside `sampling`.
     return [f.name for f in fields(chosen) if f.name != "sampling"]
 
 
@@ -254,7 +254,7 @@ def summarize_draft(settings: Mapping[str, Any], reads: Sequence[str] | None = N
 def _summary(
     rows: Sequence[SettingSpec], settings: Mapping[str, Any], reads: Sequence[str] | None
 ) -> list[tuple[str, str]]:
-    """Return the name and text of each setting, without settings that another one replaces."""
+    # Without settings that another one replaces.
     values = {**settings, **settings.get("sampling", {})}
     words_by_name = {
         row.name: row.summary_text(values[row.name])

@@ -54,18 +54,16 @@ class SettingSpec:
 
     Attributes:
         name: The name of its field in `Settings` or `Sampling`.
-        kind: The type of its values.
         default: The default value.
-        noun: The setting's name in sentences.
         help: A one-line description for the command line and the page.
         label: The label of its field on the page; empty if it has no field there.
         group: The group on the page. All settings of "sampling" are fields of `Sampling`.
         slider: Minimum, maximum and step of a slider; None for a text field.
-        placeholder: The placeholder of a text field.
         example: Placeholder of the value in the help of the command line.
         brief: Text in a run's summary, with {} for the value; empty if it is left out.
         replaces: The setting that is left out of the summary if this one has a text there.
-        rarely_read: Whether a summary shows it only if the drafter reads it, as few drafters do.
+        rarely_read: Whether a summary shows it only if the drafter reads it, as few
+            drafters do.
         read_by_all: Whether it affects runs of all drafters, because the engine reads it.
         at_depth: Computes the default from the target's number of layers.
         flags: Values that have a flag each instead of one option, with the flags' help.

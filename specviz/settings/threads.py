@@ -34,10 +34,7 @@ def shorten_busy_wait(environment: MutableMapping[str, str] = os.environ) -> Non
 
 
 def original_environment(environment: MutableMapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment without the variables that `shorten_busy_wait` set.
-
-    Other programs that are measured run in this environment, so their speed is not affected.
-    """
+    """Return the environment for other programs, without the variables of `shorten_busy_wait`."""
     added = {"GOMP_SPINCOUNT": SPIN_COUNT, "KMP_BLOCKTIME": "0"}
     ours = added.items() <= environment.items() and "OMP_WAIT_POLICY" not in environment
     removed = {**(added if ours else {}), OPENBLAS_TIMEOUT: "4"}

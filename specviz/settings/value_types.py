@@ -32,11 +32,7 @@ def require(fits: bool, sentence: str) -> None:
 
 
 def parse_integer(name: str, value: Any) -> int:
-    """Parse a whole number from text or from a form's number.
-
-    Raises:
-        BadSettings: If it is not a whole number.
-    """
+    """Parse a whole number from text or from a form's number. Raises BadSettings."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,40}\s*", value):
@@ -47,11 +43,7 @@ def parse_integer(name: str, value: Any) -> int:
 
 
 def parse_number(name: str, value: Any) -> float:
-    """Parse a finite number from text or from a form's number.
-
-    Raises:
-        BadSettings: It is not a finite number.
-    """
+    """Parse a finite number from text or from a form's number. Raises BadSettings."""
     try:
         number = float(value)
     except (TypeError, ValueError) as error:
@@ -64,22 +56,14 @@ def parse_number(name: str, value: Any) -> float:
 
 
 def parse_integers(name: str, text: Any) -> list[int]:
-    """Parse whole numbers separated by commas or spaces.
-
-    Raises:
-        BadSettings: The text contains anything else.
-    """
+    """Parse whole numbers separated by commas or spaces. Raises BadSettings."""
     typed = str(text or "").strip(" ,")
     require(bool(NUMBERS.fullmatch(typed)), f"{name} must be whole numbers like 3, 2.")
     return [int(number) for number in re.findall("[0-9]+", typed)]
 
 
 def parse_paths(name: str, text: Any) -> list[list[int]]:
-    """Parse lists of whole numbers separated by semicolons.
-
-    Raises:
-        BadSettings: The text contains anything else.
-    """
+    """Parse lists of whole numbers separated by semicolons. Raises BadSettings."""
     typed = str(text or "").strip(" ;")
     sentence = f"{name} must be whole numbers with a semicolon between paths, like 0; 1; 0,0."
     parts = [part.strip(" ,") for part in typed.split(";")] if typed else []
@@ -99,18 +83,10 @@ class ValueType(Protocol):
         """Return the allowed values in a few words; empty if any value is allowed."""
 
     def check(self, noun: str, value: Any) -> None:
-        """Check a value.
-
-        Raises:
-            BadSettings: The value is not valid.
-        """
+        """Check a value. Raises BadSettings if the value is not valid."""
 
     def parse(self, noun: str, value: Any) -> Any:
-        """Parse text or a form's number.
-
-        Raises:
-            BadSettings: The value is not of this type.
-        """
+        """Parse text or a form's number. Raises BadSettings if the value is not of this type."""
 
     def text(self, value: Any, space: str = "") -> str:
         """Format a value as a user would type it, with `space` between the items of a list."""
@@ -204,9 +180,8 @@ class Integer(Number):
 class Choice:
     """One of a few words.
 
-    Attributes:
-        words: The words; empty if any word is allowed.
-        titles: The words' titles on the page, in the same order.
+    words: the words; empty if any word is allowed; titles: the words' titles on the page, in the
+    same order.
     """
 
     name: ClassVar = "word"
@@ -241,10 +216,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class RuleName(Choice):
-    """A rule's name and its parameters, such as "typical:0.09,0.3"; the first name is the default.
-
-    Names and parameters are checked when the rule is created; see `trace.rule_specs.parse_rule`.
-    """
+    """A rule with parameters, such as "typical:0.09,0.3"; the first name is the default."""
 
     name: ClassVar = "named"
 
@@ -265,11 +237,8 @@ class RuleName(Choice):
 class IntegerList:
     """A list of whole numbers.
 
-    Attributes:
-        least: The smallest allowed number.
-        most: The largest allowed number.
-        longest: The maximum length of the list.
-        each: A clause about a single number, with {} for the range.
+    least: the smallest allowed number; longest: the maximum length of the list; each: a clause
+    about a single number, with {} for the range.
     """
 
     name: ClassVar = "wholes"

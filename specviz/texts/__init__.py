@@ -99,10 +99,8 @@ FEW: Final = 3
 def number(text: str, whose: Whose, entry: str = "") -> NumberPart:
     """Return a number in the colour of its distribution.
 
-    Args:
-        text: The number as text.
-        whose: The distribution that it belongs to.
-        entry: Its glossary entry, if that differs from the entry of its colour.
+    whose: the distribution that it belongs to; entry: its glossary entry, if that differs from the
+    entry of its colour.
     """
     return {"n": text, "as": whose, "term": entry} if entry else {"n": text, "as": whose}
 
@@ -139,24 +137,15 @@ _SPACE: Final = re.compile(r"[ \t\n]+")
 def say(template: str, macro: str, /, **values: Any) -> list[Part]:
     """Render one sentence into parts.
 
-    Args:
-        template: A file of this folder without its ending, such as "step" or "evidence".
-        macro: The name of the sentence in it.
-        values: The macro's arguments.
-
-    Raises:
-        KeyError: If the template has no such macro.
-        TypeError: If an argument is unknown or cannot be printed; see `marked`.
-        UndefinedError: If an argument is missing.
+    template: a file of this folder without its ending, such as "step" or "evidence". Raises
+    KeyError if the template has no such macro; TypeError if an argument is unknown or cannot be
+    printed; see `marked`; UndefinedError if an argument is missing.
     """
     return parted(_render(template, macro, values))
 
 
 def render_text(source: str, values: Mapping[str, Any]) -> list[Part]:
-    """Render a paragraph of a lesson, which is a template, into parts.
-
-    Raises the same exceptions as `say`.
-    """
+    """Render a paragraph of a lesson, a template, into parts; raises what `say` does."""
     return parted(_environment().from_string(source).render(values))
 
 
@@ -243,11 +232,7 @@ def _environment() -> Environment:
 
 
 def marked(value: Any) -> str:
-    """Convert a value for use inside a template: to text, or to a marker for a part.
-
-    Raises:
-        TypeError: For None, a bool or a float: a sentence never prints these.
-    """
+    """Convert a value for a template: to text, or to a marker; TypeError if never printed."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):

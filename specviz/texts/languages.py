@@ -23,12 +23,9 @@ PLACEHOLDER: Final = re.compile(r"\{\w*\}|\[|\]")
 class Words(TypedDict):
     """The words around the lessons and the tour. `{at}` and the like are placeholders for numbers.
 
-    Attributes:
-        lead: The text above the list of lessons.
-        article: What the article is; square brackets mark its name.
-        languages: The name of the switch between languages, for screen readers.
-        untranslated: The note beside a lesson in the list that exists only in English.
-        untranslated_lesson: The same note in the lesson itself.
+    article: what the article is; square brackets mark its name; languages: the name of the switch
+    between languages, for screen readers; untranslated: the note beside a lesson in the list that
+    exists only in English.
     """
 
     lead: str
@@ -77,9 +74,7 @@ class TourText(TypedDict):
 class Language(TypedDict):
     """A catalogue.
 
-    Attributes:
-        name: The language's name in that language.
-        tour: The texts of the tour, by the place of the stop; see `specviz.ui.step.tour`.
+    tour: the texts of the tour, by the place of the stop; see `specviz.ui.step.tour`.
     """
 
     name: str
@@ -118,7 +113,6 @@ def check_language(language: Mapping[str, object], english: Mapping[str, object]
 
 
 def _texts(table: Mapping[str, object], before: str = "") -> dict[str, str]:
-    """Return the texts of nested tables by path, such as "tour.plain.title"."""
     found: dict[str, str] = {}
     for key, value in table.items():
         if isinstance(value, dict):

@@ -36,9 +36,8 @@ def to_plain(value: Any) -> Any:
 def from_plain(cls: type, data: Any) -> Any:
     """Build a dataclass from plain data; a field may be missing if its default is None.
 
-    Raises:
-        ValueError: If a field is missing or unknown.
-        TypeError: If a value has the wrong type; the message names the field.
+    Raises ValueError if a field is missing or unknown; TypeError if a value has the wrong type; the
+    message names the field.
     """
     if not isinstance(data, dict):
         raise TypeError(f"a {cls.__name__} must be an object")
@@ -73,7 +72,7 @@ def _convert(name: str, hint: Any, value: Any) -> Any:
 
 
 def _fits(hint: Any, origin: Any, args: tuple[Any, ...], value: Any) -> bool:
-    """Return whether a plain value has a plain type; a bool does not count as a number."""
+    # A bool does not count as a number.
     if hint is Any:
         return True
     if origin is Literal:
@@ -96,11 +95,7 @@ SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class OverLimit(ValueError):
-    """Raised if a limit was exceeded; the message is a sentence.
-
-    Attributes:
-        line: The number of the line, from 1.
-    """
+    """Raised if a limit was exceeded, with a sentence; line: from 1."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(problem)
@@ -110,10 +105,8 @@ class OverLimit(ValueError):
 def read_lines(path: Path | str) -> Iterator[str]:
     """Yield the lines of a UTF-8 file, one at a time, without a byte order mark.
 
-    Raises:
-        OverLimit: If a line or the file is too long.
-        OSError: If the file cannot be opened.
-        UnicodeDecodeError: If a line is not UTF-8.
+    Raises OverLimit if a line or the file is too long; OSError if the file cannot be opened;
+    UnicodeDecodeError if a line is not UTF-8.
     """
     total, number = 0, 0
     with Path(path).open("rb") as file:
@@ -129,10 +122,9 @@ def read_lines(path: Path | str) -> Iterator[str]:
 def parse_json(line: str) -> Any:
     """Parse one line of strict JSON.
 
-    Raises:
-        ValueError: With a clause that says what is wrong. Also raised for what Python's parser
-            accepts: duplicate keys, numbers that are not finite, whole numbers of more than DIGITS
-            digits, nesting deeper than DEPTH, and lone surrogates.
+    Raises ValueError with a clause that says what is wrong. Also raised for what Python's parser
+    accepts: duplicate keys, numbers that are not finite, whole numbers of more than DIGITS digits,
+    nesting deeper than DEPTH, and lone surrogates.
     """
     try:
         data = json.loads(
@@ -156,7 +148,6 @@ def _too_deep() -> str:
 
 
 def _shallow(value: Any, levels: int) -> bool:
-    """Return whether a value is nested at most `levels` deep."""
     if not isinstance(value, dict | list):
         return True
     inside = value.values() if isinstance(value, dict) else value

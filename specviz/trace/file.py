@@ -111,7 +111,7 @@ class Trace:
         return import_module(REPLAY).show(self, round, step)
 
     def _repr_html_(self) -> str | None:
-        """Return the replay for a notebook; None, for the plain text, if there is no round yet."""
+        # None shows plain text, before the first round.
         shown: str | None = self.show()._repr_html_() if self.rounds else None
         return shown
 
@@ -159,7 +159,6 @@ class Trace:
 
 
 def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield lines with their numbers, from 1."""
     number = 0
     try:
         for number, line in enumerate(lines, 1):
@@ -224,7 +223,6 @@ def _header(number: int, data: dict[str, Any]) -> str:
 
 
 def _require_bytes(event: Vocabulary) -> None:
-    """Raise ValueError unless every key is a token id and every value can be bytes."""
     for token, spelling in event.tokens.items():
         figures = token.isascii() and token.removeprefix("-").isdecimal()
         if not (figures and len(token) <= DIGITS):

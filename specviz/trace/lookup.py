@@ -23,10 +23,7 @@ class Match:
 
 
 def longest_match(context: Sequence[int], shortest: int, longest: int) -> Match | None:
-    """Return the earliest occurrence of the longest suffix that occurs before the end, or None.
-
-    Example: in [7, 8, 9, 5, 7, 8] the suffix [7, 8] occurs at 0, so 9 is the guess.
-    """
+    """Return the earliest occurrence of the longest suffix that occurs before the end, or None."""
     text = list(context)
     for length in range(min(longest, len(text) - 1), shortest - 1, -1):
         suffix = text[-length:]

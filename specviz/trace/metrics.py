@@ -374,11 +374,8 @@ def spread(alike: Sequence[Sequence[float]]) -> float | None:
 
 
 def _check(trace: Trace, rounds: list[Round], plain: Baseline) -> float | None:
-    """Return how many plain passes a pass with guesses takes on average; None if too few are known.
-
-    A drafter without weights may run the target's lower layers while it drafts, and the pass then
-    skips these, so its drafting time is added.
-    """
+    # None if too few are known. A drafter without weights may run the target's lower layers while
+    # it drafts, and the pass then skips these, so its drafting time is added.
     card = trace.header.drafter
     borrows = card.parameters == 0
     checks = list(_seconds(rounds, borrows))
@@ -387,7 +384,6 @@ def _check(trace: Trace, rounds: list[Round], plain: Baseline) -> float | None:
 
 
 def _seconds(rounds: list[Round], drafting: bool) -> Iterator[float]:
-    """Yield each round's verification time, if it has guesses; `drafting` adds drafting time."""
     for played in rounds:
         if played.proposed and played.proposed.guesses:
             draft = played.proposed.seconds if drafting else 0.0

@@ -22,11 +22,9 @@ from specviz.trace.file import Trace
 class EarlyDraft:
     """What the drafter does during a check.
 
-    Attributes:
-        outcome: Whether the prediction came true ("hit"), a guess was rejected, or all guesses
-            were accepted with another bonus token.
-        seconds: The time during the check in which it drafts.
-        saved: The part of the next draft's time that is saved; 0 unless it is a hit.
+    outcome: whether the prediction came true ("hit"), a guess was rejected, or all guesses were
+    accepted with another bonus token; seconds: the time during the check in which it drafts; saved:
+    the part of the next draft's time that is saved; 0 unless it is a hit.
     """
 
     outcome: str
@@ -38,10 +36,9 @@ class EarlyDraft:
 class Overlap:
     """A run with drafting during each check.
 
-    Attributes:
-        drafts: The early drafts, by the number of the round that is checked. The prompt's pass and
-            the last check have none.
-        speedup: Plain decoding's time per token over the run's; None without a baseline.
+    drafts: the early drafts, by the number of the round that is checked. The prompt's pass and the
+    last check have none; speedup: plain decoding's time per token over the run's; None without a
+    baseline.
     """
 
     drafts: Mapping[int, EarlyDraft]
@@ -65,13 +62,7 @@ def all_accepted(played: Round) -> bool:
 
 
 def overlap(trace: Trace, tops: Mapping[int, int]) -> Overlap:
-    """Simulate drafting during each check of a run whose guesses form chains.
-
-    Args:
-        trace: The run.
-        tops: The drafter's most probable token after all guesses of a round, by the round's number,
-            for rounds that accepted all of them.
-    """
+    """Simulate drafting during each check of chains; tops: the drafter's next token, by round."""
     drafts = {
         played.number: _early_draft(played, after.proposed, tops)
         for played, after in pairwise(trace.rounds)
@@ -83,7 +74,7 @@ def overlap(trace: Trace, tops: Mapping[int, int]) -> Overlap:
 
 
 def _early_draft(played: Round, after: Proposed, tops: Mapping[int, int]) -> EarlyDraft:
-    """Simulate one check. The drafter first guesses the bonus token, which takes one step more."""
+    # The drafter first guesses the bonus token, which takes one step more.
     step = after.seconds / len(after.guesses)
     drafted = min(metrics.verify_seconds(played), step + after.seconds)
     if not all_accepted(played):

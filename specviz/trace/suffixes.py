@@ -24,10 +24,9 @@ class State:
 
     Attributes:
         length: Length of the longest substring; all others are suffixes of it.
-        link: State of the longest suffix that also ends at other positions; None only for the empty
-            string.
+        link: State of the longest suffix that also ends at other positions; None only for
+            the empty string.
         next: For each token, the state of these substrings followed by that token.
-        count: How often they occur.
         last: Index of the last token of their latest occurrence.
     """
 
@@ -38,10 +37,7 @@ class State:
     last: int = -1
 
     def following(self) -> list[tuple[int, State]]:
-        """Return the tokens that followed, with their states, by frequency, then by recency.
-
-        Two tokens cannot have the same latest position, so the order has no ties.
-        """
+        """Return the tokens that followed, with their states, by frequency, then by recency."""
         return sorted(self.next.items(), key=lambda pair: (-pair[1].count, -pair[1].last))
 
 
@@ -63,10 +59,7 @@ class Suffixes:
             self._append(token)
 
     def ends(self) -> Iterator[State]:
-        """Yield the states of the text's suffixes that occurred earlier, longest first.
-
-        A suffix whose length is between those of two states occurs where the longer one does.
-        """
+        """Yield the states of suffixes that occurred earlier, longest first; others are between."""
         state = self._whole.link
         while state is not None and state.length:
             yield state
@@ -89,11 +82,8 @@ class Suffixes:
             end = end.link
 
     def _after(self, at: State, token: int) -> State:
-        """Return the state whose longest string is the longest string of `at`, then `token`.
-
-        If that string shares a state with a longer one, the state is split, since only the shorter
-        one also occurs at the end.
-        """
+        # If that string shares a state with a longer one, the state is split, since only the
+        # shorter one also occurs at the end.
         found = at.next[token]
         if found.length == at.length + 1:
             return found
@@ -113,12 +103,9 @@ SLACK = 1e-6  # tolerance for rounding errors, such as 0.29 · 100 = 28.999…, 
 class SuffixDraft:
     """A draft in progress.
 
-    Attributes:
-        tokens: Token of each node.
-        parents: Parent of each node.
-        score: Count of each node's token, divided by the count of all tokens that followed.
-        evidence: For each node, these two counts and the position where its token last occurred.
-        expected: Expected number of accepted guesses, estimated from the counts.
+    score: count of each node's token, divided by the count of all tokens that followed; evidence:
+    for each node, these two counts and the position where its token last occurred; expected:
+    expected number of accepted guesses, estimated from the counts.
     """
 
     tokens: list[int]
@@ -140,14 +127,7 @@ class SuffixDraft:
 def best_draft(
     seen: Suffixes, most: int, settings: Settings, eos: Collection[int]
 ) -> tuple[SuffixDraft, State | None]:
-    """Return the draft with the most expected accepted guesses, and its suffix.
-
-    Args:
-        seen: The text, which must not be empty.
-        most: Maximum depth.
-        settings: The run's settings.
-        eos: Tokens that end a text.
-    """
+    """Return the draft with the most expected accepted guesses, and its suffix."""
     best, of = SuffixDraft([seen.text[-1]]), None
     for end in seen.ends():  # longest suffix first
         depth = min(most, int(settings.suffix_factor * end.length + SLACK))
@@ -185,13 +165,7 @@ def grow_draft(
 def describe_draft(
     draft: SuffixDraft, end: State | None, settings: Settings
 ) -> dict[int, dict[str, Any]]:
-    """Return what a trace records for the whole draft (node 0) and for each guess.
-
-    Args:
-        draft: The draft.
-        end: Its suffix; None if no suffix occurred before.
-        settings: The run's settings.
-    """
+    """Return what a trace records for the whole draft (node 0) and for each guess."""
     factor, least = settings.suffix_factor, settings.suffix_least
     remark: dict[str, Any] = {"form": "counts", "factor": factor, "least": least}
     if end is not None:

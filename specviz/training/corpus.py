@@ -24,14 +24,9 @@ class CorpusError(ValueError):
 class Source:
     """One domain of the corpus.
 
-    Attributes:
-        domain: Name of the domain and of its file.
-        share: Its share of the training tokens, before normalization.
-        about: Description of the texts, for the model card.
-        origin: Origin of the texts, for the model card.
-        licence: Licence of the texts.
-        held_out: Name of a separate domain that consists of validation text only; None if the
-            validation text is split off from this domain.
+    share: its share of the training tokens, before normalization; held_out: name of a separate
+    domain that consists of validation text only; None if the validation text is split off from this
+    domain.
     """
 
     domain: str
@@ -85,13 +80,9 @@ SOURCES = (
 def documents(corpus: str, domain: str) -> Iterator[str]:
     """Yield the texts of one domain.
 
-    Args:
-        corpus: Folder with `<domain>.jsonl.xz` or `<domain>.jsonl` files, one `{"text": ...}` per
-            line; or the name of a Hub data set that contains such files.
-        domain: Name of the domain.
-
-    Raises:
-        CorpusError: If the folder, the file or the package `datasets` is missing.
+    corpus: folder with `<domain>.jsonl.xz` or `<domain>.jsonl` files, one `{"text": ...}` per line;
+    or the name of a Hub data set that contains such files. Raises CorpusError if the folder, the
+    file or the package `datasets` is missing.
     """
     folder = Path(corpus)
     if folder.is_dir():
@@ -106,11 +97,7 @@ def documents(corpus: str, domain: str) -> Iterator[str]:
 
 
 def split_documents(corpus: str, source: Source) -> tuple[list[str], list[str]]:
-    """Return the training texts and the held-out texts of a source.
-
-    Raises:
-        CorpusError: If the corpus cannot be read.
-    """
+    """Return the training texts and the held-out texts of a source. Raises CorpusError."""
     texts = list(documents(corpus, source.domain))
     if source.held_out is not None:
         return texts, list(documents(corpus, source.held_out))

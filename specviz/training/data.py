@@ -46,12 +46,8 @@ Tokens = NDArray[np.uint16]
 class Domain:
     """Tokenized text of one domain: an end token, then every document with an end token.
 
-    Attributes:
-        name: Name of the domain.
-        share: Its share of the training windows.
-        training: Token ids of the training text.
-        starts: For each training document, the index of the end token before it.
-        held_out: Token ids of the validation text.
+    starts: for each training document, the index of the end token before it; held_out: token ids of
+    the validation text.
     """
 
     name: str
@@ -141,17 +137,14 @@ def repeat_passage(
 
 
 def _within_one_document(tokens: Tokens) -> Tokens:
-    """Return the longest run of `tokens` without an end token."""
+    # The longest run without an end token.
     pieces = np.split(tokens, np.flatnonzero(tokens == END_OF_TEXT_ID))
     longest: Tokens = max(pieces, key=len)
     return longest[1:] if longest[0] == END_OF_TEXT_ID else longest
 
 
 def _window_start(domain: Domain, rng: np.random.Generator, length: int) -> int:
-    """Return the start of a window: a random token, or with probability ½ its document's start.
-
-    Prompts always start with the end token, so training windows must often start there too.
-    """
+    # Prompts always start with the end token, so training windows must often start there, too.
     begin = int(rng.integers(max(1, len(domain.training) - length - 1)))
     if rng.random() < 0.5:
         begin = int(domain.starts[np.searchsorted(domain.starts, begin, side="right") - 1])
@@ -184,14 +177,9 @@ class Writer:
     """How text of the target is generated.
 
     Even-numbered batches are greedy, odd-numbered ones are sampled at temperature 1, because
-    drafters are used in both ways.
-
-    Attributes:
-        target: The model that writes.
-        seed: Seed of the prompts and of sampling.
-        rows: Number of documents per batch.
-        length: Tokens per document, including its prompt.
-        prompts: Prompt lengths in tokens, including the end token; one is chosen per batch.
+    drafters are used in both ways. rows: number of documents per batch; length: tokens per
+    document, including its prompt; prompts: prompt lengths in tokens, including the end token; one
+    is chosen per batch.
     """
 
     target: LlamaForCausalLM
@@ -206,16 +194,10 @@ def with_own_text(
 ) -> list[Domain]:
     """Add a domain of text by the target; the other domains share the remaining windows.
 
-    Args:
-        domains: Domains of the corpus, which supply the prompts.
-        writer: How the text is generated.
-        tokens: Training tokens to generate, rounded up to whole batches.
-        made_for: Hash of the target's weights, part of the file names.
-        cache: Folder of the generated text; only missing batches are generated.
-
-    Returns:
-        The domains with reduced shares, then the new one, whose held-out text continues held-out
-        prompts.
+    Returns the domains with reduced shares, then the new one, whose held-out text continues
+    held-out prompts. tokens: training tokens to generate, rounded up to whole batches; made_for:
+    hash of the target's weights, part of the file names; cache: folder of the generated text; only
+    missing batches are generated.
     """
     size = writer.rows * writer.length
     batches = max(1, -(-tokens // size))
@@ -234,7 +216,7 @@ Prompts = list[tuple[float, Tokens, "np.typing.NDArray[np.int64]"]]  # share, to
 
 
 def _written(path: Path, writer: Writer, prompts: Prompts, batches: int, part: int) -> Tokens:
-    """Return the first `batches` of an append-only file; an incomplete batch is generated again."""
+    # An incomplete batch is generated again.
     size = writer.rows * writer.length
     path.parent.mkdir(parents=True, exist_ok=True)
     done = path.stat().st_size // (2 * size) if path.is_file() else 0
@@ -278,14 +260,8 @@ def continued(
 ) -> Tensor:
     """Continue each row of `ids` to `length` tokens; a row also continues after an end token.
 
-    Args:
-        target: The model that writes.
-        ids: Prompts, (B, n).
-        length: Tokens per row of the result.
-        rng: Generator to sample with at temperature 1; None for greedy decoding.
-
-    Returns:
-        Token ids (B, length) on the CPU.
+    Returns token ids (B, length) on the CPU. ids: prompts, (B, n); length: tokens per row of the
+    result; rng: generator to sample with at temperature 1; None for greedy decoding.
     """
     cache, text, new = growing_cache(), [ids.cpu()], ids
     for _ in range(length - ids.shape[1]):

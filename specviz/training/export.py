@@ -112,18 +112,10 @@ def continue_heads(
 ) -> tuple[list[Family], dict[str, Any]]:
     """Return families whose new heads have the weights of the head in a folder, if there is one.
 
-    Building a head raises Unsuitable if these weights do not fit.
-
-    Args:
-        families: The families.
-        start: The folder; None for new heads.
-        made_for: SHA-256 of the target's weights.
-
-    Returns:
-        The families, and further facts for their manifests: the head's manifest, as "before".
-
-    Raises:
-        ValueError: If the head was made for another target.
+    Building a head raises Unsuitable if these weights do not fit. Returns the families, and further
+    facts for their manifests: the head's manifest, as "before". start: the folder; None for new
+    heads; made_for: SHA-256 of the target's weights. Raises ValueError if the head was made for
+    another target.
     """
     if start is None:
         return list(families), {}
@@ -143,11 +135,7 @@ def continue_heads(
 
 
 def write_shared_projection(folder: Path, target: Target) -> None:
-    """Write a copy of the target's output projection into the folders of heads that share it.
-
-    vLLM reads a projection from the head's own folder. The file is a separate one, which specviz
-    ignores.
-    """
+    """Write the target's projection, which vLLM reads, into the folders of heads that share it."""
     own = (folder / "config.json").is_file() and read_config(folder)
     if own and own.get("original_lm_head"):
         weight = target.model.get_output_embeddings().weight.detach()
@@ -169,7 +157,7 @@ def held_out_by_domain(
 
 
 def _facts(run: HeadRun, plan: Plan) -> dict[str, Any]:
-    """Return a head's manifest entries; `seconds` leaves out the shared passes of the target."""
+    # `seconds` leaves out the shared passes of the target.
     recipe = plan.recipe
     return {
         "stage": run.name,
@@ -203,11 +191,7 @@ def export_model(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, fo
 
 
 def load_exported(folder: Path, device: str = "cpu") -> LlamaForCausalLM:
-    """Load a model folder in float32.
-
-    Raises:
-        FileNotFoundError: If there is no model in it.
-    """
+    """Load a model folder in float32. Raises FileNotFoundError if there is no model in it."""
     if not (folder / "config.json").is_file():
         raise FileNotFoundError(f"There is no trained model in {str(folder)!r} yet.")
     model: LlamaForCausalLM = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
@@ -223,11 +207,7 @@ def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the manifest of a model folder.
-
-    Raises:
-        FileNotFoundError: If there is no manifest in it.
-    """
+    """Read the manifest of a model folder. Raises FileNotFoundError."""
     path = folder / MANIFEST
     if not path.is_file():
         raise FileNotFoundError(f"There is no trained model in {str(folder)!r} yet.")

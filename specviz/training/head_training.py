@@ -44,7 +44,6 @@ class HeadRecipe(Recipe):
     Attributes:
         rows: Windows per batch.
         matrix_rate: Learning rate of Muon; if it is 0, AdamW also trains the matrices.
-        other_rate: Learning rate of AdamW.
         made_for: SHA-256 of the target's weights.
         own_text: Number of tokens of text by the target in the training data.
         precision: Autocast dtype of the forward passes; "float32" for no autocast.
@@ -72,14 +71,7 @@ class BatchSource(Protocol):
 
 @dataclass(frozen=True)
 class TextBatches:
-    """Batches of text that the target reads when they are needed; nothing is stored.
-
-    Attributes:
-        target: The frozen target.
-        recipe: The heads' recipe.
-        batch: Returns the ids of a step, (rows, length + 1).
-        held_out: Held-out windows, (n, length + 1).
-    """
+    """Batches of text that the target reads when needed: (rows, length + 1) ids of a step."""
 
     target: Target
     recipe: HeadRecipe
@@ -105,10 +97,7 @@ class Plan:
     """The parts of a training run that its heads share.
 
     Attributes:
-        recipe: Recipe of every head.
-        tokens: Number of tokens of the run.
         folder: Folder of the checkpoints, one subfolder per head.
-        batches: Source of the batches.
         counts: Frequency of each token in the training text, (V,).
         save_every: Steps between checkpoints.
         measure_every: Steps between measurements of α.
@@ -132,14 +121,8 @@ class Plan:
 class HeadRun:
     """A head in training.
 
-    Attributes:
-        family: Its family.
-        head: Its network, as the family builds it.
-        trainer: Its optimizer and checkpoints.
-        alpha: Mean α by step, as measured so far.
-        error: Why its training stopped; None if it did not.
-        plateaued: Whether α was at a plateau in the last measurement.
-        saved: Time of its last checkpoint (monotonic clock).
+    error: why its training stopped; None if it did not; plateaued: whether α was at a plateau in
+    the last measurement; saved: time of its last checkpoint (monotonic clock).
     """
 
     family: Family
@@ -163,18 +146,8 @@ def train_heads(
 
     If a head diverges, only its training stops. A head that is ahead of the other heads, because an
     earlier run trained it alone, waits for them, so that all heads share the passes of the target.
-
-    Args:
-        target: The frozen target.
-        families: Families of the heads to train.
-        plan: The settings that all heads share.
-        report: Called with each message for the user.
-
-    Returns:
-        The heads in the order of `families`, in eval mode.
-
-    Raises:
-        ResumeError: If a checkpoint belongs to another recipe.
+    Returns the heads in the order of `families`, in eval mode. Raises ResumeError if a checkpoint
+    belongs to another recipe.
     """
     runs = [_start_run(target, family, plan) for family in families]
     begun = min(run.trainer.step for run in runs)
@@ -213,16 +186,7 @@ def measured(
     held_out_batches: Iterable[TargetOutputs],
     measures: Mapping[str, Metric],
 ) -> dict[str, dict[str, list[float]]]:
-    """Evaluate metrics on held-out batches.
-
-    Args:
-        runs: The heads to evaluate.
-        held_out_batches: Target outputs to evaluate on.
-        measures: Metrics by name.
-
-    Returns:
-        For each metric and head, the values by depth, averaged over tokens, to four digits.
-    """
+    """Return metrics on held-out batches, by metric, head and depth, to four digits."""
     sums: dict[str, dict[str, list[float]]] = {
         what: {run.name: [] for run in runs} for what in measures
     }
@@ -248,11 +212,7 @@ def has_plateaued(alpha: Mapping[int, float]) -> bool:
 
 
 def plateau_gain(alpha: Mapping[int, float]) -> float | None:
-    """Return by how much α increased over the last PLATEAU_MEASUREMENTS; None if there are fewer.
-
-    Args:
-        alpha: α by step, of which the learning rate is constant.
-    """
+    """Return α's increase over the last PLATEAU_MEASUREMENTS at one rate; None for fewer."""
     values = [alpha[step] for step in sorted(alpha)]
     if len(values) <= PLATEAU_MEASUREMENTS:
         return None
@@ -272,7 +232,6 @@ def hidden_matrices(head: nn.Module, vocabulary: int) -> list[nn.Parameter]:
 
 
 def _start_run(target: Target, family: Family, plan: Plan) -> HeadRun:
-    """Build a head, or restore it from its last checkpoint."""
     _seed_torch(plan.recipe.seed, family.name, step=-1)
     head = nn.Module.to(family.build(target, plan.counts), device=target.device)
     matrices = hidden_matrices(head, target.vocab_size) if plan.recipe.matrix_rate else []
@@ -288,7 +247,6 @@ def _start_run(target: Target, family: Family, plan: Plan) -> HeadRun:
 
 
 def _shared_step(due: Sequence[HeadRun], plan: Plan, report: Report) -> None:
-    """Take one step of each head that is due, on one batch and one pass of the target."""
     outputs = plan.batches.training_batch(due[0].trainer.step, [run.family for run in due])
     for run in due:
         try:
@@ -301,11 +259,6 @@ def _shared_step(due: Sequence[HeadRun], plan: Plan, report: Report) -> None:
 
 
 def _advance(run: HeadRun, outputs: TargetOutputs, plan: Plan) -> None:
-    """Take one step of a head, and save its checkpoint when that is due.
-
-    Raises:
-        Diverged: If the loss or the gradient is not finite.
-    """
     trainer = run.trainer
     _seed_torch(plan.recipe.seed, run.name, trainer.step)
 
@@ -321,7 +274,6 @@ def _advance(run: HeadRun, outputs: TargetOutputs, plan: Plan) -> None:
 
 
 def _measure(runs: Sequence[HeadRun], plan: Plan, report: Report) -> None:
-    """Measure α on held-out text, log it, and report heads that have reached a plateau."""
     for run in runs:
         run.head.eval()
     found = measure_alpha(runs, plan.batches.held_out_batches([run.family for run in runs]))
@@ -337,7 +289,7 @@ def _measure(runs: Sequence[HeadRun], plan: Plan, report: Report) -> None:
 
 
 def _report_plateau(run: HeadRun, plan: Plan, report: Report) -> None:
-    """Report that α no longer increases, once per plateau, while the learning rate is constant."""
+    # Once per plateau, while the learning rate is constant.
     step, recipe = run.trainer.step, plan.recipe
     plateaued = has_plateaued(run.alpha) and step <= decay_start(recipe, plan.steps)
     if plateaued and not run.plateaued:
@@ -356,7 +308,7 @@ def _target_outputs(target: Target, families: Sequence[Family], ids: Tensor) -> 
 
 
 def _seed_torch(seed: int, name: str, step: int) -> None:
-    """Seed torch's generator, so that a loss depends only on (seed, head, step)."""
+    # A loss then depends only on (seed, head, step).
     digest = hashlib.sha256(f"{seed} {name} {step}".encode()).digest()
     torch.manual_seed(int.from_bytes(digest[:7], "big"))
 
@@ -371,7 +323,7 @@ def _log(run: HeadRun) -> Path:
 
 
 def _logged(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a log, without an incomplete last line."""
+    # Without an incomplete last line.
     found = []
     for line in path.read_text(encoding="utf-8-sig").splitlines() if path.is_file() else ():
         with suppress(json.JSONDecodeError):

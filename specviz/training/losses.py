@@ -35,10 +35,7 @@ ROWS = 4  # number of windows per forward pass
 
 @torch.inference_mode()
 def exit_losses(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS) -> list[float]:
-    """Return the held-out loss (nats per token) of an early exit after each layer.
-
-    The last entry is the loss of the whole model.
-    """
+    """Return the held-out loss (nats per token) of an exit after each layer, the last included."""
     total = torch.zeros(model.config.num_hidden_layers)
     count = 0
     for ids in _passes(model, domain, windows):
@@ -67,9 +64,8 @@ def closeness(
 ) -> dict[str, float]:
     """Measure how close a draft model is to its target on held-out text, averaged over positions.
 
-    Returns:
-        `overlap`: Σ min(p, q) at temperature 1, the probability that one sampled draft token is
-        accepted. `agreement`: the share of positions where both have the same most probable token.
+    Returns `overlap`: Σ min(p, q) at temperature 1, the probability that one sampled draft token is
+    accepted. `agreement`: the share of positions where both have the same most probable token.
     """
     overlap, agreement, count = 0.0, 0.0, 0
     for ids in _passes(draft, domain, windows):
@@ -116,11 +112,7 @@ def target_loss(model: LlamaForCausalLM, seed: int, fast: bool) -> Loss:
 
 
 def draft_loss(model: LlamaForCausalLM, target: LlamaForCausalLM, fast: bool) -> Loss:
-    """Return a distillation loss: KL to the frozen target, plus a little cross-entropy to the text.
-
-    A draft token is accepted with probability Σ min(p, q); a small KL guarantees that this is
-    large.
-    """
+    """Return a distillation loss, KL (small: Σ min(p, q) is large) and a little cross-entropy."""
     forward, teacher = TrainingForward(model, fast), TrainingForward(target, fast)
     target.requires_grad_(False)
     device = model.device
@@ -143,12 +135,7 @@ LARGEST_BLOCK = 128  # queries per block; about half of the causal scores need n
 
 
 class TrainingForward:
-    """Runs a model layer by layer, so that early exits can be read and layers dropped.
-
-    Args:
-        model: The Llama to run.
-        fast: Compile the layers, which needs a C++ compiler on a CPU.
-    """
+    """Runs a model layer by layer, with early exits and dropped layers; fast: compiled."""
 
     def __init__(self, model: LlamaForCausalLM, fast: bool) -> None:
         self.model = model
@@ -163,9 +150,8 @@ class TrainingForward:
     def states(self, ids: Tensor, keep: Tensor | None = None) -> list[Tensor]:
         """Return the output of every layer before the final norm, (rows, length, width) each.
 
-        Args:
-            ids: Token ids, (rows, length).
-            keep: (layers, rows) bool, false where a row skips a layer; None to skip none.
+        ids: token ids, (rows, length); keep: (layers, rows) bool, false where a row skips a layer;
+        None to skip none.
         """
         trunk = self.model.model
         hidden = trunk.embed_tokens(ids)
@@ -213,7 +199,7 @@ def _layer(
 
 
 def _causal_attention(queries: Tensor, keys: Tensor, values: Tensor, scaling: float) -> Tensor:
-    """Compute attention in blocks of queries: 1.6 times as fast as torch's kernel on a CPU."""
+    # In blocks of queries: 1.6 times as fast as torch's kernel on a CPU.
     length = queries.shape[2]
     mixed = []
     for begin in range(0, length, LARGEST_BLOCK):

@@ -42,10 +42,7 @@ TREE_DRAFTERS: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa", "jetspec")
 
 
 def eagle_paths(widths: Sequence[int] = SIBLINGS) -> list[list[int]]:
-    """Return the rank paths of EAGLE's static tree.
-
-    Each better sibling on a path reduces the number of children by one.
-    """
+    """Return the rank paths of EAGLE's static tree: better siblings get more children."""
     level: list[list[int]] = [[]]
     found: list[list[int]] = []
     for width in widths:
@@ -99,7 +96,6 @@ class MeasurementPlan:
         new_tokens: Maximum number of new tokens per prompt.
         repeats: Number of turns per prompt.
         drafters: Names of the drafters; empty for all.
-        device: Device that the models run on.
         public: File of public questions; then only accepted lengths on them are measured.
 
     Raises:
@@ -139,12 +135,9 @@ def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> 
 
     Accepted lengths on public questions are added to the measurements that the file has. So are the
     rows of a plan that names drafters, if the others were measured in the same way; without names,
-    all measurements are replaced.
-
-    Raises:
-        ValueError: If the models in `folder` are not in the catalogue, or the public questions
-            cannot be read.
-        OSError: If there is no file of public questions, or no measurements to add them to.
+    all measurements are replaced. Raises ValueError if the models in `folder` are not in the
+    catalogue, or the public questions cannot be read; OSError if there is no file of public
+    questions, or no measurements to add them to.
     """
     homes = measurement_folders(target)
     if not homes:
@@ -172,11 +165,7 @@ MUST_AGREE: Final = (
 
 
 def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return measurements in which some drafters were measured again.
-
-    Raises:
-        ValueError: If the others were measured in another way.
-    """
+    """Return old and new measurements; ValueError if they were measured in different ways."""
     other = next((key for key in MUST_AGREE if old.get(key) != new[key]), None)
     if other is not None:
         raise ValueError(
@@ -195,11 +184,7 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def measurement_folders(target: str) -> list[Path]:
-    """Return the folders for a target's measurements.
-
-    Measurements of House are in the folder of its models, those of another target in the folder of
-    each head that was trained for it.
-    """
+    """Return the folders for measurements: House's models, or each head of another target."""
     if target == HOUSE:
         return [MEASURED.parent]
     return [each.path for each in entries() if each.made_for == target and each.path]
@@ -241,12 +226,7 @@ def measure_drafters(target: Target, plan: MeasurementPlan) -> dict[str, Any]:
 
 
 def first_turns(path: Path) -> dict[str, list[str]]:
-    """Read the first turn of each question by category, from JSON Lines as MT-bench has them.
-
-    Raises:
-        ValueError: If a line is no such question, or there is none.
-        OSError: If the file cannot be read.
-    """
+    """Read first turns by category, from MT-bench's JSON Lines. Raises ValueError, OSError."""
     found: dict[str, list[str]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
         if not line.strip():
@@ -292,7 +272,6 @@ def with_progress(entrants: Sequence[Entrant]) -> Iterator[Entrant]:
 
 
 def _describe(target: Target, entrant: Entrant, settings: Settings) -> dict[str, Any]:
-    """Return a drafter's weights, and the settings that change what it drafts."""
     card = entrant.drafter.card
     entry = find(entrant.name, "drafter")
     reads = entry.reads if entry else []
@@ -321,7 +300,7 @@ def _rows(
 
 
 def _round_row(row: Row) -> dict[str, Any]:
-    """Return a row with rounded numbers, without the fields that are the same in all rows."""
+    # Without the fields that are the same in all rows.
     return {name: rounded(v) for name, v in asdict(row).items() if name not in SHARED_FIELDS}
 
 
@@ -331,7 +310,6 @@ def _same_budget(
     domains: Mapping[str, Sequence[Prompt]],
     plan: MeasurementPlan,
 ) -> dict[str, Any]:
-    """Measure accepted lengths of drafts of equal size, without times."""
     able = [each for each in entrants if equal_budget_settings(each.name) is not None]
     drafters = {
         entrant.name: _describe(target, entrant, plan.equal_budget_settings(entrant.name, 0.0))
@@ -349,14 +327,9 @@ def untimed_rows(
 ) -> list[dict[str, Any]]:
     """Decode every prompt once, and return what does not depend on the machine's speed.
 
-    Args:
-        target: The target model.
-        entrants: The drafters.
-        domains: Prompts by domain.
-        settings: Returns the settings for a drafter's name and a temperature.
-
-    Returns:
-        A row per drafter, temperature and domain: tokens per pass and statistics of the guesses.
+    Returns a row per drafter, temperature and domain: tokens per pass and statistics of the
+    guesses. entrants: the drafters; settings: returns the settings for a drafter's name and a
+    temperature.
     """
     rows = []
     for entrant in with_progress(list(entrants)):

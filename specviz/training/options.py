@@ -17,21 +17,16 @@ class Options:
         corpus: Folder of `<domain>.jsonl.xz` files, or the name of a Hub data set.
         out: Folder that the finished models are written to.
         work: Folder of intermediate files: tokenizer, token arrays, training checkpoints.
-        tokens: Number of tokens to train on; None for as many as the shipped models were trained
-            on.
+        tokens: Number of tokens to train on; None for as many as the shipped models were
+            trained on.
         seed: Seed of the initial weights and of the order of the data.
-        threads: CPU threads of torch.
-        device: Device that training runs on.
         fast: Whether the training pass is compiled.
         names: Names of the heads to train; empty for all.
         own_text: Number of tokens of text by the target in the heads' training data.
         rate: Factor on the heads' learning rates.
-        nice: Increment of the process's niceness.
         precision: Precision of the heads' forward passes: "float32", or the autocast dtype.
         measure: The plan of `train measure`.
         target: Name, folder or file of the target.
-        questions: File of the questions that the target answers.
-        count: Number of questions to generate.
         data: Folder of the target's answers; None to train heads on the corpus.
         head_options: Options of a head that is trained on answers.
         start: Folder of a head whose training continues; None for a new head.

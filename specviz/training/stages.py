@@ -59,10 +59,7 @@ from specviz.training.trainer import Diverged, Loss, Recipe, Trainer, total_step
 
 
 def target_config() -> LlamaConfig:
-    """Return the target's configuration: 10.7 M parameters, deep and narrow.
-
-    The target is deep so that a one-layer drafter takes little time in comparison.
-    """
+    """Return the target's config: 10.7 M parameters, deep, so that one layer takes little time."""
     return _llama(layers=12, width=256, inner=704)
 
 
@@ -146,9 +143,7 @@ def make_heads(options: Options) -> None:
     """Train heads on the finished target and write their folders.
 
     With `options.data` they are trained on a target's answers. A head that diverged has no folder.
-
-    Raises:
-        Diverged: If a head diverged; the folders of the other heads are written first.
+    Raises Diverged if a head diverged; the folders of the other heads are written first.
     """
     lower_priority(options.nice)
     if options.data is not None:
@@ -235,7 +230,6 @@ def weights_hash(folder: Path) -> str:
 
 
 def _frozen_target(folder: Path, space: Workspace) -> Target:
-    """Return the finished target, on which heads are trained; its card has its weights' hash."""
     model = load_exported(folder, space.options.device).requires_grad_(False)
     size = sum(weights.numel() for weights in model.parameters())
     written = (folder / "model.safetensors").stat().st_size
@@ -266,7 +260,6 @@ def _workspace(options: Options) -> Workspace:
 def _fit(
     space: Workspace, stage: str, model: LlamaForCausalLM, loss: Loss, tokens: int
 ) -> dict[str, Any]:
-    """Train a model and return its manifest entries."""
     options, recipe = space.options, Recipe(seed=space.options.seed)
     mixture = Mixture(space.domains, space.tokenizer, recipe.seed, recipe.length)
     trainer = Trainer(model, recipe, options.work / stage)
@@ -288,7 +281,7 @@ def _fit(
 
 
 def _ship(space: Workspace, stage: str, model: LlamaForCausalLM) -> LlamaForCausalLM:
-    """Write a model's folder and reload it, so that the shipped bf16 weights are evaluated."""
+    # It is reloaded, so that the shipped bf16 weights are evaluated.
     folder = space.options.out / stage
     export_model(model, space.tokenizer, folder)
     return load_exported(folder, space.options.device)

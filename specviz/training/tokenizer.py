@@ -89,11 +89,7 @@ def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
-    """Load the tokenizer that `train tokenizer` saved.
-
-    Raises:
-        FileNotFoundError: If the folder has no tokenizer.
-    """
+    """Load the tokenizer that `train tokenizer` saved. Raises FileNotFoundError."""
     if not (folder / "tokenizer.json").is_file():
         raise FileNotFoundError(
             f"There is no tokenizer in {str(folder)!r}: run `train tokenizer` first."

@@ -31,7 +31,6 @@ class Recipe:
         length: Number of tokens per window.
         matrix_rate: Learning rate of Muon, which trains the hidden matrices.
         other_rate: Learning rate of AdamW, which trains the embedding and the norms.
-        weight_decay: Weight decay of Muon.
         warm_up: Number of steps over which the learning rate increases.
         decay_share: Share of all steps, at the end, over which the learning rate decreases.
     """
@@ -76,14 +75,8 @@ class Trainer:
 
     Checkpoints made while the learning rate is constant are written to `constant.pt`, from which a
     run with any larger number of steps can resume. Later ones are written to `decay.pt`, which only
-    fits one number of steps.
-
-    Args:
-        model: The model to train.
-        recipe: Its recipe.
-        folder: Folder of the checkpoints and the log.
-        matrices: Parameters that Muon trains; by default the matrices of a Llama's layers. AdamW
-            trains all other parameters.
+    fits one number of steps. matrices: parameters that Muon trains; by default the matrices of a
+    Llama's layers. AdamW trains all other parameters.
     """
 
     def __init__(
@@ -136,7 +129,7 @@ class Trainer:
         self.model.eval()
 
     def _steps(self, loss: Loss, batch: Callable[[int], Tensor], steps: int) -> Iterator[float]:
-        """Take steps and yield the training loss, smoothed over about 50 of them."""
+        # The loss is smoothed over about 50 steps.
         self._began = self.step
         self._since = time.monotonic()
         while self.step < steps:
@@ -144,11 +137,7 @@ class Trainer:
             yield self.loss
 
     def advance(self, loss: Callable[[], Tensor], steps: int) -> None:
-        """Take one step of a run of `steps` steps.
-
-        Raises:
-            Diverged: If the loss or the gradient is not finite; the weights are unchanged.
-        """
+        """Take one step of a run of `steps` steps. Raises Diverged."""
         began = time.monotonic()
         self._set_rates(rate_factor(self.recipe, self.step, steps))
         value = loss()
@@ -236,7 +225,7 @@ def _layer_matrices(model: Any) -> list[nn.Parameter]:
 def _optimizers(
     matrices: list[nn.Parameter], others: list[nn.Parameter], recipe: Recipe
 ) -> tuple[tuple[torch.optim.Optimizer, ...], tuple[float, ...]]:
-    """Return Muon and AdamW with their learning rates, without optimizers that train nothing."""
+    # Without optimizers that train nothing.
     made: list[tuple[torch.optim.Optimizer, float]] = []
     if matrices:
         decay = recipe.weight_decay
@@ -250,5 +239,5 @@ def _optimizers(
 
 
 def _fixed(recipe: dict[str, Any]) -> dict[str, Any]:
-    """Return the entries of a recipe that must not change during a run: all but the decay."""
+    # All but the decay.
     return {name: value for name, value in recipe.items() if name != "decay_share"}

@@ -32,11 +32,8 @@ MISFIT: Final = 0.1  # a word that the target gives less than this share of q do
 class GrownTree:
     """A pool of guesses and the tree selected from it.
 
-    Attributes:
-        growth: The pool.
-        budget: The number of guesses to select.
-        levels: Expanded nodes of each level, the most probable first.
-        missing: Nodes that could not be expanded, because no predictions after them were recorded.
+    levels: expanded nodes of each level, the most probable first; missing: nodes that could not be
+    expanded, because no predictions after them were recorded.
     """
 
     growth: DynamicTree
@@ -76,13 +73,7 @@ class GrownTree:
 def grow_tree(
     position: RecordedPosition, parameters: Parameters, kind: PathScore = SUMS
 ) -> GrownTree:
-    """Grow a dynamic tree.
-
-    Args:
-        position: The position.
-        parameters: Size of the tree.
-        kind: How the scores of paths are computed; by default as in runs, in float32.
-    """
+    """Grow a dynamic tree. kind: how paths are scored; as in runs, in float32, by default."""
     grown = GrownTree(DynamicTree([position.root], kind=kind), parameters.budget)
     depth = min(parameters.depth, position.deepest)
     levels = grown.growth.levels(depth, parameters.width, parameters.budget, position.eos)
@@ -107,12 +98,7 @@ def add_guesses(grown: GrownTree, position: RecordedPosition, node: int, width: 
 
 
 def static_tree(position: RecordedPosition, paths: Sequence[Path]) -> GrownTree:
-    """Build a tree of fixed shape; guesses under paths that were not recorded are missing.
-
-    Args:
-        position: The position.
-        paths: Rank paths, level by level, as in `settings.published_trees`.
-    """
+    """Build a tree of rank paths, level by level; those not recorded are missing."""
     grown = GrownTree(DynamicTree([position.root]), len(paths))
     nodes: dict[Path, int] = {(): 0}
     widths: dict[Path, int] = {}
@@ -136,13 +122,7 @@ Table = Sequence[Sequence[float]]  # acceptance by depth from 1, then by rank fr
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceEstimates:
-    """Three estimates of the probability that a round accepts each node of the pool.
-
-    Attributes:
-        exact: Computed from the target's p.
-        ranks: Computed from measured acceptance by depth and rank.
-        believed: Computed from the drafter's own probabilities.
-    """
+    """Estimates of each node's acceptance: by the target's p, the drafter's, and ranks."""
 
     exact: list[float]
     ranks: list[float]
@@ -214,11 +194,7 @@ def contradictions(position: RecordedPosition, grown: GrownTree) -> dict[int, in
 
 
 def acceptance_by_rank(parents: Sequence[int], depths: Sequence[int], table: Table) -> list[float]:
-    """Return, for each node, the acceptance measured at its depth and rank.
-
-    Below the deepest measured level, that level's values are used; ranks that were not measured get
-    0.
-    """
+    """Return each node's measured acceptance at its depth (or the deepest) and rank, or 0."""
     seen: dict[int, int] = {}
     found = [1.0]
     for node, parent in enumerate(parents):
@@ -248,11 +224,9 @@ def marginal_prices(brought: Sequence[float], costs: Sequence[float | None]) -> 
     """Return the cost of each guess, in tokens.
 
     The cost is how many tokens the rounds without it would add in the time that verifying it takes.
-    A guess increases the speed if its gain is larger than its cost.
-
-    Args:
-        brought: Tokens per round for each number of guesses, from 0.
-        costs: Time of the pass for each number of guesses, in plain passes; None if unknown.
+    A guess increases the speed if its gain is larger than its cost. brought: tokens per round for
+    each number of guesses, from 0; costs: time of the pass for each number of guesses, in plain
+    passes; None if unknown.
     """
     found = list[float | None]()
     for number in range(1, len(costs)):

@@ -103,11 +103,7 @@ class PositionModels:
         self.index_of = {token: at for at, token in enumerate(self.vocabulary)}
 
     def p(self, path: Path) -> Tensor:
-        """Return the target's distribution after a path, (W,); the last entry is for all other ids.
-
-        Raises:
-            BadTree: If the path was not recorded.
-        """
+        """Return p after a path, (W,), the last entry for all other ids. Raises BadTree."""
         row = self._row(path)
         probs = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
         probs[[self.index_of[token] for token in row.tokens]] = torch.tensor(row.p).double()
@@ -115,11 +111,7 @@ class PositionModels:
         return probs / probs.sum()
 
     def q(self, path: Path) -> Tensor:
-        """Return the drafter's restricted distribution after a path, (W,).
-
-        Raises:
-            BadTree: If the path was not recorded.
-        """
+        """Return the drafter's restricted distribution after a path, (W,). Raises BadTree."""
         row = self._row(path)
         probs = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
         logs = torch.tensor(row.logs[:TOP_Q], dtype=torch.float64)
@@ -142,12 +134,8 @@ class PositionModels:
         """Judge a tree of guesses that were not sampled.
 
         The verdict refers to nodes of `grown.tree`. After a leaf whose predictions were not
-        recorded, the combined token has probability 1.
-
-        Args:
-            grown: The tree.
-            chance: The source of u.
-            cold: Whether to judge at temperature 0 instead of 1.
+        recorded, the combined token has probability 1. chance: the source of u; cold: whether to
+        judge at temperature 0 instead of 1.
         """
         others = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
         others[-1] = 1.0
@@ -193,10 +181,8 @@ def sample_guesses(probs: Tensor, coins: Sequence[float], drawn: Drawn) -> list[
 class Average:
     """Results over many sampled trees.
 
-    Attributes:
-        trees: Number of trees.
-        lengths: Mean of the expected accepted length, by rule.
-        error: Standard error of the difference between the rules.
+    lengths: mean of the expected accepted length, by rule; error: standard error of the difference
+    between the rules.
     """
 
     trees: int
@@ -207,10 +193,7 @@ class Average:
 def average(
     models: PositionModels, widths: Sequence[int], drawn: Drawn, trees: int, seed: int
 ) -> Average:
-    """Average the expected lengths by both rules over many sampled trees.
-
-    On a single tree, either rule may accept more; on average, traversal accepts at least as many.
-    """
+    """Average the expected lengths by both rules over many sampled trees."""
     found = [
         models.draft(widths, drawn, Chance(seed, number)).expected() for number in range(trees)
     ]
@@ -233,13 +216,8 @@ def accepted_nodes(
 ) -> list[int]:
     """Return the nodes that the point-mass rule accepts with these random numbers.
 
-    The target's probability of all tokens outside the tree is combined into one token.
-
-    Args:
-        parents: The tree.
-        tokens: Token of each node.
-        p: The target's probability of each node's token after its parent.
-        chance: The source of u.
+    The target's probability of all tokens outside the tree is combined into one token. p: the
+    target's probability of each node's token after its parent; chance: the source of u.
     """
     words = sorted(set(tokens))
     probs = torch.zeros(len(tokens), len(words) + 1, dtype=torch.float64)
@@ -253,13 +231,7 @@ def accepted_nodes(
 
 
 def expected_length(parents: Sequence[int], tokens: Sequence[int], p: Sequence[float]) -> float:
-    """Return the expected accepted length; equal tokens after the same parent count once.
-
-    Args:
-        parents: The tree.
-        tokens: Token of each node.
-        p: The target's probability of each node's token after its parent.
-    """
+    """Return the expected accepted length; equal tokens after the same parent count once."""
     seen: set[tuple[int, int]] = set()
     keep = [1.0]
     for node in range(1, len(parents)):

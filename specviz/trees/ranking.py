@@ -58,8 +58,6 @@ class RankedTree:
     """A tree ranked in one way, compared with the exact ranking.
 
     Attributes:
-        way: A key of WAYS.
-        grown: The tree.
         gained: Paths that only this tree keeps.
         lost: Paths that only the exact tree keeps.
         tied: Number of dropped guesses with the same score as the last one kept.
@@ -268,12 +266,7 @@ RANKS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class RankAcceptance:
-    """The result for one drafter.
-
-    Attributes:
-        positions: Number of measured positions.
-        by_depth: (D, R), the mean p of the guesses at each depth and rank.
-    """
+    """The result for one drafter; by_depth: mean p of guesses at each depth and rank, (D, R)."""
 
     positions: int
     by_depth: list[list[float]]
@@ -293,12 +286,8 @@ def measure_rank_acceptance(
 ) -> RankAcceptance:
     """Measure acceptance by depth and rank.
 
-    Args:
-        target: The target.
-        drafter: The drafter.
-        texts: Prompts as token ids.
-        settings: Settings with which the texts are continued.
-        every: Distance in tokens between measured positions.
+    drafter: the drafter; settings: settings with which the texts are continued; every: distance in
+    tokens between measured positions.
     """
     total = torch.zeros(DEEPEST, RANKS, dtype=torch.float64)
     seen = torch.zeros(DEEPEST, 1, dtype=torch.float64)
@@ -322,11 +311,8 @@ def measure_rank_acceptance(
 def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]:
     """Return, for each depth, the target's p of the drafter's guesses after the true tokens.
 
-    The text is then advanced by one token.
-
-    Args:
-        walk: The text.
-        future: The true tokens after the root, one fewer than there are rows.
+    The text is then advanced by one token. future: the true tokens after the root, one fewer than
+    there are rows.
     """
     tree = DraftTree.chain(walk.text[-1], future)
     guessed = []
@@ -342,11 +328,7 @@ def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]
 
 @cache
 def shipped_tables(file: File = RANKS_FILE) -> Mapping[str, RankAcceptance]:
-    """Return the measured tables by drafter; empty if the file is missing.
-
-    Raises:
-        BrokenFile: If the file is damaged.
-    """
+    """Return the measured tables by drafter; empty if the file is missing. Raises BrokenFile."""
     return read_shipped_json(file, _by_drafter) if file.is_file() else {}
 
 

@@ -49,25 +49,17 @@ class RecordedPosition:
     """One position of one text.
 
     Attributes:
-        target: Name of the target.
         drafter: Name of the drafter.
-        title: Name on the page.
-        prompt: The prompt.
         context: The last tokens of the text; the root is the last of them.
         length: Number of tokens before the root.
-        eos: Tokens that end a text.
-        vocabulary: Number of tokens of the target.
         width: Guesses recorded after each path.
         deepest: Number of levels of guesses that were recorded.
         token_texts: Bytes of every displayed token, as latin-1 text.
-        machine: The machine on which it was recorded.
-        dtype: Number format, as torch names it.
-        versions: Versions of packages.
         draft_seconds: Seconds of the drafter's pass for each level.
         verify_seconds: Seconds of one target pass over all paths.
         rows: Predictions after each path of tokens from the root.
-        p_off_by_one: The target's probability of each node's token if the parents are off by one,
-            in a tree of `judging.SIZE`; empty if not recorded.
+        p_off_by_one: The target's probability of each node's token if the parents are off
+            by one, in a tree of `judging.SIZE`; empty if not recorded.
     """
 
     target: str
@@ -116,11 +108,7 @@ class RecordedPosition:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Parse the text of `to_text`.
-
-        Raises:
-            PositionError: If the text is not a valid position.
-        """
+        """Parse the text of `to_text`. Raises PositionError if the text is not a valid position."""
         try:
             head, *lines = [json.loads(line) for line in text.rstrip("\n").split("\n")]
             if {key: head.pop(key, None) for key in KIND} != KIND:
@@ -135,12 +123,7 @@ class RecordedPosition:
 
     @classmethod
     def read(cls, file: File) -> Self:
-        """Read a file.
-
-        Raises:
-            OSError: If the file cannot be read.
-            PositionError: If it is not a valid position.
-        """
+        """Read a file. Raises OSError, PositionError."""
         return cls.from_text(file.read_text(encoding="utf-8-sig"))
 
 
@@ -158,11 +141,7 @@ FILE_KEYS: Final = {
 
 
 def check_rows(rows: Mapping[Path, Row]) -> Mapping[Path, Row]:
-    """Return the rows if trees can be grown from them.
-
-    Raises:
-        PositionError: If not.
-    """
+    """Return the rows if trees can be grown from them. Raises PositionError if not."""
     for path, row in rows.items():
         sizes = {len(row.tokens), len(row.logs), len(row.p)}
         if len(sizes) != 1 or not all(log <= 0.0 for log in row.logs):
@@ -192,13 +171,8 @@ MOST: Final = 128
 class Recipe:
     """How to record a position that ships with the package.
 
-    Attributes:
-        name: Its key.
-        title: Its name on the page.
-        prompt: A domain and an index in it, or a text.
-        drafter: Name of the drafter.
-        skip: Number of tokens of the answer before the position.
-        seed: Seed of the run.
+    prompt: a domain and an index in it, or a text; drafter: name of the drafter; skip: number of
+    tokens of the answer before the position.
     """
 
     name: str
@@ -216,11 +190,7 @@ class Recipe:
 
 @cache
 def recipes(folder: File = FOLDER) -> tuple[Recipe, ...]:
-    """Return the recipes of the shipped positions, in the order shown.
-
-    Raises:
-        BrokenFile: If the list is damaged.
-    """
+    """Return the recipes of the shipped positions, in the order shown. Raises BrokenFile."""
     return read_shipped_json(
         folder / "recipes.json", lambda rows: tuple(Recipe(**row) for row in rows)
     )
@@ -228,9 +198,5 @@ def recipes(folder: File = FOLDER) -> tuple[Recipe, ...]:
 
 @cache
 def shipped_position(name: str) -> RecordedPosition:
-    """Read a shipped position.
-
-    Raises:
-        BrokenFile: If it is damaged.
-    """
+    """Read a shipped position. Raises BrokenFile if it is damaged."""
     return read_shipped_text(FOLDER / f"{name}.jsonl", RecordedPosition.from_text)

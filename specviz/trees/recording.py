@@ -52,11 +52,7 @@ Drafted = tuple[list[int], Tensor]  # guesses, the most probable first, and thei
 
 
 def require_predictor(session: DraftSession) -> NodePredictor:
-    """Return the session if it can predict after any node.
-
-    Raises:
-        BadTree: If not.
-    """
+    """Return the session if it can predict after any node. Raises BadTree if not."""
     if not hasattr(session, "logits_after") or not hasattr(session, "max_depth"):
         raise BadTree(
             "Trees cannot grow on this drafter: it does not predict tokens after its own guesses. "
@@ -68,11 +64,8 @@ def require_predictor(session: DraftSession) -> NodePredictor:
 class Walk:
     """A text that is decoded token by token, with drafter and target.
 
-    Attributes:
-        target: The target.
-        known_tokens: The first new tokens, if they are known.
-        settings: Settings of the drafter and of sampling.
-        text: All tokens; the last one is the root.
+    known_tokens: the first new tokens, if they are known; settings: settings of the drafter and of
+    sampling; text: all tokens; the last one is the root.
     """
 
     def __init__(
@@ -85,12 +78,8 @@ class Walk:
     ) -> None:
         """Read the prompt and sample the first token.
 
-        Args:
-            target: The target.
-            drafter: The drafter.
-            ids: The prompt.
-            settings: Settings of the drafter and of sampling.
-            known_tokens: The first new tokens, if they are known; later ones are sampled.
+        drafter: the drafter; settings: settings of the drafter and of sampling; known_tokens: the
+        first new tokens, if they are known; later ones are sampled.
         """
         self.target = target
         self.known_tokens = list(known_tokens)
@@ -106,7 +95,7 @@ class Walk:
         self.session.commit(self.text[1:], scores.states)
 
     def _next_token(self, logits: Tensor, number: int) -> int:
-        """Return new token `number`: from `known_tokens`, or sampled with the run's seed."""
+        # From `known_tokens`, or sampled with the run's seed.
         if number < len(self.known_tokens):
             return self.known_tokens[number]
         chance = self.settings.chance(number)
@@ -158,7 +147,6 @@ class Walk:
     def _draft_rows(
         self, requests: Sequence[TreeRequest], shapes: Sequence[RankPaths]
     ) -> dict[Path, Drafted]:
-        """Return the drafter's guesses after every path that these trees expand, level by level."""
         width, deepest = max(size.width for size, _ in requests), self.predictor.max_depth
         growths = [(DynamicTree([self.text[-1]], kind=kind), size) for size, kind in requests]
         trees = [(GrownTree(growth, size.budget), size) for growth, size in growths]
@@ -182,7 +170,6 @@ class Walk:
     def _paths_with_guesses(
         self, rows: Mapping[Path, Drafted], shapes: Sequence[RankPaths], depth: int
     ) -> Iterator[Path]:
-        """Yield the paths of this depth under which these shapes have guesses."""
         inner = {ranks[:-1] for paths in shapes for ranks in paths if len(ranks) == depth + 1}
         for ranks in sorted(inner):
             path: Path = ()
@@ -202,7 +189,7 @@ class Walk:
     def _guesses_after(
         self, known: Mapping[Path, Drafted], paths: Sequence[Path], width: int
     ) -> dict[Path, Drafted]:
-        """Return the drafter's guesses after these paths; their parents must be in `known`."""
+        # Their parents must be in `known`.
         tree = tree_of_paths(self.text[-1], [*known, *paths])
         nodes = range(len(known), len(tree))
         logits = self.predictor.logits_after(self.text, tree.tokens, tree.parents, list(nodes))
@@ -217,7 +204,7 @@ class Walk:
         return self._checked(self.run.score(tree))
 
     def _checked(self, scores: Scores) -> Scores:
-        """Wait for the device and check the scores for NaN; no later step would detect it."""
+        # No later step would detect NaN.
         synchronize(self.target.device)
         scores.check()
         return scores
@@ -287,16 +274,9 @@ def record_position(
 ) -> RecordedPosition:
     """Record a position on a prompt.
 
-    Args:
-        target: The target.
-        drafter: A drafter that can predict after any node.
-        prompt: The prompt.
-        settings: Settings of the run.
-        skip: Number of tokens of the answer before the position.
-
-    Raises:
-        BadTree: If the drafter cannot predict after any node. Reading the prompt may raise other
-            errors.
+    drafter: a drafter that can predict after any node; skip: number of tokens of the answer before
+    the position. Raises BadTree if the drafter cannot predict after any node. Reading the prompt
+    may raise other errors.
     """
     walk = Walk(target, drafter, encode_prompt(target, prompt, settings).ids, settings)
     for _ in range(skip):

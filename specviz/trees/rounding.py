@@ -25,15 +25,7 @@ Probabilities = Mapping[str, Sequence[tuple[str, float]]]  # guesses and probabi
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A constructed tree.
-
-    Attributes:
-        name: Its key in links.
-        title: Its name on the page.
-        explanation: What to look for.
-        probabilities: The guesses after each path and their probabilities; every token is a letter.
-        parameters: Size of the tree.
-    """
+    """A constructed tree of letters, with the guesses after each path and their probabilities."""
 
     name: str
     title: str
@@ -187,11 +179,7 @@ FILE_KEYS: Final = (
 
 @cache
 def load_study(file: File = FILE) -> dict[str, Any] | None:
-    """Return the study's results; None if the file is missing.
-
-    Raises:
-        BrokenFile: If the file is damaged.
-    """
+    """Return the study's results; None if the file is missing. Raises BrokenFile."""
     return read_shipped_json(file, _whole) if file.is_file() else None
 
 
@@ -215,13 +203,7 @@ def noise_bound(deviation: float, rounds: int) -> float:
 
 
 def verdict(ways: Mapping[str, Way], positions: int, guesses: int) -> str:
-    """Summarize the study for one drafter and one tree size.
-
-    Args:
-        ways: Results for each way of ranking.
-        positions: Number of measured positions.
-        guesses: The tree's budget.
-    """
+    """Summarize the study for one drafter and one tree size. guesses: the tree's budget."""
     same = ways["product float32"]["differ"] == ways["sum float32"]["differ"] == 0.0
     float32 = text("lossless", "study_float32_differs")
     if same:
@@ -285,7 +267,7 @@ def format_signed(value: float) -> str:
 
 
 def _changed(way: Way, guesses: int = 0) -> str:
-    """Return by how many guesses a changed tree differs on average; empty if no tree differs."""
+    # Empty if no tree differs.
     if not way["differ"]:
         return ""
     changed = f"{way['nodes'] / way['differ']:.1f}"

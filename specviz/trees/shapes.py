@@ -28,11 +28,7 @@ class BadTree(ValueError):
 
 
 def check_range(called: str, value: Any, least: int, most: int) -> int:
-    """Return `value` if it is an integer within the limits.
-
-    Raises:
-        BadTree: If not.
-    """
+    """Return `value` if it is an integer within the limits. Raises BadTree if not."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise BadTree(f"{called} must be an integer from {least} to {most}, not {value!r:.40}.")
     return value
@@ -46,10 +42,7 @@ WIDEST: Final = 16
 class Parameters:
     """The size of a dynamic tree; numbers out of range raise BadTree.
 
-    Attributes:
-        depth: Levels of guesses.
-        width: Guesses per node, and nodes per level that are expanded.
-        budget: Guesses that are kept.
+    width: guesses per node, and nodes per level that are expanded; budget: guesses that are kept.
     """
 
     depth: int
@@ -152,11 +145,7 @@ def chain(length: int) -> list[int]:
 
 
 def regular_tree(width: int, depth: int) -> list[int]:
-    """Return a tree in which every inner node has `width` children.
-
-    Raises:
-        BadTree: If it is too large.
-    """
+    """Return a tree in which every inner node has `width` children. Raises BadTree."""
     check_range("The branching", width, 1, MAX_GUESSES)
     check_range("The depth", depth, 1, MAX_GUESSES)
     size = sum(width**level for level in range(1, depth + 1))
@@ -167,11 +156,7 @@ def regular_tree(width: int, depth: int) -> list[int]:
 
 
 def published_tree(name: str) -> list[int]:
-    """Return a published shape.
-
-    Raises:
-        BadTree: If there is none with this name.
-    """
+    """Return a published shape. Raises BadTree if there is none with this name."""
     if name not in PUBLISHED_TREES:
         known = ", ".join(PUBLISHED_TREES)
         hint = did_you_mean(name, PUBLISHED_TREES)
@@ -184,12 +169,8 @@ def optimal_tree(chances: Sequence[float], guesses: int, depth: int | None = Non
 
     A node's gain is the product of the acceptance along its path. A child never gains more than its
     parent, so repeatedly adding the best node gives the same tree as Sequoia's dynamic program
-    (2402.12374).
-
-    Args:
-        chances: Measured acceptance by rank. It should decrease; increases are treated as noise.
-        guesses: Size of the tree.
-        depth: Maximum number of levels; None for no limit.
+    (2402.12374). chances: measured acceptance by rank. It should decrease; increases are treated as
+    noise; depth: maximum number of levels; None for no limit.
     """
     check_range("The number of guesses", guesses, 1, MAX_GUESSES)
     if not chances or not all(0.0 <= chance <= 1.0 for chance in chances):
@@ -199,11 +180,7 @@ def optimal_tree(chances: Sequence[float], guesses: int, depth: int | None = Non
 
 
 def parents_of(paths: Sequence[Sequence[int]]) -> list[int]:
-    """Convert rank paths to parents.
-
-    Raises:
-        BadTree: If a path's parent is missing.
-    """
+    """Convert rank paths to parents. Raises BadTree if a path's parent is missing."""
     ordered = sorted({tuple(path) for path in paths}, key=lambda path: (len(path), path))
     if not ordered or len(ordered) > MAX_GUESSES:
         raise BadTree(f"A tree has 1 to {MAX_GUESSES} guesses, not {len(ordered)}.")
@@ -233,10 +210,7 @@ def from_text(text: Any) -> list[int]:
     """Parse a JSON list of parents (-1 for the root) or of rank paths.
 
     The nodes in a list of parents may be in any order; they are renumbered so that parents come
-    first.
-
-    Raises:
-        BadTree: If the text does not describe a tree, for instance because of a cycle.
+    first. Raises BadTree if the text does not describe a tree, for instance because of a cycle.
     """
     if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
         raise BadTree(f"A tree must be JSON text of at most {MAX_CHARACTERS:,} characters.")
@@ -256,11 +230,7 @@ def _is_path(row: Any) -> bool:
 
 
 def in_order(parents: Sequence[int]) -> list[int]:
-    """Renumber a tree so that parents come before children.
-
-    Raises:
-        BadTree: If this is not a tree.
-    """
+    """Renumber a tree so that parents come before children. Raises BadTree."""
     size = len(parents)
     if not 2 <= size <= MAX_GUESSES + 1:
         raise BadTree(f"A tree has a root and 1 to {MAX_GUESSES} guesses, not {max(0, size - 1)}.")
@@ -292,9 +262,8 @@ NONE: Final = -1  # there is no such node
 class LinkedTree:
     """A left-child, right-sibling list, as SGLang's build_tree_kernel writes it.
 
-    Attributes:
-        next_token: First child of each node; -1 if there is none.
-        next_sibling: Sibling tested after each node; -1 if there is none.
+    next_token: first child of each node; -1 if there is none; next_sibling: sibling tested after
+    each node; -1 if there is none.
     """
 
     next_token: list[int]

@@ -37,19 +37,13 @@ def trust_no_unnamed_proxy() -> None:
 
 
 def client_address(scope: Mapping[str, Any]) -> str:
-    """Return the network address of an ASGI scope's client, "" if unknown.
-
-    Behind a trusted proxy, it is the address that the proxy states.
-    """
+    """Return the address of an ASGI scope's client, "" if unknown, as a trusted proxy states it."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
 
 def host_name(text: str) -> str:
-    """Return an allowed host in lower case; "*.name" stands for every subdomain of the name.
-
-    Raises ValueError if the text is invalid.
-    """
+    """Return an allowed host in lower case, or "*.name" for subdomains, or raise ValueError."""
     name = text.strip().lower().strip("[]").rstrip(".")
     if address_of(name) is None and not NAME.fullmatch(name):
         raise ValueError(
@@ -60,10 +54,7 @@ def host_name(text: str) -> str:
 
 
 def site(text: str) -> str:
-    """Return a site that may embed the page as a CSP source; "*" stands for any site.
-
-    Raises ValueError if the text is invalid.
-    """
+    """Return a site that may embed the page as a CSP source, "*" for any, or raise ValueError."""
     found = text.strip().lower().rstrip("/")
     if not SITE.fullmatch(found):
         raise ValueError(
@@ -103,12 +94,9 @@ def name_in_origin(origin: str) -> str | None:
 class Access:
     """Who may use the server.
 
-    Attributes:
-        hosts: Host names for which the server answers, besides those of the local machine.
-        callers: Hosts whose pages may call the server, besides its own pages.
-        any_address: Whether the server answers for every literal IP address.
-        frames: Sites that may embed the page.
-        on_space: Whether this is a Hugging Face Space.
+    hosts: host names for which the server answers, besides those of the local machine; callers:
+    hosts whose pages may call the server, besides its own pages; any_address: whether the server
+    answers for every literal IP address.
     """
 
     hosts: tuple[str, ...] = ()
@@ -127,14 +115,8 @@ class Access:
     ) -> Self:
         """Build the rules from the options and the environment.
 
-        Args:
-            bound: The address that the server listens on.
-            allowed: Further allowed hosts.
-            embed_in: Sites that may embed the page.
-            environment: Environment variables; those of this process if omitted.
-
-        Raises:
-            ValueError: If a host or site is invalid.
+        environment: environment variables; those of this process if omitted. Raises ValueError if a
+        host or site is invalid.
         """
         env = os.environ if environment is None else environment
         given = [*allowed, *_listed(env, ALLOWED_HOSTS)]
@@ -169,14 +151,7 @@ class Access:
         return literal or is_loopback(name) or _matches(name, self.hosts)
 
     def allows_origin(self, origin: str, hosts: Iterable[str]) -> bool:
-        """Return whether a page of this origin may call the server.
-
-        Ports are ignored, since a proxy may leave out its own port in the Host header.
-
-        Args:
-            origin: The Origin header.
-            hosts: The hosts that the request is addressed to.
-        """
+        """Return whether a page of this origin may call the server; proxies may leave out ports."""
         name = name_in_origin(origin)
         if name is None:
             return False
@@ -186,12 +161,11 @@ class Access:
 
 
 def _listed(environment: Mapping[str, str], variable: str) -> list[str]:
-    """Split an environment variable that is a comma-separated list."""
     return [each.strip() for each in environment.get(variable, "").split(",") if each.strip()]
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
-    """Return whether a pattern equals the name, or is "*." followed by a parent domain of it."""
+    # "*." followed by a parent domain matches, too.
     return any(
         name.endswith(each[1:]) if each.startswith("*.") else name == each for each in patterns
     )

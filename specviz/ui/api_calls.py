@@ -71,13 +71,7 @@ class ApiCalls:
         self._changed = asyncio.Event()
 
     async def run_while_read(self, session: str, call: Coroutine[Any, Any, str]) -> str:
-        """Return the result of a call, and cancel it when nobody reads the session.
-
-        If readers are not known, it is not cancelled.
-
-        Raises:
-            gr.Error: If it was cancelled for this reason.
-        """
+        """Return the result of a call, cancelled (gr.Error) once nobody is known to read it."""
         work = asyncio.ensure_future(call)
         unread = asyncio.ensure_future(self._wait_until_unread(session))
         try:
@@ -90,7 +84,6 @@ class ApiCalls:
             unread.cancel()
 
     async def _wait_until_unread(self, session: str) -> None:
-        """Return when the session has had no reader for a while."""
         patience = UNREAD
         while not self.readers_known:
             await self._changed.wait()
@@ -103,7 +96,6 @@ class ApiCalls:
                 return
 
     async def _read_within(self, session: str, seconds: float) -> bool:
-        """Return True as soon as the session has a reader, or False after so many seconds."""
         try:
             async with asyncio.timeout(seconds):
                 while not self._readers[session]:

@@ -33,11 +33,7 @@ SMALL: Final = 64_000
 
 
 class BodyRefused(ValueError):
-    """Raised if a body is not accepted; the message is a sentence.
-
-    Attributes:
-        status: The status of the response.
-    """
+    """Raised if a body is not accepted; the message is a sentence."""
 
     def __init__(self, sentence: str, status: int) -> None:
         super().__init__(sentence)
@@ -80,12 +76,7 @@ class Bodies:
 
 
 class Body:
-    """The body of one request.
-
-    Attributes:
-        address: The network address of the client.
-        counted: How many of its bytes are counted.
-    """
+    """The body of one request. counted: how many of its bytes are counted."""
 
     def __init__(self, bodies: Bodies, address: str) -> None:
         self.address = address
@@ -96,11 +87,8 @@ class Body:
         """Read a body of at most `limit` bytes; return a `receive` function that replays it.
 
         A body whose Content-Length is too large is not read at all; any other is read up to the
-        limit.
-
-        Raises:
-            BodyRefused: If it is too large or too slow, or too much memory is used.
-            Disconnected: If the client disconnected.
+        limit. Raises BodyRefused if it is too large or too slow, or too much memory is used;
+        Disconnected if the client disconnected.
         """
         headers = Headers(scope=scope)
         stated = headers.get("content-length", "")
@@ -116,7 +104,6 @@ class Body:
             raise BodyRefused(sentence, 408) from error
 
     async def _collect(self, receive: Receive, limit: int) -> bytes:
-        """Return the whole body, counting it as it arrives."""
         body = bytearray()
         more = True
         while more:
@@ -134,7 +121,6 @@ class Body:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` function that first yields a whole body."""
     whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:

@@ -32,10 +32,7 @@ def section(build: Callable[..., Any], *given: Any) -> Any:
 
 
 def read_unless_broken(read: Callable[[], Made], instead: Made) -> Made:
-    """Return the result of `read`, or `instead` if it needs a broken file.
-
-    See `report_if_broken`.
-    """
+    """Return the result of `read`, or `instead` if a file is broken; see `report_if_broken`."""
     try:
         return read()
     except BrokenFile:

@@ -34,14 +34,13 @@ class TabContext:
 
     Attributes:
         demo: The page (a gr.Blocks), for its own events.
-        runs: The worker that runs jobs on the machine.
         any_model: Whether visitors may type folders and Hub ids, and so download models.
         fetches: A second worker for downloads, which must not wait for runs.
         jobs: The jobs of all sections, whose lines are sent to the page.
-        controls: Controls that several instruments read, by name.
-        changes: The event after which instruments answer for such a control, by name. Gradio
-            repeats an event for all its listeners if one of them was busy, so that two controls
-            with several listeners that change at the same time never come to rest.
+        changes: The event after which instruments answer for such a control, by name.
+            Gradio repeats an event for all its listeners if one of them was busy, so that
+            two controls with several listeners that change at the same time never come to
+            rest.
         metrics_from: The address of a server's metrics that every visitor may read.
     """
 
@@ -70,14 +69,8 @@ def component(
     """Return a component that a module renders in the browser; its value is None at first.
 
     This is not a class, since Gradio writes a stub file for every subclass of its components.
-
-    Args:
-        name: Its id on the page.
-        module: Path of its module and template in this folder, without an ending.
-        config: Initial data of its module.
-        classes: Its CSS classes.
-        words: Texts for the template's [name] placeholders, which must not contain a visitor's
-            text.
+    module: path of its module and template in this folder, without an ending; words: texts for the
+    template's [name] placeholders, which must not contain a visitor's text.
     """
     markup = (UI_FOLDER / f"{module}.html").read_text(encoding="utf-8")
     for place, text in (words or {}).items():

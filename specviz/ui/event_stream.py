@@ -30,11 +30,9 @@ class EventStream(StreamingResponse):
     ) -> None:
         """Set the events and the context in which they are sent.
 
-        Args:
-            events: The events.
-            reading: Returns a context that counts the reader. It is entered when the response
-                begins, so no number of simultaneous requests exceeds a limit. It may raise
-                TooManyReaders; the response is then that sentence.
+        reading: returns a context that counts the reader. It is entered when the response begins,
+        so no number of simultaneous requests exceeds a limit. It may raise TooManyReaders; the
+        response is then that sentence.
         """
         super().__init__(events, media_type="text/event-stream")
         # Some proxies collect a whole response unless they are told not to.

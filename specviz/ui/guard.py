@@ -41,12 +41,7 @@ class Guard:
     """
 
     def __init__(self, app: ASGIApp, access: Access | None = None) -> None:
-        """Wrap an app.
-
-        Args:
-            app: The app.
-            access: Who may use the server; if omitted, only this machine.
-        """
+        """Wrap an app. access: who may use the server; if omitted, only this machine."""
         self.app = app
         self.access = access or Access()
         self.policy = other_policy(self.access)
@@ -63,7 +58,6 @@ class Guard:
             await self.app(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one HTTP request."""
         refused = refusal(scope, self.access)
         if refused:
             await refused(scope, receive, send)
@@ -83,7 +77,7 @@ class Guard:
                 await (self.app if ours else self._pass_on)(scope, receive, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on to Gradio; if that raises before it responds, answer with 400."""
+        # If Gradio raises before it responds, the answer is 400.
         begun = False
 
         async def noting_send(message: Message) -> None:
@@ -144,5 +138,4 @@ def is_closed(path: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """Return a header's value, cut to MAX_QUOTE characters."""
     return repr(text if len(text) <= MAX_QUOTE else f"{text[:MAX_QUOTE]}…")

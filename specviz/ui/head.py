@@ -74,12 +74,7 @@ ROOM = 30  # pixels above a group's first choice
 
 
 def headings(lists: Sequence[str], groups: Sequence[str]) -> str:
-    """Return the style sheet that draws the headings of groups in dropdowns.
-
-    Args:
-        lists: Selectors of dropdowns with the same choices.
-        groups: The group's title for each choice, in order; "" for none.
-    """
+    """Return the style sheet of groups' headings in dropdowns, given each choice's group or ""."""
     first = [0, *(at for at, (a, b) in enumerate(pairwise(groups), 1) if a != b)]
     return "\n".join(_heading(lists, at, groups[at]) for at in first if groups and groups[at])
 

@@ -39,10 +39,6 @@ def figure(name: str, file: str) -> gr.HTML:
 
     It has an event `point` with the coordinates of a point that was clicked, `event_data.x` and
     `event_data.y`, and its `event_data.customdata`.
-
-    Args:
-        name: Its id on the page.
-        file: What a file with its picture is called.
     """
     return component(name, "shared/figure_view", {"file": file, "event": "point"})
 
@@ -50,9 +46,7 @@ def figure(name: str, file: str) -> gr.HTML:
 def shown(drawing: go.Figure, sentence: str) -> str:
     """Return a figure as the value of its component.
 
-    Args:
-        drawing: The figure.
-        sentence: What it shows, for people who cannot see it; it may be Markdown.
+    sentence: what it shows, for people who cannot see it; it may be Markdown.
     """
     plain = unescape(sentence.replace("**", ""))
     return str(go.Figure(drawing).update_layout(meta=plain).to_json())
@@ -67,10 +61,8 @@ def verbatim(text: str) -> str:
 class Instrument:
     """A part of a tab: its heading, its answer in one sentence, and below them what is behind it.
 
-    Used as a context manager; components that are built in it are below the heading.
-
-    Attributes:
-        events: Events that are answered, besides those of the controls.
+    Used as a context manager; components that are built in it are below the heading. events: events
+    that are answered, besides those of the controls.
     """
 
     def __init__(
@@ -85,13 +77,8 @@ class Instrument:
     ) -> None:
         """Build the heading.
 
-        Args:
-            place: Where the instrument is built.
-            part: Its names in links, with spaces between them: `?part=NAME` opens it.
-            title: Its heading.
-            badge: Where its numbers come from, such as measured: a term of the glossary.
-            first: Its answer for the initial values.
-            wide: Whether it is open from the start.
+        part: its names in links, with spaces between them: `?part=NAME` opens it; badge: where its
+        numbers come from, such as measured: a term of the glossary.
         """
         self.place = place
         self.parts = part.split()
@@ -206,14 +193,10 @@ class Instrument:
     ) -> Any:
         """Set controls when a button is pressed, and answer for their new values.
 
-        Args:
-            button: The button.
-            change: Gets the values of all controls by name, and returns new ones. It raises
-                ValueError with a sentence if there are none.
-            others: Controls of other instruments that it may also set, by name.
-
-        Returns:
-            Its event, which the other instruments can follow.
+        Returns its event, which the other instruments can follow. button: the button; change: gets
+        the values of all controls by name, and returns new ones. It raises ValueError with a
+        sentence if there are none; others: controls of other instruments that it may also set, by
+        name.
         """
         others = others or {}
         every, targets, _, js = self._wired
@@ -227,10 +210,8 @@ class Instrument:
     def hear(self, event: Any, change: Callable[[Any, Values], Values]) -> None:
         """Set controls at an event of another component, and answer for their new values.
 
-        Args:
-            event: Such as the `point` of a figure.
-            change: Gets the event's data and the values of all controls by name; otherwise the
-                same as that of `press`.
+        event: such as the `point` of a figure; change: gets the event's data and the values of all
+        controls by name; otherwise the same as that of `press`.
         """
         every, targets, _, js = self._wired
 
@@ -258,8 +239,7 @@ class Instrument:
     def follow(self, event: Any) -> None:
         """Answer again after another event, such as a button's, has set controls.
 
-        Args:
-            event: What its listener returned.
+        event: what its listener returned.
         """
         answer, js = self._answer
         event.then(*answer, js=js, **DIRECT)
@@ -269,9 +249,7 @@ class Instrument:
 class Linked:
     """The controls whose values are in the page's address.
 
-    Attributes:
-        controls: All controls of the instrument by name.
-        keys: Names of controls by their keys in the address.
+    keys: names of controls by their keys in the address.
     """
 
     controls: Mapping[str, Any]
@@ -317,7 +295,7 @@ class Linked:
 
 
 def _together(chosen: Mapping[Any, Any], found: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return chosen values with an answer, which may change other properties of these controls."""
+    # The answer may change other properties of these controls.
     both = {
         control: {"value": value, **found[control]}
         for control, value in chosen.items()
@@ -327,7 +305,7 @@ def _together(chosen: Mapping[Any, Any], found: Mapping[Any, Any]) -> dict[Any, 
 
 
 def _split(text: str) -> list[str]:
-    """Return the values of a key that has several: a list in JSON, or with commas."""
+    # A list in JSON, or with commas.
     if text.startswith("["):
         try:
             return [str(each) for each in json.loads(text)]
@@ -337,7 +315,6 @@ def _split(text: str) -> list[str]:
 
 
 def _parsed(control: Any, text: str) -> Any:
-    """Return a text as the value of a control, or None if the control cannot have it."""
     choices = getattr(control, "choices", None)
     if choices:
         return next((value for _, value in choices if str(value) == text), None)

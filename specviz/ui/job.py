@@ -26,12 +26,7 @@ FIRST_TURN: Final = 2.0  # seconds of a turn of a job that has not shown anythin
 class Job:
     """A task with its ticket in the queue and its output.
 
-    Attributes:
-        ticket: Its ticket in the queue.
-        output: Receives its lines.
-        left: Seconds for which it may still compute.
-        begun: Whether it has had a turn.
-        phase: Its current phase.
+    left: seconds for which it may still compute; begun: whether it has had a turn.
     """
 
     def __init__(
@@ -50,10 +45,7 @@ class Job:
     def take_turn(self, others: Callable[[], bool]) -> bool:
         """Compute until the turn ends; return whether the job is over.
 
-        Exceptions of the task are sent as the last line.
-
-        Args:
-            others: Returns whether another job waits.
+        Exceptions of the task are sent as the last line. others: returns whether another job waits.
         """
         start = monotonic()
         try:
@@ -72,7 +64,6 @@ class Job:
         return True
 
     def _begin(self) -> Iterator[str]:
-        """Start the task, unless the visitor has already stopped it."""
         self.begun = True
         if self.ticket.stopped:
             self._texts = iter(())
@@ -83,7 +74,6 @@ class Job:
         return self._texts
 
     def _ends(self, text: str, seconds: float, others: Callable[[], bool]) -> bool:
-        """Return whether the turn, which has taken `seconds`, ends after this text."""
         reached = Phase.DRAFTING if self.output.begun else Phase.FIRST_ROUND
         if isinstance(text, BaselineNext):
             reached = Phase.BASELINE
@@ -99,14 +89,13 @@ class Job:
         return True
 
     def _finish(self) -> None:
-        """Send how the job ended: done, stopped, or at its time limit."""
         if self.ticket.overdue:
             self.output.end("overdue", seconds=round(self._limit))
         else:
             self.output.end("stopped" if self.ticket.stopped else "done")
 
     def _restore_threads(self) -> None:
-        """Use as many threads as in the last turn, so that a job's measurements are comparable."""
+        # As in the last turn, so that a job's measurements are comparable.
         if self._threads is not None:
             import torch
 

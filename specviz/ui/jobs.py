@@ -107,7 +107,6 @@ class Jobs:
         return Response(status_code=204)
 
     async def _find(self, key: Key) -> Stream | None:
-        """Return a job's stream, waiting a while for the job to start; None if it does not."""
         with suppress(TimeoutError):
             async with asyncio.timeout(UNBEGUN):
                 while key not in self._streams:
@@ -115,10 +114,7 @@ class Jobs:
         return self._streams.get(key)
 
     def _forget(self) -> None:
-        """Drop jobs that were over long ago, and the oldest ones if memory is full.
-
-        This is repeated as long as there are finished jobs.
-        """
+        # Jobs that were over long ago; the oldest ones as long as memory is full.
         now, size = perf_counter(), 0
         over = [(key, each) for key, each in self._streams.items() if each.over]
         newest_first = sorted(over, key=lambda each: -each[1].sent)
@@ -134,7 +130,6 @@ class Jobs:
 
 @contextmanager
 def _reading(stream: Stream) -> Iterator[None]:
-    """Count a reader of a job. Raises TooManyReaders."""
     if stream.readers >= READERS:
         raise TooManyReaders(BUSY)
     with stream.reading():

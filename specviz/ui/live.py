@@ -38,12 +38,9 @@ Wanted = Callable[..., Task | None]
 class Start:
     """A way to start a job.
 
-    Attributes:
-        button: The start button.
-        inputs: Components whose values are sent.
-        wanted: Creates the task from the stream and the inputs' values; the sentence of an error is
-            written to the stream.
-        request: JavaScript expression of another value, which is sent after the inputs.
+    button: the start button; wanted: creates the task from the stream and the inputs' values; the
+    sentence of an error is written to the stream; request: JavaScript expression of another value,
+    which is sent after the inputs.
     """
 
     button: gr.Button
@@ -55,12 +52,8 @@ class Start:
 def wire(jobs: Jobs, worker: Worker, view: gr.HTML, page: str, *starts: Start) -> None:
     """Connect start buttons to a job.
 
-    Args:
-        jobs: The jobs whose lines the page can read.
-        worker: Runs the job.
-        view: The section's component; the page sends the job's name as its value.
-        page: The section's object in the browser, with `begin()`, which names a job, and `ended()`.
-        starts: The buttons.
+    view: the section's component; the page sends the job's name as its value; page: the section's
+    object in the browser, with `begin()`, which names a job, and `ended()`; starts: the buttons.
     """
     for start in starts:
         name = f"JSON.stringify([...{page}.begin(), {start.request}])"
@@ -86,15 +79,8 @@ def job_view(
 
     Its lines are made by `stream.progress`. Those with a result are an event of the component,
     `result`, with its `value`. If the component's value is "hidden", so is the button while no job
-    is active.
-
-    Args:
-        place: Where it is built.
-        name: Its id on the page.
-        labels: What the button says, and what it says while a job is active.
-        wanted: Creates the task from the inputs' values.
-        inputs: Components whose values are sent.
-        worker: Runs the job; by default `place.runs`.
+    is active. labels: what the button says, and what it says while a job is active; worker: runs
+    the job; by default `place.runs`.
     """
     view = component(name, "shared/job_view", {"event": "result", "labels": labels})
     go = gr.Button(labels[0], elem_id=f"{name}-go", elem_classes="sv-hidden")
@@ -125,10 +111,7 @@ def starting(jobs: Jobs, worker: Worker, wanted: Wanted) -> Callable[..., Any]:
 
 
 def parse_name(text: Any) -> tuple[Any, ...]:
-    """Return a page's key, its number of a job, and the page's own request, if there is one.
-
-    Raises ValueError if the text is not such a name.
-    """
+    """Parse a page's key, its number of a job and the page's own request, or raise ValueError."""
     try:
         if len(text) > MAX_NAME:
             raise ValueError(INVALID)

@@ -16,14 +16,7 @@ MOST_ADDRESSES: Final = 1000  # how many are stored before those without misses 
 
 @dataclass(slots=True)
 class Rate:
-    """A rate of misses.
-
-    Attributes:
-        burst: How many are allowed at once.
-        seconds: Time after which one is forgotten.
-        level: How many are remembered.
-        at: When `level` was last computed.
-    """
+    """A rate of misses; each is forgotten after `seconds`; at: when `level` was computed."""
 
     burst: int
     seconds: float

@@ -30,20 +30,13 @@ FRAME: Final = "width: 100%; height: 820px; border: 1px solid #b9c1cd"
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A recording as a file, for a notebook.
-
-    Attributes:
-        html: The text of the file.
-        summary: The recording in a sentence, for viewers that strip frames or scripts.
-        title: The name of its frame.
-    """
+    """A recording as a file, for a notebook, and in a sentence, for viewers that strip frames."""
 
     html: str = field(repr=False)
     summary: str
     title: str = field(repr=False)
 
     def _repr_html_(self) -> str:
-        """Return the file in a frame, below the summary."""
         frame = f'<iframe srcdoc="{escape(self.html)}" title="{escape(self.title)}"'
         return f'<p>{escape(self.summary)}</p>{frame} style="{FRAME}"></iframe>'
 
@@ -56,13 +49,8 @@ class Replay:
 class OfflinePart:
     """A part of the page that can be put into a file with a recording.
 
-    Attributes:
-        name: Its id on the page.
-        title: The title of the file.
-        markup: Path of its markup in this folder, without the ending.
-        script: Name of the bundle that starts it in a file.
-        folders: Folders of its style sheets.
-        config: Returns the config of its script.
+    markup: path of its markup in this folder, without the ending; script: name of the bundle that
+    starts it in a file; config: returns the config of its script.
     """
 
     name: str
@@ -73,12 +61,7 @@ class OfflinePart:
     config: Callable[[], Mapping[str, Any]]
 
     def file(self, lines: Iterable[str], **data: Any) -> str:
-        """Return the file with a recording.
-
-        Args:
-            lines: JSON lines, as the page receives them.
-            data: Further values for its script, by name.
-        """
+        """Return the file with a recording."""
         return self.file_of(pack(lines), **data)
 
     def file_of(self, packed: str, **data: Any) -> str:
@@ -140,5 +123,4 @@ def pack(lines: Iterable[str]) -> str:
 
 
 def _markup(path: str) -> str:
-    """Return a file of markup of this folder, given its path without its ending."""
     return (UI_FOLDER / f"{path}.html").read_text(encoding="utf-8")

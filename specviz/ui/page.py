@@ -81,10 +81,8 @@ UNWRITABLE: Final = (
 def wanted_port(options: Options) -> int | None:
     """Return the port of the options or of Gradio's environment variable; None if any will do.
 
-    Gradio would silently take the next free port if that of its variable is in use.
-
-    Raises:
-        ServeError: The variable is not a port.
+    Gradio would silently take the next free port if that of its variable is in use. Raises
+    ServeError if the variable is not a port.
     """
     given = os.environ.get("GRADIO_SERVER_PORT")
     if options.port is not None or not given:
@@ -113,12 +111,8 @@ def build(
 ) -> gr.Blocks:
     """Build the page and connect its events.
 
-    Args:
-        options: The options of the command line.
-        runs: Runs jobs on the machine.
-        fetches: Downloads models; this worker has a separate queue.
-        jobs: The jobs of all sections, whose lines are sent to the page.
-        calls: Limits the calls of the API function.
+    fetches: downloads models; this worker has a separate queue; jobs: the jobs of all sections,
+    whose lines are sent to the page.
     """
     adapter.check_stub_files()
     demo: gr.Blocks
@@ -154,10 +148,8 @@ def build(
 def launch(options: Options) -> None:
     """Serve the page. Models are loaded after the server has started; on ZeroGPU, before.
 
-    If interrupted, active runs report this to their pages before the server ends.
-
-    Raises:
-        ServeError: If the page cannot be served.
+    If interrupted, active runs report this to their pages before the server ends. Raises ServeError
+    if the page cannot be served.
     """
     shorten_busy_wait()
     trust_no_unnamed_proxy()
@@ -217,10 +209,7 @@ def launch_arguments(
     sessions: Sessions | None = None,
     calls: ApiCalls | None = None,
 ) -> dict[str, Any]:
-    """Return the launch arguments: no browser storage, no uploads, no usage statistics.
-
-    Raises ValueError for an invalid allowed host or site.
-    """
+    """Return arguments without storage, uploads or statistics. ValueError for an invalid host."""
     access = Access.of(options.host, options.allowed_host, options.embed_in)
     return {
         "server_name": options.host,

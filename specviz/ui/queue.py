@@ -46,10 +46,9 @@ class Phase(IntEnum):
 class Position(NamedTuple):
     """The position of a job in the queue.
 
-    Attributes:
-        place: The number of jobs before it; for a job that has begun, the number of other jobs with
-            which it takes turns.
-        seconds: The estimated time until its next turn; None if too few turns were measured.
+    place: the number of jobs before it; for a job that has begun, the number of other jobs with
+    which it takes turns; seconds: the estimated time until its next turn; None if too few turns
+    were measured.
     """
 
     place: int
@@ -62,13 +61,11 @@ class Ticket:
 
     Attributes:
         visitor: The page's key, or the network address of an API client.
-        stopped: Whether it was stopped.
-        overdue: Whether it was ended by its time limit.
         moved: Event that is set when the position may have changed.
         stop_flag: The flag that ends the job, also in another process.
-        phase: The phase of the job.
         drawing: Whether the job pauses while the page draws its last output.
-        served: Numbers of the last turn of this visitor in this phase, and of this job's last turn.
+        served: Numbers of the last turn of this visitor in this phase, and of this job's
+            last turn.
         reported: When the position of a job that has begun was last sent.
     """
 
@@ -125,11 +122,7 @@ class Queue:
         return len(self._tickets)
 
     def join(self, visitor: str, most: int = PER_VISITOR) -> Ticket:
-        """Add a job of a visitor, who may have at most so many at the same time.
-
-        Raises:
-            QueueFull: If the queue is full, or this visitor has too many jobs.
-        """
+        """Add a job of a visitor, who may have at most so many. Raises QueueFull."""
         ticket = Ticket(visitor)
         mine = [t for t in self._tickets if t.visitor == visitor and not t.stopped]
         if len(mine) >= most:
@@ -171,11 +164,7 @@ class Queue:
         return Position(len(others), self._estimate(others))
 
     def _estimate(self, ahead: list[Ticket]) -> float | None:
-        """Return the seconds until all of these jobs have had a turn.
-
-        None if too few turns were measured. Turns of later phases that come in between are ignored,
-        since these are few and short.
-        """
+        # None if too few turns were measured. Turns of later phases are ignored: few and short.
         taken = [self._turns[ticket.phase] for ticket in ahead]
         if any(len(seconds) < FEWEST for seconds in taken):
             return None
@@ -190,14 +179,7 @@ class Queue:
     def give_way(
         self, ticket: Ticket, phase: Phase, seconds: float | None = None, drawing: bool = False
     ) -> None:
-        """End a turn of a job that is not over.
-
-        Args:
-            ticket: The job.
-            phase: Its new phase.
-            seconds: Duration of the turn.
-            drawing: Whether the job pauses until `drawn` is called.
-        """
+        """End a turn of `seconds` of a job that is not over; drawing: it pauses until `drawn`."""
         self._end_turn(ticket, seconds)
         ticket.phase = phase
         ticket.drawing = drawing
@@ -220,18 +202,13 @@ class Queue:
         ticket.served = (number, number)
 
     def _dispatch(self) -> None:
-        """Start the next turn if no job computes, and wake the jobs whose position may differ."""
         if self._running is None:
             self._running = self._next()
         for ticket in self._tickets:
             ticket.moved.set()
 
     def _next(self) -> Ticket | None:
-        """Return the job that has the next turn; None if none is ready.
-
-        A job that was stopped between two turns comes first, so that it ends its run and its caches
-        are freed.
-        """
+        # A job that was stopped between two turns comes first, so that its caches are freed.
         if any(ticket.closing for ticket in self._tickets):
             return None
         waiting = {phase: list(self._ready(phase)) for phase in Phase}

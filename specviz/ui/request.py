@@ -27,11 +27,8 @@ LONGEST_TEXT: Final = 64_000  # maximum characters of a request as JSON
 class RunRequest:
     """One run.
 
-    Attributes:
-        prompt: A text, or the turns of a conversation.
-        target: Name of the target.
-        drafter: Name of the drafter.
-        settings: Settings of the run, including "what if" values of u.
+    prompt: a text, or the turns of a conversation; drafter: name of the drafter; settings: settings
+    of the run, including "what if" values of u.
     """
 
     prompt: str | tuple[Turn, ...]
@@ -56,12 +53,8 @@ class RunRequest:
     def from_json(cls, data: Any, any_model: bool = False) -> Self:
         """Validate plain data; only the prompt is required.
 
-        Args:
-            data: The request.
-            any_model: Whether folders and Hub ids are allowed, besides the catalogue's models.
-
-        Raises:
-            BadSettings: If anything is invalid.
+        any_model: whether folders and Hub ids are allowed, besides the catalogue's models. Raises
+        BadSettings if anything is invalid.
         """
         known = [f.name for f in fields(cls)]
         require(isinstance(data, Mapping), f"A run must be a JSON object with {', '.join(known)}.")

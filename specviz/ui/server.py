@@ -80,13 +80,7 @@ def send_race(request: Request) -> Response:
 
 
 def _send(request: Request, what: str, made: Callable[[], bytes] | None) -> Response:
-    """Send compressed lines, or status 304 if the browser has them.
-
-    Args:
-        request: The request.
-        what: What is sent, for errors.
-        made: Returns the lines; None if there are none.
-    """
+    # Status 304 if the browser has them; made returns None if there are none.
     if made is None:
         return PlainTextResponse(f"No recorded {what} has this name.", 404)
     try:

@@ -66,12 +66,7 @@ class ErrorLine(TypedDict):
 class Progress(TypedDict):
     """How far a job is that `live.job_view` shows.
 
-    Attributes:
-        done: How much is done, in any unit.
-        of: How much there is; 0 if unknown.
-        sentence: What is done now.
-        result: What the section gets, in an event.
-        end: A sentence that stays after the job.
+    of: how much there is; 0 if unknown; end: a sentence that stays after the job.
     """
 
     kind: Literal["progress"]
@@ -146,10 +141,7 @@ class BaselineNext(Paced):
 
 
 def paced(lines: Iterable[str]) -> Iterator[str]:
-    """Mark a job's lines as `Paced`.
-
-    An empty text only marks a point at which the job may be interrupted.
-    """
+    """Mark a job's lines as `Paced`; at empty texts it may be interrupted."""
     for text in lines:
         yield text if isinstance(text, Paced) else Paced(text)
 
@@ -164,14 +156,10 @@ class Stream:
     "queued" again, and "resumed" when it is the only one.
 
     Attributes:
-        visitor: The key of the visitor's page.
-        nonce: The page's number of the job.
         lines: All lines that were sent, without their newlines.
         begun: Whether more than status lines was sent, or enough is buffered to be sent.
         stopped: Whether the visitor has stopped the job, or has left.
-        over: Whether the last line was sent.
         sent: When the last batch was sent, by the performance counter.
-        readers: Number of readers.
     """
 
     def __init__(self, visitor: str, nonce: str) -> None:
@@ -194,10 +182,7 @@ class Stream:
         self._on_end: Callable[[], None] = lambda: None
 
     async def read(self, at: int = 0) -> AsyncIterator[list[str]]:
-        """Yield the lines from number `at` on, in batches, up to the last line.
-
-        If there is no line for BEAT seconds, an empty batch is yielded.
-        """
+        """Yield the lines from `at` on, in batches; an empty one after BEAT seconds without any."""
         while True:
             changed, over = self._changed, self.over
             while batch := self.lines[at : at + BATCH]:
@@ -288,7 +273,7 @@ class Stream:
             self._append(text)
 
     def _hold(self, text: str) -> None:
-        """Buffer whole lines until `flush`, which sends the first round without delay."""
+        # Whole lines wait for `flush`, which sends the first round without delay.
         with self._lock:
             self._held += split(text)
         self._count += bool(text)
@@ -317,7 +302,6 @@ class Stream:
             self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
-        """Wake the readers, since there are new lines."""
         if self.over:
             act, self._on_end = self._on_end, lambda: None
             act()
@@ -367,10 +351,7 @@ def out_of_memory(problem: BaseException) -> bool:
 
 
 def relief() -> str:
-    """Unload a model; return sentences that say which, and which models would fit in memory.
-
-    The result is empty if there is not even enough memory for this.
-    """
+    """Unload a model; return sentences on which, and which would fit in memory, if any."""
     try:
         from specviz.catalog.loading import unload_and_suggest
 

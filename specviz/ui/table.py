@@ -17,10 +17,8 @@ Cell = str | tuple[str | float, str]
 def data_table(name: str, label: str, search: bool = True) -> gr.Dataframe:
     """Return a table; its value is made by `filled`.
 
-    Args:
-        name: Its id on the page.
-        label: What it lists, for people who cannot see it.
-        search: Whether it has Gradio's search, which finds only what is spelled alike.
+    label: what it lists, for people who cannot see it; search: whether it has Gradio's search,
+    which finds only what is spelled alike.
     """
     return gr.Dataframe(
         interactive=False, wrap=True, datatype="markdown",
@@ -32,13 +30,7 @@ def data_table(name: str, label: str, search: bool = True) -> gr.Dataframe:
 def filled(
     columns: Mapping[str, int], rows: Sequence[Sequence[Cell]], unit: str = "px"
 ) -> dict[str, Any]:
-    """Return a table's update with these rows.
-
-    Args:
-        columns: Their widths by title.
-        rows: Their cells.
-        unit: Of the widths, such as "%" of the table.
-    """
+    """Return a table's update with these rows. unit: of the widths, such as "%" of the table."""
     pairs = [[(cell, verbatim(cell)) if isinstance(cell, str) else cell for cell in row]
              for row in rows]  # fmt: skip
     value = {

@@ -52,11 +52,7 @@ NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True)
 class StopFlag:
-    """The stop flag of one job, initially not set.
-
-    Attributes:
-        index: Index of its byte in shared memory, which is reused only after thousands of jobs.
-    """
+    """The stop flag of one job, initially not set; index: of its byte in shared memory."""
 
     index: int = field(default_factory=lambda: next(NUMBERS) % len(BYTES))
 
@@ -96,24 +92,14 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What a task needs while it runs.
-
-    Attributes:
-        machine: Loads the models.
-        nonce: Identifies the job on the page.
-        unwanted: Returns whether to end the task; called between its steps.
-    """
+    """What a task needs while it runs."""
 
     machine: Machine
     nonce: str
     unwanted: StopFlag
 
     def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
-        """Load models like `Machine.load`; on a CPU, also choose the number of threads.
-
-        Raises:
-            Stopped: Soon after `unwanted` returns True.
-        """
+        """Load models like `Machine.load`, and choose threads on a CPU. Raises Stopped."""
         with stoppable(self.unwanted):
             loaded, drafting = self.machine.load(target, drafters)
         from specviz.models.threads import choose_threads
@@ -131,12 +117,10 @@ class JobContext:
 class Task:
     """A task as data that can be pickled.
 
-    Attributes:
-        run: Runs the task and yields whole lines: a module-level function with arguments bound by
-            `partial`. It ends soon after `JobContext.unwanted` returns True.
-        seconds: The GPU seconds to request on ZeroGPU.
-        transform: Converts texts that are not paced, in the server's process, before they are sent
-            to the page.
+    run: runs the task and yields whole lines: a module-level function with arguments bound by
+    `partial`. It ends soon after `JobContext.unwanted` returns True; seconds: the GPU seconds to
+    request on ZeroGPU; transform: converts texts that are not paced, in the server's process,
+    before they are sent to the page.
     """
 
     run: Callable[[JobContext], Iterator[str]]

@@ -89,10 +89,7 @@ def choices(question: VoteQuestion | None) -> list[str]:
 class VoteState(TypedDict):
     """The state of a room.
 
-    Attributes:
-        number: Number of the question, from 1 on.
-        revealed: The right one of its `choices`.
-        counts: Counts of the answers, for the teacher only.
+    number: number of the question, from 1 on; revealed: the right one of its `choices`.
     """
 
     number: int
@@ -107,11 +104,7 @@ class BadRequest(ValueError):
 
 
 class TooMany(BadRequest):
-    """Raised if a limit was reached.
-
-    Attributes:
-        wait: Seconds after which another attempt may succeed, 0 if unknown.
-    """
+    """Raised if a limit was reached; wait: seconds after which it may work, 0 if unknown."""
 
     def __init__(self, sentence: str, wait: float = 0.0) -> None:
         super().__init__(sentence)
@@ -126,13 +119,8 @@ class Unknown(BadRequest):
 class Room:
     """A room.
 
-    Attributes:
-        key: The teacher's key.
-        owner: Network address that opened it.
-        ends: When the room closes, by the clock of `Rooms`.
-        answers: Each phone's answer to the question.
-        readers: Number of open streams.
-        phones: The phones that have read or answered, at most READERS.
+    ends: when the room closes, by the clock of `Rooms`; phones: the phones that have read or
+    answered, at most READERS.
     """
 
     key: str
@@ -281,17 +269,10 @@ class Rooms:
     def enter(self, code: str, address: str, phone: object = None, key: object = None) -> Room:
         """Return an open room like `find`, but slow down addresses that try codes or keys.
 
-        The teacher and phones that were in the room before are never slowed down.
-
-        Args:
-            code: The code of the room.
-            address: The client's network address.
-            phone: The name of the phone, if the client is one.
-            key: The teacher's key, if the client is the teacher.
-
-        Raises:
-            Unknown: If there is no such room.
-            TooMany: If this address, or all together, have tried too many wrong codes.
+        The teacher and phones that were in the room before are never slowed down. phone: the name
+        of the phone, if the client is one; key: the teacher's key, if the client is the teacher.
+        Raises Unknown if there is no such room; TooMany if this address, or all together, have
+        tried too many wrong codes.
         """
         try:
             room = self.find(code, key)

@@ -53,15 +53,9 @@ class Worker:
     def start(self, task: Task, output: Stream, most: int = PER_VISITOR) -> asyncio.Task[None]:
         """Queue a task and return its job, which is not cancelled when its reader leaves.
 
-        The job writes to `output`, and ends soon after `output` was stopped.
-
-        Args:
-            task: The task.
-            output: Receives the output of the job.
-            most: How many jobs of its visitor may wait or compute at the same time.
-
-        Raises:
-            QueueFull: If the job is not accepted.
+        The job writes to `output`, and ends soon after `output` was stopped. most: how many jobs of
+        its visitor may wait or compute at the same time. Raises QueueFull if the job is not
+        accepted.
         """
         ticket = self.line.join(output.visitor, most)
         output.on_stop(ticket.stop)
@@ -72,12 +66,7 @@ class Worker:
         return under_way
 
     async def whole(self, task: Task, visitor: str, most: int = PER_VISITOR) -> str:
-        """Return the output of a task, up to its time limit. The arguments are those of `start`.
-
-        Raises:
-            QueueFull: If too many jobs wait.
-            gr.Error: If the task was stopped, refused or failed.
-        """
+        """Return the output of a task, see `start`, in time. Raises QueueFull, gr.Error."""
         output = Stream(visitor, "")
         under_way = self.start(task, output, most)
         try:
@@ -87,11 +76,7 @@ class Worker:
         return output_of(output.lines, self.limit)
 
     async def _take_turns(self, job: Job) -> None:
-        """Wait in the queue and compute, turn by turn, until the job is over.
-
-        The context variables are passed on: they contain the request, for whose visitor a GPU is
-        lent.
-        """
+        # The context variables contain the request, for whose visitor a GPU is lent.
         loop, seconds = asyncio.get_running_loop(), None
         others = partial(self._others_wait, job)
         with listening(self._show):
@@ -115,7 +100,6 @@ class Worker:
             self.line.leave(job.ticket, seconds)
 
     async def _wait(self, job: Job) -> None:
-        """Wait for the next turn, and send the position until then."""
         async for position in self.line.wait(job.ticket):
             job.output.queued(position)
         if job.begun and not self.line.someone_waits:
@@ -123,7 +107,7 @@ class Worker:
 
     @contextmanager
     def _attending(self, job: Job) -> Iterator[None]:
-        """During a turn, report the load that the job waits for; end the job at its time limit."""
+        # Reports the load that the job waits for, and ends the job at its time limit.
         loop = asyncio.get_running_loop()
         timer = None if job.left == inf else loop.call_later(job.left, job.ticket.run_out)
         following = asyncio.create_task(self._follow(job.output))
@@ -135,21 +119,19 @@ class Worker:
                 timer.cancel()
 
     async def _follow(self, output: Stream) -> None:
-        """Send the progress of the load that a job waits for; another job may run this load."""
+        # Another job may run this load.
         while True:
             await asyncio.sleep(LOAD_POLL)
             output.loading(lambda: self._stage)
 
     def _show(self, stage: LoadStage | None) -> None:
-        """Store a load's stage for the jobs that wait for it."""
         self._stage = stage
 
     def _others_wait(self, job: Job) -> bool:
-        """Return whether this job should end its turn for another; not if it was stopped."""
         return not job.ticket.stopped and self.line.someone_waits
 
     def _give_way(self, job: Job, seconds: float) -> None:
-        """End a turn; if rounds were sent to a page, the job pauses while the page draws them."""
+        # The job pauses while the page draws the rounds that were sent to it.
         draws = job.output.flush() and job.output.readers > 0 and stream.DRAWING > 0
         self.line.give_way(job.ticket, job.phase, seconds, draws)
         if draws:
@@ -157,11 +139,7 @@ class Worker:
             loop.call_later(stream.DRAWING, self.line.drawn, job.ticket)
 
     def warm_up(self, first: RunRequest | None = None) -> None:
-        """Start to load the House models, so that the first visitor need not wait.
-
-        Args:
-            first: The run that a visitor is likely to start first; see `rehearse`.
-        """
+        """Start to load the House models, for the first visitor; see `rehearse`."""
         self._thread.submit(self._preload, ["draft-model", "ngram"])
         if first is not None:
             self._thread.submit(rehearse, self.machine, first)
@@ -172,15 +150,7 @@ class Worker:
 
 
 def output_of(lines: Sequence[str], limit: float) -> str:
-    """Return the output of a job that is over: its lines, without status lines.
-
-    Args:
-        lines: All lines of its stream.
-        limit: Its time limit in seconds.
-
-    Raises:
-        gr.Error: If it failed, was stopped, or reached its time limit without any output.
-    """
+    """Return the lines of a job that is over. Raises gr.Error if it failed or gave none."""
     end = json.loads(lines[-1])
     whole = "".join(f"{line}\n" for line in lines[:-1] if not line.startswith(STATE))
     problem = end.get("sentence", "")

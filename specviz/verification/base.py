@@ -341,11 +341,7 @@ class Walk:
         chance: UniformSource,
         decisions: list[Decision],
     ) -> tuple[int | None, Tensor]:
-        """Test a node's children in order.
-
-        Returns:
-            The accepted child, or None and the distribution of the last token.
-        """
+        # The accepted child, or None and the distribution of the last token.
         name, children = self.spec.name, tree.children[node]
         extra = self.extra_inputs(dists, len(children))
         for child in children:

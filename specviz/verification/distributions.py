@@ -44,11 +44,8 @@ def deferred_nan_check(logits: Tensor, who: str) -> Callable[[], None]:
     """Start to check, without waiting, that all rows of `logits` (..., V) give distributions.
 
     A logit of minus infinity excludes a token. NaN, plus infinity and a row that excludes all
-    tokens are errors.
-
-    Returns:
-        A function that raises BadScores if the check failed. Call it after another tensor was
-        copied from the device: the result is then available without waiting.
+    tokens are errors. Returns a function that raises BadScores if the check failed. Call it after
+    another tensor was copied from the device: the result is then available without waiting.
     """
     tops = to_host_async(logits.amax(dim=-1).reshape(-1))  # amax propagates NaN
     return lambda: check_finite(tops.tolist(), who)
@@ -57,9 +54,8 @@ def deferred_nan_check(logits: Tensor, who: str) -> Callable[[], None]:
 def check_finite(tops: Sequence[float], who: str) -> None:
     """Raise BadScores unless every number is finite.
 
-    Args:
-        tops: The top logit of each row, or numbers computed from it.
-        who: Name of the model in the message.
+    tops: the top logit of each row, or numbers computed from it; who: name of the model in the
+    message.
     """
     if all(map(isfinite, tops)):
         return
@@ -104,10 +100,7 @@ def total_variation(p: Tensor, q: Tensor) -> Tensor:
 
 
 def residual(p: Tensor, q: Tensor) -> Tensor:
-    """Return (p − q)₊ scaled to sum to 1, (..., V): where the target gives more than the draft.
-
-    If p = q, nothing is left, and p is returned; a rejection then has probability zero.
-    """
+    """Return (p − q)₊ scaled to sum to 1, (..., V); p itself if nothing is left, as for p = q."""
     return normalize(torch.clamp(p - q, min=0.0), p)
 
 
@@ -160,12 +153,9 @@ def draw_each(distributions: Sequence[Tensor], us: Sequence[float]) -> list[Draw
 class WalkEnd(NamedTuple):
     """Results of searches among the top tokens: (..., 1) each, on the distributions' device.
 
-    Attributes:
-        token: The token.
-        lo: The lower end of the token's interval of cumulative probability.
-        hi: The upper end. If u is not in [lo, hi), the search ended before it reached u and must be
-            continued with more tokens.
-        rank: The token's rank among those searched, from 0.
+    lo: the lower end of the token's interval of cumulative probability; hi: the upper end. If u is
+    not in [lo, hi), the search ended before it reached u and must be continued with more tokens;
+    rank: the token's rank among those searched, from 0.
     """
 
     token: Tensor
@@ -209,7 +199,6 @@ def finish_draw(
 
 
 def _farther(probs: Tensor, u: float) -> Draw:
-    """Draw from more of the top tokens, and finally from all tokens."""
     if probs.shape[-1] > TOP_SIZES[0]:
         token, lo, hi, _ = (
             each.item() for each in to_host(*walk_to(*top_tokens(probs, TOP_SIZES[1]), u))
@@ -223,7 +212,7 @@ def _farther(probs: Tensor, u: float) -> Draw:
 
 
 def _last(values: Tensor, ids: Tensor, u: float) -> Draw:
-    """Return the last token with probability above 0, for a u above their rounded sum."""
+    # The last token with probability above 0, for a u above their rounded sum.
     before = values[:-1].cpu().double().cumsum(-1)
     return Draw(int(ids[len(before)]), u, before[-1].item() if len(before) else 0.0, 1.0)
 
@@ -239,11 +228,8 @@ def as_distribution(values: Sequence[float] | Tensor, who: str = "The distributi
     """Convert probabilities to a distribution (V,) in float64 on the host that sums to exactly 1.
 
     Convert distributions before comparing them: rounding in low precision would look like the error
-    of a lossy rule.
-
-    Raises:
-        NotADistribution: If there are no numbers, one is negative or not finite, or the sum is not
-            near 1.
+    of a lossy rule. Raises NotADistribution if there are no numbers, one is negative or not finite,
+    or the sum is not near 1.
     """
     probs = torch.as_tensor(values).detach().cpu().to(torch.float64)
     if probs.dim() != 1 or not len(probs):
@@ -259,11 +245,7 @@ def as_distribution(values: Sequence[float] | Tensor, who: str = "The distributi
 
 
 def normalize_weights(weights: Sequence[float] | Tensor, who: str = "The distribution") -> Tensor:
-    """Scale weights with any positive sum, such as the heights of bars, to a distribution.
-
-    Raises:
-        NotADistribution: If the sum is not positive and finite.
-    """
+    """Scale weights, such as heights of bars, to a distribution. Raises NotADistribution."""
     probs = torch.as_tensor(weights).detach().cpu().to(torch.float64)
     total = probs.sum().item()
     if not math.isfinite(total) or total <= 0:
@@ -272,11 +254,7 @@ def normalize_weights(weights: Sequence[float] | Tensor, who: str = "The distrib
 
 
 def as_pair(p: Sequence[float] | Tensor, q: Sequence[float] | Tensor) -> tuple[Tensor, Tensor]:
-    """Convert p and q to distributions over the same tokens.
-
-    Raises:
-        NotADistribution: If one is not a distribution, or their lengths differ.
-    """
+    """Convert p and q to distributions over the same tokens. Raises NotADistribution."""
     target = as_distribution(p, "The target's distribution p")
     draft = as_distribution(q, "The draft's distribution q")
     if len(target) != len(draft):

@@ -125,15 +125,8 @@ class LeafFirst(PrecomputedRule):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The result of visiting a node.
-
-    Attributes:
-        accepted_node: The accepted node, which is this node or below it; None if all were rejected.
-        distributions: The node's distributions; the round's last token would be sampled from their
-            p.
-        inputs: The inputs of the node's own threshold.
-    """
-
+    # accepted_node: this node or one below it; None if all were rejected. distributions: the
+    # node's; the last token would be sampled from their p. inputs: of the node's own threshold.
     accepted_node: int | None
     distributions: NodeDistributions
     inputs: dict[str, float]
@@ -141,8 +134,7 @@ class _Found:
 
 @dataclass
 class _Visit:
-    """One traversal of a tree, which collects the decisions in the order in which they are made."""
-
+    # It collects the decisions in the order in which they are made.
     rule: LeafFirst
     tree: DraftTree
     drawn: Drawn
@@ -152,7 +144,6 @@ class _Visit:
     decisions: list[Decision] = field(default_factory=list)
 
     def below(self, node: int, reach: float) -> _Found:
-        """Visit the children of a node whose reach is `reach`."""
         sampled = self.drawn is not Drawn.POINT_MASS
         distributions = NodeDistributions(
             self.p[node], self.q.get(node) if sampled else None, reach
@@ -175,14 +166,7 @@ class _Visit:
         return _Found(None, distributions, inputs)
 
     def _try(self, child: int, distributions: NodeDistributions, p: float, q: float) -> _Found:
-        """Visit everything below a child, then decide the child.
-
-        Args:
-            child: The child.
-            distributions: The distributions at its parent.
-            p: The target's probability of its token.
-            q: The draft's probability of its token; 1 for a point mass.
-        """
+        # p, q: probabilities of its token; q is 1 for a point mass.
         own = distributions.reach * p
         found = self.below(child, min(1.0, own / q) if q > 0.0 else float(own > 0.0))
         if found.accepted_node is not None:
@@ -194,14 +178,13 @@ class _Visit:
         return replace(found, accepted_node=child if self.decisions[-1].accepted else None)
 
     def _guess(self, distributions: NodeDistributions, x: int) -> Tensor:
-        """Return the distribution that candidate x was sampled from; one-hot for a point mass."""
+        # One-hot for a point mass.
         if distributions.q is not None:
             return distributions.q
         index = torch.tensor(x, device=distributions.p.device)
         return torch.zeros_like(distributions.p).index_fill_(0, index, 1.0)
 
     def _without(self, q: Tensor | None, x: int) -> Tensor | None:
-        """Return q for the next candidate after x was rejected."""
         if q is None or self.drawn is not Drawn.WITHOUT_REPLACEMENT:
             return q
         return remove_token(q, x)
@@ -210,7 +193,6 @@ class _Visit:
 def _verdict(
     tree: DraftTree, decisions: list[Decision], accepted_node: int, probs: Tensor, drawn: Draw
 ) -> Verdict:
-    """Return the verdict: the path to the accepted node, and the last token with its draw."""
     kind: Literal["recovered", "bonus", "plain"] = "plain"
     if decisions:
         kind = "recovered" if tree.children[accepted_node] else "bonus"

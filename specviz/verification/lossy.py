@@ -165,7 +165,7 @@ class Fly:
         return replace(finish(decisions, list(nodes), p[len(tree) - 1], chance), bars=tuple(bars))
 
     def _inputs(self, pair: NodeDistributions, token: int) -> Inputs:
-        """Return p and q of the token, and the entropy of the top tokens, in one transfer."""
+        # p and q of the token, and the entropy of the top tokens, in one transfer.
         top = pair.p.topk(min(FLY_TOKENS, len(pair.p))).values
         rows = [pair.p[token], entropy(top), *([] if pair.q is None else [pair.q[token]])]
         p, unsure, *sampled = (each.item() for each in to_host(*rows))
@@ -173,7 +173,6 @@ class Fly:
 
 
 def _without_guess(pair: NodeDistributions, token: int) -> Tensor:
-    """Return the distribution (V,) that the replacement of a rejected guess is sampled from."""
     return remove_token(pair.p, token) if pair.q is None else residual(pair.p, pair.q)
 
 

@@ -90,7 +90,7 @@ class Greedy(PrecomputedRule):
 
 
 def _top_draws(p: Tensor) -> Tensor:
-    """Return the top token of one-hot distributions (n, V) with the ends of its interval."""
+    # The top token of one-hot distributions (n, V), with the ends of its interval.
     values, ids = p.max(dim=-1)
     return torch.stack([ids.to(p.dtype), torch.zeros_like(values), values], -1)
 
@@ -278,7 +278,7 @@ class RecursiveRejection(SiblingRejection):
         return NodeDistributions(left, q)
 
     def _masks(self, drawn: Drawn) -> bool:
-        """Return whether a rejected candidate is removed from q: if sampled without replacement."""
+        # A rejected candidate is removed from q if it was sampled without replacement.
         kinds = self.spec.accepts
         return Drawn.WITHOUT_REPLACEMENT in (kinds if len(kinds) == 1 else {drawn})
 
@@ -392,7 +392,7 @@ def least_rho(p: Tensor, q: Tensor, candidates: int) -> float:
 
 
 def _excess(p: Tensor, q: Tensor, rho: float, candidates: int) -> float:
-    """Return by how much the accepted mass would exceed p; this is positive below ρ*."""
+    # Positive below ρ*.
     beta = acceptance_of_one(p, q, rho).item()
     return float(1.0 - (1.0 - beta) ** candidates - rho * beta)
 

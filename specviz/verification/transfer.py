@@ -28,11 +28,7 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def upload_together(device: torch.device, *tensors: Tensor) -> list[Tensor]:
-    """Upload several host tensors in one transfer.
-
-    On CUDA, rows of a float mask start at multiples of ROW_ALIGNMENT in memory; shapes are
-    unchanged.
-    """
+    """Upload several host tensors in one transfer; a float mask's rows are aligned."""
     if device.type != "cuda":
         return [to_device(each, device) for each in tensors]
     return _unpack(to_device(_pack(tensors), device), tensors)
@@ -95,7 +91,7 @@ class UploadBatch:
 
 
 def _pack(tensors: Sequence[Tensor]) -> Tensor:
-    """Return host tensors as bytes, each from a multiple of ALIGNMENT on."""
+    # Each from a multiple of ALIGNMENT on.
     sizes = [_bytes(each) for each in tensors]
     buffer = torch.zeros(sum(sizes), dtype=torch.uint8)
     for piece, each in zip(buffer.split(sizes), tensors, strict=True):
@@ -106,7 +102,7 @@ def _pack(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _unpack(buffer: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors whose bytes `_pack` returned, as views of a copy of the bytes."""
+    # Views of a copy of the bytes.
     found = []
     for piece, each in zip(buffer.split([_bytes(each) for each in tensors]), tensors, strict=True):
         *rows, size = each.shape
@@ -116,7 +112,7 @@ def _unpack(buffer: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _row_length(tensor: Tensor) -> int:
-    """Return the length of rows in `_pack`; those of a float mask are padded."""
+    # Rows of a float mask are padded.
     size = tensor.shape[-1]
     return -(-size // ROW_ALIGNMENT) * ROW_ALIGNMENT if tensor.is_floating_point() else size
 
@@ -132,11 +128,7 @@ def to_host_async(tensor: Tensor) -> Tensor:
 
 
 def to_host(*tensors: Tensor) -> list[Tensor]:
-    """Copy tensors of one device to the host in one transfer.
-
-    On CUDA they are sent as float64, which represents float32 values and token ids exactly. On MPS,
-    which has no float64, each is copied separately.
-    """
+    """Copy tensors of a device to the host in one transfer, as float64, which is exact."""
     if tensors[0].device.type != "cuda":
         return [each.cpu() for each in tensors]
     return read_joined(joined(tensors), tensors)

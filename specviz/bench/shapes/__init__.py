@@ -62,14 +62,7 @@ def sizes_for(device: torch.device) -> tuple[int, ...]:
 
 @dataclass
 class DrafterTimes:
-    """State and times of a drafter, kept between its turns.
-
-    Attributes:
-        member: The drafter with its settings.
-        session: Its session.
-        seen: Seconds of each phase.
-        guesses: Number of guesses in the last draft.
-    """
+    """State and times of a drafter, kept between its turns."""
 
     member: Member
     session: DraftSession
@@ -158,7 +151,6 @@ class ShapeRounds:
         self.run.keep(())
 
     def _round(self, drafting: DrafterTimes, keep: bool) -> None:
-        """Draft, verify, judge and discard; then pass the next token to the session."""
         member, session, run = drafting.member, drafting.session, self.run
         settings, chance = member.settings, member.settings.chance(len(self.text))
         following, run.capture = self._token(len(self.text)), member.drafter.capture
@@ -180,10 +172,7 @@ class ShapeRounds:
             _add(drafting.seen[part], seconds, keep)
 
     def _token(self, at: int) -> int:
-        """Return the text's token at a position.
-
-        The second half of the text repeats the first, so that n-grams find a match.
-        """
+        # The second half of the text repeats the first, so that n-grams find a match.
         return 1 + at % max(1, self.context // 2) % (self.target.vocab_size - 1)
 
     def _now(self) -> float:
@@ -192,7 +181,6 @@ class ShapeRounds:
 
 
 def _all_taps(members: Sequence[Member]) -> CaptureSpec:
-    """Return the outputs of the prompt's pass that any of the drafters needs."""
     captures = [member.drafter.capture for member in members]
     return CaptureSpec(
         tuple(sorted({k for each in captures for k in each.layers})),
@@ -207,20 +195,12 @@ def _add(times: list[float], value: float, keep: bool) -> None:
 
 
 def _peak(device: torch.device) -> int | None:
-    """Return the peak memory of this process on the device, in bytes; None on a CPU."""
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
 
 
 @dataclass(frozen=True, slots=True)
 class ShapePlan:
-    """How much is measured.
-
-    Attributes:
-        contexts: Lengths of the texts.
-        rounds: The number of rounds.
-        seed: Seed of the order.
-        sizes: Numbers of tokens in the target's passes.
-    """
+    """How much is measured. seed: seed of the order."""
 
     contexts: tuple[int, ...]
     rounds: int
@@ -238,22 +218,12 @@ class ShapePlan:
 
 
 def _load() -> float | None:
-    """Return the load average of the last minute, in processes; None if unknown."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
 @dataclass
 class ShapeMeasurement:
-    """A file in progress; `file` returns what has been measured so far.
-
-    Attributes:
-        device: The device.
-        dtype: The networks' number format.
-        plan: How much is measured.
-        command: The command that repeats the measurement.
-        models: The shapes measured.
-        load: See `CostFile`.
-    """
+    """A file in progress; `file` returns what has been measured so far."""
 
     device: torch.device
     dtype: torch.dtype
@@ -339,7 +309,6 @@ def _costs(
 
 
 def _drafters(rounds: ShapeRounds) -> dict[str, DrafterFacts]:
-    """Return the drafters by name, with the number of guesses in the last draft."""
     found = {}
     for name, each in rounds.drafting.items():
         if each.seen["draft"] and each.guesses:

@@ -65,10 +65,7 @@ def created_on(device: torch.device, dtype: torch.dtype) -> Iterator[None]:
 
 @torch.no_grad()
 def randomize(module: nn.Module, seed: int = 1) -> None:
-    """Fill matrices with repetitions of one block of normal numbers, and vectors with ones.
-
-    Sampling every number of a large model separately takes minutes on a CPU.
-    """
+    """Fill matrices with one repeated block of normal numbers, for speed; vectors with 1."""
     weights = [weight for weight in module.parameters() if not weight.is_meta]
     block = torch.randn(BLOCK_SIZE, generator=torch.Generator().manual_seed(seed)).mul_(WEIGHT_STD)
     for weight in weights:
@@ -94,11 +91,7 @@ def random_network(row: Model, device: torch.device, dtype: torch.dtype, longest
 
 
 def random_target(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> Target:
-    """Create a target of this shape.
-
-    It has the shipped target's tokenizer, since a target must have a tokenizer, but this is never
-    used.
-    """
+    """Create a target of this shape, with the shipped target's tokenizer, which is not used."""
     model = random_network(row, device, dtype, longest)
     tokenizer = AutoTokenizer.from_pretrained(ASSETS / "models" / "target", local_files_only=True)
     return Target(model, tokenizer, model_card(row.title, "causal-lm", model))
@@ -134,13 +127,8 @@ PUBLISHED_TREE: Final = Parameters.eagle(total_tokens=60, depth=5, top_k=10)
 class HeadSpec:
     """A head of the lineup.
 
-    Attributes:
-        name: Its name.
-        entry: Its entry in the catalogue, which has its default settings.
-        title: Its readable title.
-        build: Builds its network for a target.
-        kind: The drafter class that uses the network.
-        settings: Settings that differ from the defaults.
+    entry: its entry in the catalogue, which has its default settings; kind: the drafter class that
+    uses the network; settings: settings that differ from the defaults.
     """
 
     name: str
@@ -162,7 +150,6 @@ def _dflash(target: Target) -> DFlashHead:
 
 
 def _by(build: Callable[..., Any]) -> Callable[[Target], Any]:
-    """Return a function that builds a head for a target, given a count of 0 for every token."""
     return lambda target: build(target, torch.zeros(target.vocab_size, device=target.device))
 
 
@@ -241,11 +228,7 @@ def build_lineup(row: Model, device: torch.device, dtype: torch.dtype, longest: 
 def required_memory(
     row: Model, device: torch.device, dtype: torch.dtype, longest: int
 ) -> tuple[int, int]:
-    """Return the number of drafters for a shape, and the bytes of all networks and caches.
-
-    Raises:
-        NotEnoughMemory: If the device has fewer bytes free.
-    """
+    """Return the number of drafters, and the bytes of all networks. Raises NotEnoughMemory."""
     meta = build_lineup(row, torch.device("meta"), dtype, longest)
     sizes = [weight_bytes(each) * (1 + is_packed(each, device, dtype)) for each in meta.modules]
     number = BYTES_PER_NUMBER[DTYPES[str(dtype).removeprefix("torch.")]]
@@ -275,7 +258,6 @@ def _head(spec: HeadSpec, target: Target) -> Any:
 
 
 def _draft_model(row: Model, target: Target, longest: int) -> DraftModel | None:
-    """Return a draft model of the smallest suitable shape; None if there is none."""
     known = sorted(smaller_models(row.name).values(), key=lambda each: each.shape.parameters)
     if not known:
         return None
@@ -284,5 +266,4 @@ def _draft_model(row: Model, target: Target, longest: int) -> DraftModel | None:
 
 
 def _default_settings(entry: str) -> Settings:
-    """Return the default settings of a drafter of the catalogue, at temperature 0 as in `bench`."""
     return Settings.from_json(with_defaults(entry, {"sampling": {"temperature": 0.0}}))

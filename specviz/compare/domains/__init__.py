@@ -44,15 +44,8 @@ class Turn:
 class Plan:
     """A plan: which drafters to measure, on how many prompts per domain.
 
-    Attributes:
-        drafters: Names in the catalogue.
-        prompts: Prompts per domain.
-        new_tokens: New tokens per run.
-        temperature: Temperature of every run.
-        order_seed: Seed of the order of the turns.
-
-    Raises:
-        BadSettings: If a value is invalid.
+    prompts: prompts per domain; new_tokens: new tokens per run; order_seed: seed of the order of
+    the turns. Raises BadSettings if a value is invalid.
     """
 
     drafters: tuple[str, ...]
@@ -126,16 +119,13 @@ class Cell:
     """One drafter in one domain. Values that a recorded measurement does not contain are None.
 
     Attributes:
-        prompts: Number of measured prompts.
         speedup: Tokens per second divided by plain decoding's; the median over prompts.
-        accepted_length: Accepted draft tokens per round. The prefill, which drafts nothing, counts
-            as a round.
+        accepted_length: Accepted draft tokens per round. The prefill, which drafts nothing,
+            counts as a round.
         tokens_per_pass: As in `bench.measure`.
         alpha: As in `bench.measure`.
         guesses_per_round: As in `bench.measure`.
         tokens_per_second: Tokens per second of the drafter; the median over prompts.
-        lowest: Lowest speed-up of a prompt.
-        highest: Highest speed-up of a prompt.
         tokens: New tokens in all runs of the drafter.
         seconds: Seconds of all runs of the drafter.
         plain_slowest: Plain decoding's tokens per second in its slowest run.
@@ -161,12 +151,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The shipped measurement at one temperature.
-
-    Attributes:
-        machine: The machine, with its processor.
-        where: The machine and the dtype.
-    """
+    """The shipped measurement at one temperature."""
 
     cells: tuple[Cell, ...]
     drafters: tuple[str, ...]
@@ -184,11 +169,7 @@ def max_prompts() -> int:
 
 
 def recorded(path: Path = MEASURED) -> list[Recorded]:
-    """Read the shipped measurement, one entry per temperature; empty if the file is missing.
-
-    Raises:
-        BrokenFile: If the file is damaged.
-    """
+    """Read the shipped measurement by temperature; empty if missing. Raises BrokenFile."""
     return read_shipped_json(path, _by_temperature) if path.is_file() else []
 
 

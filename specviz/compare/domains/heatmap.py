@@ -91,11 +91,7 @@ def _say(macro: str, **values: Any) -> str:
 
 
 class Row(TypedDict):
-    """A row of the map.
-
-    Attributes:
-        bound: Whether the drafter is only a reference.
-    """
+    """A row of the map. bound: whether the drafter is only a reference."""
 
     name: str
     title: str
@@ -128,9 +124,8 @@ class CellNumbers(TypedDict):
 class ShownCell(TypedDict):
     """A cell as shown.
 
-    Attributes:
-        said: The text shown: the cell's title, then its details.
-        part: Number of measured prompts, if not all are measured yet.
+    said: the text shown: the cell's title, then its details; part: number of measured prompts, if
+    not all are measured yet.
     """
 
     speedup: Shaded
@@ -141,11 +136,7 @@ class ShownCell(TypedDict):
 
 
 class MapNumbers(TypedDict):
-    """The data that change while a map is measured.
-
-    Attributes:
-        cells: The numbers of each cell, by the names of its row and column.
-    """
+    """The data that change while a map is measured."""
 
     headline: str
     detail: str
@@ -187,7 +178,6 @@ def _column_title(name: str) -> str:
 
 
 def _cell(heat: HeatMap, key: Key, speedup: Shaded, accepted: Shaded) -> ShownCell:
-    """Return both measures and the details of a cell, with its progress if it is incomplete."""
     found: ShownCell = {
         "speedup": speedup, "accepted": accepted, "numbers": _numbers(heat, key),
         "said": _details(heat, *key),
@@ -199,7 +189,6 @@ def _cell(heat: HeatMap, key: Key, speedup: Shaded, accepted: Shaded) -> ShownCe
 
 
 def _numbers(heat: HeatMap, key: Key) -> CellNumbers:
-    """Return those numbers of a cell that are stored in a file."""
     cell = heat.cells.get(key)
     if cell is None:
         speedup, accepted = (heat.values(what)[key] for what in ("speedup", "accepted_length"))
@@ -213,17 +202,6 @@ def _numbers(heat: HeatMap, key: Key) -> CellNumbers:
 def _measure(
     heat: HeatMap, values: Mapping[Key, float], form: str, shade: Callable[[float], float]
 ) -> dict[Key, Shaded]:
-    """Return each cell's number, with its shade and its marks.
-
-    The marks are "best" (only in columns in which all drafters were measured) and "slower" (than
-    plain decoding). They follow from the numbers as they are shown.
-
-    Args:
-        heat: The map.
-        values: The value of each cell.
-        form: Formats a number.
-        shade: Converts a value to its shade; called only with values above the scale's low end.
-    """
     best = {
         column: max(values[name, column] for name in heat.candidates)
         for column in (*heat.domains, MEAN)
@@ -243,13 +221,11 @@ def _measure(
 
 
 def _is_settled(heat: HeatMap, column: str) -> bool:
-    """Return whether a column is completely measured, so that its best drafter is known."""
     columns = heat.domains if column == MEAN else (column,)
     return all(heat.is_complete(heat.candidates, domain) for domain in columns)
 
 
 def _details(heat: HeatMap, name: str, column: str) -> list[str]:
-    """Return a cell's details, line by line; the first line is its title."""
     if column == MEAN:
         return _mean_details(heat, name)
     cell = heat.cells[name, column]
@@ -279,7 +255,6 @@ def _speedup(cell: Cell) -> str:
 
 
 def _accepted(cell: Cell) -> str:
-    """Return the accepted length, tokens per pass, and guesses per round if known, as text."""
     shown = {"accepted": f"{cell.accepted_length:.2f}", "per_pass": f"{cell.tokens_per_pass:.2f}"}
     if cell.guesses_per_round is None:
         return _say("cell_accepted", **shown)
@@ -323,14 +298,14 @@ def headline(heat: HeatMap) -> str:
 
 
 def _copied_domains(heat: HeatMap, fastest: Mapping[str, str]) -> list[str]:
-    """Return the domains where a copying drafter is fastest; empty if this is so for all."""
+    # "best" only in columns in which all drafters were measured; "slower" than plain decoding. Both
+    # follow from the numbers as they are shown.
     kinds = {_copies(name) for name in heat.candidates}
     gains = [d for d, name in fastest.items() if heat.cells[name, d].speedup >= GAIN]
     return [d for d in gains if _copies(fastest[d])] if len(kinds) == 2 else []
 
 
 def _single_drafter(heat: HeatMap, name: str, domains: Sequence[str]) -> str:
-    """Return the headline of a map with one drafter: its best and its worst domain."""
     speeds = {domain: heat.cells[name, domain].speedup for domain in domains}
     worst, best = (pick(domains, key=lambda domain: speeds[domain]) for pick in (min, max))
     shown = {"name": title_of(name)}
@@ -360,7 +335,7 @@ def detail(heat: HeatMap) -> str:
 
 
 def _winners(heat: HeatMap, fastest: Mapping[str, str]) -> str:
-    """Return, for example, "Fastest: A on x (1.53 ×) and y (2.03 ×); B on z (1.20 ×)."."""
+    # For example "Fastest: A on x (1.53 ×) and y (2.03 ×); B on z (1.20 ×).".
     by_name: dict[str, list[str]] = {}
     for domain, name in fastest.items():
         ratio = heat.cells[name, domain].speedup
@@ -373,7 +348,7 @@ def _winners(heat: HeatMap, fastest: Mapping[str, str]) -> str:
 
 
 def _over_all(heat: HeatMap) -> str:
-    """Return which drafter is fastest over all domains; empty if its gain is within the noise."""
+    # Empty if its gain is within the noise.
     mean = heat.values("speedup")
     best = max(heat.candidates, key=lambda name: mean[name, MEAN])
     if mean[best, MEAN] < GAIN:

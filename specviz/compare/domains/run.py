@@ -51,11 +51,7 @@ RunPair = tuple[TimedCall, TimedCall]  # the drafter's run, and plain decoding's
 
 @dataclass(slots=True)
 class Measurements:
-    """The measurements so far.
-
-    Attributes:
-        pairs: Pairs of runs by drafter and domain, in the order measured.
-    """
+    """The measurements so far."""
 
     pairs: dict[tuple[str, str], list[RunPair]] = field(default_factory=dict)
 
@@ -106,14 +102,8 @@ def run(
 ) -> Generator[TurnStarted | TurnMeasured, None, None]:
     """Run every turn of the plan in order; each drafter warms up before its first turn.
 
-    Args:
-        target: The target.
-        drafters: The drafters, by name.
-        plan: What to measure.
-        stop: Called before every turn, so reported turns are always complete.
-
-    Raises:
-        BadSettings: Before anything runs, naming the drafter that cannot run.
+    drafters: the drafters, by name; stop: called before every turn, so reported turns are always
+    complete. Raises BadSettings before anything runs, naming the drafter that cannot run.
     """
     prompts = encode_prompts(target, plan.prompts, plan.new_tokens)
     first = prompts[plan.domains[0]][0]
@@ -136,7 +126,6 @@ def run(
 
 
 def _check(target: Target, drafter: Drafter, plan: Plan, prompt: Prompt) -> None:
-    """Raise BadSettings if this drafter cannot run on this target."""
     try:
         Decoding(target, drafter, prompt.ids, plan.settings(drafter.card.name))
     except ValueError as error:
@@ -146,7 +135,6 @@ def _check(target: Target, drafter: Drafter, plan: Plan, prompt: Prompt) -> None
 def _methods(
     target: Target, drafter: Drafter, plan: Plan, limit: int | None = None
 ) -> list[Method]:
-    """Return the methods "plain decoding" and "drafter", with at most `limit` new tokens."""
     settings = plan.settings(drafter.card.name)
     settings = replace(settings, max_new_tokens=limit or settings.max_new_tokens)
     return [plain_method(target, settings), drafter_method(target, Entrant(drafter, settings))]

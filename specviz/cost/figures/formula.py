@@ -182,7 +182,7 @@ def _best(alpha: float, c: float, verify: float) -> float:
 def _map(
     rows: list[list[float]], along: list[float] | list[int], marks: list[go.Scatter], name: str
 ) -> go.Figure:
-    """Return a map of speed-ups, on a logarithmic scale, that is not shaded below 1."""
+    # On a logarithmic scale, not shaded below 1.
     powers = [0, 1, 2, 3, 4]
     area = go.Contour(
         x=ALPHAS, y=along, z=[[round(log2(value), 3) for value in row] for row in rows],
@@ -210,12 +210,7 @@ def _map(
 def trees_figure(
     trees: Sequence[tuple[str, Sequence[int], Sequence[float]]],
 ) -> go.Figure:
-    """Draw draft trees below each other: the rank of each node, and how often it is accepted.
-
-    Args:
-        trees: For each tree its title, its parents, and the probability of each node that it is on
-            the accepted path.
-    """
+    """Draw draft trees below each other: the rank of each node, and how often it is accepted."""
     rows = [max(3, len(parents) - len(set(parents)) + 1) for _, parents, _ in trees]
     most = max(max(reached[1:]) for _, _, reached in trees)
     made = make_subplots(
@@ -236,7 +231,6 @@ def trees_figure(
 
 
 def _tree(parents: Sequence[int], reached: Sequence[float], most: float) -> list[go.Scatter]:
-    """Return a tree's edges and nodes; a level is at its number on the horizontal axis."""
     levels, rows = tree_formula.depths(parents), _rows(parents)
     ranks = [rank + 1 for rank in tree_formula.sibling_ranks(parents)]
     chain = max(ranks) == 1
@@ -267,7 +261,7 @@ def _tree(parents: Sequence[int], reached: Sequence[float], most: float) -> list
 
 
 def _rows(parents: Sequence[int]) -> list[float]:
-    """Return each node's row: leaves below each other, a parent in the middle of its children."""
+    # Leaves are below each other, a parent in the middle of its children.
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(parents):
         children.setdefault(parent, []).append(node)

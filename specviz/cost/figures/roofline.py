@@ -159,7 +159,6 @@ def _equal(lows: Sequence[float], highs: Sequence[float]) -> bool:
 
 
 def _area(x: Sequence[int], lows: Sequence[float], highs: Sequence[float]) -> list[go.Scatter]:
-    """Shade the speed-ups over all efficiencies that sources report."""
     bare: dict[str, Any] = {"x": x, "mode": "lines", "line": {"width": 0, "color": INK3}}
     name = "reported efficiencies"
     fill = {"fill": "tonexty", "fillcolor": EDGE, "name": name}

@@ -22,10 +22,7 @@ FEWEST: Final = 4  # minimum number of positions on the axis
 
 
 def positions_figure(positions: Sequence[PositionAcceptance]) -> go.Figure:
-    """Draw acceptance by position with its intervals.
-
-    One mark counts all drafts; the other counts only drafts whose earlier tokens were all accepted.
-    """
+    """Draw acceptance by position: of all drafts, and of those accepted so far."""
     reached = [(one.number, one.cumulative) for one in positions]
     given = [(one.number, one.conditional) for one in positions if one.conditional]
     end = max(FEWEST, len(positions))

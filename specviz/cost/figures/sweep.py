@@ -50,14 +50,12 @@ def sweep_figure(sweep: Sweep) -> go.Figure:
 
 
 def _sizes(sweep: Sweep) -> list[int]:
-    """Return the ticks: powers of two, up to the largest measured size and beyond the free ones."""
     measured = max((point.tokens for point in sweep.points), default=1)
     last = min(WIDEST, max(SIZES[-1], measured, 2 * (sweep.free or 1)))
     return [1 << power for power in range(ceil(log2(last)) + 1)]
 
 
 def _marks(sweep: Sweep) -> go.Scatter:
-    """Return a mark for each median, with a bar from the first to the third quartile."""
     medians = [1000.0 * point.median for point in sweep.points]
     spans = [middle_half(point.seconds) for point in sweep.points]
     pairs = list(zip(medians, spans, strict=True))
@@ -76,7 +74,7 @@ def _marks(sweep: Sweep) -> go.Scatter:
 
 
 def _hover_text(sweep: Sweep, tokens: int, count: int) -> str:
-    """Return the hover text of a size; it contains no text from a file."""
+    # It contains no text from a file.
     line, cost = sweep.predicted(tokens), sweep.passes(tokens)
     words = [f"{tokens} token{'' if tokens == 1 else 's'} in the pass"]
     words.append(f"measured {1000.0 * sweep.by_tokens[tokens]:.2f} ms, median of {count}")
@@ -95,6 +93,6 @@ def _line(sweep: Sweep, name: str, overhead: float, style: dict[str, Any]) -> go
 
 
 def _line_sizes(last: int) -> list[int]:
-    """Return the sizes at which a line is drawn: all small ones, then steps of two percent."""
+    # All small ones, then steps of two percent.
     steps = (round(64 * 1.02**number) for number in range(180))
     return sorted({*range(1, min(64, last)), *(size for size in steps if size < last), last})

@@ -17,12 +17,7 @@ OTHER: Final = "YOUR-DRAFT-MODEL"
 
 
 def launch_flags(drafter: str, gamma: int) -> dict[str, str]:
-    """Return the options by program, for a kind of drafter and a draft length of at least 1.
-
-    Args:
-        drafter: HEAD, NGRAM or the name of a draft model.
-        gamma: The draft length.
-    """
+    """Return the options by program, for a kind of drafter and a draft length of at least 1."""
     model = YOURS.get(drafter, OTHER)
     vllm, sglang, llamacpp = {
         HEAD: ("eagle3", "EAGLE3", "draft-eagle3"),

@@ -54,11 +54,7 @@ class Sample:
 
 
 def parse_metrics(text: str) -> list[Sample]:
-    """Parse all samples in a text.
-
-    Raises:
-        UnreadableStats: If a line is wrong.
-    """
+    """Parse all samples in a text. Raises UnreadableStats if a line is wrong."""
     lines = text.splitlines()
     if len(lines) > MAX_LINES:
         raise UnreadableStats(f"The text has more than {MAX_LINES:,} lines.")
@@ -72,11 +68,6 @@ def parse_metrics(text: str) -> list[Sample]:
 
 
 def _sample(line: str) -> Sample | None:
-    """Parse a line; None if it contains no sample.
-
-    Raises:
-        UnreadableStats: If a label is given twice.
-    """
     match = LINE.fullmatch(line) if len(line) <= MAX_LINE else None
     if match is None:
         return None
@@ -116,11 +107,7 @@ class Metrics:
         return any(self.samples(name) for name in names)
 
     def samples(self, name: str) -> list[Sample]:
-        """Return all samples of a name.
-
-        Raises:
-            UnreadableStats: If a value is not valid.
-        """
+        """Return all samples of a name. Raises UnreadableStats if a value is not valid."""
         found = self._by_name.get(f"{name}_total") or self._by_name.get(name) or []
         seen: set[tuple[tuple[str, str], ...]] = set()
         for sample in found:
@@ -140,11 +127,7 @@ class Metrics:
         return sum(sample.value for sample in found) if found else None
 
     def by_position(self, name: str, label: str) -> tuple[float, ...]:
-        """Return the sums of a metric at positions 0, 1, 2 and so on.
-
-        Raises:
-            UnreadableStats: If a position is missing.
-        """
+        """Return the sums of a metric at positions 0, 1, 2 and so on. Raises UnreadableStats."""
         sums: dict[int, float] = {}
         for sample in self.samples(name):
             position = sample.labels.get(label, "")
@@ -159,13 +142,9 @@ class Metrics:
     def of_model(self, names: Sequence[str], model: str | None) -> tuple[str, Metrics]:
         """Return the model that these metrics belong to, and its samples.
 
-        Args:
-            names: Metrics that all models have.
-            model: The model to choose if there are several.
-
-        Raises:
-            SeveralModels: If there are several and none was chosen.
-            UnreadableStats: If the chosen model is missing.
+        names: metrics that all models have; model: the model to choose if there are several. Raises
+        SeveralModels if there are several and none was chosen; UnreadableStats if the chosen model
+        is missing.
         """
         every = [sample for name in names for sample in self.samples(name)]
         models = sorted({sample.labels.get("model_name", "") for sample in every})
@@ -188,11 +167,7 @@ MAX_ROWS: Final = 5_000  # maximum items of a list
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON text.
-
-    Raises:
-        UnreadableStats: If this is not JSON.
-    """
+    """Parse JSON text. Raises UnreadableStats if this is not JSON."""
     try:
         return json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as problem:
@@ -204,11 +179,7 @@ def _refused(name: str) -> float:
 
 
 def optional_number(data: Mapping[str, Any], name: str) -> float | None:
-    """Return a count or an average; None if it is missing.
-
-    Raises:
-        UnreadableStats: If the value is not valid.
-    """
+    """Return a count or an average; None if it is missing. Raises UnreadableStats."""
     value = data.get(name)
     if value is None:
         return None
@@ -219,11 +190,7 @@ def optional_number(data: Mapping[str, Any], name: str) -> float | None:
 
 
 def required_number(data: Mapping[str, Any], name: str) -> float:
-    """Return a count or an average.
-
-    Raises:
-        UnreadableStats: If the value is missing or not valid.
-    """
+    """Return a count or an average. Raises UnreadableStats if the value is missing or not valid."""
     value = optional_number(data, name)
     if value is None:
         raise UnreadableStats(f"“{name}” is missing.")
@@ -231,11 +198,7 @@ def required_number(data: Mapping[str, Any], name: str) -> float:
 
 
 def required_counts(data: Mapping[str, Any], name: str) -> list[float]:
-    """Return a list of counts.
-
-    Raises:
-        UnreadableStats: If it is missing or not valid.
-    """
+    """Return a list of counts. Raises UnreadableStats if it is missing or not valid."""
     found = data.get(name)
     if not isinstance(found, list) or not 1 <= len(found) <= MAX_POSITIONS + 1:
         raise UnreadableStats(f"“{name}” must be a list of 1 to {MAX_POSITIONS + 1} counts.")
@@ -311,12 +274,7 @@ def unrecognized(found: str, **values: str) -> UnknownFormat:
 
 
 def of_lines(given: str, damaged: str) -> UnreadableStats:
-    """Return the error for a text in which only some lines are metrics.
-
-    Args:
-        given: The text's lines.
-        damaged: The first line that is not valid.
-    """
+    """Return the error for a text in which only some lines are metrics."""
     lines = [line.strip() for line in given.splitlines() if line.strip()]
     first = shorten(lines[0])
     if CURL.match(lines[0]):

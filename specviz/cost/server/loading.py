@@ -70,12 +70,8 @@ JSON_NAMES: Final = (
 def parse_stats(text: str, model: str | None = None) -> ServerStats:
     """Parse the statistics of a server.
 
-    Args:
-        text: Metrics or JSON, at most MAX_CHARACTERS characters.
-        model: The model to select if the text has several.
-
-    Raises:
-        UnreadableStats: If the text cannot be used.
+    text: metrics or JSON, at most MAX_CHARACTERS characters; model: the model to select if the text
+    has several. Raises UnreadableStats if the text cannot be used.
     """
     if len(text) > MAX_CHARACTERS:
         raise UnreadableStats(
@@ -93,7 +89,7 @@ def parse_stats(text: str, model: str | None = None) -> ServerStats:
 
 
 def _of_metrics(family: Metrics, model: str | None) -> ServerStats:
-    """Select the parser by the prefix that all metrics of a program have."""
+    # All metrics of a program have the same prefix.
     programs = family.programs()
     if len(programs) > 1:
         raise UnreadableStats(
@@ -127,7 +123,6 @@ def _of_json(data: Any) -> ServerStats:
 
 
 def _requests(rows: Sequence[Mapping[str, Any]]) -> ServerStats | None:
-    """Return the statistics of answers to requests; None if one of them has none."""
     vllm = [_vllm_request(row) for row in rows]
     if rows and all(request is not None for request in vllm):
         return vllm_requests([request for request in vllm if request is not None])
@@ -138,13 +133,11 @@ def _requests(rows: Sequence[Mapping[str, Any]]) -> ServerStats | None:
 
 
 def _vllm_request(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the metrics of a vLLM request from its response; None if there are none."""
     found = _first(data, ("metrics", "speculative_decoding"), ("speculative_decoding",))
     return data if found is None and "acceptance_histogram" in data else found
 
 
 def _sglang_request(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the `meta_info` of an SGLang answer, or of each choice of one, with a histogram."""
     choices = data.get("choices")
     holders = [data, *(choices if isinstance(choices, list) else ())]
     found = [lookup(holder, "meta_info") for holder in holders]
@@ -179,20 +172,12 @@ class StatsEndpoint:
     path: str
 
     def text(self) -> str:
-        """Fetch the statistics and remove lines that are never used.
-
-        Raises:
-            ServerFault: If the server does not send them.
-        """
+        """Fetch the statistics and remove lines that are never used. Raises ServerFault."""
         return strip_metrics(self.client.get_text(self.path))
 
 
 def find_stats(url: str, model: str | None = None) -> tuple[StatsEndpoint, str]:
-    """Return a server's endpoint for statistics, and its text.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """Return a server's endpoint for statistics, and its text; ValueError if there is none."""
     client = HttpClient(_address(url), max_bytes=MAX_BYTES)
     paths = ("",) if client.address.path else PATHS
     reason: ValueError | None = None
@@ -251,11 +236,7 @@ class MetricsAddress:
         self._text = ""
 
     def text(self) -> str:
-        """Return the statistics, without anything that is not read from them.
-
-        Raises:
-            UnreadableStats: The address gives no statistics. The sentence does not contain it.
-        """
+        """Return the statistics, and nothing else that is there. Raises UnreadableStats."""
         with self._lock:
             if monotonic() >= self._read_at + METRICS_KEPT:
                 self._text = self._fetch()
@@ -301,23 +282,14 @@ DESCRIPTION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Example statistics.
-
-    Attributes:
-        text: The statistics in the format of /metrics.
-        description: Where the numbers come from.
-    """
+    """Example statistics."""
 
     text: str
     description: str
 
 
 def example() -> Example:
-    """Return the example, in which every draft has γ tokens, as always with vLLM.
-
-    Raises:
-        BrokenFile: If the file with the numbers is damaged.
-    """
+    """Return the example, in which every draft has γ tokens, as with vLLM. Raises BrokenFile."""
     return read_shipped_json(PEERS, _build)
 
 

@@ -55,14 +55,7 @@ class Calibration:
 def calibrate(
     serving: Serving, predicted: Prediction, passes: int, measured: float
 ) -> tuple[Serving, Calibration]:
-    """Fit a deployment to the measured time of a round.
-
-    Args:
-        serving: The target on its machine.
-        predicted: The prediction of the round that was measured.
-        passes: Number of passes in that round.
-        measured: Measured seconds of the round.
-    """
+    """Fit a deployment to the measured time of a round. measured: measured seconds of the round."""
     roofline = predicted.draft + predicted.verify
     overhead = max(0.0, (measured - roofline) / passes)
     most = 1 / max(serving.reading, serving.computing)
@@ -86,10 +79,9 @@ NEARLY_BEST: Final = 0.99  # speed-ups within this share of the best count as eq
 class AcceptanceModel:
     """Acceptance probability by position, given that all earlier positions were accepted.
 
-    Attributes:
-        conditional: For each position: as counted, or the α that gives the reported average.
-        rest: Acceptance that is assumed at all later positions.
-        by_position: Whether `conditional` was counted by position.
+    conditional: for each position: as counted, or the α that gives the reported average; rest:
+    acceptance that is assumed at all later positions; by_position: whether `conditional` was
+    counted by position.
     """
 
     conditional: tuple[float, ...]
@@ -104,14 +96,7 @@ class AcceptanceModel:
 
 @dataclass(frozen=True, slots=True)
 class GammaOption:
-    """One draft length.
-
-    Attributes:
-        gamma: The draft length.
-        tokens: Tokens per round.
-        speedup: Speed-up over plain decoding.
-        counted: Whether `tokens` was counted rather than extrapolated.
-    """
+    """One draft length. counted: whether `tokens` was counted rather than extrapolated."""
 
     gamma: int
     tokens: float
@@ -175,12 +160,8 @@ class Outlook:
 def acceptance_model(stats: ServerStats, gamma: int | None) -> AcceptanceModel:
     """Return the acceptance by position, computed from a server's statistics.
 
-    Args:
-        stats: The statistics.
-        gamma: The draft length, needed if only an average is reported.
-
-    Raises:
-        UnreadableStats: If the acceptance cannot be computed.
+    gamma: the draft length, needed if only an average is reported. Raises UnreadableStats if the
+    acceptance cannot be computed.
     """
     found = [
         position.conditional.share
@@ -212,15 +193,9 @@ def outlook(
 ) -> Outlook:
     """Predict the speed-up for each draft length γ.
 
-    Args:
-        stats: The server's statistics.
-        serving: The target on its machine.
-        batch: Sequences per pass.
-        draft: The drafter's shape; None if drafting takes no time.
-        gamma: The draft length, if the server does not report it.
-
-    Raises:
-        UnreadableStats: If nothing can be predicted.
+    batch: sequences per pass; draft: the drafter's shape; None if drafting takes no time; gamma:
+    the draft length, if the server does not report it. Raises UnreadableStats if nothing can be
+    predicted.
     """
     if (stats.siblings or 1) > 1:
         raise UnreadableStats(
@@ -266,7 +241,6 @@ def _calibrated(
     expected: AcceptanceModel,
     gamma: int | None,
 ) -> tuple[Serving, Calibration | None]:
-    """Fit the deployment to the time between the server's outputs, if this and γ are known."""
     if gamma is None or not (stats.output_gaps and all(stats.output_gaps)):
         return serving, None
     seconds, count = stats.output_gaps
@@ -289,10 +263,7 @@ def _best(gains: Sequence[float]) -> int:
 def _best_interval(
     found: Sequence[PositionAcceptance], gains: Callable[[AcceptanceModel], list[float]]
 ) -> tuple[int, int] | None:
-    """Return the smaller and the larger of two best γ.
-
-    One γ is best for the lower ends of all confidence intervals, the other γ for the upper ends.
-    """
+    # One γ is best for the lower ends of all confidence intervals, the other for the upper ends.
     rates = [place.conditional for place in found if place.conditional]
     if not rates:
         return None
@@ -314,9 +285,6 @@ class Deployment:
     """Where a server runs, as names of presets; invalid values raise ValueError.
 
     Attributes:
-        hardware: Name of a machine.
-        model: Name of the target.
-        dtype: Number format of weights and cache.
         drafter: Name of a drafter for that target.
         cards: Number of devices that share the work of a pass.
         context: Tokens in each KV cache.
@@ -364,11 +332,7 @@ class Deployment:
         return self.batch or min(stats.batch or 1, LIMITS["batch"][2])
 
     def outlook(self, stats: ServerStats) -> Outlook:
-        """Predict the speed-up for each γ.
-
-        Raises:
-            UnreadableStats: If that is impossible.
-        """
+        """Predict the speed-up for each γ. Raises UnreadableStats if that is impossible."""
         gamma = stats.draft_length or self.gamma
         return outlook(stats, self.serving, self.batch_of(stats), self.draft, gamma)
 

@@ -79,7 +79,7 @@ def vllm_requests(requests: Sequence[Mapping[str, Any]]) -> ServerStats:
 
 
 def _add_requests(each: Sequence[ServerStats]) -> ServerStats:
-    """Add the statistics of requests to one program; a count that one of them lacks is None."""
+    # A count that one of them lacks is None.
     if len(each) == 1:
         return each[0]
     positions = max(len(one.accepted_by_position) for one in each)
@@ -130,12 +130,12 @@ def vllm_request(data: Mapping[str, Any]) -> ServerStats:
 
 
 def _at_each_position(histogram: Sequence[float]) -> tuple[float, ...]:
-    """Return how many rounds accepted at least 1, 2, 3, … tokens."""
+    # How many rounds accepted at least 1, 2, 3, … tokens.
     return tuple(accumulate(reversed(histogram)))[::-1][1:]
 
 
 def _steps(data: Mapping[str, Any], histogram: Sequence[float]) -> tuple[tuple[int, int], ...]:
-    """Parse accepted and drafted tokens of each step; empty if only a summary is reported."""
+    # Empty if only a summary is reported.
     names = ("per_step_accepted", "per_step_drafted")
     if all(data.get(name) is None for name in names):
         return ()
@@ -200,7 +200,7 @@ def sglang_metrics(family: Metrics, model: str | None) -> ServerStats:
 
 
 def _by_copy(samples: list[Sample]) -> list[float]:
-    """Return the largest value of each copy of the model, ignoring values for one priority only."""
+    # The largest value of each copy of the model, ignoring values for one priority only.
     found: dict[str, float] = {}
     for sample in samples:
         if "priority" not in sample.labels:
@@ -264,11 +264,7 @@ def sglang_requests(requests: Sequence[Mapping[str, Any]]) -> ServerStats:
 
 
 def sglang_request(data: Mapping[str, Any]) -> ServerStats:
-    """Parse the `meta_info` of one SGLang answer, which has a histogram of accepted tokens.
-
-    Raises:
-        UnreadableStats: If a count is not valid, or two of them contradict each other.
-    """
+    """Parse the `meta_info` of an SGLang answer, with a histogram. Raises UnreadableStats."""
     name = next(name for name in SGLANG_HISTOGRAMS if name in data)
     histogram = required_counts(data, name)
     rounds, accepted = sum(histogram), sum(j * steps for j, steps in enumerate(histogram))
@@ -298,7 +294,7 @@ def sglang_request(data: Mapping[str, Any]) -> ServerStats:
 
 
 def _siblings(steps: int | None, verified: int | None, beside: int | None) -> int:
-    """Return top-k if known; else 2 if there are more tokens than levels, otherwise 1."""
+    # Top-k if known; else 2 if there are more tokens than levels, otherwise 1.
     if beside is not None:
         return beside
     return 2 if steps and verified and verified > steps + 1 else 1

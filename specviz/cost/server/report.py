@@ -37,14 +37,12 @@ class Report:
     """All results for one server.
 
     Attributes:
-        stats: The parsed statistics.
         tokens: Tokens per pass.
         positions: Acceptance by position; empty if the server does not report it.
         facts: The counted numbers, as names and values.
-        limitations: Sentences on what the server does not report.
-        outlook: Speed-up by γ, simulated; None if no machine was given or nothing can be predicted.
+        outlook: Speed-up by γ, simulated; None if no machine was given or nothing can be
+            predicted.
         deployment: The model, machine and batch size of the outlook in words.
-        advice: Sentences of advice, computed from the outlook.
         not_predicted: Why nothing can be predicted; empty otherwise.
     """
 
@@ -90,7 +88,6 @@ RATE_KEYS: Final = {"accepted": "kept", "total": "many"}
 
 
 def _json_keys(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace the names of fields by their JSON keys."""
     found = {JSON_KEYS.get(name, name): value for name, value in data.items()}
     for name in ("reached", "given"):
         if found.get(name):
@@ -132,7 +129,6 @@ def build_report(
 
 
 def _with_prediction(counted: Report, site: Deployment) -> Report:
-    """Add the prediction for the deployment, or the reason why there is none."""
     stats = counted.stats
     made = (stats, counted.tokens, counted.positions, counted.facts, counted.limitations)
     try:
@@ -177,7 +173,7 @@ def _format_gamma(stats: ServerStats, gamma: int) -> str:
 
 
 def _mean_of_short_drafts(stats: ServerStats) -> float | None:
-    """Return the mean tokens per draft if it is clearly below γ; None otherwise."""
+    # None unless it is clearly below γ.
     if not (stats.rounds and stats.drafted and stats.draft_length):
         return None
     mean = stats.drafted / stats.rounds
@@ -243,7 +239,6 @@ def advice(deployment: str, stats: ServerStats, outlook: Outlook) -> list[str]:
 
 
 def _costs(outlook: Outlook) -> list[str]:
-    """Return which costs the ranking is based on, and what would change with other costs."""
     fit, (low, high) = outlook.calibration, outlook.best_otherwise
     shares = {name: one.default for name, one in sources.efficiencies().items()}
     if fit is None:
@@ -296,7 +291,6 @@ def _verdict(deployment: str, outlook: Outlook) -> str:
 
 
 def _assumptions(stats: ServerStats, outlook: Outlook) -> list[str]:
-    """Return what the prediction assumes."""
     positions = acceptance_by_position(stats)
     if not positions:
         return [text("server", "one_alpha")]

@@ -42,22 +42,20 @@ class ServerStats:
     """Statistics of a server on its speculative decoding.
 
     Attributes:
-        program: Name of the serving program.
         endpoint: The endpoint or answer that the numbers come from.
-        model: The model's name on the server.
-        rounds: Number of drafts that were verified.
-        drafted: Number of draft tokens.
-        accepted: Number of accepted draft tokens.
-        accepted_by_position: For each position, the number of drafts whose token was accepted.
-        mean: Mean tokens per pass including the target's own, if only this average is reported.
-        gamma: The longest draft.
+        accepted_by_position: For each position, the number of drafts whose token was
+            accepted.
+        mean: Mean tokens per pass including the target's own, if only this average is
+            reported.
         siblings: Number of alternatives at one position; 1 for a chain, None if unknown.
         engines: Number of copies of the model.
         running: Number of sequences that one copy was decoding at that moment.
-        output_gaps: Sum of the seconds between two outputs of a sequence, and the number of gaps.
-        steps: Accepted and drafted tokens of each draft in order, if they are reported one by one.
-        is_counter: Whether these are counters since the start of the server, so that two snapshots
-            can be subtracted.
+        output_gaps: Sum of the seconds between two outputs of a sequence, and the number of
+            gaps.
+        steps: Accepted and drafted tokens of each draft in order, if they are reported one
+            by one.
+        is_counter: Whether these are counters since the start of the server, so that two
+            snapshots can be subtracted.
         notes: Limitations that apply to this program, a sentence each.
     """
 
@@ -137,11 +135,7 @@ class ServerStats:
 
 
 def difference(before: ServerStats, after: ServerStats) -> ServerStats:
-    """Return the statistics between two snapshots.
-
-    Raises:
-        UnreadableStats: If they cannot be subtracted.
-    """
+    """Return the statistics between two snapshots. Raises UnreadableStats."""
     same = (before.program, before.endpoint, before.model) == (
         after.program,
         after.endpoint,
@@ -209,14 +203,7 @@ Z_95: Final = 1.959964  # standard errors on each side of a 95% interval
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share with its 95% interval.
-
-    Attributes:
-        accepted: Numerator of the share.
-        total: Denominator.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
-    """
+    """A share with its 95% interval."""
 
     accepted: float
     total: float
@@ -233,11 +220,9 @@ class Rate:
 class PositionAcceptance:
     """Acceptance at one position of the drafts.
 
-    Attributes:
-        number: The position, from 1.
-        cumulative: Share of all drafts in which all tokens up to this position were accepted.
-        conditional: The same as a share of the drafts whose earlier tokens were all accepted; None
-            if there was no such draft.
+    number: the position, from 1; cumulative: share of all drafts in which all tokens up to this
+    position were accepted; conditional: the same as a share of the drafts whose earlier tokens were
+    all accepted; None if there was no such draft.
     """
 
     number: int
@@ -249,11 +234,8 @@ class PositionAcceptance:
 class TokensPerPass:
     """Tokens per pass, the target's own included.
 
-    Attributes:
-        mean: The mean.
-        low: Lower end of its 95% interval; None if only an average is reported.
-        high: Upper end.
-        assumed: Whether drafts were not counted, and each was assumed to have γ tokens.
+    low: lower end of its 95% interval; None if only an average is reported; high: upper end;
+    assumed: whether drafts were not counted, and each was assumed to have γ tokens.
     """
 
     mean: float
@@ -263,10 +245,7 @@ class TokensPerPass:
 
 
 def wilson_interval(accepted: float, total: float) -> Rate:
-    """Return Wilson's score interval, which stays within 0 and 1 and is valid for small counts.
-
-    Wilson, Journal of the American Statistical Association 22 (1927).
-    """
+    """Return Wilson's score interval (JASA 22, 1927), within 0 and 1, valid for small counts."""
     if not 0 <= accepted <= total or not total:
         raise ValueError(f"{accepted:g} of {total:g} is not a share.")
     share, square = accepted / total, Z_95 * Z_95 / total
@@ -290,13 +269,7 @@ def acceptance_by_position(stats: ServerStats) -> list[PositionAcceptance]:
 
 @dataclass(frozen=True, slots=True)
 class LengthAcceptance:
-    """Steps with the same draft length.
-
-    Attributes:
-        drafted: The draft length.
-        steps: Number of these steps.
-        accepted: Mean accepted tokens.
-    """
+    """Steps with the same draft length. accepted: mean accepted tokens."""
 
     drafted: int
     steps: int
@@ -317,12 +290,8 @@ def acceptance_by_length(stats: ServerStats) -> list[LengthAcceptance]:
 def tokens_per_pass(stats: ServerStats, gamma: int | None = None) -> TokensPerPass:
     """Return tokens per pass.
 
-    Args:
-        stats: The server's statistics.
-        gamma: The draft length, if the server does not count drafts.
-
-    Raises:
-        UnreadableStats: If the mean cannot be computed, or nothing was drafted yet.
+    gamma: the draft length, if the server does not count drafts. Raises UnreadableStats if the mean
+    cannot be computed, or nothing was drafted yet.
     """
     if stats.mean is not None:
         return TokensPerPass(stats.mean)
@@ -340,7 +309,6 @@ def tokens_per_pass(stats: ServerStats, gamma: int | None = None) -> TokensPerPa
 
 
 def _counted(stats: ServerStats, rounds: float) -> TokensPerPass:
-    """Compute tokens per pass from counts, with a 95% interval if positions were counted."""
     accepted = stats.accepted if stats.accepted is not None else sum(stats.accepted_by_position)
     mean = accepted / rounds
     if not stats.accepted_by_position:

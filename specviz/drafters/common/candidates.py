@@ -36,10 +36,9 @@ from specviz.verification.transfer import UploadBatch, to_device, to_host
 class SiblingDraws:
     """Draws of siblings, copied to the host.
 
-    Attributes:
-        draws: For each distribution, its draws in order.
-        probs: For each distribution and draw, the reported probability of the token.
-        confirmed: Whether the tokens equal `DeviceDraws.token_ids` and siblings are distinct.
+    draws: for each distribution, its draws in order; probs: for each distribution and draw, the
+    reported probability of the token; confirmed: whether the tokens equal `DeviceDraws.token_ids`
+    and siblings are distinct.
     """
 
     draws: list[list[Draw]] = field(default_factory=list)
@@ -55,13 +54,9 @@ class SiblingDraws:
 class Coins:
     """The random numbers u for sampling from several distributions, at least once from each.
 
-    Args:
-        rows: For each distribution, one u per draw.
-        uploads: The batch that uploads them to the device; None to upload them at each use.
-
-    Attributes:
-        order: Indices of the distributions, most draws first. The distributions with at least k
-            draws are then the first ones in this order.
+    rows: for each distribution, one u per draw; uploads: the batch that uploads them to the device;
+    None to upload them at each use; order: indices of the distributions, most draws first. The
+    distributions with at least k draws are then the first ones in this order.
     """
 
     def __init__(self, rows: Sequence[Sequence[float]], uploads: UploadBatch | None = None) -> None:
@@ -76,17 +71,14 @@ class Coins:
         return [sum(len(row) > rank for row in self.rows) for rank in range(most)]
 
     def by_rank(self, device: torch.device) -> Sequence[float | Tensor]:
-        """For each rank, the u of the distributions in `order`, (m, 1) float64 on the device.
-
-        For a single distribution, each u is a float, which needs no upload.
-        """
+        """The u of each rank in `order`, (m, 1) float64 on the device; or one float."""
         if self._uploaded is None and len(self.rows) == 1:
             return self.rows[0]
         flat = to_device(self._flat(), device) if self._uploaded is None else self._uploaded()
         return list(flat.split(self.counts))
 
     def _flat(self) -> Tensor:
-        """All u, rank by rank, on the host: (draws, 1)."""
+        # Rank by rank, on the host: (draws, 1).
         ranks = enumerate(self.counts)
         flat = [self.rows[at][rank] for rank, size in ranks for at in self.order[:size]]
         return torch.tensor(flat, dtype=torch.float64)[:, None]
@@ -94,8 +86,7 @@ class Coins:
 
 @dataclass(frozen=True, slots=True)
 class _Rank:
-    """The draws of one rank from distributions (m, V), with the tokens' probabilities (m, 1)."""
-
+    # The draws of one rank from distributions (m, V), with the tokens' probabilities (m, 1).
     distributions: Tensor
     walked: WalkEnd
     probs: Tensor
@@ -106,12 +97,8 @@ class DeviceDraws:
     """Draws that were made on the device and that the host has not read yet.
 
     There is one draw per u. A draw never repeats an earlier one from the same distribution, unless
-    there are more draws than possible tokens.
-
-    Attributes:
-        coins: The random numbers.
-        probs: Probabilities to report for the drawn tokens, (n, V).
-        ranks: The draws, rank by rank.
+    there are more draws than possible tokens. probs: probabilities to report for the drawn tokens,
+    (n, V).
     """
 
     coins: Coins
@@ -162,14 +149,7 @@ class DeviceDraws:
     def _resolve_row(
         self, found: SiblingDraws, row: int, values: Sequence[Sequence[float]], at: int
     ) -> bool:
-        """Add one distribution's draws to `found`, and return whether they are confirmed.
-
-        Args:
-            found: The draws so far.
-            row: The distribution.
-            values: For each rank, the values that were read from the device.
-            at: Index of the distribution in `Coins.order`.
-        """
+        # values: what was read from the device, for each rank; at: index in `Coins.order`.
         draws, probs, coins = found.draws[row], found.probs[row], self.coins.rows[row]
         for rank, (u, (token, lo, hi, prob)) in enumerate(zip(coins, values, strict=True)):
             if not lo <= u < hi:
@@ -183,16 +163,8 @@ class DeviceDraws:
 
 
 def _draw_ranks(distributions: Tensor, probs: Tensor, coins: Coins) -> list[_Rank]:
-    """Make the first draw from each distribution, then the second and so on, on the device.
-
-    A draw is searched among the top tokens only. On CUDA, where a repeated search makes the host
-    wait, more top tokens are searched, so that few draws need a second search.
-
-    Args:
-        distributions: (n, V), in the order of `coins`.
-        probs: Probabilities to report, (n, V), in the same order.
-        coins: The random numbers.
-    """
+    # A draw is searched among the top tokens only: among more of them on CUDA, where a repeated
+    # search makes the host wait. Distributions and probs, (n, V), are in the order of `coins`.
     size = TOP_SIZES[1] if distributions.device.type == "cuda" else TOP_SIZES[0]
     values, ids = top_tokens(distributions, size)
     found: list[_Rank] = []
@@ -219,7 +191,6 @@ def distinct_draws(
 
 
 def _draw_one_by_one(distribution: Tensor, coins: Sequence[float]) -> list[Draw]:
-    """Sample from one distribution (V,), copying each draw to the host before the next."""
     found: list[Draw] = []
     for u in coins:
         found.append(draw(distribution, u))
@@ -231,11 +202,8 @@ def _draw_one_by_one(distribution: Tensor, coins: Sequence[float]) -> list[Draw]
 class CandidateValues:
     """Candidates on the host, by parent node.
 
-    Attributes:
-        tokens: Their tokens.
-        probs: Their probabilities at temperature 1.
-        draws: How each was drawn; empty if nothing was sampled.
-        confirmed: Whether the tokens equal `Candidates.token_ids`.
+    probs: their probabilities at temperature 1; draws: how each was drawn; empty if nothing was
+    sampled; confirmed: whether the tokens equal `Candidates.token_ids`.
     """
 
     tokens: Sequence[Sequence[int]]
@@ -269,23 +237,14 @@ class Candidates(Protocol):
     def resolve(self, pending: Sequence[Tensor], name: str) -> CandidateValues:
         """Return the candidates from the values of `pending`.
 
-        Args:
-            pending: The tensors of `pending`, on the host.
-            name: Name of the model in error messages.
-
-        Raises:
-            BadScores: If the logits are not finite.
+        pending: the tensors of `pending`, on the host. Raises BadScores if the logits are not
+        finite.
         """
         ...
 
 
 class TopCandidates:
-    """The most probable tokens, a point mass; tokens of probability 0 are left out.
-
-    Args:
-        logits: (n, V).
-        widths: How many tokens to take from each row.
-    """
+    """The most probable tokens of logits (n, V), a point mass; none of probability 0."""
 
     distributions: Sequence[Tensor] | Tensor = ()
 
@@ -320,13 +279,7 @@ class TopCandidates:
 
 
 class SampledCandidates:
-    """Tokens sampled with the run's sampling settings, siblings without replacement.
-
-    Args:
-        logits: (n, V).
-        sampling: Sampling settings.
-        coins: The random numbers u, on the device.
-    """
+    """Tokens sampled from logits (n, V) with the run's settings, siblings without replacement."""
 
     def __init__(self, logits: Tensor, sampling: Sampling, coins: Coins) -> None:
         self.distributions = logits_to_probs(logits, sampling)
@@ -344,10 +297,8 @@ class SampledCandidates:
         return self.draws.pending
 
     def repeated(self, coins: Coins | None) -> SampledCandidates:
-        """Implement `Candidates.repeated`; the distributions, which outlive the round, are copied.
-
-        The other tensors are needed until the draft is complete.
-        """
+        """Implement `Candidates.repeated`; copies the distributions, which outlive the round."""
+        # The other tensors are needed until the draft is complete.
         assert coins is not None
         again = copy(self)
         again.distributions = self.distributions.clone()
@@ -355,11 +306,9 @@ class SampledCandidates:
         return again
 
     def resolve(self, pending: Sequence[Tensor], name: str) -> CandidateValues:
-        """Implement `Candidates.resolve`.
-
-        If a distribution has fewer possible tokens than draws, all sampling is repeated with fewer
-        draws.
-        """
+        """Implement `Candidates.resolve`."""
+        # If a distribution has fewer possible tokens than draws, all sampling is repeated with
+        # fewer draws.
         found = self.draws.resolve(pending)
         confirmed = found.confirmed
         check_finite([each for of_node in found.probs for each in of_node], name)
@@ -378,10 +327,7 @@ def coins_by_node(counts: Sequence[int], uniform: Callable[[int], float]) -> lis
 
 
 def limit_widths(distributions: Tensor, widths: Sequence[int]) -> list[int]:
-    """Limit the draws from each row (n, V) to its number of possible tokens (after top-k).
-
-    The minimum is 1, so that a row that is not a distribution raises an error.
-    """
+    """Limit the draws from each row (n, V) to its possible tokens, at least to 1."""
     left = (distributions > 0).sum(-1).tolist()
     return [min(width, max(1, possible)) for width, possible in zip(widths, left, strict=True)]
 
@@ -391,16 +337,9 @@ def top_candidates(
 ) -> list[tuple[Sequence[int], Sequence[float]]]:
     """Return the `size` most probable tokens of each row, and their probabilities.
 
-    Args:
-        logits: (n, V).
-        size: Number of tokens; fewer are returned where fewer have a probability above 0.
-        name: Name of the model in error messages.
-
-    Returns:
-        By row, tokens in descending order and their probabilities at temperature 1.
-
-    Raises:
-        BadScores: If the logits are not finite.
+    Returns by row, tokens in descending order and their probabilities at temperature 1. logits: (n,
+    V); size: number of tokens; fewer are returned where fewer have a probability above 0. Raises
+    BadScores if the logits are not finite.
     """
     candidates = TopCandidates(logits, [size] * len(logits))
     found = candidates.resolve(to_host(*candidates.pending), name)

@@ -50,22 +50,12 @@ def card_of(head: nn.Module, title: str, family: str, folder: Path) -> ModelCard
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read the folder's config.json.
-
-    Raises:
-        NotAvailable: If there is none.
-        Unsuitable: If it is not valid JSON or not supported.
-    """
+    """Read the folder's config.json. Raises NotAvailable, Unsuitable."""
     return file_checks.read_config(folder_label(folder), folder)
 
 
 def made_for(folder: Path) -> MadeFor:
-    """Return the target hashes that a head's config names, or None; see `MadeFor`.
-
-    Raises:
-        NotAvailable: If there is no config.
-        Unsuitable: If `made_for` is not a hash or a list of hashes.
-    """
+    """Return the targets' hashes in a config; see `MadeFor`. Raises NotAvailable, Unsuitable."""
     value = read_config(folder).get("made_for")
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return tuple(value)
@@ -77,12 +67,7 @@ def made_for(folder: Path) -> MadeFor:
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
-    """Read all tensors by name, on the CPU.
-
-    Raises:
-        NotAvailable: If the folder has no weights.
-        Unsuitable: If a file holds anything but tensors.
-    """
+    """Read all tensors by name, on the CPU. Raises NotAvailable, Unsuitable."""
     found: dict[str, Tensor] = {}
     for file in _files(folder):
         found |= _tensors(folder_label(folder), file)
@@ -90,12 +75,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
 
 
 def tensor_names(folder: Path) -> set[str]:
-    """Return the names of all tensors, reading only the headers of safetensors files.
-
-    Raises:
-        NotAvailable: If the folder has no weights.
-        Unsuitable: If a file holds anything but tensors.
-    """
+    """Return the tensors' names from the headers alone. Raises NotAvailable, Unsuitable."""
     found: set[str] = set()
     for file in _files(folder):
         try:
@@ -131,33 +111,19 @@ def _tensors(name: str, file: Path) -> dict[str, Tensor]:
 
 
 def _pickled(name: str, file: Path) -> Any:
-    """Load a pickle file; a tensor in the newer zip format is read only when it is used."""
+    # A tensor in the newer zip format is read only when it is used.
     count_tensors(name, file)
     return torch.load(file, "cpu", weights_only=True, mmap=is_zipfile(file))
 
 
 def restore(name: str, head: nn.Module, tensors: Mapping[str, Tensor], model: Any) -> None:
-    """Fill `head` with `tensors`, and freeze it on the model's device in its dtype.
-
-    Args:
-        name: Name of the head in error messages.
-        head: The network.
-        tensors: The tensors by name.
-        model: The target's causal LM.
-
-    Raises:
-        Unsuitable: Naming the first tensor that does not fit.
-    """
+    """Fill `head` and freeze it on the model's device in its dtype. Raises Unsuitable."""
     fill(name, head, tensors)
     freeze_like(head, model)
 
 
 def fill(name: str, head: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Fill `head` with `tensors`.
-
-    Raises:
-        Unsuitable: Naming the first tensor that does not fit.
-    """
+    """Fill `head` with `tensors`. Raises Unsuitable, naming the first tensor that does not fit."""
     wanted = head.state_dict()
     _refuse(name, "lacks", wanted.keys() - tensors.keys())
     _refuse(name, "has an unexpected", tensors.keys() - wanted.keys())
@@ -182,14 +148,7 @@ def write(
     head: nn.Module,
     rename: Callable[[str], str] = str,
 ) -> None:
-    """Write config.json and model.safetensors; floats are stored in bf16.
-
-    Args:
-        folder: The folder.
-        config: Contents of config.json.
-        head: The network.
-        rename: Maps a tensor's name in the network to its name in the file.
-    """
+    """Write config.json and model.safetensors, in bf16; rename: from our names to the file's."""
     folder.mkdir(parents=True, exist_ok=True)
     write_config(folder, config)
     tensors = {
@@ -213,15 +172,9 @@ def parse_config(
 ) -> Config:
     """Parse a config into the dataclass `kind`.
 
-    Args:
-        name: Name of the head in error messages.
-        data: Contents of the file.
-        kind: The class of the config.
-        also: Keys that are no fields, but are read by the caller or change nothing in the family.
-
-    Raises:
-        Unsuitable: If a key is missing, unknown or not implemented, or if a count is not a positive
-            integer.
+    also: keys that are no fields, but are read by the caller or change nothing in the family.
+    Raises Unsuitable if a key is missing, unknown or not implemented, or if a count is not a
+    positive integer.
     """
     known: list[Any] = list(fields(kind))  # type: ignore[arg-type]
     check_keys(name, data, {field.name for field in known} | set(also))
@@ -243,10 +196,7 @@ COUNTS = (  # keys with these prefixes must be positive integers
 
 
 def freeze_like(module: nn.Module, model: Any) -> None:
-    """Freeze a module on the model's device in its dtype.
-
-    Only parameters change their dtype; rotary frequencies stay float32.
-    """
+    """Freeze a module on the model's device, its parameters in the model's dtype."""
     for weight in module.parameters():
         weight.data = weight.data.to(model.dtype)
     module.eval().requires_grad_(False)
@@ -282,21 +232,13 @@ MAX_LISTED: Final = 6  # how many keys and tensor names an error lists
 
 
 def layout_of(name: str, config: Mapping[str, Any], names: Names) -> Layout | None:
-    """Return the first layout that matches, or None.
-
-    Raises:
-        Unsuitable: If the head is of a method that is known and not supported.
-    """
+    """Return the first layout that matches, or None. Raises Unsuitable."""
     check_supported(name, config, names)
     return next((layout for layout in LAYOUTS if layout.matches(config, names)), None)
 
 
 def layout_in(folder: Path) -> Layout | None:
-    """Return the layout of the head in a folder, or None if the folder contains a language model.
-
-    Raises:
-        Unsuitable: If the folder contains neither.
-    """
+    """Return a folder's head layout; None for a language model. Raises Unsuitable."""
     config, names = read_config(folder), tensor_names(folder)
     layout = layout_of(folder_label(folder), config, names)
     if layout is None and not any(re.search(EMBEDDING, name) for name in names):
@@ -305,12 +247,7 @@ def layout_in(folder: Path) -> Layout | None:
 
 
 def read_head(folder: Path, family: str) -> Head:
-    """Read the head in a folder, with keys and tensor names converted to those of our network.
-
-    Raises:
-        NotAvailable: If there is no head.
-        Unsuitable: If the layout is unknown or belongs to another family.
-    """
+    """Read the head in a folder, with our keys and names. Raises NotAvailable, Unsuitable."""
     name, config, tensors = folder_label(folder), read_config(folder), read_tensors(folder)
     layout = layout_of(name, config, tensors)
     if layout is None:
@@ -322,21 +259,13 @@ def read_head(folder: Path, family: str) -> Head:
 
 @dataclass(frozen=True)
 class PlainConfig:
-    """A config whose fields are the keys of config.json; see `parse_config`.
-
-    Attributes:
-        also: Keys that are no fields, but are read elsewhere or change nothing in the family.
-    """
+    """A config whose fields are the file's keys; also: other keys. See `parse_config`."""
 
     also: ClassVar[Collection[str]] = ()
 
     @classmethod
     def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
-        """Parse config.json.
-
-        Raises:
-            Unsuitable: If it is invalid or not supported.
-        """
+        """Parse config.json. Raises Unsuitable if it is invalid or not supported."""
         return parse_config(name, data, cls, cls.also)
 
     def check_fit(self, name: str, target: Target) -> None:
@@ -350,11 +279,8 @@ class PlainConfig:
 class HeadNetwork(nn.Module):
     """A head's network that can be saved to a folder and loaded from one, in a known layout.
 
-    Attributes:
-        family: Family whose layouts it reads.
-        config_type: Class of the config, with `from_json(name, data)`, `check_fit(name, target)`
-            and `to_json()`.
-        config: The config.
+    config_type: class of the config, with `from_json(name, data)`, `check_fit(name, target)` and
+    `to_json()`.
     """
 
     family: ClassVar[str]
@@ -367,12 +293,7 @@ class HeadNetwork(nn.Module):
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """Load the head in `folder` on the target's device, in its dtype, ready to draft.
-
-        Raises:
-            NotAvailable: If the folder has no head.
-            Unsuitable: If the head does not fit; a tensor that does not fit is named.
-        """
+        """Load the head in `folder`, ready to draft. Raises NotAvailable, Unsuitable."""
         found = cls.prepare(read_head(folder, cls.family), target)
         head = cls.like_file(found, cls.read_config(found, target), target)
         restore(found.name, head, found.tensors, target.model)
@@ -385,11 +306,7 @@ class HeadNetwork(nn.Module):
 
     @classmethod
     def read_config(cls, found: Head, target: Target) -> Any:
-        """Parse the config and check that it fits the target.
-
-        Raises:
-            Unsuitable: If the config is invalid or does not fit.
-        """
+        """Parse the config and check that it fits the target. Raises Unsuitable."""
         config = cls.config_type.from_json(found.name, found.config)
         config.check_fit(found.name, target)
         return config

@@ -43,22 +43,14 @@ class HeadConfig:
     """Config of a head with one Llama layer as wide as the target.
 
     Attributes:
-        architectures: Names of the classes in vLLM's registry.
         omitted_if_empty: Keys that are left out of the file if their values are empty.
         implemented: Values of further keys that the network computes, see `check_keys`.
-        hidden_size: Width.
-        intermediate_size: Inner width of the MLP.
-        num_attention_heads: Attention heads.
-        num_key_value_heads: Key and value heads.
-        head_dim: Width of an attention head.
-        vocab_size: Number of tokens.
-        rms_norm_eps: Epsilon of the norms.
-        rope_theta: Base of the rotary angles.
-        made_for: Hashes of the target's weights, see `MadeFor`. Only specviz writes this key.
-            Without it, as in public heads, only shapes are compared.
-        max_position_embeddings: The target's value, written for other programs; not used here.
-        head_norms: Whether queries and keys are normed per head, as in Qwen3. Inferred from the
-            names of the tensors (see `layouts`).
+        made_for: Hashes of the target's weights, see `MadeFor`. Only specviz writes this
+            key. Without it, as in public heads, only shapes are compared.
+        max_position_embeddings: The target's value, written for other programs; not used
+            here.
+        head_norms: Whether queries and keys are normed per head, as in Qwen3. Inferred from
+            the names of the tensors (see `layouts`).
         biases: Attention projections that have a bias; inferred like `head_norms`.
         rope_scaling: Scaling of the rotary angles, in transformers' format; None for none.
     """
@@ -86,15 +78,7 @@ class HeadConfig:
 
     @classmethod
     def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
-        """Parse config.json.
-
-        Args:
-            name: Name of the head in error messages.
-            data: Contents of the file.
-
-        Raises:
-            Unsuitable: If a key is missing, invalid or not implemented.
-        """
+        """Parse config.json. Raises Unsuitable if a key is missing, invalid or not implemented."""
         for key in NEEDED:
             if type(data.get(key)) is not int or data[key] < 1:
                 raise Unsuitable(f"{name!r}: its config.json gives no whole number for {key}.")
@@ -117,10 +101,7 @@ class HeadConfig:
 
     @classmethod
     def like(cls, target: Target, **changes: Any) -> Self:
-        """Return a config for a new small head for this target: one layer as wide as the target.
-
-        Rotary positions are not scaled, even if the target's rotary positions are.
-        """
+        """Return a config for a new head: one layer as wide as the target, angles not scaled."""
         model = target.model.config
         shared = {field.name for field in fields(HeadConfig)} & set(dir(model)) - {"rope_scaling"}
         given = {key: getattr(model, key) for key in shared} | {"vocab_size": target.vocab_size}
@@ -146,16 +127,11 @@ class HeadConfig:
         return self.hidden_size
 
     def check_fit(self, name: str, target: Target) -> None:
-        """Check that the target is as wide as the head and has at least as many tokens.
-
-        Raises:
-            Unsuitable: If not.
-        """
+        """Check that the target is as wide, with at least as many tokens. Raises Unsuitable."""
         check_sizes(name, self.input_width, self.vocab_size, target)
 
 
 def _check_numbers(name: str, config: HeadConfig) -> None:
-    """Check the types of all fields, and that query heads divide evenly among key heads."""
     for field in fields(config):
         value, types = getattr(config, field.name), TYPES.get(str(field.type))
         if types is not None and type(value) not in types:
@@ -164,16 +140,7 @@ def _check_numbers(name: str, config: HeadConfig) -> None:
 
 
 def check_heads(name: str, config: HeadConfig, block: str) -> None:
-    """Check that query heads divide evenly among key heads, and that the head size is even.
-
-    Args:
-        name: Name of the head in error messages.
-        config: Config of the attention.
-        block: Name of the block in error messages.
-
-    Raises:
-        Unsuitable: If not.
-    """
+    """Check that key heads divide query heads and that head sizes are even. Raises Unsuitable."""
     shared, size = config.num_key_value_heads, config.head_dim
     valid = shared >= 1 and config.num_attention_heads % shared == 0
     if not valid or type(size) is not int or size < 2 or size % 2:
@@ -181,11 +148,7 @@ def check_heads(name: str, config: HeadConfig, block: str) -> None:
 
 
 def check_sizes(name: str, width: int, vocabulary: int, target: Target) -> None:
-    """Check that a head is as wide as the target and has at most as many tokens.
-
-    Raises:
-        Unsuitable: If not.
-    """
+    """Check that a head is as wide as the target, with at most its tokens. Raises Unsuitable."""
     wide = target.model.config.get_text_config().hidden_size
     if width != wide:
         raise Unsuitable(
@@ -203,12 +166,8 @@ def read_taps(found: Head, taps: Sequence[int], last: int) -> tuple[int, ...]:
     """Return the layers whose outputs a head reads, given those that its config lists.
 
     Some programs also list the target's last layer, whose output serves as the target of training.
-    It is left out if fc reads one layer less than is listed.
-
-    Args:
-        found: The head.
-        taps: The listed layers.
-        last: The target's last layer, counted as in `taps`.
+    It is left out if fc reads one layer less than is listed. last: the target's last layer, counted
+    as in `taps`.
     """
     fc = found.tensors.get("fc.weight")
     wide = found.config.get("target_hidden_size") or found.config.get("hidden_size")
@@ -218,11 +177,7 @@ def read_taps(found: Head, taps: Sequence[int], last: int) -> tuple[int, ...]:
 
 
 def check_depth(name: str, layers: int, target: Target) -> None:
-    """Check that a head was made for a target of this depth.
-
-    Raises:
-        Unsuitable: If not.
-    """
+    """Check that a head was made for a target of this depth. Raises Unsuitable if not."""
     if layers != target.layers:
         raise Unsuitable(
             f"{name!r} was made for a target of {layers} layers; "
@@ -233,10 +188,8 @@ def check_depth(name: str, layers: int, target: Target) -> None:
 def rope_of(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return rope_theta (default 10,000) and rope_scaling from any key that may contain them.
 
-    If several keys do, the one that transformers uses counts.
-
-    Raises:
-        Unsuitable: If the positions are invalid or their scaling is not implemented.
+    If several keys do, the one that transformers uses counts. Raises Unsuitable if the positions
+    are invalid or their scaling is not implemented.
     """
     for key in ("rope_parameters", "rope_scaling"):
         _check_rope(name, key, data.get(key) or {})
@@ -250,7 +203,6 @@ def rope_of(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_rope(name: str, key: str, rope: Any) -> None:
-    """Check that one of a config's keys for rotary positions asks for nothing unknown."""
     if not isinstance(rope, Mapping) or any(isinstance(v, Mapping) for v in rope.values()):
         raise Unsuitable(f"{name!r}: its rotary positions differ between kinds of layers.")
     kind = rope.get("rope_type", rope.get("type", "default"))

@@ -132,14 +132,9 @@ def check_keys(
 ) -> None:
     """Check that a config asks for nothing that is not computed.
 
-    Args:
-        name: Name of the head in error messages.
-        config: Contents of config.json, after the conversion of its layout.
-        read: Keys that the caller reads.
-        implemented: Entries that differ from `IMPLEMENTED` for a family.
-
-    Raises:
-        Unsuitable: Naming the first key that asks for something else, or that is unknown.
+    config: contents of config.json, after the conversion of its layout; implemented: entries that
+    differ from `IMPLEMENTED` for a family. Raises Unsuitable, naming the first key that asks for
+    something else, or that is unknown.
     """
     values = {**IMPLEMENTED, **(implemented or {})}
     if not WINDOW_KEYS.issubset(read):
@@ -163,10 +158,7 @@ def check_windows(name: str, config: Mapping[str, Any]) -> None:
 
     A window size alone counts as a window, since some programs then use it. Windows that are
     switched off, by `use_sliding_window`, `use_swa` or `layer_types`, are common and fine;
-    `use_swa` overrides `layer_types`, as in vLLM.
-
-    Raises:
-        Unsuitable: If a layer has a window.
+    `use_swa` overrides `layer_types`, as in vLLM. Raises Unsuitable if a layer has a window.
     """
     given = {key.rpartition(".")[2]: value for key, value in flat_items(config)}
     kinds = given.get("layer_types") or ()
@@ -196,11 +188,7 @@ def flat_items(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def check_activation(name: str, config: Mapping[str, Any]) -> None:
-    """Check that a config's MLPs use silu, under any of its keys.
-
-    Raises:
-        Unsuitable: If not.
-    """
+    """Check that a config's MLPs use silu, under any of its keys. Raises Unsuitable if not."""
     for key in ACTIVATIONS:
         if config.get(key) not in (None, *SILU):
             raise Unsuitable(

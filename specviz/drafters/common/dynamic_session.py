@@ -36,15 +36,7 @@ from specviz.verification.transfer import UploadBatch
 
 
 class HeadReader(StateReader, Protocol):
-    """A head that reads a text and draft trees within one run.
-
-    Attributes:
-        name: Name of the head in error messages.
-        passes: Passes of the head since the last text.
-        work: Rows computed since the counter was last reset.
-        memory: See `LevelSession`.
-        outputs: See `LevelSession`.
-    """
+    """A head that reads a text and draft trees within one run; see `LevelSession`."""
 
     name: str
     passes: int
@@ -57,50 +49,22 @@ class HeadReader(StateReader, Protocol):
         ...
 
     def plan_text(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
-        """Prepare a pass that drops the last tree and reads a text's new tokens.
-
-        The returned function returns the logits (1, V) after the newest token, which is node 0 of
-        the next tree.
-
-        Args:
-            context: The whole text.
-            uploads: Uploads what the pass needs from the host.
-        """
+        """Prepare to read a text's new tokens: logits (1, V) after the newest, node 0."""
         ...
 
     def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
     ) -> LevelPass:
-        """Prepare a pass over nodes whose parents were read before.
-
-        The returned function maps the nodes' tokens (n,) to logits (n, V).
-
-        Args:
-            nodes: The nodes.
-            above: The parent of each node.
-            uploads: Uploads what the pass needs from the host.
-        """
+        """Prepare a pass over nodes whose parents were read: from tokens (n,) to logits (n, V)."""
         ...
 
     def plan_device_levels(self, count: int, levels: int, uploads: UploadBatch) -> DeviceLevelPass:
-        """Prepare the levels of a dynamic tree below the root; they are run one after another.
-
-        Args:
-            count: Nodes per level.
-            levels: Number of levels.
-            uploads: Uploads what the passes need from the host.
-        """
+        """Prepare the levels of a tree below the root, `count` nodes each, in turn."""
         ...
 
 
 class HeadSession(LevelSession):
-    """A session of a head that reads the target's states and nodes of a tree.
-
-    Args:
-        reader: Runs the head.
-        target: The target.
-        settings: Settings of the run.
-    """
+    """A session of a head that reads the target's states and nodes of a tree."""
 
     max_depth = MAX_GAMMA
 
@@ -131,14 +95,7 @@ class HeadSession(LevelSession):
 
 
 class DynamicSession(HeadSession):
-    """A session that drafts dynamic trees.
-
-    Args:
-        reader: Runs the head on nodes of the tree.
-        target: The target.
-        settings: Settings of the run.
-        remark: Further fields for the trace of every proposal.
-    """
+    """A session that drafts dynamic trees."""
 
     def __init__(
         self,
@@ -157,13 +114,10 @@ class DynamicSession(HeadSession):
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        The head makes one pass per level, over at most `fan_out` nodes.
-
-        Recorded for each guess: its probability after its parent (the score), the probability of
-        its path, and the path's rank among all guesses considered.
-        """
+        """Implement `DraftSession.propose`."""
+        # The head makes one pass per level, over at most `fan_out` nodes. Recorded for each guess:
+        # its probability after its parent (the score), the probability of its path, and the path's
+        # rank among all guesses considered.
         self.reader.work = Work()
         growth = DynamicTree([context[-1]])
         wanted = growth.levels(max_tokens - 1, self.fan_out, self.budget, self.target.eos)
@@ -176,7 +130,6 @@ class DynamicSession(HeadSession):
         return self._proposal(growth)
 
     def _levels(self, context: Sequence[int], deepest: int) -> list[Tensor]:
-        """Compute all levels under the text, and copy them to the host; see `read_levels`."""
         uploads, count = UploadBatch(self.target.device), min(self.fan_out, self.target.vocab_size)
         text = self.reader.plan_text(context, uploads)
         deeper = self.reader.plan_device_levels(count, deepest - 1, uploads)

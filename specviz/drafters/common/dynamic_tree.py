@@ -28,11 +28,7 @@ from specviz.verification.tree import DraftTree, subtree
 
 
 class NodePredictor(Protocol):
-    """A session that predicts the tokens after any node, so it can build a tree of any shape.
-
-    Attributes:
-        max_depth: How many levels of guesses it can predict.
-    """
+    """A session that predicts up to `max_depth` tokens after any node, for trees of any shape."""
 
     max_depth: int
 
@@ -43,23 +39,13 @@ class NodePredictor(Protocol):
         parents: Sequence[int],
         nodes: Sequence[int],
     ) -> Tensor:
-        """Return logits (n, V) after these nodes.
-
-        Args:
-            context: The text.
-            tokens: Token of each node of the tree so far.
-            parents: Parent of each node. Callers request whole levels, in order.
-            nodes: Nodes to predict after; [0] starts a new tree.
-        """
+        """Return logits (n, V) after these nodes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PathScore:
-    """How the score of a path is computed: as a sum of log-probabilities, or as a product.
-
-    The product multiplies probabilities. Every step is rounded to `dtype`, as on a GPU.
-    """
+    """How a path is scored: a sum of logs or a product, every step rounded to `dtype`."""
 
     how: Literal["sum", "product"]
     dtype: torch.dtype
@@ -72,9 +58,8 @@ class PathScore:
     def under(self, totals: Sequence[float], logs: Tensor) -> list[float]:
         """Return the scores of children.
 
-        Args:
-            totals: Score of each child's parent, or one score for all children.
-            logs: Log-probabilities of the children, (n,).
+        totals: score of each child's parent, or one score for all children; logs: log-probabilities
+        of the children, (n,).
         """
         of_parents = torch.tensor(totals, dtype=self.dtype, device=logs.device)
         if self.how == "sum":
@@ -92,14 +77,8 @@ class DynamicTree:
     """A set of guesses, the most probable of which become the draft tree.
 
     Runs use sums of float32 log-probabilities. With products or half precision, many scores would
-    be equal; the Trees tab shows this.
-
-    Attributes:
-        tokens: Token of each node, in the order added; [root] at first.
-        parents: Parent of each node.
-        depths: Depth of each node.
-        totals: Score of each node.
-        kind: How scores are computed.
+    be equal; the Trees tab shows this. tokens: token of each node, in the order added; [root] at
+    first.
     """
 
     tokens: list[int]
@@ -119,14 +98,7 @@ class DynamicTree:
     def levels(
         self, most: int, width: int, budget: int, ends: Collection[int]
     ) -> Iterator[list[int]]:
-        """Yield the nodes to expand, level by level; the caller adds their guesses in between.
-
-        Args:
-            most: Maximum number of levels.
-            width: Maximum number of nodes per level.
-            budget: Number of guesses of the final tree.
-            ends: Tokens that end a text.
-        """
+        """Yield the nodes to expand, level by level; the caller adds their guesses in between."""
         level = [0]
         for depth in range(most):
             if depth:
@@ -142,9 +114,8 @@ class DynamicTree:
     def add_children(self, parents: Sequence[int], guesses: Sequence[RankedTokens]) -> None:
         """Add guesses under each of these nodes, in the order in which the rule will test them.
 
-        Raises:
-            ValueError: If log-probabilities are not float32, or if one is above 0 or NaN; a parent
-                might then rank after its children.
+        Raises ValueError if log-probabilities are not float32, or if one is above 0 or NaN; a
+        parent might then rank after its children.
         """
         logs = torch.cat([values for _, values in guesses])
         highest = float(logs.max()) if len(logs) else 0.0
@@ -165,10 +136,8 @@ class DynamicTree:
     ) -> None:
         """Add guesses as `add_children` does, in plain Python, which is faster; for `SUMS` only.
 
-        Args:
-            parents: The nodes.
-            tokens: For each node, the tokens of its guesses in the order in which they are tested.
-            logs: For each node, their log-probabilities: float32 values, at most 0.
+        tokens: for each node, the tokens of its guesses in the order in which they are tested;
+        logs: for each node, their log-probabilities: float32 values, at most 0.
         """
         totals: list[float] = []
         for parent, row, values in zip(parents, tokens, logs, strict=True):
@@ -181,10 +150,7 @@ class DynamicTree:
         self.totals += np.array(totals, np.float32).tolist()  # round as a float32 sum does
 
     def best(self, budget: int) -> list[int]:
-        """Return the root and the `budget` most probable guesses, in descending order.
-
-        Ties go to the shallower node, then to the older one, so ancestors always come first.
-        """
+        """Return the root and the `budget` best guesses, descending; ties go to the shallower."""
         known, seen = self._of
         if known != budget:
             self._top, seen = [], 1
@@ -218,17 +184,9 @@ class DynamicTree:
 def read_top_tokens(logits: Tensor, width: int, name: str) -> list[tuple[list[int], Tensor]]:
     """Return the `width` most probable tokens of each row and their log-probabilities, on the host.
 
-    Args:
-        logits: (n, V).
-        width: Number of tokens; fewer are returned where fewer are possible, as with a reduced
-            vocabulary.
-        name: Name of the model in error messages.
-
-    Returns:
-        By row, tokens in descending order, and their float32 log-probabilities.
-
-    Raises:
-        BadScores: If the logits are not finite.
+    Returns by row, tokens in descending order, and their float32 log-probabilities. logits: (n, V);
+    width: number of tokens; fewer are returned where fewer are possible, as with a reduced
+    vocabulary. Raises BadScores if the logits are not finite.
     """
     logs, ids = to_host(*top_log_probs(logits, width))
     return split_rows(logs, ids, name)
@@ -255,11 +213,7 @@ def top_log_probs(logits: Tensor, width: int) -> tuple[Tensor, Tensor]:
 
 
 def split_rows(logs: Tensor, ids: Tensor, name: str) -> list[tuple[list[int], Tensor]]:
-    """Convert the result of `top_log_probs` to one pair per row, without impossible tokens.
-
-    Raises:
-        BadScores: If the logits are not finite.
-    """
+    """Split `top_log_probs` into rows, without impossible tokens. Raises BadScores."""
     check_finite(logs[:, 0].tolist(), name)
     logs = logs.clamp(max=0)
     if bool(logs.isfinite().all()):
@@ -279,12 +233,9 @@ def level_rows(
 ) -> tuple[Tensor, Tensor]:
     """Return a level's positions (n,) and its attention mask (n, rows) bool, on the host.
 
-    Args:
-        rows: Rows of the text, the root being its last token; every node attends to all of them.
-        paths: For each node read before, the rows of its path, its own included, without the
-            root's; the new nodes are added.
-        nodes: The nodes.
-        above: The parent of each node.
+    rows: rows of the text, the root being its last token; every node attends to all of them; paths:
+    for each node read before, the rows of its path, its own included, without the root's; the new
+    nodes are added.
     """
     first = rows + len(paths) - 1
     sees = np.zeros((len(nodes), first + len(nodes)), bool)
@@ -299,12 +250,9 @@ def level_rows(
 class LevelMasks:
     """Positions and attention masks of levels with a fixed number of nodes, computed on the device.
 
-    Args:
-        rows: Rows of the text, the root being its last token; every node attends to all of them.
-        width: Nodes per level.
-        levels: Number of levels.
-        cache: The cache of the nodes' rows, which follow those of the text level by level.
-        uploads: Uploads the tensors that come from the host.
+    rows: rows of the text, the root being its last token; every node attends to all of them; width:
+    nodes per level; cache: the cache of the nodes' rows, which follow those of the text level by
+    level.
     """
 
     def __init__(
@@ -320,9 +268,8 @@ class LevelMasks:
     def under(self, depth: int, parents: Tensor) -> tuple[Tensor, Tensor]:
         """Return a level's positions (n,) and its attention mask (n, rows) bool.
 
-        Args:
-            depth: The level below the root, counted from 0; levels are requested in order.
-            parents: Row of each node's parent in the level above, (n,).
+        depth: the level below the root, counted from 0; levels are requested in order; parents: row
+        of each node's parent in the level above, (n,).
         """
         before = self._visible if depth else self._text()
         self._visible = before[parents].index_copy(1, self._rows()[depth], self._own())
@@ -354,11 +301,7 @@ class DeviceTree:
         self.pending.append(top_log_probs(logits, self.width))
 
     def pick(self) -> tuple[Tensor, Tensor]:
-        """Select the nodes to expand; of equal scores, the older node is selected.
-
-        Returns:
-            The nodes' tokens (n,), and the row of each one's parent in the level above.
-        """
+        """Return tokens (n,) and parents' rows of the nodes to expand; ties go to the older."""
         logs, ids = self.pending[-1]
         under = logs.clamp(max=0) if self.totals is None else self.totals + logs.clamp(max=0)
         ended = (ids[..., None] == self.ends).any(-1)
@@ -375,11 +318,7 @@ class DeviceTree:
 
 
 def read_levels(values: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
-    """Return log-probabilities, tokens and picks of the levels of a `DeviceTree`.
-
-    Args:
-        values: Its `tensors`, on the host.
-    """
+    """Return log-probabilities, tokens and picks of the levels of a `DeviceTree`."""
     count = (len(values) + 1) // 3
     flat, picks = values[: 2 * count], [list(map(int, each)) for each in values[2 * count :]]
     return zip(flat[::2], flat[1::2], [*picks, []], strict=True)
@@ -390,14 +329,9 @@ def replay(
 ) -> None:
     """Build the `DynamicTree` of the levels that were computed on the device.
 
-    Args:
-        grown: The tree to fill.
-        values: The levels computed on the device; see `read_levels`.
-        wanted: The iterator of `DynamicTree.levels`, which yields the nodes to expand.
-        name: Name of the model in error messages.
-
-    Raises:
-        BadScores: If the logits are not finite.
+    values: the levels computed on the device; see `read_levels`; wanted: the iterator of
+    `DynamicTree.levels`, which yields the nodes to expand. Raises BadScores if the logits are not
+    finite.
     """
     rows = {0: 0}  # row in its level of each node to expand
     for nodes, (logs, ids, picks) in zip(wanted, read_levels(values), strict=False):

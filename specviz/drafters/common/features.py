@@ -123,7 +123,6 @@ class FeatureReader:
 
     Attributes:
         passes: Passes of the head since the last text.
-        work: Rows computed since the counter was last reset.
     """
 
     def __init__(
@@ -157,11 +156,8 @@ class FeatureReader:
         self.waiting.append((states, list(tokens)))
 
     def plan_text(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
-        """Implement `HeadReader.plan_text`.
-
-        Raises:
-            ValueError: If the states do not match the text.
-        """
+        """Implement `HeadReader.plan_text`."""
+        # Raises ValueError if the states do not match the text.
         length = len(context)
         if not self.waiting:
             raise ValueError("There is no new token to read.")
@@ -230,6 +226,5 @@ class FeatureReader:
         self.layers.cut(self.rows + len(self.paths) - 1)
 
     def _count(self, work: Work) -> None:
-        """Count a pass."""
         self.passes += 1
         self.work += work

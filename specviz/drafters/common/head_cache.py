@@ -33,11 +33,7 @@ HeadShape = tuple[int, int, int]  # attention layers, key heads, head size
 
 
 class HeadCache:
-    """A cache that appends, on any device.
-
-    Attributes:
-        memory: Fixed memory; None here.
-    """
+    """A cache that appends, on any device. memory: fixed memory; None here."""
 
     memory: Memory | None = None
 
@@ -59,11 +55,8 @@ class HeadCache:
     def plan(self, first: int, last: int, rows: int, uploads: UploadBatch) -> Callable[[], Slots]:
         """Make room for new rows.
 
-        Args:
-            first: Row of the cache of the first of them.
-            last: Row after the last of them.
-            rows: Number of rows of the pass, with padding.
-            uploads: Uploads their rows of the cache, which the returned function returns.
+        first: row of the cache of the first of them; last: row after the last of them; uploads:
+        uploads their rows of the cache, which the returned function returns.
         """
         return lambda: None
 
@@ -72,12 +65,7 @@ class HeadCache:
         self._layers[layer].update(keys, values)
 
     def rows(self, layer: int, reach: int) -> tuple[Tensor, Tensor]:
-        """Return keys and values of a layer's rows, (1, heads, rows, d) each.
-
-        Args:
-            layer: The layer.
-            reach: The width of the attention mask.
-        """
+        """Return keys and values of a layer's rows, (1, heads, rows, d) each."""
         return self._layers[layer].keys, self._layers[layer].values
 
     def attend(self, layer: int, sees: Tensor | None, queries: Tensor) -> Tensor:
@@ -175,12 +163,7 @@ def _allocator(weight: Tensor, shape: HeadShape) -> Callable[[int], Memory]:
 
 
 def head_cache(head: nn.Module, shapes: Sequence[tuple[int, int]]) -> HeadCache:
-    """Return an empty cache for one run of a head.
-
-    Args:
-        head: The head, all of whose runs share memory and recordings.
-        shapes: For each attention layer, its number of key heads and their size.
-    """
+    """Return an empty cache for one run of a head."""
     if uses_graphs(next(head.parameters()).device) and len(set(shapes)) == 1:
         return FixedHeadCache(head, (len(shapes), *shapes[0]))
     return HeadCache(len(shapes))

@@ -90,13 +90,7 @@ def residual(layer: nn.Module, x: Tensor) -> Tensor:
 
 
 def side_by_side(heads: Sequence[nn.Module], states: Tensor, project: Project | None) -> Tensor:
-    """Return the logits (heads, …, V) of several heads on the same states (…, h).
-
-    Args:
-        heads: The heads.
-        states: The states.
-        project: The target's projection; None if the heads have their own.
-    """
+    """Return the logits (heads, …, V) of several heads on the same states (…, h)."""
     out = torch.stack([head(states) for head in heads])
     return out if project is None else project(out)
 
@@ -130,11 +124,8 @@ class Attention(nn.Module):
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
         """Map rows (B, n, width) to (B, n, h).
 
-        Args:
-            rows: The new rows.
-            positions: Their positions, (n,).
-            mix: Computes the attention: maps queries (B, heads, n, d) and the new rows' rotated
-                keys and values, possibly with fewer heads, to (B, heads, n, d).
+        positions: their positions, (n,); mix: computes the attention: maps queries (B, heads, n, d)
+        and the new rows' rotated keys and values, possibly with fewer heads, to (B, heads, n, d).
         """
         fast = None if torch.is_grad_enabled() else self.fast
         queries, keys, values = (
@@ -149,7 +140,7 @@ class Attention(nn.Module):
         return out
 
     def _project(self, rows: Tensor, fast: NumpyAttention | None) -> Sequence[Tensor]:
-        """Return queries, keys and values, (B, n, heads * d) each."""
+        # (B, n, heads * d) each.
         if fast is None:
             return self.q_proj(rows), self.k_proj(rows), self.v_proj(rows)
         shared = self.shape.num_key_value_heads * self.size
@@ -232,10 +223,7 @@ class Layer(nn.Module):
 
 
 def rates(shape: HeadConfig) -> tuple[Tensor, float]:
-    """Return rotary angles per position, (d/2,) in radians, and the factor on cosines and sines.
-
-    Scaled frequencies are computed by transformers.
-    """
+    """Return rotary angles per position, (d/2,) in radians, and the factor on cosines and sines."""
     if shape.rope_scaling is None:
         return plain_rates(shape.head_dim, shape.rope_theta), 1.0
     return scaled_frequencies(
@@ -256,11 +244,7 @@ def plain_rates(size: int, theta: float) -> Tensor:
 
 
 class Rotary:
-    """The rotary embedding of a head.
-
-    The frequencies are not a registered buffer, so they stay in float32. They are moved to the
-    rows' device once.
-    """
+    """The rotary embedding of a head; its frequencies stay in float32 as they are no buffer."""
 
     def __init__(self, shape: HeadConfig) -> None:
         self.rates, self.scale = rates(shape)
@@ -294,10 +278,7 @@ def causal(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 
 def masked(sees: Tensor | None) -> Mix:
-    """Return a `Mix` in which row i attends to the rows where a boolean mask (n, m) is true.
-
-    None: every row attends to all.
-    """
+    """Return a `Mix` in which row i attends to where a mask (n, m) is true; None: to all."""
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         shared = keys.shape[1] != queries.shape[1]

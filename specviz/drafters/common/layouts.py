@@ -40,13 +40,7 @@ from specviz.models.errors import Unsuitable
 
 @dataclass(frozen=True)
 class Head:
-    """The files of a head.
-
-    Attributes:
-        name: Name in error messages.
-        config: Contents of config.json, as read or as converted by `Layout.convert`.
-        tensors: Tensors by name, as read or as converted.
-    """
+    """The files of a head."""
 
     name: str
     config: Mapping[str, Any]
@@ -62,14 +56,7 @@ class Head:
         return replace(self, config=kept)
 
     def renamed(self, *rules: tuple[str, str]) -> Head:
-        """Return a head with the same config and renamed tensors.
-
-        Args:
-            *rules: Pairs of a regular expression and its replacement.
-
-        Raises:
-            Unsuitable: If two tensors would get one name.
-        """
+        """Return a head with the same config and renamed tensors. Raises Unsuitable."""
         found: dict[str, Tensor] = {}
         for old, tensor in self.tensors.items():
             new = old
@@ -139,10 +126,8 @@ def check_supported(name: str, config: Mapping[str, Any], names: Names) -> None:
     """Check that a head is of no `UNSUPPORTED` method.
 
     Such a method's name is in the architecture, in the name of a config key, or in that of a
-    tensor: `xpress_rank` and `xpress_head.*`, `lilicorr_num_layers` and `lilicorr.*`.
-
-    Raises:
-        Unsuitable: If it is of one.
+    tensor: `xpress_rank` and `xpress_head.*`, `lilicorr_num_layers` and `lilicorr.*`. Raises
+    Unsuitable if it is of one.
     """
     inner = config.get("dflash_config")
     found = [*config, *(inner if isinstance(inner, Mapping) else ()), *names]
@@ -172,10 +157,7 @@ def from_dflash2(head: Head) -> Head:
     """Convert a head of z-lab, or of speculators, which numbers the target's layers from 1.
 
     speculators also stores copies of the target's embeddings and output head, which are frozen in
-    its training; they are left out.
-
-    Raises:
-        Unsuitable: For unsupported variants.
+    its training; they are left out. Raises Unsuitable for unsupported variants.
     """
     inner = head.config.get("transformer_layer_config")
     if inner is None:
@@ -194,11 +176,7 @@ def _dspark(config: Mapping[str, Any], names: Names) -> bool:
 
 
 def from_dspark(head: Head) -> Head:
-    """Convert a head of DeepSpec, or of speculators, which numbers the target's layers from 1.
-
-    Raises:
-        Unsuitable: For unsupported variants.
-    """
+    """Convert a head of DeepSpec or speculators (layers from 1). Raises Unsuitable."""
     inner = head.config.get("transformer_layer_config")
     if inner is not None:
         head = from_nested_layers(head, inner, "DSparkDraftModel")
@@ -211,11 +189,7 @@ def from_dspark(head: Head) -> Head:
 
 
 def from_nested_layers(head: Head, inner: Any, architecture: str) -> Head:
-    """Flatten speculators' config of a block drafter; layers are then numbered from 0.
-
-    Raises:
-        Unsuitable: If it is invalid.
-    """
+    """Flatten speculators' config of a block drafter, with layers from 0. Raises Unsuitable."""
     if not isinstance(inner, Mapping):
         raise Unsuitable(f"{head.name!r}: transformer_layer_config is not a JSON object.")
     key = "aux_hidden_state_layer_ids"
@@ -349,20 +323,12 @@ def _safeailab(config: Mapping[str, Any], names: Names) -> bool:
 
 
 def from_safeailab(head: Head) -> Head:
-    """Convert a head whose layer is called `midlayer`; options may be in `eagle_config`.
-
-    Raises:
-        Unsuitable: If it is unclear which layers it reads.
-    """
+    """Convert a head with `midlayer`, perhaps with `eagle_config`. Raises Unsuitable."""
     return with_attention_parts(from_eagle_config(head), "midlayer")
 
 
 def from_specforge(head: Head) -> Head:
-    """Convert a SpecForge head.
-
-    Raises:
-        Unsuitable: For unsupported variants.
-    """
+    """Convert a SpecForge head. Raises Unsuitable for unsupported variants."""
     head = from_eagle_config(head)
     if head.config.get("norm_output") is False:
         raise Unsuitable(
@@ -379,11 +345,9 @@ def from_modelopt(head: Head) -> Head:
 def from_eagle_config(head: Head) -> Head:
     """Replace `eagle_config` by flat keys, with taps counted from 1 instead of 0.
 
-    Its options precede those of the same name outside it, as in vLLM.
-
-    Raises:
-        Unsuitable: If it is invalid, if the head reads no inner layer of its target, or if it is
-            unclear which layers it reads.
+    Its options precede those of the same name outside it, as in vLLM. Raises Unsuitable if it is
+    invalid, if the head reads no inner layer of its target, or if it is unclear which layers it
+    reads.
     """
     inner = head.config.get("eagle_config") or {}
     if not isinstance(inner, Mapping):
@@ -427,11 +391,7 @@ def from_speculators(head: Head) -> Head:
 
 
 def from_deepspec(head: Head) -> Head:
-    """Convert a DeepSpec head: taps are counted from 1. Its embeddings and projection are kept.
-
-    Raises:
-        Unsuitable: If its taps are missing.
-    """
+    """Convert a DeepSpec head: taps are counted from 1; all is kept. Raises Unsuitable."""
     taps = _count_from_one(head.name, "target_layer_ids", head.config.get("target_layer_ids"))
     head = head.without("target_layer_ids").with_config(tap_layers=taps)
     head = head.renamed((r"^layers\.0\.", "midlayer."))
@@ -439,10 +399,7 @@ def from_deepspec(head: Head) -> Head:
 
 
 def from_parallel(head: Head) -> Head:
-    """Convert a P-EAGLE head of speculators or SpecForge; `layers.1` and later become `later`.
-
-    vLLM's names for mask_token_id are accepted too.
-    """
+    """Convert a P-EAGLE head of speculators or SpecForge; `layers.1` and later become `later`."""
     if "transformer_layer_config" in head.config:
         methods = _speculative_tokens(head.config)
         head = from_speculators(head).with_config(speculative_tokens=methods)
@@ -461,13 +418,12 @@ MASKS: Final = ("mask_token_id", "ptd_token_id", "pard_token")
 
 
 def _renumber_later(name: str) -> str:
-    """Rename `later.1.x` to `later.0.x`: our first "later" layer is the file's second layer."""
+    # Our first "later" layer is the file's second: `later.1.x` becomes `later.0.x`.
     first, _, rest = name.removeprefix("later.").partition(".")
     return f"later.{int(first) - 1}.{rest}" if name.startswith("later.") else name
 
 
 def _speculative_tokens(config: Mapping[str, Any]) -> int | None:
-    """Return how many tokens the head was trained to predict; None if the config does not say."""
     try:
         count = config["speculators_config"]["proposal_methods"][0]["speculative_tokens"]
     except (KeyError, IndexError, TypeError):

@@ -26,13 +26,7 @@ TOP_COUNT: Final = 3  # number of tokens per position that are recorded for the 
 
 
 class MaskSession(Session, ABC):
-    """A session that drafts the top token of each position.
-
-    Attributes:
-        name: Name of the head in error messages.
-        longest: The head's number of guesses; None for no limit.
-        remark: Recorded with every proposal.
-    """
+    """A session that drafts the top token of each position."""
 
     name: str
     longest: int | None
@@ -40,13 +34,11 @@ class MaskSession(Session, ABC):
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        A score is a probability at temperature 1. Recorded for each node: its position in the
-        draft. Recorded for the proposal: how many states and masks the pass read, and the most
-        probable tokens of each position with their probabilities, including positions after γ and
-        after an end-of-text token.
-        """
+        """Implement `DraftSession.propose`."""
+        # A score is a probability at temperature 1. Recorded for each node: its position in the
+        # draft. Recorded for the proposal: how many states and masks the pass read, and the most
+        # probable tokens of each position with their probabilities, including positions after γ and
+        # after an end-of-text token.
         depth = min(self.longest or max_tokens, max_tokens - 1)
         guesses: list[int] = []
         shown: list[int] = []
@@ -88,14 +80,8 @@ class MaskSession(Session, ABC):
     ) -> tuple[Callable[[], Tensor], dict[str, int], Work]:
         """Prepare one pass over the states that have not been read, and over masks.
 
-        Args:
-            context: The text.
-            depth: The number of guesses.
-            uploads: Holds what the pass needs.
-
-        Returns:
-            A function that runs the pass and returns logits (n, V) of the positions after the text,
-            n at least `depth`; the numbers of `states` and `masks` that it reads; and its rows.
+        Returns a function that runs the pass and returns logits (n, V) of the positions after the
+        text, n at least `depth`; the numbers of `states` and `masks` that it reads; and its rows.
         """
 
 
@@ -106,12 +92,7 @@ def softmax_top(logits: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def top_tokens_by_position(values: Tensor, ids: Tensor) -> list[list[dict[str, Any]]]:
-    """Return the top tokens of each position with their probabilities.
-
-    Args:
-        values: Probabilities, (positions, k).
-        ids: Token ids, (positions, k).
-    """
+    """Return the top tokens of each position with their probabilities, both (positions, k)."""
     return [
         [{"token": token, "p": round(p, 6)} for token, p in zip(row, probs, strict=True)]
         for row, probs in zip(ids.tolist(), values.tolist(), strict=True)

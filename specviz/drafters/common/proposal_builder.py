@@ -41,11 +41,8 @@ Width = Callable[[Ranks], int]  # number of guesses under a node
 class Level:
     """Nodes that one pass of the model reads, before the guesses under them are known.
 
-    Attributes:
-        nodes: Node numbers.
-        parents: Parent of each node.
-        widths: How many guesses are added under each node, possibly none.
-        first: Node number of the first of these guesses.
+    widths: how many guesses are added under each node, possibly none; first: node number of the
+    first of these guesses.
     """
 
     nodes: tuple[int, ...]
@@ -58,11 +55,8 @@ class Level:
 class TreeShape:
     """The shape of a tree.
 
-    Attributes:
-        max_depth: Depth of the deepest guesses.
-        width: Returns the number of guesses under a node; if None, the settings give it for each
-            depth.
-        whole: Whether the model also reads nodes that get no guesses.
+    width: returns the number of guesses under a node; if None, the settings give it for each depth;
+    whole: whether the model also reads nodes that get no guesses.
     """
 
     max_depth: int
@@ -73,20 +67,9 @@ class TreeShape:
 class ProposalBuilder:
     """Collects the guesses of one round for a `Proposal`.
 
-    Args:
-        name: Name of the model in error messages.
-        root: The text's newest token.
-        settings: Settings of the run.
-        eos: Tokens that end a text.
-        chance: Random numbers of the round.
-
     Attributes:
-        drawn: How the candidates are drawn.
-        tokens: Token of each node.
-        parents: Parent of each node.
         paths: Ranks of the guesses on each node's path.
         q: For each parent, the distribution (V,) that its children were drawn from.
-        draws: How each node was drawn.
         score: Probability of each node at temperature 1.
         newest: Nodes of the deepest level.
     """
@@ -123,25 +106,14 @@ class ProposalBuilder:
             level = range(first, len(paths))
 
     def coins(self, level: Level, uploads: UploadBatch | None) -> Coins | None:
-        """Return the random numbers of a level's guesses; None if nothing is sampled.
-
-        Args:
-            level: The level.
-            uploads: The batch that uploads them to the device; None to upload them at each use.
-        """
+        """Return the random numbers of a level's guesses; None if nothing is sampled."""
         if self.drawn is Drawn.POINT_MASS:
             return None
         counts = [width for width in level.widths if width]
         return Coins(coins_by_node(counts, partial(self._uniform, level.first)), uploads)
 
     def candidates(self, level: Level, logits: Tensor, coins: Coins | None) -> Candidates:
-        """Return guesses under a level's nodes, on the device.
-
-        Args:
-            level: The level.
-            logits: Logits after each of its nodes, (n, V).
-            coins: Random numbers of the guesses; None for the top tokens.
-        """
+        """Return guesses under a level's nodes, given logits (n, V); top tokens without coins."""
         widths = [width for width in level.widths if width]
         if len(widths) < len(logits):
             logits = torch.stack(
@@ -155,15 +127,8 @@ class ProposalBuilder:
         """Add the guesses of several levels.
 
         If a guess differs from the token that deeper levels assumed, or ends its path, the levels
-        below it are dropped.
-
-        Args:
-            levels: The levels.
-            guesses: The guesses under each of them.
-            host: The values of all that is pending of them, in order.
-
-        Raises:
-            BadScores: If the logits are not finite.
+        below it are dropped. guesses: the guesses under each of them; host: the values of all that
+        is pending of them, in order. Raises BadScores if the logits are not finite.
         """
         values = iter(host)
         for level, some in zip(levels, guesses, strict=True):
@@ -193,7 +158,7 @@ class ProposalBuilder:
         return self.settings.width(len(ranks))
 
     def _uniform(self, first: int, number: int) -> float:
-        """Return the u of guess `number`, from 0, in a level whose first guess is node `first`."""
+        # u of guess `number`, from 0, in a level whose first guess is node `first`.
         return self.chance.draft(first + number)
 
     def _append(
@@ -202,7 +167,7 @@ class ProposalBuilder:
         found: CandidateValues,
         distributions: Sequence[Tensor] | Tensor,
     ) -> None:
-        """Append guesses under each of these nodes, in the order in which the rule tests them."""
+        # In the order in which the rule tests them.
         first = len(self.tokens)
         self.q |= dict(zip(nodes, distributions, strict=False))
         self.draws |= dict(enumerate(chain.from_iterable(found.draws), first))

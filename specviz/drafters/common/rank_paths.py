@@ -30,13 +30,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class HeadOutputs:
-    """Predictions of several heads.
-
-    Attributes:
-        logits: Logits for each depth, from the first guess on, (D, V).
-        evidence: For each depth, which head predicted the token and which states it read.
-        work: Number of rows that were computed.
-    """
+    """Predictions of several heads: logits (D, V), the first guess first, and evidence."""
 
     logits: Tensor
     evidence: Sequence[dict[str, Any]]
@@ -44,26 +38,14 @@ class HeadOutputs:
 
 
 class HeadPredictor(StateReader, Protocol):
-    """The heads in one run, with the target's hidden states that they have stored.
-
-    Attributes:
-        name: Name in error messages.
-        max_depth: Number of positions that they predict.
-        remark: Data that is recorded with every proposal.
-    """
+    """The heads in one run, with the target's hidden states that they have stored."""
 
     name: str
     max_depth: int
     remark: dict[str, Any]
 
     def predict(self, newest: int, depth: int) -> HeadOutputs:
-        """Predict up to `depth` positions after the text's newest token, possibly fewer.
-
-        Args:
-            newest: Position of the newest token. The last stored state belongs to position newest -
-                1, which predicted the newest token.
-            depth: Maximum number of positions.
-        """
+        """Predict up to `depth` positions after the newest token, whose state is not known."""
         ...
 
 
@@ -112,10 +94,8 @@ class RankPathSession(DepthPredictor, Session):
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        The score of a node is the probability that its head gives it at temperature 1.
-        """
+        """Implement `DraftSession.propose`."""
+        # The score of a node is the probability that its head gives it at temperature 1.
         depth = min(self.max_depth, max_tokens - 1)
         evidence: dict[int, dict[str, Any]] = {0: dict(self.heads.remark)}
         tree, work = DraftTree((context[-1],), (-1,)), Work()
@@ -135,10 +115,7 @@ class RankPathSession(DepthPredictor, Session):
         return self.heads.predict(len(context) - 1, self.max_depth).logits
 
     def _build(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
-        """Return the tree of the heads' top tokens, and the rank path and score of each node.
-
-        The lists of paths and scores start at node 1, the first guess.
-        """
+        # The lists of paths and scores start at node 1, the first guess.
         if not len(logits):
             return DraftTree((root,), (-1,)), [], {}
         paths = self._paths(len(logits))
@@ -166,11 +143,7 @@ def all_paths(settings: Settings, depth: int) -> list[Path]:
 
 
 def chosen_paths(settings: Settings) -> list[Path]:
-    """Return the rank paths listed in the settings, level by level; empty if there is no list.
-
-    Raises:
-        BadSettings: If a path's parent is missing, or there are too many paths.
-    """
+    """Return the settings' rank paths, level by level, if there are any. Raises BadSettings."""
     paths = sorted(
         {tuple(path) for path in settings.rank_paths}, key=lambda path: (len(path), path)
     )
@@ -188,16 +161,8 @@ def tree_of_ranks(
     """Build a tree of tokens from rank paths.
 
     Left out: paths with a rank that a head has no token for, and paths through an end-of-text
-    token.
-
-    Args:
-        root: The newest token.
-        paths: Paths, level by level.
-        ranked: For each depth, the head's tokens in descending order.
-        eos: Tokens that end a text.
-
-    Returns:
-        The tree, and the rank path of each node from node 1 on.
+    token. Returns the tree, and the rank path of each node from node 1 on. ranked: for each depth,
+    the head's tokens in descending order.
     """
     tokens, parents = [root], [-1]
     nodes: dict[Path, int] = {(): 0}

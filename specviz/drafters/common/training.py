@@ -60,10 +60,7 @@ class TargetOutputs:
 
     @cached_property
     def logits(self) -> Tensor:
-        """Logits (B, T, V) in float32; logits[:, t] predict tokens[:, t + 1].
-
-        They are float32 even under autocast, since distillation and argmax need more than 8 bits.
-        """
+        """Logits (B, T, V), float32 even under autocast; logits[:, t] predict tokens[:, t + 1]."""
         with torch.no_grad(), torch.autocast(self.final.device.type, enabled=False):
             return self.head(self.final.float())
 
@@ -96,11 +93,9 @@ class TargetOutputs:
 class GeneratedText:
     """Data stored for texts that the target wrote itself, in place of their logits.
 
-    Attributes:
-        tops: The target's most probable next token, (B, T).
-        own: Whether the next token was the target's own, (B, T) bool; false for prompts and
-            padding.
-        table: The target's output projection, (V, h) float32.
+    tops: the target's most probable next token, (B, T); own: whether the next token was the
+    target's own, (B, T) bool; false for prompts and padding; table: the target's output projection,
+    (V, h) float32.
     """
 
     tops: Tensor
@@ -114,13 +109,8 @@ def read_target_outputs(
 ) -> TargetOutputs:
     """Read texts in one pass of the target.
 
-    Args:
-        model: The target.
-        ids: Token ids, (B, T).
-        keys_values: Layers (from 1) whose keys and values are kept; all if `EVERY` is among them.
-
-    Raises:
-        ValueError: If a layer does not exist.
+    ids: token ids, (B, T); keys_values: layers (from 1) whose keys and values are kept; all if
+    `EVERY` is among them. Raises ValueError if a layer does not exist.
     """
     depth = model.config.num_hidden_layers
     if EVERY in keys_values:
@@ -177,12 +167,7 @@ def projection_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
 
 @torch.no_grad()
 def overlaps(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
-    """Return Σ min(p, q) by depth at temperature 1: the acceptance rate of sampled tokens.
-
-    Args:
-        guesses: For each depth d, logits (B, rows, V); rows beyond T - d are ignored.
-        outputs: The target's outputs.
-    """
+    """Return Σ min(p, q) by depth at temperature 1; guesses: logits (B, rows, V) of each depth."""
     shares = []
     for depth, guess in enumerate(guesses, start=1):
         p, q = _aligned(guess, outputs, depth)
@@ -209,11 +194,9 @@ def _aligned(guess: Tensor, outputs: TargetOutputs, depth: int) -> tuple[Tensor,
 def future_loss(logits: Tensor, outputs: TargetOutputs, distance: int) -> Tensor:
     """Return the cross-entropy of a head's logits to the target's distribution.
 
-    Args:
-        logits: (B, r, V); row t predicts the token t + distance.
-        outputs: The target's outputs; its logits for that token are at t + distance - 1. Rows
-            without such logits are ignored.
-        distance: From 1 (the target's own prediction) to T.
+    logits: (B, r, V); row t predicts the token t + distance; outputs: the target's outputs; its
+    logits for that token are at t + distance - 1. Rows without such logits are ignored; distance:
+    from 1 (the target's own prediction) to T.
     """
     rows = min(logits.shape[1], outputs.tokens.shape[1] - distance + 1)
     teacher = outputs.logits[:, distance - 1 :][:, :rows].float().softmax(-1)
@@ -231,12 +214,10 @@ def weighted(parts: Sequence[Tensor], decay: float = 1.0) -> Tensor:
 class HeadOptions:
     """Options of a head that depend on the target's size and the time available.
 
-    Attributes:
-        draft_vocabulary: Number of tokens that it may propose. A DSpark head may propose all
-            tokens; there, it is the number of frequent tokens that every loss includes.
-        steps: Number of guesses in a row that it is trained on; DSpark's block size.
-        also_for: SHA-256 of other weights that the head also fits, such as the target before
-            rounding.
+    draft_vocabulary: number of tokens that it may propose. A DSpark head may propose all tokens;
+    there, it is the number of frequent tokens that every loss includes; steps: number of guesses in
+    a row that it is trained on; DSpark's block size; also_for: SHA-256 of other weights that the
+    head also fits, such as the target before rounding.
     """
 
     draft_vocabulary: int = 8192

@@ -25,12 +25,8 @@ class TreeReader:
     """A model's cache in one run: rows of the text, then rows of the last tree's nodes.
 
     Node n > 0 of a tree is in row len(known) - 1 + n, since whole levels are read in order; the
-    root is the text's last token.
-
-    Attributes:
-        name: Name of the model in error messages.
-        work: Rows computed since the counter was last reset.
-        tree: The last draft; comparing it with a new text shows which nodes were accepted.
+    root is the text's last token. tree: the last draft; comparing it with a new text shows which
+    nodes were accepted.
     """
 
     def __init__(self, model: Any, name: str) -> None:
@@ -50,20 +46,11 @@ class TreeReader:
         return fixed_memory(self.cache)
 
     def read_text(self, context: Sequence[int]) -> Tensor:
-        """Read the part of `context` that is not cached; return logits (1, W) of the next token.
-
-        Rows of accepted guesses stay in the cache and all others are dropped. At least one token is
-        read.
-        """
+        """Read what is not cached of `context`; keep accepted guesses; return logits (1, W)."""
         return self.plan_text(context, UploadBatch(self.model.device))()
 
     def plan_text(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
-        """Prepare `read_text`, and return a function that runs it.
-
-        Args:
-            context: The text.
-            uploads: Uploads what the pass needs from the host.
-        """
+        """Prepare `read_text`, and return a function that runs it."""
         start = self._keep(self._rows_of(context[:-1]))
         self.known, self.paths = list(context), {0: [0]}
         self.tree = DraftTree((context[-1],), (-1,))
@@ -78,16 +65,7 @@ class TreeReader:
     def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
-        """Prepare a pass over nodes of a level, whose parents were read before.
-
-        The returned function maps the nodes' tokens (n,) to logits (n, W). Siblings must have
-        different tokens.
-
-        Args:
-            nodes: The nodes.
-            above: The parent of each node.
-            uploads: Uploads what the pass needs from the host.
-        """
+        """Prepare a pass over nodes whose parents were read: from tokens (n,) to logits (n, W)."""
         for node, parent in zip(nodes, above, strict=True):
             self.paths[node] = [*self.paths[parent], node]
         start = len(self.known) - 1
@@ -103,7 +81,6 @@ class TreeReader:
         self.cache.cut(len(self.known) - 1 + len(self.paths))
 
     def _rows_of(self, text: Sequence[int]) -> list[int]:
-        """Return the cached rows of the tokens in `text`, up to the first token not cached."""
         same = 0
         for old, new in zip(self.known, text, strict=False):
             if old != new:
@@ -115,7 +92,6 @@ class TreeReader:
         return rows
 
     def _accepted_nodes(self, tokens: Sequence[int]) -> Iterator[int]:
-        """Yield the nodes along the path of `tokens` from the root, as far as they were read."""
         node = 0
         for token in tokens:
             under = {self.tree.tokens[kid]: kid for kid in self.tree.children[node]}
@@ -125,16 +101,13 @@ class TreeReader:
             yield node
 
     def _keep(self, rows: list[int]) -> int:
-        """Keep these rows (ascending) in the cache, drop all others, and return the number kept."""
+        # rows: ascending. Returns the number kept.
         same = min(len(rows), len(self.known))  # rows of the text keep their place
         self.cache.keep(same, rows[same:])
         return len(rows)
 
     def _mask(self, nodes: Sequence[int]) -> Tensor | None:
-        """Return the level's additive attention mask, (1, 1, n, rows), or None if no row is masked.
-
-        Eager attention would silently misread a boolean mask.
-        """
+        # Additive, (1, 1, n, rows): eager attention would silently misread a boolean mask.
         count = nodes[-1] + 1
         if len(nodes) == 1 and len(self.paths[nodes[0]]) == count:
             return None  # so far the tree is a chain
@@ -146,6 +119,6 @@ class TreeReader:
         return mask[None, None]
 
     def _pass(self, words: Tensor, rows: Rows, last_only: int = 0) -> Tensor:
-        """Run one pass; return logits (n, W), or only the last row's if `last_only` is set."""
+        # Logits (n, W), or only the last row's.
         made = self.network.forward(words[None], rows, self.cache, CaptureSpec(), last_only)
         return made.logits

@@ -45,11 +45,9 @@ class DFlash(HeadDrafter):
         return DFlashSession(self, target, settings)
 
     def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`.
-
-        For each state that is read, `fc` and every layer's key and value projections are run. The
-        output head is the target's.
-        """
+        """Implement `Drafter.weights`."""
+        # For each state that is read, `fc` and every layer's key and value projections are run. The
+        # output head is the target's.
         head = self.head
         stored = sum(
             matrix_weights(module)
@@ -61,12 +59,7 @@ class DFlash(HeadDrafter):
 
 
 class BlockReader:
-    """Caches the keys and values of the text's states in one run, but not those of a block.
-
-    Attributes:
-        read: Number of states that have been read.
-        work: Rows computed since the counter was last reset.
-    """
+    """Caches the keys and values of the text's states in one run, but not those of a block."""
 
     def __init__(self, head: DFlashHead, target: Target) -> None:
         self.head, self.device = head, target.device
@@ -83,19 +76,11 @@ class BlockReader:
         self.waiting.append(states)
 
     def block(self, context: Sequence[int]) -> Tensor:
-        """Return the outputs (block_size, h) of a block after `context`, from one pass.
-
-        Raises:
-            ValueError: If the states do not match the text.
-        """
+        """Return a block's outputs (block_size, h); ValueError if states do not fit `context`."""
         return self.plan(context, UploadBatch(self.device))()
 
     def plan(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
-        """Prepare `block`, and return a function that runs it.
-
-        Raises:
-            ValueError: If the states do not match the text.
-        """
+        """Prepare `block`. Raises ValueError if the states do not match the text."""
         self.cache.cut(self.read)  # without the last block
         remember = self._plan_states(uploads)
         newest = len(context) - 1
@@ -123,7 +108,6 @@ class BlockReader:
         return uploads.put(self.cache.pad_mask(sees, size))
 
     def _plan_states(self, uploads: UploadBatch) -> Callable[[], None]:
-        """Prepare to append keys and values of the waiting states to the cache."""
         layers = concat_layers([states.layers for states in self.waiting])
         self.waiting = []
         if not layers:

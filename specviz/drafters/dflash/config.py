@@ -19,14 +19,12 @@ class DFlashConfig(HeadConfig):
     """Config of a DFlash head.
 
     Attributes:
-        nested: Keys that z-lab's files have in `dflash_config`; some files have them at the top
-            level. They are required, as is block_size.
-        num_hidden_layers: Its own layers.
-        num_target_layers: The target's layers.
+        nested: Keys that z-lab's files have in `dflash_config`; some files have them at the
+            top level. They are required, as is block_size.
         block_size: Positions of a block, including the first, the newest token (anchor).
         mask_token_id: Token at all other positions of a block.
-        target_layer_ids: Layers of the target whose outputs it reads, counted from 0, before the
-            final norm.
+        target_layer_ids: Layers of the target whose outputs it reads, counted from 0,
+            before the final norm.
     """
 
     architectures: ClassVar[tuple[str, ...]] = ("DFlashDraftModel",)
@@ -76,10 +74,7 @@ class DFlashConfig(HeadConfig):
 
     @classmethod
     def _reading(cls, target: Target, ids: tuple[int, ...], **changes: Any) -> Self:
-        """Return a config that reads these layers of the target, counted from 0.
-
-        An end-of-text token is used as mask, since it never occurs inside a draft.
-        """
+        # An end-of-text token is used as mask, since it never occurs inside a draft.
         return cls.like(
             target,
             num_target_layers=target.model.config.num_hidden_layers,
@@ -90,15 +85,8 @@ class DFlashConfig(HeadConfig):
 
     @classmethod
     def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
-        """Parse config.json.
-
-        Args:
-            name: Name of the head in error messages.
-            data: Contents of the file.
-
-        Raises:
-            Unsuitable: If it is invalid or not supported.
-        """
+        """Parse config.json."""
+        # Raises Unsuitable if it is invalid or not supported.
         inner = data.get("dflash_config") or {}
         if not isinstance(inner, Mapping):
             raise Unsuitable(f"{name!r}: its dflash_config is not a JSON object.")
@@ -125,11 +113,8 @@ class DFlashConfig(HeadConfig):
         return found | {"dflash_config": nested}
 
     def check_fit(self, name: str, target: Target) -> None:
-        """Check that the target has the same width, vocabulary and depth.
-
-        Raises:
-            Unsuitable: If not.
-        """
+        """Check that the target has the same width, vocabulary and depth."""
+        # Raises Unsuitable if not.
         super().check_fit(name, target)
         depth = target.layers
         if self.num_target_layers:
@@ -143,7 +128,6 @@ class DFlashConfig(HeadConfig):
             )
 
     def _check(self, name: str) -> None:
-        """Check the ranges of all numbers."""
         for key, least in (("num_hidden_layers", 1), ("block_size", 2), ("mask_token_id", 0)):
             value = getattr(self, key)
             if type(value) is not int or value < least:
@@ -167,7 +151,6 @@ def evenly_spaced(target_layers: int, count: int) -> tuple[int, ...]:
 
 
 def _check_architecture(name: str, data: Mapping[str, Any], supported: Sequence[str]) -> None:
-    """Raise an error for related architectures, such as DFlash2."""
     kinds = data.get("architectures") or [supported[0]]
     if len(kinds) != 1 or kinds[0] not in supported:
         raise Unsuitable(f"{name!r} is a {kinds[0]}; only {supported[0]} is supported.")

@@ -33,11 +33,7 @@ from specviz.shipped import ASSETS
 
 
 class DFlashHead(HeadNetwork):
-    """DFlash's network; fc, hidden_norm, layers and norm are named as in the public checkpoints.
-
-    Attributes:
-        causal: Whether a position of a block attends only to positions up to its own.
-    """
+    """DFlash's network; fc, hidden_norm, layers and norm are named as in the public checkpoints."""
 
     family = "dflash"
     config_type = DFlashConfig
@@ -73,12 +69,7 @@ class DFlashHead(HeadNetwork):
     def past(
         self, states: Mapping[int, Tensor] | Sequence[Tensor], positions: Tensor
     ) -> list[Past]:
-        """Return keys and values of the target's states, for each layer of this head.
-
-        Args:
-            states: States (B, n, h) by the target's layer, from 1.
-            positions: Positions of their tokens, (n,).
-        """
+        """Return each layer's keys and values of states (B, n, h), by target layer, from 1."""
         return self.past_of(self.join(states), positions)
 
     def join(self, states: Mapping[int, Tensor] | Sequence[Tensor]) -> Tensor:
@@ -101,10 +92,8 @@ class DFlashHead(HeadNetwork):
     def forward(self, words: Tensor, positions: Tensor, mixes: Sequence[Mix]) -> Tensor:
         """Map the embeddings of blocks to outputs (B, n, h), which the target's projection reads.
 
-        Args:
-            words: Embeddings, (B, n, h).
-            positions: (n,).
-            mixes: The `Mix` of each layer, which holds that layer's earlier keys and values.
+        words: embeddings, (B, n, h); positions: (n,); mixes: the `Mix` of each layer, which holds
+        that layer's earlier keys and values.
         """
         for layer, mix in zip(self._layers(), mixes, strict=True):
             words = layer(words, positions, mix)
@@ -137,23 +126,13 @@ class BlockAttention(nn.Module):
         self.k_norm = LlamaRMSNorm(self.size, shape.rms_norm_eps)
 
     def keys_values(self, rows: Tensor, positions: Tensor) -> Past:
-        """Return rotated keys, and values, of rows (B, n, h) at positions (n,).
-
-        Returns:
-            (B, heads, n, d) each.
-        """
+        """Return keys, rotated, and values (B, heads, n, d) of rows (B, n, h) at positions (n,)."""
         keys = self.k_norm(self._by_head(self.k_proj(rows)))
         turn = self.rotary(positions)
         return rotate(keys, turn), self._by_head(self.v_proj(rows))
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """Map (B, n, h) to (B, n, h).
-
-        Args:
-            rows: The rows.
-            positions: (n,).
-            mix: Receives the rows' queries, keys and values.
-        """
+        """Map (B, n, h) to (B, n, h). positions: (n,)."""
         queries = self.q_norm(self._by_head(self.q_proj(rows)))
         queries = rotate(queries, self.rotary(positions))
         mixed = mix(queries, *self.keys_values(rows, positions))
@@ -227,13 +206,7 @@ DECAY: Final = 4.0
 
 
 def loss(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor | None = None) -> Tensor:
-    """Return the weighted mean loss over the positions of blocks.
-
-    Args:
-        head: The head.
-        outputs: The target's outputs.
-        anchors: Positions where blocks start, (A,); random ones from torch's generator if None.
-    """
+    """Return the weighted mean loss over blocks at `anchors` (A,), random ones if None."""
     if anchors is None:
         anchors = random_anchors(outputs)
     logits = outputs.head(blocks(head, outputs, anchors)).float()
@@ -246,9 +219,8 @@ def loss(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor | None = None
 def block_targets(outputs: TargetOutputs, anchors: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Return what blocks of `size` guesses that start at `anchors` (A,) are compared with.
 
-    Returns:
-        The target's logits for each guess, (B, A, size, V), and the weights of the guesses,
-        (A, size); a guess beyond the end of the text has weight 0.
+    Returns the target's logits for each guess, (B, A, size, V), and the weights of the guesses, (A,
+    size); a guess beyond the end of the text has weight 0.
     """
     offsets = torch.arange(size, device=anchors.device)
     rows, length = anchors[:, None] + offsets, outputs.tokens.shape[1]
@@ -257,20 +229,14 @@ def block_targets(outputs: TargetOutputs, anchors: Tensor, size: int) -> tuple[T
 
 
 def guesses(head: DFlashHead, outputs: TargetOutputs) -> list[Tensor]:
-    """Return logits (B, T - 1, V) for each depth, the input of `overlaps`.
-
-    Row t is the block that starts at t + 1.
-    """
+    """Return logits (B, T - 1, V) for each depth; row t is the block that starts at t + 1."""
     length = outputs.tokens.shape[1]
     every = torch.arange(1, length, device=outputs.tokens.device)
     return list(outputs.head(blocks(head, outputs, every)).unbind(2))
 
 
 def random_anchors(outputs: TargetOutputs) -> Tensor:
-    """Return random positions of the text, ascending, without the first.
-
-    The first token has no earlier state to read.
-    """
+    """Return random positions of the text, ascending, without the first, which has no state."""
     length = outputs.tokens.shape[1]
     drawn = torch.randperm(length - 1)[:ANCHORS].sort().values + 1
     return drawn.to(outputs.tokens.device)
@@ -288,10 +254,7 @@ def blocks(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor) -> Tensor:
 
 
 def start_from_dflash(head: DFlashHead, target: Target) -> None:
-    """Copy the weights of the DFlash head that ships, if it was trained for this target.
-
-    Parts that a DFlash head does not have keep their weights.
-    """
+    """Copy the weights of the shipped DFlash head, if it fits; other parts keep theirs."""
     folder = ASSETS / "models" / "dflash"
     if folder.is_dir() and made_for(folder) == target.card.hash:
         tensors = {name: tensor.float() for name, tensor in read_tensors(folder).items()}

@@ -44,10 +44,8 @@ class DFlash2(DFlash):
         return DFlash2Session(self, target, settings)
 
     def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`; the selector runs once for each guess.
-
-        Its tables are only looked up, as embeddings are, and base kernels are no matrices.
-        """
+        """Implement `Drafter.weights`; the selector runs once for each guess."""
+        # Its tables are only looked up, as embeddings are, and base kernels are no matrices.
         usual, head = super().weights(target), self.head
         own = head.layers.named_parameters()
         kernels = sum(each.numel() for name, each in own if name.endswith("base_kernel"))
@@ -56,11 +54,7 @@ class DFlash2(DFlash):
 
 
 class DFlash2Session(LevelSession):
-    """A session that draws the guesses of a block in order, at most block_size - 1.
-
-    Attributes:
-        depth: The most guesses of the current draft.
-    """
+    """A session that draws the guesses of a block in order, at most block_size - 1."""
 
     def __init__(self, drafter: DFlash2, target: Target, settings: Settings) -> None:
         self.reader = BlockReader(drafter.head, target)
@@ -72,11 +66,9 @@ class DFlash2Session(LevelSession):
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        A score is a probability at temperature 1. Recorded for each node: its position in the
-        block, and the most probable tokens, by the block alone and as the selector chose.
-        """
+        """Implement `DraftSession.propose`."""
+        # A score is a probability at temperature 1. Recorded for each node: its position in the
+        # block, and the most probable tokens, by the block alone and as the selector chose.
         self.reader.work, self.outputs = Work(), None
         depth = self.depth = min(self.size - 1, max_tokens - 1)
         builder = BlockChain(self.name, context[-1], self.settings, self.target.eos, chance)
@@ -139,15 +131,7 @@ class DFlash2Session(LevelSession):
 
 
 class _Outputs(NamedTuple):
-    """What the passes of a draft leave for its guesses.
-
-    Attributes:
-        rows: Outputs of the masks, (n, h).
-        logits: Their logits, (n, V).
-        candidates: The tokens among which the selector chooses, (n, k).
-        chosen: For each position so far, logits (V,) given the guess before.
-    """
-
+    # rows (n, h), logits (n, V), candidates (n, k); chosen: logits (V,) given the guess before.
     rows: Tensor
     logits: Tensor
     candidates: Tensor

@@ -45,11 +45,8 @@ COUNTS: Final = ("conv_kernel_size", "conv_group_size", "selector_rank", "select
 class DFlash2Config(DFlashConfig):
     """Config of a DFlash2 head.
 
-    Attributes:
-        conv_kernel_size: Rows that a convolution reads: a row and those before it.
-        conv_group_size: Channels that share one predicted kernel.
-        selector_rank: Width of the selector's embeddings.
-        selector_top_k: Candidates per position.
+    conv_kernel_size: rows that a convolution reads: a row and those before it; conv_group_size:
+    channels that share one predicted kernel; selector_top_k: candidates per position.
     """
 
     architectures: ClassVar[tuple[str, ...]] = ("DFlash2DraftModel",)
@@ -109,7 +106,7 @@ class BlockConvolution(nn.Module):
         return self._convolve(part(self._convolve(rows, before)), after)
 
     def _convolve(self, rows: Tensor, kernels: Tensor) -> Tensor:
-        """Apply kernels (B, n, taps, h) to rows (B, n, h)."""
+        # kernels (B, n, taps, h), rows (B, n, h)
         padded = functional.pad(rows.unflatten(1, (-1, self.block)), (0, 0, self.taps - 1, 0))
         windows = padded.unfold(2, self.taps, 1).flip(-1).flatten(1, 2)  # (B, n, h, taps)
         out: Tensor = (windows * kernels.mT).sum(-1)
@@ -151,10 +148,8 @@ class CandidateSelector(nn.Module):
     def added(self, before: Tensor, rows: Tensor, candidates: Tensor) -> Tensor:
         """Return what is added to the logits of the candidates, (…, k).
 
-        Args:
-            before: The token before each position, (…).
-            rows: The positions' outputs, (…, h).
-            candidates: Their candidates, (…, k).
+        before: the token before each position, (…); rows: the positions' outputs, (…, h);
+        candidates: their candidates, (…, k).
         """
         last = len(self.predecessor_codebook) - 1  # see OwnEmbedding
         known = self.predecessor_codebook[before.clamp(max=last)] * self.hidden_projection(rows)
@@ -184,12 +179,8 @@ def loss(head: DFlash2Head, outputs: TargetOutputs, anchors: Tensor | None = Non
 
     The layers' part is the cross-entropy of all logits to the target's distribution. The selector's
     part compares its choice with the target's distribution over the candidates; it counts as much
-    as the target's probability of all candidates together.
-
-    Args:
-        head: The head.
-        outputs: The target's outputs.
-        anchors: Positions where blocks start, (A,); random ones from torch's generator if None.
+    as the target's probability of all candidates together. anchors: positions where blocks start,
+    (A,); random ones from torch's generator if None.
     """
     if anchors is None:
         anchors = random_anchors(outputs)
@@ -204,10 +195,7 @@ def loss(head: DFlash2Head, outputs: TargetOutputs, anchors: Tensor | None = Non
 
 
 def guesses(head: DFlash2Head, outputs: TargetOutputs) -> list[Tensor]:
-    """Return logits (B, T - 1, V) for each depth, the input of `overlaps`.
-
-    Row t is the block that starts at t + 1. The tokens before each guess are the text's.
-    """
+    """Return logits (B, T - 1, V) for each depth; row t is the block at t + 1, given the text."""
     every = torch.arange(1, outputs.tokens.shape[1], device=outputs.tokens.device)
     logits, candidates, added = selected(head, outputs, every)
     chosen = torch.full_like(logits, -torch.inf)

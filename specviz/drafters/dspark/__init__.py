@@ -67,10 +67,8 @@ class DSpark(DFlash):
 class DSparkSession(LevelSession):
     """A session that draws the guesses of a block in order.
 
-    Attributes:
-        survival: The predicted probability that all guesses drawn so far and the next one are
-            accepted.
-        depth: The most guesses of the current draft.
+    survival: the predicted probability that all guesses drawn so far and the next one are accepted;
+    depth: the most guesses of the current draft.
     """
 
     def __init__(self, drafter: DSpark, target: Target, settings: Settings) -> None:
@@ -87,12 +85,11 @@ class DSparkSession(LevelSession):
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        Every position of the block gives a guess. A score is a probability at temperature 1.
-        Recorded for each node: its position in the block, the most probable tokens before and after
-        the Markov head's correction, and the predicted probability that the guess is accepted.
-        """
+        """Implement `DraftSession.propose`."""
+        # Every position of the block gives a guess. A score is a probability at temperature 1.
+        # Recorded for each node: its position in the block, the most probable tokens before and
+        # after the Markov head's correction, and the predicted probability that the guess is
+        # accepted.
         self.reader.work, self.outputs, self.survival = Work(), None, 1.0
         depth = self.depth = min(self.size, max_tokens - 1)
         builder = BlockChain(self.name, context[-1], self.settings, self.target.eos, chance)
@@ -145,7 +142,6 @@ class DSparkSession(LevelSession):
         return _Outputs(rows, self.project(rows), self.head.markov_head.start(rows[0]), [])
 
     def _step(self, position: int, token: Tensor) -> _Step:
-        """Return the Markov head's step at a position, given the token () before it."""
         assert self.outputs is not None
         rows, _, state, steps = self.outputs
         if len(steps) == position:
@@ -159,7 +155,6 @@ class DSparkSession(LevelSession):
         return steps[position]
 
     def _confidence(self, positions: int) -> list[float]:
-        """Return the predicted acceptance probabilities of the guesses at these positions."""
         assert self.outputs is not None
         logits = [step.confidence for step in self.outputs.steps[:positions]]
         known = [each for each in logits if each is not None]
@@ -171,7 +166,7 @@ class DSparkSession(LevelSession):
         return found
 
     def _wide(self, builder: ProposalBuilder, ranks: Ranks) -> int:
-        """Return the number of guesses under a node: none where survival is below the setting."""
+        # There are none where survival is below the setting.
         if not self._decides_length:
             return 1
         position = len(ranks)
@@ -198,23 +193,14 @@ class DSparkSession(LevelSession):
 
 
 class _Step(NamedTuple):
-    """One step of the Markov head (see `MarkovHead.step`), and the confidence head's logit ()."""
-
+    # See `MarkovHead.step`; and the confidence head's logit ().
     correction: Tensor
     state: Tensor
     confidence: Tensor | None
 
 
 class _Outputs(NamedTuple):
-    """What the passes of a draft leave for its guesses.
-
-    Attributes:
-        rows: Outputs of the block, (n, h).
-        logits: Their logits, (n, V), before the Markov head's correction.
-        state: The Markov head's first state.
-        steps: Its steps so far.
-    """
-
+    # rows (n, h); logits (n, V), before the Markov head's correction.
     rows: Tensor
     logits: Tensor
     state: Tensor

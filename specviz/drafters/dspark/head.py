@@ -65,11 +65,8 @@ class DSparkConfig(DFlashConfig):
 
     @classmethod
     def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
-        """Parse config.json.
-
-        Raises:
-            Unsuitable: If it is invalid or not supported.
-        """
+        """Parse config.json."""
+        # Raises Unsuitable if it is invalid or not supported.
         config = super().from_json(name, data)
         if config.markov_head_type not in MARKOV_HEADS:
             raise Unsuitable(
@@ -90,10 +87,7 @@ class DSparkConfig(DFlashConfig):
 
     @classmethod
     def on_answers(cls, target: Target, **changes: Any) -> Self:
-        """Return the config of a head that is trained on a target's stored answers.
-
-        It reads the layers whose outputs are stored, and its layers are as large as the target's.
-        """
+        """Return a config for stored answers: their layers, as large as the target's."""
         taps = sorted({max(1, layer) for layer in default_taps(target.layers)})
         ids = tuple(layer - 1 for layer in taps)
         rank = min(ANSWER_RANK, target.model.config.hidden_size)
@@ -140,19 +134,14 @@ class MarkovHead(nn.Module):
     def step(self, tokens: Tensor, rows: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the correction (…, V), the tokens' embedding (…, rank) and the next state.
 
-        Args:
-            tokens: The tokens before the position, (…).
-            rows: The position's output, (…, h).
-            state: The state after the position before, (…, rank).
+        tokens: the tokens before the position, (…); rows: the position's output, (…, h); state: the
+        state after the position before, (…, rank).
         """
         mixed, embedded, state = self.mix(tokens, rows, state)
         return self.markov_w2(mixed), embedded, state
 
     def mix(self, tokens: Tensor, rows: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return W2's input (…, rank), the tokens' embedding (…, rank) and the next state.
-
-        See `step` for the arguments.
-        """
+        """Return W2's input (…, rank), the embedding (…, rank) and the next state; see `step`."""
         embedded: Tensor = self.markov_w1(tokens).to(rows.dtype)
         mixed = embedded
         if self.kind == "gated":
@@ -180,11 +169,7 @@ class ConfidenceHead(nn.Module):
 
 
 class DSparkHead(DFlashHead):
-    """A DFlash head with `markov_head` and `confidence_head`, named as in DeepSpec's files.
-
-    Attributes:
-        frequent: Tokens that every loss on stored answers includes; set only for that training.
-    """
+    """A DFlash head with `markov_head` and `confidence_head`, named as in DeepSpec's files."""
 
     family = "dspark"
     config_type = DSparkConfig
@@ -203,9 +188,8 @@ class DSparkHead(DFlashHead):
     def confidence(self, rows: Tensor, embedded: Tensor) -> Tensor:
         """Return the logits (…) of the predicted probabilities of acceptance.
 
-        Args:
-            rows: The positions' outputs, (…, h).
-            embedded: The tokens before them as the Markov head embeds them, (…, rank).
+        rows: the positions' outputs, (…, h); embedded: the tokens before them as the Markov head
+        embeds them, (…, rank).
         """
         if self.config.confidence_head_with_markov:
             rows = torch.cat([rows, embedded], dim=-1)

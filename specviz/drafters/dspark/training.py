@@ -40,13 +40,7 @@ SAMPLED_TOKENS: Final = 1024  # number of less frequent tokens that a loss on an
 
 
 def loss(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor | None = None) -> Tensor:
-    """Return the weighted mean loss over the positions of blocks.
-
-    Args:
-        head: The head.
-        outputs: The target's outputs.
-        anchors: Positions where blocks start, (A,); random ones from torch's generator if None.
-    """
+    """Return the weighted mean loss over blocks at `anchors` (A,), random ones if None."""
     if anchors is None:
         anchors = random_anchors(outputs)
     logits, confidence = blocks(head, outputs, anchors)
@@ -81,10 +75,7 @@ def guess_losses(
 
 
 def guesses(head: DSparkHead, outputs: TargetOutputs) -> list[Tensor]:
-    """Return logits (B, T - 1, V) for each depth, the input of `overlaps`.
-
-    Row t is the block that starts at t + 1. The tokens before each guess are the text's.
-    """
+    """Return logits (B, T - 1, V) for each depth; row t is the block at t + 1, given the text."""
     every = torch.arange(1, outputs.tokens.shape[1], device=outputs.tokens.device)
     return list(blocks(head, outputs, every)[0].unbind(2))
 
@@ -94,9 +85,8 @@ def blocks(
 ) -> tuple[Tensor, Tensor | None]:
     """Return logits and confidence logits of blocks that start at `anchors` (A,).
 
-    Returns:
-        Logits (B, A, block_size, V), given the text's own tokens, and the confidence head's logits
-        (B, A, block_size), or None.
+    Returns logits (B, A, block_size, V), given the text's own tokens, and the confidence head's
+    logits (B, A, block_size), or None.
     """
     device, size = outputs.tokens.device, head.config.block_size
     length = outputs.tokens.shape[1]
@@ -112,16 +102,7 @@ def blocks(
 
 
 def _unroll(head: DSparkHead, rows: Tensor, before: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Run the Markov head along blocks.
-
-    Args:
-        head: The head.
-        rows: Outputs of the blocks' positions, (…, n, h).
-        before: The token before each guess, (…, n).
-
-    Returns:
-        W2's input (…, n, rank), and the confidence head's logits (…, n) or None.
-    """
+    # rows (…, n, h), before (…, n); returns W2's input (…, n, rank), and confidence logits (…, n).
     state = head.markov_head.start(rows[..., 0, :])
     found, embeddings = [], []
     for k in range(rows.shape[-2]):
@@ -149,11 +130,8 @@ def init_from_target(target: Target, counts: Tensor, head_options: HeadOptions) 
 
     fc starts as a copy of the highest tap, so that the keys and values of the text are nearly those
     of the target's last layers. The Markov head's embedding starts as the principal components of
-    the target's, so that similar tokens have similar corrections.
-
-    Raises:
-        ValueError: If the block would have only one position.
-        Unsuitable: If the target has too few layers.
+    the target's, so that similar tokens have similar corrections. Raises ValueError if the block
+    would have only one position; Unsuitable if the target has too few layers.
     """
     if head_options.steps < 2:
         raise ValueError("A block of DSpark has at least two guesses: choose --unroll 2 or more.")
@@ -177,11 +155,8 @@ def init_from_target(target: Target, counts: Tensor, head_options: HeadOptions) 
 
 
 def _copy_layer(layer: BlockLayer, source: Any) -> None:
-    """Copy a Llama layer, and estimate the norms of queries and keys, which it does not have.
-
-    A norm's weight is the size that its rows would have if the normed input had independent values
-    of unit variance.
-    """
+    # Llama has no norms of queries and keys. A norm's weight is the size that its rows would have
+    # if the normed input had independent values of unit variance.
     layer.input_layernorm.weight.copy_(source.input_layernorm.weight)
     layer.post_attention_layernorm.weight.copy_(source.post_attention_layernorm.weight)
     layer.mlp.load_state_dict(source.mlp.state_dict())
@@ -194,7 +169,7 @@ def _copy_layer(layer: BlockLayer, source: Any) -> None:
 
 
 def _components(table: Tensor, rank: int) -> Tensor:
-    """Return the principal components (V, rank) of a table (V, h), each scaled to size 1."""
+    # Of a table (V, h): (V, rank), each scaled to size 1.
     centred = table - table.mean(0)
     directions = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, -rank:]
     found: Tensor = centred @ directions
@@ -239,16 +214,9 @@ def answer_guesses(head: DSparkHead, outputs: TargetOutputs) -> list[Tensor]:
 
 
 class _Blocks(NamedTuple):
-    """Blocks in a batch of answers, which is read as one row of texts.
-
-    Attributes:
-        rows: Outputs of the positions, (A, n, h).
-        mixed: Input of the Markov head's W2, (A, n, rank).
-        confidence: Logits of the confidence head, (A, n), or None.
-        at: Rows of the flattened batch whose target logits are the guesses', (A, n).
-        counted: Whether these guesses are trained and measured, (A, n).
-    """
-
+    # A blocks in a batch of answers, which is read as one row of texts: rows (A, n, h), mixed (W2's
+    # input, A, n, rank), confidence (A, n). at: rows of the flattened batch whose target logits are
+    # the guesses', (A, n). counted: whether these are trained and measured, (A, n).
     rows: Tensor
     mixed: Tensor
     confidence: Tensor | None
@@ -257,7 +225,7 @@ class _Blocks(NamedTuple):
 
 
 def _answer_blocks(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor) -> _Blocks:
-    """Compute the blocks that start at these rows of the flattened batch, (A,)."""
+    # The blocks start at these rows of the flattened batch, (A,).
     length, tokens = outputs.tokens.shape[1], outputs.tokens.flatten()
     offsets = torch.arange(head.config.block_size, device=tokens.device)
     at = (anchors[:, None] + offsets).clamp(max=len(tokens) - 1)
@@ -281,7 +249,7 @@ def answer_anchors(outputs: TargetOutputs) -> Tensor:
 
 
 def _answer_outputs(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor) -> Tensor:
-    """Return the outputs (A, n, h) of the blocks at these rows of the flattened batch."""
+    # (A, n, h)
     (count, length), device = outputs.tokens.shape, outputs.tokens.device
     states = {k: outputs.states[k].flatten(0, 1)[None] for k in head.config.tap_layers}
     past = head.past(states, torch.arange(length, device=device).repeat(count))
@@ -295,11 +263,7 @@ def _answer_outputs(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor) -
 
 
 def loss_tokens(head: DSparkHead, outputs: TargetOutputs) -> tuple[Tensor, Tensor]:
-    """Return the tokens that a batch's loss includes, and how many tokens each one represents.
-
-    Returns:
-        Tokens (D,), and the logarithm of the number of tokens that each represents, (D,).
-    """
+    """Return the tokens in a batch's loss (D,), and the log of how many each stands for (D,)."""
     certain = torch.zeros(head.config.vocab_size, dtype=torch.bool, device=outputs.tokens.device)
     certain[head.frequent] = True
     certain[outputs.tops[outputs.counted]] = True

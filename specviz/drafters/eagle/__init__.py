@@ -56,12 +56,10 @@ class EagleSession(HeadSession):
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        The head makes one pass per level; nodes are numbered level by level. A node's score is the
-        head's probability at temperature 1. Recorded for each node: its rank among siblings, from
-        0, and how many consecutive predicted features it depends on.
-        """
+        """Implement `DraftSession.propose`."""
+        # The head makes one pass per level; nodes are numbered level by level. A node's score is
+        # the head's probability at temperature 1. Recorded for each node: its rank among siblings,
+        # from 0, and how many consecutive predicted features it depends on.
         self.reader.work = Work()
         shape = TreeShape(max_tokens - 1, partial(width_under, self.settings))
         builder = self.build(context, shape, chance)
@@ -95,11 +93,8 @@ def width_under(settings: Settings, ranks: Sequence[int]) -> int:
     This is the width that the settings give for its depth, minus 1 for every better sibling of a
     guess on the path, so more probable paths get more guesses. Widths [4, 3, 3, 2] and γ = 4 give
     25 guesses, as many as in EAGLE's own tree, whose shape is nearly the same. Ranks do not depend
-    on the target, so the rules stay exact.
-
-    Args:
-        settings: Settings of the run.
-        ranks: Ranks on the node's path, from 0; empty for the root.
+    on the target, so the rules stay exact. ranks: ranks on the node's path, from 0; empty for the
+    root.
     """
     return max(0, settings.width(len(ranks)) - sum(ranks))
 
@@ -134,10 +129,8 @@ class Eagle3(HeadDrafter):
         return DynamicSession(reader, target, settings, remark)
 
     def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`.
-
-        `fc` runs only when the target's hidden states are read, so it is counted separately. The
-        output head is the drafter's own.
-        """
+        """Implement `Drafter.weights`."""
+        # `fc` runs only when the target's hidden states are read, so it is counted separately. The
+        # output head is the drafter's own.
         fuse, own = matrix_weights(self.head.fc), matrix_weights(self.head.lm_head)
         return Weights(matrix_weights(self.head) - fuse - own, own, fuse)

@@ -41,11 +41,7 @@ VARIANTS: Final = ("norm_before_residual", "norm_before_fc", "fc_norm", "norm_ou
 
 @dataclass(frozen=True)
 class EagleConfig(HeadConfig):
-    """Config of an EAGLE head.
-
-    Attributes:
-        bias: Whether fc has a bias; public configs without the key have one.
-    """
+    """Config of an EAGLE head. bias: whether fc has one, as in public configs without the key."""
 
     bias: bool = True
 
@@ -100,10 +96,7 @@ def draft_vocabulary(counts: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Return the tables d2t (size,) and t2d (V,) for the `size` most frequent tokens.
 
     d2t holds offsets: draft id i is token i + d2t[i]. t2d[v] is true if token v can be proposed.
-
-    Args:
-        counts: How often each token occurs, (V,); of equal counts, the lower id comes first.
-        size: Size of the draft vocabulary.
+    counts: how often each token occurs, (V,); of equal counts, the lower id comes first.
     """
     common = counts.sort(descending=True, stable=True).indices[:size].sort().values
     t2d = torch.zeros(len(counts), dtype=torch.bool)
@@ -145,12 +138,7 @@ class EagleLayer(nn.Module):
 
 
 class EagleHead(HeadNetwork):
-    """EAGLE's network: fc and one layer, named as in the public checkpoints.
-
-    Args:
-        config: Its config.
-        own_embedding: Whether it has its own embeddings instead of the target's.
-    """
+    """EAGLE's network: fc and one layer, named as in the public checkpoints."""
 
     family = "eagle"
     config_type = EagleConfig
@@ -213,14 +201,7 @@ class EagleHead(HeadNetwork):
 
 
 def unroll(head: Any, states: Tensor, outputs: TargetOutputs, steps: int) -> Iterator[Tensor]:
-    """Yield the outputs (B, T - 1 - s, h) of steps s = 0, 1, …, as far as the text reaches.
-
-    Args:
-        head: The head.
-        states: The target's states that the head reads, (B, T, h).
-        outputs: The target's outputs.
-        steps: Maximum number of steps.
-    """
+    """Yield the outputs (B, T - 1 - s, h) of steps s = 0, 1, … from the states (B, T, h)."""
     mix, length = Unrolled(), outputs.tokens.shape[1]
     embed = outputs.embed if head.embed_tokens is None else head.embed_tokens
     words = embed(outputs.tokens)

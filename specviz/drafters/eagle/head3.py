@@ -55,10 +55,7 @@ class Eagle3Layer(nn.Module):
         self.norm_before_residual = config.norm_before_residual
 
     def forward(self, words: Tensor, states: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """Map embeddings and states, (B, n, h) each, to (B, n, h).
-
-        The residual connection starts from the states, or from the normed states.
-        """
+        """Map embeddings and states, (B, n, h) each, to (B, n, h)."""
         normed = self.hidden_norm(states)
         rows = torch.cat([self.input_layernorm(words), normed], dim=-1)
         states = normed if self.norm_before_residual else states
@@ -68,12 +65,7 @@ class Eagle3Layer(nn.Module):
 
 
 class Eagle3Head(HeadNetwork):
-    """EAGLE-3's network: fc, one layer and an output head, named as in the public checkpoints.
-
-    Args:
-        config: Its config.
-        own_embedding: Whether it has its own embeddings instead of the target's.
-    """
+    """EAGLE-3's network: fc, one layer and an output head, named as in the public checkpoints."""
 
     family: ClassVar[str] = "eagle3"
     config_type: ClassVar[type[Eagle3Config]] = Eagle3Config
@@ -191,11 +183,7 @@ class Eagle3Head(HeadNetwork):
         return torch.arange(len(self.d2t), device=self.d2t.device) + self.d2t
 
     def propose_only(self, counts: Tensor) -> None:
-        """Restrict the draft vocabulary, before training, to the most frequent tokens.
-
-        Args:
-            counts: How often each token occurs, (V,).
-        """
+        """Restrict the draft vocabulary, before training, to the most frequent in counts (V,)."""
         d2t, t2d = draft_vocabulary(counts, self.config.draft_vocab_size)
         self.d2t.copy_(d2t)
         self.t2d.copy_(t2d)
@@ -241,11 +229,7 @@ def _is_flat(rows: Tensor) -> bool:
 
 
 def check_vocabulary(name: str, head: Eagle3Head) -> None:
-    """Check that d2t and t2d describe the same set of tokens.
-
-    Raises:
-        Unsuitable: If not.
-    """
+    """Check that d2t and t2d describe the same set of tokens. Raises Unsuitable if not."""
     listed = head.tokens
     in_order = bool((listed[1:] > listed[:-1]).all()) and int(listed[-1]) < len(head.t2d)
     if not in_order or not torch.equal(head.t2d.nonzero().flatten(), listed):
@@ -286,13 +270,7 @@ def guesses(head: Eagle3Head, outputs: TargetOutputs, depth: int) -> list[Tensor
 
 
 def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
-    """Build a new head for this target.
-
-    Args:
-        target: The target.
-        counts: How often each token occurs, (V,).
-        **changes: Changes to the config.
-    """
+    """Build a new head for this target. counts: how often each token occurs, (V,)."""
     defaults = {
         "draft_vocab_size": round(DRAFT_VOCABULARY * target.vocab_size),
         "tap_layers": tuple(max(1, layer) for layer in default_taps(target.layers)),

@@ -41,10 +41,8 @@ HOUSE_DEPTH: Final = 7  # number of guesses of the small head
 class PEagleConfig(Eagle3Config):
     """Config of a P-EAGLE head.
 
-    Attributes:
-        num_hidden_layers: Its own layers.
-        mask_token_id: Token that replaces tokens not guessed yet.
-        speculative_tokens: Positions that it was trained to predict; None if unknown.
+    mask_token_id: token that replaces tokens not guessed yet; speculative_tokens: positions that it
+    was trained to predict; None if unknown.
     """
 
     num_hidden_layers: int = 1
@@ -53,10 +51,7 @@ class PEagleConfig(Eagle3Config):
 
     @classmethod
     def house(cls, target: Target, **changes: Any) -> Self:
-        """Return the config of a small head: two layers, narrow MLPs and half as many key heads.
-
-        An end-of-text token is used as mask, since it never occurs inside a draft.
-        """
+        """Return the config of a small head with two layers; an end-of-text token is the mask."""
         shape = target.model.config
         shared = shape.num_key_value_heads
         defaults = {
@@ -148,22 +143,15 @@ class PEagle(HeadDrafter):
         return PEagleSession(self, target, settings)
 
     def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`.
-
-        The target's states are fused by `fc` when they are read; the output head is the drafter's
-        own.
-        """
+        """Implement `Drafter.weights`."""
+        # The target's states are fused by `fc` when they are read; the output head is the drafter's
+        # own.
         fuse, own = matrix_weights(self.head.fc), matrix_weights(self.head.lm_head)
         return Weights(matrix_weights(self.head) - fuse - own, own, fuse)
 
 
 class PEagleSession(MaskSession):
-    """A session that caches the keys and values of the text's rows, but not of masks.
-
-    Attributes:
-        rows: Rows of the text in the caches.
-        waiting: Committed states that have not been read yet, with the tokens that they predicted.
-    """
+    """A session that caches the keys and values of the text's rows, but not of masks."""
 
     remark: Mapping[str, Any] = {"form": "parallel"}
 
@@ -190,11 +178,8 @@ class PEagleSession(MaskSession):
     def plan(
         self, context: Sequence[int], depth: int, uploads: UploadBatch
     ) -> tuple[Callable[[], Tensor], dict[str, int], Work]:
-        """Implement `MaskSession.plan`.
-
-        Raises:
-            ValueError: If the states do not match the text.
-        """
+        """Implement `MaskSession.plan`."""
+        # Raises ValueError if the states do not match the text.
         head, length, masks = self.head, len(context), depth - 1
         taps = concat_layers([states.layers for states, _ in self.waiting])
         new = [token for _, some in self.waiting for token in some]

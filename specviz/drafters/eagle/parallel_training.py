@@ -28,9 +28,8 @@ KEPT: Final = 0.8  # share of those rows that also have the next mask
 class Rows(NamedTuple):
     """Rows of a training pass: the rows of the text, then masks.
 
-    Attributes:
-        anchors: The text row that each row follows, (n,); a text row follows itself.
-        depths: Which guess after its anchor each row predicts, from 1, (n,).
+    anchors: the text row that each row follows, (n,); a text row follows itself; depths: which
+    guess after its anchor each row predicts, from 1, (n,).
     """
 
     anchors: Tensor
@@ -52,10 +51,8 @@ class Rows(NamedTuple):
 def rows_of(length: int, anchors: Sequence[Tensor]) -> Rows:
     """Return the rows of a text and of masks.
 
-    Args:
-        length: Rows of the text.
-        anchors: For each depth from 2 on, the text rows that have a mask of that depth. They must
-            be a subset of the rows of the depth before.
+    length: rows of the text; anchors: for each depth from 2 on, the text rows that have a mask of
+    that depth. They must be a subset of the rows of the depth before.
     """
     text = torch.arange(length)
     depths = [torch.full((len(some),), depth) for depth, some in enumerate(anchors, start=2)]
@@ -63,12 +60,7 @@ def rows_of(length: int, anchors: Sequence[Tensor]) -> Rows:
 
 
 def sampled_rows(length: int, depth: int) -> Rows:
-    """Return the rows of a text and of masks after random rows, fewer at each depth.
-
-    Args:
-        length: Rows of the text.
-        depth: Number of guesses after a row that keeps all masks.
-    """
+    """Return the rows of a text and of masks after random rows, fewer at each depth."""
     chosen = torch.randperm(length)[:FOLLOWED]
     counts = [round(len(chosen) * KEPT**k) for k in range(depth - 1)]
     kept = [chosen[:count] for count in counts]
@@ -92,12 +84,7 @@ def loss(head: PEagleHead, outputs: TargetOutputs, rows: Rows | None = None) -> 
 
     The distribution is restricted to the draft vocabulary and normalized. Rows whose top token is
     outside that vocabulary are ignored, as in EAGLE-3. A depth's weight does not depend on how many
-    of its rows were sampled.
-
-    Args:
-        head: The head.
-        outputs: The target's outputs.
-        rows: The rows of the pass; sampled from torch's generator if None.
+    of its rows were sampled. rows: the rows of the pass; sampled from torch's generator if None.
     """
     depth = head.config.speculative_tokens or HOUSE_DEPTH
     if rows is None:
@@ -137,13 +124,7 @@ def guesses(head: PEagleHead, outputs: TargetOutputs) -> list[Tensor]:
 
 @torch.no_grad()
 def build(target: Target, counts: Tensor, **changes: Any) -> PEagleHead:
-    """Build a new head, initialized with the target's final norm and output rows.
-
-    Args:
-        target: The target.
-        counts: How often each token occurs, (V,).
-        **changes: Changes to the config.
-    """
+    """Build a head with the target's final norm and output rows. counts: of tokens, (V,)."""
     head = PEagleHead(PEagleConfig.house(target, **changes))
     head.propose_only(counts)
     model = target.model

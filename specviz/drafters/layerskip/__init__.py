@@ -42,10 +42,7 @@ from specviz.verification.tree import DraftTree
 
 
 class LayerSkip:
-    """The LayerSkip drafter of one target; it has no weights of its own.
-
-    The outputs of all layers are captured, to show which layers predict the same token.
-    """
+    """The LayerSkip drafter of one target, without weights; all layers are captured."""
 
     name = "layerskip"
     card = ModelCard("layerskip", "layerskip", 0, 0, None)
@@ -58,22 +55,15 @@ class LayerSkip:
 
     @classmethod
     def load(cls, title: str, folder: Path | None, target: Target) -> Self:
-        """Return the drafter of this target.
-
-        Raises:
-            Unsupported: If the target's layers cannot be run one by one.
-        """
+        """Return the drafter of this target. Raises Unsupported."""
         made = cls(target)
         check_split(target)
         return made
 
     def begin(self, target: TargetRun, settings: Settings) -> LayerSkipSession:
-        """Implement `Drafter.begin`.
-
-        Raises:
-            ValueError: If the run belongs to another target.
-            BadSettings: If the exit layer does not exist.
-        """
+        """Implement `Drafter.begin`."""
+        # Raises ValueError if the run belongs to another target; BadSettings if the exit layer does
+        # not exist.
         name, layers = target.target.card.name, len(self.capture.layers)
         if target.target.model is not self.model:
             raise ValueError(f"This drafter uses the layers of another model than {name}.")
@@ -87,21 +77,13 @@ class LayerSkip:
         return LayerSkipSession(target, settings, exit_layer)
 
     def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`.
-
-        Verification reuses the layers' outputs, so only the output head is additional work.
-        """
+        """Implement `Drafter.weights`."""
+        # Verification reuses the layers' outputs, so only the output head is additional work.
         return Weights(0, causal_lm_weights(target.model).head)
 
 
 class LayerSkipSession(LevelSession):
-    """A session that drafts with the target's cache, which the engine truncates.
-
-    Args:
-        target: The target's run.
-        settings: Settings of the run.
-        exit_layer: Layers 1..exit_layer draft.
-    """
+    """A session that drafts with layers 1..exit_layer and the target's cache."""
 
     max_depth = MAX_GAMMA
 
@@ -116,11 +98,9 @@ class LayerSkipSession(LevelSession):
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        There is one pass per level; nodes are numbered level by level. A node's score is the exit's
-        probability at temperature 1.
-        """
+        """Implement `DraftSession.propose`."""
+        # There is one pass per level; nodes are numbered level by level. A node's score is the
+        # exit's probability at temperature 1.
         self.reader = ExitReader(self.run, self.exit_layer)
         builder = self.build(context, TreeShape(max_tokens - 1, whole=True), chance)
         self.tree = builder.tree()
@@ -131,10 +111,8 @@ class LayerSkipSession(LevelSession):
         )
 
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
-        """Implement `LevelSession.plan_level`.
-
-        The root is computed like the other nodes, since its token is not in the cache yet.
-        """
+        """Implement `LevelSession.plan_level`."""
+        # The root is computed like the other nodes, since its token is not in the cache yet.
         if level.nodes[0] == 0:
             self.reader = ExitReader(self.run, self.exit_layer)
         return self.reader.plan_level(level.nodes, level.parents, uploads)
@@ -173,12 +151,8 @@ class LayerSkipSession(LevelSession):
         self.tree = None
 
     def _evidence(self, tree: DraftTree, passes: int) -> LazyEvidence:
-        """Return the data recorded for each node (see `draft_evidence`) and for the proposal.
-
-        The proposal's data are the exit, the number of layers, the passes through layers 1..exit,
-        and as `before` the `verification_evidence` of the previous round. (This round is not
-        verified yet when its proposal is recorded.)
-        """
+        # See `draft_evidence`. `before` is the `verification_evidence` of the previous round, since
+        # this round is not verified yet when its proposal is recorded.
         run, layer, early, before = self.run, self.exit_layer, self.run.early, self.before
         layers = len(run.capture.layers)
 

@@ -27,12 +27,7 @@ from specviz.verification.tree import DraftTree
 
 
 class ExitReader:
-    """Runs layers 1..layer for one proposal and keeps their states for verification.
-
-    Attributes:
-        run: The target's run.
-        layer: The exit layer.
-    """
+    """Runs layers 1..layer for one proposal and keeps their states for verification."""
 
     def __init__(self, run: TargetRun, layer: int) -> None:
         self.run = run
@@ -48,11 +43,6 @@ class ExitReader:
         """Prepare a pass over a level, whose parents were read before.
 
         The returned function maps the nodes' tokens (n,) to logits (n, V).
-
-        Args:
-            nodes: The nodes.
-            above: Parent of each node.
-            uploads: Uploads what the pass needs from the host.
         """
         sees = torch.zeros(len(nodes), nodes[-1] + 1, dtype=torch.bool)
         for i, (node, parent) in enumerate(zip(nodes, above, strict=True)):
@@ -82,10 +72,7 @@ class ExitReader:
 
 
 class LazyEvidence(Mapping[int, dict[str, Any]]):
-    """Data that is computed only when it is read, so that it does not slow down the run.
-
-    Computing it needs extra passes of the output head, which benchmarks never run.
-    """
+    """Data that needs passes of the output head, so it is computed only when it is read."""
 
     def __init__(self, work: Callable[[], dict[int, dict[str, Any]]]) -> None:
         self._work = work
@@ -109,16 +96,10 @@ def draft_evidence(
 ) -> dict[int, dict[str, Any]]:
     """Return the data that drafting records for each guess.
 
-    Args:
-        run: The target's run.
-        tree: The draft.
-        early: See `TargetRun`.
-        layer: The exit layer.
-
-    Returns:
-        For each node: `exit`, the layer that predicted it; `ran`, how many layers ran on it before
-        verification (0 for the deepest guesses, which drafting does not read); `agree`, which of
-        the layers 1..exit have it as their top token after its parent.
+    Returns for each node: `exit`, the layer that predicted it; `ran`, how many layers ran on it
+    before verification (0 for the deepest guesses, which drafting does not read); `agree`, which of
+    the layers 1..exit have it as their top token after its parent. early: see `TargetRun`; layer:
+    the exit layer.
     """
     nodes = range(1, len(tree))
     states = concat_layers(early)
@@ -135,15 +116,8 @@ def verification_evidence(
 ) -> dict[str, Any]:
     """Return which layers predict the tokens of a verified round.
 
-    Args:
-        run: The target's run.
-        tree: The draft.
-        tokens: The committed tokens.
-        states: Their states.
-
-    Returns:
-        `verified`: for each child of an accepted node, the layers that have it as their top token.
-        `final`: the same for the token that ended the round; None if that was an accepted guess.
+    Returns `verified`: for each child of an accepted node, the layers that have it as their top
+    token. `final`: the same for the token that ended the round; None if that was an accepted guess.
     """
     path = [0]
     for token in tokens:
@@ -166,13 +140,8 @@ def agreeing_layers(
 ) -> list[list[int]]:
     """Return, for each row, the layers that predict its token; ties count as predicting.
 
-    Only one layer's logits are in memory at a time.
-
-    Args:
-        run: The target's run.
-        states: By layer, (n, h).
-        rows: Rows of the states.
-        tokens: One token per row.
+    Only one layer's logits are in memory at a time. states: by layer, (n, h); tokens: one token per
+    row.
     """
     device = run.target.device
     index = torch.tensor(rows, dtype=torch.long, device=device)
@@ -189,10 +158,8 @@ def check_split(target: Target) -> None:
     """Check that running the layers one by one gives the same result as the whole model.
 
     Some Llama-like decoders also scale embeddings or logits (Gemma, Granite, Cohere). Running the
-    layers one by one would silently skip this and change the text's distribution.
-
-    Raises:
-        Unsupported: If the results differ.
+    layers one by one would silently skip this and change the text's distribution. Raises
+    Unsupported if the results differ.
     """
     whole, split = target.start(CaptureSpec()), target.start(CaptureSpec())
     tree = DraftTree.chain(2, [3])

@@ -36,13 +36,7 @@ Attend = Callable[[Tensor, Tensor, Tensor], Tensor]  # maps tokens, positions, m
 
 
 class Moa(HeadDrafter):
-    """The drafter of a Mixture of Attentions head.
-
-    Args:
-        head: The head.
-        card: Its card.
-        layers: Number of the target's layers; the keys and values of all layers are captured.
-    """
+    """The drafter of a Mixture of Attentions head, which reads the keys of all `layers`."""
 
     name = "moa"
     network = MoaHead
@@ -64,12 +58,10 @@ class Moa(HeadDrafter):
         return MoaSession(reader, target, settings, remark)
 
     def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`.
-
-        For each new memory row, layer self-attention computes one row per layer; the result is
-        stored as keys and values of cross-attention. For each guess, the other parts of
-        cross-attention and the output head, which is the target's, are computed.
-        """
+        """Implement `Drafter.weights`."""
+        # For each new memory row, layer self-attention computes one row per layer; the result is
+        # stored as keys and values of cross-attention. For each guess, the other parts of
+        # cross-attention and the output head, which is the target's, are computed.
         head, attention = self.head, self.head.cross_attention
         stored = matrix_weights(attention.self_attn.k_proj) + matrix_weights(
             attention.self_attn.v_proj
@@ -96,11 +88,8 @@ class MoaSession(DynamicSession):
 class MemoryReader:
     """A head's caches in one run: the memory of verified tokens, and rows of self-attention.
 
-    Attributes:
-        cache: Rows of self-attention (those of the text, then those of the last tree's nodes), and
-            those of cross-attention, which are the memory.
-        passes: Passes of the head since the last text.
-        work: Rows computed since the counter was last reset.
+    cache: rows of self-attention (those of the text, then those of the last tree's nodes), and
+    those of cross-attention, which are the memory; passes: passes of the head since the last text.
     """
 
     def __init__(self, head: MoaHead, target: Target, name: str) -> None:
@@ -130,11 +119,8 @@ class MemoryReader:
         self.waiting.append(states)
 
     def plan_text(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
-        """Implement `HeadReader.plan_text`; the newest token is not in the memory.
-
-        Raises:
-            ValueError: If the states do not match the text.
-        """
+        """Implement `HeadReader.plan_text`; the newest token is not in the memory."""
+        # Raises ValueError if the states do not match the text.
         length = len(context)
         if not self.waiting:
             raise ValueError("There is no new token to read.")
@@ -182,7 +168,7 @@ class MemoryReader:
         return reading
 
     def _plan_memory(self, length: int, uploads: UploadBatch) -> Callable[[], None]:
-        """Prepare to add the waiting states to the memory, once after each pass of the target."""
+        # Once after each pass of the target.
         layers = torch.cat([concat_keys_values(states.keys_values) for states in self.waiting])
         past, new = self.remembered, len(layers)
         if past + new != length - 1:
@@ -200,7 +186,6 @@ class MemoryReader:
         return remember
 
     def _plan_attention(self, first: int, last: int, rows: int, uploads: UploadBatch) -> Attend:
-        """Prepare self-attention of new rows; see `HeadCache.plan`."""
         slots = self.cache.plan(first, last, rows, uploads)
         self.work += Work(body=last - first)
 
@@ -212,10 +197,7 @@ class MemoryReader:
         return attend
 
     def _plan_cross(self, rows: int, uploads: UploadBatch) -> Callable[[Tensor, Tensor], Tensor]:
-        """Prepare cross-attention to the whole memory.
-
-        The returned function maps rows (1, n, h) and positions (n,) to logits (n, V).
-        """
+        # The returned function maps rows (1, n, h) and positions (n,) to logits (n, V).
         sees = self.cache.whole_mask(self.remembered, uploads)
         self.passes += 1
         self.work += Work(head=rows)

@@ -57,22 +57,9 @@ UNSUPPORTED: Final = {  # for each key: the only supported value, and what other
 class MoaConfig:
     """Widths and heads of the three blocks.
 
-    Attributes:
-        hidden_size: Width of the target.
-        kv_hidden_size: Width of the keys and values of one target layer.
-        num_attention_heads: Attention heads of every block.
-        layer_self_attention_num_key_value_heads: Key and value heads of layer self-attention.
-        layer_self_attention_intermediate_size: Inner width of its MLP.
-        self_attention_num_key_value_heads: Key and value heads of self-attention.
-        self_attention_intermediate_size: Inner width of its MLP.
-        cross_attention_num_key_value_heads: Key and value heads of cross-attention.
-        cross_attention_intermediate_size: Inner width of its MLP.
-        vocab_size: Number of tokens.
-        rms_norm_eps: Epsilon of the norms.
-        rope_theta: Base of the rotary angles.
-        layer_self_attention_head_dim: Head size of layer self-attention, a key of our own; public
-            heads have `FROM_WIDTH`.
-        made_for: SHA-256 of the target's weights, or None; also a key of our own.
+    kv_hidden_size: width of the keys and values of one target layer; layer_self_attention_head_dim:
+    head size of layer self-attention, a key of our own; public heads have `FROM_WIDTH`; made_for:
+    SHA-256 of the target's weights, or None; also a key of our own.
     """
 
     hidden_size: int
@@ -119,15 +106,7 @@ class MoaConfig:
 
     @classmethod
     def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
-        """Parse config.json.
-
-        Args:
-            name: Name of the head in error messages.
-            data: Contents of the file.
-
-        Raises:
-            Unsuitable: If it is invalid or not supported.
-        """
+        """Parse config.json. Raises Unsuitable if it is invalid or not supported."""
         for key, (built, called) in UNSUPPORTED.items():
             if data.get(key, built) != built:
                 raise Unsuitable(f"{name!r} has {called} ({key}), which is not supported.")
@@ -157,11 +136,7 @@ class MoaConfig:
         )
 
     def check_fit(self, name: str, target: Target) -> None:
-        """Check that the target has these widths and at least as many tokens.
-
-        Raises:
-            Unsuitable: If not.
-        """
+        """Check that the target has these widths and at least as many tokens. Raises Unsuitable."""
         self.block("cross_attention").check_fit(name, target)
         wide = kv_width(target.model)
         if self.kv_hidden_size != wide:
@@ -171,7 +146,6 @@ class MoaConfig:
             )
 
     def _check(self, name: str, data: Mapping[str, Any]) -> None:
-        """Check that sizes are positive integers and query heads divide evenly among key heads."""
         for key, value in data.items():
             counts = key.endswith(("_size", "_heads"))
             if counts and (type(value) is not int or value < 1):
@@ -217,10 +191,7 @@ class CrossAttention(Attention):
 
 
 class MoaHead(checkpoint.HeadNetwork):
-    """The three blocks and a linear map, named as in the public checkpoints.
-
-    Embeddings and projection are the target's.
-    """
+    """The three blocks and a linear map, named as in public checkpoints; they share embeddings."""
 
     family = "moa"
     config_type = MoaConfig
@@ -235,10 +206,7 @@ class MoaHead(checkpoint.HeadNetwork):
         self.cross_attention = Layer(config.block("cross_attention"), CrossAttention)
 
     def memory(self, layers: Tensor) -> Tensor:
-        """Map the target's keys and values (..., L, w) of all layers to memory rows (..., h).
-
-        `concat_keys_values` gives the input.
-        """
+        """Map keys and values (..., L, w) from `concat_keys_values` to memory rows (..., h)."""
         positions = torch.arange(layers.shape[-2], device=layers.device)
         rows = layers.flatten(0, -3)
         mixed = self.layer_self_attention(rows, positions, unmasked).mean(-2)
@@ -246,12 +214,7 @@ class MoaHead(checkpoint.HeadNetwork):
         return out.view(*layers.shape[:-2], -1)
 
     def remember(self, layers: Tensor, positions: Tensor) -> Remembered:
-        """Return cross-attention's keys and values of tokens at `positions`.
-
-        Args:
-            layers: The target's keys and values, (B, m, L, w).
-            positions: (m,).
-        """
+        """Return cross-attention's keys and values of layers (B, m, L, w) at positions (m,)."""
         block = self.cross_attention
         assert isinstance(block.self_attn, CrossAttention)
         return block.self_attn.remember(block.input_layernorm(self.memory(layers)), positions)
@@ -290,10 +253,7 @@ DISTRIBUTION_WEIGHT: Final = 0.1
 
 
 def loss(head: MoaHead, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
-    """Return the mean loss over depths; later depths have lower weights.
-
-    The loss of a depth compares with the target's state and with its distribution.
-    """
+    """Return the mean loss over depths, by the target's state and distribution."""
     parts = []
     for depth, output in enumerate(unroll(head, outputs, steps), start=1):
         feature = functional.smooth_l1_loss(output.float(), outputs.final[:, depth:].float())

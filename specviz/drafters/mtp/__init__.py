@@ -42,10 +42,8 @@ class MTP(HeadDrafter):
         return MTPSession(self, target, settings)
 
     def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`.
-
-        One module is counted, since all are alike; its output head may be the target's.
-        """
+        """Implement `Drafter.weights`."""
+        # One module is counted, since all are alike; its output head may be the target's.
         count, own = self.head.config.num_nextn_predict_layers, self.head.module(1).shared_head
         size = 0 if own.head is None else matrix_weights(own.head)
         return Weights(
@@ -56,9 +54,8 @@ class MTP(HeadDrafter):
 class MTPSession(LevelSession):
     """A session that caches the modules' keys and values of verified rows.
 
-    Attributes:
-        known: Number of rows that every module has read with verified states and tokens.
-        states: The target's states of the rows from `known` on, (1, n - known, h).
+    known: number of rows that every module has read with verified states and tokens; states: the
+    target's states of the rows from `known` on, (1, n - known, h).
     """
 
     def __init__(self, drafter: MTP, target: Target, settings: Settings) -> None:
@@ -76,10 +73,8 @@ class MTPSession(LevelSession):
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        A node's score is the module's probability at temperature 1.
-        """
+        """Implement `DraftSession.propose`."""
+        # A node's score is the module's probability at temperature 1.
         assert self.states is not None
         self.work = Work()
         builder = self.build(context, TreeShape(max_tokens - 1, lambda _: 1), chance)
@@ -99,11 +94,9 @@ class MTPSession(LevelSession):
         self.states = new if self.states is None else torch.cat([self.states, new], dim=1)
 
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
-        """Implement `LevelSession.plan_level`.
-
-        A module's first step in a round reads all its new rows. When the module is applied again,
-        it reads one more row.
-        """
+        """Implement `LevelSession.plan_level`."""
+        # A module's first step in a round reads all its new rows. When the module is applied again,
+        # it reads one more row.
         assert self.states is not None
         step, newest = level.nodes[0] + 1, len(context) - 1
         again = max(0, step - self.count)
@@ -150,25 +143,19 @@ class MTPSession(LevelSession):
     def _plan_mask(
         self, past: int, new: int, size: int, uploads: UploadBatch
     ) -> Callable[[], Tensor]:
-        """Prepare an additive causal mask for `new` rows after `past` others."""
+        # Additive, for `new` rows after `past` others.
         sees = self.cache.pad_mask(torch.ones(new, past + new, dtype=torch.bool).tril(past), size)
         dtype = self.target.dtype
         mask = torch.where(sees, 0.0, torch.finfo(dtype).min).to(dtype)
         return uploads.put(mask[None, None])
 
     def _guess_evidence(self, step: int, state: int) -> dict[str, Any]:
-        """Return the data recorded for a guess.
-
-        It has the module, from 1, the position of the target's newest state, and how many
-        consecutive steps read a module's output instead of a state (`own`).
-        """
+        # The module, from 1, the position of the target's newest state, and how many consecutive
+        # steps read a module's output instead of a state (`own`).
         return {"module": min(step, self.count), "state": state, "own": step - 1}
 
     def _keep(self, newest: int, steps: int) -> None:
-        """Truncate every cache to the rows that all modules have read with verified tokens.
-
-        Module k reads k tokens ahead, so its last k - 1 rows contain guesses.
-        """
+        # Module k reads k tokens ahead, so its last k - 1 rows contain guesses.
         kept = newest - self.count + 1 if steps >= self.count else self.known
         kept = max(kept, self.known)
         self.cache.cut(kept)

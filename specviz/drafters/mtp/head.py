@@ -50,16 +50,9 @@ from specviz.models.target import Target
 class MTPConfig(PlainConfig):
     """Contents of config.json, with DeepSeek's keys.
 
-    Attributes:
-        num_hidden_layers: The target's number of layers, from which the modules are numbered.
-        num_nextn_predict_layers: Number of modules; the last one is applied again for later
-            guesses.
-        num_attention_heads: Attention heads.
-        num_key_value_heads: Key and value heads.
-        intermediate_size: Inner width of the MLP.
-        rms_norm_eps: Epsilon of the norms.
-        rope_theta: Base of the rotary angles.
-        made_for: SHA-256 of the target's weights.
+    num_hidden_layers: the target's number of layers, from which the modules are numbered;
+    num_nextn_predict_layers: number of modules; the last one is applied again for later guesses;
+    made_for: SHA-256 of the target's weights.
     """
 
     # The first two and vocab_size follow from the target and the tensors.
@@ -94,10 +87,8 @@ class MTPModule(LlamaDecoderLayer):
     ) -> None:
         """Create the layers of a module.
 
-        Args:
-            config: Config of the decoder block.
-            number: Number of the module, from 0.
-            own: Vocabulary sizes of its embeddings and output projection; None if shared.
+        number: number of the module, from 0; own: vocabulary sizes of its embeddings and output
+        projection; None if shared.
         """
         super().__init__(config, number)
         width, eps = config.hidden_size, config.rms_norm_eps
@@ -119,11 +110,7 @@ class MTPModule(LlamaDecoderLayer):
 
 
 class MTPModules(SizedHead):
-    """All modules of one target, under `model.layers`.
-
-    Attributes:
-        shape: Number of key heads of a module, and their size.
-    """
+    """All modules of one target, under `model.layers`."""
 
     family = "mtp"
     config_type = MTPConfig

@@ -51,12 +51,7 @@ MASK_KEY: Final = "pard_token"  # key in config.json
 
 
 class PardModel(nn.Module):
-    """A causal LM with its tokenizer.
-
-    Attributes:
-        model: A causal LM of transformers, whose config has `pard_token`.
-        tokenizer: Its tokenizer, which is the target's.
-    """
+    """A causal LM whose config has `pard_token`, with its tokenizer."""
 
     def __init__(self, model: Any, tokenizer: PreTrainedTokenizerBase) -> None:
         super().__init__()
@@ -79,12 +74,7 @@ class PardModel(nn.Module):
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """Load the model in `folder` on the target's device, in its dtype, ready to draft.
-
-        Raises:
-            NotAvailable: If the folder has no model.
-            Unsuitable: If the model does not fit the target, has no usable mask, or is a PARD-2.
-        """
+        """Load the model in `folder`, ready to draft. Raises NotAvailable, Unsuitable."""
         name = folder_label(folder)
         config = read_config(folder)
         if config.get("pard2") or config.get("spd_type") == "pard2":
@@ -105,10 +95,7 @@ class PardModel(nn.Module):
 
 
 class Pard(HeadDrafter):
-    """The PARD drafter: a causal LM in eval mode, on the target's device and in its dtype.
-
-    It does not need the target's hidden states, and fits any target with the same tokens.
-    """
+    """The PARD drafter: a causal LM in eval mode, for any target with the same tokens."""
 
     name = "pard"
     network = PardModel
@@ -133,12 +120,8 @@ class Pard(HeadDrafter):
 class PardSession(LevelSession):
     """A session that caches the rows of the text; the next pass removes the rows of masks.
 
-    Attributes:
-        known: Tokens of the text in the cache.
-        masks: Number of masks after the text in the next pass.
-        outputs: Logits of the last pass, for each depth from the first guess on, (masks + 1, V).
-        work: Rows of the last pass.
-        depths: Depth of each node of the draft.
+    masks: number of masks after the text in the next pass; outputs: logits of the last pass, for
+    each depth from the first guess on, (masks + 1, V).
     """
 
     def __init__(self, drafter: Pard, target: Target, settings: Settings) -> None:
@@ -155,12 +138,10 @@ class PardSession(LevelSession):
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`.
-
-        A node's score is the model's probability at temperature 1. Recorded for each node: the
-        position whose distribution it comes from. Recorded for the proposal: the rows that the pass
-        read, and the most probable tokens of each position with their probabilities.
-        """
+        """Implement `DraftSession.propose`."""
+        # A node's score is the model's probability at temperature 1. Recorded for each node: the
+        # position whose distribution it comes from. Recorded for the proposal: the rows that the
+        # pass read, and the most probable tokens of each position with their probabilities.
         self.work, self.masks = Work(), max_tokens - 2
         builder = self.build(context, TreeShape(max_tokens - 1), chance)
         remark: dict[str, Any] = {"form": "masks", "passes": 0}

@@ -33,12 +33,7 @@ UNUSED: Final = "ÿ"  # how byte-level BPE writes the byte 0xFF, which UTF-8 nev
 
 
 def kept_rows(length: int, depth: int = DEPTH) -> Rows:
-    """Return the rows of a text and of the masks that COD keeps.
-
-    Args:
-        length: Rows of the text.
-        depth: Number of guesses after a row that keeps all masks.
-    """
+    """Return the rows of a text and of the masks that COD keeps."""
     chosen, anchors = torch.arange(length), []
     for masks in range(1, depth):
         count = int(length * max(KEPT**masks, LEAST))
@@ -64,12 +59,8 @@ def read_rows(head: PardModel, tokens: Tensor, rows: Rows) -> Tensor:
 def loss(head: PardModel, outputs: TargetOutputs, rows: Rows | None = None) -> Tensor:
     """Return the weighted mean over depths of the cross-entropy to the target's distribution.
 
-    A depth's weight does not depend on how many of its rows were kept.
-
-    Args:
-        head: The draft model.
-        outputs: The target's outputs.
-        rows: The rows of the pass; sampled from torch's generator if None.
+    A depth's weight does not depend on how many of its rows were kept. rows: the rows of the pass;
+    sampled from torch's generator if None.
     """
     rows = rows or kept_rows(outputs.tokens.shape[1])
     rows = Rows(*(each.to(outputs.tokens.device) for each in rows))
@@ -88,11 +79,7 @@ def loss(head: PardModel, outputs: TargetOutputs, rows: Rows | None = None) -> T
 
 @torch.no_grad()
 def guesses(head: PardModel, outputs: TargetOutputs) -> list[Tensor]:
-    """Return logits (B, T - 1, V) for each depth, the input of `overlaps`.
-
-    The row that predicts the second token of a text is left out, since drafts start one token
-    later.
-    """
+    """Return logits (B, T - 1, V) for each depth; drafts start one token later than the text."""
     length = outputs.tokens.shape[1]
     parts = []
     for some in torch.arange(1, length).split(CHUNK):
@@ -121,17 +108,13 @@ def build(target: Target, _counts: Tensor) -> PardModel:
 
 
 def _house_draft(target: Target) -> Any | None:
-    """Return a float32 copy of House's draft model, or None if the target has other tokens.
-
-    House and its draft model were trained with one tokenizer, recognized by its size.
-    """
+    # House and its draft model were trained with one tokenizer, recognized by its size.
     folder = ASSETS / "models" / "draft-model"
     model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
     return model if model.config.vocab_size == target.vocab_size else None
 
 
 def _first_layers(target: Target) -> Any:
-    """Return a copy of the target with only its first layers, in float32."""
     config = deepcopy(target.model.config)
     config.num_hidden_layers = min(LAYERS, config.num_hidden_layers)
     model = type(target.model)(config)

@@ -57,11 +57,9 @@ class Form:
 
     Attributes:
         section: Builds the section that the page shows at a step.
-        remark: Keys that the remark must have.
-        each: Keys that every guess's evidence must have.
         mark: Returns the kind of mark for each position of the text that is marked.
-        guess: Returns the sentence about a step's only guess, given the remark and the guess's
-            evidence, depth and token; [] if there is none.
+        guess: Returns the sentence about a step's only guess, given the remark and the
+            guess's evidence, depth and token; [] if there is none.
         nothing: Returns the sentence that says why there is no guess; [] if there is none.
     """
 
@@ -146,10 +144,7 @@ def is_random_pick(scene: Scene) -> bool:
 
 
 def _form(scene: Scene) -> tuple[Form | None, Remark]:
-    """Return a round's form of evidence, which its remark names, and the remark.
-
-    The form is None if it is unknown, or if required keys are missing from the evidence.
-    """
+    # The form is None if it is unknown, or if required keys are missing from the evidence.
     proposed = scene.round.proposed
     remark = (proposed.remark if proposed else None) or {}
     name = remark.get("form")
@@ -161,10 +156,7 @@ def _form(scene: Scene) -> tuple[Form | None, Remark]:
 
 
 def marks(scene: Scene, by_position: dict[int, str]) -> Marks:
-    """Convert marked text positions to marks for the text strip.
-
-    Marks in the prompt are left out if its tokens' positions in the text are unknown.
-    """
+    """Convert marked positions to marks for the strip, without those in a prompt not located."""
     if not scene.text:
         return {}
     first = len(scene.header.prompt_ids)

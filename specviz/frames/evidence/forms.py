@@ -26,11 +26,7 @@ LineBlock = TypedDict("LineBlock", {"as": Literal["line"], "label": str, "spans"
 class PathRow(TypedDict):
     """A row that shows a guess.
 
-    Attributes:
-        at: A short name.
-        text: Numbers as text.
-        bar: A length from 0 to 1.
-        here: Whether the row is highlighted.
+    at: a short name; bar: a length from 0 to 1; here: whether the row is highlighted.
     """
 
     at: str
@@ -58,11 +54,7 @@ Cell = TypedDict(
 
 
 class RowOptions(TypedDict):
-    """Options of a row in a table.
-
-    Attributes:
-        group: A heading above the row.
-    """
+    """Options of a row in a table."""
 
     tail: NotRequired[str]
     mark: NotRequired[TokenState]
@@ -78,14 +70,7 @@ class GridRow(RowOptions):
 
 
 class GridOptions(TypedDict):
-    """Options of a table.
-
-    Attributes:
-        split: The column with a line beside it.
-        states: Whether cells are states.
-        stacked: Whether a cell's text is below its word.
-        more: Number of columns or rows that are not shown.
-    """
+    """Options of a table. more: number of columns or rows that are not shown."""
 
     split: NotRequired[int]
     states: NotRequired[bool]
@@ -100,11 +85,7 @@ Grid = TypedDict(
 
 
 class GridBlock(Grid, GridOptions):
-    """A table of cells.
-
-    Attributes:
-        keys: States and their meanings, for the legend.
-    """
+    """A table of cells."""
 
 
 # w: a word after the first fact.
@@ -117,9 +98,8 @@ Block = LineBlock | RowsBlock | GridBlock | FactsBlock
 class Marks(TypedDict):
     """Marks of the text strip.
 
-    Attributes:
-        prompt: Start, end (in UTF-16 units) and kind of each mark in the prompt.
-        past: Index and kind of each marked new token.
+    prompt: start, end (in UTF-16 units) and kind of each mark in the prompt; past: index and kind
+    of each marked new token.
     """
 
     prompt: NotRequired[list[tuple[int, int, str]]]
@@ -152,13 +132,7 @@ GAP: Final[Span] = {"is": "gap", "words": [["…"]]}
 
 
 def rows(heads: list[str], found: list[PathRow], of: int | None = None) -> RowsBlock:
-    """Return a block with one row per guess.
-
-    Args:
-        heads: Column headers.
-        found: The rows.
-        of: Total number of rows, if not all are shown.
-    """
+    """Return a block with one row per guess. of: total number of rows, if not all are shown."""
     made: RowsBlock = {"as": "rows", "heads": heads, "rows": found}
     if of is not None and of > len(found):
         made["more"] = of - len(found)

@@ -76,7 +76,7 @@ def _why_side_by_side(scene: Scene, remark: Remark, wide: int) -> list[Part]:
 
 
 def _has_all_combinations(scene: Scene) -> bool:
-    """Return whether the guesses of a depth all have the same tokens as children."""
+    # Whether the guesses of a depth all have the same tokens as children.
     by_depth: dict[int, set[tuple[int, ...]]] = {}
     for node, kids in enumerate(scene.children):
         if node and scene.guesses[node - 1].token in scene.header.eos:
@@ -93,7 +93,6 @@ def top_or_rank(remark: Remark, guess: Remark, depth: int, token: Part) -> list[
 
 
 def _offers(scene: Scene, step: Step) -> dict[int, dict[int, Cell]]:
-    """Return each head's candidate by rank, with the head's probability."""
     offers: dict[int, dict[int, Cell]] = {}
     for node in shown_nodes(scene, step):
         guess = scene.guesses[node - 1]
@@ -106,7 +105,6 @@ def _offers(scene: Scene, step: Step) -> dict[int, dict[int, Cell]]:
 
 
 def _read(scene: Scene, step: Step, remark: Remark) -> FactsBlock:
-    """Return the state that all heads read, with its layer if the remark has it."""
     state = evidence(scene.guesses[shown_nodes(scene, step)[0] - 1])["state"]
     read = facts(("hidden state read by all heads", position_name(state)))
     word = scene.word_at(state)
@@ -159,10 +157,7 @@ def block(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def parallel(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show what each row of P-EAGLE's pass read, and its most probable tokens.
-
-    The first row read the target's states and the newest token. All other rows read masks.
-    """
+    """Show what each row of P-EAGLE's pass read (the first: states; others: masks), and its top."""
     positions = remark.get("places")
     if not positions:
         return None
@@ -196,7 +191,6 @@ def masks(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def _read_by_row(scene: Scene, count: int) -> GridRow:
-    """Return a table row with what the first `count` rows of a pass read: a token, then masks."""
     assert scene.round.proposed is not None
     newest: Cell = {"w": scene.word(scene.round.proposed.root), "is": "given"}
     mask: Cell = {"n": "mask", "is": "own"}
@@ -206,13 +200,7 @@ def _read_by_row(scene: Scene, count: int) -> GridRow:
 def _tops_by_position(
     scene: Scene, positions: list[Any], guessed: bool = True
 ) -> tuple[list[str], list[GridRow]]:
-    """Return a table's column headers, and rows with the most probable tokens by rank.
-
-    Args:
-        scene: The scene.
-        positions: The most probable tokens of each position.
-        guessed: Whether the top tokens are the guesses and are marked as such.
-    """
+    # guessed: whether the top tokens are the guesses and are marked as such.
     shown, drafted = positions[:MOST_COLUMNS], len(scene.guesses) if guessed else 0
     ranks = range(max(map(len, shown)))
     found = [row(ORDINALS[rank], [_ranked(scene, here, rank) for here in shown]) for rank in ranks]
@@ -226,18 +214,13 @@ def _hidden(positions: list[Any]) -> int:
 
 
 def _ranked(scene: Scene, tops: Sequence[Mapping[str, Any]], rank: int) -> Cell:
-    """Return a position's token of this rank; empty if the remark does not have it."""
     if rank >= len(tops):
         return {}
     return {"w": scene.word(tops[rank]["token"]), "n": format_nonzero(tops[rank]["p"])}
 
 
 def spark(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show the block of DSpark or DFlash2 up to the newest guess, with predicted acceptance.
-
-    For each position: the most probable token by the block alone, the guess with its probability
-    given the token before, and DSpark's predicted probability that it is accepted.
-    """
+    """Show the block of DSpark or DFlash2 up to the newest guess, with predicted acceptance."""
     path = main_path(scene, step)
     shown = path[:MOST_COLUMNS]
     if not shown:
@@ -282,10 +265,7 @@ def _guess(scene: Scene, node: int) -> Cell:
 
 
 def _source(scene: Scene, back: int) -> str | Word:
-    """Return the token of the state `back` positions before the newest state, or a description.
-
-    The newest state belongs to the last token but one, and predicted the last token.
-    """
+    # The newest state belongs to the last token but one, and predicted the last token.
     word = scene.word_at(len(scene.text) - 2 - back) if scene.text else None
     return word or ("newest" if not back else f"{back} before")
 
@@ -331,7 +311,6 @@ def _step_heads(path: list[int]) -> list[str]:
 
 
 def _read_rows(scene: Scene, path: list[int], own: list[int]) -> list[GridRow]:
-    """Return one row per step: the state and token that it read, and its guess."""
     assert scene.round.proposed is not None
     guesses = [guess_word(scene, node) for node in path]
     tokens = [scene.word(scene.round.proposed.root), *guesses]
@@ -352,10 +331,7 @@ BEST = 5
 
 
 def best_first(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show JetSpec's candidates of each depth, and the likeliest paths on screen.
-
-    The candidates that some guess of the tree uses are marked.
-    """
+    """Show JetSpec's candidates of each depth, those in use marked, and likely paths on screen."""
     positions, nodes = remark.get("places"), shown_nodes(scene, step)
     if not positions or not nodes:
         return None
@@ -411,7 +387,6 @@ def dynamic(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def _chosen(considered: int, kept: int) -> list[Part]:
-    """Return the sentence on how many of the guesses considered are in the tree."""
     if considered == kept:
         return say("evidence", "dynamic_all", n=kept)
     return say("evidence", "dynamic_best", considered=considered, kept=kept)
@@ -425,7 +400,6 @@ def _size(scene: Scene, remark: Remark) -> FactsBlock:
 
 
 def _taps(scene: Scene, remark: Remark) -> list[FactsBlock]:
-    """Return which layers of the target the head reads and which tokens it can propose."""
     if "memory" in remark:  # Mixture of Attentions
         held = count(remark["memory"], "token")
         mixed = f"keys and values of {count(remark['layers'], 'layer')}"

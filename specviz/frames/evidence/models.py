@@ -76,13 +76,12 @@ def _span(ran: int) -> str:
 
 
 def _name(layer: int, leave: int, layers: int) -> str:
-    """Return the header of a layer's column; if there are many layers, most headers are empty."""
+    # If there are many layers, most headers are empty.
     shown = layers <= 16 or layer in (1, leave, layers)
     return str(layer) if shown else ""
 
 
 def _before(scene: Scene, before: Remark, layers: int) -> list[GridRow]:
-    """Return rows for the judged guesses and the last token of the previous round."""
     past = scene.earlier[-1] if scene.earlier else None
     if not before or past is None or past.proposed is None or past.committed is None:
         return []
@@ -111,7 +110,6 @@ def _numbered(pairs: Iterable[tuple[str, list[int]]]) -> list[tuple[int, list[in
 
 
 def _few(found: list[GridRow]) -> list[GridRow]:
-    """Select the guesses that fit on screen, preferring accepted ones."""
     if len(found) <= BEFORE:
         return found
     order = sorted(range(len(found)), key=lambda i: found[i]["mark"] != "accepted")[:BEFORE]
@@ -148,10 +146,7 @@ def lower_bound(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def _scale(scene: Scene, which: str) -> RowsBlock:
-    """Return rows for the worst and the best drafter, with the current one highlighted.
-
-    Above temperature 0, α of guesses that are not sampled depends on p, so there are no bars.
-    """
+    # Above temperature 0, α of guesses that are not sampled depends on p, so there are no bars.
     loose = scene.point_mass and not scene.greedy
     guesses = ("one random token", "its top token") if scene.point_mass else ("q = 1/V", "q = p")
     ends = (

@@ -91,7 +91,6 @@ def no_match(remark: Remark) -> list[Part]:
 
 
 def _match_lines(scene: Scene, step: Step, remark: Remark) -> list[LineBlock]:
-    """Return two lines: the copied passage, and the end of the text with the guesses."""
     start, length, end = remark["start"], remark["length"], len(scene.text)
     path = _copied(scene, step, start + length)
     then = [scene.text[evidence(scene.guesses[n - 1])["from"]] for n in path] if end else []
@@ -108,7 +107,6 @@ def _match_lines(scene: Scene, step: Step, remark: Remark) -> list[LineBlock]:
 
 
 def _matched(scene: Scene, start: int, length: int) -> list[Span]:
-    """Return the spans of a match and of a few tokens before it."""
     if length > LONG:
         shown = text_words(scene, start + length - LONG, start + length)
         return [span("gap", [[f"… {format_count(length - LONG)} more"]]), span("match", shown)]
@@ -118,7 +116,6 @@ def _matched(scene: Scene, start: int, length: int) -> list[Span]:
 
 
 def _copied(scene: Scene, step: Step, first: int) -> list[int]:
-    """Return the guesses that were copied in sequence from position `first` on."""
     path: list[int] = []
     for node in main_path(scene, step):
         source = evidence(scene.guesses[node - 1]).get("from")
@@ -154,7 +151,6 @@ def lookahead(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def _source(remark: Remark) -> list[Part]:
-    """Return where the guesses come from, and how the pool is filled."""
     if remark.get("filling"):
         return say("evidence", "lookahead_filling")
     return say("evidence", "lookahead_why" if remark["rows_window"] else "lookahead_no_window")
@@ -171,7 +167,7 @@ def no_ngram(remark: Remark) -> list[Part]:
 
 
 def _tried(scene: Scene, step: Step, remark: Remark) -> RowsBlock | None:
-    """Show the n-grams that start with the text's last token, cut after the guesses on screen."""
+    # Cut after the guesses on screen.
     depth = step.at if step.kind == "propose" else max(scene.depths)
     found: dict[int, str] = {}
     for node in shown_nodes(scene, step):
@@ -189,7 +185,7 @@ def _tried(scene: Scene, step: Step, remark: Remark) -> RowsBlock | None:
 
 
 def _window(scene: Scene, remark: Remark) -> GridBlock | None:
-    """Show the window by level and column; the root is column 0 of level 0."""
+    # The root is column 0 of level 0.
     levels = remark["window"]
     if not levels:
         return None

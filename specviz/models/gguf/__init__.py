@@ -77,13 +77,11 @@ class GgufModel:
     """The contents of a GGUF file.
 
     Attributes:
-        config: The network's config.
-        network: The class of the model in transformers.
-        kinds: The types that its weights are stored in, such as Q4_K and F32, the most frequent
-            first.
-        tensors: float32 tensors by their names in transformers, with rows in transformers' order.
+        kinds: The types that its weights are stored in, such as Q4_K and F32, the most
+            frequent first.
+        tensors: float32 tensors by their names in transformers, with rows in transformers'
+            order.
         rope_factors: Divisors of the rotary frequencies, (head size / 2,), or None.
-        tokenizer: The tokenizer.
         generation: The ids of the tokens that begin and end a text.
     """
 
@@ -97,11 +95,7 @@ class GgufModel:
 
 
 def read_model(name: str, path: Path) -> GgufModel:
-    """Read the whole file; errors call it `name`.
-
-    Raises:
-        Unsuitable: The file is damaged, or contains something that is not supported.
-    """
+    """Read the whole file; errors call it `name`. Raises Unsuitable."""
     file = _open(name, path)
     values = file.values
     kind = values.get("general.architecture")
@@ -133,7 +127,7 @@ def read_model(name: str, path: Path) -> GgufModel:
 
 
 def _quantization_types(tensors: Iterable[TensorInfo]) -> tuple[str, ...]:
-    """Return the types of the tensors, in descending order of how many numbers have them."""
+    # In descending order of how many numbers have them.
     sizes: Counter[str] = Counter()
     for tensor in tensors:
         sizes[tensor.kind.name] += tensor.elements
@@ -155,26 +149,13 @@ def _open(name: str, path: Path) -> GgufFile:
 
 @dataclass(frozen=True, slots=True)
 class _ModelReader:
-    """Reads the config and tensors of a file whose architecture is supported.
-
-    Attributes:
-        name: The model's name in errors.
-        kind: The architecture's name in the file.
-        architecture: Describes how to read files of this architecture.
-        file: The file.
-    """
-
+    # kind: the architecture's name in the file.
     name: str
     kind: str
     architecture: Architecture
     file: GgufFile
 
     def config(self) -> PreTrainedConfig:
-        """Return the network's config.
-
-        Raises:
-            Unsuitable: A value is missing or not supported.
-        """
         values, tensors = self.file.values, self.file.tensors
         prefix = f"{self.kind}."
         own = {k.removeprefix(prefix): value for k, value in values.items() if k.startswith(prefix)}
@@ -214,11 +195,6 @@ class _ModelReader:
                 )
 
     def tensor_name(self, tensor: str) -> str:
-        """Return the name of a tensor in transformers.
-
-        Raises:
-            Unsuitable: The architecture has no such tensor.
-        """
         found = NAME.fullmatch(tensor)
         layer, part, kind = found.groups() if found else (None, "", "")
         known = OUTER_PARTS if layer is None else self.architecture.layer
@@ -231,17 +207,7 @@ class _ModelReader:
         return f"{where}{known[part]}.{kind}"
 
     def values(self, tensor: TensorInfo, config: PreTrainedConfig, block: FloatBlock) -> Tensor:
-        """Return a tensor's numbers in float32, in transformers' order.
-
-        Args:
-            tensor: The tensor's entry in the header.
-            config: The network's config.
-            block: The memory from which to take the result.
-
-        Raises:
-            Unsuitable: This type of tensor cannot be read.
-            Stopped: The load was stopped.
-        """
+        # In transformers' order; block: the memory from which to take the result.
         check_stop()
         numbers = block.take(tensor)
         try:
@@ -266,7 +232,6 @@ def _is_size(value: Any, real: bool) -> bool:
 
 
 def _special_token_ids(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ids of the tokens that begin, end and pad a text; several tokens may end it."""
     keys = ("eos_token_id", "eot_token_id", "eom_token_id")
     ids = dict.fromkeys(values.get(f"tokenizer.ggml.{key}") for key in keys)
     ends = [id for id in ids if id is not None]
@@ -278,10 +243,7 @@ def _special_token_ids(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class FloatBlock:
-    """One block of memory for all tensors.
-
-    One large allocation is much faster than many small ones.
-    """
+    """One block of memory for all tensors, much faster than many small ones."""
 
     def __init__(self, tensors: Iterable[TensorInfo]) -> None:
         self._free = np.empty(sum(map(_padded, tensors)) + ALIGNED, np.float32)
@@ -295,15 +257,14 @@ class FloatBlock:
 
 
 def _padded(tensor: TensorInfo) -> int:
-    """Return how many numbers to allocate so that the next tensor begins at a cache line."""
+    # How many numbers to allocate so that the next tensor begins at a cache line.
     return -(-tensor.elements // ALIGNED) * ALIGNED
 
 
 def dequantize_into(file: GgufFile, tensor: TensorInfo, numbers: Any) -> None:
     """Write a tensor's numbers into an array of its shape, in the file's order.
 
-    Raises:
-        NotImplementedError: This kind of block cannot be read.
+    Raises NotImplementedError if this kind of block cannot be read.
     """
     size, bytes_ = GGML_QUANT_SIZES[tensor.kind]
     stored, flat = file.data(tensor).reshape(-1), numbers.reshape(-1)
@@ -318,11 +279,7 @@ def pair_halves(numbers: Any, heads: int) -> None:
     """Reorder the rows of every head in place, from llama.cpp's order to transformers'.
 
     llama.cpp rotates rows 2 i and 2 i + 1 together; transformers rotates row i together with row i
-    + half the head size.
-
-    Args:
-        numbers: The weight, (heads · head size, ...).
-        heads: Number of heads.
+    + half the head size. numbers: the weight, (heads · head size, ...).
     """
     pairs = numbers.reshape(heads, -1, 2, *numbers.shape[1:])
     numbers.reshape(heads, 2, -1, *numbers.shape[1:])[:] = pairs.swapaxes(1, 2).copy()

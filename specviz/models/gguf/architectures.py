@@ -56,13 +56,12 @@ class Architecture:
     """One architecture.
 
     Attributes:
-        title: Name of the architecture in sentences.
-        config: Builds the config from the file's values, the arguments that all configs share, and
-            the names of the file's tensors.
+        config: Builds the config from the file's values, the arguments that all configs
+            share, and the names of the file's tensors.
         keys: Keys that are read in addition to those of all architectures.
         layer: Names of a layer's modules in transformers, by llama.cpp's names.
-        adjacent_pairs: Whether rows of queries and keys that are rotated together are adjacent in
-            the file.
+        adjacent_pairs: Whether rows of queries and keys that are rotated together are
+            adjacent in the file.
         norm_offset: Number that the file adds to norm weights, compared with transformers.
     """
 
@@ -79,10 +78,7 @@ def _rope(values: Values) -> dict[str, Any]:
 
 
 def _llama(values: Values, shared: Values, tensors: Collection[str]) -> PreTrainedConfig:
-    """Return the config of a Llama, or of a Mistral if there is a sliding window.
-
-    llama.cpp calls both of them Llama.
-    """
+    # llama.cpp calls Mistral "llama", too; it has a sliding window.
     if window := values.get("attention.sliding_window"):
         return MistralConfig(**shared, rope_parameters=_rope(values), sliding_window=window)
     return LlamaConfig(
@@ -102,7 +98,7 @@ def _qwen3(values: Values, shared: Values, _: Collection[str]) -> PreTrainedConf
 
 
 def _gemma3(values: Values, shared: Values, _: Collection[str]) -> PreTrainedConfig:
-    """Return a Gemma 3's config; its windowed layers use separate, unscaled rotary angles."""
+    # Its windowed layers use separate, unscaled rotary angles.
     layers, size = values["block_count"], shared["head_dim"]
     window = values.get("attention.sliding_window")
     pattern = values.get("attention.sliding_window_pattern", WINDOW_PATTERN)

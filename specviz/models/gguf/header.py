@@ -55,15 +55,7 @@ class OtherByteOrder(DamagedHeader):
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """One row of the table of tensors.
-
-    Attributes:
-        name: llama.cpp's name of the tensor.
-        kind: The type that its numbers are stored in.
-        shape: Its shape in NumPy's order, rows first.
-        start: Offset in the file, in bytes.
-        bytes: Size in the file.
-    """
+    """One row of the table of tensors. shape: rows first; start: offset in bytes."""
 
     name: str
     kind: GGMLQuantizationType
@@ -79,13 +71,7 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True)
 class GgufFile:
-    """The contents of a file.
-
-    Attributes:
-        values: The values that were requested, by key.
-        tensors: The table of tensors, by name.
-        content: The file's bytes, memory-mapped.
-    """
+    """The contents of a file. content: the file's bytes, memory-mapped."""
 
     values: dict[str, Any]
     tensors: dict[str, TensorInfo]
@@ -100,13 +86,8 @@ class GgufFile:
 def read_gguf(path: Path, wanted: Callable[[str], bool]) -> GgufFile:
     """Read a file's header.
 
-    Args:
-        path: The file.
-        wanted: Returns whether to keep the value of a key.
-
-    Raises:
-        DamagedHeader: The file is incomplete or invalid.
-        OtherByteOrder: It was written for the other byte order.
+    wanted: returns whether to keep the value of a key. Raises DamagedHeader if the file is
+    incomplete or invalid; OtherByteOrder if it was written for the other byte order.
     """
     _require(path.stat().st_size > 0, "it is empty")
     with path.open("rb") as file:
@@ -127,29 +108,17 @@ def read_gguf(path: Path, wanted: Callable[[str], bool]) -> GgufFile:
 
 @dataclass(slots=True)
 class _Cursor:
-    """A position in the file.
-
-    Attributes:
-        content: The file's bytes.
-        at: Offset of the next byte.
-        strings: Number of items in the string arrays read or skipped so far.
-    """
-
+    # strings: number of items in the string arrays read or skipped so far.
     content: mmap
     at: int = 0
     strings: int = 0
 
     @property
     def left(self) -> int:
-        """The number of bytes from here to the end of the file."""
         return len(self.content) - self.at
 
     def skip(self, size: int) -> int:
-        """Skip `size` bytes and return the offset of the first of them.
-
-        Raises:
-            DamagedHeader: The file ends before that.
-        """
+        # Returns the offset of the first skipped byte.
         begin = self.at
         if size > len(self.content) - begin:
             raise DamagedHeader(f"it announces {size:,} bytes but only {self.left:,} are left")
@@ -157,24 +126,21 @@ class _Cursor:
         return begin
 
     def take(self, size: int) -> bytes:
-        """Return the next `size` bytes."""
         begin = self.skip(size)
         return self.content[begin : begin + size]
 
     def number(self, code: str) -> Any:
-        """Return the next number; `code` is its format in `struct`."""
+        # code: its format in `struct`.
         size = struct.calcsize(f"<{code}")
         (found,) = struct.unpack_from(f"<{code}", self.content, self.skip(size))
         return found
 
     def name(self) -> str:
-        """Return the next string, which is a key or a tensor's name."""
         size = self.number("Q")
         _require(size <= MAX_NAME, f"it has a name of {size:,} bytes")
         return _decoded(self.take(size))
 
     def text(self) -> str:
-        """Return the next string."""
         return _decoded(self.take(self.number("Q")))
 
 
@@ -191,7 +157,6 @@ def _decoded(text: bytes) -> str:
 
 
 def _read_values(cursor: _Cursor, count: int, wanted: Callable[[str], bool]) -> dict[str, Any]:
-    """Return the wanted key-value pairs and skip all other pairs."""
     found: dict[str, Any] = {}
     seen: set[str] = set()
     for _ in range(count):
@@ -246,7 +211,7 @@ def _strings(cursor: _Cursor, length: int, keep: bool) -> list[Any] | None:
 
 
 def _read_tensors(cursor: _Cursor, count: int, alignment: Any) -> dict[str, TensorInfo]:
-    """Read the table of tensors; each must be inside the file and overlap no other."""
+    # Each must be inside the file and overlap no other.
     power = type(alignment) is int and alignment > 0 and alignment & (alignment - 1) == 0
     _require(power and alignment <= MAX_ALIGNMENT, f"its alignment is {alignment!r:.40}")
     rows = [_row(cursor) for _ in range(count)]
@@ -269,7 +234,6 @@ def _read_tensors(cursor: _Cursor, count: int, alignment: Any) -> dict[str, Tens
 
 
 def _row(cursor: _Cursor) -> tuple[str, GGMLQuantizationType, tuple[int, ...], int]:
-    """Return a tensor's name, type, shape, and offset from the first tensor."""
     name, dimensions = cursor.name(), cursor.number("I")
     fits = 1 <= dimensions <= MAX_DIMENSIONS
     _require(fits, f"{name!r:.80} has {dimensions:,} dimensions")

@@ -45,7 +45,6 @@ class PreTokenizer:
     """How text is split before tokens are merged; patterns are from llama.cpp's `llama-vocab.cpp`.
 
     Attributes:
-        digits: Whether each digit becomes a separate piece.
         pattern: The pattern. None: GPT-2's.
         nfc: Whether letters and their accents are combined first (NFC).
         ignore_merges: Whether a piece that is itself a token is used without merging.
@@ -86,16 +85,7 @@ PRE_TOKENIZERS: Final = {
 
 
 def build_tokenizer(name: str, values: Mapping[str, Any], longest: int) -> PreTrainedTokenizerFast:
-    """Build the tokenizer of a file.
-
-    Args:
-        name: The model's name, for errors.
-        values: The file's values by key.
-        longest: Context length of its model, in tokens.
-
-    Raises:
-        Unsuitable: The tokenizer is damaged or of an unsupported kind.
-    """
+    """Build the tokenizer of a file. longest: the model's context in tokens. Raises Unsuitable."""
     own = {
         key.removeprefix("tokenizer.ggml."): value
         for key, value in values.items()
@@ -124,7 +114,7 @@ def build_tokenizer(name: str, values: Mapping[str, Any], longest: int) -> PreTr
 
 
 def _byte_level(name: str, own: Mapping[str, Any]) -> tuple[Tokenizer, bool]:
-    """Return a byte-level BPE tokenizer, and whether its texts begin with a BOS token."""
+    # And whether its texts begin with a BOS token.
     pre = _pre_tokenizer(name, own)
     bare = Tokenizer(_bpe(name, own, pre.ignore_merges))
     bare.decoder = decoders.ByteLevel()
@@ -133,7 +123,6 @@ def _byte_level(name: str, own: Mapping[str, Any]) -> tuple[Tokenizer, bool]:
 
 
 def _pre_tokenizer(name: str, own: Mapping[str, Any]) -> PreTokenizer:
-    """Return how the file's tokenizer splits text."""
     if own.get("model") != "gpt2":
         raise Unsuitable(
             f"{name!r} has a tokenizer of the kind {own.get('model')!r:.40}; in GGUF files, only "
@@ -158,15 +147,7 @@ def _bpe(name: str, own: Mapping[str, Any], ignore_merges: bool) -> models.BPE:
 
 
 def build_sentencepiece(name: str, own: Mapping[str, Any]) -> Tokenizer:
-    """Build a SentencePiece tokenizer without its special tokens.
-
-    Args:
-        name: The model's name, for errors.
-        own: The tokenizer's values in the file.
-
-    Raises:
-        Unsuitable: The tokenizer is damaged or of an unsupported kind.
-    """
+    """Build a SentencePiece tokenizer without its special tokens. Raises Unsuitable."""
     tokens: Sequence[str] = own.get("tokens", ())
     scores: Sequence[float] = own.get("scores", ())
     kinds: Sequence[int] = own.get("token_type", ())

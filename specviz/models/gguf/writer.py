@@ -27,12 +27,7 @@ OURS: Final = {theirs: ours for ours, theirs in {**OUTER_PARTS, **LAYER}.items()
 
 
 def why_not_writable(model: Any, ends: Sequence[int]) -> str | None:
-    """Return a sentence that says why a model cannot be written, or None if it can.
-
-    Args:
-        model: A causal LM.
-        ends: Ids of the tokens that end a text.
-    """
+    """Return a sentence that says why a model cannot be written, or None if it can."""
     config: Any = model.config
     if type(model) is not LlamaForCausalLM or config.hidden_act != "silu":
         return "Only a Llama can be written as a GGUF file."
@@ -52,14 +47,7 @@ def why_not_writable(model: Any, ends: Sequence[int]) -> str | None:
 def write_gguf(
     path: Path, model: LlamaForCausalLM, tokens: Sequence[str], ends: Sequence[int]
 ) -> None:
-    """Write a model. Weights are not copied in memory, except those of queries and keys.
-
-    Args:
-        path: The file to write.
-        model: The model.
-        tokens: The name of each token in the file.
-        ends: Ids of the tokens that end a text.
-    """
+    """Write a model. Weights are not copied in memory, except those of queries and keys."""
     file = GGUFWriter(path, "llama")
     _add_config(file, model.config)
     file.add_tokenizer_model("gpt2")
@@ -95,7 +83,7 @@ def _add_config(file: GGUFWriter, config: Any) -> None:
 
 
 def _tensors(model: Any) -> Iterator[tuple[str, Tensor]]:
-    """Yield every tensor of the file by name; a tied output head is not written."""
+    # A tied output head is not written.
     rows = {
         "self_attn.q_proj": model.config.num_attention_heads,
         "self_attn.k_proj": model.config.num_key_value_heads,
@@ -112,6 +100,6 @@ def _tensors(model: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def _paired(rows: Tensor, heads: int) -> Tensor:
-    """Return the rows of all heads in llama.cpp's order; the inverse of `pair_halves`."""
+    # The rows of all heads in llama.cpp's order: the inverse of `pair_halves`.
     halves = rows.reshape(heads, 2, -1, *rows.shape[1:])
     return halves.transpose(1, 2).reshape(rows.shape).contiguous()

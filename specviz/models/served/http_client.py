@@ -34,14 +34,9 @@ def is_served(name: str) -> bool:
 class Address:
     """The address of a server.
 
-    Attributes:
-        secure: Whether to use TLS.
-        host: The host.
-        port: The port.
-        path: The path without /v1.
-        folder: Folder of the tokenizer, if it cannot be found by the server's name for its model.
-        alias: Shown instead of the address, which visitors must not see. Only set for the server
-            that the operator of this app has configured.
+    path: the path without /v1; folder: folder of the tokenizer, if it cannot be found by the
+    server's name for its model; alias: shown instead of the address, which visitors must not see.
+    Only set for the server that the operator of this app has configured.
     """
 
     secure: bool
@@ -53,11 +48,7 @@ class Address:
 
     @classmethod
     def read(cls, name: str, alias: str | None = None) -> Self:
-        """Parse `vllm:URL#FOLDER`.
-
-        Raises:
-            ServerFault: This is not an address.
-        """
+        """Parse `vllm:URL#FOLDER`. Raises ServerFault if this is not an address."""
         url = name.removeprefix(SCHEME)
         try:
             parts = urlsplit(url)
@@ -89,12 +80,7 @@ def _folder(parts: SplitResult) -> str | None:
 
 
 class Refused(ServerFault):
-    """Raised if the server responds with an error.
-
-    Attributes:
-        status: The HTTP status.
-        message: The server's message.
-    """
+    """Raised if the server responds with an error."""
 
     def __init__(self, who: Address, status: int, message: str) -> None:
         super().__init__(f"The server at {who} refused a request ({status}): {message:.300}")
@@ -106,11 +92,8 @@ class Refused(ServerFault):
 class HttpClient:
     """Sends requests to one server; each has its own connection, so threads can share the client.
 
-    Attributes:
-        address: The server's address.
-        get_seconds: Timeout of a GET request, in seconds.
-        post_seconds: Timeout of a POST request, in seconds.
-        max_bytes: Maximum size of a response, in bytes.
+    get_seconds: timeout of a GET request, in seconds; post_seconds: timeout of a POST request, in
+    seconds; max_bytes: maximum size of a response, in bytes.
     """
 
     address: Address
@@ -119,21 +102,11 @@ class HttpClient:
     max_bytes: int = field(default=MAX_BYTES, kw_only=True)
 
     def get_json(self, path: str) -> Any:
-        """GET a path and return the JSON.
-
-        Raises:
-            Refused: The server responded with an error.
-            ServerFault: It is down, slow, or sends something else.
-        """
+        """GET a path and return the JSON. Raises Refused, ServerFault."""
         return self._read(*self._send("GET", path, None, self.get_seconds))
 
     def get_text(self, path: str) -> str:
-        """GET a path and return the text.
-
-        Raises:
-            Refused: The server responded with an error.
-            ServerFault: It is down or slow.
-        """
+        """GET a path and return the text. Raises Refused, ServerFault."""
         status, found = self._send("GET", path, None, self.get_seconds)
         text = found.decode(errors="replace")
         if status != 200:
@@ -141,12 +114,7 @@ class HttpClient:
         return text
 
     def post_json(self, path: str, body: Mapping[str, Any]) -> Any:
-        """POST a JSON object and return the JSON of the response.
-
-        Raises:
-            Refused: The server responded with an error.
-            ServerFault: It is down, slow, or sends something else.
-        """
+        """POST a JSON object and return the JSON of the response. Raises Refused, ServerFault."""
         return self._read(*self._send("POST", path, json.dumps(body), self.post_seconds))
 
     def headers(self) -> dict[str, str]:
@@ -156,7 +124,6 @@ class HttpClient:
         return plain | ({"Authorization": f"Bearer {key}"} if key else {})
 
     def _send(self, method: str, path: str, body: str | None, seconds: float) -> tuple[int, bytes]:
-        """Send a request and return the status and body of the response."""
         kind = HTTPSConnection if self.address.secure else HTTPConnection
         connection = kind(self.address.host, self.address.port, timeout=seconds)
         until = monotonic() + seconds
@@ -201,7 +168,6 @@ class HttpClient:
 
 
 def _message(found: Any) -> str:
-    """Return an error's message, in OpenAI's or FastAPI's format."""
     inner = found.get("error", found) if isinstance(found, dict) else found
     text = inner.get("message", inner.get("detail", inner)) if isinstance(inner, dict) else inner
     return " ".join(str(text).split())

@@ -36,11 +36,9 @@ class Server:
     """A server that can be a target.
 
     Attributes:
-        client: Sends the requests.
         model: The server's name for its model.
         root: The path or Hub id that the server loaded the model from.
         longest: Context length of the model, in tokens.
-        version: vLLM's version.
         listed: Number of tokens listed per distribution.
     """
 
@@ -53,11 +51,7 @@ class Server:
 
     @classmethod
     def connect(cls, address: Address) -> Server:
-        """Identify a server and test its responses.
-
-        Raises:
-            ServerFault: The server cannot be a target; the message says why.
-        """
+        """Identify a server and test its responses. Raises ServerFault."""
         client = HttpClient(address)
         card = _model(client)
         name, root = str(card["id"]), str(card.get("root") or card["id"])
@@ -81,18 +75,10 @@ class Server:
         """Request the distributions at positions of several texts, in one HTTP request.
 
         If `firsts` is the length of every text, only the next tokens are requested; the server can
-        then use its cache.
-
-        Args:
-            texts: Token ids of each text.
-            firsts: For each text, the position of the first token whose distribution is needed.
-
-        Returns:
-            For each text, one distribution per token from that position on, and the distribution of
-            the next token.
-
-        Raises:
-            ServerFault: The server fails or its response cannot be used.
+        then use its cache. Returns for each text, one distribution per token from that position on,
+        and the distribution of the next token. firsts: for each text, the position of the first
+        token whose distribution is needed. Raises ServerFault if the server fails or its response
+        cannot be used.
         """
         inner = any(first < len(text) for text, first in zip(texts, firsts, strict=True))
         body = self._request_body(texts, self.listed, inner)
@@ -111,7 +97,7 @@ class Server:
     def _request_body(
         self, texts: Sequence[Sequence[int]], listed: int, inner: bool
     ) -> dict[str, Any]:
-        """Return a request body that turns off everything that would change distributions."""
+        # It turns off everything that would change distributions.
         neutral = {"temperature": 0, "top_p": 1, "top_k": -1, "min_p": 0, "repetition_penalty": 1}
         return {
             "model": self.model,
@@ -128,7 +114,6 @@ class Server:
         }
 
     def _limit(self) -> int:
-        """Return how many log-probabilities the server lists per token, at most MAX_LISTED."""
         try:
             self.client.post_json("/v1/completions", self._request_body([[0, 0]], MAX_LISTED, True))
         except Refused as refusal:
@@ -139,7 +124,7 @@ class Server:
         return MAX_LISTED
 
     def _verified(self) -> Server:
-        """Request one distribution in two ways, compare the results, and return this server."""
+        # One distribution is requested in two ways.
         ((inside, _), (after,)) = self.logprobs([[0, 0], [0]], [1, 1])
         shared = sorted(inside.keys() & after.keys(), key=lambda token: -after[token])[:3]
         if not shared or any(abs(inside[token] - after[token]) > TOLERANCE for token in shared):
@@ -151,7 +136,7 @@ class Server:
 
 
 def _model(client: HttpClient) -> dict[str, Any]:
-    """Return the first model in the server's list that is not an adapter of another model."""
+    # Not an adapter of another model.
     answer = client.get_json("/v1/models")
     rows = answer.get("data") if isinstance(answer, dict) else None
     named = [row for row in rows or () if isinstance(row, dict) and row.get("id")]
@@ -189,15 +174,7 @@ class UnusableResponse(ServerFault):
 
 
 def prompt_logprobs(choice: Mapping[str, Any], first: int) -> list[LogProbs]:
-    """Return the distributions at the positions of a text from `first` on.
-
-    Args:
-        choice: A choice of a response to a request with `prompt_logprobs`.
-        first: The first position.
-
-    Raises:
-        UnusableResponse: They are missing or invalid.
-    """
+    """Return the distributions of `prompt_logprobs` from `first` on. Raises UnusableResponse."""
     rows = choice.get("prompt_logprobs")
     if not isinstance(rows, list) or first < 1:
         raise UnusableResponse("it gives no log-probabilities of a text (prompt_logprobs)")
@@ -205,15 +182,7 @@ def prompt_logprobs(choice: Mapping[str, Any], first: int) -> list[LogProbs]:
 
 
 def next_logprobs(choice: Mapping[str, Any]) -> LogProbs:
-    """Return the distribution of the one generated token.
-
-    Args:
-        choice: A choice of a response to a request with `logprobs` and
-            `return_tokens_as_token_ids`.
-
-    Raises:
-        UnusableResponse: It is missing or invalid.
-    """
+    """Return the distribution of the one generated token. Raises UnusableResponse."""
     logprobs = choice.get("logprobs")
     rows = logprobs.get("top_logprobs") if isinstance(logprobs, dict) else None
     row = rows[0] if isinstance(rows, list) and rows else None
@@ -241,11 +210,7 @@ def _checked(values: Mapping[str, Any]) -> LogProbs:
 
 
 def to_logits(rows: Sequence[LogProbs], vocabulary: int) -> Tensor:
-    """Return rows of logits, (n, V) in float64.
-
-    Raises:
-        UnusableResponse: A token is not in the vocabulary.
-    """
+    """Return rows of logits, (n, V) in float64. Raises UnusableResponse."""
     return torch.stack([_logits(logprobs, vocabulary) for logprobs in rows])
 
 

@@ -44,16 +44,10 @@ def served_target(
 ) -> ServedTarget:
     """Return the target at `vllm:URL`.
 
-    Args:
-        name: The address.
-        alias: Shown in errors instead of an address that users must not see.
-        device: The local device, which computes distributions and a draft model.
-        dtype: The precision of local computations.
-
-    Raises:
-        ServerFault: The server cannot be a target.
-        NotAvailable: Its tokenizer is not on this machine.
-        Unsuitable: Its tokenizer cannot be used.
+    alias: shown in errors instead of an address that users must not see; device: the local device,
+    which computes distributions and a draft model. Raises ServerFault if the server cannot be a
+    target; NotAvailable if its tokenizer is not on this machine; Unsuitable if its tokenizer cannot
+    be used.
     """
     address = Address.read(name, alias)
     server = Server.connect(address)
@@ -88,11 +82,7 @@ class ServedTarget(Target):
     def __init__(
         self, server: Server, folder: Path, device: torch.device, dtype: torch.dtype
     ) -> None:
-        """Read the tokenizer, config and end-of-text tokens in `folder`.
-
-        Raises:
-            Unsuitable: The server uses another tokenizer.
-        """
+        """Read the tokenizer, config and end-of-text tokens in `folder`. Raises Unsuitable."""
         self.server = server
         self.device = device
         self.dtype = dtype
@@ -119,12 +109,9 @@ class ServedTarget(Target):
         return Environment(f"vLLM {version}", "unknown precision", None, {"vllm": version})
 
     def start(self, capture: CaptureSpec, sampling: Sampling | None = None) -> ServedRun:
-        """Implement `Target.start`.
-
-        Raises:
-            UnsupportedModel: The drafter needs hidden states.
-            BadSettings: The server lists too few tokens for these sampling settings.
-        """
+        """Implement `Target.start`."""
+        # Raises UnsupportedModel if the drafter needs hidden states; BadSettings if the server
+        # lists too few tokens for these sampling settings.
         if capture != CaptureSpec():
             raise UnsupportedModel(
                 "This drafter reads hidden states of the target, which a server does not provide. "
@@ -141,7 +128,6 @@ class ServedTarget(Target):
         return ServedRun(self, capture, sampling)
 
     def _check_tokenizer(self) -> None:
-        """Check that the server and the local tokenizer split a text into the same tokens."""
         text = "Speculation: 3 + 14 = 17, naïve!"
         question = {"model": self.server.model, "prompt": text, "add_special_tokens": False}
         answer = self.server.client.post_json("/tokenize", question)
@@ -159,11 +145,7 @@ class ServedTarget(Target):
 
 @cache
 def read_tokenizer(folder: Path) -> tuple[Any, Any, list[int]]:
-    """Return a folder's tokenizer, text config and end-of-text tokens.
-
-    Raises:
-        Unsuitable: The files cannot be read.
-    """
+    """Return a folder's tokenizer, text config and end-of-text tokens. Raises Unsuitable."""
     check_folder(folder.name, folder)
     read_config(folder.name, folder)
     check_loading(folder.name, folder)
@@ -181,10 +163,7 @@ def read_tokenizer(folder: Path) -> tuple[Any, Any, list[int]]:
 
 
 class ServedRun(TargetRun):
-    """One run on a server; every pass sends the whole text.
-
-    As in `TargetRun`, the text does not contain the newest token.
-    """
+    """One run on a server; every pass sends the whole text, without the newest token."""
 
     target: ServedTarget
 
@@ -207,10 +186,8 @@ class ServedRun(TargetRun):
         extra_rows: ExtraRows | None = None,
         precomputed: PrecomputedPrefix | None = None,
     ) -> Scores:
-        """Score all paths of the tree in one request.
-
-        A node can be on several paths; the values of the first one are used.
-        """
+        """Score all paths of the tree in one request."""
+        # A node can be on several paths; the values of the first one are used.
         if extra_rows is not None or precomputed is not None:
             raise UnsupportedModel(
                 "This drafter adds rows of its own to the target's pass, which a server does not "
@@ -242,7 +219,7 @@ class ServedRun(TargetRun):
         return Scores(logits.to(self.target.device, exact_dtype(self.target.device)), States())
 
     def _check_complete(self, logprobs: LogProbs) -> None:
-        """Check that every token that top-k keeps is listed."""
+        # Every token that top-k keeps must be listed.
         if self.sampling.greedy:
             return
         falling = sorted(logprobs.values(), reverse=True)

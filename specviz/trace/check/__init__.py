@@ -136,7 +136,7 @@ def list_assumptions(trace: Trace) -> list[str]:
 
 
 def _without_tries(played: Round) -> int:
-    """Return how many positions with several sampled guesses have an unverifiable α."""
+    # Positions with several sampled guesses, whose α cannot be verified.
     guesses = played.proposed.guesses if played.proposed else []
     siblings = Counter(guess.parent for guess in guesses)
     return sum(

@@ -154,11 +154,7 @@ def check_whole(played: Round, expected: int) -> None:
 
 
 def check_once(events: Sequence[Event]) -> None:
-    """Check that no event occurs twice, and that no round follows the end of the run.
-
-    Raises:
-        CheckFailed: If not.
-    """
+    """Check that no event occurs twice or after the end of the run. Raises CheckFailed."""
     counts: Counter[tuple[str, int]] = Counter()
     ended = False
     for event in events:
@@ -213,11 +209,7 @@ def check_text(tokens: Sequence[int], plan: RunSpec, where: str) -> None:
 
 
 def check_finished(trace: Trace, plan: RunSpec) -> None:
-    """Check that the run has an end, and that its reason agrees with the tokens.
-
-    Raises:
-        CheckFailed: If not.
-    """
+    """Check that the run ends, for a reason that agrees with the tokens. Raises CheckFailed."""
     finished = trace.finished
     if finished is None:
         expect(False, f"Line {len(trace.events) + 1}", "the file ends before the run does")

@@ -48,10 +48,7 @@ def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: 
 
 
 def check_top_tokens(scored: Scored, guesses: Sequence[Guess], size: int, where: str) -> None:
-    """Check the top tokens of every node: at least one, no duplicates, total at most 1.
-
-    The total includes the guesses under the node. `size` is the vocabulary size.
-    """
+    """Check each node's top tokens: at least one, no duplicates, total at most 1 with guesses."""
     for node, top in enumerate(scored.top):
         pairs = all(len(pair) == 2 for pair in top)
         expect(bool(top) and pairs, where, f"the top tokens of node {node} are not pairs")

@@ -29,11 +29,7 @@ from specviz.trace.metrics import accepted_path
 
 
 class GammaReplay:
-    """Recomputes γ of every round, as `engine.loop` does.
-
-    Attributes:
-        gamma: γ of the next round.
-    """
+    """Recomputes γ of every round, as `engine.loop` does."""
 
     def __init__(self, settings: Settings) -> None:
         self.gamma = settings.gamma
@@ -70,11 +66,7 @@ def check_depth(proposed: Proposed, most: int, where: str) -> None:
 def check_drafting(
     proposed: Proposed, family: str, settings: Settings, limits: DraftLimits, where: str
 ) -> None:
-    """Check that a built-in drafter followed its settings.
-
-    Raises:
-        CheckFailed: If not.
-    """
+    """Check that a built-in drafter followed its settings. Raises CheckFailed if not."""
     if family not in BUILT_IN:
         return
     check_kind(proposed, family, settings, where)

@@ -36,13 +36,7 @@ BUILT_IN: Final = WITHOUT_NETWORK | WITH_NETWORK
 
 @dataclass(frozen=True, slots=True)
 class DraftLimits:
-    """The limits of a draft.
-
-    Attributes:
-        text: The tokens before the draft.
-        depth: The largest depth allowed.
-        eos: The tokens that end a text.
-    """
+    """The limits of a draft. text: the tokens before the draft."""
 
     text: Sequence[int]
     depth: int
@@ -113,11 +107,7 @@ MOST_EXTRA_ROWS: Final = 4096  # maximum rows in one pass, in addition to the te
 def check_counts(played: Round, family: str, length: int, where: str) -> None:
     """Check the rows of a round's pass and of its draft.
 
-    Args:
-        played: The round.
-        family: The drafter's family.
-        length: The number of tokens before the round.
-        where: The round, for messages.
+    family: the drafter's family; length: the number of tokens before the round.
     """
     guesses = len(played.proposed.guesses) if played.proposed else 0
     if played.scored:

@@ -23,14 +23,7 @@ HASH: Final = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """What the rounds are checked against.
-
-    Attributes:
-        settings: The run's settings.
-        spec: The rule's spec.
-        eos: The tokens that end a text.
-        parameters: The rule's parameters, by name.
-    """
+    """What the rounds are checked against."""
 
     settings: Settings
     spec: RuleSpec
@@ -39,11 +32,7 @@ class RunSpec:
 
 
 def read_run_spec(header: Header) -> RunSpec:
-    """Read what the rounds are checked against.
-
-    Raises:
-        CheckFailed: If the header claims more than its rule guarantees.
-    """
+    """Read what the rounds are checked against. Raises CheckFailed."""
     try:
         settings = Settings.from_json(header.settings)
     except BadSettings as error:
@@ -63,11 +52,7 @@ def read_run_spec(header: Header) -> RunSpec:
 
 
 def check_header_counts(header: Header) -> None:
-    """Check that the sizes in the header are possible.
-
-    Raises:
-        CheckFailed: If not.
-    """
+    """Check that the sizes in the header are possible. Raises CheckFailed if not."""
     for who, card in (("target", header.target), ("drafter", header.drafter)):
         check_card(card, who)
     threads = 1 <= header.threads <= MOST_THREADS

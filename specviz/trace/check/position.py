@@ -22,14 +22,7 @@ from specviz.trace.rule_specs import probability_any_accepted
 
 
 def check_rows(rows: Rows, token: int, size: int, where: str) -> None:
-    """Check the listed values of one decision.
-
-    Args:
-        rows: The rows.
-        token: The token that is judged.
-        size: The vocabulary size.
-        where: The node, for messages.
-    """
+    """Check the listed values of one decision."""
     q = rows.q or [1.0 if other == token else 0.0 for other in rows.tokens]
     check_values(rows, q, where)
     expect(len(set(rows.tokens)) == len(rows.tokens), where, "the rows list a token twice")
@@ -58,10 +51,7 @@ def check_values(rows: Rows, q: list[float], where: str) -> None:
 
 
 def check_totals(rows: Rows, q: list[float], where: str) -> None:
-    """Check the totals: p and q sum to 1; overlap and residual equal the sums of their parts.
-
-    Overlap and residual are computed with the available share of p.
-    """
+    """Check that p and q sum to 1, and the available overlap and residual to their parts."""
     share = rows.share
     expect_close(math.fsum([*rows.p, rows.rest_p]), 1.0, where, "the total of p")
     expect_close(math.fsum([*q, rows.rest_q]), 1.0, where, "the total of q")
@@ -106,13 +96,9 @@ def check_lower(
 ) -> None:
     """Check the interval's lower end: the total probability of the tokens before it.
 
-    Args:
-        drawn: The draw.
-        token: The token that was drawn.
-        probs: Listed tokens with their probabilities, `token` among them.
-        rest: The mass of all unlisted tokens; such a token comes before the drawn token only if
-            this mass is at least as large as the drawn token's.
-        where: The position, for messages.
+    probs: listed tokens with their probabilities, `token` among them; rest: the mass of all
+    unlisted tokens; such a token comes before the drawn token only if this mass is at least as
+    large as the drawn token's.
     """
     before = math.fsum(v for t, v in probs.items() if (-v, t) < (-probs[token], token))
     hidden = rest if rest >= probs[token] - TOLERANCE else 0.0
@@ -122,13 +108,7 @@ def check_lower(
 
 
 def check_drew(drew: Drew, size: int, where: str) -> None:
-    """Check the last token's distribution, its order, and the interval of the token.
-
-    Args:
-        drew: The draw.
-        size: The vocabulary size.
-        where: The position, for messages.
-    """
+    """Check the last token's distribution, its order, and the interval of the token."""
     inside = all(0 <= token < size for token in drew.tokens)
     expect(inside, where, "the last distribution lists a token outside the vocabulary")
     whole = len(drew.tokens) + drew.rest_tokens == size
@@ -168,12 +148,8 @@ def check_alpha(
 ) -> None:
     """Check α of one position.
 
-    Args:
-        judged: The position's decisions, in order.
-        scored: The score p of each guess.
-        guesses: The round's guesses.
-        replaced: Whether siblings were sampled with replacement, that is, independently.
-        where: The position, for messages.
+    judged: the position's decisions, in order; replaced: whether siblings were sampled with
+    replacement, that is, independently.
     """
     first = judged[0]
     siblings = children(guesses, guesses[first.node - 1].parent)

@@ -166,13 +166,7 @@ def check_leaf_first(played: Round, guesses: Sequence[Guess], where: str) -> Non
 
 @dataclass
 class _Visit:
-    """One traversal of the tree, as in `verification.leaf_first`.
-
-    Attributes:
-        at: The index of the next verdict.
-        accepted: Whether an earlier verdict accepted its guess.
-    """
-
+    # One traversal of the tree, as in `verification.leaf_first`; at: index of the next verdict.
     played: Round
     guesses: Sequence[Guess]
     where: str
@@ -184,11 +178,7 @@ class _Visit:
         self.drawn = self.played.proposed.drawn if self.played.proposed else ""
 
     def below(self, node: int, reach: float) -> dict[str, float]:
-        """Visit the guesses under a node whose reach is `reach`.
-
-        Returns:
-            The inputs of the node's own threshold, after all these guesses were rejected.
-        """
+        # Returns the inputs of the node's own threshold, after all these guesses were rejected.
         inputs = {"reach": reach}
         siblings = children(self.guesses, node)
         left = [self._scored(child) for child in siblings]  # p of each guess, reduced by rejections
@@ -204,7 +194,6 @@ class _Visit:
         return inputs
 
     def _try(self, child: int, reach: float, p: float, q: float) -> Judged | None:
-        """Visit everything below a child whose token has p and q, then check the verdict on it."""
         own = (
             speculative_threshold({"p": reach * p, "q": q})
             if math.isfinite(reach * p)
@@ -235,10 +224,8 @@ class _Visit:
         return self.played.scored.p[child - 1] if self.played.scored else math.nan
 
     def _given(self, siblings: Sequence[int], first: int) -> list[float]:
-        """Return q of these siblings in the distribution that sibling `first` was sampled from.
-
-        Without replacement, q of a later sibling was stored relative to what the earlier ones left.
-        """
+        # Without replacement, q of a later sibling was stored relative to what the earlier ones
+        # left.
         found = [0.0] * len(siblings)
         scale = 1.0
         for at in range(first, len(siblings)):
@@ -323,15 +310,7 @@ def check_guesses(proposed: Proposed, chance: Chance) -> None:
 
 
 def check_judged(event: Judged, guess: Guess, plan: RunSpec, with_q: bool, where: str) -> None:
-    """Check one decision: its threshold against its inputs, and its inputs against the rows.
-
-    Args:
-        event: The decision.
-        guess: The guess that was judged.
-        plan: What the run is checked against.
-        with_q: Whether the round's verdicts use a q.
-        where: The node, for messages.
-    """
+    """Check one decision: its threshold against its inputs, and its inputs against the rows."""
     rows = event.rows
     inputs = {"p", "q"} if with_q else {"p"}
     inputs |= plan.spec.extra_inputs | plan.parameters.keys()

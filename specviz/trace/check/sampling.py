@@ -36,11 +36,9 @@ ROUNDING: Final = 1e-9
 class Listed:
     """Some tokens of a distribution, and the mass of all other tokens.
 
-    Attributes:
-        p: The listed probabilities.
-        rest: The mass of all other tokens; None if it is not stored.
-        own: Whether it is the target's distribution rather than a residual.
-        excluded: How many tokens the target itself excludes, with a logit of minus infinity.
+    rest: the mass of all other tokens; None if it is not stored; own: whether it is the target's
+    distribution rather than a residual; excluded: how many tokens the target itself excludes, with
+    a logit of minus infinity.
     """
 
     p: Sequence[float]
@@ -52,11 +50,7 @@ class Listed:
 def check_supports(
     played: Round, guesses: Sequence[Guess], plan: RunSpec, header: Header, where: str
 ) -> None:
-    """Check every distribution of a round against the sampling settings.
-
-    Raises:
-        CheckFailed: If one does not agree.
-    """
+    """Check every distribution of a round against the sampling settings. Raises CheckFailed."""
     sampling = plan.settings.sampling
     size = header.vocab_size
     exact = header.target.family != "served" and not header.device.startswith("mps")
@@ -159,14 +153,8 @@ def check_temperature(q: float, score: float, lower: float, sampling: Sampling, 
     """Check that q agrees with the score, which is the probability at temperature 1.
 
     Below temperature 1, the most probable token becomes more probable, above 1 less. Top-k and
-    top-p make it more probable.
-
-    Args:
-        q: The probability of a first sibling.
-        score: Its score.
-        lower: The lower end of its interval; 0 if no token is more probable.
-        sampling: The sampling settings.
-        where: The node, for messages.
+    top-p make it more probable. q: the probability of a first sibling; lower: the lower end of its
+    interval; 0 if no token is more probable.
     """
     slack = 1e-4  # the score is float32
     if sampling.temperature == 1.0 and not sampling.cuts:
@@ -216,11 +204,7 @@ class MarginBounds:
 
 
 def check_margins(trace: Trace, plain: Baseline) -> None:
-    """Check that the margins of plain decoding agree with the run's softmax, on equal text.
-
-    Two computations of a logit differ by rounding errors, so the margin may exceed the bounds by as
-    much.
-    """
+    """Check plain decoding's margins against the run's softmax, up to rounding, on equal text."""
     if plain.margins is None:
         return
     ours = known_margins(trace)

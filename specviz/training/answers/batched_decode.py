@@ -33,12 +33,7 @@ PREFILL_TOKENS: Final = 2048  # tokens per prefill pass, which limits the memory
 
 @dataclass(frozen=True, slots=True)
 class PassOutput:
-    """Hidden states of the new tokens of a pass.
-
-    Attributes:
-        taps: Outputs of the tapped layers before the final norm, (B, n, layers, h).
-        final: Output after the final norm, (B, n, h).
-    """
+    """States of a pass: taps (B, n, layers, h), and after the final norm (B, n, h)."""
 
     taps: Tensor
     final: Tensor
@@ -47,14 +42,8 @@ class PassOutput:
 class BatchedDecoder:
     """Decodes a batch of texts.
 
-    Args:
-        model: A Llama.
-        layers: Layers whose outputs are returned, counted from 1, before the final norm.
-        prompts: Token ids of each prompt.
-        max_new: Maximum number of new tokens per text.
-
-    Raises:
-        Unsuitable: If the model is not built like Llama.
+    layers: layers whose outputs are returned, counted from 1, before the final norm; max_new:
+    maximum number of new tokens per text. Raises Unsuitable if the model is not built like Llama.
     """
 
     def __init__(
@@ -75,7 +64,7 @@ class BatchedDecoder:
         self.cache = self._new_cache()
 
     def _new_cache(self) -> Tensor:
-        """Return zeroed keys and values, (L, 2, B, heads, columns, d)."""
+        # (L, 2, B, heads, columns, d)
         of: Any = self.model.config
         layers, heads = of.num_hidden_layers, of.num_key_value_heads
         shape = (layers, 2, len(self.pads), heads, self.columns, of.head_dim)
@@ -134,7 +123,7 @@ class BatchedDecoder:
 
 
 def _visible(columns: Tensor, pads: Tensor) -> Tensor:
-    """Return the attention mask of new columns (n,), (B, 1, n, end) bool; `pads`: padding, (B,)."""
+    # New columns (n,): (B, 1, n, end) bool.
     every = torch.arange(int(columns[-1]) + 1, device=columns.device)
     before = every <= columns[:, None]
     apart = (every >= pads[:, None, None]) == (columns[:, None] >= pads[:, None, None])
@@ -142,7 +131,7 @@ def _visible(columns: Tensor, pads: Tensor) -> Tensor:
 
 
 def _mixed(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor, scale: float) -> Tensor:
-    """Compute attention, (B, heads, n, d); groups of heads share keys, which are not copied."""
+    # (B, heads, n, d); groups of heads share keys, which are not copied.
     shared, new = queries.shape[1] // keys.shape[1], queries.shape[2]
     grouped = queries.unflatten(1, (-1, shared)).flatten(2, 3)
     mask = visible.repeat(1, 1, shared, 1)
@@ -160,15 +149,14 @@ class GenerationBatch:
     token is never read.
 
     Attributes:
-        texts: Token ids of each text.
         prompt_lengths: Prompt tokens of each text.
         temperatures: Temperature of each text.
         rows: Text of each row of the current pass, (m,).
         active: Whether the text of a row has not ended, (m,) bool, on the target's device.
         temperature: Temperature of each row, (m,), on the target's device.
         tops: The most probable next token after each token, (B, columns).
-        states: Hidden states, (B, columns, layers + 1, h), left-aligned; None before the first
-            pass.
+        states: Hidden states, (B, columns, layers + 1, h), left-aligned; None before the
+            first pass.
     """
 
     def __init__(

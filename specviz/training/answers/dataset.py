@@ -45,15 +45,9 @@ SETTINGS_FILE = "answers.json"
 class Answer:
     """A question and the target's answer, n tokens in all.
 
-    Attributes:
-        tokens: Token ids, (n,).
-        prompt: Number of tokens of the prompt.
-        tops: The target's most probable next token after each token, (n,).
-        states: bf16 hidden states, (n, layers + 1, h): the outputs of the tapped layers before the
-            final norm, then the output after it.
-        domain: Kind of the question.
-        held_out: Whether it is excluded from training.
-        temperature: Temperature at which it was sampled.
+    tokens: token ids, (n,); tops: the target's most probable next token after each token, (n,);
+    states: bf16 hidden states, (n, layers + 1, h): the outputs of the tapped layers before the
+    final norm, then the output after it.
     """
 
     tokens: Tensor
@@ -89,14 +83,7 @@ def write_shard(path: Path, answers: Sequence[Answer]) -> None:
 
 
 class Shard:
-    """A batch on disk; hidden states are read on demand.
-
-    Attributes:
-        facts: Properties of each answer.
-        lengths: Number of tokens of each answer.
-        starts: First row of each answer in the tensors.
-        token_rows: Token ids and top tokens of all answers.
-    """
+    """A batch on disk, whose states are read on demand; starts: each answer's first row."""
 
     def __init__(self, path: Path) -> None:
         self.file = safe_open(path, "pt")
@@ -141,11 +128,7 @@ def count_own_tokens(paths: Iterable[Path]) -> int:
 
 
 def check_settings(folder: Path, facts: dict[str, Any]) -> None:
-    """Store the settings of a folder's shards, or compare them with the stored ones.
-
-    Raises:
-        ValueError: If the folder's shards were written with other settings.
-    """
+    """Store the settings of a folder's shards; ValueError if those stored are different."""
     path = folder / SETTINGS_FILE
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -159,11 +142,7 @@ def check_settings(folder: Path, facts: dict[str, Any]) -> None:
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """Return the settings of a folder's shards.
-
-    Raises:
-        ValueError: If there are none.
-    """
+    """Return the settings of a folder's shards. Raises ValueError if there are none."""
     path = folder / SETTINGS_FILE
     if not path.is_file():
         raise ValueError(f"There are no answers in {str(folder)!r}: run `train write` first.")
@@ -196,11 +175,7 @@ class AnswerRef:
 
 
 class AnswerBatches:
-    """The answers of a folder as a `BatchSource`.
-
-    Raises:
-        ValueError: If another target wrote the answers, or all are held out.
-    """
+    """The answers of a folder as a `BatchSource`; ValueError if they are another target's."""
 
     def __init__(self, target: Target, folder: Path, recipe: HeadRecipe) -> None:
         facts_ = read_settings(folder)
@@ -241,11 +216,9 @@ class AnswerBatches:
         return found
 
     def training_batch(self, step: int, families: Sequence[Family]) -> TargetOutputs:
-        """Implement `BatchSource.training_batch`: answers of similar length, rows × length tokens.
-
-        A batch starts from an answer that is chosen with probability proportional to its length.
-        Batches of long answers contain fewer answers, so all answers are used equally often.
-        """
+        """Implement `BatchSource.training_batch`: answers of similar length, rows × length."""
+        # A batch starts from an answer that is chosen with probability proportional to its length.
+        # Batches of long answers contain fewer answers, so all answers are used equally often.
         rng = np.random.default_rng([self.recipe.seed, step])
         size = self.recipe.rows * self.recipe.length
         first = int(rng.choice(len(self.training), p=self.shares))
@@ -280,7 +253,7 @@ class AnswerBatches:
             waiting = waiting[count:]
 
     def _target_outputs(self, answers: Sequence[AnswerRef]) -> TargetOutputs:
-        """Return the target's outputs on these answers, padded on the right."""
+        # Padded on the right.
         read = [answer.read() for answer in answers]
         device = self.target.device
         states = pad_sequence([a.states for a in read], batch_first=True).to(device).float()
@@ -299,7 +272,7 @@ class AnswerBatches:
 
 
 def _own_rows(answer: Answer) -> Tensor:
-    """Return a mask (n,) bool of the tokens whose next token the target wrote."""
+    # (n,) bool: tokens whose next token the target wrote.
     return torch.arange(len(answer.tokens)) >= answer.prompt - 1
 
 
@@ -312,7 +285,6 @@ class AnswerRecipe(HeadRecipe):
 
     Attributes:
         matrix_rate: 0, so that AdamW also trains the matrices.
-        other_rate: Learning rate of AdamW.
         warm_up: Steps over which the learning rate rises.
         draft_vocabulary: See `HeadOptions`.
         unrolled: Number of draft steps in training.
@@ -326,12 +298,7 @@ class AnswerRecipe(HeadRecipe):
 
 
 def train_on_answers(options: Options, data: Path) -> list[HeadRun]:
-    """Train heads, and write the folder of each head that did not diverge.
-
-    Raises:
-        ValueError: If a head cannot be trained on answers, or the answers or the head to continue
-            do not fit.
-    """
+    """Train heads, and write those that did not diverge. ValueError if the answers do not fit."""
     torch.set_num_threads(options.threads)
     families = [
         family_with_options(name, options.head_options) for name in options.names or ("eagle3",)
@@ -349,11 +316,7 @@ def train_on_answers(options: Options, data: Path) -> list[HeadRun]:
 
 
 def family_with_options(name: str, options: HeadOptions) -> Family:
-    """Return the family, with these options, of a head that can be trained on answers.
-
-    Raises:
-        ValueError: If the head cannot be trained on answers.
-    """
+    """Return a head's family, with these options; ValueError if it cannot use answers."""
     found = training_family(name)
     if found.with_options is None:
         able = ", ".join(each for each in trainable_heads() if training_family(each).with_options)

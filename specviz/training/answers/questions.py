@@ -22,13 +22,7 @@ from specviz.training.corpus import documents
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question for the target.
-
-    Attributes:
-        text: The question; if empty, the target generates a question itself.
-        domain: Kind of question.
-        held_out: Whether its answer is excluded from training.
-    """
+    """A question for the target, which generates it itself if the text is empty."""
 
     text: str
     domain: str
@@ -36,12 +30,7 @@ class Question:
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Read a file of questions.
-
-    Raises:
-        ValueError: If a line is not a question, or there is none.
-        OSError: If the file cannot be read.
-    """
+    """Read a file of questions. Raises ValueError (none, or not valid), OSError."""
     found = []
     lines = (
         path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
@@ -181,13 +170,8 @@ Passages = Callable[[], str]
 def generate_questions(corpus: str, count: int, seed: int) -> list[Question]:
     """Generate questions for training, and add the prompts of measurements as held out.
 
-    Args:
-        corpus: Folder or Hub data set of the corpus.
-        count: Number of questions to train on.
-        seed: Seed of the choice of templates, topics and passages.
-
-    Raises:
-        CorpusError: If the corpus cannot be read.
+    corpus: folder or Hub data set of the corpus; seed: seed of the choice of templates, topics and
+    passages. Raises CorpusError if the corpus cannot be read.
     """
     rng = np.random.default_rng([seed, 3])
     held_out = [(domain, text) for domain, texts in prompts().items() for text in texts]
@@ -205,10 +189,7 @@ def generate_questions(corpus: str, count: int, seed: int) -> list[Question]:
 
 
 def substrings(texts: Iterator[str] | Sequence[str]) -> set[str]:
-    """Return every substring of OVERLAP_LETTERS characters, with white space normalized.
-
-    For a shorter text, the whole text is returned.
-    """
+    """Return a text's substrings of OVERLAP_LETTERS characters, or the shorter text itself."""
     found = set()
     for text in texts:
         even = " ".join(text.split())
@@ -219,7 +200,6 @@ def substrings(texts: Iterator[str] | Sequence[str]) -> set[str]:
 
 
 def _makers(corpus: str, domain: str, rng: np.random.Generator) -> Iterator[str]:
-    """Return an endless iterator over questions of a domain."""
     makers: dict[str, Callable[[], Iterator[str]]] = {
         "own": lambda: _repeat(lambda: ""),
         "open": lambda: _repeat(lambda: _fill_with_topics(OPEN, TOPICS, rng)),
@@ -250,7 +230,7 @@ def _choose(choices: Sequence[str], rng: np.random.Generator) -> str:
 
 
 def _fill_with_topics(templates: Sequence[str], topics: str, rng: np.random.Generator) -> str:
-    """Fill in a randomly chosen template; `topics` are separated by `|`."""
+    # Topics are separated by `|`.
     template, among = _choose(templates, rng), topics.split("|")
     return template.format(*(_choose(among, rng) for _ in range(template.count("{}"))))
 
@@ -263,13 +243,11 @@ def _fill_with_texts(
 
 
 def _sums(corpus: str, rng: np.random.Generator) -> Iterator[str]:
-    """Yield word problems without their answers."""
     texts = [text.split("\nAnswer:")[0] for text in _corpus(corpus, "maths")]
     return _fill_with_texts(SUMS, [text.removeprefix("Question:").strip() for text in texts], rng)
 
 
 def _openings(texts: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
-    """Yield beginnings of stories (one to three sentences), some with the request to continue."""
     while True:
         sentences = re.split(r"(?<=[.!?]) +", " ".join(_choose(texts, rng).split())[:600])
         opening = " ".join(sentences[: int(rng.integers(1, 4))])
@@ -277,7 +255,6 @@ def _openings(texts: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
 
 
 def _dialogues(texts: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
-    """Yield beginnings of task dialogues, up to an answer."""
     while True:
         turns = _choose(texts, rng).strip().split("\n")
         users = [i for i, turn in enumerate(turns[:8]) if turn.startswith("User:")]
@@ -287,7 +264,6 @@ def _dialogues(texts: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
 
 
 def _functions(texts: Sequence[str]) -> list[str]:
-    """Return short, complete functions from the Python corpus."""
     found = []
     for text in texts:
         for block in re.findall(r"^def .+(?:\n(?:[ \t]+.*|))+", text, flags=re.MULTILINE):
@@ -297,14 +273,12 @@ def _functions(texts: Sequence[str]) -> list[str]:
 
 
 def _heads(functions: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
-    """Yield beginnings of functions."""
     while True:
         lines = _choose(functions, rng).split("\n")
         yield "\n".join(lines[: int(rng.integers(1, max(2, len(lines) // 2)))])
 
 
 def _passages(templates: Sequence[str], corpus: str, rng: np.random.Generator) -> Iterator[str]:
-    """Yield templates filled with passages of whole sentences from stories and tales."""
     texts = _corpus(corpus, "tinystories") + _corpus(corpus, "fairytales")
     while True:
         text = " ".join(_choose(texts, rng).split())

@@ -47,7 +47,6 @@ class AnswerSettings:
         seed: Seed of the order of questions and of sampling.
         layers: Layers whose outputs are stored, counted from 1.
         rows: Number of answers per batch.
-        answer: Maximum number of tokens in an answer.
         question: Maximum number of tokens in a question; longer ones are skipped.
         temperatures: Temperatures, used in turn for successive answers.
     """
@@ -67,18 +66,7 @@ def write_answers(
     folder: Path,
     tokens: int,
 ) -> None:
-    """Answer questions until the target has written `tokens` tokens, or none is left.
-
-    Args:
-        target: The target.
-        questions: The questions.
-        settings: How answers are generated.
-        folder: Folder of the shards; existing shards are kept.
-        tokens: Number of tokens to write.
-
-    Raises:
-        ValueError: If the folder has shards that were written with other settings.
-    """
+    """Answer questions up to `tokens` tokens; old shards stay, ValueError if settings differ."""
     check_settings(
         folder, {"target": target.card.hash, **_as_json(settings), "questions": len(questions)}
     )
@@ -149,7 +137,6 @@ def _batch_seed(settings: AnswerSettings, number: int) -> int:
 
 
 def _encode(target: Target, text: str, settings: AnswerSettings) -> list[int] | None:
-    """Return a question's token ids, or None if there are too many."""
     try:
         ids = encode_prompt(target, text, Settings(max_new_tokens=settings.answer)).ids
     except BadPrompt:
@@ -160,7 +147,7 @@ def _encode(target: Target, text: str, settings: AnswerSettings) -> list[int] | 
 def _own_questions(
     target: Target, batch: Sequence[Question], settings: AnswerSettings, generator: torch.Generator
 ) -> list[Question]:
-    """Let the target generate questions by continuing an empty user turn (Magpie, 2406.08464)."""
+    # By continuing an empty user turn (Magpie, 2406.08464).
     blank = [question for question in batch if not question.text]
     if not blank:
         return []
@@ -177,7 +164,7 @@ def _own_questions(
 
 
 def _empty_turn(target: Target) -> list[int]:
-    """Return the chat template's tokens before the user's text, or an end-of-text token."""
+    # The chat template's tokens before the user's text, or an end-of-text token.
     reading = encode_prompt(target, "?", Settings(max_new_tokens=1))
     if reading.chat is None:
         return list(target.eos[:1]) or reading.ids
@@ -196,7 +183,7 @@ def _continue(
     settings: AnswerSettings,
     generator: torch.Generator,
 ) -> list[Answer]:
-    """Continue each prompt until it ends; the caller fills in the domains."""
+    # The caller fills in the domains.
     decoder = BatchedDecoder(target.model, settings.layers, prompts, settings.answer)
     batch_texts, output = GenerationBatch(prompts, temperatures, settings.answer), decoder.read()
     ends = torch.tensor(target.eos, device=target.device)

@@ -32,11 +32,8 @@ class StaleMeasurements(ValueError):
 class Models:
     """Manifests and measurements of a folder of models.
 
-    Attributes:
-        folder: The folder.
-        manifests: Manifests by stage.
-        measured: Contents of measured.json; None if there is none.
-        peers: Contents of peers.json, vLLM's results with the weights; None if not tested.
+    measured: contents of measured.json; None if there is none; peers: contents of peers.json,
+    vLLM's results with the weights; None if not tested.
     """
 
     folder: Path
@@ -61,23 +58,14 @@ class Models:
 
 
 def read_models(folder: Path) -> Models:
-    """Read all manifests and measurements of a folder.
-
-    Raises:
-        FileNotFoundError: If the target or the draft model is not finished.
-        StaleMeasurements: If measurements belong to other weights.
-    """
+    """Read all manifests and measurements. Raises FileNotFoundError, StaleMeasurements."""
     heads = [name for name in trainable_heads() if (folder / name / MANIFEST).is_file()]
     manifests = {name: read_manifest(folder / name) for name in (*FINISHED, *heads)}
     return Models(folder, manifests, read_measured(folder), read_peers(folder))
 
 
 def read_measured(folder: Path) -> dict[str, Any] | None:
-    """Read the measurements of the weights in `folder`; None if there are none.
-
-    Raises:
-        StaleMeasurements: If they belong to other weights.
-    """
+    """Read the measurements of these weights; None if missing. Raises StaleMeasurements."""
     found = shipped.measured(folder / shipped.MEASURED.name)
     if found is None:
         return None
@@ -90,11 +78,7 @@ def read_measured(folder: Path) -> dict[str, Any] | None:
 
 
 def read_peers(folder: Path) -> dict[str, Any] | None:
-    """Read vLLM's results with the weights in `folder`; None if they were not tested.
-
-    Raises:
-        StaleMeasurements: If the results belong to other weights.
-    """
+    """Read vLLM's results with these weights; None if missing. Raises StaleMeasurements."""
     found = shipped.measured(folder / PEERS_FILE)
     if found is None:
         return None
@@ -108,7 +92,7 @@ def read_peers(folder: Path) -> dict[str, Any] | None:
 
 
 def _weights_of(drafter: str) -> str:
-    """Return the name of the folder with a drafter's weights; EAGLE-2 uses those of EAGLE."""
+    # EAGLE-2 uses those of EAGLE.
     entry = find(drafter, "drafter")
     return drafter if entry is None or entry.folder is None else Path(entry.folder).name
 

@@ -45,7 +45,6 @@ MEMORY_COLUMN: Final = "held in memory"
 
 
 def _within_sentence(definition: str) -> str:
-    """Return a definition of the glossary with a lower-case first letter."""
     return definition[0].lower() + definition[1:]
 
 
@@ -111,7 +110,7 @@ def heads_section(models: Models) -> str:
 
 
 def _still_rising(facts: dict[str, Any]) -> str:
-    """Return by how much a head's α still rose while the learning rate was constant."""
+    # By how much α still rose while the learning rate was constant.
     constant = decay_start(HeadRecipe(**facts["recipe"]), facts["steps"])
     alpha = {int(step): value for step, value in facts["alpha_by_step"].items()}
     gain = plateau_gain({step: value for step, value in alpha.items() if step <= constant})
@@ -141,7 +140,6 @@ def section_of(facts: dict[str, Any]) -> str:
 
 
 def _public(facts: dict[str, Any] | None) -> Iterator[str]:
-    """Yield the section on public questions, if they were measured."""
     if facts is None:
         return
     sizes = facts["questions"]
@@ -170,14 +168,12 @@ def tables(facts: dict[str, Any]) -> list[str]:
 
 
 def _definitions(facts: dict[str, Any]) -> str:
-    """Return the definitions of the columns."""
     memory = _within_sentence(GLOSSARY[MEMORY_COLUMN])
     line = f"\n- **{MEMORY_COLUMN}**: {memory} The most of all runs."
     return DEFINITIONS + (line if _memory_by_drafter(facts) else "")
 
 
 def _on_average(facts: dict[str, Any], what: str) -> str:
-    """Format shares by depth, averaged over domains."""
     by_domain = list(facts[what].values())
     shares = [fmean(depth) for depth in zip(*by_domain, strict=False)]
     return percents(shares, [MIN_JUDGED] * len(shares), MIN_JUDGED)
@@ -202,7 +198,6 @@ def _left_out(facts: dict[str, Any]) -> str:
 
 
 def _overview(facts: dict[str, Any]) -> str:
-    """Return a table of the drafters: files, memory, settings, and means over domains."""
     temperatures = sorted({row["temperature"] for row in facts["rows"]})
     memory = _memory_by_drafter(facts)
     rows = []
@@ -230,7 +225,6 @@ def _overview(facts: dict[str, Any]) -> str:
 
 
 def _memory_by_drafter(facts: dict[str, Any]) -> dict[str, int]:
-    """Return the most bytes that each drafter used in memory; empty if this was not measured."""
     found: dict[str, int] = {}
     for row in facts["rows"]:
         if row.get("held_bytes") is not None:
@@ -239,7 +233,6 @@ def _memory_by_drafter(facts: dict[str, Any]) -> dict[str, int]:
 
 
 def _domains(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield one table per domain and temperature, in the order measured."""
     columns = (
         "drafter", "α", "tokens per pass", "kept by depth, %", "guesses per round", "drafting",
         "checking", "speed-up",
@@ -265,7 +258,6 @@ def _domains(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _reliability(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield a section on predicted and observed acceptance, if a drafter predicts acceptance."""
     groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for row in facts["rows"]:
         if row.get("reliability"):
@@ -298,7 +290,6 @@ def _by_depth(row: dict[str, Any], what: str) -> str:
 
 
 def _same_budget(facts: dict[str, Any]) -> str:
-    """Return the section that compares accepted lengths of drafts of equal size."""
     about = (
         "### With the same budget\n\n"
         f"Here each drafter drafts {facts['guesses']} guesses, as deep as EAGLE's static tree, so "
@@ -318,14 +309,12 @@ def _same_budget(facts: dict[str, Any]) -> str:
 
 
 def _means(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield means over domains, then the tokens per pass in each domain."""
     for what, digits in (("guesses_per_round", 1), ("alpha", 2), ("tokens_per_pass", 2)):
         yield _mean(rows, what, digits)
     yield from (number(row["tokens_per_pass"]) for row in rows)
 
 
 def _rows_of(facts: dict[str, Any], name: str, temperature: float) -> list[dict[str, Any]]:
-    """Return a drafter's rows at a temperature, by domain."""
     wanted = (name, temperature)
     return [row for row in facts["rows"] if (row["name"], row["temperature"]) == wanted]
 
@@ -389,7 +378,6 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _machine_note(row: dict[str, Any]) -> str:
-    """Return where a row was measured, if that was not where the others were."""
     theirs, ours = row["versions"]["vllm"], row["versions"]["ours"]
     return (
         f"- `{row['drafter']}`: measured on {row['date']} on {row['processor']}, with torch "
@@ -399,7 +387,6 @@ def _machine_note(row: dict[str, Any]) -> str:
 
 
 def _accepted_counts(row: dict[str, Any]) -> str:
-    """Format the accepted counts by position; only once if both programs have the same."""
     counts_by_side = {
         program: f"{' · '.join(map(str, counts))} of {row['rounds'][program]:,}"
         for program, counts in row["by_position"].items()
@@ -410,7 +397,6 @@ def _accepted_counts(row: dict[str, Any]) -> str:
 
 
 def _note(row: dict[str, Any]) -> str:
-    """Return why vLLM cannot use a folder unchanged, and why guesses differ."""
     parts = [f"- `{row['drafter']}`:"]
     if row["why_not"]:
         parts += [row["why_not"], f"vLLM's message: {row['said']}"]

@@ -34,12 +34,7 @@ FROZEN_NOTE: Final = (
 
 
 def write_card(folder: Path) -> Path:
-    """Write `folder`/README.md.
-
-    Raises:
-        FileNotFoundError: If the target or the draft model is not finished.
-        StaleMeasurements: If measurements belong to other weights.
-    """
+    """Write `folder`/README.md. Raises FileNotFoundError, StaleMeasurements."""
     path = folder / "README.md"
     path.write_text(card(read_models(folder)), encoding="utf-8")
     return path
@@ -218,7 +213,6 @@ def _commands(models: Models) -> str:
 
 
 def _head_commands(models: Models) -> list[str]:
-    """Return one command for each group of heads that were trained together."""
     together: dict[str, list[str]] = {}
     for name, facts in models.heads.items():
         recipe = facts["recipe"]

@@ -41,13 +41,7 @@ def write_single_head_card(folder: Path) -> Path:
 
 
 def single_head_card(folder: Path) -> str:
-    """Return the whole card as Markdown.
-
-    Raises:
-        FileNotFoundError: If the head is not finished.
-        ValueError: If the head is not in the catalogue.
-        StaleMeasurements: If its measurements belong to other weights.
-    """
+    """Return the card as Markdown. Raises FileNotFoundError, ValueError, StaleMeasurements."""
     home = folder.resolve()
     entry = next((e for e in entries() if e.path and e.path.resolve() == home), None)
     if entry is None or entry.made_for is None:
@@ -67,11 +61,6 @@ def single_head_card(folder: Path) -> str:
 
 
 def _numbers(folder: Path, name: str) -> dict[str, Any] | None:
-    """Return the measurements of these weights, or None if there are none.
-
-    Raises:
-        StaleMeasurements: If they belong to other weights.
-    """
     path = folder / MEASURED.name
     if not path.is_file():
         return None
@@ -127,7 +116,6 @@ def _data(facts: dict[str, Any]) -> str:
 
 
 def _training_runs(facts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the manifests of a head's training, the first one first."""
     before = facts.get("before")
     return [*(_training_runs(before) if before else []), facts]
 
@@ -174,8 +162,6 @@ def _agreement(facts: dict[str, Any]) -> str:
 
 
 def _limits(name: str, numbers: dict[str, Any]) -> str:
-    """Return in which domains the head saves time, and what a round costs."""
-
     def words(domains: list[str]) -> str:
         return ", ".join(domains) or "none"
 
@@ -234,7 +220,6 @@ def _training_commands(
 
 
 def _size_options(recipe: dict[str, Any]) -> str:
-    """Return the options of the head that differ from the defaults, as on the command line."""
     defaults = HeadOptions()
     options = (
         ("unroll", recipe["unrolled"], defaults.steps),
@@ -244,6 +229,6 @@ def _size_options(recipe: dict[str, Any]) -> str:
 
 
 def _accepted_hashes(folder: Path) -> tuple[str, ...]:
-    """Return the hashes of the weights that the head accepts, first the weights of its training."""
+    # First the weights of its training.
     found = made_for(folder)
     return (found,) if isinstance(found, str) else found or ()

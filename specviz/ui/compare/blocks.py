@@ -44,10 +44,9 @@ class Method:
     Attributes:
         family: Family of its drafters; "" if none is built here.
         reads: Which chosen tokens of the block a position reads.
-        states: Whether it also reads the states of other positions, before any token is chosen:
-            those of all others, or of earlier ones.
+        states: Whether it also reads the states of other positions, before any token is
+            chosen: those of all others, or of earlier ones.
         work: The work that has to be done one after the other, for five guesses.
-        tree: Whether the guesses are a tree.
     """
 
     name: str
@@ -130,12 +129,7 @@ def words(runs: Mapping[str, Trace]) -> list[str]:
 
 
 def drawing(block: Sequence[str], measured: Mapping[str, Sequence[float]]) -> go.Figure:
-    """Draw all methods.
-
-    Args:
-        block: The newest token and the guesses.
-        measured: `accepted` of each method that was measured, by its name.
-    """
+    """Draw all methods. measured: `accepted` of each method that was measured, by its name."""
     found = [
         go.Scatter({"mode": "lines", "hoverinfo": "skip"} | trace)
         for trace in (*_boxes(block), *_reading(), *_names(block))
@@ -157,7 +151,6 @@ def drawing(block: Sequence[str], measured: Mapping[str, Sequence[float]]) -> go
 
 
 def _boxes(block: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the boxes of all rows: the newest token, the guesses, and further ones of a tree."""
     newest, guesses, others = Batch(), Batch(), Batch()
     for row, method in enumerate(METHODS):
         for at in range(len(block)):
@@ -182,7 +175,6 @@ def _middle(at: int) -> float:
 
 
 def _reading() -> Iterator[dict[str, Any]]:
-    """Yield the arrows of all rows: above the boxes for chosen tokens, below them for states."""
     arcs, lines = Batch(), Batch()
     heads: dict[str, list[Point]] = {"triangle-down": [], "triangle-left": [], "triangle-right": []}
     for row, method in enumerate(METHODS):
@@ -205,7 +197,6 @@ def _reading() -> Iterator[dict[str, Any]]:
 
 
 def _pairs(reads: str) -> list[tuple[int, int]]:
-    """Return which guess is read by which, by number."""
     numbers = range(1, GUESSES + 1)
     if reads == "previous":
         return list(pairwise(numbers))
@@ -218,7 +209,6 @@ def _arc(start: float, end: float, base: float, height: float) -> list[Point]:
 
 
 def _names(block: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the words in the boxes, the name of each row, and the headings."""
     middle = (BOX[1] + BOX[2]) / 2
     inside = [
         (_middle(at), row * ROW + middle, each, INK)
@@ -235,7 +225,6 @@ def _names(block: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _bars(row: int, shares: Sequence[float] | None) -> Iterator[go.Scatter]:
-    """Yield a row's bars, or a remark that it was not measured."""
     left, pitch, wide, bottom, height = BARS
     base = row * ROW + bottom
     if shares is None:

@@ -163,12 +163,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Map:
-    """A map as it is shown.
-
-    Attributes:
-        name: Its temperature, or LIVE.
-        where: The machine and the settings.
-    """
+    """A map as it is shown. name: its temperature, or LIVE."""
 
     name: str
     heat: HeatMap
@@ -234,7 +229,6 @@ def _size(prompts: int, tokens: int) -> tuple[str, str]:
 
 
 def _other_machine(machine: str) -> str:
-    """Return a caution if the recorded races ran on another machine than the map, or may have."""
     others = sorted(races.machines() - {machine})
     values = {"machine": machine, "others": join_names(others)}
     return text("compare", "map_other_machine", **values) if others else ""
@@ -276,7 +270,6 @@ def drawing(one: Map, measure: Measure, order: str) -> go.Figure:
 
 
 def _words(cell: Any, measure: Measure) -> str:
-    """Return the number in a cell: best ones are bold, ▼ marks those slower than plain decoding."""
     if cell is None:
         return "–"
     number, _, marks = cell[measure]
@@ -315,14 +308,7 @@ def size(*values: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A live measurement so far, as the page sends it back.
-
-    Attributes:
-        id: Of its job.
-        where: The machine and the number format.
-        done: Number of finished turns.
-        over: Whether no more turns follow.
-    """
+    """A live measurement so far, as the page sends it back."""
 
     id: str
     drafters: list[str]
@@ -447,7 +433,7 @@ def as_csv(one: Map, cells: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]
 
 
 def _field(value: Any) -> Any:
-    """Return a field; a text that a spreadsheet would compute gets an apostrophe in front."""
+    # A text that a spreadsheet would compute gets an apostrophe in front.
     if isinstance(value, bool):
         return str(value).lower()
     return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value

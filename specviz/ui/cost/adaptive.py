@@ -55,8 +55,7 @@ LINES: Final = {  # title, colour, width and dash of each plan in the chart
 class Ask:
     """What is asked.
 
-    Attributes:
-        slots: Number of draft tokens to verify in a pass; None for the best number.
+    slots: number of draft tokens to verify in a pass; None for the best number.
     """
 
     drafter: str

@@ -44,12 +44,8 @@ MAX_TEXT: Final = 4000  # maximum characters of the runs
 class Run:
     """A measured run.
 
-    Attributes:
-        point: Its numbers.
-        name: Its drafter.
-        where: Its target and machine.
-        source: "live", or "recorded".
-        recording: Which recorded run it is; empty if it is none.
+    name: its drafter; source: "live", or "recorded"; recording: which recorded run it is; empty if
+    it is none.
     """
 
     point: MeasuredPoint
@@ -134,14 +130,7 @@ def offered(runs: Mapping[str, Run]) -> list[tuple[str, str]]:
 
 
 def origin(alpha: float, gamma: float, source: str, runs: Mapping[str, Run]) -> tuple[str, str]:
-    """Return the source of α, which may no longer be the chosen one, and a sentence on the pair.
-
-    Args:
-        alpha: Of the slider.
-        gamma: Of the slider.
-        source: The source that was chosen last.
-        runs: The measured runs.
-    """
+    """Return the source of α, which may no longer be the chosen one, and a sentence on the pair."""
     known = source in published() or source in runs
     its_alpha, its_gamma = pair_of(source, runs) if known else (None, None)
     source = source if its_alpha is not None and abs(its_alpha - alpha) < SAME else OWN
@@ -155,7 +144,6 @@ def origin(alpha: float, gamma: float, source: str, runs: Mapping[str, Run]) -> 
 
 
 def _named(source: str, runs: Mapping[str, Run]) -> tuple[str, str]:
-    """Name a source, and say how its α is known."""
     if source == OWN:
         return "", ""
     if source in runs:

@@ -15,11 +15,7 @@ from specviz.settings.settings import require
 def dropdown(name: str, label: str, value: str, width: int = 160) -> gr.Dropdown:
     """Return a dropdown with all values that it can ever have.
 
-    Args:
-        name: "hardware", "model", "dtype" or "drafter".
-        label: Its label.
-        value: Its initial value.
-        width: Its minimum width in pixels.
+    name: "hardware", "model", "dtype" or "drafter".
     """
     machines, models = sources.machines(), sources.models()
     choices = {
@@ -36,10 +32,7 @@ def possible(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     """Return the values with a number format of the machine and a drafter for the model.
 
     Impossible ones are replaced by the first possible ones. Also returns the dropdowns with only
-    possible choices.
-
-    Raises:
-        ValueError: If the machine or the model is unknown.
+    possible choices. Raises ValueError if the machine or the model is unknown.
     """
     for name, known in (("hardware", sources.machines()), ("model", sources.models())):
         require(values[name] in list(known), f"No {name} is called {values[name]!r:.60} here.")

@@ -245,10 +245,7 @@ def drafters() -> dict[str, str]:
 
 
 def ours(known: Sequence[Published]) -> str:
-    """Return, for each family, the published range and the House models' numbers as a table.
-
-    Empty if the House models' numbers cannot be read.
-    """
+    """Return each family's published range and, if they can be read, the House models' numbers."""
     try:
         facts = measured()
     except ValueError:
@@ -279,7 +276,6 @@ def _families(facts: Mapping[str, Any], known: Sequence[Published]) -> Iterator[
 
 
 def _own_cells(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return our mean over equal amounts of text per domain, and the extremes."""
     if not rows:
         return ["–", "not measured", "–", "–"]
     ordered = sorted(rows, key=lambda found: found["ratio_to_plain"])

@@ -98,16 +98,12 @@ class Ask:
     """The values of the roofline's controls.
 
     Attributes:
-        hardware: Name of a preset.
-        cards: Number of devices that share the work.
-        dtype: Number format of weights and cache.
-        model: Name of a preset.
         context: Tokens in each sequence's cache.
         overhead: Additional milliseconds that each pass takes.
         drafter: NGRAM, HEAD or the name of a model.
         gamma: Draft tokens in a chain, or levels of a tree.
-        siblings: Children per node at each depth, then 1, as in a run's settings; empty for a
-            chain.
+        siblings: Children per node at each depth, then 1, as in a run's settings; empty for
+            a chain.
         alpha: Probability that one of the siblings is accepted.
         batch: Sequences per pass.
         reading: Percentage of the peak bandwidth that real programs reach.
@@ -392,7 +388,7 @@ def brief(ask: Ask) -> str:
 
 
 def _span(low: float, high: float) -> str:
-    """Format a range of speed-ups; "the same" if its ends are equal as shown."""
+    # "the same" if its ends are equal as shown.
     ends = [format_speedup(end) for end in (low, high)]
     return f"{ends[0].removesuffix(' ×')} to {ends[1]}" if ends[0] != ends[1] else "the same"
 
@@ -400,10 +396,7 @@ def _span(low: float, high: float) -> str:
 def sentence(ask: Ask, found: Prediction, loss: int | None) -> str:
     """Say what verification costs, from which batch size drafting is slower, and which γ is best.
 
-    Args:
-        ask: The question.
-        found: The prediction for the question's batch size.
-        loss: The smallest batch size at which speculative decoding is slower, if any.
+    loss: the smallest batch size at which speculative decoding is slower, if any.
     """
     tokens = 1 + sum(ask.plan.widths)
     if tokens == 1:

@@ -82,7 +82,6 @@ def build(place: TabContext) -> None:
 
 
 def _texts(metrics_from: str | None) -> tuple[dict[str, Any], dict[gr.Button, Any]]:
-    """Build the boxes for the server's texts, with the buttons that fill them."""
     found: dict[str, Any] = {
         "now": gr.Textbox(
             label="The server’s metrics, or an answer with counts", lines=8, max_lines=12,
@@ -222,7 +221,6 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _nothing() -> dict[str, Any]:
-    """Return the outputs while there are no statistics."""
     return {
         "answer": brief(_example_report(), example=True),
         "report": gr.Column(visible=False),
@@ -243,7 +241,7 @@ def report_of(values: Mapping[str, Any]) -> Report:
 
 
 def _whole(name: str, value: Any) -> int | None:
-    """Parse an integer; None for 0 where it means the reported value."""
+    # None for 0 where it means the reported value.
     number = parse_integer(LIMITS[name][0], value)
     return None if number == START[name] == 0 else number
 

@@ -107,7 +107,6 @@ def _slider(name: str) -> gr.Slider:
 
 
 def _wire_clicks(place: TabContext, instrument: Instrument, parts: Mapping[str, Any]) -> None:
-    """Set sliders by a click on the map, by the button, and for a lane that Compare sends."""
     sliders = {name: place.controls[name] for name in ("alpha", "gamma", "c", "verify")}
     source, runs = place.controls["source"], place.controls["runs"]
 
@@ -139,7 +138,7 @@ def _wire_clicks(place: TabContext, instrument: Instrument, parts: Mapping[str, 
 
 
 def _set(sliders: Mapping[str, Any], run: Run) -> dict[Any, Any]:
-    """Return the sliders' values for a run; a slider that ends before them is made longer."""
+    # A slider that ends before its value is made longer.
     alpha, gamma = run.pair
     found: dict[Any, Any] = {sliders["alpha"]: alpha, sliders["gamma"]: gamma}
     for name, value in (("c", run.point.c), ("verify", run.point.verify)):
@@ -252,12 +251,7 @@ def compared(run: Run) -> str:
 
 
 def why(run: MeasuredPoint, predicted: float) -> str:
-    """Return why formula and run differ: the larger one of two measurable reasons.
-
-    Args:
-        run: The measured run.
-        predicted: Tokens per round that the formula predicts for it.
-    """
+    """Return why formula and run differ: the larger one of two measurable reasons."""
     tree = not run.chain
     if abs(run.speedup / run.predicted - 1.0) < NEAR:
         return text("cost", "run_agrees", percent=f"{100 * NEAR:.0f}", tree=tree)

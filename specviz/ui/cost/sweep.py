@@ -73,12 +73,7 @@ def recorded() -> dict[str, Any]:
 
 
 def pictured(sweep: Sweep, here: bool) -> dict[str, Any]:
-    """Return the outputs for a sweep.
-
-    Args:
-        sweep: The measurements.
-        here: Whether it was just measured on this machine.
-    """
+    """Return the outputs for a sweep. here: whether it was just measured on this machine."""
     facts = sweep_facts(sweep, here=here)
     name = "sweep_where" if here else "sweep_where_recorded"
     return {

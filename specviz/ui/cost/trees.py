@@ -34,11 +34,7 @@ DEEPEST: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A tree, with its expected results by the formula.
-
-    Attributes:
-        reached: For each node, the probability that it is on the accepted path.
-    """
+    """A tree, with its expected results by the formula."""
 
     name: str
     parents: list[int]

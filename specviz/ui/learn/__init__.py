@@ -16,12 +16,7 @@ NAME: Final = "sv-learn"
 
 
 class Config(TypedDict):
-    """Initial data of the list.
-
-    Attributes:
-        lessons: The list of lessons, by language.
-        plans: The plans of classes.
-    """
+    """Initial data of the list."""
 
     lessons: dict[str, list[LessonTitle]]
     plans: list[Plan]

@@ -23,12 +23,7 @@ class Bars(TypedDict):
 
 
 class PassTime(TypedDict):
-    """A measured target pass.
-
-    Attributes:
-        words: What its positions read, in order.
-        text: The time as the page writes it.
-    """
+    """A measured target pass. words: what its positions read, in order."""
 
     words: list[Word]
     seconds: float
@@ -60,12 +55,7 @@ class Gain(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class OwnFigure:
-    """A figure that the article's script draws.
-
-    Attributes:
-        source: What the reader is told about its numbers.
-        values: Function that returns its values for a step of a run.
-    """
+    """A figure that the article's script draws."""
 
     source: str
     values: Callable[[str, int, str], Mapping[str, Any]]

@@ -75,11 +75,7 @@ class Place(TypedDict):
 class Prediction(TypedDict):
     """A question that the reader answers before the page shows what happened.
 
-    Attributes:
-        options: The possible answers.
-        answer: Index of the correct answer.
-        why: Explanation that is shown with the answer.
-        then: Step to which the page moves when it shows the answer.
+    then: step to which the page moves when it shows the answer.
     """
 
     ask: Paragraph
@@ -105,15 +101,11 @@ class PipelineRound(TypedDict):
     """A round, compared with the work of a branch predictor. Times are in milliseconds.
 
     Attributes:
-        drafted: Number of guesses.
-        accepted: Number of accepted guesses.
         next: Number of guesses in the next round; None after the last one.
-        drafting: Time of drafting.
-        check: Time of the check.
         early: Time during the check in which the next round could be drafted.
         saved: How much of the next round's drafting this would save.
-        outcome: What became of the prediction that needs: see `trace.overlap.EarlyDraft`; "" if
-            there was none.
+        outcome: What became of the prediction that needs: see `trace.overlap.EarlyDraft`;
+            "" if there was none.
     """
 
     number: int
@@ -132,7 +124,6 @@ class OverlapSummary(TypedDict):
 
     Attributes:
         hits: Number of predictions that came true.
-        predictions: Number of all predictions.
         saved: Time that is saved, in milliseconds.
         drafting: Time of drafting in the run as it was.
         speedup: Speed in plain decoding's, as it was and with the saving.
@@ -146,12 +137,7 @@ class OverlapSummary(TypedDict):
 
 
 class Figure(TypedDict):
-    """An excerpt of the player, in the article.
-
-    Attributes:
-        show: Parts of the player.
-        height: Height in pixels.
-    """
+    """An excerpt of the player, in the article."""
 
     show: list[str]
     height: int
@@ -162,19 +148,15 @@ class LessonStep(TypedDict):
     """One step of a lesson.
 
     Attributes:
-        tab: The tab that the step opens.
-        place: The step of the run that is shown.
-        look: CSS selector of the element that is highlighted.
-        sandbox: What the sandbox of the tab Lossless? shows.
         rounds: Rounds of the run, to compare them with a processor's pipeline.
         overlap: What drafting during each check would save; then the pipeline shows this.
         gain: What the figure of the speed-up begins with.
-        attempt: Something to try on the page.
         figure: An excerpt of the player; only in the article.
         case: Key of the case that the gallery of the tab Lossless? opens.
         example: Constructed tree that the rounding study of the tab Lossless? shows.
         grown: Whether the tab Trees shows its tree fully grown.
-        form: Whether the form on the tab Step is needed; otherwise it makes room for the lesson.
+        form: Whether the form on the tab Step is needed; otherwise it makes room for the
+            lesson.
         simple: Whether the tab Step shows one picture instead of all details.
         hides: Parts of the page that are hidden until the question is answered.
         notes: For the speaker only; empty if there are none.
@@ -204,10 +186,7 @@ class LessonStep(TypedDict):
 class LessonTitle(TypedDict):
     """An entry in the list of lessons.
 
-    Attributes:
-        group: The heading below which it is listed: a key of the catalogue's words; "" for the
-            article.
-        lang: The language of its texts.
+    group: the heading below which it is listed: a key of the catalogue's words; "" for the article.
     """
 
     id: str
@@ -219,12 +198,7 @@ class LessonTitle(TypedDict):
 
 
 class Lesson(LessonTitle):
-    """A whole lesson.
-
-    Attributes:
-        next: Id of the next lesson; "" after the last.
-        languages: Languages that the lesson exists in, English first.
-    """
+    """A whole lesson. next: id of the next lesson; "" after the last."""
 
     next: str
     steps: list[LessonStep]
@@ -247,10 +221,7 @@ def full_name(number: int) -> str | None:
 
 
 def linked_name(link: str) -> str:
-    """Return the name of the lesson that a link opens, which is a name or a number.
-
-    Lessons 2 to 6 had other numbers before; links with those still open the same lessons.
-    """
+    """Return the lesson that a link names: a name, or a number, also one of old links."""
     if link.isascii() and link.isdigit() and len(link) <= DIGITS:
         number = int(link)
         return full_name(RENUMBERED.get(number, number)) or link
@@ -263,8 +234,7 @@ def linked_name(link: str) -> str:
 def lesson(name: str, lang: str = ENGLISH) -> Lesson:
     """Read a lesson and fill in its numbers. Without a translation, it is in English.
 
-    Raises:
-        BadLesson: If there is no such lesson, or if something that it needs is missing.
+    Raises BadLesson if there is no such lesson, or if something that it needs is missing.
     """
     known = [each.stem for each in FOLDER.glob("*.md")]
     if name not in known:
@@ -277,11 +247,7 @@ def lesson(name: str, lang: str = ENGLISH) -> Lesson:
 
 
 def read(file: Path, lang: str = ENGLISH) -> Lesson:
-    """Read a file and fill in its numbers.
-
-    Raises:
-        BadLesson: If something that the lesson needs is missing.
-    """
+    """Read a file and fill in its numbers. Raises BadLesson."""
     source = read_in(file, lang)
     trace = str(source.head.get("trace", ""))
     try:
@@ -315,7 +281,7 @@ def _title(file: Path, head: Mapping[str, Any], lang: str) -> LessonTitle:
 
 
 def _step(source: StepSource, trace: str) -> LessonStep:
-    """Read one step; `trace` is the lesson's run, which a step can replace by another."""
+    # trace: the lesson's run, which a step can replace by another.
     screen = source.screen
     trace = screen.get("trace", trace)
     place = _place(screen.get("at"), trace)
@@ -349,7 +315,6 @@ def _step(source: StepSource, trace: str) -> LessonStep:
 
 
 def _add_numbers(step: LessonStep, screen: Mapping[str, Any], trace: str) -> None:
-    """Add what figures and the tab Lossless? begin with."""
     figure = screen.get("figure")
     if figure in ("pipeline", "overlap"):
         step["rounds"] = _pipeline(trace)
@@ -364,7 +329,6 @@ def _add_numbers(step: LessonStep, screen: Mapping[str, Any], trace: str) -> Non
 
 
 def _add_display(step: LessonStep, screen: Mapping[str, Any]) -> None:
-    """Add what the page does for a step besides its run. Raises ValueError for an unknown part."""
     if unknown := set(screen.get("hides", [])) - set(HIDEABLE):
         raise ValueError(f"a step cannot hide {', '.join(sorted(unknown))}")
     display: dict[str, Any] = {name: screen[name] for name in DISPLAY if name in screen}
@@ -376,7 +340,7 @@ def _values(trace: str, place: Place | None) -> Values:
 
 
 def _check(claim: str | None, values: Mapping[str, Any]) -> None:
-    """Raise ValueError unless a step's claim about its run, a Jinja2 expression, is true."""
+    # A claim is a Jinja2 expression.
     if claim and not evaluate(claim, values):
         raise ValueError(f"its run does not satisfy {claim!r}")
 
@@ -399,13 +363,12 @@ def _prediction(asked: Mapping[str, Any], trace: str, place: Place | None) -> Pr
 
 
 def _plain(part: Any) -> Inline:
-    """Return a number as plain text, since its colour would reveal the answer."""
+    # Plain, since its colour would reveal the answer.
     number: Inline = part["n"] if isinstance(part, dict) and "n" in part else part
     return number
 
 
 def _place(written: str | None, trace: str) -> Place | None:
-    """Parse a step such as "1 judge-5". Raises ValueError if the run has no such step."""
     if written is None:
         return None
     number, _, step = written.partition(" ")
@@ -415,7 +378,6 @@ def _place(written: str | None, trace: str) -> Place | None:
 
 
 def _sandbox(name: str, rule: str) -> SandboxState:
-    """Return a preset with this rule, or with its own."""
     preset = find_preset(name)
     if rule and rule not in TITLES:
         raise ValueError(f"the sandbox has no rule {rule!r}")
@@ -431,13 +393,12 @@ def _sandbox(name: str, rule: str) -> SandboxState:
 
 
 def _sandbox_of_round(place: Place) -> SandboxState:
-    """Return the likeliest words of a step's table, with the rule that fits them."""
     values = bars(place["trace"], place["round"], place["step"])
     return {**values, "preset": "", "drawn": "sampled", "candidates": 1, "rule": "auto"}
 
 
 def _pipeline(name: str) -> list[PipelineRound]:
-    """Return the rounds of a run, without the first one, which drafts nothing."""
+    # Without the first one, which drafts nothing.
     early = find_overlap(name).drafts
     played = [(each, each.proposed) for each in read_trace(name).rounds if each.proposed]
     played = [(each, proposed) for each, proposed in played if each.number]
@@ -486,7 +447,6 @@ def inline(text: str, values: Mapping[str, Any] | None = None) -> Paragraph:
 
 
 def _marked_up(text: str) -> list[Inline]:
-    """Split text at its markup, into plain text and marked parts."""
     found: list[Inline] = []
     end = 0
     for match in MARKUP.finditer(text):

@@ -18,14 +18,7 @@ LESSON: Final = re.compile(r"lesson (\d+)(?:\.(\d+)(?:-(\d+))?)?")  # "lesson 4.
 
 
 class Opening(TypedDict):
-    """What a part of a plan opens: a step of a lesson, or a tab.
-
-    Attributes:
-        label: Its name on a button.
-        title: The title of the lesson.
-        at: Index of the lesson's step.
-        end: Number of the last step that belongs to the part; the lesson's last one if absent.
-    """
+    """What a part of a plan opens: a step of a lesson, or a tab."""
 
     label: str
     title: NotRequired[str]
@@ -38,12 +31,7 @@ class Opening(TypedDict):
 class PlanPart(TypedDict):
     """A part of a plan.
 
-    Attributes:
-        begin: Minutes from the beginning of the class.
-        until: Where the part ends.
-        what: What is shown, or done.
-        opens: The first one is opened at once.
-        task: What students do, as the page shows it.
+    begin: minutes from the beginning of the class; what: what is shown, or done.
     """
 
     begin: int
@@ -54,11 +42,7 @@ class PlanPart(TypedDict):
 
 
 class Plan(TypedDict):
-    """A plan.
-
-    Attributes:
-        minutes: Its length, which is also its name in links.
-    """
+    """A plan. minutes: its length, which is also its name in links."""
 
     minutes: int
     title: str
@@ -72,11 +56,7 @@ class PanelConfig(TypedDict):
 
 
 def plans() -> list[Plan]:
-    """Read the plans, from the shortest on.
-
-    Raises:
-        BrokenFile: If the file, or a lesson or tab that a part opens, is missing.
-    """
+    """Read the plans, from the shortest on. Raises BrokenFile."""
     return read_shipped_json(FOLDER / "plans.json", lambda data: [_plan(each) for each in data])
 
 

@@ -27,12 +27,7 @@ PREDICT_TEXTS: Final = ("ask", "options", "why")
 
 @dataclass(frozen=True, slots=True)
 class StepSource:
-    """A step of a file.
-
-    Attributes:
-        screen: Its block of TOML.
-        text: Its paragraphs.
-    """
+    """A step of a file."""
 
     title: str
     screen: Mapping[str, Any]
@@ -41,11 +36,7 @@ class StepSource:
 
 @dataclass(frozen=True, slots=True)
 class LessonSource:
-    """A file.
-
-    Attributes:
-        head: Its front matter.
-    """
+    """A file."""
 
     head: Mapping[str, Any]
     steps: list[StepSource]
@@ -62,11 +53,7 @@ def find_translation(file: Path, lang: str) -> Path | None:
 
 
 def read_in(file: Path, lang: str) -> LessonSource:
-    """Read a lesson in a language, or in English if it is not translated.
-
-    Raises:
-        BadLesson: If the translation does not fit the English lesson.
-    """
+    """Read a lesson in a language, or in English if it is not translated. Raises BadLesson."""
     english = read_source(file)
     translation = find_translation(file, lang)
     if translation is None:
@@ -92,10 +79,7 @@ def _step(title: str, body: str) -> StepSource:
 
 
 def translate(english: LessonSource, other: LessonSource) -> LessonSource:
-    """Return the English lesson with the texts of its translation.
-
-    Raises ValueError if the translation lacks a step, a text or a number, or has one too many.
-    """
+    """Return the English lesson in its translation; ValueError if that lacks or adds something."""
     head = _merge(english.head, other.head, HEAD_TEXTS, "the front matter")
     steps = [step.title for step in english.steps]
     names = [step.screen.get("of") for step in other.steps]
@@ -123,7 +107,6 @@ def _translated(english: StepSource, other: StepSource) -> StepSource:
 def _merge(
     english: Mapping[str, Any], other: Mapping[str, Any], texts: tuple[str, ...], where: str
 ) -> dict[str, Any]:
-    """Return a table with the texts of its translation, which has exactly these."""
     wanted = {key for key in texts if key in english}
     if missing := sorted(wanted - other.keys()):
         raise ValueError(f"{where} lacks {', '.join(missing)}")
@@ -137,7 +120,6 @@ def _merge(
 
 
 def _pairs(english: Any, other: Any, where: str) -> Iterator[tuple[str, str]]:
-    """Yield texts with their translations. Raises ValueError if their kinds or numbers differ."""
     ours, theirs = (value if isinstance(value, list) else [value] for value in (other, english))
     alike = isinstance(english, list) == isinstance(other, list) and len(ours) == len(theirs)
     if not alike or not all(isinstance(text, str) for text in ours):
@@ -146,7 +128,6 @@ def _pairs(english: Any, other: Any, where: str) -> Iterator[tuple[str, str]]:
 
 
 def _check_kept(english: str, other: str, where: str) -> None:
-    """Raise ValueError unless a translation has the numbers and links of the English text."""
     ours, theirs = set(KEPT.findall(other)), set(KEPT.findall(english))
     if missing := sorted(theirs - ours):
         raise ValueError(f"{where} lacks {', '.join(missing)}")

@@ -233,13 +233,11 @@ class Values(Mapping[str, Any]):
         return len(self._known)
 
     def _row(self, token: str) -> Mapping[str, str]:
-        """Return p, q, the part of p above q, and that part scaled, of a token in the table."""
         rows = {flat(row["w"]).strip(" ␣"): row["t"] for row in self._table()["rows"] if "w" in row}
         p, q, _, above, scaled = rows[token]
         return {"p": p, "q": q, "above": above, "scaled": scaled}
 
     def _both(self) -> str:
-        """What p and q have in common, in the last line of the step's table."""
         return str(self._table()["total"]["both"])
 
     def _table(self) -> Mapping[str, Any]:
@@ -253,7 +251,6 @@ class Values(Mapping[str, Any]):
 
 
 def _sentence(trace: str, number: int, step: str) -> dict[str, Any]:
-    """Return the numbers and the tokens in the sentence that the page shows at a step."""
     parts: Sequence[Any] = find_frame(trace, number, step)["caption"]["parts"]
     said: dict[str, Any] = {}
     for part in parts:
@@ -268,13 +265,13 @@ def _sentence(trace: str, number: int, step: str) -> dict[str, Any]:
 
 
 def _overlap(name: str) -> float:
-    """Return Σ min(p, q) of a preset, which is the probability of acceptance."""
+    # Σ min(p, q), which is the probability of acceptance.
     preset = find_preset(name)
     return sum(map(min, preset["p"], preset["q"]))
 
 
 def _bound(name: str) -> float:
-    """Return M, the largest p ÷ q of a preset."""
+    # M, the largest p ÷ q.
     preset = find_preset(name)
     return max(p / q for p, q in zip(preset["p"], preset["q"], strict=True) if q)
 

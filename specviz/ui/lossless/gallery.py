@@ -93,11 +93,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
 def tested(
     experiment: str,
 ) -> tuple[list[str], dict[CaseStudy, tuple[CaseResult, Sequence[float]]]]:
-    """Return the words, and each rule's result and q.
-
-    Args:
-        experiment: The sandbox's p, q and words, as JSON; "" for each rule's own p and q.
-    """
+    """Return the words, and each rule's result and q, for an experiment's p and q or its own."""
     from specviz.ui.lossless.sandbox.answer import tensor
     from specviz.ui.lossless.sandbox.experiment import distribution
     from specviz.verification.published_rules import GALLERY
@@ -186,10 +182,7 @@ def threads_of(each: CaseStudy) -> str:
 class Quiz(TypedDict):
     """A case of "Find the fault".
 
-    Attributes:
-        key: The rule that produced the rounds.
-        offered: Rules to choose from; "" for no fault.
-        choice: The chosen one; None before.
+    offered: rules to choose from; "" for no fault; choice: the chosen one; None before.
     """
 
     key: str

@@ -51,13 +51,7 @@ HAND: Final = f"(given) => given && {browser_object(NAME)}.open(JSON.parse(given
 
 
 class Counts(TypedDict):
-    """The result of repeated runs.
-
-    Attributes:
-        title: Which run was repeated.
-        sentence: What all pairs of runs show together.
-        rows: The most frequent beginnings, with their counts with and without a draft.
-    """
+    """The result of repeated runs."""
 
     title: str
     sentence: str
@@ -117,10 +111,9 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
 class Judged:
     """A verdict of a recorded run.
 
-    Attributes:
-        draft: The distance of q from p; None if only a share of p was available.
-        output: The distance of the rule's output from p.
-        experiment: Its p and q for the sandbox; None if the sandbox could not show them.
+    draft: the distance of q from p; None if only a share of p was available; output: the distance
+    of the rule's output from p; experiment: its p and q for the sandbox; None if the sandbox could
+    not show them.
     """
 
     round: int

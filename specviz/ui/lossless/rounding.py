@@ -113,13 +113,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Lab:
-    """A tree, ranked in eight ways.
-
-    Attributes:
-        field: The position at which it grows.
-        example: The constructed example, if it is one.
-        trees: The ranked trees, by way.
-    """
+    """A tree, ranked in eight ways. example: the constructed example, if it is one."""
 
     field: RecordedPosition
     example: Example | None

@@ -52,10 +52,8 @@ OPEN_STEP: Final = "() => window.specviz.openTab('Step').then(() => window.scrol
 def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
     """Build the tab and connect its events.
 
-    Args:
-        place: The page.
-        fields: Components of Step's form by name; empty if the form could not be built.
-        tab: The tab, whose list is refreshed whenever it is opened.
+    fields: components of Step's form by name; empty if the form could not be built; tab: the tab,
+    whose list is refreshed whenever it is opened.
     """
     fetchable()  # raises an exception if a list of models is broken; the tab then shows which
     rows = partial(answer, place.any_model, place.runs.machine)
@@ -115,7 +113,7 @@ def _picked(event: gr.SelectData) -> str:
 def _wire_use(
     fields: dict[str, Any], use: gr.Button, model: gr.Dropdown, rows: Callable[..., Answer]
 ) -> None:
-    """Let the button fill a model into Step's form; a drafter that does not fit is replaced."""
+    # A drafter that does not fit is replaced.
     named = partial(_name, rows)
     chosen = use.click(named, model, fields["target"], **DIRECT)
     suit(fields, chosen.then, prefer_own=True)
@@ -123,7 +121,6 @@ def _wire_use(
 
 
 def _name(rows: Callable[..., Answer], title: Any) -> str:
-    """Return the name of a model, given its title."""
     return _row(rows({})["rows"], title)["name"]
 
 
@@ -309,12 +306,7 @@ class DownloadProgress:
         self._sent = -OFTEN
 
     def update(self, done: int, whole: int) -> None:
-        """Add the number of bytes, if enough time has passed.
-
-        Args:
-            done: Bytes that were downloaded.
-            whole: Total bytes; 0 if unknown.
-        """
+        """Add the number of bytes, if enough time has passed. whole: total bytes; 0 if unknown."""
         now, last = monotonic(), whole > 0 and done >= whole
         if now - self._sent < OFTEN and not last:
             return

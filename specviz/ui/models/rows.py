@@ -23,10 +23,7 @@ Listed = dict[str, Any]  # a row of `listing` or of `public_rows`
 class Facts(TypedDict):
     """Facts about a model as text.
 
-    Attributes:
-        runs: Whether the model can be run; None if unknown because its files are not on this
-            machine.
-        sources: URLs of the pages with these facts.
+    runs: whether the model can be run; None if unknown because its files are not on this machine.
     """
 
     name: str
@@ -46,13 +43,7 @@ class Facts(TypedDict):
 
 
 class Reliability(TypedDict):
-    """How many guesses were accepted, beside the drafter's predictions, at one temperature.
-
-    Attributes:
-        guesses: Number of judged guesses.
-        error: The expected calibration error (ECE).
-        bins: For each interval of the prediction: guesses, mean prediction, share accepted.
-    """
+    """How many guesses were accepted, beside the drafter's predictions, at one temperature."""
 
     temperature: float
     guesses: int
@@ -63,10 +54,9 @@ class Reliability(TypedDict):
 class Row(Facts):
     """A model, and what the page offers for it.
 
-    Attributes:
-        fits: Whether it fits in memory (a drafter together with its target); None if unknown.
-        reliability: Measured predictions of acceptance, by temperature; empty for a drafter
-            without a confidence head.
+    fits: whether it fits in memory (a drafter together with its target); None if unknown;
+    reliability: measured predictions of acceptance, by temperature; empty for a drafter without a
+    confidence head.
     """
 
     fetch: bool
@@ -76,13 +66,7 @@ class Row(Facts):
 
 
 class Loaded(TypedDict):
-    """A model in memory.
-
-    Attributes:
-        memory: Total memory that it uses.
-        file: The size of its weight files.
-        packed: The packed copies in `memory`; "" if there are none.
-    """
+    """A model in memory. packed: the packed copies in `memory`; "" if there are none."""
 
     title: str
     where: str
@@ -94,9 +78,8 @@ class Loaded(TypedDict):
 class Answer(TypedDict):
     """The list of models.
 
-    Attributes:
-        bare: Drafters that need no weights.
-        free: Memory that is free, or used by models that would be unloaded; "" if unknown.
+    bare: drafters that need no weights; free: memory that is free, or used by models that would be
+    unloaded; "" if unknown.
     """
 
     rows: list[Row]
@@ -110,13 +93,7 @@ Model = tuple[Facts, int | None, str | None]
 
 
 def answer(any_model: bool, machine: Machine, data: Mapping[str, Any]) -> Answer:
-    """Return the list.
-
-    Args:
-        any_model: Whether visitors may download models.
-        machine: The device and dtype of live runs.
-        data: The question, which is ignored.
-    """
+    """Return the list."""
     models = [*map(own, weighty()), *map(other, public_rows())]
     free = free_bytes(machine)
     needed = {facts["name"]: held for facts, held, _ in models if facts["kind"] == "target"}
@@ -147,11 +124,7 @@ def known_titles() -> list[str]:
 
 
 def reliability() -> dict[str, list[Reliability]]:
-    """Return the measured predictions of each shipped drafter with a confidence head, by name.
-
-    Raises:
-        BrokenFile: If a file of measurements is damaged.
-    """
+    """Return measured predictions of confidence heads by drafter. Raises BrokenFile."""
     groups: dict[str, dict[float, list[list[list[float]]]]] = {}
     for path in sorted(MEASURED.parent.rglob(MEASURED.name)):
         for row in (measured(path) or {}).get("rows", []):
@@ -228,7 +201,7 @@ def own(row: Listed) -> Model:
 
 
 def _has_tested_weights(entry: Entry) -> bool:
-    """Return whether a model ships, or a head ships that was trained and measured on it."""
+    # A model that ships, or for which a head ships that was trained and measured on it.
     heads = [each for each in entries() if each.made_for == entry.name]
     return shipped(entry) or any(map(shipped, heads))
 
@@ -276,10 +249,7 @@ def in_float32(entry: Entry | None) -> int | None:
 
 
 def free_bytes(machine: Machine) -> int | None:
-    """Return how many bytes of float32 weights fit in memory if loaded models are unloaded.
-
-    Half-precision weights of twice this float32 size fit. None if the free memory is unknown.
-    """
+    """Return how many float32 bytes fit once loaded models are unloaded; None if unknown."""
     from specviz.catalog.loading import loaded_models
     from specviz.models.devices import free_memory, pick_device, pick_dtype
 
@@ -297,10 +267,8 @@ def free_bytes(machine: Machine) -> int | None:
 def fits(own: int | None, target: int | None, free: int | None) -> bool | None:
     """Return whether a model (a drafter with its target) fits in memory; None if unknown.
 
-    Args:
-        own: Bytes of the model.
-        target: Bytes of the target that a drafter was made for; None for targets.
-        free: Bytes of memory.
+    target: bytes of the target that a drafter was made for; None for targets; free: bytes of
+    memory.
     """
     if free is None or own is target is None:
         return None

@@ -45,10 +45,8 @@ SHARED: Final = (
 class Kept:
     """A finished run.
 
-    Attributes:
-        packed: Its lines, compressed, without status lines.
-        at: When it was stored, on the monotonic clock.
-        seen: Visitors who saw it from memory; if they request it again, it is measured again.
+    packed: its lines, compressed, without status lines; at: when it was stored, on the monotonic
+    clock; seen: visitors who saw it from memory; if they request it again, it is measured again.
     """
 
     packed: bytes
@@ -63,10 +61,7 @@ class Kept:
 
 
 class Memory:
-    """The live runs of one server: active ones, and finished ones in the order of last use.
-
-    All methods run on the server's event loop.
-    """
+    """The live runs of one server, active and finished; all methods run on the event loop."""
 
     def __init__(self, most: int = MOST, size: int = BYTES) -> None:
         self._most, self._size = most, size
@@ -105,7 +100,6 @@ class Memory:
         return shown(request)
 
     def _learn(self, key: str, stream: Stream) -> None:
-        """Store a run if it ended normally; it can no longer be followed."""
         if self._ongoing.get(key) is stream:
             del self._ongoing[key]
         if is_done(stream):
@@ -124,7 +118,7 @@ class Memory:
     async def _follow(
         self, other: Stream, runs: Worker, request: RunRequest, stream: Stream
     ) -> None:
-        """Copy another visitor's run; if that run ends early, run this request."""
+        # If that run ends early, this request runs.
         copying = asyncio.create_task(copy(other, stream))
         stream.on_stop(copying.cancel)
         await asyncio.wait({copying})

@@ -48,12 +48,8 @@ def config() -> list[Field]:
 class Choices:
     """The values of the form.
 
-    Attributes:
-        prompt: The prompt.
-        method: The drafter's name in the catalogue.
-        filled: Each setting's value in the form, by name.
-        target: The target's name in the catalogue, or as typed by a visitor.
-        drafter: A draft model, as typed by a visitor; empty for House's own.
+    method: the drafter's name in the catalogue; target: the target's name in the catalogue, or as
+    typed by a visitor; drafter: a draft model, as typed by a visitor; empty for House's own.
     """
 
     prompt: str
@@ -70,19 +66,11 @@ class Choices:
         return cls(values["prompt"], values["method"], filled, **models)
 
     def request(self) -> RunRequest:
-        """Build the request of this form.
-
-        Raises:
-            BadSettings: If a value is invalid; the message is for the visitor.
-        """
+        """Build the request of this form. Raises BadSettings."""
         return RunRequest(self.prompt, *self.models(), self.settings())
 
     def settings(self) -> Settings:
-        """Read the settings of the run.
-
-        Raises:
-            BadSettings: If a value is invalid; the message is for the visitor.
-        """
+        """Read the settings of the run. Raises BadSettings."""
         chosen, rest = read("sampling", self.filled), read("drafting", self.filled)
         form = read_turns(self.target.strip(), self.filled)
         return Settings(sampling=Sampling(**chosen), **rest, **read("run", self.filled), **form)

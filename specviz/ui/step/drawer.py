@@ -80,12 +80,7 @@ def targets() -> list[Entry]:
 
 
 def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
-    """Build every field of a run, by name, in the order of `choices.names`.
-
-    Args:
-        first: The initial values.
-        any_model: Whether the target may be a folder or a Hub id.
-    """
+    """Build every field of a run, by name, in the order of `choices.names`."""
     sampled = list(page_fields("sampling"))
     with gr.Row(elem_id="sv-choice", elem_classes="sv-group"):
         target = target_box(first.target, any_model, "sv-target")
@@ -258,10 +253,6 @@ def fit(made: dict[str, Any], demo_load: Any) -> None:
     """Connect the drawer to the chosen drafter.
 
     Settings change only if a visitor chooses a drafter; a recorded run has its own settings.
-
-    Args:
-        made: The drawer's components by name.
-        demo_load: The page's load event.
     """
     method, target = made["method"], made["target"]
     js = FITTED % json.dumps({entry.name: entry.reads for entry in drafters()})
@@ -276,11 +267,8 @@ def fit(made: dict[str, Any], demo_load: Any) -> None:
 def suit(made: dict[str, Any], listen: Any, prefer_own: bool = False) -> None:
     """Replace a drafter made for another target after an event that chose a target.
 
-    Args:
-        made: The drawer's components by name.
-        listen: The event's listener, such as `target.input`.
-        prefer_own: Whether a drafter that fits any target is also replaced, if there is one that
-            was made for this target.
+    listen: the event's listener, such as `target.input`; prefer_own: whether a drafter that fits
+    any target is also replaced, if there is one that was made for this target.
     """
     method, target = made["method"], made["target"]
     both = [method, *(made[row.name] for row in page_fields("drafting"))]
@@ -311,12 +299,7 @@ def suited(drafter: str) -> list[Any]:
 
 
 def filled(group: Group, settings: Mapping[str, Any]) -> list[Any]:
-    """Return settings as values of a group's fields.
-
-    Args:
-        group: The group.
-        settings: As written by `Settings.to_json`.
-    """
+    """Return settings as values of a group's fields. settings: as written by `Settings.to_json`."""
     known = {**settings, **settings["sampling"]}
     return [row.form_value(known[row.name]) for row in page_fields(group)]
 

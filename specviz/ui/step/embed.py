@@ -71,10 +71,7 @@ class Pages:
         return _page(lambda: text, plain_page_policy(styles, self.access))
 
     async def send_excerpt(self, request: Request) -> Response:
-        """Send a recorded run or parts of it, with the address of its oEmbed answer.
-
-        The page is built outside the event loop, on which all other requests wait.
-        """
+        """Send a recorded run or parts of it, built in a thread, and its oEmbed address."""
         asked = [request.query_params.get(name, "") for name in KEYS]
         own = f"{base_of(request)}{EMBED}?{urlencode(dict(zip(KEYS, asked, strict=True)))}"
         about = f"{base_of(request)}{OEMBED}?{urlencode({'url': own})}"
@@ -159,7 +156,6 @@ def oembed(address: str, base: str, widest: int | None, highest: int | None) -> 
 
 
 def _parse(address: str, base: str) -> tuple[str, dict[str, str]]:
-    """Split an address of this server into its path below `base`, and its query."""
     if len(address) > ADDRESS_CHARACTERS:
         raise ValueError(f"An address may have {ADDRESS_CHARACTERS} characters.")
     try:
@@ -173,7 +169,6 @@ def _parse(address: str, base: str) -> tuple[str, dict[str, str]]:
 
 
 def _pixels(text: str) -> int | None:
-    """Parse a maximum size in pixels; None if the text is missing."""
     if not text:
         return None
     if not (text.isdecimal() and text.isascii() and len(text) < DIGITS and int(text) >= LEAST):
@@ -195,7 +190,6 @@ def base_of(request: Request) -> str:
 
 
 def _page(made: Callable[[], str], policy: str) -> Response:
-    """Send a page with its content security policy, or the sentence that says why there is none."""
     try:
         page = made()
     except ValueError as problem:
@@ -204,7 +198,6 @@ def _page(made: Callable[[], str], policy: str) -> Response:
 
 
 def _linked(asked: list[str], about: str) -> str:
-    """Return the page of `excerpt` with a link to its oEmbed answer."""
     link = f'<link rel="alternate" type="application/json+oembed" href="{escape(about)}">'
     head, rest = excerpt(*asked).split("</title>", 1)
     return f"{head}</title>\n{link}{rest}"
@@ -229,11 +222,10 @@ def excerpt(name: str, number: str, step: str, show: str) -> str:
 
 
 def _parts(show: str) -> list[str]:
-    """Return the different names in a list that is separated by commas."""
     return [*dict.fromkeys(part for part in show.split(",") if part)]
 
 
 @cache
 def _recording(name: str) -> Recording:
-    """Return a recorded run, cached by its name only: visitors choose everything else."""
+    # Cached by its name only: visitors choose everything else.
     return Recording.of(trace(name))

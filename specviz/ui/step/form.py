@@ -121,13 +121,7 @@ class Controls:
 
 
 def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
-    """Build the controls and connect the events that need no server.
-
-    Args:
-        allow_any_model: Whether visitors may type folders and Hub ids.
-        limit: Seconds that a run may take.
-        opened: The page's load event.
-    """
+    """Build the controls and connect the events that need no server. limit: seconds of a run."""
     first = opening()
     assert isinstance(first.prompt, str)  # no shipped run is a conversation
     with gr.Row(elem_id="sv-run", elem_classes="sv-ask", equal_height=True):

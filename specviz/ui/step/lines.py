@@ -60,14 +60,10 @@ class RunLine(TypedDict):
         request: The prompt for a new request; see `request_of`.
         turns: The prompt as a conversation; empty for raw text.
         how: How the drafter drafts, in a sentence.
-        on: The target's title.
-        where: Machine and number format.
-        summary: For each setting, its words in the sentence.
         names: Target and drafter as requested.
-        id: Identifies the run on the page.
-        again: When the run was computed, in a sentence, if it was computed for an earlier request.
+        again: When the run was computed, in a sentence, if it was computed for an earlier
+            request.
         file: The file's name, which the page adds, if a visitor opened the run from a file.
-        trace: The first line of its trace.
     """
 
     kind: Literal["run"]
@@ -94,7 +90,6 @@ class RoundLine(TypedDict):
     """A round.
 
     Attributes:
-        frames: What is shown at each step.
         asks: For each step with a verdict, the frame that asks for it.
         brings: The tokens that the round added to the text; see `AddedToken`.
         seconds: See `parts`.
@@ -113,9 +108,8 @@ class RoundLine(TypedDict):
 class EndLine(TypedDict):
     """The end card.
 
-    Attributes:
-        end: Its frame; missing if the run has no round.
-        trace: The lines of the trace since the previous line.
+    end: its frame; missing if the run has no round; trace: the lines of the trace since the
+    previous line.
     """
 
     end: NotRequired[DrawnFrame]
@@ -131,11 +125,7 @@ class FinishedLine(EndLine):
 
 
 class PointData(TypedDict):
-    """A MeasuredPoint as sent to the page; `predicted` is by the formula for its values.
-
-    Attributes:
-        tokens_per_pass: Missing in the files of older pages.
-    """
+    """A MeasuredPoint as sent to the page; `predicted` is by the formula for its values."""
 
     alpha: float
     gamma: float
@@ -151,10 +141,8 @@ class PointData(TypedDict):
 class BaselineLine(EndLine):
     """Plain decoding.
 
-    Attributes:
-        seconds: Seconds of each pass.
-        point: None if nothing was drafted or measured.
-        unreliable: Whether a live run's times are, so that the page offers to repeat it.
+    seconds: seconds of each pass; point: None if nothing was drafted or measured; unreliable:
+    whether a live run's times are, so that the page offers to repeat it.
     """
 
     kind: Literal["baseline"]
@@ -169,12 +157,7 @@ Line = RunLine | RoundLine | FinishedLine | BaselineLine | HintLine | StateLine 
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Repetitions of a run.
-
-    Attributes:
-        times: The run with the medians of all times.
-        number: How many runs they are the medians of.
-    """
+    """Repetitions of a run. times: the run with the medians of all times."""
 
     times: Trace
     number: int
@@ -197,14 +180,9 @@ def lines(
     """Yield the player's lines, each as soon as its round is complete.
 
     For a pass of the baseline, an empty text is yielded, so that the run can be interrupted there.
-
-    Args:
-        events: The run.
-        source: "recorded" or "live".
-        nonce: Identifies the run on the page.
-        names: Target and drafter as requested, if the trace names them differently (a folder, for
-            example), so that the page can request the same run again.
-        repeats: The repetitions of which this is one run, whose medians replace its totals.
+    source: "recorded" or "live"; names: target and drafter as requested, if the trace names them
+    differently (a folder, for example), so that the page can request the same run again; repeats:
+    the repetitions of which this is one run, whose medians replace its totals.
     """
     run_lines: RunLines | None = None
     for event in events:
@@ -304,7 +282,6 @@ class RunLines:
         return {"end": card, "trace": self._take_texts()}
 
     def _timed(self) -> Trace:
-        """Return the run with the times of which totals are computed."""
         return self.trace if self.repeats is None else self.repeats.times
 
     def _is_noisy(self) -> bool:
@@ -316,10 +293,7 @@ class RunLines:
         return taken
 
     def _summary(self) -> str:
-        """Return the run in one line, with its speed-up once plain decoding was measured.
-
-        If measured times vary too much, there is no speed-up; the end card says why.
-        """
+        # Without a speed-up if measured times vary too much; the end card says why.
         timed = self._timed()
         numbers = metrics.summary(timed)
         said = f"{count(numbers['tokens'], 'token')} in {format_seconds(numbers['total_seconds'])}"
@@ -335,7 +309,6 @@ class RunLines:
         return said if stopped else f"{said}; plain decoding is measured next"
 
     def _point(self) -> PointData | None:
-        """Return the run's point for the Cost tab; None if nothing was drafted or measured."""
         found = measured_point(self._timed())
         return None if found is None else point_data(found)
 

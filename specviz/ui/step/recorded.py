@@ -34,10 +34,7 @@ def title(name: str) -> str:
 
 
 def group(name: str) -> str:
-    """Return a recorded run's heading in the list.
-
-    This is START, its target if that is not House, or its drafter's group; "" if it has no recipe.
-    """
+    """Return a recorded run's heading in the list: START, another target, its group or ""."""
     made = recipe(name)
     if made is None:
         return ""
@@ -72,11 +69,7 @@ def opening() -> RunRequest:
 
 
 def trace(name: str) -> Trace:
-    """Read a recorded run.
-
-    Raises:
-        ValueError: If it cannot be read; the message has the run and the problem.
-    """
+    """Read a recorded run; ValueError, with the run and the problem, if it is impossible."""
     try:
         return Trace.read(FOLDER / f"{name}.jsonl")
     except (OSError, ValueError) as problem:
@@ -87,10 +80,7 @@ def trace(name: str) -> Trace:
 
 @cache
 def body(name: str) -> bytes:
-    """Return a recorded run as gzipped lines; the result is cached.
-
-    Raises ValueError like `trace`.
-    """
+    """Return a recorded run as gzipped lines, cached. Raises ValueError like `trace`."""
     run = trace(name)
     text = "".join(lines([run.header, *run.events], "recorded", name))
     return gzip.compress(text.encode(), 9)

@@ -57,11 +57,8 @@ def repeat(request: RunRequest, context: JobContext) -> Iterator[str]:
 def _measure(
     request: RunRequest, target: Target, drafter: Drafter, context: JobContext
 ) -> Generator[str, None, Trace | None]:
-    """Run once; yield an empty text wherever others may take their turn.
-
-    Returns:
-        The run; None if it was stopped before its baseline was measured.
-    """
+    # Yields an empty text wherever others may take their turn. Returns None if it was stopped
+    # before its baseline was measured.
     from specviz import engine
 
     trace: Trace | None = None
@@ -79,11 +76,7 @@ def _measure(
 
 
 class Repetitions:
-    """Runs of one request.
-
-    Attributes:
-        runs: The runs that did the same work as the last one.
-    """
+    """Runs of one request. runs: the runs that did the same work as the last one."""
 
     def __init__(self) -> None:
         self.runs: list[Trace] = []

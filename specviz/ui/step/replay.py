@@ -68,12 +68,7 @@ def replay(
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A run as the player's file contains it, from which a file for any step is made quickly.
-
-    Attributes:
-        packed: Its packed lines.
-        steps: All steps, each with the number of its round.
-    """
+    """A run as the player's file contains it, from which a file for any step is made quickly."""
 
     packed: str
     steps: tuple[tuple[int, StepName], ...]
@@ -89,13 +84,9 @@ class Recording:
     ) -> str:
         """Return the HTML file that replays the run.
 
-        Args:
-            number: The round that is shown first; see `find_step`.
-            step: The step that is shown first.
-            show: The only parts to show, from SHOWABLE; all if empty.
-
-        Raises:
-            ValueError: If the run has no such step, or the player no such part.
+        number: the round that is shown first; see `find_step`; show: the only parts to show, from
+        SHOWABLE; all if empty. Raises ValueError if the run has no such step, or the player no such
+        part.
         """
         if unknown := [part for part in show if part not in SHOWABLE]:
             hint = did_you_mean(unknown[0], SHOWABLE)
@@ -112,14 +103,10 @@ def frame_height(parts: Sequence[str]) -> int:
 def find_step(steps: Iterable[tuple[int, StepName]], number: int | None, step: str | None) -> Link:
     """Find a step of a run.
 
-    Args:
-        steps: All steps of the run, each with the number of its round.
-        number: The number of a round; if None, the first round that has the step.
-        step: A step's id, as in links to the page ("score", "judge-2"), or REJECTED; if None, the
-            round's first step.
-
-    Raises:
-        ValueError: If the run has no such step.
+    steps: all steps of the run, each with the number of its round; number: the number of a round;
+    if None, the first round that has the step; step: a step's id, as in links to the page ("score",
+    "judge-2"), or REJECTED; if None, the round's first step. Raises ValueError if the run has no
+    such step.
     """
     found = [place for place in steps if number in (None, place[0])]
     for place, name in found:

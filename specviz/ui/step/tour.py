@@ -26,12 +26,7 @@ LOSSY: Final = (
 
 
 class Stop(TypedDict):
-    """One stop of the tour. Its text, by place, is in the catalogue of each language.
-
-    Attributes:
-        place: The step of the run that is shown.
-        at: CSS selector of the element to highlight, in Details and in Simple.
-    """
+    """One stop of the tour, with its texts in the catalogues; at: selectors to highlight."""
 
     place: Place
     at: str

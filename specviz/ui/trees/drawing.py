@@ -67,13 +67,7 @@ def names() -> list[tuple[str, str]]:
 
 
 def list_live(tab: TabContext, choice: gr.Dropdown, choices: list[tuple[str, str]]) -> None:
-    """List a visitor's live position in a dropdown, once the growing tree has one.
-
-    Args:
-        tab: Where the dropdown is built.
-        choice: The dropdown.
-        choices: The title and name of each of its other choices.
-    """
+    """List a visitor's live position, once there is one, in a dropdown with other choices."""
     if "live" not in tab.controls:
         return  # the instrument that drafts live could not be built
     live = tab.controls["live"]

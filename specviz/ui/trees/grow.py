@@ -75,13 +75,7 @@ KEYS: Final = {
 class GrowQuestion:
     """A position, the shape of a tree, and how the tree is judged.
 
-    Attributes:
-        place: Name of a position.
-        kind: Kind of the tree, one of KINDS.
-        parameters: Size of the tree.
-        own: The visitor's own shape as JSON text.
-        seed: Seed of the random numbers.
-        cold: Whether to judge at temperature 0 instead of 1.
+    own: the visitor's own shape as JSON text; cold: whether to judge at temperature 0 instead of 1.
     """
 
     place: str
@@ -106,14 +100,7 @@ class GrowQuestion:
         )
 
     def parents(self, chances: list[float]) -> list[int]:
-        """Return the shape of a static tree.
-
-        Args:
-            chances: Acceptance by depth and rank.
-
-        Raises:
-            BadTree: If the shape is invalid.
-        """
+        """Return the shape of a static tree. Raises BadTree if the shape is invalid."""
         size = self.parameters
         if self.kind == "chain":
             return shapes.chain(size.depth)
@@ -363,10 +350,7 @@ def live(request: RunRequest, skip: int) -> Task:
 
 
 def stream_position(request: RunRequest, skip: int, context: JobContext) -> Iterator[str]:
-    """Load the models, then record the position.
-
-    The last text yielded is the whole position, the input of `kept`.
-    """
+    """Load the models, then record the position; the last text yielded is the whole of it."""
     yield context.says("loading")
     target, (drafter,) = context.load(HOUSE, [request.drafter])
     from specviz.trees.recording import record_position

@@ -73,10 +73,7 @@ FORMATS: Final = {
 
 @dataclass(frozen=True)
 class GrownView:
-    """Everything that the instrument shows about one tree at one position.
-
-    Nodes are numbered as in the pool of guesses; 0 is the last token of the text.
-    """
+    """All that the instrument shows of one tree at one position, numbered as in the pool."""
 
     ask: GrowQuestion
     field: RecordedPosition
@@ -181,11 +178,8 @@ class GrownView:
     def tree(self, at: int, *, whole: bool, picked: int, zoom: float) -> go.Figure:
         """Draw the tree at a step; each edge is as wide as q.
 
-        Args:
-            at: The step.
-            whole: Whether to draw all candidates, or only those that are kept.
-            picked: The selected node; 0 for none.
-            zoom: Size of the figure.
+        whole: whether to draw all candidates, or only those that are kept; picked: the selected
+        node; 0 for none.
         """
         growth, step, graph = self.one.growth, self.steps[at], nx.DiGraph()
         lit = {0, *self.path(picked)} if picked else set()
@@ -207,7 +201,6 @@ class GrownView:
         return tree_figure(graph, self._subjects(step), zoom)
 
     def _subjects(self, step: Step) -> Sequence[int]:
-        """Return the guesses that a step's sentence is about."""
         if step.kind == "verify":
             return self.accepted or list(self.judged)
         if step.node is None:
@@ -290,10 +283,7 @@ class GrownView:
         )  # fmt: skip
 
     def misfits(self, at: int) -> str:
-        """Return, as Markdown, which guesses of the tree contradict their own branch.
-
-        It follows from the target's p, so nothing is said before the verdict.
-        """
+        """Return which guesses contradict their branch, after the verdict, as Markdown."""
         if self.steps[at].kind != "verify":
             return text("trees", "misfits_later")
         kept = [node for node in self.one.order if node in self.kept_contradictions]
@@ -321,7 +311,6 @@ class GrownView:
         )  # fmt: skip
 
     def _by_drafter(self) -> str:
-        """Return a table of the drafters that were recorded at this position, if there are more."""
         places = [
             name
             for name, _ in names()
@@ -374,7 +363,6 @@ class GrownView:
         return "  \n".join(found)
 
     def _sizes(self) -> list[str]:
-        """Return the size of a dynamic tree in the terms of each program."""
         if self.ask.kind != "dynamic":
             return []
         found = [

@@ -81,11 +81,8 @@ def build(place: TabContext) -> None:
 class Ask:
     """A sampled tree to judge.
 
-    Attributes:
-        place: Name of a position.
-        shape: Index in `judging.SHAPES`.
-        drawn: Key of DRAWN.
-        seed: Seed of the tree and of the random numbers.
+    shape: index in `judging.SHAPES`; drawn: key of DRAWN; seed: seed of the tree and of the random
+    numbers.
     """
 
     place: str

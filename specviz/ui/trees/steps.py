@@ -17,11 +17,8 @@ from specviz.ui.trees.drawing import quoted
 class Step:
     """A step in which a tree grows, or the verdict on it.
 
-    Attributes:
-        born: Number of nodes in the pool after this step.
-        say: The step in a sentence.
-        node: The node that is expanded.
-        level: All nodes that are expanded at the same depth.
+    born: number of nodes in the pool after this step; level: all nodes that are expanded at the
+    same depth.
     """
 
     kind: Literal["start", "expand", "frontier", "rerank", "mask", "verify"]
@@ -34,11 +31,8 @@ class Step:
 def steps(field: RecordedPosition, one: GrownTree, dynamic: bool) -> list[Step]:
     """Return all steps up to the tree that the target verifies.
 
-    Args:
-        field: The position.
-        one: The tree and its pool.
-        dynamic: Whether the tree is dynamic: only the best nodes are expanded, and only the best
-            guesses kept.
+    one: the tree and its pool; dynamic: whether the tree is dynamic: only the best nodes are
+    expanded, and only the best guesses kept.
     """
     found = [_start(field)]
     for number, level in enumerate(one.levels, 1):

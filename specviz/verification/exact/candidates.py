@@ -37,13 +37,10 @@ def keep_all(probs: Tensor, token: int) -> bool:
 class CandidateMethod:
     """A way of choosing candidates.
 
-    Attributes:
-        drawn: How siblings are sampled.
-        reported_q: Computes the q that is reported to the rule from the draft's distribution; None
-            if none is reported.
-        sampled_from: Computes the distribution that candidates are really sampled from.
-        drop: Returns whether a candidate is dropped after it was sampled, with all candidates below
-            it.
+    reported_q: computes the q that is reported to the rule from the draft's distribution; None if
+    none is reported; sampled_from: computes the distribution that candidates are really sampled
+    from; drop: returns whether a candidate is dropped after it was sampled, with all candidates
+    below it.
     """
 
     drawn: Drawn
@@ -65,10 +62,8 @@ def proposals(
     """Yield every tree of this shape that the drafter can propose.
 
     A point mass takes the top tokens of the draft's distribution as children, ties by id. Nodes are
-    in the order of `parents`; dropped candidates are removed.
-
-    Yields:
-        The tree's probability, the tree, and q for each parent.
+    in the order of `parents`; dropped candidates are removed. Yields the tree's probability, the
+    tree, and q for each parent.
     """
     method, shape = as_method(how), DraftTree((0,) * len(parents), tuple(parents))
     for weight, guesses in _assignments(draft, shape, method, context):
@@ -85,7 +80,6 @@ def proposals(
 def _assignments(
     draft: Model, shape: DraftTree, method: CandidateMethod, context: Context
 ) -> Iterator[tuple[float, Context]]:
-    """Yield every assignment of tokens to the shape's nodes with its probability."""
     size = draft(context).shape[-1]
     waiting: list[tuple[float, Context]] = [(1.0, ())]
     while waiting:
@@ -105,11 +99,7 @@ def _assignments(
 def _next_siblings(
     probs: Tensor, before: Sequence[int], drawn: Drawn, size: int
 ) -> Iterator[tuple[int, float]]:
-    """Yield the tokens that the next sibling can have, with their probabilities.
-
-    If no token is left, the last one is repeated, since `remove_token` never removes the only token
-    of a distribution.
-    """
+    # If none is left, the last one is repeated: `remove_token` never removes the only token.
     if drawn is Drawn.POINT_MASS:
         order = probs.sort(descending=True, stable=True).indices
         yield int(order[min(len(before), size - 1)]), 1.0
@@ -127,7 +117,6 @@ def _next_siblings(
 def _prune(
     tree: DraftTree, by_parent: dict[int, Tensor], method: CandidateMethod
 ) -> tuple[DraftTree, dict[int, Tensor]]:
-    """Remove the candidates that are dropped after sampling, and all candidates below them."""
     if method.drop is keep_all:
         return tree, by_parent
     retained = [0]

@@ -34,15 +34,9 @@ Parameters = Mapping[str, float]
 def closed_form(rule: str, p: Tensor, q: Tensor, candidates: int = 1) -> PositionResult:
     """Return the output distribution of a rule at one position.
 
-    Args:
-        rule: The rule as a text for `parse_rule`.
-        p: The target's distribution (V,), float64.
-        q: The draft's distribution (V,), float64.
-        candidates: The number of candidates.
-
-    Raises:
-        ValueError: If there is no formula, as for most rules with several candidates. Use
-            enumeration over a smaller vocabulary instead.
+    rule: the rule as a text for `parse_rule`; p: the target's distribution (V,), float64; q: the
+    draft's distribution (V,), float64. Raises ValueError if there is no formula, as for most rules
+    with several candidates. Use enumeration over a smaller vocabulary instead.
     """
     name, parameters = parse_rule(rule)
     if name in SEVERAL_CANDIDATES:
@@ -56,11 +50,7 @@ def closed_form(rule: str, p: Tensor, q: Tensor, candidates: int = 1) -> Positio
 
 
 def recursive(p: Tensor, q: Tensor, candidates: int) -> PositionResult:
-    """Return the result of speculative sampling with k independent candidates.
-
-    The residual does not depend on which token was rejected, so it takes k steps of the
-    one-candidate formula.
-    """
+    """Return the result of speculative sampling with k independent candidates, in k steps."""
     draft, alive, left = torch.zeros_like(p), p.new_ones(()), p
     for _ in range(candidates):
         draft = draft + alive * torch.minimum(left, q)
@@ -163,14 +153,8 @@ MAX_VOCABULARY: Final = 16  # number of tokens; 2^16 = 65,536 sets are tried
 def acceptance_ceiling(p: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> float:
     """Return α*, the highest probability that any lossless rule accepts one of the candidates.
 
-    Args:
-        p: The target's distribution (V,), V at most MAX_VOCABULARY.
-        q: The draft's distribution (V,).
-        drawn: How the candidates are sampled.
-        candidates: Number of candidates.
-
-    Raises:
-        ValueError: If the vocabulary is larger.
+    p: the target's distribution (V,), V at most MAX_VOCABULARY; q: the draft's distribution (V,).
+    Raises ValueError if the vocabulary is larger.
     """
     size = len(p)
     if size > MAX_VOCABULARY:
@@ -184,14 +168,7 @@ def acceptance_ceiling(p: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> f
 
 
 def all_inside(members: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> Tensor:
-    """Return, for each set of tokens, the probability that all candidates are in it.
-
-    Args:
-        members: (sets, V), 1 for the tokens of each set.
-        q: The draft's distribution (V,).
-        drawn: How the candidates are sampled.
-        candidates: Number of candidates.
-    """
+    """Return each set's probability to have all candidates; members: (sets, V), 0 or 1."""
     if drawn is Drawn.SAMPLED:
         return (members @ q) ** candidates
     if drawn is Drawn.POINT_MASS:
@@ -202,11 +179,8 @@ def all_inside(members: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> Ten
 
 
 def _all_in(members: Sequence[float], q: Sequence[float], candidates: int) -> float:
-    """Return the probability that all candidates, drawn without replacement, are in one set.
-
-    The loop tracks the probability of each possible combination of drawn tokens. If no token is
-    left, the last one is repeated, so the combination does not change.
-    """
+    # Tracks the probability of each possible combination of drawn tokens. If no token is left, the
+    # last one is repeated, so the combination does not change.
     by_drawn = {frozenset[int](): 1.0}
     for _ in range(candidates):
         after: dict[frozenset[int], float] = {}

@@ -234,7 +234,7 @@ def string_masses(round: RoundSetup, start: M, length: int) -> StringDistributio
 def _extend(
     out: StringDistribution, target: Model, context: Context, mass: Mass, length: int
 ) -> None:
-    """Add `mass` to strings: `context` is cut to `length` tokens or continued by plain decoding."""
+    # `context` is cut to `length` tokens or continued by plain decoding.
     if not mass.size:
         return
     if len(context) >= length:

@@ -32,13 +32,7 @@ MIN_EXPECTED: Final = 5.0  # cells that expect fewer are merged, since χ² is i
 
 @dataclass(frozen=True, slots=True)
 class GTest:
-    """The result of a G-test: G = 2 Σ O ln(O/E).
-
-    Attributes:
-        statistic: G.
-        degrees: The degrees of freedom.
-        p_value: The probability of a larger G if the hypothesis holds.
-    """
+    """The result of a G-test: G = 2 Σ O ln(O/E), and the probability of a larger one."""
 
     statistic: float
     degrees: int
@@ -46,11 +40,7 @@ class GTest:
 
 
 def g_test(counts: Sequence[int], probs: Sequence[float], least: float = MIN_EXPECTED) -> GTest:
-    """Compare counts with a distribution; cells that expect fewer than `least` are merged.
-
-    Raises:
-        ValueError: If a token of probability zero was sampled; no test is needed then.
-    """
+    """Compare counts with a distribution, merging rare cells; ValueError if p is 0 for a sample."""
     total = sum(counts)
     if any(count and not share for count, share in zip(counts, probs, strict=True)):
         raise ValueError("A token of probability zero was sampled.")
@@ -123,20 +113,13 @@ def wilson(count: int, throws: int, level: float = 0.95) -> Interval:
 
 
 def wilson_intervals(counts: Sequence[int], level: float = 0.95) -> list[Interval]:
-    """Return one interval per token; all hold simultaneously with probability `level`.
-
-    Bonferroni's correction: each has level 1 − (1 − level)/V.
-    """
+    """Return intervals per token that hold together with probability `level` (Bonferroni)."""
     each = 1 - (1 - level) / max(len(counts), 1)
     return [wilson(count, sum(counts), each) for count in counts]
 
 
 def exact_sampler_distance(p: Tensor, samples: int) -> float:
-    """Return the approximate total variation that `samples` samples of p itself have from p.
-
-    It is ½ Σ √(2 p (1 − p) / (π N)). Shown beside a measured distance, it tells sampling noise from
-    error.
-    """
+    """Return the approximate distance of `samples` samples from p: ½ Σ √(2 p (1 − p) / (π N))."""
     return float((2 * p * (1 - p) / (math.pi * samples)).sqrt().sum() / 2)
 
 
@@ -149,13 +132,7 @@ def sample_distance(counts: Sequence[int], p: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class SampleCounts:
-    """Counts of outcomes and the distribution that they should follow.
-
-    Attributes:
-        counts: How often each outcome occurred.
-        expected: The probability of each outcome in plain decoding.
-        kept: In how many samples a guess was accepted.
-    """
+    """Counts of outcomes, their distribution, and in how many samples a guess was accepted."""
 
     counts: list[int]
     expected: list[float]
@@ -215,11 +192,7 @@ def sample_first_token(round: RoundSetup, throws: int, seed: int) -> SampleCount
 def sample_strings(
     round: RoundSetup, throws: int, seed: int, length: int
 ) -> tuple[list[Context], SampleCounts]:
-    """Sample the first `length` tokens of many rounds, each continued by plain decoding.
-
-    Returns:
-        The strings, and their counts (without how many guesses were accepted).
-    """
+    """Sample and count the first `length` tokens of rounds, continued by plain decoding."""
     seen = string_masses(round, SampledMass(throws, _generator(seed)), length)
     expected = plain_distribution(round.target, length)
     outcomes = sorted(seen.keys() | expected.keys())
@@ -259,11 +232,7 @@ class Darts:
 
 
 def throw_darts(p: Tensor, q: Tensor, count: int, seed: int) -> Darts:
-    """Throw `count` darts under M q, for distributions p and q (V,).
-
-    Raises:
-        ValueError: If q is 0 for a token that p has, so that no M is large enough.
-    """
+    """Throw `count` darts under M q, for p and q (V,); ValueError if no M is large enough."""
     highest = max_ratio(p, q).item()
     if highest == float("inf"):
         raise ValueError("q is 0 for a token that p has, so no dart can land on it.")

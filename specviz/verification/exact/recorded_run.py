@@ -21,14 +21,9 @@ Bounds = tuple[float, float]
 class VerdictBounds:
     """Bounds on the total variation between the output and p at one verdict.
 
-    Attributes:
-        round: The round's number.
-        node: The node that was judged.
-        place: The position of the guess among the new tokens, from 0.
-        least: The lower bound.
-        most: The upper bound; equal to `least` if the distance is known.
-        given: Whether the distance is conditional on this guess, because there is no q, or the rule
-            guarantees nothing on average over q.
+    place: the position of the guess among the new tokens, from 0; most: the upper bound; equal to
+    `least` if the distance is known; given: whether the distance is conditional on this guess,
+    because there is no q, or the rule guarantees nothing on average over q.
     """
 
     round: int
@@ -66,12 +61,9 @@ def _exact(distance: float) -> Bounds:
 
 
 def _residual(event: Judged) -> Bounds:
-    """Compute bounds for rules that accept with min(1, p/q), or p, and sample the residual.
-
-    The output is min(p, q) + κ (p − q)₊, where κ is the rejected mass divided by the residual's
-    mass; it is 1 if the trace is correct. TV = ½ |κ − 1| Σ (p − q)₊, plus half of the mass missing
-    from 1.
-    """
+    # Rules that accept with min(1, p/q), or p, and sample the residual output min(p, q) + κ (p −
+    # q)₊, where κ is the rejected mass divided by the residual's mass; it is 1 if the trace is
+    # correct. TV = ½ |κ − 1| Σ (p − q)₊, plus half of the mass missing from 1.
     rows = event.rows
     if rows.residual <= 0.0:
         return _exact(max(0.0, 1.0 - rows.overlap))
@@ -80,13 +72,11 @@ def _residual(event: Judged) -> Bounds:
 
 
 def _leaf_first(event: Judged) -> Bounds:
-    """Compute bounds for rules that judge from the leaf up, where a share a of p is available.
-
-    The share a is the reach of the position. A guess is output with probability min(q, a p). If
-    everything below the position was rejected, it is accepted with probability S/(S + 1 − a) and
-    its token is sampled from (a p − q)₊, whose sum is S. So the output is min(q, a p) + κ (a p −
-    q)₊, where κ is the rejected mass divided by S + 1 − a; it is 1 if the trace is correct.
-    """
+    # From the leaf up, a share a of p is available, the reach of the position. A guess is output
+    # with probability min(q, a p). If everything below the position was rejected, it is accepted
+    # with probability S/(S + 1 − a) and its token is sampled from (a p − q)₊, whose sum is S. So
+    # the output is min(q, a p) + κ (a p − q)₊, where κ is the rejected mass divided by S + 1 − a;
+    # it is 1 if the trace is correct.
     rows = event.rows
     reach, left = rows.share, rows.residual
     rejected = 1.0 - rows.overlap
@@ -97,11 +87,8 @@ def _leaf_first(event: Judged) -> Bounds:
 
 
 def _lenience(event: Judged) -> Bounds:
-    """Compute bounds for lenience, from the tokens whose output exceeds p.
-
-    TV = Σ min(q, p/l) − Σ min(p, q). For the tokens not listed, min(q, p/l) sums to at least Σ
-    min(p, q), and to at most the smaller of Σ q and Σ p/l.
-    """
+    # TV = Σ min(q, p/l) − Σ min(p, q), from the tokens whose output exceeds p. For the tokens not
+    # listed, min(q, p/l) sums to at least Σ min(p, q), and to at most the smaller of Σ q and Σ p/l.
     rows, lenience = event.rows, event.inputs["lenience"]
     listed = sum(min(q, p / lenience) for p, q in zip(rows.p, rows.q or [], strict=True))
     most = max(rows.rest_both, min(rows.rest_q, rows.rest_p / lenience))
@@ -110,37 +97,33 @@ def _lenience(event: Judged) -> Bounds:
 
 
 def _ensemble(event: Judged) -> Bounds:
-    """Return (1 − w) TV(p, q), since the output of the ensemble is w p + (1 − w) q."""
+    # (1 − w) TV(p, q), since the output of the ensemble is w p + (1 − w) q.
     return _exact((1.0 - event.inputs["weight"]) * event.rows.residual)
 
 
 def _greedy(event: Judged) -> Bounds:
-    """Return the total p of all tokens except the top token, which is always the output."""
+    # The output is always the top token.
     return _exact(1.0 - _top(event.rows))
 
 
 def _deterministic(event: Judged) -> Bounds:
-    """Return the distance for deterministic rules, which output the guess or the top token."""
+    # The output is the guess or the top token.
     output_p = event.inputs["p"] if event.accepted else _top(event.rows)
     return _exact(1.0 - output_p)
 
 
 def _always_accepted(event: Judged) -> Bounds:
-    """Return the distance if the guess is always accepted."""
     return _exact(1.0 - event.inputs["p"])
 
 
 def _thresholds(event: Judged) -> Bounds:
-    """Return the distance if only the guess's output probability, the threshold, differs from p."""
+    # Only the guess's output probability, the threshold, differs from p.
     return _exact(abs(event.threshold - event.inputs["p"]))
 
 
 def _fly(event: Judged) -> Bounds:
-    """Compute bounds for FLy: at most TV(p, q), and 0 where the target is sure.
-
-    FLy never overrules a target that is sure. Otherwise a guess is output with probability min(p,
-    q) + π (q − min(p, q)), where π, the probability that the next guesses pass, is not known.
-    """
+    # FLy never overrules a target that is sure. Otherwise a guess is output with probability min(p,
+    # q) + π (q − min(p, q)), where π, the probability that the next guesses pass, is not known.
     least, most = _residual(event)
     if event.inputs["top_entropy"] < event.inputs["limit"]:
         return least, most
@@ -148,7 +131,7 @@ def _fly(event: Judged) -> Bounds:
 
 
 def _accept_reject(event: Judged) -> Bounds:
-    """Compute bounds for accept-reject: 0 if M is correct, since only a wrong M loses mass."""
+    # 0 if M is correct, since only a wrong M loses mass.
     rows, least = event.rows, event.inputs["least"]
     pairs = zip(rows.p, rows.q or [], strict=True)
     missing = sum(max(0.0, p * least - q) for p, q in pairs)
@@ -156,7 +139,7 @@ def _accept_reject(event: Judged) -> Bounds:
 
 
 def _unknown(event: Judged) -> Bounds:
-    """Return bounds of 0 and 1, for a rule that the stored values cannot bound."""
+    # The stored values cannot bound this rule.
     return 0.0, 1.0
 
 
@@ -187,7 +170,6 @@ class Excerpt:
     """The distributions of a verdict cut to a few tokens.
 
     Attributes:
-        tokens: The token ids.
         p: The p of these tokens, normalized.
         q: The q of these tokens, normalized; None if the guess had no q.
         p_mass: The sum of p over these tokens, before normalizing.

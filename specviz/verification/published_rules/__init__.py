@@ -48,9 +48,5 @@ GALLERY: Final[tuple[CaseStudy, ...]] = (
 
 
 def find_case_study(key: str) -> CaseStudy:
-    """Return the case study with this key.
-
-    Raises:
-        KeyError: If there is none.
-    """
+    """Return the case study with this key. Raises KeyError if there is none."""
     return {each.key: each for each in GALLERY}[key]

@@ -92,12 +92,7 @@ def sample_tokens(probs: Tensor, throws: int, length: int, generator: torch.Gene
 
 
 def acceptance_counts(one: float, both: float) -> tuple[float, float, float]:
-    """Return the probabilities of accepting 0, 1 and 2 of two guesses.
-
-    Args:
-        one: R₁ of `CumulativeUniform`.
-        both: R₂, at most R₁.
-    """
+    """Return the probabilities of accepting 0, 1 and 2 of two guesses, given R₁ and R₂ ≤ R₁."""
     if both <= 0:
         return 1 - one, one, 0.0
     two = both * (1 - log(both))

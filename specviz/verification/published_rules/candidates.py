@@ -42,10 +42,7 @@ EAGLE = Source(
 
 @dataclass(frozen=True)
 class SampleAndCompare:
-    """A token is sampled from the target, and the only candidate is accepted if it is equal.
-
-    The output is the target's sample in both cases, so it does not depend on q.
-    """
+    """A token is sampled from the target, and the only candidate is accepted if it is equal."""
 
     length: int = 1
 

@@ -60,14 +60,7 @@ class Procedure(Protocol):
 
 @dataclass(frozen=True)
 class RuleProcedure:
-    """A rule and a method of choosing candidates; its output is computed by running the rule.
-
-    Attributes:
-        rule: The rule.
-        method: How candidates are chosen.
-        parents: The shape of the draft, as in `enumeration.RoundSetup`.
-        length: Tokens in each enumerated sequence.
-    """
+    """A rule and a method of choosing candidates; its output is computed by running the rule."""
 
     rule: Rule
     method: CandidateMethod
@@ -105,15 +98,8 @@ class CaseStudy:
     """A published rule, its texts and its procedure.
 
     Attributes:
-        key: The key of the case study in URLs.
-        name: Title.
-        claimed: The claim made there about the rule, paraphrased.
-        source: Where it was found.
-        drawn: How candidates are chosen.
         judged: How they are judged, and what replaces a rejected one.
-        why: The reason for the verdict.
         premise: What has to hold for such a rule to be lossless.
-        lines: The lines in question, as pseudo-code.
         answer: What was answered, or what was changed later, paraphrased.
         case: The procedure.
         answered: Where that was; None for the source itself.
@@ -155,10 +141,8 @@ class CaseStudy:
 class CaseResult:
     """The exact result of a case study.
 
-    Attributes:
-        distribution: The output's distribution over strings.
-        plain: The distribution of plain decoding, which it should equal.
-        accepted_length: The expected number of accepted draft tokens in a round.
+    distribution: the output's distribution over strings; plain: the distribution of plain decoding,
+    which it should equal; accepted_length: the expected number of accepted draft tokens in a round.
     """
 
     distribution: StringDistribution
@@ -199,10 +183,8 @@ Replacement = Callable[[NodeDistributions, int], Tensor]
 class PatchedRule(Walk):
     """A rule with the test of a known rule but another distribution after a rejection.
 
-    Args:
-        test: The name of the rule whose test is used.
-        left: Computes the distribution (V,) to sample from after a token was rejected.
-        reads_q: Whether the test needs q.
+    test: the name of the rule whose test is used; left: computes the distribution (V,) to sample
+    from after a token was rejected.
     """
 
     def __init__(self, test: str, left: Replacement, reads_q: bool = True) -> None:

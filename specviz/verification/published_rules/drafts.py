@@ -73,10 +73,8 @@ def best_of_all(q: Tensor) -> Tensor:
 class CutDraft:
     """Speculative sampling in which only the first few sampled guesses are sent to the target.
 
-    Attributes:
-        sent: Returns how many guesses are sent to the target, for each combination of sampled
-            tokens.
-        gamma: The number of sampled guesses.
+    sent: returns how many guesses are sent to the target, for each combination of sampled tokens;
+    gamma: the number of sampled guesses.
     """
 
     sent: Counts

@@ -37,10 +37,8 @@ def second_guesses(q: Tensor) -> Tensor:
 
     Both are the argmax of log weights plus the same Gumbel noise: first with weights q, then with
     the weight of x lowered. So any other winner stays. If x loses, the runner-up wins, which is one
-    of the others with a probability proportional to q.
-
-    Returns:
-        (V, V, V): by first guess, second guess before the pass, and second guess after it.
+    of the others with a probability proportional to q. Returns (V, V, V): by first guess, second
+    guess before the pass, and second guess after it.
     """
     both = torch.diag(q).expand(len(q), -1, -1).clone()
     for x, after in enumerate(refined(q)):
@@ -54,10 +52,8 @@ class RefinedOnce:
     """Speculative sampling of three guesses, sampled from q and then refined in one pass.
 
     p and q are the same in every context; the refiner lowers the probability of the token before.
-
-    Attributes:
-        recomputed: Whether the third guess is tested with the distribution after the second one as
-            it is sent; otherwise, with the distribution that it was sampled from.
+    recomputed: whether the third guess is tested with the distribution after the second one as it
+    is sent; otherwise, with the distribution that it was sampled from.
     """
 
     recomputed: bool

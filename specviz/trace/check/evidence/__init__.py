@@ -31,12 +31,7 @@ EVIDENCE_RULES: Final[Mapping[str, EvidenceRules]] = {
 
 
 class EvidenceReplay:
-    """Compares the evidence of one run's drafts, round by round.
-
-    Args:
-        header: The trace's header.
-        settings: The run's settings.
-    """
+    """Compares the evidence of one run's drafts, round by round."""
 
     def __init__(self, header: Header, settings: Settings) -> None:
         self.header = header
@@ -47,15 +42,7 @@ class EvidenceReplay:
         self._memory = RunMemory()
 
     def check(self, played: Round, limits: DraftLimits | None) -> None:
-        """Check the evidence of a round's draft.
-
-        Args:
-            played: The round.
-            limits: The limits of its draft; None if the round has none.
-
-        Raises:
-            CheckFailed: If the evidence contradicts the rest of the trace.
-        """
+        """Check the evidence of a round's draft, with its limits. Raises CheckFailed."""
         if self._rules is None or limits is None or played.proposed is None:
             return
         draft = Draft(

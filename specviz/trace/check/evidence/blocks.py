@@ -39,11 +39,7 @@ TOP: Final = 3  # tokens that are listed per position, or fewer if the vocabular
 
 
 def read_tops(draft: Draft, found: Any, where: str, count: int = TOP) -> dict[int, float]:
-    """Read the `count` most probable tokens of a position, with their probabilities.
-
-    Raises:
-        CheckFailed: If they cannot be the most probable tokens of a distribution.
-    """
+    """Read a position's `count` most probable tokens and probabilities. Raises CheckFailed."""
     size = draft.header.vocab_size
     whole = isinstance(found, list) and len(found) == min(count, size)
     whole = whole and all(isinstance(each, dict) and set(each) == {"token", "p"} for each in found)
@@ -62,14 +58,7 @@ def read_tops(draft: Draft, found: Any, where: str, count: int = TOP) -> dict[in
 
 
 def check_listed(guess: Guess, tops: Mapping[int, float], point_mass: bool, where: str) -> None:
-    """Check a guess's score against the top tokens of its position.
-
-    Args:
-        guess: The guess.
-        tops: The top tokens with their probabilities.
-        point_mass: Whether the guess must be a top token itself.
-        where: The node, for messages.
-    """
+    """Check a guess's score against its position's top tokens, to which a point mass belongs."""
     score = math.nan if guess.score is None else guess.score
     if guess.token in tops:
         listed = tops[guess.token]
@@ -117,12 +106,7 @@ def check_no_pass(draft: Draft) -> None:
 
 
 def read_block(draft: Draft, anchor: int) -> tuple[int, int]:
-    """Return a block's size and the most guesses that it may have; check a draft that has none.
-
-    Args:
-        draft: The draft.
-        anchor: How many guesses the block's first position gives.
-    """
+    """Return a block's size and the most guesses that it may have; check a draft that has none."""
     block = read_count(draft.remark, "block", draft.where)
     expect_constant(draft, "block", block)
     most = max(0, min(block - 1 + anchor, draft.depth))
@@ -208,13 +192,7 @@ def check_jetspec(draft: Draft) -> None:
 
 
 def check_best_first(draft: Draft, open_nodes: Sequence[bool], totals: Sequence[float]) -> None:
-    """Check that the nodes with the highest sums have children, the most they can have.
-
-    Args:
-        draft: The draft.
-        open_nodes: Whether a node's depth allows children.
-        totals: The sum of each node's path.
-    """
+    """Check that the nodes with the highest sums have children, the most they can have."""
     guesses, settings = draft.guesses, draft.settings
     able = [
         n
@@ -261,10 +239,7 @@ def check_cut(draft: Draft, most: int) -> None:
 
 
 def check_p_eagle(draft: Draft) -> None:
-    """Check a P-EAGLE pass: one position for the newest token and one for each mask.
-
-    A head may predict fewer positions than γ allows; then it predicts as many in every draft.
-    """
+    """Check a P-EAGLE pass: one position for the newest token, one per mask, always as many."""
     if draft.depth < 1:
         check_no_pass(draft)
         return

@@ -39,10 +39,7 @@ def expect_guesses(draft: Draft, tokens: Sequence[int], parents: Sequence[int]) 
 
 
 def expect_evidence(draft: Draft, form: Keys, expected: Mapping[int, Mapping[str, Any]]) -> None:
-    """Raise CheckFailed unless the remark (node 0) and every guess have exactly this evidence.
-
-    Keys that the form does not have are ignored: newer versions may record more.
-    """
+    """Raise CheckFailed unless the remark (node 0) and every guess have at least this evidence."""
     for node, entries in sorted(expected.items()):
         here = f"{draft.where}, node {node}" if node else draft.where
         found = evidence_of(draft.guesses[node - 1]) if node else draft.remark
@@ -202,10 +199,7 @@ def check_ngrams(draft: Draft, ngrams: Levels) -> None:
 
 
 def check_found(draft: Draft, ngram: Sequence[int], place: tuple[int, int], where: str) -> None:
-    """Check that an n-gram was in the window of its round, at its column.
-
-    Its last token was predicted there; the next window has it, unless it ends a text.
-    """
+    """Check that an n-gram was in its round's window, at its column, where it was predicted."""
     number, column = place
     fits = number < draft.proposed.round and column < draft.settings.lookahead_window
     expect(fits, where, f"its n-gram cannot be from round {number}, column {column}")

@@ -40,13 +40,9 @@ class Draft:
     """The draft of a round.
 
     Attributes:
-        proposed: The draft.
-        text: The tokens before the round, the newest last; only valid while the round is checked.
-        length: The number of these tokens.
+        text: The tokens before the round, the newest last; only valid while the round is
+            checked.
         depth: The largest depth that γ and the limit of tokens allow.
-        eos: The tokens that end a text.
-        settings: The run's settings.
-        header: The trace's header.
         before: The draft of the round before; None if there is none.
         accepted: The accepted nodes of the draft before, from the root down.
         memory: What the drafts of the run have in common.
@@ -100,19 +96,12 @@ class Draft:
 
     @property
     def new_states(self) -> int:
-        """How many states of the target are new since the draft before.
-
-        The newest token has no state yet.
-        """
+        """How many states of the target are new since the last draft (not the newest)."""
         return self.new_tokens - (0 if self.before else 1)
 
     @property
     def in_order(self) -> bool:
-        """Whether each level is read before the next is computed.
-
-        On CUDA devices, levels are computed ahead and may be dropped, so that more rows are read
-        than the guesses show.
-        """
+        """Whether each level is read before the next is computed; not so on CUDA devices."""
         return not self.header.device.startswith("cuda")
 
     def read_above(self, depth: int) -> int:
@@ -124,11 +113,8 @@ class Draft:
 class Keys:
     """The keys of a form of evidence.
 
-    Attributes:
-        always: Keys of the remark, next to "form".
-        drafted: Further keys of the remark of a draft that has guesses.
-        each: Keys of every guess's evidence.
-        optional: Keys of the remark or of a guess that may be missing.
+    always: keys of the remark, next to "form"; drafted: further keys of the remark of a draft that
+    has guesses; optional: keys of the remark or of a guess that may be missing.
     """
 
     always: frozenset[str] = frozenset()
@@ -156,12 +142,10 @@ def keys(always: str = "", drafted: str = "", each: str = "", optional: str = ""
 class EvidenceRules:
     """What the evidence of a family of drafters must satisfy.
 
-    Attributes:
-        forms: The keys of each form that its remark may have; the form None has no remark.
-        check: Compares the evidence and the work of a draft with the rest of the trace; raises
-            CheckFailed.
-        listed: Returns, for a node, recorded probabilities at temperature 1 of tokens under it,
-            rounded to six digits; the guesses' scores need not be repeated.
+    forms: the keys of each form that its remark may have; the form None has no remark; check:
+    compares the evidence and the work of a draft with the rest of the trace; raises CheckFailed;
+    listed: returns, for a node, recorded probabilities at temperature 1 of tokens under it, rounded
+    to six digits; the guesses' scores need not be repeated.
     """
 
     forms: Mapping[str | None, Keys]
@@ -210,10 +194,8 @@ def read_count(entries: Mapping[str, Any], name: str, where: str) -> int:
 def expect_work(draft: Draft, expected: Work, exact: bool = True) -> None:
     """Raise CheckFailed unless the drafter read as many rows as its draft shows.
 
-    Args:
-        draft: The draft; without counts of its rows, nothing is checked.
-        expected: The rows.
-        exact: If false, more rows are possible.
+    draft: the draft; without counts of its rows, nothing is checked; exact: if false, more rows are
+    possible.
     """
     work = draft.proposed.work
     if work is None:

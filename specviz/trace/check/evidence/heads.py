@@ -59,10 +59,7 @@ def check_heads(draft: Draft, heads: int, name: str, chain: bool = False) -> int
 
 
 def check_lmtp(draft: Draft) -> None:
-    """Check which head made each guess, and how far back the state is that it read.
-
-    There are no guesses while fewer states are known than a leap is long.
-    """
+    """Check which head made each guess, and from which state; none before a whole leap."""
     where, remark = draft.where, draft.remark
     heads, leap = (read_count(remark, name, where) for name in ("heads", "leap"))
     for name in ("heads", "leap"):

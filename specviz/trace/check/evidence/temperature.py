@@ -43,16 +43,7 @@ def read_logarithm(probability: float, rounding: float = 0.0) -> Logarithm | Non
 def check_temperature_ratios(
     draft: Draft, played: Round, listed: Callable[[Draft, int], Mapping[int, float]]
 ) -> None:
-    """Check the ratios of all q that have a score, after each node with sampled guesses.
-
-    Args:
-        draft: The draft.
-        played: Its round.
-        listed: See `EvidenceRules.listed`.
-
-    Raises:
-        CheckFailed: If a ratio belongs to another temperature.
-    """
+    """Check that the ratios of all q with scores agree with the temperature. Raises CheckFailed."""
     sampling = draft.settings.sampling
     if draft.proposed.drawn == "point-mass" or sampling.greedy:
         return

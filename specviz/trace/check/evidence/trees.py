@@ -34,10 +34,7 @@ def check_draft_model(draft: Draft) -> None:
 
 
 def check_model_work(draft: Draft) -> None:
-    """Check that a model read the text's new tokens, and every node above the deepest guesses.
-
-    Rows of accepted guesses stay in its cache if it read them.
-    """
+    """Check that a model read the new tokens, if not cached, and every node above the deepest."""
     if not draft.guesses:
         expect_work(draft, Work(), exact=draft.in_order)
         return
@@ -78,10 +75,8 @@ def check_rewritten(draft: Draft) -> None:
 def check_own_work(draft: Draft, passes: int, most: int) -> None:
     """Check the rows of a draft model with other tokens, whose number in the text can change.
 
-    Args:
-        draft: The draft.
-        passes: The number of nodes that it read, each of which has at least one row.
-        most: The largest possible number of rows.
+    passes: the number of nodes that it read, each of which has at least one row; most: the largest
+    possible number of rows.
     """
     work, exact = draft.proposed.work, draft.in_order
     if work is None:

@@ -65,8 +65,7 @@ FOCUS: Final = "() => { setTimeout(() => document.getElementById('sv-raceform-ad
 class Form:
     """The form's components.
 
-    Attributes:
-        inputs: The components, in the order of the arguments of `RaceRequest.from_form`.
+    inputs: the components, in the order of the arguments of `RaceRequest.from_form`.
     """
 
     inputs: list[Any]

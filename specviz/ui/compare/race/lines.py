@@ -49,11 +49,7 @@ Token = tuple[Word, TokenState]
 
 
 class LaneFacts(TypedDict):
-    """A lane.
-
-    Attributes:
-        shape: The shape of its draft, in words.
-    """
+    """A lane. shape: the shape of its draft, in words."""
 
     name: str
     title: str
@@ -61,11 +57,7 @@ class LaneFacts(TypedDict):
 
 
 class RaceLine(TypedDict):
-    """The first line of a race.
-
-    Attributes:
-        order: Names of the lanes, in the order in which they run.
-    """
+    """The first line of a race. order: names of the lanes, in the order in which they run."""
 
     kind: Literal["race"]
     id: str
@@ -96,11 +88,7 @@ class ProgressLine(TypedDict):
 
 
 class EndedLine(TypedDict):
-    """A finished lane: seconds and new tokens of each pass.
-
-    Attributes:
-        chat: Whether the text answers the prompt instead of continuing it.
-    """
+    """A finished lane: seconds and new tokens of each pass."""
 
     kind: Literal["ended"]
     lane: str
@@ -144,10 +132,8 @@ class TextEquality(TypedDict):
 class LaneNumbers(TypedDict):
     """The results of a lane; see `LaneReport`.
 
-    Attributes:
-        shown: Tokens and cost of a round, rounded so that tokens divided by cost give the speed-up
-            shown.
-        point: The lane's point on the Cost tab; None if nothing was drafted or measured.
+    shown: tokens and cost of a round, rounded so that tokens divided by cost give the speed-up
+    shown; point: the lane's point on the Cost tab; None if nothing was drafted or measured.
     """
 
     name: str
@@ -208,11 +194,7 @@ Line = (
 
 @dataclass(frozen=True, slots=True)
 class RaceSetup:
-    """Target and machine of a race.
-
-    Attributes:
-        target: Name in the catalogue, or name of the folder.
-    """
+    """Target and machine of a race. target: name in the catalogue, or name of the folder."""
 
     target: str
     machine: str
@@ -308,7 +290,6 @@ def ended(lane: str, trace: Trace) -> str:
 
 
 def _brought(trace: Trace) -> Iterator[list[Token]]:
-    """Return the new tokens of each complete round."""
     vocabulary, words = trace.vocabulary, dict[int, Word]()
     for played in complete_rounds(trace):
         scene = Scene(trace.header, vocabulary, played, _words=words)
@@ -316,7 +297,6 @@ def _brought(trace: Trace) -> Iterator[list[Token]]:
 
 
 def _plain(trace: Trace) -> Iterator[list[Token]]:
-    """Return the token of each pass of plain decoding."""
     vocabulary, signs = trace.vocabulary, trace.header.special_tokens
     for token in trace.baseline.token_ids if trace.baseline else ():
         way = special if token in signs else word

@@ -19,11 +19,8 @@ from specviz.ui.request import HOUSE
 class Config(TypedDict):
     """Initial data of the race's script.
 
-    Attributes:
-        served: Whether a server can be asked; False in a file that replays a race.
-        replay: The address of the file that replays a race, to which the page adds the race.
-        races: The address of the recorded races.
-        recorded: Their names.
+    served: whether a server can be asked; False in a file that replays a race; replay: the address
+    of the file that replays a race, to which the page adds the race.
     """
 
     served: bool
@@ -65,11 +62,7 @@ def _machine(path: Path) -> str:
 
 @cache
 def body(name: str) -> bytes:
-    """Return a recorded race as compressed JSON lines; the result is cached.
-
-    Raises:
-        SavedError: If it cannot be read.
-    """
+    """Return a recorded race as compressed JSON lines; the result is cached. Raises SavedError."""
     return gzip.compress("".join(replay(read(FOLDER / name), name)).encode(), 6, mtime=0)
 
 

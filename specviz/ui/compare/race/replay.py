@@ -32,12 +32,8 @@ RACE: Final = OfflinePart(
 def replay(results: Results, name: str) -> str:
     """Return the HTML file that replays a race.
 
-    Args:
-        results: The race.
-        name: The name of the race, from which the names of saved files are made.
-
-    Raises:
-        ValueError: If no lane has run.
+    name: the name of the race, from which the names of saved files are made. Raises ValueError if
+    no lane has run.
     """
     if not results.traces:
         raise ValueError("This race has no lanes to replay: none has run.")

@@ -26,11 +26,7 @@ Value = str | float | None  # value of a field of the form
 
 
 class FormLane(NamedTuple):
-    """A lane in the form.
-
-    Attributes:
-        filled: The values of its fields, in the order of the drafting settings.
-    """
+    """A lane in the form. filled: the values of its fields, in the order of the settings."""
 
     drafter: str
     filled: list[Any]
@@ -64,10 +60,8 @@ def suited_lane(drafter: str, **changes: Any) -> FormLane:
 class RaceRequest:
     """The values of a form.
 
-    Attributes:
-        target: A name in the catalogue, a folder or a Hub id.
-        shared: The settings of all lanes, as values of their fields by name.
-        lanes: The visible lanes, in order.
+    target: a name in the catalogue, a folder or a Hub id; shared: the settings of all lanes, as
+    values of their fields by name; lanes: the visible lanes, in order.
     """
 
     prompt: str
@@ -87,11 +81,8 @@ class RaceRequest:
     def race(self, any_model: bool = False) -> Race:
         """Build the race, with a random order of lanes.
 
-        Args:
-            any_model: Whether folders and Hub ids are allowed, besides the catalogue's models.
-
-        Raises:
-            ValueError: If the race cannot be run.
+        any_model: whether folders and Hub ids are allowed, besides the catalogue's models. Raises
+        ValueError if the race cannot be run.
         """
         # What all lanes share is checked before any lane.
         self._request(suited_lane(USUAL)).allowed(any_model)
@@ -113,7 +104,6 @@ class RaceRequest:
 
 
 def _named(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
-    """Return the lanes with names for sentences: the title, with the draft's shape if needed."""
     drafters = [public_name(lane.drafter) for lane in lanes]
     often, long = Counter(drafters), MAX_NAME_LENGTH - len(" (4)")
     names = unique_names(
@@ -165,13 +155,7 @@ CHAINS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A preset.
-
-    Attributes:
-        name: Part of its button's id.
-        title: Label of the button.
-        sentence: What the preset is for.
-    """
+    """A preset. name: part of its button's id; title: label of the button."""
 
     name: str
     title: str

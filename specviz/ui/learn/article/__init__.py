@@ -81,7 +81,6 @@ def _name(step: LessonStep) -> str:
 
 
 def _blocks(step: LessonStep) -> list[str]:
-    """Return the blocks of a section, each with its side note."""
     blocks: list[str] = []
     for paragraph in step["text"]:
         start, *rest = paragraph
@@ -110,7 +109,6 @@ def _block(paragraph: Paragraph, step: LessonStep) -> str:
 
 
 def _own_figure(name: str, place: Place, caption: Paragraph) -> str:
-    """Return the place of a figure that the script draws, with its values."""
     figure = FIGURES[name]
     values = json.dumps(figure.values(place["trace"], place["round"], place["step"]))
     return (
@@ -147,7 +145,7 @@ def _inline(paragraph: Paragraph) -> str:
 
 
 def _piece(piece: Any) -> str:
-    """Return a part of a paragraph as HTML; all texts, including those of models, are escaped."""
+    # All texts, including those of models, are escaped.
     if isinstance(piece, str):
         return escape(piece)
     if "n" in piece:

@@ -31,11 +31,8 @@ WORDS: Final = (" cat", " dog", " bird", " man", " tree")
 class Preset(TypedDict):
     """Two distributions over a few words.
 
-    Attributes:
-        name: Name of the preset in links.
-        p: The target's distribution.
-        q: The drafter's distribution.
-        rule: Name of the rule that is selected for sampled guesses; "" changes nothing.
+    p: the target's distribution; q: the drafter's distribution; rule: name of the rule that is
+    selected for sampled guesses; "" changes nothing.
     """
 
     name: str
@@ -58,11 +55,7 @@ class Parameter(TypedDict):
 
 
 class RuleRow(TypedDict):
-    """A rule.
-
-    Attributes:
-        about: What it does.
-    """
+    """A rule."""
 
     name: str
     title: str
@@ -79,12 +72,7 @@ class DrawnChoice(TypedDict):
 
 
 class Config(TypedDict):
-    """Initial data of the section.
-
-    Attributes:
-        events: Its events.
-        most: Maximum number of guesses.
-    """
+    """Initial data of the section. most: maximum number of guesses."""
 
     events: tuple[str, ...]
     presets: tuple[Preset, ...]

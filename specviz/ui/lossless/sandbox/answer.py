@@ -52,11 +52,9 @@ class Table(TypedDict):
 class Answer(TypedDict):
     """The exact output, and the verdict in words.
 
-    Attributes:
-        worst: Index of the word with the largest error, the subject of `sentence`.
-        kept: For each word, the probability of an accepted guess.
-        filled: For each word, the probability of a replacement; `kept` and `filled` sum to the
-            output.
+    worst: index of the word with the largest error, the subject of `sentence`; kept: for each word,
+    the probability of an accepted guess; filled: for each word, the probability of a replacement;
+    `kept` and `filled` sum to the output.
     """
 
     verdict: CaseVerdict
@@ -110,10 +108,7 @@ def round_of(experiment: Experiment) -> RoundSetup:
 
     A rule that reads q gets q even if the guess was not sampled: a common mistake, which visitors
     should be able to try. Block and traversal verification judge whole branches, so they are not
-    offered for a single position.
-
-    Raises:
-        MismatchedRule: If the rule cannot check such guesses.
+    offered for a single position. Raises MismatchedRule if the rule cannot check such guesses.
     """
     drawn, fits = experiment.drawn, experiment.rule == "auto"
     rule = make_rule(select_rule(drawn, WARM) if fits else experiment.rule)
@@ -152,7 +147,7 @@ def why(experiment: Experiment, rule: Rule, exact: bool) -> str:
 
 
 def _explanation(experiment: Experiment, rule: str) -> str:
-    """Return the explanation of a lossless rule; with one guess, all rules that use q are equal."""
+    # With one guess, all rules that use q are equal.
     if rule in EXPLAINED:
         return rule.replace("-", "_")
     if experiment.candidates == 1:
