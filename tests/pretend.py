@@ -169,13 +169,18 @@ class Ops(TorchDispatchMode):
         made = list(_tensors(out))
         new = {_memory(each) for each in made} - {_memory(each) for each in tensors}
         self.device_log.counts["launches"] += (
-            bool(new) or func._schema.is_mutable
-        ) and op not in EMPTY
+            (bool(new) or func._schema.is_mutable)
+            and op not in EMPTY
+            and any(each.numel() for each in made)
+        )
         chosen = op in INDEX and any(
             each.dtype == torch.bool for each in _tensors(args[1])
         )  # the host needs the number of true values of a boolean index
         shaped = torch.Tag.dynamic_output_shape in func.tags and op not in INDEX
-        if chosen or shaped or not made or torch.Tag.data_dependent_output in func.tags:
+        valued = not made and not isinstance(
+            out, list
+        )  # a split of an empty tensor is an empty list
+        if chosen or shaped or valued or torch.Tag.data_dependent_output in func.tags:
             self.device_log.note("reads")
 
     def _check(self, func: Any, op: Any, args: Any, others: list[Tensor]) -> None:
@@ -185,7 +190,8 @@ class Ops(TorchDispatchMode):
             return
         if op is aten.copy_:
             waits = not (len(args) > 2 and args[2])
-            self.device_log.note("uploads" if isinstance(args[0], Cuda) else "reads", waits)
+            if args[0].numel():  # nothing is copied for an empty tensor
+                self.device_log.note("uploads" if isinstance(args[0], Cuda) else "reads", waits)
             return
         if op in INDEX and others[0] is not args[0]:
             indices = [each for each in others if any(each is i for i in _tensors(args[1]))]

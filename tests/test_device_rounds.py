@@ -82,16 +82,33 @@ def test_run_on_simulated_gpu_equals_cpu_run_with_the_recorded_reads(drafter, te
     assert pinned(row) == pinned(ROWS[drafter, temperature])
 
 
-RECORDED = ["draft-model", "eagle", "mtp", "moa", "dspark", "dflash2", "jetspec"]
+HEADS = ["eagle", "medusa", "mtp", "lmtp", "moa", "dspark", "dflash2", "jetspec"]
+RECORDED = ["draft-model", "pard", *HEADS]
 
 
 # By default, DSpark for DFlash2, and without graphs only drafters whose passes the others share.
-BY_DEFAULT = {True: {*RECORDED} - {"dflash2"}, False: {"draft-model", "dspark"}}
+BY_DEFAULT = {True: {*RECORDED} - {"dflash2", "medusa"}, False: {"draft-model", "dspark"}}
 TURNS = [
     pytest.param(name, works, marks=[] if name in BY_DEFAULT[works] else pytest.mark.nightly)
     for works in (True, False)
     for name in RECORDED
 ]
+
+
+def numbers_in(data):
+    """Yield the numbers in evidence, among them the candidates that the page shows.
+
+    Passes are left out: a recorded draft also makes those that turn out not to be needed.
+    """
+    if isinstance(data, dict):
+        data = [each for key, each in data.items() if key != "passes"]
+    if isinstance(data, (int, float)):
+        yield data
+    elif not isinstance(data, str):
+        for each in data or ():
+            yield from numbers_in(each)
+
+
 SMALL_MEMORY = {True: (ModelCache(), ModelCache()), False: (ModelCache(), ModelCache())}
 
 
@@ -108,8 +125,9 @@ def test_drafts_of_runs_in_turns_and_past_the_first_memory_equal_the_cpu(name, w
         texts = [target.encode(counted.PROMPT + more, counted.NEW) for more in ("", " was sad.")]
         runs = [Decoding(target, made, ids, settings).rounds() for ids in texts]
         return [
-            [(one.proposal.tree, one.tokens) for one in filter(None, pair)]
+            (one.proposal.tree, one.tokens, [*numbers_in(one.proposal.evidence)])
             for pair in zip_longest(*runs)
+            for one in filter(None, pair)
         ]
 
     with (
@@ -120,24 +138,27 @@ def test_drafts_of_runs_in_turns_and_past_the_first_memory_equal_the_cpu(name, w
         if not works:
             monkeypatch.setattr(graphs, "record_graph", refuse_graph)
         there = proposals("cuda")
-    assert there == proposals("cpu")
+    for (*made, evidence), (*usual, own) in zip(there, proposals("cpu"), strict=True):
+        assert made == usual
+        assert evidence == pytest.approx(own, abs=1e-5)
 
 
 @pytest.mark.slow
-def test_recorded_tree_of_one_pass_belongs_to_its_number_of_candidates():
+@pytest.mark.parametrize("name", ["jetspec", "medusa"])
+def test_recorded_tree_of_one_pass_belongs_to_its_depth_and_number_of_candidates(name):
     widths = []
     with counted.gpu():
-        target, made = load("house", "jetspec", "cuda", "float32")
+        target, made = load("house", name, "cuda", "float32")
         ids = target.encode(counted.PROMPT, counted.NEW)
-        for fan_out in (3, 5):
-            settings = replace(counted.counted_settings("jetspec", 0.0), fan_out=fan_out)
-            settings = replace(settings, max_new_tokens=4)
+        for new_tokens, wanted in ((4, 3), (6, 3), (6, 5)):
+            usual = replace(counted.counted_settings(name, 0.0), max_new_tokens=new_tokens)
+            settings = replace(usual, fan_out=wanted, siblings=[wanted], rank_paths=[])
             for one in Decoding(target, made, ids, settings).rounds():
                 parents = one.proposal.tree.parents if one.proposal else ()
-                widths += [(fan_out, parents.count(0))] if 0 in parents else []
+                widths += [(wanted, parents.count(0))] if 0 in parents else []
             gc.collect()  # the memory, with its recordings, goes to the next run
-    assert {fan_out for fan_out, _ in widths} == {3, 5}
-    assert all(fan_out == width for fan_out, width in widths)
+    assert {wanted for wanted, _ in widths} == {3, 5}
+    assert all(wanted == width for wanted, width in widths)
 
 
 @pytest.mark.slow

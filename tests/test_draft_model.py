@@ -13,7 +13,7 @@ from driven import grid, session_after, turns
 from test_engine import traced
 from test_layerskip import deep, logits_by_layer
 
-from specviz.drafters.common.candidates import limit_widths, top_candidates
+from specviz.drafters.common.candidates import TopCandidates, limit_widths
 from specviz.drafters.layerskip import LayerSkip
 from specviz.engine.loop import schedule
 from specviz.models.passes import CaptureSpec, States
@@ -182,9 +182,10 @@ def test_widths_are_limited_by_the_number_of_possible_tokens():
     laws = torch.tensor([[0.0, 0.3, 0.0, 0.7], [0.1, 0.2, 0.3, 0.4]])
     assert limit_widths(laws, [4, 3]) == [2, 3]
     rows = torch.tensor([[-torch.inf, 3.0, 4.0], [5.0, 1.0, 2.0]])
-    assert [tokens for tokens, _ in top_candidates(rows, 8, "it")] == [[2, 1], [0, 2, 1]]
-    (first, sure), _ = top_candidates(rows, 1, "it")
-    assert (first, sure) == ([2], pytest.approx([rows[0].softmax(-1)[2].item()]))
+    every, first = (TopCandidates(rows, [size] * 2) for size in (8, 1))
+    assert every.resolve(every.pending, "it").tokens == [[2, 1], [0, 2, 1]]
+    found, sure = first.resolve(first.pending, "it"), rows[0].softmax(-1)[2].item()
+    assert (found.tokens[0], found.probs[0]) == ([2], pytest.approx([sure]))
 
 
 @both

@@ -81,7 +81,9 @@ def test_graphs_give_the_logits_of_transformers(dtype):
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
-@pytest.mark.parametrize("drafter", ["draft-model", "eagle", "eagle3", "mtp", "moa", "dspark"])
+@pytest.mark.parametrize(
+    "drafter", ["draft-model", "pard", "eagle", "eagle3", "medusa", "mtp", "lmtp", "moa", "dspark"]
+)
 def test_recorded_drafts_give_the_runs_of_drafts_without_graphs(drafter, temperature, monkeypatch):
     """The text grows out of the smallest memory during the run."""
     run = *load("house", drafter, "cuda", "float32"), drafter, temperature, PROMPT * 38

@@ -24,14 +24,16 @@ from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import PlainConfig, SizedHead
 from specviz.drafters.common.config_keys import DECODER
+from specviz.drafters.common.head_cache import head_cache
 from specviz.drafters.common.layers import Project, linear_at_zero, residual, side_by_side
 from specviz.drafters.common.layouts import Head
-from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
+from specviz.drafters.common.rank_paths import HeadPass, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.passes import States, causal_lm_weights, matrix_weights
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
+from specviz.verification.transfer import UploadBatch
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class NewestStates:
     """Predicts from the k newest hidden states, the last of which predicted the newest token."""
 
     def __init__(self, heads: LeapHeads, project: Project, name: str) -> None:
-        self.heads = heads
+        self.heads, self.cache = heads, head_cache(heads, ())
         self.leap = heads.config.skip_token
         self.max_depth = self.leap * len(heads.heads)
         self.project = project
@@ -152,20 +154,27 @@ class NewestStates:
         }
         self.states: Tensor | None = None
 
-    def predict(self, newest: int, depth: int) -> HeadOutputs:
-        """Implement `HeadPredictor.predict`."""
-        # There are no guesses while fewer than k states are known. Recorded for each guess: the
-        # head, from 1, the position of the state that it read, and this state's distance from the
-        # newest one (`back`).
+    def plan(self, newest: int, depth: int, uploads: UploadBatch) -> HeadPass:
+        """Implement `HeadPredictor.plan`.
+
+        There are no guesses while fewer than k states are known. Recorded for each guess: the head,
+        from 1, the position of the state that it read, and this state's distance from the newest
+        one (`back`).
+        """
         assert self.states is not None
         guesses = [self.source(j) for j in range(1, depth + 1)]
         if len(self.states) < self.leap:
-            return HeadOutputs(self.states[:0], [], Work())
-        logits = self.heads(self.states, self.project, guesses[-1][0])  # shape (heads, k, V)
-        picked = torch.stack([logits[m - 1, -1 - back] for m, back in guesses])
-        rows = logits.shape[0] * logits.shape[1]
-        return HeadOutputs(
-            picked,
+            none = self.states[:0]
+            return HeadPass(lambda: none, [], Work())
+        heads, states = guesses[-1][0], uploads.put_states(self.states, self.leap)
+
+        def run() -> Tensor:
+            logits = self.heads(states(), self.project, heads)  # shape (heads, k, V)
+            return torch.stack([logits[m - 1, -1 - back] for m, back in guesses])
+
+        rows = heads * self.leap
+        return HeadPass(
+            run,
             [{"head": m, "state": newest - 1 - back, "back": back} for m, back in guesses],
             Work(body=rows, head=rows),
         )

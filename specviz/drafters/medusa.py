@@ -25,14 +25,16 @@ from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import PlainConfig, SizedHead
 from specviz.drafters.common.config import check_sizes
 from specviz.drafters.common.config_keys import DECODER
+from specviz.drafters.common.head_cache import head_cache
 from specviz.drafters.common.layers import Project, linear_at_zero, residual, side_by_side
 from specviz.drafters.common.layouts import Head, any_match
-from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
+from specviz.drafters.common.rank_paths import HeadPass, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.passes import States, causal_lm_weights, matrix_weights
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
+from specviz.verification.transfer import UploadBatch
 
 MEDUSA_KEYS: Final = DECODER | {  # keys that change nothing, or whose effect is in the tensors
     "max_paths", "medusa_fc_bias", "num_heads", "original_lm_head", "topk", "truncated_vocab_size",
@@ -159,26 +161,30 @@ class NewestState:
         heads: maps a state (h,), a projection and a number of heads to logits (heads, V); the first
         head predicts two tokens ahead. Its `rows` counts the rows of such a call.
         """
-        self.heads = heads
+        self.heads, self.cache = heads, head_cache(heads, ())
         self.max_depth = count
         self.project = project
         self.name = name
         self.remark: dict[str, Any] = {"form": "heads", "heads": count}
         self.state: Tensor
 
-    def predict(self, newest: int, depth: int) -> HeadOutputs:
-        """Implement `HeadPredictor.predict`."""
-        # Recorded for each guess: the head, from 1, and the position of the state that it read.
-        logits = self.heads(self.state, self.project, depth)
-        work = Work(body=self.heads.rows(depth), head=len(logits))
-        return HeadOutputs(
-            logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work
+    def plan(self, newest: int, depth: int, uploads: UploadBatch) -> HeadPass:
+        """Implement `HeadPredictor.plan`.
+
+        Recorded for each guess: the head, from 1, and the position of the state that it read.
+        """
+        state = uploads.put_states(self.state, 1)
+        work = Work(body=self.heads.rows(depth), head=depth)
+        return HeadPass(
+            lambda: self.heads(state()[0], self.project, depth),
+            [{"head": i, "state": newest - 1} for i in range(1, depth + 1)],
+            work,
         )
 
     def add_states(self, states: States, tokens: Sequence[int]) -> None:
         """Implement `StateReader.add_states`."""
         assert states.final is not None
-        self.state = states.final[-1]
+        self.state = states.final[-1:]
 
 
 DECAY: Final = 0.8  # the paper's λ: later guesses are reached rarely

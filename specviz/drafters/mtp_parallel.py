@@ -28,8 +28,7 @@ from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import PlainConfig, SizedHead
 from specviz.drafters.common.head_cache import head_cache
 from specviz.drafters.common.layers import Mix, Project, causal
-from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
-from specviz.drafters.common.recorded import compute_draft
+from specviz.drafters.common.rank_paths import HeadPass, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.graphs import pad_front
 from specviz.models.passes import (
@@ -196,35 +195,32 @@ class TrunkRows:
         self.remark: dict[str, Any] = {"form": "heads", "heads": self.max_depth, "layer": layer}
         config = heads.config
         shape = config.n_kv_heads, checkpoint.sizes(target.model)[0] // config.n_heads
-        self.target, self.cache = target, head_cache(heads, [shape] * self.max_depth)
+        self.cache = head_cache(heads, [shape] * self.max_depth)
         self.read = 0  # number of rows in the cache
         self.waiting: list[Tensor] = []
 
-    def predict(self, newest: int, depth: int) -> HeadOutputs:
-        """Implement `HeadPredictor.predict`."""
-        # All heads run, even if `depth` is smaller, so that all caches have the same rows.
+    def plan(self, newest: int, depth: int, uploads: UploadBatch) -> HeadPass:
+        """Implement `HeadPredictor.plan`.
+
+        All heads run, even if `depth` is smaller, so that all caches have the same rows.
+        """
         rows = torch.cat(self.waiting)
         first, new = self.read, len(rows)
         last, size = first + new, self.cache.padded_rows(new)
         self.read, self.waiting = last, []
-        uploads = UploadBatch(self.target.device)
         given = uploads.put_states(rows, size)
         positions = uploads.put(pad_front(torch.arange(first, last), size))
         seen = torch.ones(new, last, dtype=torch.bool).tril(first)
         sees = uploads.put(self.cache.pad_mask(seen, size))
         slots = self.cache.plan(first, last, size, uploads)
 
-        def draft() -> tuple[Tensor, list[Tensor]]:
+        def run() -> Tensor:
             mixes = [self.cache.mix(head, slots(), sees()) for head in range(self.max_depth)]
             features = self.heads.features(given()[None], positions(), mixes)
-            return self.heads.logits(features[:depth, 0, -1], self.project), []
+            return self.heads.logits(features[:depth, 0, -1], self.project)
 
-        key = (TrunkRows, depth)
-        logits, _ = compute_draft(self.cache.memory, key, self.target, uploads, draft)
-        work = Work(body=new, head=len(logits))
-        return HeadOutputs(
-            logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work
-        )
+        evidence = [{"head": i, "state": newest - 1} for i in range(1, depth + 1)]
+        return HeadPass(run, evidence, Work(body=new, head=depth))
 
     def add_states(self, states: States, tokens: Sequence[int]) -> None:
         """Implement `StateReader.add_states`."""

@@ -37,7 +37,7 @@ from specviz.models.graphs import (
 from specviz.models.numpy_llama import equals_forward
 from specviz.models.passes import CaptureSpec, Pass, Rows
 from specviz.models.small_parts import SmallParts, add_and_norm, can_compile, gate, norm, store
-from specviz.verification.transfer import UploadBatch, upload
+from specviz.verification.transfer import UploadBatch
 
 BLOCK: Final = 512  # rows of a prompt that are read at once
 TOLERANCES: Final = {torch.float32: 1e-3}  # relative to the largest logit
@@ -138,9 +138,8 @@ class GraphCache:
         """Implement `KeyValueCache.keep`."""
         last = first + len(rows)
         if list(rows) != list(range(first, last)):
-            index = upload(rows, self.memory.keys.device)
-            for rows_of in (self.memory.keys, self.memory.values):
-                rows_of[:, :, first:last] = rows_of[:, :, index]
+            for rows_of in (self.memory.keys, self.memory.values):  # few rows, so no index is sent
+                rows_of[:, :, first:last] = torch.stack([rows_of[:, :, row] for row in rows], 2)
         self.cut(last)
 
     def cut(self, rows: int) -> None:

@@ -330,17 +330,3 @@ def limit_widths(distributions: Tensor, widths: Sequence[int]) -> list[int]:
     """Limit the draws from each row (n, V) to its possible tokens, at least to 1."""
     left = (distributions > 0).sum(-1).tolist()
     return [min(width, max(1, possible)) for width, possible in zip(widths, left, strict=True)]
-
-
-def top_candidates(
-    logits: Tensor, size: int, name: str
-) -> list[tuple[Sequence[int], Sequence[float]]]:
-    """Return the `size` most probable tokens of each row, and their probabilities.
-
-    Returns by row, tokens in descending order and their probabilities at temperature 1. logits: (n,
-    V); size: number of tokens; fewer are returned where fewer have a probability above 0. Raises
-    BadScores if the logits are not finite.
-    """
-    candidates = TopCandidates(logits, [size] * len(logits))
-    found = candidates.resolve(to_host(*candidates.pending), name)
-    return list(zip(found.tokens, found.probs, strict=True))

@@ -163,7 +163,13 @@ def _allocator(weight: Tensor, shape: HeadShape) -> Callable[[int], Memory]:
 
 
 def head_cache(head: nn.Module, shapes: Sequence[tuple[int, int]]) -> HeadCache:
-    """Return an empty cache for one run of a head."""
-    if uses_graphs(next(head.parameters()).device) and len(set(shapes)) == 1:
-        return FixedHeadCache(head, (len(shapes), *shapes[0]))
+    """Return an empty cache for one run of a head.
+
+    Args:
+        head: The head, all of whose runs share memory and recordings.
+        shapes: For each attention layer, its number of key heads and their size. If there is no
+            attention, the memory has only recordings.
+    """
+    if uses_graphs(next(head.parameters()).device) and len(set(shapes)) <= 1:
+        return FixedHeadCache(head, (len(shapes), *(shapes[0] if shapes else (0, 0))))
     return HeadCache(len(shapes))

@@ -9,43 +9,67 @@ point mass.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from specviz.drafters.common.candidates import top_candidates
+from specviz.drafters.common.candidates import TopCandidates
+from specviz.drafters.common.head_cache import HeadCache
+from specviz.drafters.common.recorded import compute_draft
 from specviz.drafters.common.session import Session, StateReader
 from specviz.engine.protocol import Proposal
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import MAX_GUESSES, Settings, max_gamma, require
 from specviz.trace.work import Work
+from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
 Path = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class HeadOutputs:
-    """Predictions of several heads: logits (D, V), the first guess first, and evidence."""
+class HeadPass:
+    """A planned pass of several heads.
 
-    logits: Tensor
+    Attributes:
+        run: Returns logits for each depth, from the first guess on, (D, V).
+        evidence: For each depth, which head predicted the token and which states it read.
+        work: Number of rows that it computes.
+    """
+
+    run: Callable[[], Tensor]
     evidence: Sequence[dict[str, Any]]
     work: Work
 
 
 class HeadPredictor(StateReader, Protocol):
-    """The heads in one run, with the target's hidden states that they have stored."""
+    """The heads in one run, with the target's hidden states that they have stored.
+
+    Attributes:
+        name: Name in error messages.
+        max_depth: Number of positions that they predict.
+        remark: Data that is recorded with every proposal.
+        cache: Keys and values, with whose memory a draft is recorded.
+    """
 
     name: str
     max_depth: int
     remark: dict[str, Any]
+    cache: HeadCache
 
-    def predict(self, newest: int, depth: int) -> HeadOutputs:
-        """Predict up to `depth` positions after the newest token, whose state is not known."""
+    def plan(self, newest: int, depth: int, uploads: UploadBatch) -> HeadPass:
+        """Prepare to predict up to `depth` positions after the newest token, possibly fewer.
+
+        Args:
+            newest: Position of the newest token. The last stored state belongs to position newest -
+                1, which predicted the newest token.
+            depth: Maximum number of positions.
+            uploads: Holds what the pass needs.
+        """
         ...
 
 
@@ -101,30 +125,43 @@ class RankPathSession(DepthPredictor, Session):
         tree, work = DraftTree((context[-1],), (-1,)), Work()
         score: dict[int, float] = {}
         if depth > 0:
-            outputs = self.heads.predict(len(context) - 1, depth)
-            tree, paths, score = self._build(context[-1], outputs.logits)
+            uploads = UploadBatch(self.target.device)
+            planned = self.heads.plan(len(context) - 1, depth, uploads)
+            tree, paths, score = self._build(context[-1], planned, uploads)
             evidence |= {
-                node: {**outputs.evidence[len(path) - 1], "path": list(path)}
+                node: {**planned.evidence[len(path) - 1], "path": list(path)}
                 for node, path in enumerate(paths, 1)
             }
-            work = outputs.work
+            work = planned.work
         return Proposal(tree, self.drawn, score=score, evidence=evidence, work=work)
 
     def predict_depths(self, context: Sequence[int]) -> Tensor:
         """Implement `DepthPredictor.predict_depths`."""
-        return self.heads.predict(len(context) - 1, self.max_depth).logits
+        uploads = UploadBatch(self.target.device)
+        return self.heads.plan(len(context) - 1, self.max_depth, uploads).run()
 
-    def _build(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
-        # The lists of paths and scores start at node 1, the first guess.
-        if not len(logits):
+    def _build(
+        self, root: int, planned: HeadPass, uploads: UploadBatch
+    ) -> tuple[DraftTree, list[Path], dict[int, float]]:
+        """Return the tree of the heads' top tokens, and the rank path and score of each node.
+
+        The lists of paths and scores start at node 1, the first guess.
+        """
+        depth = len(planned.evidence)
+        if not depth:
             return DraftTree((root,), (-1,)), [], {}
-        paths = self._paths(len(logits))
+        paths = self._paths(depth)
         ranks = 1 + max((max(path) for path in paths), default=0)
-        best = top_candidates(logits, ranks, self.heads.name)
-        tree, used_paths = tree_of_ranks(
-            root, paths, [tokens for tokens, _ in best], self.target.eos
-        )
-        chances = (best[len(path) - 1][1][path[-1]] for path in used_paths)
+
+        def draft() -> tuple[TopCandidates, list[Tensor]]:
+            best = TopCandidates(planned.run(), [ranks] * depth)
+            return best, best.pending
+
+        key = (type(self.heads), depth, ranks)
+        best, values = compute_draft(self.heads.cache.memory, key, self.target, uploads, draft)
+        found = best.resolve(values, self.heads.name)
+        tree, used_paths = tree_of_ranks(root, paths, found.tokens, self.target.eos)
+        chances = (found.probs[len(path) - 1][path[-1]] for path in used_paths)
         return tree, used_paths, dict(enumerate(chances, 1))
 
     def _paths(self, depth: int) -> list[Path]:

@@ -31,7 +31,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Work
 from specviz.verification import Drawn
-from specviz.verification.transfer import UploadBatch
+from specviz.verification.transfer import UploadBatch, to_host
 
 LevelPass = Callable[[Tensor], Tensor]  # maps a level's tokens (n,) to logits (n, W)
 
@@ -91,6 +91,7 @@ class LevelSession(Session, ABC):
     # What passes leave on the device for later passes of the same draft. A recorded draft sets it
     # to what it left when it was recorded, at the addresses to which every replay writes.
     outputs: Any = None
+    copied: Sequence[Tensor] = ()  # what a recorded draft copied to the host of `shown`
 
     def __init__(
         self,
@@ -130,6 +131,14 @@ class LevelSession(Session, ABC):
 
     def discard_from(self, node: int) -> None:
         """Discard the outputs of this node and all later ones, which left the tree."""
+
+    def shown(self, guesses: int) -> list[Tensor]:
+        """Return what is recorded of a draft of some guesses besides these, on the device."""
+        return []
+
+    def read_shown(self, guesses: int) -> Sequence[Tensor]:
+        """Copy `shown` to the host; a recorded draft has copied it, perhaps for more guesses."""
+        return self.copied or to_host(*self.shown(guesses))
 
     def fit_logits(self, logits: Tensor) -> Tensor:
         """Map the model's logits (n, W) to the target's tokens (n, V)."""
@@ -175,6 +184,7 @@ def _add_levels(
     uploads = UploadBatch(device)
     known = uploads.put(torch.tensor([builder.tokens[node] for node in levels[0].nodes]))
     passes = [session.plan_level(context, level, uploads) for level in levels]
+    memory = session.memory if levels[0].nodes == (0,) else None
     shared = uploads if device.type == "cuda" else None  # MPS has no float64; see `top_tokens`
     coins = [builder.coins(level, shared) for level in levels]
 
@@ -187,11 +197,13 @@ def _add_levels(
             if below is not None:
                 token_ids = found[-1].token_ids
                 words = torch.stack([token_ids[node - level.first] for node in below.nodes])
-        return (found, session.outputs), [each for some in found for each in some.pending]
+        pending = [each for some in found for each in some.pending]
+        shown = [] if memory is None else session.shown(len(levels))
+        return (found, session.outputs), pending + shown
 
-    memory = session.memory if levels[0].nodes == (0,) else None
     key = (type(session), builder.settings.sampling, builder.drawn, *levels)
     (found, session.outputs), values = compute_draft(memory, key, session.target, uploads, draft)
+    session.copied = values[sum(len(some.pending) for some in found) :]
     if memory is not None:
         found = [some.repeated(own) for some, own in zip(found, coins, strict=True)]
     builder.add(levels, found, values)

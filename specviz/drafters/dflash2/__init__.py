@@ -29,7 +29,7 @@ from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
-from specviz.verification.transfer import UploadBatch, to_host
+from specviz.verification.transfer import UploadBatch
 
 
 class DFlash2(DFlash):
@@ -118,11 +118,15 @@ class DFlash2Session(LevelSession):
         """Implement `LevelSession.discard_from`."""
         self.outputs = self._known._replace(chosen=self._known.chosen[:node])
 
+    def shown(self, guesses: int) -> list[Tensor]:
+        """Implement `LevelSession.shown`: the most probable tokens of each position."""
+        both = self._known.logits[:guesses], torch.stack(self._known.chosen[:guesses])
+        return [top for each in both for top in softmax_top(self.fit_logits(each))]
+
     def _evidence(self, guesses: int) -> dict[int, dict[str, Any]]:
         if not guesses:
             return {}
-        both = self._known.logits[:guesses], torch.stack(self._known.chosen[:guesses])
-        tops = to_host(*(top for each in both for top in softmax_top(self.fit_logits(each))))
+        tops = self.read_shown(guesses)
         before, after = top_tokens_by_position(*tops[:2]), top_tokens_by_position(*tops[2:])
         return {
             node: {"place": node, "base": before[node - 1], "top": after[node - 1]}

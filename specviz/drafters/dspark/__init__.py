@@ -154,16 +154,15 @@ class DSparkSession(LevelSession):
             self.outputs = self.outputs._replace(steps=steps)
         return steps[position]
 
-    def _confidence(self, positions: int) -> list[float]:
+    def _confidence(self, positions: int) -> list[Tensor]:
+        """Return the predicted acceptance probabilities of the guesses at these positions, if any.
+
+        They are on the device, in one tensor.
+        """
         assert self.outputs is not None
         logits = [step.confidence for step in self.outputs.steps[:positions]]
         known = [each for each in logits if each is not None]
-        if not known:
-            return []
-        (values,) = to_host(torch.stack(known).float().sigmoid())
-        found: list[float] = values.tolist()
-        check_finite(found, self.name)
-        return found
+        return [torch.stack(known).float().sigmoid()] if known else []
 
     def _wide(self, builder: ProposalBuilder, ranks: Ranks) -> int:
         # There are none where survival is below the setting.
@@ -171,19 +170,27 @@ class DSparkSession(LevelSession):
             return 1
         position = len(ranks)
         self._step(position, upload([builder.tokens[position]], self.target.device)[0])
-        self.survival = prod(self._confidence(position + 1))
+        (predicted,) = to_host(*self._confidence(position + 1))
+        check_finite(predicted.tolist(), self.name)
+        self.survival = prod(predicted.tolist())
         return int(self.survival >= self.settings.confidence)
 
-    def _evidence(self, guesses: int) -> dict[int, dict[str, Any]]:
-        if not guesses:
-            return {}
+    def shown(self, guesses: int) -> list[Tensor]:
+        """Implement `LevelSession.shown`: the most probable tokens, and predicted acceptance."""
         assert self.outputs is not None
         logits = self.outputs.logits[:guesses]
         added = torch.stack([step.correction for step in self.outputs.steps[:guesses]])
         drawn = self.fit_logits(logits + added)  # as in `plan_level`
-        tops = to_host(*softmax_top(self.fit_logits(logits)), *softmax_top(drawn))
-        before, after = top_tokens_by_position(*tops[:2]), top_tokens_by_position(*tops[2:])
-        predicted = self._confidence(guesses)
+        tops = *softmax_top(self.fit_logits(logits)), *softmax_top(drawn)
+        return [*tops, *self._confidence(guesses)]
+
+    def _evidence(self, guesses: int) -> dict[int, dict[str, Any]]:
+        if not guesses:
+            return {}
+        tops = self.read_shown(guesses)
+        before, after = top_tokens_by_position(*tops[:2]), top_tokens_by_position(*tops[2:4])
+        predicted = [chance for each in tops[4:] for chance in each[:guesses].tolist()]
+        check_finite(predicted, self.name)
         found: dict[int, dict[str, Any]] = {}
         for node in range(1, guesses + 1):
             found[node] = {"place": node, "base": before[node - 1], "top": after[node - 1]}

@@ -45,7 +45,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
-from specviz.verification.transfer import UploadBatch, to_host
+from specviz.verification.transfer import UploadBatch
 
 MASK_KEY: Final = "pard_token"  # key in config.json
 
@@ -146,7 +146,7 @@ class PardSession(LevelSession):
         builder = self.build(context, TreeShape(max_tokens - 1), chance)
         remark: dict[str, Any] = {"form": "masks", "passes": 0}
         if self.work.body:
-            places = top_tokens_by_position(*to_host(*softmax_top(self.outputs)))
+            places = top_tokens_by_position(*self.read_shown(self.masks + 1))
             remark |= {"passes": 1, "rows": self.work.body, "masks": self.masks, "places": places}
         evidence = {node: {"place": len(path)} for node, path in enumerate(builder.paths) if node}
         return builder.proposal(
@@ -164,6 +164,10 @@ class PardSession(LevelSession):
             self.depths[node] = self.depths[parent] + 1
         depth = self.depths[level.nodes[0]]
         return lambda _: self.outputs[depth].expand(len(level.nodes), -1)
+
+    def shown(self, guesses: int) -> list[Tensor]:
+        """Implement `LevelSession.shown`: the most probable tokens of each position."""
+        return [*softmax_top(self.outputs)]
 
     @property
     def memory(self) -> Memory | None:
