@@ -210,7 +210,7 @@ def _guesses(scene: Scene, step: Step) -> GuessesPanel | EmptyPanel:
         elif scored is None and guess.score is not None:
             row["score"] = round(guess.score, 6)
         if scored is not None:
-            row |= scores_of(scored, node)
+            row = {**row, **scores_of(scored, node)}
         rows.append(row)
     return {"kind": "guesses", "scored": scored is not None, "greedy": scene.greedy, "rows": rows}
 
