@@ -29,9 +29,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the runs of the page; see serve.py."""
+    return tmp_path_factory.mktemp("traces")
+
+
+@pytest.fixture(scope="session")
+def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the running page."""
-    folder = tmp_path_factory.mktemp("traces")
     for name, recipe in RUNS.items():
         made(recipe).write(folder / f"{name}.jsonl")
     tiny.save(tiny.llama(), folder / "models" / "smollm2")  # instead of the real one

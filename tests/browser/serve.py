@@ -18,8 +18,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 SLOW = 99
 HELD = 98
+RELEASE = "release"  # a file in the folder of the runs
+PATIENCE = 30.0
 PAUSE = 0.4
-HOLD = 6.0
 PARTS = 20  # megabytes of a slow fetch, sent one by one
 BROKEN = "z-lab/Qwen3-4B-DFlash-b16"
 # Names that sort the shipped runs after all made-up runs.
@@ -29,7 +30,7 @@ SHIPPED = {f"9-{path.stem}": path for path in sorted((ROOT / "assets" / "traces"
 def unhurried(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
     """The engine's loop, with a pause after each round of a run with the seed SLOW.
 
-    A run with the seed HELD computes for HOLD seconds before its first round.
+    A run with the seed HELD computes before its first round until a test writes RELEASE.
     """
 
     def slowly(*args: Any, **kwargs: Any) -> Iterator[Any]:
@@ -37,10 +38,20 @@ def unhurried(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]
             yield event
             if getattr(event, "event", "") != "committed":
                 continue
-            if args[3].seed == SLOW or args[3].seed == HELD:
-                time.sleep(HOLD if args[3].seed == HELD and event.round == 0 else PAUSE)
+            if args[3].seed == HELD and event.round == 0:
+                wait_for_release(Path(sys.argv[1]) / RELEASE)
+            if args[3].seed in (SLOW, HELD):
+                time.sleep(PAUSE)
 
     return slowly
+
+
+def wait_for_release(file: Path) -> None:
+    """Wait until this file exists, but at most PATIENCE seconds, and delete it."""
+    until = time.monotonic() + PATIENCE
+    while not file.exists() and time.monotonic() < until:
+        time.sleep(PAUSE / 8)
+    file.unlink(missing_ok=True)
 
 
 def slow_hub(name: str, watch: Any) -> Path:

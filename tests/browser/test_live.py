@@ -6,7 +6,7 @@ import time
 import tiny
 from made import RUNS, made
 from playwright.sync_api import expect
-from serve import HELD, SLOW
+from serve import HELD, RELEASE, SLOW
 from visit import Visit
 
 from specviz.catalog.entry import entries, with_defaults
@@ -168,7 +168,9 @@ def test_run_keeps_its_rounds_when_the_connection_is_lost(visit, pair):
     assert visit.ask("run.id") == "02-siblings"
 
 
-def test_visitors_see_their_place_in_the_queue_and_only_their_own_runs(visit, another, url, pair):
+def test_visitors_see_their_place_in_the_queue_and_only_their_own_runs(
+    visit, another, url, pair, folder
+):
     first = Visit(visit.page.context.new_page(), url)
     forms = (
         (first, "The cat", 200, HELD),
@@ -189,6 +191,7 @@ def test_visitors_see_their_place_in_the_queue_and_only_their_own_runs(visit, an
     assert another.page.inner_text(".sv-notice") == "Stopped before it started."
     notice(visit, "1 run before yours")
     assert first.page.evaluate(RUNNING)
+    (folder / RELEASE).touch()
     live(first)
     live(visit)
     assert first.page.evaluate(RUNNING), "the two runs take turns"
