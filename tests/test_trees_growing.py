@@ -143,15 +143,6 @@ def test_path_missing_in_a_recording_is_reported_and_not_expanded():
     assert not any(len(path) == 2 and path[0] == best for path in one.paths)
 
 
-def test_recorded_position_round_trips_through_its_file():
-    field = made_field(5, 2)
-    read = RecordedPosition.from_text(field.to_text())
-    assert read.rows.keys() == field.rows.keys()
-    for path, row in field.rows.items():
-        assert torch.equal(torch.tensor(read.rows[path].logs), torch.tensor(row.logs))
-        assert read.rows[path].tokens == row.tokens
-
-
 def test_invalid_position_file_raises_readable_error():
     for text in ("", "{}", "[1]", '{"format": "specviz-field", "version": 2}'):
         with pytest.raises(PositionError, match="position"):
