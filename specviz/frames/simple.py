@@ -99,10 +99,12 @@ def _guess(scene: Scene, depth: int) -> list[Part]:
     shown = [node for node, at in enumerate(scene.depths) if node and at <= depth]
     if not shown:
         return say("simple", "guess_nothing", small=_small(scene), big=BIG)
+    dice = not scene.greedy and not scene.point_mass
     if len(shown) == 1:
-        return say("simple", "guess_first", small=_small(scene), token=scene.chip(1))
-    macro = "guess_ahead" if len(shown) == depth else "guess_tree"
-    return say("simple", macro, small=_small(scene), n=len(shown))
+        return say("simple", "guess_first", small=_small(scene), token=scene.chip(1), dice=dice)
+    if len(shown) > depth:
+        return say("simple", "guess_tree", small=_small(scene), n=len(shown))
+    return say("simple", "guess_ahead", small=_small(scene), n=len(shown), dice=dice)
 
 
 def _check(scene: Scene) -> list[Part]:

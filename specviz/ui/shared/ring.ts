@@ -45,14 +45,14 @@ function clear(element: HTMLElement) {
   element.style.scrollMargin = "";
 }
 
-const LEAST = 150; // px of an element that are worth the sentence above it
+const LEAST = 150; // px of an element too tall for the window that are worth the sentence above it
 
 // Return by how much the sentence of the step begins above the element, if there is room for both.
 function aboveOf(element: Element, { top, height }: DOMRect, room: number) {
   const caption = element.closest(".sv")?.querySelector(".sv-caption");
   if (!caption?.checkVisibility()) return 0;
   const above = top - caption.getBoundingClientRect().top;
-  return above > 0 && above + Math.min(height, LEAST) <= room ? above : 0;
+  return above > 0 && above + (height <= room ? height : LEAST) <= room ? above : 0;
 }
 
 const SETTLING = 3000; // ms without a change of the page’s size, after which a tab is filled

@@ -29,7 +29,7 @@ const LEAST = 11; // pixels that they have on the screen
 export function showTree(tree: Tree) {
   const guesses = Object.keys(tree.nodes);
   const count = guesses.length === 1 ? "1 guess" : guesses.length + " guesses";
-  const hidden = guesses.filter((node) => !(node in tree.layout.places)).length;
+  const hidden = guesses.filter((node) => !Object.hasOwn(tree.layout.places, node)).length;
   const shown = hidden ? count + ", " + hidden + " not shown" : count;
   $(".sv-sub").textContent = guesses.length ? "· " + shown : "· nothing drafted";
   render(TreeKey(tree), $(".sv-keys"));
