@@ -33,7 +33,16 @@ def test_back_button_returns_to_earlier_steps_runs_and_tabs(visit):
     page.go_back()
     page.wait_for_selector(OPEN_TAB.format("Step"))
     assert visit.ask("run.id") == TREE
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    page.route(f"**/{OPENING}", hold)
     page.go_back()
+    page.set_viewport_size({"width": 1200, "height": 800})  # draws the run that is still on screen
+    page.wait_for_timeout(500)
+    held[0].continue_()
     page.wait_for_function(f"{PLAYER}.run.id === '{OPENING}'")
     page.wait_for_function(f"{STEP}.startsWith('judge-')")
     expect(page.locator("#sv-recorded input")).to_have_value("chain")

@@ -68,12 +68,13 @@ export function follow() {
 const SETTLED = 300; // ms at one step, so that a key held down adds one history entry
 let remembering = 0; // the timer until the address is updated
 let pending: Moment | null = null; // the step that is not in the address yet
+let returning = false; // whether Back or Forward is loading the run of its address
 
 /** Return whether there is an address; a file in a frame, as in a notebook, has none. */
 const hasAddress = () => stage.config.served || window.parent === window;
 
 export function remember(frame: Frame) {
-  if (!hasAddress()) return;
+  if (!hasAddress() || returning) return; // the run still on screen has lost its address
   clearTimeout(remembering);
   pending = {
     run: required(player.run).id,
@@ -116,14 +117,22 @@ export function moveTo(moment: Link) {
   if (place) go(...place);
 }
 
-let open: (moment: Moment) => void = () => {};
+let open: (moment: Moment) => Promise<void> = async () => {};
 
 function onBack(event: PopStateEvent) {
   const { tab, moment } = event.state ?? {};
   if (stage.config.served) openTab(tab ?? FIRST);
   if (!moment) return;
   if (player.run?.id === moment.run) moveTo(moment);
-  else if (moment.recorded && stage.config.recorded.includes(moment.run)) open(moment);
+  else if (moment.recorded && stage.config.recorded.includes(moment.run)) openAgain(moment);
+}
+
+async function openAgain(moment: Moment) {
+  clearTimeout(remembering);
+  returning = true;
+  await open(moment).finally(() => {
+    returning = false;
+  });
 }
 
 // Choosing a tab adds a history entry, but not if Back has opened the tab.
