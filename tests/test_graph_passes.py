@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 
 import pytest
 import tiny
@@ -16,7 +17,7 @@ from specviz.models.fast_layers import NETWORK
 from specviz.models.graph_llama import GraphLlama, build
 from specviz.models.graphs import MOST_ROWS, REACH
 from specviz.models.network import TorchNetwork, network_of, prepare
-from specviz.models.passes import CaptureSpec
+from specviz.models.passes import CaptureSpec, PrecomputedPrefix
 from specviz.models.small_parts import SmallParts
 from specviz.models.target import Target
 from specviz.verification.tree import DraftTree
@@ -47,6 +48,25 @@ def test_run_that_is_over_lends_its_memory_and_graphs_to_the_next(monkeypatch):
     assert memories[0] is memories[1]
     assert len(recorded) == 1, "the tree's eight rows, once"
     assert torch.equal(*found), "nothing of the first run is left"
+
+
+def test_pass_of_the_target_is_one_upload_and_one_launch():
+    """The other two launches copy the logits and check them for NaN."""
+    with pretended() as device_log:
+        model = tiny.llama().to("cuda")
+        prepare(model)
+        run = Target(model, tiny.tokenizer(), tiny.target().card).start(CaptureSpec())
+        run.prefill([5, 6, 7])
+        counted = []
+        for early in (False, False, True, True):
+            read = run.shallow([7, 9], [0, 1], TREE.mask()[:2, :2], 1) if early else None
+            before = Counter(device_log.counts)
+            run.score(TREE, precomputed=PrecomputedPrefix(1, read) if early else None)
+            counted.append(device_log.counts - before)
+            run.keep([0])
+    plain, resumed = counted[1], counted[3]
+    assert (plain["launches"], plain["uploads"], plain["waits"]) == (4, 1, 0)
+    assert (resumed["launches"], resumed["uploads"]) == (5, 1), "and a copy of the first states"
 
 
 def test_failed_recording_is_logged_once(monkeypatch, caplog):

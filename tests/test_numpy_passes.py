@@ -169,6 +169,12 @@ def test_early_exit_verification_continues_from_the_drafted_layers(both):
     for run in runs:
         run.keep([0, 1, 4])
     same_scores(*(run.score(TREE) for run in runs))
+    for run in runs:
+        run.keep([0])
+    whole = [run.shallow(TREE.tokens, TREE.depths, sees, 2) for run in runs]  # no node is left
+    prefixes = [PrecomputedPrefix(2, each) for each in whole]
+    pairs = zip(runs, prefixes, strict=True)
+    same_scores(*(run.score(TREE, None, prefix) for run, prefix in pairs))
 
 
 def test_results_stay_when_later_passes_and_runs_use_the_same_memory(both):

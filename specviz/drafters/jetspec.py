@@ -28,13 +28,13 @@ from torch import Tensor
 
 from specviz.drafters.common.dynamic_tree import ranked_lists, top_log_probs
 from specviz.drafters.common.rank_paths import DepthPredictor
-from specviz.drafters.common.recorded import compute_draft
 from specviz.drafters.common.session import Session
 from specviz.drafters.common.training import Family
 from specviz.drafters.dflash import BlockReader, DFlash
 from specviz.drafters.dflash.config import DFlashConfig
 from specviz.drafters.dflash.head import DFlashHead, guesses, loss, start_from_dflash
 from specviz.engine.protocol import Proposal
+from specviz.models.planned import compute_planned
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -118,7 +118,7 @@ class JetSpecSession(DepthPredictor, Session):
     ) -> tuple[list[list[int]], list[list[float]]]:
         uploads, width = UploadBatch(self.target.device), self.settings.fan_out
         predict = self._plan(context, uploads)
-        _, (logs, ids) = compute_draft(
+        _, (logs, ids) = compute_planned(
             self.reader.cache.memory,
             (type(self), depth, width),
             self.target,

@@ -3,7 +3,7 @@
 A GPU reads the weights of a small model faster than the host can start the kernels of
 transformers' forward. Here the projections that read the same rows are one product, the cache has
 fixed memory, and a pass over few rows is recorded as a CUDA graph, once for each number of rows and
-reach of the attention (`graphs`). Passes over many rows, such as a prompt, run without a graph.
+reach of the attention (`planned`). Passes over many rows, such as a prompt, run without a graph.
 
 Mistral, Qwen2 and Qwen3 without a sliding window are computed here too. The pass is used only if
 its logits equalled those of transformers when the model was loaded.
@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from typing import Any, Final
 
 import torch
@@ -22,20 +21,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from specviz.adapters.transformers import llama_decoder, rotary_angles
-from specviz.models.graphs import (
-    MOST_ROWS,
-    REACH,
-    Function,
-    Given,
-    Memory,
-    Pool,
-    Recorder,
-    ceil_power,
-    chosen_rows,
-    pad_front,
-)
+from specviz.models.graphs import MOST_ROWS, REACH, Memory, Pool, Recorder, ceil_power, pad_front
 from specviz.models.numpy_llama import equals_forward
 from specviz.models.passes import CaptureSpec, Pass, Rows
+from specviz.models.planned import compute_planned
 from specviz.models.small_parts import SmallParts, add_and_norm, can_compile, gate, norm, store
 from specviz.verification.transfer import UploadBatch
 
@@ -69,7 +58,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one call computes, which determines its graph together with the number of rows.
+    """What one call computes.
 
     Attributes:
         layers: The decoder layers, counted from 0.
@@ -77,15 +66,12 @@ class Part:
             states to hidden states.
         captured: Layers, counted from 1, whose outputs are returned.
         final: Whether the states after the final norm are returned too.
-        masked: Whether the attention has a mask of its own; otherwise each row attends to all rows
-            up to its own.
     """
 
     layers: range
     whole: bool
     captured: tuple[int, ...]
     final: bool
-    masked: bool
 
 
 class GraphCache:
@@ -156,7 +142,7 @@ class GraphCache:
 
 
 class GraphLlama:
-    """Computes passes of a Llama on CUDA. All runs share the weights; each run has its own cache.
+    """Computes planned passes of a Llama on CUDA; all runs share the weights, none the cache.
 
     products: matrix products that choose between backends: none; parts: runs the operations between
     the products, compiled if possible.
@@ -206,18 +192,18 @@ class GraphLlama:
     ) -> Pass:
         """Implement `Network.forward`; a long text is read in blocks."""
         if rows.masks or words.shape[1] <= BLOCK:
-            part = Part(self.every, True, capture.layers, capture.final, bool(rows.masks))
+            part = Part(self.every, True, capture.layers, capture.final)
             logits, *layers = self._run(part, words[0], rows, cache)
             final = layers.pop(0) if capture.final else None
         else:
             hidden = self.embedding[words[0]]
-            part = Part(self.every, False, capture.layers, False, False)
-            slots = [None] if rows.slots is None else rows.slots.split(BLOCK)
+            part = Part(self.every, False, capture.layers, False)
+            assert rows.slots is not None
+            reaches = range(rows.reach - len(hidden) + BLOCK, rows.reach + BLOCK, BLOCK)
+            cuts = (hidden.split(BLOCK), rows.positions.split(BLOCK, 1), rows.slots.split(BLOCK))
             blocks = [
-                self._run(part, block, Rows(where, (), own, rows.reach), cache)
-                for block, where, own in zip(
-                    hidden.split(BLOCK), rows.positions.split(BLOCK, 1), cycle(slots), strict=False
-                )
+                self._run(part, block, Rows(where, (), own, min(reach, rows.reach)), cache)
+                for block, where, own, reach in zip(*cuts, reaches, strict=True)
             ]
             states, *layers = (torch.cat(found) for found in zip(*blocks, strict=True))
             logits, normed = self._head(states if capture.final else states[-keep_logits:])
@@ -244,7 +230,7 @@ class GraphLlama:
         chosen = list(layers)
         inside = range(chosen[0], chosen[-1] + 1)
         captured = tuple(k for k in capture.layers if k - 1 in inside)
-        part = Part(inside, False, captured, False, bool(rows.masks))
+        part = Part(inside, False, captured, False)
         states, *found = self._run(part, hidden[0], rows, cache)
         return states[None], dict(zip(captured, found, strict=True))
 
@@ -256,54 +242,14 @@ class GraphLlama:
         normed = norm(states, self.norm, self.eps)
         return functional.linear(normed, self.output_head.weight, self.output_head.bias), normed
 
-    def _run(self, part: Part, states: Tensor, rows: Rows, cache: GraphCache) -> tuple[Tensor, ...]:
-        # Recorded if it has few rows. Planned rows have their place in the cache, and may be a part
-        # of a longer recording.
-        count, positions = len(states), rows.positions[0]
-        mask = rows.masks[0][0, 0] if rows.masks else None
-        if rows.slots is not None:
-            mask = self._causal(rows.slots, rows.reach) if mask is None else mask
-            return self._compute(part, cache.memory, states, positions, rows.slots, mask)
-        first = cache.extend(part.layers, count)
-        memory = cache.memory
-        if count <= MOST_ROWS:
-            size, reach = ceil_power(count), max(REACH, ceil_power(first + count))
-            given = [
-                Given(states, (size, *states.shape[1:])),
-                Given(positions, (size,)),
-                Given(first),
-                Given(count),
-            ]
-            if mask is not None:
-                given.append(Given(mask, (size, reach), torch.finfo(mask.dtype).min))
-            function = self._recordable(part, memory, size, reach)
-            key = (part, size, reach, self.parts)
-            found = memory.recorder.run(memory, key, function, given)
-            if found is not None:
-                return tuple(each[:count].clone() for each in found)
-        slots = torch.arange(first, first + count, device=states.device)
-        if mask is None:
-            mask = self._causal(slots, first + count)
-        return self._compute(part, memory, states, positions, slots, mask)
-
-    def _recordable(self, part: Part, memory: Memory, size: int, reach: int) -> Function:
-        def function(
-            states: Tensor, positions: Tensor, first: Tensor, count: Tensor, mask: Any = None
-        ) -> tuple[Tensor, ...]:
-            slots = chosen_rows(memory, size, first, count)
-            if mask is None:
-                mask = self._causal(slots, reach)
-            return self._compute(part, memory, states, positions, slots, mask)
-
-        return function
-
-    def _compute(
-        self, part: Part, memory: Memory, states: Tensor, positions: Tensor, *where: Tensor
+    def _run(
+        self, part: Part, states: Tensor, planned: Rows, cache: GraphCache
     ) -> tuple[Tensor, ...]:
-        # states: token ids (n,) or hidden states (n, h); where: the cache's row of each row, (n,),
-        # and an additive mask (n, reach). The second result is the states after the final norm, if
-        # wanted.
-        slots, mask = where
+        # states: token ids (n,) or hidden states (n, h). The second result is the states after the
+        # final norm, if wanted.
+        memory, slots, positions = cache.memory, planned.slots, planned.positions[0]
+        assert slots is not None
+        mask = planned.masks[0][0, 0] if planned.masks else self._causal(slots, planned.reach)
         rows = self.embedding[states] if part.whole else states
         turn = memory.tables[0][positions][:, None], memory.tables[1][positions][:, None]
         seen = mask.repeat(self.heads // self.shared_heads, 1)[None, None]
@@ -349,14 +295,31 @@ def build(model: nn.Module) -> GraphLlama | None:
         return None
     head: Any = model.get_output_embeddings()  # type: ignore[operator]
     layers = [_layer(layer) for layer in decoder.layers]
-    network = GraphLlama(decoder, layers, head)
     for parts in (SmallParts(True), SmallParts()) if can_compile() else (SmallParts(),):
+        network = GraphLlama(decoder, layers, head)
         network.parts = parts
-        if equals_forward(network, model, TOLERANCES.get(network.embedding.dtype, ROUGH)):
+        tolerance = TOLERANCES.get(network.embedding.dtype, ROUGH)
+        if equals_forward(_reader(network), model, tolerance):
             return network
         which = "compiled pass" if parts.works else "pass"
         log.warning("this model's %s on CUDA gives other logits than its forward", which)
     return None
+
+
+def _reader(network: GraphLlama) -> Callable[[Tensor, Tensor], Tensor]:
+    # Recorded passes over a text.
+    cache = network.new_cache()
+
+    def read(words: Tensor, positions: Tensor) -> Tensor:
+        uploads = UploadBatch(network.embedding.device)
+        ids, rows = uploads.put(words), cache.plan_rows(positions[0], [], uploads)
+
+        def run() -> tuple[Tensor, list[Tensor]]:
+            return network.forward(ids(), rows(), cache, CaptureSpec()).logits, []
+
+        return compute_planned(cache.memory, ("check",), None, uploads, run)[0]
+
+    return read
 
 
 def _layer(layer: Any) -> Layer:

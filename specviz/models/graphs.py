@@ -68,33 +68,24 @@ class Given:
     """The value of an input.
 
     Attributes:
-        value: A tensor, on the device or on the host, or a whole number, which becomes a tensor
-            without dimensions.
-        shape: The input's shape, in whose first rows and columns the value is written.
-        rest: What the other elements become; None if they do not matter.
+        value: A tensor, on the device or on the host.
+        shape: The input's shape, in whose first rows the value is written.
         last: Whether the value is written in the last rows instead.
     """
 
-    value: Tensor | int
-    shape: tuple[int, ...] = ()
-    rest: float | None = None
+    value: Tensor
+    shape: tuple[int, ...]
     last: bool = False
 
     def allocate(self, device: torch.device) -> Tensor:
         """Return memory for the input."""
-        dtype = torch.long if isinstance(self.value, int) else self.value.dtype
-        return torch.zeros(self.shape, dtype=dtype, device=device)
+        return torch.zeros(self.shape, dtype=self.value.dtype, device=device)
 
     def write(self, place: Tensor) -> None:
-        """Write the value to an input."""
-        if isinstance(self.value, int):
-            place.fill_(self.value)
-            return
-        if self.rest is not None and self.value.shape != place.shape:
-            place.fill_(self.rest)
-        place = place[len(place) - len(self.value) :] if self.last else place
-        place = place[tuple(map(slice, self.value.shape))]
-        place.copy_(self.value, non_blocking=True)
+        """Write the value to an input; what is in the other rows does not matter."""
+        count = len(self.value)
+        rows = place[len(place) - count :] if self.last else place[:count]
+        rows.copy_(self.value, non_blocking=True)
 
 
 class Recorder:
@@ -144,7 +135,7 @@ class Memory:
         values: The same for values.
         tables: What depends on positions alone, such as cosines, (reach, …) each.
         recordings: See `Recorder.run`.
-        drafts: What the host keeps of each recorded draft; see `drafters.common.recorded`.
+        kept: What the host keeps of each recorded pass or draft; see `models.planned`.
     """
 
     keys: Tensor
@@ -153,18 +144,12 @@ class Memory:
     tables: tuple[Tensor, ...] = ()
     judging: Recorder = field(default_factory=Recorder)
     recordings: dict[Any, Any] = field(default_factory=dict)
-    drafts: dict[Any, Any] = field(default_factory=dict)
+    kept: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def reach(self) -> int:
         """Number of rows that fit."""
         return self.keys.shape[2] - 1
-
-
-def chosen_rows(memory: Memory, size: int, first: Tensor, count: Tensor) -> Tensor:
-    """Return the memory's row of each row of a pass, (size,): the last one for padding rows."""
-    numbers = torch.arange(size, device=memory.keys.device)
-    return torch.where(numbers < count, first + numbers, memory.reach)
 
 
 Owner = TypeVar("Owner")

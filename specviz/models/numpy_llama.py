@@ -9,7 +9,7 @@ transformers when the model was loaded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -155,7 +155,11 @@ def build(model: nn.Module) -> NumpyLlama | None:
     quads = zip(decoder.layers, *(made[i::4] for i in range(4)), strict=True)
     layers = [_layer(decoder.config, *quad) for quad in quads]
     network = NumpyLlama(decoder, layers, head.product)
-    return network if equals_forward(network, model) else None
+    cache = network.new_cache()
+    same = equals_forward(
+        lambda words, where: network.forward(words, Rows(where), cache, CaptureSpec()).logits, model
+    )
+    return network if same else None
 
 
 def _groups(layer: Any) -> list[list[nn.Linear]]:
@@ -201,15 +205,19 @@ def _angles(decoder: Any, positions: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @torch.inference_mode()
-def equals_forward(network: Any, model: Any, tolerance: float = TOLERANCE) -> bool:
-    """Return whether a `Network` and a model's forward give the same logits, up to `tolerance`."""
-    ids = torch.arange(6, device=model.device)[None] % model.config.vocab_size
-    where = torch.arange(6, device=model.device)[None]
-    theirs, ours = PreallocatedCache(), network.new_cache()
+def equals_forward(
+    read: Callable[[Tensor, Tensor], Tensor], model: Any, tolerance: float = TOLERANCE
+) -> bool:
+    """Return whether a pass and a model's forward give the same logits, up to `tolerance`.
+
+    read: from new words and their positions, (1, n) each on the host, to logits, (n, V).
+    """
+    ids, where = torch.arange(6)[None] % model.config.vocab_size, torch.arange(6)[None]
+    theirs = PreallocatedCache()
     for part in (slice(0, 5), slice(5, 6)):
-        words, positions = ids[:, part], where[:, part]
+        words, positions = ids[:, part].to(model.device), where[:, part].to(model.device)
         wanted = model(input_ids=words, position_ids=positions, **with_cache(model, theirs))
-        found = network.forward(words, Rows(positions), ours, CaptureSpec()).logits
+        found = read(ids[:, part], where[:, part])
         allowed = tolerance * wanted.logits.abs().max().clamp(min=1.0)
         if not bool((found - wanted.logits[0]).abs().max() <= allowed):  # NaN also gives False
             return False

@@ -154,7 +154,7 @@ class Rows:
         positions: (1, r).
         masks: Additive masks, (1, 1, r, rows of the cache + r) each; see `LayerMasks.split`. Empty
             for the rows of a text, each of which attends to all previous rows.
-        slots: In a planned pass on CUDA, the cache's row of each row, (r,); see `plan_rows`.
+        slots: For a `GraphLlama`, the cache's row of each row, (r,); see `plan_rows`.
         reach: The number of the cache's rows up to the last of these.
     """
 
@@ -177,6 +177,12 @@ class Pass:
     logits: Tensor
     layers: Mapping[int, Tensor] = field(default_factory=dict)
     final: Tensor | None = None
+
+    def copy_newest(self, rows: int) -> Pass:
+        """Return copies of the last rows, of which padding has none."""
+        logits = self.logits[-rows:].clone()
+        layers = {k: each[-rows:].clone() for k, each in self.layers.items()}
+        return Pass(logits, layers, None if self.final is None else self.final[-rows:].clone())
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ All runs share the weights, which never change; each run has its own cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,8 +18,9 @@ from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import check_agreement, describe_device, process_count
 from specviz.models.errors import BadPrompt
 from specviz.models.fast_layers import describe_products
+from specviz.models.graphs import MOST_ROWS, pad_front, padded_rows
 from specviz.models.memory_speed import MemoryUse, memory_use
-from specviz.models.network import KeyValueCache, Network, network_of, plan_rows
+from specviz.models.network import KeyValueCache, Network, fixed_memory, network_of, plan_rows
 from specviz.models.passes import (
     CaptureSpec,
     ExtraRows,
@@ -32,13 +33,14 @@ from specviz.models.passes import (
     bytes_read,
     concat_layers,
 )
+from specviz.models.planned import compute_planned
 from specviz.models.products import is_large
 from specviz.models.threads import share_with_numpy
 from specviz.models.tokenizer import prompt_encoder, token_bytes
 from specviz.settings.settings import Sampling
 from specviz.trace.events import ModelCard
 from specviz.verification.distributions import deferred_nan_check
-from specviz.verification.transfer import UploadBatch, upload_together
+from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
 
@@ -287,11 +289,16 @@ class TargetRun:
     ) -> Scores:
         positions = list(positions)
         check_agreement(self.target.device, tokens, positions)
-        host = [torch.tensor([list(tokens), positions]), *self.target.masks.split(mask)]
-        rows, *masks = upload_together(self.target.device, *host)
-        where = Rows(rows[1:], masks)
-        result = self.network.forward(rows[:1], where, self.cache, self.capture, keep_logits)
-        return self._result(result, len(tokens))
+        uploads = UploadBatch(self.target.device)
+        words = uploads.put(self._padded(tokens, 0)[None])
+        where, masks = self._padded(positions, -1), self.target.masks.split(mask)
+        rows = plan_rows(self.cache, where, masks, uploads)
+
+        def run() -> Pass:
+            return self.network.forward(words(), rows(), self.cache, self.capture, keep_logits)
+
+        made = self._compute(len(tokens), ("whole", keep_logits), uploads, run)
+        return self._result(made, len(tokens))
 
     def _resume(
         self,
@@ -302,21 +309,45 @@ class TargetRun:
     ) -> Scores:
         # The first rows have already run the lower layers.
         check_agreement(self.target.device, tokens, positions)
-        done, rows, below = precomputed.states.shape[1], precomputed.states, [*self.early]
-        inputs = torch.tensor([list(tokens), positions])
-        inputs, *masks = upload_together(self.target.device, inputs, *self.target.masks.split(mask))
-        words, where = inputs[:1], inputs[1:]
-        if done < len(tokens):
-            late = self.network.embed(words[:, done:])
-            seen = [each[:, :, done:] for each in masks]
-            late, found = self._layers(late, Rows(where[:, done:], seen), range(precomputed.layer))
-            rows = torch.cat([rows, late], dim=1)
-            below.append(found)
-        upper = range(precomputed.layer, self.target.layers)
-        hidden, above = self._layers(rows, Rows(where, masks), upper)
-        logits, normed = self.network.head(hidden)
-        final = normed if self.capture.final else None
-        return self._result(Pass(logits, concat_layers(below) | above, final), len(tokens))
+        uploads = UploadBatch(self.target.device)
+        count, done, last = len(tokens), precomputed.states.shape[1], precomputed.layer
+        lower, upper = range(last), range(last, self.target.layers)
+        masks = self.target.masks.split(mask)
+        words = uploads.put(torch.tensor(tokens[done:], dtype=torch.long)[None])
+        late = torch.tensor(positions[done:], dtype=torch.long)
+        seen = [each[:, :, done:] for each in masks]
+        late_rows = plan_rows(self.cache, late, seen, uploads, lower)
+        where = self._padded(positions, -1)
+        rows = plan_rows(self.cache, where, masks, uploads, upper)
+        given = uploads.put_states(precomputed.states[0], len(where) - len(late))
+
+        def run() -> Pass:
+            hidden, below = given()[None], dict[int, Tensor]()
+            if len(late):
+                added, below = self._layers(self.network.embed(words()), late_rows(), lower)
+                hidden = torch.cat([hidden, added], dim=1)
+            hidden, above = self._layers(hidden, rows(), upper)
+            logits, normed = self.network.head(hidden)
+            return Pass(logits, below | above, normed if self.capture.final else None)
+
+        made = self._compute(count, ("resumed", last), uploads, run)
+        above = {k: each for k, each in made.layers.items() if k > last}
+        below = [made.layers] if len(late) else []
+        layers = concat_layers([*self.early, *below]) | above
+        return self._result(replace(made, layers=layers), count)
+
+    def _padded(self, numbers: Sequence[int], padding: int) -> Tensor:
+        size = padded_rows(len(numbers)) if fixed_memory(self.cache) else len(numbers)
+        return pad_front(torch.tensor(list(numbers)), size, padding)
+
+    def _compute(
+        self, rows: int, key: tuple[Any, ...], uploads: UploadBatch, run: Callable[[], Pass]
+    ) -> Pass:
+        # Recorded for few rows; the next pass overwrites the results of a recording.
+        memory = fixed_memory(self.cache) if rows <= MOST_ROWS else None
+        key = (self.network, self.capture, *key)
+        made, _ = compute_planned(memory, key, None, uploads, lambda: (run(), []))
+        return made.copy_newest(rows) if memory else made
 
     def _result(self, result: Pass, rows: int) -> Scores:
         # With a deferred check for NaN.

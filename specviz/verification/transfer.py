@@ -35,10 +35,10 @@ def upload_together(device: torch.device, *tensors: Tensor) -> list[Tensor]:
 
 
 class UploadBatch:
-    """What a draft's passes need from outside, at hand when the first of them runs.
+    """What planned passes need from outside, at hand when the first of them runs.
 
-    Host tensors are uploaded together. A draft that is recorded as a CUDA graph reads everything
-    from fixed addresses (`packed` and `attach`), where the next draft's values are written.
+    Host tensors are uploaded together. What is recorded as a CUDA graph reads everything from fixed
+    addresses (`packed` and `attach`), where the values of its next use are written.
     """
 
     def __init__(self, device: torch.device) -> None:

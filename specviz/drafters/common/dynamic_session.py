@@ -22,10 +22,10 @@ from specviz.drafters.common.dynamic_tree import (
     replay,
 )
 from specviz.drafters.common.proposal_builder import Level
-from specviz.drafters.common.recorded import compute_draft
 from specviz.drafters.common.session import LevelPass, LevelSession, StateReader
 from specviz.engine.protocol import Proposal
 from specviz.models.graphs import Memory
+from specviz.models.planned import compute_planned
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -143,7 +143,7 @@ class DynamicSession(HeadSession):
             return None, tree.tensors
 
         key = (type(self), deepest)
-        return compute_draft(self.memory, key, self.target, uploads, draft)[1]
+        return compute_planned(self.memory, key, self.target, uploads, draft)[1]
 
     def _proposal(self, growth: DynamicTree) -> Proposal:
         tree, best = growth.tree(self.budget)

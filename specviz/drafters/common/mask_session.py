@@ -12,10 +12,10 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from specviz.drafters.common.recorded import compute_draft
 from specviz.drafters.common.session import Session
 from specviz.engine.protocol import Proposal
 from specviz.models.graphs import Memory
+from specviz.models.planned import compute_planned
 from specviz.settings.chance import Chance
 from specviz.trace.work import Work
 from specviz.verification.distributions import check_finite
@@ -48,7 +48,7 @@ class MaskSession(Session, ABC):
         if depth > 0:
             uploads = UploadBatch(self.target.device)
             logits, read, work = self.plan(context, depth, uploads)
-            _, (values, ids) = compute_draft(
+            _, (values, ids) = compute_planned(
                 self.memory,
                 (type(self), depth),
                 self.target,

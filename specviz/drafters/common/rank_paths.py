@@ -18,9 +18,9 @@ from torch import Tensor
 
 from specviz.drafters.common.candidates import TopCandidates
 from specviz.drafters.common.head_cache import HeadCache
-from specviz.drafters.common.recorded import compute_draft
 from specviz.drafters.common.session import Session, StateReader
 from specviz.engine.protocol import Proposal
+from specviz.models.planned import compute_planned
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import MAX_GUESSES, Settings, max_gamma, require
@@ -158,7 +158,7 @@ class RankPathSession(DepthPredictor, Session):
             return best, best.pending
 
         key = (type(self.heads), depth, ranks)
-        best, values = compute_draft(self.heads.cache.memory, key, self.target, uploads, draft)
+        best, values = compute_planned(self.heads.cache.memory, key, self.target, uploads, draft)
         found = best.resolve(values, self.heads.name)
         tree, used_paths = tree_of_ranks(root, paths, found.tokens, self.target.eos)
         chances = (found.probs[len(path) - 1][path[-1]] for path in used_paths)

@@ -23,9 +23,9 @@ from specviz.drafters.common.proposal_builder import (
     candidate_kind,
     fit_vocabulary,
 )
-from specviz.drafters.common.recorded import compute_draft
 from specviz.models.graphs import Memory
 from specviz.models.passes import ExtraRows, States
+from specviz.models.planned import compute_planned
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -202,7 +202,7 @@ def _add_levels(
         return (found, session.outputs), pending + shown
 
     key = (type(session), builder.settings.sampling, builder.drawn, *levels)
-    (found, session.outputs), values = compute_draft(memory, key, session.target, uploads, draft)
+    (found, session.outputs), values = compute_planned(memory, key, session.target, uploads, draft)
     session.copied = values[sum(len(some.pending) for some in found) :]
     if memory is not None:
         found = [some.repeated(own) for some, own in zip(found, coins, strict=True)]
