@@ -11,8 +11,8 @@ import { showLanes } from "./lanes";
 import { duration, speedUp, sum, wholeTime } from "./simple_times";
 import { $, stage } from "./stage";
 
-const RACE = 7400; // ms for the slower row
-const PAUSE = 3200; // ms at the end, to read the result
+const RACE = 7000; // ms for the slower row
+const PAUSE = 4600; // ms at the end, to read the result
 
 let stop = () => {};
 
@@ -70,7 +70,7 @@ const Beginning = (whole: number): Said => {
   const second = duration((1000 * whole) / RACE);
   return [
     "Race",
-    `In slow motion: one second is ${second}. The big model checks every guess and replaces those that it rejects. To compare, both rows show this run’s text.`,
+    `In slow motion: one second is ${second}. The big model checks every guess and replaces those that it rejects. Both draw words at random; to compare, both rows show this run’s text.`,
   ];
 };
 
@@ -80,7 +80,7 @@ function Ending(): Said {
   const fewer = (theirs / ours).toFixed(1).replace(/\.0$/, "");
   const not = Number(fewer) > Number(speed) ? `, not ${fewer} ×, as guesses take time, too` : "";
   const gain = speed
-    ? ` That is ${speed} × faster${not}. Every text stays exactly as likely as from the big model alone.`
+    ? ` That is ${speed} × faster${not}. Every text stays exactly as likely as from the big model alone: what was guessed too often gives way to words guessed too rarely.`
     : "";
   return ["Result", `${ours} passes of the big model instead of ${theirs}.${gain}`];
 }
