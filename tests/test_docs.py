@@ -227,6 +227,18 @@ def test_every_link_leads_to_a_file_and_a_heading():
                 assert anchor in headings, f"{link} in {name_of(page)}"
 
 
+def test_architecture_page_names_only_files_that_exist():
+    found = [ROOT / "app.py", *(ROOT / "specviz").rglob("*.*"), *ROOT.glob("tests/*.py")]
+    found += ROOT.glob("tests/browser/*.py")
+    paths = {f"/{file.relative_to(ROOT).as_posix()}" for file in found}
+    named = re.findall(
+        r"`([a-z\d_/]+\.(?:py|tsx?))`", (DOCS / "architecture.md").read_text("utf-8")
+    )
+    assert len(named) > 20
+    missing = [name for name in named if not any(path.endswith(f"/{name}") for path in paths)]
+    assert missing == []
+
+
 def test_picture_of_the_layers_contains_every_package_folder():
     picture = (DOCS / "images" / "layers.svg").read_text(encoding="utf-8")
     paths = [path for path in generate_docs.documented_modules() if path.parent != ROOT]
