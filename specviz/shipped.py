@@ -40,7 +40,10 @@ class BrokenFile(ValueError):
 
 
 def read_shipped_json(path: Path, parse: Callable[[Any], Parsed]) -> Parsed:
-    """Parse a shipped JSON file with `parse`. Raises BrokenFile."""
+    """Parse a shipped JSON file with `parse`.
+
+    Raises BrokenFile if anything is wrong with the file.
+    """
     return read_shipped_text(path, lambda text: parse(json.loads(text)))
 
 
@@ -90,7 +93,10 @@ class Recipe:
 
 
 def recipes(folder: Path = FOLDER) -> list[Recipe]:
-    """Return the recipes of the shipped runs; empty if there is no list. Raises BrokenFile."""
+    """Return the recipes of the shipped runs; empty if there is no list.
+
+    Raises BrokenFile if the list is damaged.
+    """
     listed = folder / "recipes.json"
     if not listed.exists():
         return []
@@ -107,7 +113,10 @@ def text_of(prompt: tuple[str, int] | str) -> str:
 
 @cache
 def prompts() -> dict[str, list[str]]:
-    """Return the shipped prompts by domain, in the order shown. Raises BrokenFile."""
+    """Return the shipped prompts by domain, in the order shown.
+
+    Raises BrokenFile if the file is damaged.
+    """
     return read_shipped_json(ASSETS / "prompts.json", _by_domain)
 
 
@@ -124,7 +133,10 @@ def domain_label(domain: str) -> str:
 
 
 def measured(path: Path = MEASURED) -> dict[str, Any] | None:
-    """Return the measurements of House; None if there is no such file. Raises BrokenFile."""
+    """Return the measurements of House; None if there is no such file.
+
+    Raises BrokenFile if it is not a JSON object.
+    """
     return read_shipped_json(path, _facts) if path.is_file() else None
 
 

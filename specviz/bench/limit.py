@@ -23,8 +23,9 @@ from specviz.models.target import Target
 class MemoryLimit:
     """The speed limit set by memory, in one turn.
 
-    bandwidth: bytes read per second; passes: plain passes per second, which are tokens per second
-    at one token a pass.
+    Attributes:
+        bandwidth: Bytes read per second.
+        passes: Plain passes per second, which are tokens per second at one token a pass.
     """
 
     bandwidth: float

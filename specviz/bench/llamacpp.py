@@ -78,7 +78,10 @@ class LlamaCppProcess:
         self._running = running
 
     def decode(self, ids: Sequence[int], new_tokens: int) -> tuple[list[int], float | None]:
-        """Decode; return new ids, and seconds after the prompt's pass. Raises LlamaCppError."""
+        """Decode; return new ids, and seconds after the prompt's pass.
+
+        Raises LlamaCppError if the program failed.
+        """
         assert self._running.stdin is not None
         with suppress(OSError):  # if the process has ended, `reply` raises the error
             self._running.stdin.write(json.dumps({"ids": ids, "new_tokens": new_tokens}) + "\n")

@@ -120,8 +120,9 @@ def count_calls(
 class Progress:
     """Callbacks with which a caller follows and stops a measurement.
 
-    stop: called before every call; if it returns True, the measurement stops; tick: called after
-    every call.
+    Attributes:
+        stop: Called before every call; if it returns True, the measurement stops.
+        tick: Called after every call.
     """
 
     stop: Stop = never
@@ -142,8 +143,14 @@ def measure(
     """Yield each domain's rows when it is done; the first call of each method is a warm-up.
 
     If the measurement is stopped, rows of the complete turns of the current domain come last.
-    methods: what to measure; one of them is plain decoding; limiter: measures the memory limit in
-    every turn; without it rows have no limit.
+
+    Args:
+        target: The target model.
+        methods: What to measure; one of them is plain decoding.
+        domains: The prompts of each domain.
+        repeats: How often each prompt is decoded.
+        watch: Stops and follows the measurement.
+        limiter: Measures the memory limit in every turn; without it rows have no limit.
     """
     for method in methods:
         if watch.stop():

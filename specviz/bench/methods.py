@@ -47,10 +47,16 @@ def load_entrants(
 ) -> tuple[list[Entrant], dict[str, str]]:
     """Load the drafters of these names, each with its settings.
 
-    Returns the drafters, and for each missing one the reason. names: the drafters' names; settings:
-    returns the settings of a drafter; must: whether to raise an error for a missing drafter. Raises
-    NotAvailable if a drafter is missing and `must` is set; Unsuitable if a drafter does not fit the
-    target and `must` is set.
+    Returns the drafters, and for each missing one the reason.
+
+    Raises NotAvailable if a drafter is missing and `must` is set; Unsuitable if a drafter does not
+    fit the target and `must` is set.
+
+    Args:
+        target: The target model.
+        names: The drafters' names.
+        settings: Returns the settings of a drafter.
+        must: Whether to raise an error for a missing drafter.
     """
     found, absent = [], {}
     for name in names:
@@ -184,8 +190,11 @@ Call = Callable[[Target, Sequence[int], Settings], reference.Counts]
 def all_methods(target: Target, entrants: Sequence[Entrant], settings: Settings) -> list[Method]:
     """Return our methods, then those of transformers with the settings of our counterparts.
 
-    entrants: the drafters; settings: settings for plain decoding, and for methods of transformers
-    without a counterpart.
+    Args:
+        target: The target model.
+        entrants: The drafters.
+        settings: Settings for plain decoding, and for methods of transformers without a
+            counterpart.
     """
     found = [plain_method(target, settings)]
     for entrant in entrants:

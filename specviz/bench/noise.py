@@ -19,8 +19,11 @@ def explain_row_noise(
 ) -> str | None:
     """Return why a row's speed cannot be judged, as a clause; None if its times are plausible.
 
-    mine: the method's calls, one per turn: each prompt once, then again for every repeat; plain:
-    plain decoding's calls in the same turns.
+    Args:
+        row: The row.
+        mine: The method's calls, one per turn: each prompt once, then again for every repeat.
+        plain: Plain decoding's calls in the same turns.
+        prompts: The number of different prompts.
     """
     return (
         _impossible_costs(row, mine)

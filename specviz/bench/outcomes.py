@@ -55,9 +55,12 @@ class Bin:
 class Tally:
     """Counts of a run's guesses.
 
-    rounds: number of rounds, including the prefill, which drafts nothing; acceptance_sum: the sum
-    over judged positions of the probability that one of its guesses is accepted; bins: judged
-    guesses by the drafter's predicted probability of acceptance; empty without predictions.
+    Attributes:
+        rounds: Number of rounds, including the prefill, which drafts nothing.
+        acceptance_sum: The sum over judged positions of the probability that one of its guesses is
+            accepted.
+        bins: Judged guesses by the drafter's predicted probability of acceptance; empty without
+            predictions.
     """
 
     rounds: int = 0

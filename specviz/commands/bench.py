@@ -165,8 +165,9 @@ def table_columns(domains: Sequence[str], names: Sequence[str]) -> list[Column]:
 class Printer:
     """Collects rows, and prints the rows of a domain when they are complete.
 
-    progress: the bar that is hidden while rows are printed; quiet: whether to collect the rows
-    without printing them.
+    Args:
+        progress: The bar that is hidden while rows are printed.
+        quiet: Whether to collect the rows without printing them.
     """
 
     def __init__(self, columns: Sequence[Column], progress: CallProgress, quiet: bool) -> None:

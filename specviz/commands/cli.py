@@ -24,8 +24,9 @@ from specviz.settings.threads import shorten_busy_wait
 class Command:
     """A command.
 
-    name: its name, which is also the name of its module; summary: what it does, as a phrase that
-    begins with a small letter and has no full stop.
+    Attributes:
+        name: Its name, which is also the name of its module.
+        summary: What it does, as a phrase that begins with a small letter and has no full stop.
     """
 
     name: str
@@ -34,9 +35,10 @@ class Command:
     def add(self, subparsers: Any, named: bool, prog: str | None) -> None:
         """Add the command to the command line.
 
-        subparsers: the action returned by `ArgumentParser.add_subparsers`; named: whether this is
-        the command to run; options are added only in this case; prog: the program name that its
-        help shows; `specviz NAME` if None.
+        Args:
+            subparsers: The action returned by `ArgumentParser.add_subparsers`.
+            named: Whether this is the command to run; options are added only in this case.
+            prog: The program name that its help shows; `specviz NAME` if None.
         """
         sentence = f"{self.summary[0].upper()}{self.summary[1:]}."
         parser = subparsers.add_parser(self.name, prog=prog, description=sentence)
@@ -94,8 +96,9 @@ class TopParser(Parser):
 def build_parser(named: str | None, prog: str | None = None) -> TopParser:
     """Build the parser of the whole command line.
 
-    named: the command whose options are added; None for no command; prog: the program name that its
-    help shows; `specviz NAME` if None.
+    Args:
+        named: The command whose options are added; None for no command.
+        prog: The program name that its help shows; `specviz NAME` if None.
     """
     top = TopParser(
         prog="specviz",
@@ -119,8 +122,9 @@ def build_parser(named: str | None, prog: str | None = None) -> TopParser:
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     """Run a command and return its exit status; without a command, print the help.
 
-    argv: the arguments; those of the process if None; prog: the program name that the command's
-    help shows; `specviz NAME` if None.
+    Args:
+        argv: The arguments; those of the process if None.
+        prog: The program name that the command's help shows; `specviz NAME` if None.
     """
     shorten_busy_wait()
     words = sys.argv[1:] if argv is None else argv

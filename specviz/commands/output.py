@@ -37,8 +37,9 @@ HELP_STYLES: Final = (
 class Column:
     """One column of a table.
 
-    wrap: whether a cell may take several lines on a terminal, as sentences do; width: minimum
-    width, for a table that is printed in several parts.
+    Attributes:
+        wrap: Whether a cell may take several lines on a terminal, as sentences do.
+        width: Minimum width, for a table that is printed in several parts.
     """
 
     title: str

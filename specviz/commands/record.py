@@ -77,7 +77,10 @@ def record_run(recipe: Recipe, folder: Path) -> str:
 
 
 def record_race(recipe: RaceRecipe, folder: Path) -> str:
-    """Record, check and write a race; return its summary. Raises CheckFailed."""
+    """Record, check and write a race; return its summary.
+
+    Raises CheckFailed if a trace is wrong.
+    """
     from specviz.catalog.loading import load_drafter, load_target
     from specviz.compare.race import Results
     from specviz.compare.run import run

@@ -65,7 +65,10 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run, write the outputs and return the exit status. Raises ServerFault."""
+    """Run, write the outputs and return the exit status.
+
+    Raises ServerFault if the target's server failed; the finished part of the run is written first.
+    """
     settings = settings_from_args(args)
     require_writable(args.json, args.trace, args.metrics)
     with show_loading():
@@ -110,8 +113,10 @@ def record(
 def report(path: str | None, counts: str | None, trace: Trace) -> None:
     """Write the outputs, and print the text and a summary unless JSON was printed.
 
-    path: path of the result as JSON; None if it is not written; counts: path of vLLM's per-request
-    metrics; None if they are not written.
+    Args:
+        path: Path of the result as JSON; None if it is not written.
+        counts: Path of vLLM's per-request metrics; None if they are not written.
+        trace: The run.
     """
     from specviz.trace import metrics
 

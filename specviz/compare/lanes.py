@@ -60,8 +60,12 @@ class LaneParser(argparse.ArgumentParser):
 def parse_lane(text: str, args: argparse.Namespace, prefix: str | None = None) -> LaneRequest:
     """Parse a drafter and its settings, named like the options of `run`.
 
-    text: the lane as typed, for example "draft-model gamma=8"; prefix: the start of error messages;
-    by default it quotes the lane. Raises BadSettings if a setting is unknown or invalid.
+    Raises BadSettings if a setting is unknown or invalid.
+
+    Args:
+        text: The lane as typed, for example "draft-model gamma=8".
+        args: The options for all lanes.
+        prefix: The start of error messages; by default it quotes the lane.
     """
     prefix = f"Lane {text!r}: " if prefix is None else prefix
     try:
@@ -121,8 +125,10 @@ LONGEST_VALUE: Final = 40  # maximum characters of a setting that is shown in fu
 class LaneLabel:
     """The label of a lane.
 
-    title: the drafter's title; shape: the shape of the draft in a few words, if it has one; unique
-    among lanes with the same title.
+    Attributes:
+        title: The drafter's title.
+        shape: The shape of the draft in a few words, if it has one; unique among lanes with the
+            same title.
     """
 
     title: str

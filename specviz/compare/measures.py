@@ -67,9 +67,12 @@ class Flops:
     2 FLOPs are counted for every weight of a matrix and every row (token) multiplied with it,
     including the prompt's rows. An embedding table counts only if it is also the output head, and
     an output head only for rows whose logits are read. Not counted: attention's products with the
-    cache (they grow with the text, not with the weights), norms, softmax, sampling. prompt: FLOPs
-    of the target's first pass; target: FLOPs of the target's later passes; drafter: FLOPs of the
-    drafter; None if the trace does not have the number of its rows.
+    cache (they grow with the text, not with the weights), norms, softmax, sampling.
+
+    Attributes:
+        prompt: FLOPs of the target's first pass.
+        target: FLOPs of the target's later passes.
+        drafter: FLOPs of the drafter; None if the trace does not have the number of its rows.
     """
 
     prompt: int
@@ -130,12 +133,15 @@ def work_flops(work: Work, weights: Weights) -> int:
 class Equality:
     """A lane's token ids compared with those of plain decoding.
 
-    verdict: "same": all are equal. "stopped": the lane did not finish. "unknown": plain decoding
-    did not finish. "sampled": they differ as two samples from one distribution do. "lossy": the
-    rule does not guarantee the same text. At temperature 0 also "near-tie": rounding explains the
-    difference; "length": one text ends earlier; "fault": nothing explains the difference; position:
-    index of the first new token that differs; None if none does; margin: at temperature 0, the
-    target's highest logit minus its second highest at this position.
+    Attributes:
+        verdict: "same": all are equal. "stopped": the lane did not finish. "unknown": plain
+            decoding did not finish. "sampled": they differ as two samples from one distribution do.
+            "lossy": the rule does not guarantee the same text. At temperature 0 also "near-tie":
+            rounding explains the difference; "length": one text ends earlier; "fault": nothing
+            explains the difference.
+        position: Index of the first new token that differs; None if none does.
+        margin: At temperature 0, the target's highest logit minus its second highest at this
+            position.
     """
 
     verdict: Verdict

@@ -50,9 +50,12 @@ class Lane:
 class Race:
     """Lanes on one prompt; plain decoding always runs as an additional lane.
 
-    target: the target, as accepted by `catalog.load_target`; lanes: the lanes with a drafter;
-    order_seed: seed of the order in which the lanes run. Raises BadSettings if the lanes cannot be
-    compared.
+    Raises BadSettings if the lanes cannot be compared.
+
+    Attributes:
+        target: The target, as accepted by `catalog.load_target`.
+        lanes: The lanes with a drafter.
+        order_seed: Seed of the order in which the lanes run.
     """
 
     prompt: str
@@ -129,8 +132,9 @@ def unique_names(names: Iterable[str]) -> list[str]:
 class RaceStarted:
     """The first event.
 
-    order: names of the lanes in the order in which they run; drafters: sizes of the drafters, by
-    lane.
+    Attributes:
+        order: Names of the lanes in the order in which they run.
+        drafters: Sizes of the drafters, by lane.
     """
 
     order: tuple[str, ...]
@@ -142,8 +146,9 @@ class RaceStarted:
 class LaneStarted:
     """A lane starts, first with a warm-up that is not measured.
 
-    number: its number in the order of running, from 1; turn: which of its runs this is, from 1;
-    short lanes run several times.
+    Attributes:
+        number: Its number in the order of running, from 1.
+        turn: Which of its runs this is, from 1; short lanes run several times.
     """
 
     lane: str

@@ -36,8 +36,9 @@ from specviz.trace.metrics import explain_disagreement, explain_noise, run_sprea
 class Costs:
     """The costs of an average round, in plain tokens.
 
-    overhead: time of judging and cache updates; prefill: the round's share of the prefill,
-    including the first token.
+    Attributes:
+        overhead: Time of judging and cache updates.
+        prefill: The round's share of the prefill, including the first token.
     """
 
     draft: float
@@ -55,8 +56,10 @@ class Costs:
 class Depth:
     """Counts at one depth of the draft; the first guess after the text has depth 1.
 
-    positions: positions that were judged; siblings share a position. Acceptance by depth is per
-    position, not per guess; kept: accepted guesses, at most one per position.
+    Attributes:
+        positions: Positions that were judged; siblings share a position. Acceptance by depth is per
+            position, not per guess.
+        kept: Accepted guesses, at most one per position.
     """
 
     judged: int

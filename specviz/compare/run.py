@@ -105,9 +105,14 @@ def run(
 ) -> Generator[RaceEvent, None, None]:
     """Run all lanes once in their order, then repeat the short ones in turns.
 
-    drafters: the drafters, by name of the lane; stop: called between rounds; if it returns True,
-    the lane ends and no other starts. Raises BadPrompt before any lane runs; BadSettings before any
-    lane runs, naming the lane that cannot run.
+    Raises BadPrompt before any lane runs; BadSettings before any lane runs, naming the lane that
+    cannot run.
+
+    Args:
+        target: The target.
+        drafters: The drafters, by name of the lane.
+        race: What to run.
+        stop: Called between rounds; if it returns True, the lane ends and no other starts.
     """
     context = RaceContext(race, target, drafters, encode_prompt(target, race.prompt, race.shared))
     for lane in race.lanes:

@@ -48,8 +48,9 @@ class SavedLane:
 class SavedRace:
     """The content of `race.json`.
 
-    order: names of the lanes in the order in which they ran; seconds: seconds of each lane's runs;
-    None if every lane ran once.
+    Attributes:
+        order: Names of the lanes in the order in which they ran.
+        seconds: Seconds of each lane's runs; None if every lane ran once.
     """
 
     format: str
@@ -108,7 +109,10 @@ class SavedRace:
 
 
 def write(folder: Path, results: Results) -> None:
-    """Write a race to a folder, replacing its content. Raises OSError."""
+    """Write a race to a folder, replacing its content.
+
+    Raises OSError if the files cannot be written.
+    """
     saved = SavedRace.from_results(results)
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.jsonl"):
@@ -125,7 +129,10 @@ def write_saved(folder: Path, saved: SavedRace) -> None:
 
 
 def read(folder: Path) -> Results:
-    """Read a race from a folder, as if it had just been run. Raises SavedError."""
+    """Read a race from a folder, as if it had just been run.
+
+    Raises SavedError if it cannot be read.
+    """
     try:
         saved: SavedRace = from_plain(SavedRace, json.loads((folder / FILE).read_text("utf-8-sig")))
         race = saved.race
@@ -192,7 +199,10 @@ class RaceRecipe:
 
 
 def recipes(folder: Path = FOLDER) -> list[RaceRecipe]:
-    """Return the recipes of the shipped races; empty without a list. Raises BrokenFile."""
+    """Return the recipes of the shipped races; empty without a list.
+
+    Raises BrokenFile if the list is damaged.
+    """
     listed = folder / "recipes.json"
     if not listed.exists():
         return []

@@ -63,8 +63,9 @@ class Slot:
 class CheckPlan:
     """Which slots a pass verifies, and the expected result.
 
-    checked: for each group and position, in how many requests the position is verified; tokens:
-    expected tokens from the pass, including one per request.
+    Attributes:
+        checked: For each group and position, in how many requests the position is verified.
+        tokens: Expected tokens from the pass, including one per request.
     """
 
     checked: tuple[tuple[int, ...], ...]
@@ -82,9 +83,12 @@ class CheckPlan:
 class Load:
     """Requests that are decoded together.
 
-    groups: the requests. A draft has as many positions as its group has acceptance probabilities;
-    pass_seconds: returns the seconds of a target pass, given the numbers of requests and tokens;
-    drafting: seconds for drafting all positions; plain decoding drafts nothing.
+    Attributes:
+        groups: The requests. A draft has as many positions as its group has acceptance
+            probabilities.
+        pass_seconds: Returns the seconds of a target pass, given the numbers of requests and
+            tokens.
+        drafting: Seconds for drafting all positions; plain decoding drafts nothing.
     """
 
     groups: tuple[RequestGroup, ...]

@@ -67,8 +67,11 @@ def expected_tokens(alpha: float, gamma: float) -> float:
 def solve_alpha(tokens: float, gamma: float) -> float:
     """Return the α at which rounds of γ draft tokens give this mean number of tokens.
 
-    This is the inverse of `expected_tokens`. tokens: mean tokens per round including the target's
-    own, so from 1 to γ + 1; gamma: draft tokens per round.
+    This is the inverse of `expected_tokens`.
+
+    Args:
+        tokens: Mean tokens per round including the target's own, so from 1 to γ + 1.
+        gamma: Draft tokens per round.
     """
     check_positive("γ", gamma)
     if not 1.0 <= tokens <= gamma + 1.0:
@@ -94,9 +97,11 @@ def tokens_by_depth(chances: Sequence[float]) -> float:
 def speedup_from_tokens(tokens: float, draft: float, verify: float = 1.0) -> float:
     """Return the speed-up over plain decoding of rounds that add `tokens` each.
 
-    tokens: mean tokens per round; draft: time of drafting a round, in plain target passes; verify:
-    time of verifying it. 1 means that verification takes no longer than a plain pass (section 3.3);
-    with a large batch or a large tree it takes longer.
+    Args:
+        tokens: Mean tokens per round.
+        draft: Time of drafting a round, in plain target passes.
+        verify: Time of verifying it. 1 means that verification takes no longer than a plain pass
+            (section 3.3); with a large batch or a large tree it takes longer.
     """
     check_not_negative("The tokens of a round", tokens)
     check_not_negative("The cost of drafting", draft)
@@ -119,8 +124,12 @@ def relative_operations(alpha: float, gamma: float, c_hat: float) -> float:
     """Return operations per token, relative to plain decoding.
 
     This is (1 − α)(γĉ + γ + 1) / (1 − α^(γ+1)), theorem 3.11 of the paper. Operations can increase
-    while time decreases, because rejected tokens are also computed. gamma: draft tokens per round;
-    c_hat: the drafter's operations per token, relative to the target's.
+    while time decreases, because rejected tokens are also computed.
+
+    Args:
+        alpha: Acceptance probability.
+        gamma: Draft tokens per round.
+        c_hat: The drafter's operations per token, relative to the target's.
     """
     work = gamma * check_not_negative("ĉ", c_hat) + gamma + 1.0
     return work / expected_tokens(alpha, gamma)

@@ -37,7 +37,12 @@ class CostFileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DrafterFacts:
-    """A drafter that was measured. guesses: draft tokens per draft; bytes: of its own weights."""
+    """A drafter that was measured.
+
+    Attributes:
+        guesses: Draft tokens per draft.
+        bytes: Size of its own weights.
+    """
 
     name: str
     title: str
@@ -235,7 +240,10 @@ class CostFile:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Parse the text of a file, which may come from anyone. Raises CostFileError."""
+        """Parse the text of a file, which may come from anyone.
+
+        Raises CostFileError if the file is not valid.
+        """
         if len(text) > MAX_CHARACTERS:
             raise CostFileError(f"A file of measured costs has at most {MAX_CHARACTERS >> 10} KiB.")
         try:

@@ -119,8 +119,10 @@ def bytes_per_number(dtype: str) -> int:
 class Hardware:
     """One device, as described in its data sheet.
 
-    peak: operations per second of dense matrix products, by dtype; bandwidth: bytes per second
-    between device and memory; memory: memory of the device, in bytes.
+    Attributes:
+        peak: Operations per second of dense matrix products, by dtype.
+        bandwidth: Bytes per second between device and memory.
+        memory: Memory of the device, in bytes.
     """
 
     name: str
@@ -263,9 +265,10 @@ BATCHES: Final = tuple(2**power for power in range(10))  # batch sizes from 1 to
 class DraftPlan:
     """The drafts of a round.
 
-    tokens: mean tokens per round, including the target's own; widths: number of draft tokens in
-    each level; 1 in a chain; draft: the drafter's shape, with its own weights and cache; None if
-    drafting takes no time.
+    Attributes:
+        tokens: Mean tokens per round, including the target's own.
+        widths: Number of draft tokens in each level; 1 in a chain.
+        draft: The drafter's shape, with its own weights and cache; None if drafting takes no time.
     """
 
     tokens: float

@@ -38,8 +38,10 @@ NOT_STATED: Final = "not stated"
 class Source:
     """Where a number was read.
 
-    url: a link, or the path of a file that ships with specviz; evidence: how the number was read;
-    see EVIDENCE; note: what was found there.
+    Attributes:
+        url: A link, or the path of a file that ships with specviz.
+        evidence: How the number was read; see EVIDENCE.
+        note: What was found there.
     """
 
     title: str
@@ -89,8 +91,10 @@ class Machine:
 class Efficiency:
     """The share of a peak that real programs reach, in percent.
 
-    name: the peak: "reading" for bandwidth, "computing" for arithmetic; low: the smallest share
-    that the sources report; high: the largest share that they report.
+    Attributes:
+        name: The peak: "reading" for bandwidth, "computing" for arithmetic.
+        low: The smallest share that the sources report.
+        high: The largest share that they report.
     """
 
     name: Literal["reading", "computing"]

@@ -38,8 +38,10 @@ class SweepRow(TypedDict):
 class SweepFacts(TypedDict):
     """A sweep in sentences and table rows; sentences that do not apply are empty.
 
-    restless: whether times vary too much; then `answer` says so, and `caution` gives the results;
-    must: how many tokens a draft must add to pay for its verification.
+    Attributes:
+        restless: Whether times vary too much; then `answer` says so, and `caution` gives the
+            results.
+        must: How many tokens a draft must add to pay for its verification.
     """
 
     where: str

@@ -66,9 +66,12 @@ def best_tree(chances: Sequence[float], nodes: int, depth: int | None = None) ->
     """Return the tree of this size with the most expected tokens.
 
     A child's path probability is never larger than its parent's, so it is optimal to take the most
-    probable node each time. chances: acceptance by rank among siblings, in descending order; nodes:
-    number of draft tokens; the tree is smaller if `depth` allows fewer; depth: maximum number of
-    levels; None for no limit.
+    probable node each time.
+
+    Args:
+        chances: Acceptance by rank among siblings, in descending order.
+        nodes: Number of draft tokens; the tree is smaller if `depth` allows fewer.
+        depth: Maximum number of levels; None for no limit.
     """
     check_not_negative("The number of draft tokens", nodes)
     _sum_siblings(chances)

@@ -34,8 +34,10 @@ from specviz.settings.settings import Settings
 class BlockwiseConfig(PlainConfig):
     """Contents of config.json.
 
-    block_size: Stern's k; filter_size: hidden units of each of the k - 1 heads; made_for: SHA-256
-    of the target's weights.
+    Attributes:
+        block_size: Stern's k.
+        filter_size: Hidden units of each of the k - 1 heads.
+        made_for: SHA-256 of the target's weights.
     """
 
     also: ClassVar[Collection[str]] = DECODER

@@ -142,8 +142,12 @@ class JetSpecSession(DepthPredictor, Session):
 class BestFirstTree:
     """A tree that grows best first from the candidates of each depth.
 
-    ranked: for each depth, the candidates in descending order; paths: for each node, the ranks of
-    the guesses on its path; totals: for each node, the sum of the log-probabilities on its path.
+    Args:
+        ranked: For each depth, the candidates in descending order.
+
+    Attributes:
+        paths: For each node, the ranks of the guesses on its path.
+        totals: For each node, the sum of the log-probabilities on its path.
     """
 
     def __init__(

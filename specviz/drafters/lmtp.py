@@ -88,8 +88,9 @@ class LeapHead(nn.Module):
 class LeapHeads(SizedHead):
     """The heads of one target.
 
-    width: width h of the target's hidden states; vocabulary: number of tokens; None if the heads
-    share the target's projection.
+    Args:
+        width: Width h of the target's hidden states.
+        vocabulary: Number of tokens; None if the heads share the target's projection.
     """
 
     family = "lmtp"

@@ -43,7 +43,10 @@ class Window:
 
     At the start, and in place of end-of-text tokens, the authors use random tokens of the prompt.
     Here the prompt's tokens are used in order, again and again, so that a run can be reproduced.
-    width: the paper's W; ngram: the paper's N, at least 3.
+
+    Args:
+        width: The paper's W.
+        ngram: The paper's N, at least 3.
     """
 
     def __init__(self, prompt: Sequence[int], width: int, ngram: int, ends: Sequence[int]) -> None:

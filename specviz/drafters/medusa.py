@@ -78,8 +78,9 @@ class ResBlock(nn.Module):
 class MedusaHeads(SizedHead, nn.ModuleList):
     """The heads of one target.
 
-    width: width h of the target's hidden states; vocabulary: number of tokens; None if the heads
-    share the target's projection.
+    Args:
+        width: Width h of the target's hidden states.
+        vocabulary: Number of tokens; None if the heads share the target's projection.
     """
 
     family = "medusa"

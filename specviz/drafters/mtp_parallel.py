@@ -52,8 +52,9 @@ SHAPES: Final = (  # keys of the same file that follow from the tensors or the t
 class ParallelConfig(PlainConfig):
     """Contents of config.json, with the keys of that checkpoint's params.json.
 
-    n_future_tokens: number of tokens predicted, including t + 1; made_for: SHA-256 of the target's
-    weights.
+    Attributes:
+        n_future_tokens: Number of tokens predicted, including t + 1.
+        made_for: SHA-256 of the target's weights.
     """
 
     also: ClassVar[Collection[str]] = SHAPES

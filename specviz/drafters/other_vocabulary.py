@@ -201,8 +201,12 @@ NOTHING_SHARED: Final = "{!r} and {!r} have no token in common, so one cannot dr
 class OtherVocabulary(DraftModel):
     """A causal LM in eval mode whose tokens differ from the target's.
 
-    shared: the tokens that it shares with the target; own_length: longest text that it can read, in
-    its own tokens; None for no limit. Longer texts get no guesses.
+    Args:
+        shared: The tokens that it shares with the target.
+
+    Attributes:
+        own_length: Longest text that it can read, in its own tokens; None for no limit. Longer
+            texts get no guesses.
     """
 
     def __init__(self, model: Any, card: ModelCard, tokenizer: Any, shared: SharedTokens) -> None:
@@ -213,7 +217,11 @@ class OtherVocabulary(DraftModel):
 
     @classmethod
     def between(cls, model: Any, card: ModelCard, tokenizer: Any, target: Target) -> Self:
-        """Return the drafter for this target. Raises Unsuitable, MismatchedVocabulary."""
+        """Return the drafter for this target.
+
+        Raises Unsuitable if a tokenizer does not report the positions of tokens;
+        MismatchedVocabulary if no token is shared.
+        """
         for name, each in ((target.card.name, target.tokenizer), (card.name, tokenizer)):
             if not is_fast(each):
                 raise Unsuitable(NO_POSITIONS.format(name))

@@ -170,8 +170,10 @@ Text = tuple[int, ...]
 class Tally:
     """How often each sequence of first tokens occurred.
 
-    of: number of runs of each kind in all; speculative: counts of each sequence with speculation.
-    The sequence is shorter if a text ended early.
+    Attributes:
+        of: Number of runs of each kind in all.
+        speculative: Counts of each sequence with speculation. The sequence is shorter if a text
+            ended early.
     """
 
     done: int
@@ -210,9 +212,15 @@ def repeat(
 ) -> Iterator[Tally]:
     """Yield the counts after every pair of runs; each pair uses another seed.
 
-    drafter: a drafter that fits it; settings: the settings; the first pair uses their seed; stop:
-    called before every pair; if it returns True, the comparison ends. Raises ValueError if see
-    `Decoding`.
+    Raises ValueError if see `Decoding`.
+
+    Args:
+        target: The target model.
+        drafter: A drafter that fits it.
+        ids: Token ids of the prompt.
+        settings: The settings; the first pair uses their seed.
+        times: Number of pairs to run.
+        stop: Called before every pair; if it returns True, the comparison ends.
     """
     speculative: Counter[Text] = Counter()
     baseline: Counter[Text] = Counter()

@@ -53,9 +53,15 @@ def decision_rows(
 ) -> list[Rows]:
     """Return the distributions at every decision, computed in one batch.
 
-    Returns one entry per decision, in the same order. soft: the softmax at temperature 1 after each
-    node, (n, V); None unless the run has temperature 0; leaf_first: whether the rule judges from
-    the leaf up and assigns each candidate a share of p, which is then included.
+    Returns one entry per decision, in the same order.
+
+    Args:
+        decisions: The decisions of one round.
+        tree: The draft tree.
+        soft: The softmax at temperature 1 after each node, (n, V); None unless the run has
+            temperature 0.
+        leaf_first: Whether the rule judges from the leaf up and assigns each candidate a share of
+            p, which is then included.
     """
     if not decisions:
         return []

@@ -70,8 +70,10 @@ class LayoutData(TypedDict):
 class TreeLayout:
     """The layout of a whole tree, in pixels.
 
-    places: place of each node; heads: where each column starts, and its position in the text;
-    trunk: how far below a pill its edges to other rows begin.
+    Attributes:
+        places: Place of each node.
+        heads: Where each column starts, and its position in the text.
+        trunk: How far below a pill its edges to other rows begin.
     """
 
     places: Mapping[int, Point]
@@ -162,8 +164,11 @@ def tree_layout(
 ) -> TreeLayout:
     """Lay out a whole tree.
 
-    parents: parent of each node, as in `DraftTree`; gap: the space between columns; bars: the
-    height of the bars below each pill.
+    Args:
+        parents: Parent of each node, as in `DraftTree`.
+        widths: Width of each node's pill with its mark.
+        gap: The space between columns.
+        bars: The height of the bars below each pill.
     """
     depths = node_depths(list(parents))
     rows = branch_rows(tree_graph((parents[node], node) for node in range(1, len(parents))))

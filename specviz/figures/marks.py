@@ -45,8 +45,9 @@ LEAST_WIDTH: Final = 30
 class Glyph:
     """The drawing that makes a character of white space visible.
 
-    advance: distance from the start of the glyph to the next character in a tree; rise: how far the
-    drawing reaches above the middle of a tree's line of text.
+    Attributes:
+        advance: Distance from the start of the glyph to the next character in a tree.
+        rise: How far the drawing reaches above the middle of a tree's line of text.
     """
 
     width: float
@@ -68,8 +69,10 @@ GLYPHS: Final[Mapping[str, Glyph]] = {
 class State:
     """How a token of a draft tree is drawn in one state; colours are names.
 
-    line: colour of the outline, if there is one; dash: dash pattern of the outline; solid if empty;
-    edge: colour of the edge that leads to the pill.
+    Attributes:
+        line: Colour of the outline, if there is one.
+        dash: Dash pattern of the outline; solid if empty.
+        edge: Colour of the edge that leads to the pill.
     """
 
     fill: str
@@ -144,8 +147,10 @@ class Pill(TypedDict):
 class Marks(TypedDict):
     """What the page's modules need from this module.
 
-    GLYPHS: view box and paths of each glyph; RISES: see `Glyph.rise`; STRUCK: the states in which
-    the word is struck through.
+    Attributes:
+        GLYPHS: View box and paths of each glyph.
+        RISES: See `Glyph.rise`.
+        STRUCK: The states in which the word is struck through.
     """
 
     PILL: Pill

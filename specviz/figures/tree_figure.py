@@ -50,14 +50,19 @@ def tree_figure(graph: nx.DiGraph, focus: Collection[Hashable] = (), zoom: float
     """Draw a draft tree: a pill per token, edges as wide as q, bars of p and q below the pills.
 
     Returns a figure with a fixed width and height in pixels. A click on a guess gives its node as
-    `customdata`. graph: the tree. Its root is the last token of the text, and the children of a
-    node are in the order in which they were added. Attributes of a node, all optional: `token`, its
-    text; `p` and `q`, its probabilities; `state`, such as "accepted" (a key of `marks.STATES`), or
-    "hidden" if only its place is kept free; `note`, a short text on the edge to it; `sign`, a sign
-    below that edge; `hint`, further text for the pointer; `lit`, whether it is on a path to
-    emphasize. The `weight` of an edge replaces q as its width; focus: guesses to which the page
-    scrolls; zoom: size of the figure; 1 is that of the page's text. Raises ValueError if the graph
-    is not a tree.
+    `customdata`.
+
+    Raises ValueError if the graph is not a tree.
+
+    Args:
+        graph: The tree. Its root is the last token of the text, and the children of a node are in
+            the order in which they were added. Attributes of a node, all optional: `token`, its
+            text; `p` and `q`, its probabilities; `state`, such as "accepted" (a key of
+            `marks.STATES`), or "hidden" if only its place is kept free; `note`, a short text on the
+            edge to it; `sign`, a sign below that edge; `hint`, further text for the pointer; `lit`,
+            whether it is on a path to emphasize. The `weight` of an edge replaces q as its width.
+        focus: Guesses to which the page scrolls.
+        zoom: Size of the figure; 1 is that of the page's text.
     """
     drawing = _Drawing.of(graph, frozenset(focus), zoom)
     return go.Figure(

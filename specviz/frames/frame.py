@@ -31,7 +31,9 @@ from specviz.trace.metrics import VERDICT, explain_noise
 class StepName(MayHaveState):
     """A step's names; for a verdict also the guess w and its state.
 
-    label: name of the step when it is shown; next: name on the button that leads to the step.
+    Attributes:
+        label: Name of the step when it is shown.
+        next: Name on the button that leads to the step.
     """
 
     id: str

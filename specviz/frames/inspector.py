@@ -90,8 +90,9 @@ class AskedPanel(Trial):
 class Verdict(Trial):
     """A guess and its verdict.
 
-    because: the reason for the probability, for rules that judge from the leaf up; draw: the strip
-    for sampling the last token, with the token if it was sampled.
+    Attributes:
+        because: The reason for the probability, for rules that judge from the leaf up.
+        draw: The strip for sampling the last token, with the token if it was sampled.
     """
 
     accepted: bool

@@ -32,8 +32,10 @@ Need = tuple[int, int]  # the node of a verdict, and 1 for accepted or 0 for rej
 class BarLabels(TypedDict):
     """Labels of the bars of a guess being judged.
 
-    left: "p" and "q", for the bars that show what remains after rejections; residual_bars: whether
-    the bars show the uncovered probability, first alone and then with the excess added.
+    Attributes:
+        left: "p" and "q", for the bars that show what remains after rejections.
+        residual_bars: Whether the bars show the uncovered probability, first alone and then with
+            the excess added.
     """
 
     p: str

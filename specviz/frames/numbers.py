@@ -155,7 +155,12 @@ def format_ratio(
 ) -> Formatted:
     """Format p, q, their ratio and u, so that p ÷ q as shown gives the threshold shown.
 
-    q: the drafter's; subtracts: whether q − p as shown is also right, in whole percents.
+    Args:
+        p: The target's probability.
+        q: The drafter's.
+        threshold: The acceptance probability.
+        u: The random number.
+        subtracts: Whether q − p as shown is also right, in whole percents.
     """
     bar, coin = coin_formats(threshold, u)
     percents = "{:.2f}".format

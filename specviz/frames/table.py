@@ -34,8 +34,9 @@ Marked = TypedDict("Marked", {"is": NotRequired[Literal["trial", "drawn"]]})
 class Cells(Marked):
     """Texts and bars of a row.
 
-    t: texts of p, q, p − q, the positive part of p − q, and this scaled to sum to 1; m: lengths of
-    the bars for p, q, the positive part of p − q, and this scaled to sum to 1.
+    Attributes:
+        t: Texts of p, q, p − q, the positive part of p − q, and this scaled to sum to 1.
+        m: Lengths of the bars for p, q, the positive part of p − q, and this scaled to sum to 1.
     """
 
     t: tuple[str, str, str, str, str]
@@ -61,8 +62,9 @@ TableRow = TokenRow | RestRow
 class Fold(TypedDict):
     """A row that a lower table leaves out, and the row of all other tokens after that.
 
-    at: index of the row among the rows of the whole table; rest: the row of all other tokens, with
-    this row and those of the folds before it.
+    Attributes:
+        at: Index of the row among the rows of the whole table.
+        rest: The row of all other tokens, with this row and those of the folds before it.
     """
 
     at: int
@@ -83,8 +85,9 @@ class Totals(TypedDict):
 class Table(TypedDict):
     """The table of p, q and the residual.
 
-    full: whether it has the columns of a rejection; folds: the rows that can be left out if there
-    is no space, in the order of leaving out.
+    Attributes:
+        full: Whether it has the columns of a rejection.
+        folds: The rows that can be left out if there is no space, in the order of leaving out.
     """
 
     full: bool

@@ -83,7 +83,12 @@ class Scores(TypedDict):
 
 
 class GuessNode(HasState, Scores):
-    """A guess. left: p′, once a verdict has used it; left_q: q′, once a verdict has used it."""
+    """A guess.
+
+    Attributes:
+        left: p′, once a verdict has used it.
+        left_q: q′, once a verdict has used it.
+    """
 
     w: Word
     parent: int
@@ -110,8 +115,9 @@ class Slot(MayHaveState):
 class TreeState(TypedDict):
     """A tree without its nodes.
 
-    ways: for each node, the verdicts that would put it into the text; missing at temperature 0;
-    chances: for each node, bounds of its probability of acceptance, as far as they are known.
+    Attributes:
+        ways: For each node, the verdicts that would put it into the text; missing at temperature 0.
+        chances: For each node, bounds of its probability of acceptance, as far as they are known.
     """
 
     root: Word

@@ -33,9 +33,12 @@ class PreallocatedLayer(CacheLayer):
     """Cached keys and values of one layer.
 
     To remove the last rows, assign shorter views to `keys` and `values`. The next pass overwrites
-    the removed rows, so copy them first if they are still needed. keys: (1, heads, rows, head
-    size), a view of the front of the buffer; values: the same for values; buffer: the memory for
-    keys and for values, (1, heads, capacity, head size) each.
+    the removed rows, so copy them first if they are still needed.
+
+    Attributes:
+        keys: (1, heads, rows, head size), a view of the front of the buffer.
+        values: The same for values.
+        buffer: The memory for keys and for values, (1, heads, capacity, head size) each.
     """
 
     buffer: tuple[Tensor, Tensor] | None = None

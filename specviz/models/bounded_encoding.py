@@ -46,7 +46,10 @@ def is_bound(tokenizer: Any) -> bool:
 
 
 def check_loading(name: str, folder: Path) -> None:
-    """Check that a folder's tokenizer loads in limited memory and time. Raises Unsuitable."""
+    """Check that a folder's tokenizer loads in limited memory and time.
+
+    Raises Unsuitable if it does not; the message calls the model `name`.
+    """
     file = folder / "tokenizer.json"
     if not (Policy.bound and file.is_file()) or _ships(folder):
         return
@@ -82,7 +85,10 @@ class BoundedEncoder:
         self._lock = Lock()
 
     def encode(self, text: str, add_special_tokens: bool = True) -> Encoding:
-        """Encode a text, like `tokenizers.Tokenizer.encode`. Raises BadPrompt."""
+        """Encode a text, like `tokenizers.Tokenizer.encode`.
+
+        Raises BadPrompt if the tokenizer needs too much time or memory, or fails.
+        """
         if self._owner != os.getpid():
             self._lock, self._process = Lock(), None
         with self._lock:

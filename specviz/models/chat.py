@@ -107,8 +107,9 @@ class Span:
 class Author:
     """The author of a part of the text.
 
-    turn: index of the turn that the part belongs to; None before the first turn; kind: whether it
-    was typed, is a special token, or was written by the template.
+    Attributes:
+        turn: Index of the turn that the part belongs to; None before the first turn.
+        kind: Whether it was typed, is a special token, or was written by the template.
     """
 
     turn: int | None

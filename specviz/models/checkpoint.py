@@ -74,7 +74,10 @@ MadeFor = str | tuple[str, ...] | None
 
 
 def check_config(name: str, config: PreTrainedConfig) -> None:
-    """Check that a network can score a tree and roll back tokens. Raises Unsuitable."""
+    """Check that a network can score a tree and roll back tokens.
+
+    Raises Unsuitable if not; the message says why.
+    """
     if config.is_encoder_decoder:
         raise Unsuitable(f"{name!r} has an encoder and a decoder; only decoders can be used.")
     if config.model_type.endswith("_assistant"):  # transformers' name for such drafters
@@ -97,7 +100,10 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
 
 
 def check_model(name: str, model: PreTrainedModel) -> None:
-    """Check that a network keeps no state and takes explicit positions. Raises Unsuitable."""
+    """Check that a network keeps no state and takes explicit positions.
+
+    Raises Unsuitable if the network does not.
+    """
     if keeps_state(model):
         raise Unsuitable(_stateful(name))
     if not takes_tree_nodes(model):
@@ -120,7 +126,10 @@ def same_vocabulary(one: PreTrainedTokenizerBase, other: PreTrainedTokenizerBase
 
 
 def check_made_for(drafter: str, made_for: MadeFor, target: str, hash: str | None) -> None:
-    """Check that a drafter was made for this target, whose hash is listed. Raises Unsuitable."""
+    """Check that a drafter was made for this target, whose hash is listed.
+
+    Raises Unsuitable if it was made for other weights.
+    """
     fits = (made_for,) if isinstance(made_for, str) else made_for
     if fits is not None and hash not in fits:
         needed = " or ".join(f"{each[:12]}…" for each in fits)
@@ -152,9 +161,15 @@ def load_checkpoint(
 ) -> Checkpoint:
     """Load a model.
 
-    path: its folder or its GGUF file; sharded: whether to split it over the processes of a
-    tensor-parallel run. Raises Unsuitable if it cannot be used; NotEnoughMemory if it does not fit
-    in memory; Stopped if, within `weight_budget.stoppable`, the load was stopped.
+    Raises Unsuitable if it cannot be used; NotEnoughMemory if it does not fit in memory; Stopped
+    if, within `weight_budget.stoppable`, the load was stopped.
+
+    Args:
+        name: The model's name, for errors.
+        path: Its folder or its GGUF file.
+        device: The device to load it on.
+        dtype: The precision to load it in.
+        sharded: Whether to split it over the processes of a tensor-parallel run.
     """
     with loading(name):
         return _read(name, path, device, dtype, sharded)
@@ -264,7 +279,10 @@ def _load_weights(name: str, load: Any, *path: Any, **options: Any) -> Any:
 
 
 def prepare_model(name: str, model: PreTrainedModel, device: torch.device) -> None:
-    """Move a network to its device, arrange its weights, and warm it up. Raises Unsuitable."""
+    """Move a network to its device, arrange its weights, and warm it up.
+
+    Raises Unsuitable if the cache cannot be rolled back.
+    """
     check_stop()
     fuse_norms(model, device)
     model.eval().requires_grad_(False).to(device)

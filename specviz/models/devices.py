@@ -224,8 +224,11 @@ def sharding_options(name: str, config: PreTrainedConfig) -> dict[str, Any]:
 def check_agreement(device: torch.device, *numbers: Sequence[int]) -> None:
     """Check that every process passes the same numbers.
 
-    device: the device over which the numbers are exchanged; *numbers: lists of whole numbers, such
-    as token ids and positions. Raises ProcessesDiverged if the processes pass different numbers.
+    Raises ProcessesDiverged if the processes pass different numbers.
+
+    Args:
+        device: The device over which the numbers are exchanged.
+        *numbers: Lists of whole numbers, such as token ids and positions.
     """
     if process_count() == 1:
         return

@@ -63,9 +63,13 @@ def optimize_linears(
 
     Only networks on a CPU with at most 2 GiB of float32 weights are changed. The processes of a
     tensor-parallel run are excluded, because their choices could differ. Returns the products of
-    the groups, in this order, or None if nothing was done. groups: layers that read the same rows
-    and are computed as one product. They remain ordinary layers over the same memory; all other
-    layers become `FastLinear`; clock: reads the time in seconds. None: the machine's clock.
+    the groups, in this order, or None if nothing was done.
+
+    Args:
+        network: The network.
+        groups: Layers that read the same rows and are computed as one product. They remain ordinary
+            layers over the same memory; all other layers become `FastLinear`.
+        clock: Reads the time in seconds. None: the machine's clock.
     """
     together = [list(group) for group in groups]
     grouped = {id(layer) for group in together for layer in group}

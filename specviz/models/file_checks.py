@@ -70,7 +70,10 @@ class StoredTensor:
 
 
 def count_stored(name: str, files: Sequence[Path], quantized: bool = False) -> StoredWeights:
-    """Count the elements (some packed 4-bit numbers) and tensors in files. Raises Unsuitable."""
+    """Count the elements (some packed 4-bit numbers) and tensors in files.
+
+    Raises Unsuitable if a header is damaged.
+    """
     elements = tensors = 0
     for file in files:
         size = file.stat().st_size
@@ -135,7 +138,10 @@ def _damaged(name: str, path: Path, problem: str) -> Unsuitable:
 
 
 def count_tensors(name: str, path: Path) -> int:
-    """Return how many tensors a pickled file, which holds nothing else, has. Raises Unsuitable."""
+    """Return how many tensors a pickled file, which holds nothing else, has.
+
+    Raises Unsuitable if the file is damaged, or holds anything but plain tensors.
+    """
     try:
         if is_zipfile(path):
             return _in_zip(path)
@@ -203,7 +209,10 @@ WIDTHS: Final = re.compile(r"(?!.*(window|chunk|block|image|max)).*(_size|_dim|_
 
 
 def check_folder(name: str, folder: Path) -> None:
-    """Check the sizes of a folder's config and tokenizer files. Raises Unsuitable."""
+    """Check the sizes of a folder's config and tokenizer files.
+
+    Raises Unsuitable if a file is larger than any that is used in practice.
+    """
     limits = dict.fromkeys(
         (path for each in TOKENIZER_FILES for path in folder.glob(each)), LARGEST_TOKENIZER
     )
@@ -217,7 +226,11 @@ def check_folder(name: str, folder: Path) -> None:
 
 
 def read_config(name: str, folder: Path) -> dict[str, Any]:
-    """Read a folder's config.json and check its numbers. Raises NotAvailable, Unsuitable."""
+    """Read a folder's config.json and check its numbers.
+
+    Raises NotAvailable if there is no config.json; Unsuitable if it is not a JSON object or has
+    impossible values.
+    """
     path = folder / "config.json"
     try:
         if path.stat().st_size > LARGEST_JSON:
@@ -240,7 +253,10 @@ def read_config(name: str, folder: Path) -> dict[str, Any]:
 def check_numbers(
     name: str, config: Mapping[str, Any], stored: StoredWeights | None = None
 ) -> None:
-    """Check that every number in a config is possible for files of this size. Raises Unsuitable."""
+    """Check that every number in a config is possible for files of this size.
+
+    Raises Unsuitable if a number is too large.
+    """
     widest = None if stored is None else max(stored.elements, MIN_WIDTH)
     for key, number in _numbers(config):
         most = MAX_NUMBER

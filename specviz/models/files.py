@@ -74,7 +74,10 @@ class FetchMonitor:
 
 
 def find_or_fetch(name: str) -> Path:
-    """Return a model's folder or GGUF file, fetching it if necessary. Raises NotAvailable."""
+    """Return a model's folder or GGUF file, fetching it if necessary.
+
+    Raises NotAvailable if there is no such model, or the Hub cannot be reached.
+    """
     return _check_complete(name, _local_path(name) or find_fetched(name) or fetch(name))
 
 
@@ -118,7 +121,10 @@ def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
 
 
 def find_fetched(name: str) -> Path | None:
-    """Return the path of a complete Hub model on this machine, or None. Raises NotAvailable."""
+    """Return the path of a complete Hub model on this machine, or None.
+
+    Raises NotAvailable if the name is not a Hub id.
+    """
     repository, file, revision = _hub_id(name)
     try:
         from huggingface_hub import snapshot_download

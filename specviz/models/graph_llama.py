@@ -144,8 +144,9 @@ class GraphCache:
 class GraphLlama:
     """Computes planned passes of a Llama on CUDA; all runs share the weights, none the cache.
 
-    products: matrix products that choose between backends: none; parts: runs the operations between
-    the products, compiled if possible.
+    Attributes:
+        products: Matrix products that choose between backends: none.
+        parts: Runs the operations between the products, compiled if possible.
     """
 
     products: Final = ()

@@ -45,9 +45,13 @@ def record_graph(function: Function, inputs: Sequence[Tensor]) -> tuple[tuple[Te
     """Run a function once, then record it.
 
     Returns the outputs, which are valid until the next replay, and a function that replays.
-    function: must not synchronise, and must give the same result if it runs twice; inputs: tensors
-    on the device, at their final addresses and with the values of the first run. Raises
-    RuntimeError if this torch cannot record graphs, or memory ran out.
+
+    Raises RuntimeError if this torch cannot record graphs, or memory ran out.
+
+    Args:
+        function: Must not synchronise, and must give the same result if it runs twice.
+        inputs: Tensors on the device, at their final addresses and with the values of the first
+            run.
     """
     graph = torch.cuda.CUDAGraph()
     before = torch.cuda.current_stream()
@@ -102,8 +106,13 @@ class Recorder:
         """Compute a function, which is recorded at its first use.
 
         Returns the outputs, which the next call overwrites; None if the function must run without a
-        graph. memory: the memory that it uses, to whose recordings a new one is added; key: what
-        the function computes, together with the shapes of its inputs.
+        graph.
+
+        Args:
+            memory: The memory that it uses, to whose recordings a new one is added.
+            key: What the function computes, together with the shapes of its inputs.
+            function: The function.
+            given: Its inputs.
         """
         if not self.works:
             return None

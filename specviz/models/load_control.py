@@ -46,8 +46,10 @@ MIN_SECONDS: Final = 0.3  # seconds of a stage before the time left is estimated
 class LoadStage:
     """A stage of a load.
 
-    model: the model that is loaded; empty while libraries are imported; total: total bytes; 0 if
-    the stage counts none; begun: start time on the monotonic clock.
+    Attributes:
+        model: The model that is loaded; empty while libraries are imported.
+        total: Total bytes; 0 if the stage counts none.
+        begun: Start time on the monotonic clock.
     """
 
     title: str
@@ -174,7 +176,10 @@ def too_large(name: str, stored: StoredWeights) -> Unsuitable:
 
 @contextmanager
 def limited_to(name: str, stored: StoredWeights) -> Iterator[None]:
-    """Refuse to build modules that need much more memory than their files. Raises Unsuitable."""
+    """Refuse to build modules that need much more memory than their files.
+
+    Raises Unsuitable in the constructor that exceeds the limit.
+    """
     _register_hooks()
     buffers = BUFFERS + 4 * stored.elements
     elements = TIED * (stored.elements + SLACK)
@@ -214,9 +219,15 @@ def begin_weights(size: int) -> None:
 def check_size(name: str, config: PreTrainedConfig, network: Any, stored: StoredWeights) -> int:
     """Return how many weights a config's network has, without allocating them.
 
-    The network is built on torch's meta device, where tensors have a shape but no memory. network:
-    builds a model from a config, such as `AutoModelForCausalLM.from_config`; stored: size of the
-    weight files. Raises Unsuitable if the network has more weights than the files.
+    The network is built on torch's meta device, where tensors have a shape but no memory.
+
+    Raises Unsuitable if the network has more weights than the files.
+
+    Args:
+        name: The model's name, for errors.
+        config: The config.
+        network: Builds a model from a config, such as `AutoModelForCausalLM.from_config`.
+        stored: Size of the weight files.
     """
     import torch
 
@@ -268,7 +279,10 @@ MODULES: Final = ("torch", "transformers.modeling_utils", "specviz.models.checkp
 
 
 def start_libraries() -> None:
-    """Import all libraries that are needed to load models, once. Raises Stopped."""
+    """Import all libraries that are needed to load models, once.
+
+    Raises Stopped if the load was stopped.
+    """
     missing = [name for name in MODULES if name not in sys.modules]
     if not missing:
         return

@@ -91,8 +91,12 @@ class ModelCache(Generic[T]):
     def get(self, key: Key, load: Callable[[], T], shipped: bool, version: str = "") -> T:
         """Return the entry under `key`, loading it if it is missing or of another version.
 
-        load: loads the entry. Other threads can use the cache meanwhile. Exceptions are passed on;
-        shipped: whether the model ships with the app and is therefore never evicted.
+        Args:
+            key: Identifies the copy of the model.
+            load: Loads the entry. Other threads can use the cache meanwhile. Exceptions are passed
+                on.
+            shipped: Whether the model ships with the app and is therefore never evicted.
+            version: Identifies the contents of its files.
         """
         if found := self._find(key, version):
             return found

@@ -59,9 +59,15 @@ class Network(Protocol):
         """Run decoder layers in order. Each extends its part of the cache.
 
         Returns the output of the last layer, (1, r, h), and the captured outputs, (r, h) each.
-        hidden: input of the first layer, (1, r, h); layers: indices of the layers, counted from 0;
-        capture: the layer outputs to return; here layers are counted from 1. Raises
-        UnsupportedModel if the layers cannot be run one by one.
+
+        Raises UnsupportedModel if the layers cannot be run one by one.
+
+        Args:
+            hidden: Input of the first layer, (1, r, h).
+            rows: Positions and masks of the rows.
+            layers: Indices of the layers, counted from 0.
+            cache: The cache, which the layers extend.
+            capture: The layer outputs to return; here layers are counted from 1.
         """
 
     def head(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
@@ -171,9 +177,14 @@ def plan_rows(
     """Prepare the rows of a pass that runs later, after other planned passes.
 
     Returns a function that returns the rows. They must be planned in the order in which they run.
-    positions: positions on the host, (r,). Negative ones precede the rows as padding, which only
-    the cache of `GraphLlama` accepts; masks: see `Rows`; on the host and without padding; layers:
-    the layers that will run, counted from 0; None: all.
+
+    Args:
+        cache: The cache.
+        positions: Positions on the host, (r,). Negative ones precede the rows as padding, which
+            only the cache of `GraphLlama` accepts.
+        masks: See `Rows`; on the host and without padding.
+        uploads: Uploads them.
+        layers: The layers that will run, counted from 0; None: all.
     """
     if isinstance(cache, GraphCache):
         return cache.plan_rows(positions, masks, uploads, layers)

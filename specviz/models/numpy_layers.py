@@ -38,9 +38,12 @@ class NumpyCache:
     def append(self, layer: int, keys: Array, values: Array) -> tuple[Array, Array]:
         """Append rows to a layer and return all its keys and values.
 
-        Returns all keys and all values, (heads, n, head size) each, as views of the block. layer:
-        the layer, counted from 0; keys: new keys, (rows, heads, head size); values: new values, of
-        the same shape.
+        Returns all keys and all values, (heads, n, head size) each, as views of the block.
+
+        Args:
+            layer: The layer, counted from 0.
+            keys: New keys, (rows, heads, head size).
+            values: New values, of the same shape.
         """
         first = self.lengths[layer]
         last = first + len(keys)
@@ -101,8 +104,9 @@ class RotaryTable:
 class NumpyAttention:
     """Grouped-query attention with rotary positions.
 
-    qkv: product for queries, keys and values, in this order; query_norm: weight of the norm of each
-    query head, (head size,), or None.
+    Attributes:
+        qkv: Product for queries, keys and values, in this order.
+        query_norm: Weight of the norm of each query head, (head size,), or None.
     """
 
     qkv: Product

@@ -93,7 +93,10 @@ MEASURED_PLANS: dict[tuple[object, ...], dict[tuple[int, int], Plan]] = {}  # by
 class Product:
     """A weight matrix, prepared for multiplication.
 
-    weight: (out, in); bias: (out,) or None; packed: the weight in oneDNN's order, or None.
+    Attributes:
+        weight: (out, in).
+        bias: (out,) or None.
+        packed: The weight in oneDNN's order, or None.
     """
 
     __slots__ = ("bias", "in_features", "matrix", "out_features", "packed", "plan", "weight")
@@ -103,8 +106,11 @@ class Product:
     ) -> None:
         """Prepare a matrix.
 
-        weight: (out, in); bias: (out,) or None; packed: the result of `pack_weights`, if it is
-        known already.
+        Args:
+            weight: (out, in).
+            bias: (out,) or None.
+            plan: Which backend to use.
+            packed: The result of `pack_weights`, if it is known already.
         """
         self.weight, self.bias, self.plan = weight, bias, plan
         self.out_features, self.in_features = weight.shape

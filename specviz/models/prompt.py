@@ -26,8 +26,9 @@ Prompt = str | Sequence[Turn]  # a text, or a conversation whose last turn was w
 class EncodedPrompt:
     """An encoded prompt.
 
-    text: the text as it was typed; for a conversation, its last turn; chat: the conversation, with
-    the author of each token; None for raw text.
+    Attributes:
+        text: The text as it was typed; for a conversation, its last turn.
+        chat: The conversation, with the author of each token; None for raw text.
     """
 
     text: str
@@ -36,7 +37,10 @@ class EncodedPrompt:
 
 
 def encode_prompt(target: Target, prompt: Prompt, settings: Settings) -> EncodedPrompt:
-    """Encode a prompt, a text or the turns of a chat, as the settings say. Raises BadPrompt."""
+    """Encode a prompt, a text or the turns of a chat, as the settings say.
+
+    Raises BadPrompt if the prompt cannot be used; the message says why.
+    """
     _check_characters([prompt] if isinstance(prompt, str) else [turn.text for turn in prompt])
     if isinstance(prompt, str):
         if not _is_chat(target, settings):

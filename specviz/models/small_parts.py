@@ -82,8 +82,14 @@ class SmallParts:
     """Runs the functions of this module, compiled if possible.
 
     Passes over many rows, such as a prompt's, have any number of rows, and are not worth compiling
-    for each. compiled: whether to compile them, each for a shape at its first use; options: options
-    of `torch.compile`; works: whether they are compiled and none has failed yet.
+    for each.
+
+    Args:
+        compiled: Whether to compile them, each for a shape at its first use.
+        options: Options of `torch.compile`.
+
+    Attributes:
+        works: Whether they are compiled and none has failed yet.
     """
 
     def __init__(self, compiled: bool = False, **options: Any) -> None:

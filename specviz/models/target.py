@@ -48,8 +48,9 @@ from specviz.verification.tree import DraftTree
 class Environment:
     """Machine and precision of the passes, recorded in the header of traces.
 
-    packing: see `fast_layers.describe_products`. None if unknown; memory: what a plain pass reads
-    of memory. None if unknown.
+    Attributes:
+        packing: See `fast_layers.describe_products`. None if unknown.
+        memory: What a plain pass reads of memory. None if unknown.
     """
 
     machine: str
@@ -62,8 +63,9 @@ class Environment:
 class Target:
     """Weights, tokenizer and description; shared by all runs.
 
-    vocab_size: number of logits per row; within_window: whether a sliding window limits the context
-    length, see `hard_window`.
+    Attributes:
+        vocab_size: Number of logits per row.
+        within_window: Whether a sliding window limits the context length, see `hard_window`.
     """
 
     within_window = False
@@ -96,7 +98,10 @@ class Target:
         return ids
 
     def check_fits(self, ids: Sequence[int], new_tokens: int) -> None:
-        """Check that a prompt has tokens and leaves room for `new_tokens`. Raises BadPrompt."""
+        """Check that a prompt has tokens and leaves room for `new_tokens`.
+
+        Raises BadPrompt if the prompt is empty or too long.
+        """
         if not ids:
             raise BadPrompt("The tokenizer finds no tokens in this prompt. Write other words.")
         if len(ids) + new_tokens > self.max_length:
@@ -128,10 +133,13 @@ class Target:
     def start(self, capture: CaptureSpec, sampling: Sampling | None = None) -> TargetRun:
         """Start a run over the shared weights.
 
-        capture: outputs that the drafter needs; sampling: the sampling settings. A target on a
-        server checks them, because it cannot provide complete distributions. None: temperature 0.
         Raises UnsupportedModel if the drafter needs keys and values, but they are split over
         processes.
+
+        Args:
+            capture: Outputs that the drafter needs.
+            sampling: The sampling settings. A target on a server checks them, because it cannot
+                provide complete distributions. None: temperature 0.
         """
         if capture.keys_values and process_count() > 1:
             raise UnsupportedModel(
@@ -147,8 +155,11 @@ class TargetRun:
     """The cache of one run.
 
     It contains every committed token except the newest, which is the root of the next tree.
-    capture: outputs that the drafter needs; length: number of committed tokens in the cache; early:
-    for each call of `shallow` since the last `keep`, the captured layers, (r, h) each.
+
+    Attributes:
+        capture: Outputs that the drafter needs.
+        length: Number of committed tokens in the cache.
+        early: For each call of `shallow` since the last `keep`, the captured layers, (r, h) each.
     """
 
     def __init__(self, target: Target, capture: CaptureSpec) -> None:
@@ -187,8 +198,12 @@ class TargetRun:
 
         The pass gets explicit positions and an additive float mask; with eager attention, a boolean
         mask would give wrong scores without an error. Returns scores with logits after each node,
-        (n, V). extra_rows: rows to compute in the same pass and then discard; precomputed: lower
-        layers that already ran on the first nodes.
+        (n, V).
+
+        Args:
+            tree: The draft tree, with n nodes.
+            extra_rows: Rows to compute in the same pass and then discard.
+            precomputed: Lower layers that already ran on the first nodes.
         """
         tokens, depths = list(tree.tokens), list(tree.depths)
         if len(tokens) == 1 and extra_rows is None and precomputed is None:  # plain decoding
@@ -235,9 +250,13 @@ class TargetRun:
     ) -> Tensor:
         """Run layers 1 to `layer` on new tree nodes, and cache their keys and values.
 
-        Returns the output of that layer, (1, r, h). tokens: token ids of the nodes; sees: (r, c)
-        bool: which of all nodes run so far, including these, each node attends to; layer: the last
-        layer to run.
+        Returns the output of that layer, (1, r, h).
+
+        Args:
+            tokens: Token ids of the nodes.
+            depths: Their distances from the root.
+            sees: (r, c) bool: which of all nodes run so far, including these, each node attends to.
+            layer: The last layer to run.
         """
         uploads = UploadBatch(self.target.device)
         words = uploads.put(torch.tensor(list(tokens)))

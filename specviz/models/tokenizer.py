@@ -33,8 +33,9 @@ SPELLED: Final = (
 class EncodedToken:
     """A token of a text.
 
-    end: index after its last character; special: whether it is a special token, written as a
-    marker.
+    Attributes:
+        end: Index after its last character.
+        special: Whether it is a special token, written as a marker.
     """
 
     id: int
@@ -72,7 +73,10 @@ class PromptEncoder:
             self._bounded = BoundedEncoder(self._plain.to_str)
 
     def encode(self, text: str) -> list[int]:
-        """Encode a text and special tokens around it, and at markers. Raises BadPrompt."""
+        """Encode a text and special tokens around it, and at markers.
+
+        Raises BadPrompt if typed text would become a special token.
+        """
         if self._plain is None:
             ids: list[int] = self.tokenizer(text, split_special_tokens=True).input_ids
             added = self.tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
@@ -95,7 +99,10 @@ class PromptEncoder:
         return self._marks[special]
 
     def encode_marked(self, text: str) -> list[EncodedToken]:
-        """Encode a text that contains markers, with a fast tokenizer. Raises BadPrompt."""
+        """Encode a text that contains markers, with a fast tokenizer.
+
+        Raises BadPrompt if typed text would become a special token.
+        """
         read, marked = self._read(text, add_special_tokens=False), self._marked
         self._check([i for i in read.ids if i not in marked])
         return [

@@ -32,7 +32,10 @@ def require(fits: bool, sentence: str) -> None:
 
 
 def parse_integer(name: str, value: Any) -> int:
-    """Parse a whole number from text or from a form's number. Raises BadSettings."""
+    """Parse a whole number from text or from a form's number.
+
+    Raises BadSettings if it is not a whole number.
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,40}\s*", value):
@@ -43,7 +46,10 @@ def parse_integer(name: str, value: Any) -> int:
 
 
 def parse_number(name: str, value: Any) -> float:
-    """Parse a finite number from text or from a form's number. Raises BadSettings."""
+    """Parse a finite number from text or from a form's number.
+
+    Raises BadSettings if it is not a finite number.
+    """
     try:
         number = float(value)
     except (TypeError, ValueError) as error:
@@ -56,14 +62,20 @@ def parse_number(name: str, value: Any) -> float:
 
 
 def parse_integers(name: str, text: Any) -> list[int]:
-    """Parse whole numbers separated by commas or spaces. Raises BadSettings."""
+    """Parse whole numbers separated by commas or spaces.
+
+    Raises BadSettings if the text contains anything else.
+    """
     typed = str(text or "").strip(" ,")
     require(bool(NUMBERS.fullmatch(typed)), f"{name} must be whole numbers like 3, 2.")
     return [int(number) for number in re.findall("[0-9]+", typed)]
 
 
 def parse_paths(name: str, text: Any) -> list[list[int]]:
-    """Parse lists of whole numbers separated by semicolons. Raises BadSettings."""
+    """Parse lists of whole numbers separated by semicolons.
+
+    Raises BadSettings if the text contains anything else.
+    """
     typed = str(text or "").strip(" ;")
     sentence = f"{name} must be whole numbers with a semicolon between paths, like 0; 1; 0,0."
     parts = [part.strip(" ,") for part in typed.split(";")] if typed else []
@@ -180,8 +192,9 @@ class Integer(Number):
 class Choice:
     """One of a few words.
 
-    words: the words; empty if any word is allowed; titles: the words' titles on the page, in the
-    same order.
+    Attributes:
+        words: The words; empty if any word is allowed.
+        titles: The words' titles on the page, in the same order.
     """
 
     name: ClassVar = "word"
@@ -237,8 +250,10 @@ class RuleName(Choice):
 class IntegerList:
     """A list of whole numbers.
 
-    least: the smallest allowed number; longest: the maximum length of the list; each: a clause
-    about a single number, with {} for the range.
+    Attributes:
+        least: The smallest allowed number.
+        longest: The maximum length of the list.
+        each: A clause about a single number, with {} for the range.
     """
 
     name: ClassVar = "wholes"

@@ -99,8 +99,10 @@ FEW: Final = 3
 def number(text: str, whose: Whose, entry: str = "") -> NumberPart:
     """Return a number in the colour of its distribution.
 
-    whose: the distribution that it belongs to; entry: its glossary entry, if that differs from the
-    entry of its colour.
+    Args:
+        text: The number as text.
+        whose: The distribution that it belongs to.
+        entry: Its glossary entry, if that differs from the entry of its colour.
     """
     return {"n": text, "as": whose, "term": entry} if entry else {"n": text, "as": whose}
 

@@ -23,9 +23,10 @@ PLACEHOLDER: Final = re.compile(r"\{\w*\}|\[|\]")
 class Words(TypedDict):
     """The words around the lessons and the tour. `{at}` and the like are placeholders for numbers.
 
-    article: what the article is; square brackets mark its name; languages: the name of the switch
-    between languages, for screen readers; untranslated: the note beside a lesson in the list that
-    exists only in English.
+    Attributes:
+        article: The sentence that introduces the article, with its name in square brackets.
+        languages: The name of the switch between languages, for screen readers.
+        untranslated: The note beside a lesson in the list that exists only in English.
     """
 
     lead: str

@@ -22,9 +22,11 @@ from specviz.trace.file import Trace
 class EarlyDraft:
     """What the drafter does during a check.
 
-    outcome: whether the prediction came true ("hit"), a guess was rejected, or all guesses were
-    accepted with another bonus token; seconds: the time during the check in which it drafts; saved:
-    the part of the next draft's time that is saved; 0 unless it is a hit.
+    Attributes:
+        outcome: Whether the prediction came true ("hit"), a guess was rejected, or all guesses were
+            accepted with another bonus token.
+        seconds: The time during the check in which it drafts.
+        saved: The part of the next draft's time that is saved; 0 unless it is a hit.
     """
 
     outcome: str
@@ -36,9 +38,10 @@ class EarlyDraft:
 class Overlap:
     """A run with drafting during each check.
 
-    drafts: the early drafts, by the number of the round that is checked. The prompt's pass and the
-    last check have none; speedup: plain decoding's time per token over the run's; None without a
-    baseline.
+    Attributes:
+        drafts: The early drafts, by the number of the round that is checked. The prompt's pass and
+            the last check have none.
+        speedup: Plain decoding's time per token over the run's; None without a baseline.
     """
 
     drafts: Mapping[int, EarlyDraft]

@@ -103,9 +103,10 @@ SLACK = 1e-6  # tolerance for rounding errors, such as 0.29 · 100 = 28.999…, 
 class SuffixDraft:
     """A draft in progress.
 
-    score: count of each node's token, divided by the count of all tokens that followed; evidence:
-    for each node, these two counts and the position where its token last occurred; expected:
-    expected number of accepted guesses, estimated from the counts.
+    Attributes:
+        score: Count of each node's token, divided by the count of all tokens that followed.
+        evidence: For each node, these two counts and the position where its token last occurred.
+        expected: Expected number of accepted guesses, estimated from the counts.
     """
 
     tokens: list[int]

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 class Work:
     """Rows (tokens) that a model's own networks read.
 
-    head: rows whose logits were computed; entry: rows made from the target's states before the
-    first layer; correction: rows whose logits a small head corrected, one guess after another; None
-    for a drafter without such a head.
+    Attributes:
+        head: Rows whose logits were computed.
+        entry: Rows made from the target's states before the first layer.
+        correction: Rows whose logits a small head corrected, one guess after another; None for a
+            drafter without such a head.
     """
 
     body: int = 0
@@ -36,9 +38,11 @@ class Work:
 class Weights:
     """Weights that each row of a `Work` of the same model uses.
 
-    head: weights for logits; those of the target's output head if the drafter uses that one; entry:
-    weights of a separate matrix that converts the target's states to rows, if there is one;
-    correction: weights of the small head that corrects logits, if there is one.
+    Attributes:
+        head: Weights for logits; those of the target's output head if the drafter uses that one.
+        entry: Weights of a separate matrix that converts the target's states to rows, if there is
+            one.
+        correction: Weights of the small head that corrects logits, if there is one.
     """
 
     body: int

@@ -24,9 +24,10 @@ class CorpusError(ValueError):
 class Source:
     """One domain of the corpus.
 
-    share: its share of the training tokens, before normalization; held_out: name of a separate
-    domain that consists of validation text only; None if the validation text is split off from this
-    domain.
+    Attributes:
+        share: Its share of the training tokens, before normalization.
+        held_out: Name of a separate domain that consists of validation text only; None if the
+            validation text is split off from this domain.
     """
 
     domain: str
@@ -97,7 +98,10 @@ def documents(corpus: str, domain: str) -> Iterator[str]:
 
 
 def split_documents(corpus: str, source: Source) -> tuple[list[str], list[str]]:
-    """Return the training texts and the held-out texts of a source. Raises CorpusError."""
+    """Return the training texts and the held-out texts of a source.
+
+    Raises CorpusError if the corpus cannot be read.
+    """
     texts = list(documents(corpus, source.domain))
     if source.held_out is not None:
         return texts, list(documents(corpus, source.held_out))

@@ -46,8 +46,9 @@ Tokens = NDArray[np.uint16]
 class Domain:
     """Tokenized text of one domain: an end token, then every document with an end token.
 
-    starts: for each training document, the index of the end token before it; held_out: token ids of
-    the validation text.
+    Attributes:
+        starts: For each training document, the index of the end token before it.
+        held_out: Token ids of the validation text.
     """
 
     name: str
@@ -177,9 +178,12 @@ class Writer:
     """How text of the target is generated.
 
     Even-numbered batches are greedy, odd-numbered ones are sampled at temperature 1, because
-    drafters are used in both ways. rows: number of documents per batch; length: tokens per
-    document, including its prompt; prompts: prompt lengths in tokens, including the end token; one
-    is chosen per batch.
+    drafters are used in both ways.
+
+    Attributes:
+        rows: Number of documents per batch.
+        length: Tokens per document, including its prompt.
+        prompts: Prompt lengths in tokens, including the end token; one is chosen per batch.
     """
 
     target: LlamaForCausalLM
@@ -194,10 +198,15 @@ def with_own_text(
 ) -> list[Domain]:
     """Add a domain of text by the target; the other domains share the remaining windows.
 
-    Returns the domains with reduced shares, then the new one, whose held-out text continues
-    held-out prompts. tokens: training tokens to generate, rounded up to whole batches; made_for:
-    hash of the target's weights, part of the file names; cache: folder of the generated text; only
-    missing batches are generated.
+    Returns the domains with reduced shares, then the new one, whose held-out text continues held-
+    out prompts.
+
+    Args:
+        domains: Domains of the corpus, which supply the prompts.
+        writer: How the text is generated.
+        tokens: Training tokens to generate, rounded up to whole batches.
+        made_for: Hash of the target's weights, part of the file names.
+        cache: Folder of the generated text; only missing batches are generated.
     """
     size = writer.rows * writer.length
     batches = max(1, -(-tokens // size))
@@ -260,8 +269,13 @@ def continued(
 ) -> Tensor:
     """Continue each row of `ids` to `length` tokens; a row also continues after an end token.
 
-    Returns token ids (B, length) on the CPU. ids: prompts, (B, n); length: tokens per row of the
-    result; rng: generator to sample with at temperature 1; None for greedy decoding.
+    Returns token ids (B, length) on the CPU.
+
+    Args:
+        target: The model that writes.
+        ids: Prompts, (B, n).
+        length: Tokens per row of the result.
+        rng: Generator to sample with at temperature 1; None for greedy decoding.
     """
     cache, text, new = growing_cache(), [ids.cpu()], ids
     for _ in range(length - ids.shape[1]):

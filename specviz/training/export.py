@@ -113,9 +113,14 @@ def continue_heads(
     """Return families whose new heads have the weights of the head in a folder, if there is one.
 
     Building a head raises Unsuitable if these weights do not fit. Returns the families, and further
-    facts for their manifests: the head's manifest, as "before". start: the folder; None for new
-    heads; made_for: SHA-256 of the target's weights. Raises ValueError if the head was made for
-    another target.
+    facts for their manifests: the head's manifest, as "before".
+
+    Raises ValueError if the head was made for another target.
+
+    Args:
+        families: The families.
+        start: The folder; None for new heads.
+        made_for: SHA-256 of the target's weights.
     """
     if start is None:
         return list(families), {}
@@ -207,7 +212,10 @@ def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the manifest of a model folder. Raises FileNotFoundError."""
+    """Read the manifest of a model folder.
+
+    Raises FileNotFoundError if there is no manifest in it.
+    """
     path = folder / MANIFEST
     if not path.is_file():
         raise FileNotFoundError(f"There is no trained model in {str(folder)!r} yet.")

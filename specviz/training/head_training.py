@@ -121,8 +121,10 @@ class Plan:
 class HeadRun:
     """A head in training.
 
-    error: why its training stopped; None if it did not; plateaued: whether α was at a plateau in
-    the last measurement; saved: time of its last checkpoint (monotonic clock).
+    Attributes:
+        error: Why its training stopped; None if it did not.
+        plateaued: Whether α was at a plateau in the last measurement.
+        saved: Time of its last checkpoint (monotonic clock).
     """
 
     family: Family

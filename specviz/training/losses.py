@@ -150,8 +150,9 @@ class TrainingForward:
     def states(self, ids: Tensor, keep: Tensor | None = None) -> list[Tensor]:
         """Return the output of every layer before the final norm, (rows, length, width) each.
 
-        ids: token ids, (rows, length); keep: (layers, rows) bool, false where a row skips a layer;
-        None to skip none.
+        Args:
+            ids: Token ids, (rows, length).
+            keep: (layers, rows) bool, false where a row skips a layer; None to skip none.
         """
         trunk = self.model.model
         hidden = trunk.embed_tokens(ids)

@@ -226,7 +226,11 @@ def measure_drafters(target: Target, plan: MeasurementPlan) -> dict[str, Any]:
 
 
 def first_turns(path: Path) -> dict[str, list[str]]:
-    """Read first turns by category, from MT-bench's JSON Lines. Raises ValueError, OSError."""
+    """Read first turns by category, from MT-bench's JSON Lines.
+
+    Raises ValueError if a line is no such question, or there is none; OSError if the file cannot be
+    read.
+    """
     found: dict[str, list[str]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
         if not line.strip():
@@ -328,8 +332,13 @@ def untimed_rows(
     """Decode every prompt once, and return what does not depend on the machine's speed.
 
     Returns a row per drafter, temperature and domain: tokens per pass and statistics of the
-    guesses. entrants: the drafters; settings: returns the settings for a drafter's name and a
-    temperature.
+    guesses.
+
+    Args:
+        target: The target model.
+        entrants: The drafters.
+        domains: Prompts by domain.
+        settings: Returns the settings for a drafter's name and a temperature.
     """
     rows = []
     for entrant in with_progress(list(entrants)):

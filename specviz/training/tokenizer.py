@@ -89,7 +89,10 @@ def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
-    """Load the tokenizer that `train tokenizer` saved. Raises FileNotFoundError."""
+    """Load the tokenizer that `train tokenizer` saved.
+
+    Raises FileNotFoundError if the folder has no tokenizer.
+    """
     if not (folder / "tokenizer.json").is_file():
         raise FileNotFoundError(
             f"There is no tokenizer in {str(folder)!r}: run `train tokenizer` first."

@@ -137,7 +137,10 @@ class Trainer:
             yield self.loss
 
     def advance(self, loss: Callable[[], Tensor], steps: int) -> None:
-        """Take one step of a run of `steps` steps. Raises Diverged."""
+        """Take one step of a run of `steps` steps.
+
+        Raises Diverged if the loss or the gradient is not finite; the weights are unchanged.
+        """
         began = time.monotonic()
         self._set_rates(rate_factor(self.recipe, self.step, steps))
         value = loss()

@@ -32,8 +32,9 @@ MISFIT: Final = 0.1  # a word that the target gives less than this share of q do
 class GrownTree:
     """A pool of guesses and the tree selected from it.
 
-    levels: expanded nodes of each level, the most probable first; missing: nodes that could not be
-    expanded, because no predictions after them were recorded.
+    Attributes:
+        levels: Expanded nodes of each level, the most probable first.
+        missing: Nodes that could not be expanded, because no predictions after them were recorded.
     """
 
     growth: DynamicTree
@@ -224,9 +225,11 @@ def marginal_prices(brought: Sequence[float], costs: Sequence[float | None]) -> 
     """Return the cost of each guess, in tokens.
 
     The cost is how many tokens the rounds without it would add in the time that verifying it takes.
-    A guess increases the speed if its gain is larger than its cost. brought: tokens per round for
-    each number of guesses, from 0; costs: time of the pass for each number of guesses, in plain
-    passes; None if unknown.
+    A guess increases the speed if its gain is larger than its cost.
+
+    Args:
+        brought: Tokens per round for each number of guesses, from 0.
+        costs: Time of the pass for each number of guesses, in plain passes; None if unknown.
     """
     found = list[float | None]()
     for number in range(1, len(costs)):

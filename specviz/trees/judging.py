@@ -103,7 +103,10 @@ class PositionModels:
         self.index_of = {token: at for at, token in enumerate(self.vocabulary)}
 
     def p(self, path: Path) -> Tensor:
-        """Return p after a path, (W,), the last entry for all other ids. Raises BadTree."""
+        """Return p after a path, (W,), the last entry for all other ids.
+
+        Raises BadTree if the path was not recorded.
+        """
         row = self._row(path)
         probs = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
         probs[[self.index_of[token] for token in row.tokens]] = torch.tensor(row.p).double()
@@ -111,7 +114,10 @@ class PositionModels:
         return probs / probs.sum()
 
     def q(self, path: Path) -> Tensor:
-        """Return the drafter's restricted distribution after a path, (W,). Raises BadTree."""
+        """Return the drafter's restricted distribution after a path, (W,).
+
+        Raises BadTree if the path was not recorded.
+        """
         row = self._row(path)
         probs = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
         logs = torch.tensor(row.logs[:TOP_Q], dtype=torch.float64)
@@ -134,8 +140,12 @@ class PositionModels:
         """Judge a tree of guesses that were not sampled.
 
         The verdict refers to nodes of `grown.tree`. After a leaf whose predictions were not
-        recorded, the combined token has probability 1. chance: the source of u; cold: whether to
-        judge at temperature 0 instead of 1.
+        recorded, the combined token has probability 1.
+
+        Args:
+            grown: The tree.
+            chance: The source of u.
+            cold: Whether to judge at temperature 0 instead of 1.
         """
         others = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
         others[-1] = 1.0
@@ -181,8 +191,9 @@ def sample_guesses(probs: Tensor, coins: Sequence[float], drawn: Drawn) -> list[
 class Average:
     """Results over many sampled trees.
 
-    lengths: mean of the expected accepted length, by rule; error: standard error of the difference
-    between the rules.
+    Attributes:
+        lengths: Mean of the expected accepted length, by rule.
+        error: Standard error of the difference between the rules.
     """
 
     trees: int
@@ -216,8 +227,13 @@ def accepted_nodes(
 ) -> list[int]:
     """Return the nodes that the point-mass rule accepts with these random numbers.
 
-    The target's probability of all tokens outside the tree is combined into one token. p: the
-    target's probability of each node's token after its parent; chance: the source of u.
+    The target's probability of all tokens outside the tree is combined into one token.
+
+    Args:
+        parents: The tree.
+        tokens: Token of each node.
+        p: The target's probability of each node's token after its parent.
+        chance: The source of u.
     """
     words = sorted(set(tokens))
     probs = torch.zeros(len(tokens), len(words) + 1, dtype=torch.float64)

@@ -286,8 +286,12 @@ def measure_rank_acceptance(
 ) -> RankAcceptance:
     """Measure acceptance by depth and rank.
 
-    drafter: the drafter; settings: settings with which the texts are continued; every: distance in
-    tokens between measured positions.
+    Args:
+        target: The target.
+        drafter: The drafter.
+        texts: Prompts as token ids.
+        settings: Settings with which the texts are continued.
+        every: Distance in tokens between measured positions.
     """
     total = torch.zeros(DEEPEST, RANKS, dtype=torch.float64)
     seen = torch.zeros(DEEPEST, 1, dtype=torch.float64)
@@ -328,7 +332,10 @@ def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]
 
 @cache
 def shipped_tables(file: File = RANKS_FILE) -> Mapping[str, RankAcceptance]:
-    """Return the measured tables by drafter; empty if the file is missing. Raises BrokenFile."""
+    """Return the measured tables by drafter; empty if the file is missing.
+
+    Raises BrokenFile if the file is damaged.
+    """
     return read_shipped_json(file, _by_drafter) if file.is_file() else {}
 
 

@@ -123,7 +123,10 @@ class RecordedPosition:
 
     @classmethod
     def read(cls, file: File) -> Self:
-        """Read a file. Raises OSError, PositionError."""
+        """Read a file.
+
+        Raises OSError if the file cannot be read; PositionError if it is not a valid position.
+        """
         return cls.from_text(file.read_text(encoding="utf-8-sig"))
 
 
@@ -171,8 +174,10 @@ MOST: Final = 128
 class Recipe:
     """How to record a position that ships with the package.
 
-    prompt: a domain and an index in it, or a text; drafter: name of the drafter; skip: number of
-    tokens of the answer before the position.
+    Attributes:
+        prompt: A domain and an index in it, or a text.
+        drafter: Name of the drafter.
+        skip: Number of tokens of the answer before the position.
     """
 
     name: str
@@ -190,7 +195,10 @@ class Recipe:
 
 @cache
 def recipes(folder: File = FOLDER) -> tuple[Recipe, ...]:
-    """Return the recipes of the shipped positions, in the order shown. Raises BrokenFile."""
+    """Return the recipes of the shipped positions, in the order shown.
+
+    Raises BrokenFile if the list is damaged.
+    """
     return read_shipped_json(
         folder / "recipes.json", lambda rows: tuple(Recipe(**row) for row in rows)
     )

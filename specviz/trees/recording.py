@@ -64,8 +64,10 @@ def require_predictor(session: DraftSession) -> NodePredictor:
 class Walk:
     """A text that is decoded token by token, with drafter and target.
 
-    known_tokens: the first new tokens, if they are known; settings: settings of the drafter and of
-    sampling; text: all tokens; the last one is the root.
+    Attributes:
+        known_tokens: The first new tokens, if they are known.
+        settings: Settings of the drafter and of sampling.
+        text: All tokens; the last one is the root.
     """
 
     def __init__(
@@ -78,8 +80,12 @@ class Walk:
     ) -> None:
         """Read the prompt and sample the first token.
 
-        drafter: the drafter; settings: settings of the drafter and of sampling; known_tokens: the
-        first new tokens, if they are known; later ones are sampled.
+        Args:
+            target: The target.
+            drafter: The drafter.
+            ids: The prompt.
+            settings: Settings of the drafter and of sampling.
+            known_tokens: The first new tokens, if they are known; later ones are sampled.
         """
         self.target = target
         self.known_tokens = list(known_tokens)
@@ -274,9 +280,15 @@ def record_position(
 ) -> RecordedPosition:
     """Record a position on a prompt.
 
-    drafter: a drafter that can predict after any node; skip: number of tokens of the answer before
-    the position. Raises BadTree if the drafter cannot predict after any node. Reading the prompt
-    may raise other errors.
+    Raises BadTree if the drafter cannot predict after any node. Reading the prompt may raise other
+    errors.
+
+    Args:
+        target: The target.
+        drafter: A drafter that can predict after any node.
+        prompt: The prompt.
+        settings: Settings of the run.
+        skip: Number of tokens of the answer before the position.
     """
     walk = Walk(target, drafter, encode_prompt(target, prompt, settings).ids, settings)
     for _ in range(skip):

@@ -179,7 +179,10 @@ FILE_KEYS: Final = (
 
 @cache
 def load_study(file: File = FILE) -> dict[str, Any] | None:
-    """Return the study's results; None if the file is missing. Raises BrokenFile."""
+    """Return the study's results; None if the file is missing.
+
+    Raises BrokenFile if the file is damaged.
+    """
     return read_shipped_json(file, _whole) if file.is_file() else None
 
 

@@ -42,7 +42,9 @@ WIDEST: Final = 16
 class Parameters:
     """The size of a dynamic tree; numbers out of range raise BadTree.
 
-    width: guesses per node, and nodes per level that are expanded; budget: guesses that are kept.
+    Attributes:
+        width: Guesses per node, and nodes per level that are expanded.
+        budget: Guesses that are kept.
     """
 
     depth: int
@@ -145,7 +147,10 @@ def chain(length: int) -> list[int]:
 
 
 def regular_tree(width: int, depth: int) -> list[int]:
-    """Return a tree in which every inner node has `width` children. Raises BadTree."""
+    """Return a tree in which every inner node has `width` children.
+
+    Raises BadTree if it is too large.
+    """
     check_range("The branching", width, 1, MAX_GUESSES)
     check_range("The depth", depth, 1, MAX_GUESSES)
     size = sum(width**level for level in range(1, depth + 1))
@@ -169,8 +174,12 @@ def optimal_tree(chances: Sequence[float], guesses: int, depth: int | None = Non
 
     A node's gain is the product of the acceptance along its path. A child never gains more than its
     parent, so repeatedly adding the best node gives the same tree as Sequoia's dynamic program
-    (2402.12374). chances: measured acceptance by rank. It should decrease; increases are treated as
-    noise; depth: maximum number of levels; None for no limit.
+    (2402.12374).
+
+    Args:
+        chances: Measured acceptance by rank. It should decrease; increases are treated as noise.
+        guesses: Size of the tree.
+        depth: Maximum number of levels; None for no limit.
     """
     check_range("The number of guesses", guesses, 1, MAX_GUESSES)
     if not chances or not all(0.0 <= chance <= 1.0 for chance in chances):
@@ -230,7 +239,10 @@ def _is_path(row: Any) -> bool:
 
 
 def in_order(parents: Sequence[int]) -> list[int]:
-    """Renumber a tree so that parents come before children. Raises BadTree."""
+    """Renumber a tree so that parents come before children.
+
+    Raises BadTree if this is not a tree.
+    """
     size = len(parents)
     if not 2 <= size <= MAX_GUESSES + 1:
         raise BadTree(f"A tree has a root and 1 to {MAX_GUESSES} guesses, not {max(0, size - 1)}.")
@@ -262,8 +274,9 @@ NONE: Final = -1  # there is no such node
 class LinkedTree:
     """A left-child, right-sibling list, as SGLang's build_tree_kernel writes it.
 
-    next_token: first child of each node; -1 if there is none; next_sibling: sibling tested after
-    each node; -1 if there is none.
+    Attributes:
+        next_token: First child of each node; -1 if there is none.
+        next_sibling: Sibling tested after each node; -1 if there is none.
     """
 
     next_token: list[int]

@@ -94,9 +94,10 @@ def name_in_origin(origin: str) -> str | None:
 class Access:
     """Who may use the server.
 
-    hosts: host names for which the server answers, besides those of the local machine; callers:
-    hosts whose pages may call the server, besides its own pages; any_address: whether the server
-    answers for every literal IP address.
+    Attributes:
+        hosts: Host names for which the server answers, besides those of the local machine.
+        callers: Hosts whose pages may call the server, besides its own pages.
+        any_address: Whether the server answers for every literal IP address.
     """
 
     hosts: tuple[str, ...] = ()

@@ -71,7 +71,7 @@ class ApiCalls:
         self._changed = asyncio.Event()
 
     async def run_while_read(self, session: str, call: Coroutine[Any, Any, str]) -> str:
-        """Return the result of a call, cancelled (gr.Error) once nobody is known to read it."""
+        """Return the result of a call; raise gr.Error if its session is known to have no reader."""
         work = asyncio.ensure_future(call)
         unread = asyncio.ensure_future(self._wait_until_unread(session))
         try:

@@ -69,8 +69,14 @@ def component(
     """Return a component that a module renders in the browser; its value is None at first.
 
     This is not a class, since Gradio writes a stub file for every subclass of its components.
-    module: path of its module and template in this folder, without an ending; words: texts for the
-    template's [name] placeholders, which must not contain a visitor's text.
+
+    Args:
+        name: Its id on the page.
+        module: Path of its module and template in this folder, without an ending.
+        config: Initial data of its module.
+        classes: Its CSS classes.
+        words: Texts for the template's [name] placeholders, which must not contain a visitor's
+            text.
     """
     markup = (UI_FOLDER / f"{module}.html").read_text(encoding="utf-8")
     for place, text in (words or {}).items():

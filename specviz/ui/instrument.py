@@ -77,8 +77,13 @@ class Instrument:
     ) -> None:
         """Build the heading.
 
-        part: its names in links, with spaces between them: `?part=NAME` opens it; badge: where its
-        numbers come from, such as measured: a term of the glossary.
+        Args:
+            place: Where the instrument is built.
+            part: Its names in links, with spaces between them: `?part=NAME` opens it.
+            title: Its heading.
+            badge: Where its numbers come from, such as measured: a term of the glossary.
+            first: Its answer for the initial values.
+            wide: Whether it is open from the start.
         """
         self.place = place
         self.parts = part.split()
@@ -193,10 +198,13 @@ class Instrument:
     ) -> Any:
         """Set controls when a button is pressed, and answer for their new values.
 
-        Returns its event, which the other instruments can follow. button: the button; change: gets
-        the values of all controls by name, and returns new ones. It raises ValueError with a
-        sentence if there are none; others: controls of other instruments that it may also set, by
-        name.
+        Returns its event, which the other instruments can follow.
+
+        Args:
+            button: The button.
+            change: Gets the values of all controls by name, and returns new ones. It raises
+                ValueError with a sentence if there are none.
+            others: Controls of other instruments that it may also set, by name.
         """
         others = others or {}
         every, targets, _, js = self._wired
@@ -210,8 +218,10 @@ class Instrument:
     def hear(self, event: Any, change: Callable[[Any, Values], Values]) -> None:
         """Set controls at an event of another component, and answer for their new values.
 
-        event: such as the `point` of a figure; change: gets the event's data and the values of all
-        controls by name; otherwise the same as that of `press`.
+        Args:
+            event: Such as the `point` of a figure.
+            change: Gets the event's data and the values of all controls by name; otherwise the same
+                as that of `press`.
         """
         every, targets, _, js = self._wired
 

@@ -26,7 +26,9 @@ FIRST_TURN: Final = 2.0  # seconds of a turn of a job that has not shown anythin
 class Job:
     """A task with its ticket in the queue and its output.
 
-    left: seconds for which it may still compute; begun: whether it has had a turn.
+    Attributes:
+        left: Seconds for which it may still compute.
+        begun: Whether it has had a turn.
     """
 
     def __init__(

@@ -38,9 +38,11 @@ Wanted = Callable[..., Task | None]
 class Start:
     """A way to start a job.
 
-    button: the start button; wanted: creates the task from the stream and the inputs' values; the
-    sentence of an error is written to the stream; request: JavaScript expression of another value,
-    which is sent after the inputs.
+    Attributes:
+        button: The start button.
+        wanted: Creates the task from the stream and the inputs' values; the sentence of an error is
+            written to the stream.
+        request: JavaScript expression of another value, which is sent after the inputs.
     """
 
     button: gr.Button
@@ -52,8 +54,12 @@ class Start:
 def wire(jobs: Jobs, worker: Worker, view: gr.HTML, page: str, *starts: Start) -> None:
     """Connect start buttons to a job.
 
-    view: the section's component; the page sends the job's name as its value; page: the section's
-    object in the browser, with `begin()`, which names a job, and `ended()`; starts: the buttons.
+    Args:
+        jobs: The jobs whose lines the page can read.
+        worker: Runs the job.
+        view: The section's component; the page sends the job's name as its value.
+        page: The section's object in the browser, with `begin()`, which names a job, and `ended()`.
+        starts: The buttons.
     """
     for start in starts:
         name = f"JSON.stringify([...{page}.begin(), {start.request}])"
@@ -79,8 +85,15 @@ def job_view(
 
     Its lines are made by `stream.progress`. Those with a result are an event of the component,
     `result`, with its `value`. If the component's value is "hidden", so is the button while no job
-    is active. labels: what the button says, and what it says while a job is active; worker: runs
-    the job; by default `place.runs`.
+    is active.
+
+    Args:
+        place: Where it is built.
+        name: Its id on the page.
+        labels: What the button says, and what it says while a job is active.
+        wanted: Creates the task from the inputs' values.
+        inputs: Components whose values are sent.
+        worker: Runs the job; by default `place.runs`.
     """
     view = component(name, "shared/job_view", {"event": "result", "labels": labels})
     go = gr.Button(labels[0], elem_id=f"{name}-go", elem_classes="sv-hidden")

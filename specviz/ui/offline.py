@@ -49,8 +49,10 @@ class Replay:
 class OfflinePart:
     """A part of the page that can be put into a file with a recording.
 
-    markup: path of its markup in this folder, without the ending; script: name of the bundle that
-    starts it in a file; config: returns the config of its script.
+    Attributes:
+        markup: Path of its markup in this folder, without the ending.
+        script: Name of the bundle that starts it in a file.
+        config: Returns the config of its script.
     """
 
     name: str

@@ -111,8 +111,12 @@ def build(
 ) -> gr.Blocks:
     """Build the page and connect its events.
 
-    fetches: downloads models; this worker has a separate queue; jobs: the jobs of all sections,
-    whose lines are sent to the page.
+    Args:
+        options: The options of the command line.
+        runs: Runs jobs on the machine.
+        fetches: Downloads models; this worker has a separate queue.
+        jobs: The jobs of all sections, whose lines are sent to the page.
+        calls: Limits the calls of the API function.
     """
     adapter.check_stub_files()
     demo: gr.Blocks

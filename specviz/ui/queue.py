@@ -46,9 +46,10 @@ class Phase(IntEnum):
 class Position(NamedTuple):
     """The position of a job in the queue.
 
-    place: the number of jobs before it; for a job that has begun, the number of other jobs with
-    which it takes turns; seconds: the estimated time until its next turn; None if too few turns
-    were measured.
+    Attributes:
+        place: The number of jobs before it; for a job that has begun, the number of other jobs with
+            which it takes turns.
+        seconds: The estimated time until its next turn; None if too few turns were measured.
     """
 
     place: int
@@ -122,7 +123,10 @@ class Queue:
         return len(self._tickets)
 
     def join(self, visitor: str, most: int = PER_VISITOR) -> Ticket:
-        """Add a job of a visitor, who may have at most so many. Raises QueueFull."""
+        """Add a job of a visitor, who may have at most so many.
+
+        Raises QueueFull if the queue is full, or this visitor has too many jobs.
+        """
         ticket = Ticket(visitor)
         mine = [t for t in self._tickets if t.visitor == visitor and not t.stopped]
         if len(mine) >= most:

@@ -27,8 +27,10 @@ LONGEST_TEXT: Final = 64_000  # maximum characters of a request as JSON
 class RunRequest:
     """One run.
 
-    prompt: a text, or the turns of a conversation; drafter: name of the drafter; settings: settings
-    of the run, including "what if" values of u.
+    Attributes:
+        prompt: A text, or the turns of a conversation.
+        drafter: Name of the drafter.
+        settings: Settings of the run, including "what if" values of u.
     """
 
     prompt: str | tuple[Turn, ...]

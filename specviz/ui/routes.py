@@ -46,8 +46,10 @@ def script_text(name: str) -> str:
 class Given(Marks):
     """Values that scripts get from Python.
 
-    GLOSSARY: the explanation of each term; TITLES: the displayed names of terms whose key differs
-    from it; LANGUAGES: catalogues of the lessons and the tour by code, English first.
+    Attributes:
+        GLOSSARY: The explanation of each term.
+        TITLES: The displayed names of terms whose key differs from it.
+        LANGUAGES: Catalogues of the lessons and the tour by code, English first.
     """
 
     GLOSSARY: dict[str, str]
@@ -81,8 +83,9 @@ def script_address(name: str) -> str:
 def plain_page(name: str, root: str) -> tuple[str, str]:
     """Return a page without Gradio, and its style sheet, whose hash is in the page's policy.
 
-    name: path of its template, which ends with the name of its script; root: address of the
-    server's root relative to the page.
+    Args:
+        name: Path of its template, which ends with the name of its script.
+        root: Address of the server's root relative to the page.
     """
     text = (UI_FOLDER / f"{name}_page.html").read_text(encoding="utf-8")
     colours = (UI_FOLDER / "shared/10-colours.css").read_text(encoding="utf-8")

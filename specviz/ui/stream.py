@@ -66,7 +66,9 @@ class ErrorLine(TypedDict):
 class Progress(TypedDict):
     """How far a job is that `live.job_view` shows.
 
-    of: how much there is; 0 if unknown; end: a sentence that stays after the job.
+    Attributes:
+        of: How much there is; 0 if unknown.
+        end: A sentence that stays after the job.
     """
 
     kind: Literal["progress"]

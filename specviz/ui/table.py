@@ -17,8 +17,10 @@ Cell = str | tuple[str | float, str]
 def data_table(name: str, label: str, search: bool = True) -> gr.Dataframe:
     """Return a table; its value is made by `filled`.
 
-    label: what it lists, for people who cannot see it; search: whether it has Gradio's search,
-    which finds only what is spelled alike.
+    Args:
+        name: Its id on the page.
+        label: What it lists, for people who cannot see it.
+        search: Whether it has Gradio's search, which finds only what is spelled alike.
     """
     return gr.Dataframe(
         interactive=False, wrap=True, datatype="markdown",

@@ -99,7 +99,10 @@ class JobContext:
     unwanted: StopFlag
 
     def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
-        """Load models like `Machine.load`, and choose threads on a CPU. Raises Stopped."""
+        """Load models like `Machine.load`, and choose threads on a CPU.
+
+        Raises Stopped soon after `unwanted` returns True.
+        """
         with stoppable(self.unwanted):
             loaded, drafting = self.machine.load(target, drafters)
         from specviz.models.threads import choose_threads
@@ -117,10 +120,12 @@ class JobContext:
 class Task:
     """A task as data that can be pickled.
 
-    run: runs the task and yields whole lines: a module-level function with arguments bound by
-    `partial`. It ends soon after `JobContext.unwanted` returns True; seconds: the GPU seconds to
-    request on ZeroGPU; transform: converts texts that are not paced, in the server's process,
-    before they are sent to the page.
+    Attributes:
+        run: Runs the task and yields whole lines: a module-level function with arguments bound by
+            `partial`. It ends soon after `JobContext.unwanted` returns True.
+        seconds: The GPU seconds to request on ZeroGPU.
+        transform: Converts texts that are not paced, in the server's process, before they are sent
+            to the page.
     """
 
     run: Callable[[JobContext], Iterator[str]]

@@ -89,7 +89,9 @@ def choices(question: VoteQuestion | None) -> list[str]:
 class VoteState(TypedDict):
     """The state of a room.
 
-    number: number of the question, from 1 on; revealed: the right one of its `choices`.
+    Attributes:
+        number: Number of the question, from 1 on.
+        revealed: The right one of its `choices`.
     """
 
     number: int
@@ -119,8 +121,9 @@ class Unknown(BadRequest):
 class Room:
     """A room.
 
-    ends: when the room closes, by the clock of `Rooms`; phones: the phones that have read or
-    answered, at most READERS.
+    Attributes:
+        ends: When the room closes, by the clock of `Rooms`.
+        phones: The phones that have read or answered, at most READERS.
     """
 
     key: str
@@ -269,10 +272,16 @@ class Rooms:
     def enter(self, code: str, address: str, phone: object = None, key: object = None) -> Room:
         """Return an open room like `find`, but slow down addresses that try codes or keys.
 
-        The teacher and phones that were in the room before are never slowed down. phone: the name
-        of the phone, if the client is one; key: the teacher's key, if the client is the teacher.
+        The teacher and phones that were in the room before are never slowed down.
+
         Raises Unknown if there is no such room; TooMany if this address, or all together, have
         tried too many wrong codes.
+
+        Args:
+            code: The code of the room.
+            address: The client's network address.
+            phone: The name of the phone, if the client is one.
+            key: The teacher's key, if the client is the teacher.
         """
         try:
             room = self.find(code, key)

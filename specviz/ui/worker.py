@@ -66,7 +66,10 @@ class Worker:
         return under_way
 
     async def whole(self, task: Task, visitor: str, most: int = PER_VISITOR) -> str:
-        """Return the output of a task, see `start`, in time. Raises QueueFull, gr.Error."""
+        """Return the output of a task, up to its time limit; see `start`.
+
+        Raises QueueFull if too many jobs wait; gr.Error if the task was stopped, refused or failed.
+        """
         output = Stream(visitor, "")
         under_way = self.start(task, output, most)
         try:
@@ -150,7 +153,10 @@ class Worker:
 
 
 def output_of(lines: Sequence[str], limit: float) -> str:
-    """Return the lines of a job that is over. Raises gr.Error if it failed or gave none."""
+    """Return the lines of a job that is over, without status lines.
+
+    Raises gr.Error if it failed, was stopped, or reached its time limit without any output.
+    """
     end = json.loads(lines[-1])
     whole = "".join(f"{line}\n" for line in lines[:-1] if not line.startswith(STATE))
     problem = end.get("sentence", "")

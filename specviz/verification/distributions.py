@@ -54,8 +54,9 @@ def deferred_nan_check(logits: Tensor, who: str) -> Callable[[], None]:
 def check_finite(tops: Sequence[float], who: str) -> None:
     """Raise BadScores unless every number is finite.
 
-    tops: the top logit of each row, or numbers computed from it; who: name of the model in the
-    message.
+    Args:
+        tops: The top logit of each row, or numbers computed from it.
+        who: Name of the model in the message.
     """
     if all(map(isfinite, tops)):
         return
@@ -153,9 +154,11 @@ def draw_each(distributions: Sequence[Tensor], us: Sequence[float]) -> list[Draw
 class WalkEnd(NamedTuple):
     """Results of searches among the top tokens: (..., 1) each, on the distributions' device.
 
-    lo: the lower end of the token's interval of cumulative probability; hi: the upper end. If u is
-    not in [lo, hi), the search ended before it reached u and must be continued with more tokens;
-    rank: the token's rank among those searched, from 0.
+    Attributes:
+        lo: The lower end of the token's interval of cumulative probability.
+        hi: The upper end. If u is not in [lo, hi), the search ended before it reached u and must be
+            continued with more tokens.
+        rank: The token's rank among those searched, from 0.
     """
 
     token: Tensor
@@ -245,7 +248,10 @@ def as_distribution(values: Sequence[float] | Tensor, who: str = "The distributi
 
 
 def normalize_weights(weights: Sequence[float] | Tensor, who: str = "The distribution") -> Tensor:
-    """Scale weights, such as heights of bars, to a distribution. Raises NotADistribution."""
+    """Scale weights, such as heights of bars, to a distribution.
+
+    Raises NotADistribution if the sum is not positive and finite.
+    """
     probs = torch.as_tensor(weights).detach().cpu().to(torch.float64)
     total = probs.sum().item()
     if not math.isfinite(total) or total <= 0:
@@ -254,7 +260,10 @@ def normalize_weights(weights: Sequence[float] | Tensor, who: str = "The distrib
 
 
 def as_pair(p: Sequence[float] | Tensor, q: Sequence[float] | Tensor) -> tuple[Tensor, Tensor]:
-    """Convert p and q to distributions over the same tokens. Raises NotADistribution."""
+    """Convert p and q to distributions over the same tokens.
+
+    Raises NotADistribution if one is not a distribution, or their lengths differ.
+    """
     target = as_distribution(p, "The target's distribution p")
     draft = as_distribution(q, "The draft's distribution q")
     if len(target) != len(draft):

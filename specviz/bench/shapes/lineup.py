@@ -127,8 +127,10 @@ PUBLISHED_TREE: Final = Parameters.eagle(total_tokens=60, depth=5, top_k=10)
 class HeadSpec:
     """A head of the lineup.
 
-    entry: its entry in the catalogue, which has its default settings; kind: the drafter class that
-    uses the network; settings: settings that differ from the defaults.
+    Attributes:
+        entry: Its entry in the catalogue, which has its default settings.
+        kind: The drafter class that uses the network.
+        settings: Settings that differ from the defaults.
     """
 
     name: str
@@ -228,7 +230,10 @@ def build_lineup(row: Model, device: torch.device, dtype: torch.dtype, longest: 
 def required_memory(
     row: Model, device: torch.device, dtype: torch.dtype, longest: int
 ) -> tuple[int, int]:
-    """Return the number of drafters, and the bytes of all networks. Raises NotEnoughMemory."""
+    """Return the number of drafters, and the bytes of all networks.
+
+    Raises NotEnoughMemory if the device has fewer bytes free.
+    """
     meta = build_lineup(row, torch.device("meta"), dtype, longest)
     sizes = [weight_bytes(each) * (1 + is_packed(each, device, dtype)) for each in meta.modules]
     number = BYTES_PER_NUMBER[DTYPES[str(dtype).removeprefix("torch.")]]

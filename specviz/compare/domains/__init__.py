@@ -44,8 +44,12 @@ class Turn:
 class Plan:
     """A plan: which drafters to measure, on how many prompts per domain.
 
-    prompts: prompts per domain; new_tokens: new tokens per run; order_seed: seed of the order of
-    the turns. Raises BadSettings if a value is invalid.
+    Raises BadSettings if a value is invalid.
+
+    Attributes:
+        prompts: Prompts per domain.
+        new_tokens: New tokens per run.
+        order_seed: Seed of the order of the turns.
     """
 
     drafters: tuple[str, ...]
@@ -169,7 +173,10 @@ def max_prompts() -> int:
 
 
 def recorded(path: Path = MEASURED) -> list[Recorded]:
-    """Read the shipped measurement by temperature; empty if missing. Raises BrokenFile."""
+    """Read the shipped measurement by temperature; empty if missing.
+
+    Raises BrokenFile if the file is damaged.
+    """
     return read_shipped_json(path, _by_temperature) if path.is_file() else []
 
 

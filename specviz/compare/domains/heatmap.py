@@ -124,8 +124,9 @@ class CellNumbers(TypedDict):
 class ShownCell(TypedDict):
     """A cell as shown.
 
-    said: the text shown: the cell's title, then its details; part: number of measured prompts, if
-    not all are measured yet.
+    Attributes:
+        said: The text shown: the cell's title, then its details.
+        part: Number of measured prompts, if not all are measured yet.
     """
 
     speedup: Shaded

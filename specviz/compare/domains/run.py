@@ -102,8 +102,13 @@ def run(
 ) -> Generator[TurnStarted | TurnMeasured, None, None]:
     """Run every turn of the plan in order; each drafter warms up before its first turn.
 
-    drafters: the drafters, by name; stop: called before every turn, so reported turns are always
-    complete. Raises BadSettings before anything runs, naming the drafter that cannot run.
+    Raises BadSettings before anything runs, naming the drafter that cannot run.
+
+    Args:
+        target: The target.
+        drafters: The drafters, by name.
+        plan: What to measure.
+        stop: Called before every turn, so reported turns are always complete.
     """
     prompts = encode_prompts(target, plan.prompts, plan.new_tokens)
     first = prompts[plan.domains[0]][0]

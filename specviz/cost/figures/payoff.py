@@ -16,9 +16,11 @@ def payoff_figure(
 ) -> go.Figure:
     """Draw a chart of each guess's gain and cost, the most probable guesses first.
 
-    gains: tokens that each guess adds; drawn as bars; forecast: the same, predicted from acceptance
-    by rank; drawn as diamonds; prices: tokens that plain decoding would add in the time that
-    verifying this guess takes; drawn as a line.
+    Args:
+        gains: Tokens that each guess adds; drawn as bars.
+        forecast: The same, predicted from acceptance by rank; drawn as diamonds.
+        prices: Tokens that plain decoding would add in the time that verifying this guess takes;
+            drawn as a line.
     """
     numbers = list(range(1, len(gains) + 1))
     traces: list[go.Bar | go.Scatter] = [

@@ -127,7 +127,10 @@ class Metrics:
         return sum(sample.value for sample in found) if found else None
 
     def by_position(self, name: str, label: str) -> tuple[float, ...]:
-        """Return the sums of a metric at positions 0, 1, 2 and so on. Raises UnreadableStats."""
+        """Return the sums of a metric at positions 0, 1, 2 and so on.
+
+        Raises UnreadableStats if a position is missing.
+        """
         sums: dict[int, float] = {}
         for sample in self.samples(name):
             position = sample.labels.get(label, "")
@@ -142,9 +145,12 @@ class Metrics:
     def of_model(self, names: Sequence[str], model: str | None) -> tuple[str, Metrics]:
         """Return the model that these metrics belong to, and its samples.
 
-        names: metrics that all models have; model: the model to choose if there are several. Raises
-        SeveralModels if there are several and none was chosen; UnreadableStats if the chosen model
-        is missing.
+        Raises SeveralModels if there are several and none was chosen; UnreadableStats if the chosen
+        model is missing.
+
+        Args:
+            names: Metrics that all models have.
+            model: The model to choose if there are several.
         """
         every = [sample for name in names for sample in self.samples(name)]
         models = sorted({sample.labels.get("model_name", "") for sample in every})
@@ -179,7 +185,10 @@ def _refused(name: str) -> float:
 
 
 def optional_number(data: Mapping[str, Any], name: str) -> float | None:
-    """Return a count or an average; None if it is missing. Raises UnreadableStats."""
+    """Return a count or an average; None if it is missing.
+
+    Raises UnreadableStats if the value is not valid.
+    """
     value = data.get(name)
     if value is None:
         return None

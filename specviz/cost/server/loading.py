@@ -70,8 +70,11 @@ JSON_NAMES: Final = (
 def parse_stats(text: str, model: str | None = None) -> ServerStats:
     """Parse the statistics of a server.
 
-    text: metrics or JSON, at most MAX_CHARACTERS characters; model: the model to select if the text
-    has several. Raises UnreadableStats if the text cannot be used.
+    Raises UnreadableStats if the text cannot be used.
+
+    Args:
+        text: Metrics or JSON, at most MAX_CHARACTERS characters.
+        model: The model to select if the text has several.
     """
     if len(text) > MAX_CHARACTERS:
         raise UnreadableStats(
@@ -172,7 +175,10 @@ class StatsEndpoint:
     path: str
 
     def text(self) -> str:
-        """Fetch the statistics and remove lines that are never used. Raises ServerFault."""
+        """Fetch the statistics and remove lines that are never used.
+
+        Raises ServerFault if the server does not send them.
+        """
         return strip_metrics(self.client.get_text(self.path))
 
 
@@ -236,7 +242,10 @@ class MetricsAddress:
         self._text = ""
 
     def text(self) -> str:
-        """Return the statistics, and nothing else that is there. Raises UnreadableStats."""
+        """Return the statistics, and nothing else that is there.
+
+        Raises UnreadableStats if the address gives no statistics. The sentence does not contain it.
+        """
         with self._lock:
             if monotonic() >= self._read_at + METRICS_KEPT:
                 self._text = self._fetch()
@@ -289,7 +298,10 @@ class Example:
 
 
 def example() -> Example:
-    """Return the example, in which every draft has γ tokens, as with vLLM. Raises BrokenFile."""
+    """Return the example, in which every draft has γ tokens, as with vLLM.
+
+    Raises BrokenFile if the file with the numbers is damaged.
+    """
     return read_shipped_json(PEERS, _build)
 
 

@@ -79,9 +79,10 @@ NEARLY_BEST: Final = 0.99  # speed-ups within this share of the best count as eq
 class AcceptanceModel:
     """Acceptance probability by position, given that all earlier positions were accepted.
 
-    conditional: for each position: as counted, or the α that gives the reported average; rest:
-    acceptance that is assumed at all later positions; by_position: whether `conditional` was
-    counted by position.
+    Attributes:
+        conditional: For each position: as counted, or the α that gives the reported average.
+        rest: Acceptance that is assumed at all later positions.
+        by_position: Whether `conditional` was counted by position.
     """
 
     conditional: tuple[float, ...]
@@ -193,9 +194,14 @@ def outlook(
 ) -> Outlook:
     """Predict the speed-up for each draft length γ.
 
-    batch: sequences per pass; draft: the drafter's shape; None if drafting takes no time; gamma:
-    the draft length, if the server does not report it. Raises UnreadableStats if nothing can be
-    predicted.
+    Raises UnreadableStats if nothing can be predicted.
+
+    Args:
+        stats: The server's statistics.
+        serving: The target on its machine.
+        batch: Sequences per pass.
+        draft: The drafter's shape; None if drafting takes no time.
+        gamma: The draft length, if the server does not report it.
     """
     if (stats.siblings or 1) > 1:
         raise UnreadableStats(

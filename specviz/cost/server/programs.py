@@ -264,7 +264,10 @@ def sglang_requests(requests: Sequence[Mapping[str, Any]]) -> ServerStats:
 
 
 def sglang_request(data: Mapping[str, Any]) -> ServerStats:
-    """Parse the `meta_info` of an SGLang answer, with a histogram. Raises UnreadableStats."""
+    """Parse the `meta_info` of an SGLang answer, with a histogram.
+
+    Raises UnreadableStats if a count is not valid, or two of them contradict each other.
+    """
     name = next(name for name in SGLANG_HISTOGRAMS if name in data)
     histogram = required_counts(data, name)
     rounds, accepted = sum(histogram), sum(j * steps for j, steps in enumerate(histogram))

@@ -135,7 +135,10 @@ class ServerStats:
 
 
 def difference(before: ServerStats, after: ServerStats) -> ServerStats:
-    """Return the statistics between two snapshots. Raises UnreadableStats."""
+    """Return the statistics between two snapshots.
+
+    Raises UnreadableStats if they cannot be subtracted.
+    """
     same = (before.program, before.endpoint, before.model) == (
         after.program,
         after.endpoint,
@@ -220,9 +223,11 @@ class Rate:
 class PositionAcceptance:
     """Acceptance at one position of the drafts.
 
-    number: the position, from 1; cumulative: share of all drafts in which all tokens up to this
-    position were accepted; conditional: the same as a share of the drafts whose earlier tokens were
-    all accepted; None if there was no such draft.
+    Attributes:
+        number: The position, from 1.
+        cumulative: Share of all drafts in which all tokens up to this position were accepted.
+        conditional: The same as a share of the drafts whose earlier tokens were all accepted; None
+            if there was no such draft.
     """
 
     number: int
@@ -234,8 +239,10 @@ class PositionAcceptance:
 class TokensPerPass:
     """Tokens per pass, the target's own included.
 
-    low: lower end of its 95% interval; None if only an average is reported; high: upper end;
-    assumed: whether drafts were not counted, and each was assumed to have γ tokens.
+    Attributes:
+        low: Lower end of its 95% interval; None if only an average is reported.
+        high: Upper end.
+        assumed: Whether drafts were not counted, and each was assumed to have γ tokens.
     """
 
     mean: float

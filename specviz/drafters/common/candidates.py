@@ -36,9 +36,10 @@ from specviz.verification.transfer import UploadBatch, to_device, to_host
 class SiblingDraws:
     """Draws of siblings, copied to the host.
 
-    draws: for each distribution, its draws in order; probs: for each distribution and draw, the
-    reported probability of the token; confirmed: whether the tokens equal `DeviceDraws.token_ids`
-    and siblings are distinct.
+    Attributes:
+        draws: For each distribution, its draws in order.
+        probs: For each distribution and draw, the reported probability of the token.
+        confirmed: Whether the tokens equal `DeviceDraws.token_ids` and siblings are distinct.
     """
 
     draws: list[list[Draw]] = field(default_factory=list)
@@ -54,9 +55,13 @@ class SiblingDraws:
 class Coins:
     """The random numbers u for sampling from several distributions, at least once from each.
 
-    rows: for each distribution, one u per draw; uploads: the batch that uploads them to the device;
-    None to upload them at each use; order: indices of the distributions, most draws first. The
-    distributions with at least k draws are then the first ones in this order.
+    Args:
+        rows: For each distribution, one u per draw.
+        uploads: The batch that uploads them to the device; None to upload them at each use.
+
+    Attributes:
+        order: Indices of the distributions, most draws first. The distributions with at least k
+            draws are then the first ones in this order.
     """
 
     def __init__(self, rows: Sequence[Sequence[float]], uploads: UploadBatch | None = None) -> None:
@@ -202,8 +207,10 @@ def _draw_one_by_one(distribution: Tensor, coins: Sequence[float]) -> list[Draw]
 class CandidateValues:
     """Candidates on the host, by parent node.
 
-    probs: their probabilities at temperature 1; draws: how each was drawn; empty if nothing was
-    sampled; confirmed: whether the tokens equal `Candidates.token_ids`.
+    Attributes:
+        probs: Their probabilities at temperature 1.
+        draws: How each was drawn; empty if nothing was sampled.
+        confirmed: Whether the tokens equal `Candidates.token_ids`.
     """
 
     tokens: Sequence[Sequence[int]]

@@ -50,12 +50,19 @@ def card_of(head: nn.Module, title: str, family: str, folder: Path) -> ModelCard
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read the folder's config.json. Raises NotAvailable, Unsuitable."""
+    """Read the folder's config.json.
+
+    Raises NotAvailable if there is none; Unsuitable if it is not valid JSON or not supported.
+    """
     return file_checks.read_config(folder_label(folder), folder)
 
 
 def made_for(folder: Path) -> MadeFor:
-    """Return the targets' hashes in a config; see `MadeFor`. Raises NotAvailable, Unsuitable."""
+    """Return the targets' hashes in a config; see `MadeFor`.
+
+    Raises NotAvailable if there is no config; Unsuitable if `made_for` is not a hash or a list of
+    hashes.
+    """
     value = read_config(folder).get("made_for")
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return tuple(value)
@@ -67,7 +74,11 @@ def made_for(folder: Path) -> MadeFor:
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
-    """Read all tensors by name, on the CPU. Raises NotAvailable, Unsuitable."""
+    """Read all tensors by name, on the CPU.
+
+    Raises NotAvailable if the folder has no weights; Unsuitable if a file holds anything but
+    tensors.
+    """
     found: dict[str, Tensor] = {}
     for file in _files(folder):
         found |= _tensors(folder_label(folder), file)
@@ -75,7 +86,11 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
 
 
 def tensor_names(folder: Path) -> set[str]:
-    """Return the tensors' names from the headers alone. Raises NotAvailable, Unsuitable."""
+    """Return the tensors' names from the headers alone.
+
+    Raises NotAvailable if the folder has no weights; Unsuitable if a file holds anything but
+    tensors.
+    """
     found: set[str] = set()
     for file in _files(folder):
         try:
@@ -117,7 +132,10 @@ def _pickled(name: str, file: Path) -> Any:
 
 
 def restore(name: str, head: nn.Module, tensors: Mapping[str, Tensor], model: Any) -> None:
-    """Fill `head` and freeze it on the model's device in its dtype. Raises Unsuitable."""
+    """Fill `head` and freeze it on the model's device in its dtype.
+
+    Raises Unsuitable with the name of the first tensor that does not fit.
+    """
     fill(name, head, tensors)
     freeze_like(head, model)
 
@@ -232,13 +250,19 @@ MAX_LISTED: Final = 6  # how many keys and tensor names an error lists
 
 
 def layout_of(name: str, config: Mapping[str, Any], names: Names) -> Layout | None:
-    """Return the first layout that matches, or None. Raises Unsuitable."""
+    """Return the first layout that matches, or None.
+
+    Raises Unsuitable if the head is of a method that is known and not supported.
+    """
     check_supported(name, config, names)
     return next((layout for layout in LAYOUTS if layout.matches(config, names)), None)
 
 
 def layout_in(folder: Path) -> Layout | None:
-    """Return a folder's head layout; None for a language model. Raises Unsuitable."""
+    """Return a folder's head layout; None for a language model.
+
+    Raises Unsuitable if the folder contains neither.
+    """
     config, names = read_config(folder), tensor_names(folder)
     layout = layout_of(folder_label(folder), config, names)
     if layout is None and not any(re.search(EMBEDDING, name) for name in names):
@@ -247,7 +271,11 @@ def layout_in(folder: Path) -> Layout | None:
 
 
 def read_head(folder: Path, family: str) -> Head:
-    """Read the head in a folder, with our keys and names. Raises NotAvailable, Unsuitable."""
+    """Read the head in a folder, with our keys and names.
+
+    Raises NotAvailable if there is no head; Unsuitable if the layout is unknown or belongs to
+    another family.
+    """
     name, config, tensors = folder_label(folder), read_config(folder), read_tensors(folder)
     layout = layout_of(name, config, tensors)
     if layout is None:
@@ -293,7 +321,11 @@ class HeadNetwork(nn.Module):
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """Load the head in `folder`, ready to draft. Raises NotAvailable, Unsuitable."""
+        """Load the head in `folder`, ready to draft.
+
+        Raises NotAvailable if the folder has no head; Unsuitable if the head does not fit; a tensor
+        that does not fit is named.
+        """
         found = cls.prepare(read_head(folder, cls.family), target)
         head = cls.like_file(found, cls.read_config(found, target), target)
         restore(found.name, head, found.tensors, target.model)
@@ -306,7 +338,10 @@ class HeadNetwork(nn.Module):
 
     @classmethod
     def read_config(cls, found: Head, target: Target) -> Any:
-        """Parse the config and check that it fits the target. Raises Unsuitable."""
+        """Parse the config and check that it fits the target.
+
+        Raises Unsuitable if the config is invalid or does not fit.
+        """
         config = cls.config_type.from_json(found.name, found.config)
         config.check_fit(found.name, target)
         return config

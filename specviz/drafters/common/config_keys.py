@@ -132,9 +132,13 @@ def check_keys(
 ) -> None:
     """Check that a config asks for nothing that is not computed.
 
-    config: contents of config.json, after the conversion of its layout; implemented: entries that
-    differ from `IMPLEMENTED` for a family. Raises Unsuitable, naming the first key that asks for
-    something else, or that is unknown.
+    Raises Unsuitable, naming the first key that asks for something else, or that is unknown.
+
+    Args:
+        name: Name of the head in error messages.
+        config: Contents of config.json, after the conversion of its layout.
+        read: Keys that the caller reads.
+        implemented: Entries that differ from `IMPLEMENTED` for a family.
     """
     values = {**IMPLEMENTED, **(implemented or {})}
     if not WINDOW_KEYS.issubset(read):

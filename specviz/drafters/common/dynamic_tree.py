@@ -58,8 +58,9 @@ class PathScore:
     def under(self, totals: Sequence[float], logs: Tensor) -> list[float]:
         """Return the scores of children.
 
-        totals: score of each child's parent, or one score for all children; logs: log-probabilities
-        of the children, (n,).
+        Args:
+            totals: Score of each child's parent, or one score for all children.
+            logs: Log-probabilities of the children, (n,).
         """
         of_parents = torch.tensor(totals, dtype=self.dtype, device=logs.device)
         if self.how == "sum":
@@ -136,8 +137,10 @@ class DynamicTree:
     ) -> None:
         """Add guesses as `add_children` does, in plain Python, which is faster; for `SUMS` only.
 
-        tokens: for each node, the tokens of its guesses in the order in which they are tested;
-        logs: for each node, their log-probabilities: float32 values, at most 0.
+        Args:
+            parents: The nodes.
+            tokens: For each node, the tokens of its guesses in the order in which they are tested.
+            logs: For each node, their log-probabilities: float32 values, at most 0.
         """
         totals: list[float] = []
         for parent, row, values in zip(parents, tokens, logs, strict=True):
@@ -184,9 +187,15 @@ class DynamicTree:
 def read_top_tokens(logits: Tensor, width: int, name: str) -> list[tuple[list[int], Tensor]]:
     """Return the `width` most probable tokens of each row and their log-probabilities, on the host.
 
-    Returns by row, tokens in descending order, and their float32 log-probabilities. logits: (n, V);
-    width: number of tokens; fewer are returned where fewer are possible, as with a reduced
-    vocabulary. Raises BadScores if the logits are not finite.
+    Returns by row, tokens in descending order, and their float32 log-probabilities.
+
+    Raises BadScores if the logits are not finite.
+
+    Args:
+        logits: (n, V).
+        width: Number of tokens; fewer are returned where fewer are possible, as with a reduced
+            vocabulary.
+        name: Name of the model in error messages.
     """
     logs, ids = to_host(*top_log_probs(logits, width))
     return split_rows(logs, ids, name)
@@ -213,7 +222,10 @@ def top_log_probs(logits: Tensor, width: int) -> tuple[Tensor, Tensor]:
 
 
 def split_rows(logs: Tensor, ids: Tensor, name: str) -> list[tuple[list[int], Tensor]]:
-    """Split `top_log_probs` into rows, without impossible tokens. Raises BadScores."""
+    """Split `top_log_probs` into rows, without impossible tokens.
+
+    Raises BadScores if the logits are not finite.
+    """
     check_finite(logs[:, 0].tolist(), name)
     logs = logs.clamp(max=0)
     if bool(logs.isfinite().all()):
@@ -233,9 +245,12 @@ def level_rows(
 ) -> tuple[Tensor, Tensor]:
     """Return a level's positions (n,) and its attention mask (n, rows) bool, on the host.
 
-    rows: rows of the text, the root being its last token; every node attends to all of them; paths:
-    for each node read before, the rows of its path, its own included, without the root's; the new
-    nodes are added.
+    Args:
+        rows: Rows of the text, the root being its last token; every node attends to all of them.
+        paths: For each node read before, the rows of its path, its own included, without the
+            root's; the new nodes are added.
+        nodes: The nodes.
+        above: The parent of each node.
     """
     first = rows + len(paths) - 1
     sees = np.zeros((len(nodes), first + len(nodes)), bool)
@@ -250,9 +265,10 @@ def level_rows(
 class LevelMasks:
     """Positions and attention masks of levels with a fixed number of nodes, computed on the device.
 
-    rows: rows of the text, the root being its last token; every node attends to all of them; width:
-    nodes per level; cache: the cache of the nodes' rows, which follow those of the text level by
-    level.
+    Args:
+        rows: Rows of the text, the root being its last token; every node attends to all of them.
+        width: Nodes per level.
+        cache: The cache of the nodes' rows, which follow those of the text level by level.
     """
 
     def __init__(
@@ -268,8 +284,9 @@ class LevelMasks:
     def under(self, depth: int, parents: Tensor) -> tuple[Tensor, Tensor]:
         """Return a level's positions (n,) and its attention mask (n, rows) bool.
 
-        depth: the level below the root, counted from 0; levels are requested in order; parents: row
-        of each node's parent in the level above, (n,).
+        Args:
+            depth: The level below the root, counted from 0; levels are requested in order.
+            parents: Row of each node's parent in the level above, (n,).
         """
         before = self._visible if depth else self._text()
         self._visible = before[parents].index_copy(1, self._rows()[depth], self._own())
@@ -329,9 +346,13 @@ def replay(
 ) -> None:
     """Build the `DynamicTree` of the levels that were computed on the device.
 
-    values: the levels computed on the device; see `read_levels`; wanted: the iterator of
-    `DynamicTree.levels`, which yields the nodes to expand. Raises BadScores if the logits are not
-    finite.
+    Raises BadScores if the logits are not finite.
+
+    Args:
+        grown: The tree to fill.
+        values: The levels computed on the device; see `read_levels`.
+        wanted: The iterator of `DynamicTree.levels`, which yields the nodes to expand.
+        name: Name of the model in error messages.
     """
     rows = {0: 0}  # row in its level of each node to expand
     for nodes, (logs, ids, picks) in zip(wanted, read_levels(values), strict=False):

@@ -55,8 +55,11 @@ class HeadCache:
     def plan(self, first: int, last: int, rows: int, uploads: UploadBatch) -> Callable[[], Slots]:
         """Make room for new rows.
 
-        first: row of the cache of the first of them; last: row after the last of them; uploads:
-        uploads their rows of the cache, which the returned function returns.
+        Args:
+            first: Row of the cache of the first of them.
+            last: Row after the last of them.
+            rows: Number of rows of the pass, with padding.
+            uploads: Uploads their rows of the cache, which the returned function returns.
         """
         return lambda: None
 

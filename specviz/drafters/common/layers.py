@@ -124,8 +124,11 @@ class Attention(nn.Module):
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
         """Map rows (B, n, width) to (B, n, h).
 
-        positions: their positions, (n,); mix: computes the attention: maps queries (B, heads, n, d)
-        and the new rows' rotated keys and values, possibly with fewer heads, to (B, heads, n, d).
+        Args:
+            rows: The new rows.
+            positions: Their positions, (n,).
+            mix: Computes the attention: maps queries (B, heads, n, d) and the new rows' rotated
+                keys and values, possibly with fewer heads, to (B, heads, n, d).
         """
         fast = None if torch.is_grad_enabled() else self.fast
         queries, keys, values = (

@@ -56,7 +56,10 @@ class Head:
         return replace(self, config=kept)
 
     def renamed(self, *rules: tuple[str, str]) -> Head:
-        """Return a head with the same config and renamed tensors. Raises Unsuitable."""
+        """Return a head with the same config and renamed tensors.
+
+        Raises Unsuitable if two tensors would get one name.
+        """
         found: dict[str, Tensor] = {}
         for old, tensor in self.tensors.items():
             new = old
@@ -176,7 +179,10 @@ def _dspark(config: Mapping[str, Any], names: Names) -> bool:
 
 
 def from_dspark(head: Head) -> Head:
-    """Convert a head of DeepSpec or speculators (layers from 1). Raises Unsuitable."""
+    """Convert a head of DeepSpec or speculators (layers from 1).
+
+    Raises Unsuitable for unsupported variants.
+    """
     inner = head.config.get("transformer_layer_config")
     if inner is not None:
         head = from_nested_layers(head, inner, "DSparkDraftModel")
@@ -189,7 +195,10 @@ def from_dspark(head: Head) -> Head:
 
 
 def from_nested_layers(head: Head, inner: Any, architecture: str) -> Head:
-    """Flatten speculators' config of a block drafter, with layers from 0. Raises Unsuitable."""
+    """Flatten speculators' config of a block drafter, with layers from 0.
+
+    Raises Unsuitable if it is invalid.
+    """
     if not isinstance(inner, Mapping):
         raise Unsuitable(f"{head.name!r}: transformer_layer_config is not a JSON object.")
     key = "aux_hidden_state_layer_ids"
@@ -323,7 +332,10 @@ def _safeailab(config: Mapping[str, Any], names: Names) -> bool:
 
 
 def from_safeailab(head: Head) -> Head:
-    """Convert a head with `midlayer`, perhaps with `eagle_config`. Raises Unsuitable."""
+    """Convert a head with `midlayer`, perhaps with `eagle_config`.
+
+    Raises Unsuitable if it is unclear which layers it reads.
+    """
     return with_attention_parts(from_eagle_config(head), "midlayer")
 
 
@@ -391,7 +403,10 @@ def from_speculators(head: Head) -> Head:
 
 
 def from_deepspec(head: Head) -> Head:
-    """Convert a DeepSpec head: taps are counted from 1; all is kept. Raises Unsuitable."""
+    """Convert a DeepSpec head: taps are counted from 1; all is kept.
+
+    Raises Unsuitable if its taps are missing.
+    """
     taps = _count_from_one(head.name, "target_layer_ids", head.config.get("target_layer_ids"))
     head = head.without("target_layer_ids").with_config(tap_layers=taps)
     head = head.renamed((r"^layers\.0\.", "midlayer."))

@@ -41,8 +41,9 @@ Width = Callable[[Ranks], int]  # number of guesses under a node
 class Level:
     """Nodes that one pass of the model reads, before the guesses under them are known.
 
-    widths: how many guesses are added under each node, possibly none; first: node number of the
-    first of these guesses.
+    Attributes:
+        widths: How many guesses are added under each node, possibly none.
+        first: Node number of the first of these guesses.
     """
 
     nodes: tuple[int, ...]
@@ -55,8 +56,10 @@ class Level:
 class TreeShape:
     """The shape of a tree.
 
-    width: returns the number of guesses under a node; if None, the settings give it for each depth;
-    whole: whether the model also reads nodes that get no guesses.
+    Attributes:
+        width: Returns the number of guesses under a node; if None, the settings give it for each
+            depth.
+        whole: Whether the model also reads nodes that get no guesses.
     """
 
     max_depth: int
@@ -127,8 +130,14 @@ class ProposalBuilder:
         """Add the guesses of several levels.
 
         If a guess differs from the token that deeper levels assumed, or ends its path, the levels
-        below it are dropped. guesses: the guesses under each of them; host: the values of all that
-        is pending of them, in order. Raises BadScores if the logits are not finite.
+        below it are dropped.
+
+        Raises BadScores if the logits are not finite.
+
+        Args:
+            levels: The levels.
+            guesses: The guesses under each of them.
+            host: The values of all that is pending of them, in order.
         """
         values = iter(host)
         for level, some in zip(levels, guesses, strict=True):

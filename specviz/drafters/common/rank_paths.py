@@ -180,7 +180,10 @@ def all_paths(settings: Settings, depth: int) -> list[Path]:
 
 
 def chosen_paths(settings: Settings) -> list[Path]:
-    """Return the settings' rank paths, level by level, if there are any. Raises BadSettings."""
+    """Return the settings' rank paths, level by level, if there are any.
+
+    Raises BadSettings if a path's parent is missing, or there are too many paths.
+    """
     paths = sorted(
         {tuple(path) for path in settings.rank_paths}, key=lambda path: (len(path), path)
     )

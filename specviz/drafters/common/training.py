@@ -93,9 +93,11 @@ class TargetOutputs:
 class GeneratedText:
     """Data stored for texts that the target wrote itself, in place of their logits.
 
-    tops: the target's most probable next token, (B, T); own: whether the next token was the
-    target's own, (B, T) bool; false for prompts and padding; table: the target's output projection,
-    (V, h) float32.
+    Attributes:
+        tops: The target's most probable next token, (B, T).
+        own: Whether the next token was the target's own, (B, T) bool; false for prompts and
+            padding.
+        table: The target's output projection, (V, h) float32.
     """
 
     tops: Tensor
@@ -109,8 +111,12 @@ def read_target_outputs(
 ) -> TargetOutputs:
     """Read texts in one pass of the target.
 
-    ids: token ids, (B, T); keys_values: layers (from 1) whose keys and values are kept; all if
-    `EVERY` is among them. Raises ValueError if a layer does not exist.
+    Raises ValueError if a layer does not exist.
+
+    Args:
+        model: The target.
+        ids: Token ids, (B, T).
+        keys_values: Layers (from 1) whose keys and values are kept; all if `EVERY` is among them.
     """
     depth = model.config.num_hidden_layers
     if EVERY in keys_values:
@@ -194,9 +200,11 @@ def _aligned(guess: Tensor, outputs: TargetOutputs, depth: int) -> tuple[Tensor,
 def future_loss(logits: Tensor, outputs: TargetOutputs, distance: int) -> Tensor:
     """Return the cross-entropy of a head's logits to the target's distribution.
 
-    logits: (B, r, V); row t predicts the token t + distance; outputs: the target's outputs; its
-    logits for that token are at t + distance - 1. Rows without such logits are ignored; distance:
-    from 1 (the target's own prediction) to T.
+    Args:
+        logits: (B, r, V); row t predicts the token t + distance.
+        outputs: The target's outputs; its logits for that token are at t + distance - 1. Rows
+            without such logits are ignored.
+        distance: From 1 (the target's own prediction) to T.
     """
     rows = min(logits.shape[1], outputs.tokens.shape[1] - distance + 1)
     teacher = outputs.logits[:, distance - 1 :][:, :rows].float().softmax(-1)
@@ -214,10 +222,12 @@ def weighted(parts: Sequence[Tensor], decay: float = 1.0) -> Tensor:
 class HeadOptions:
     """Options of a head that depend on the target's size and the time available.
 
-    draft_vocabulary: number of tokens that it may propose. A DSpark head may propose all tokens;
-    there, it is the number of frequent tokens that every loss includes; steps: number of guesses in
-    a row that it is trained on; DSpark's block size; also_for: SHA-256 of other weights that the
-    head also fits, such as the target before rounding.
+    Attributes:
+        draft_vocabulary: Number of tokens that it may propose. A DSpark head may propose all
+            tokens; there, it is the number of frequent tokens that every loss includes.
+        steps: Number of guesses in a row that it is trained on; DSpark's block size.
+        also_for: SHA-256 of other weights that the head also fits, such as the target before
+            rounding.
     """
 
     draft_vocabulary: int = 8192

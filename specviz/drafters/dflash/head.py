@@ -92,8 +92,10 @@ class DFlashHead(HeadNetwork):
     def forward(self, words: Tensor, positions: Tensor, mixes: Sequence[Mix]) -> Tensor:
         """Map the embeddings of blocks to outputs (B, n, h), which the target's projection reads.
 
-        words: embeddings, (B, n, h); positions: (n,); mixes: the `Mix` of each layer, which holds
-        that layer's earlier keys and values.
+        Args:
+            words: Embeddings, (B, n, h).
+            positions: (n,).
+            mixes: The `Mix` of each layer, which holds that layer's earlier keys and values.
         """
         for layer, mix in zip(self._layers(), mixes, strict=True):
             words = layer(words, positions, mix)

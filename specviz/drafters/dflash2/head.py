@@ -45,8 +45,10 @@ COUNTS: Final = ("conv_kernel_size", "conv_group_size", "selector_rank", "select
 class DFlash2Config(DFlashConfig):
     """Config of a DFlash2 head.
 
-    conv_kernel_size: rows that a convolution reads: a row and those before it; conv_group_size:
-    channels that share one predicted kernel; selector_top_k: candidates per position.
+    Attributes:
+        conv_kernel_size: Rows that a convolution reads: a row and those before it.
+        conv_group_size: Channels that share one predicted kernel.
+        selector_top_k: Candidates per position.
     """
 
     architectures: ClassVar[tuple[str, ...]] = ("DFlash2DraftModel",)
@@ -148,8 +150,10 @@ class CandidateSelector(nn.Module):
     def added(self, before: Tensor, rows: Tensor, candidates: Tensor) -> Tensor:
         """Return what is added to the logits of the candidates, (…, k).
 
-        before: the token before each position, (…); rows: the positions' outputs, (…, h);
-        candidates: their candidates, (…, k).
+        Args:
+            before: The token before each position, (…).
+            rows: The positions' outputs, (…, h).
+            candidates: Their candidates, (…, k).
         """
         last = len(self.predecessor_codebook) - 1  # see OwnEmbedding
         known = self.predecessor_codebook[before.clamp(max=last)] * self.hidden_projection(rows)

@@ -67,8 +67,10 @@ class DSpark(DFlash):
 class DSparkSession(LevelSession):
     """A session that draws the guesses of a block in order.
 
-    survival: the predicted probability that all guesses drawn so far and the next one are accepted;
-    depth: the most guesses of the current draft.
+    Attributes:
+        survival: The predicted probability that all guesses drawn so far and the next one are
+            accepted.
+        depth: The most guesses of the current draft.
     """
 
     def __init__(self, drafter: DSpark, target: Target, settings: Settings) -> None:

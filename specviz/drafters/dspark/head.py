@@ -134,8 +134,10 @@ class MarkovHead(nn.Module):
     def step(self, tokens: Tensor, rows: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the correction (…, V), the tokens' embedding (…, rank) and the next state.
 
-        tokens: the tokens before the position, (…); rows: the position's output, (…, h); state: the
-        state after the position before, (…, rank).
+        Args:
+            tokens: The tokens before the position, (…).
+            rows: The position's output, (…, h).
+            state: The state after the position before, (…, rank).
         """
         mixed, embedded, state = self.mix(tokens, rows, state)
         return self.markov_w2(mixed), embedded, state
@@ -188,8 +190,9 @@ class DSparkHead(DFlashHead):
     def confidence(self, rows: Tensor, embedded: Tensor) -> Tensor:
         """Return the logits (…) of the predicted probabilities of acceptance.
 
-        rows: the positions' outputs, (…, h); embedded: the tokens before them as the Markov head
-        embeds them, (…, rank).
+        Args:
+            rows: The positions' outputs, (…, h).
+            embedded: The tokens before them as the Markov head embeds them, (…, rank).
         """
         if self.config.confidence_head_with_markov:
             rows = torch.cat([rows, embedded], dim=-1)

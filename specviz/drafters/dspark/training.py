@@ -263,7 +263,10 @@ def _answer_outputs(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor) -
 
 
 def loss_tokens(head: DSparkHead, outputs: TargetOutputs) -> tuple[Tensor, Tensor]:
-    """Return the tokens in a batch's loss (D,), and the log of how many each stands for (D,)."""
+    """Return the ids of the tokens that a batch's loss includes, (D,), and their log weights, (D,).
+
+    A sampled token represents the tokens that were not sampled, too.
+    """
     certain = torch.zeros(head.config.vocab_size, dtype=torch.bool, device=outputs.tokens.device)
     certain[head.frequent] = True
     certain[outputs.tops[outputs.counted]] = True

@@ -41,8 +41,9 @@ HOUSE_DEPTH: Final = 7  # number of guesses of the small head
 class PEagleConfig(Eagle3Config):
     """Config of a P-EAGLE head.
 
-    mask_token_id: token that replaces tokens not guessed yet; speculative_tokens: positions that it
-    was trained to predict; None if unknown.
+    Attributes:
+        mask_token_id: Token that replaces tokens not guessed yet.
+        speculative_tokens: Positions that it was trained to predict; None if unknown.
     """
 
     num_hidden_layers: int = 1

@@ -28,8 +28,9 @@ KEPT: Final = 0.8  # share of those rows that also have the next mask
 class Rows(NamedTuple):
     """Rows of a training pass: the rows of the text, then masks.
 
-    anchors: the text row that each row follows, (n,); a text row follows itself; depths: which
-    guess after its anchor each row predicts, from 1, (n,).
+    Attributes:
+        anchors: The text row that each row follows, (n,); a text row follows itself.
+        depths: Which guess after its anchor each row predicts, from 1, (n,).
     """
 
     anchors: Tensor
@@ -51,8 +52,10 @@ class Rows(NamedTuple):
 def rows_of(length: int, anchors: Sequence[Tensor]) -> Rows:
     """Return the rows of a text and of masks.
 
-    length: rows of the text; anchors: for each depth from 2 on, the text rows that have a mask of
-    that depth. They must be a subset of the rows of the depth before.
+    Args:
+        length: Rows of the text.
+        anchors: For each depth from 2 on, the text rows that have a mask of that depth. They must
+            be a subset of the rows of the depth before.
     """
     text = torch.arange(length)
     depths = [torch.full((len(some),), depth) for depth, some in enumerate(anchors, start=2)]

@@ -55,7 +55,10 @@ class LayerSkip:
 
     @classmethod
     def load(cls, title: str, folder: Path | None, target: Target) -> Self:
-        """Return the drafter of this target. Raises Unsupported."""
+        """Return the drafter of this target.
+
+        Raises Unsupported if the target's layers cannot be run one by one.
+        """
         made = cls(target)
         check_split(target)
         return made

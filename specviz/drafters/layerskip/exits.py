@@ -98,8 +98,13 @@ def draft_evidence(
 
     Returns for each node: `exit`, the layer that predicted it; `ran`, how many layers ran on it
     before verification (0 for the deepest guesses, which drafting does not read); `agree`, which of
-    the layers 1..exit have it as their top token after its parent. early: see `TargetRun`; layer:
-    the exit layer.
+    the layers 1..exit have it as their top token after its parent.
+
+    Args:
+        run: The target's run.
+        tree: The draft.
+        early: See `TargetRun`.
+        layer: The exit layer.
     """
     nodes = range(1, len(tree))
     states = concat_layers(early)
@@ -140,8 +145,13 @@ def agreeing_layers(
 ) -> list[list[int]]:
     """Return, for each row, the layers that predict its token; ties count as predicting.
 
-    Only one layer's logits are in memory at a time. states: by layer, (n, h); tokens: one token per
-    row.
+    Only one layer's logits are in memory at a time.
+
+    Args:
+        run: The target's run.
+        states: By layer, (n, h).
+        rows: Rows of the states.
+        tokens: One token per row.
     """
     device = run.target.device
     index = torch.tensor(rows, dtype=torch.long, device=device)

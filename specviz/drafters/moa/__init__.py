@@ -88,8 +88,10 @@ class MoaSession(DynamicSession):
 class MemoryReader:
     """A head's caches in one run: the memory of verified tokens, and rows of self-attention.
 
-    cache: rows of self-attention (those of the text, then those of the last tree's nodes), and
-    those of cross-attention, which are the memory; passes: passes of the head since the last text.
+    Attributes:
+        cache: Rows of self-attention (those of the text, then those of the last tree's nodes), and
+            those of cross-attention, which are the memory.
+        passes: Passes of the head since the last text.
     """
 
     def __init__(self, head: MoaHead, target: Target, name: str) -> None:

@@ -57,9 +57,11 @@ UNSUPPORTED: Final = {  # for each key: the only supported value, and what other
 class MoaConfig:
     """Widths and heads of the three blocks.
 
-    kv_hidden_size: width of the keys and values of one target layer; layer_self_attention_head_dim:
-    head size of layer self-attention, a key of our own; public heads have `FROM_WIDTH`; made_for:
-    SHA-256 of the target's weights, or None; also a key of our own.
+    Attributes:
+        kv_hidden_size: Width of the keys and values of one target layer.
+        layer_self_attention_head_dim: Head size of layer self-attention, a key of our own; public
+            heads have `FROM_WIDTH`.
+        made_for: SHA-256 of the target's weights, or None; also a key of our own.
     """
 
     hidden_size: int

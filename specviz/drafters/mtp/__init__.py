@@ -54,8 +54,9 @@ class MTP(HeadDrafter):
 class MTPSession(LevelSession):
     """A session that caches the modules' keys and values of verified rows.
 
-    known: number of rows that every module has read with verified states and tokens; states: the
-    target's states of the rows from `known` on, (1, n - known, h).
+    Attributes:
+        known: Number of rows that every module has read with verified states and tokens.
+        states: The target's states of the rows from `known` on, (1, n - known, h).
     """
 
     def __init__(self, drafter: MTP, target: Target, settings: Settings) -> None:

@@ -50,9 +50,11 @@ from specviz.models.target import Target
 class MTPConfig(PlainConfig):
     """Contents of config.json, with DeepSeek's keys.
 
-    num_hidden_layers: the target's number of layers, from which the modules are numbered;
-    num_nextn_predict_layers: number of modules; the last one is applied again for later guesses;
-    made_for: SHA-256 of the target's weights.
+    Attributes:
+        num_hidden_layers: The target's number of layers, from which the modules are numbered.
+        num_nextn_predict_layers: Number of modules; the last one is applied again for later
+            guesses.
+        made_for: SHA-256 of the target's weights.
     """
 
     # The first two and vocab_size follow from the target and the tensors.
@@ -87,8 +89,10 @@ class MTPModule(LlamaDecoderLayer):
     ) -> None:
         """Create the layers of a module.
 
-        number: number of the module, from 0; own: vocabulary sizes of its embeddings and output
-        projection; None if shared.
+        Args:
+            config: Config of the decoder block.
+            number: Number of the module, from 0.
+            own: Vocabulary sizes of its embeddings and output projection; None if shared.
         """
         super().__init__(config, number)
         width, eps = config.hidden_size, config.rms_norm_eps

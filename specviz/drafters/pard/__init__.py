@@ -74,7 +74,11 @@ class PardModel(nn.Module):
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """Load the model in `folder`, ready to draft. Raises NotAvailable, Unsuitable."""
+        """Load the model in `folder`, ready to draft.
+
+        Raises NotAvailable if the folder has no model; Unsuitable if the model does not fit the
+        target, has no usable mask, or is a PARD-2.
+        """
         name = folder_label(folder)
         config = read_config(folder)
         if config.get("pard2") or config.get("spd_type") == "pard2":
@@ -120,8 +124,9 @@ class Pard(HeadDrafter):
 class PardSession(LevelSession):
     """A session that caches the rows of the text; the next pass removes the rows of masks.
 
-    masks: number of masks after the text in the next pass; outputs: logits of the last pass, for
-    each depth from the first guess on, (masks + 1, V).
+    Attributes:
+        masks: Number of masks after the text in the next pass.
+        outputs: Logits of the last pass, for each depth from the first guess on, (masks + 1, V).
     """
 
     def __init__(self, drafter: Pard, target: Target, settings: Settings) -> None:

@@ -26,7 +26,10 @@ LineBlock = TypedDict("LineBlock", {"as": Literal["line"], "label": str, "spans"
 class PathRow(TypedDict):
     """A row that shows a guess.
 
-    at: a short name; bar: a length from 0 to 1; here: whether the row is highlighted.
+    Attributes:
+        at: A short name.
+        bar: A length from 0 to 1.
+        here: Whether the row is highlighted.
     """
 
     at: str
@@ -98,8 +101,9 @@ Block = LineBlock | RowsBlock | GridBlock | FactsBlock
 class Marks(TypedDict):
     """Marks of the text strip.
 
-    prompt: start, end (in UTF-16 units) and kind of each mark in the prompt; past: index and kind
-    of each marked new token.
+    Attributes:
+        prompt: Start, end (in UTF-16 units) and kind of each mark in the prompt.
+        past: Index and kind of each marked new token.
     """
 
     prompt: NotRequired[list[tuple[int, int, str]]]

@@ -95,7 +95,10 @@ class GgufModel:
 
 
 def read_model(name: str, path: Path) -> GgufModel:
-    """Read the whole file; errors call it `name`. Raises Unsuitable."""
+    """Read the whole file; errors call it `name`.
+
+    Raises Unsuitable if the file is damaged, or contains something that is not supported.
+    """
     file = _open(name, path)
     values = file.values
     kind = values.get("general.architecture")

@@ -55,7 +55,12 @@ class OtherByteOrder(DamagedHeader):
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """One row of the table of tensors. shape: rows first; start: offset in bytes."""
+    """One row of the table of tensors.
+
+    Attributes:
+        shape: Its shape in NumPy's order, rows first.
+        start: Offset in the file, in bytes.
+    """
 
     name: str
     kind: GGMLQuantizationType

@@ -85,7 +85,10 @@ PRE_TOKENIZERS: Final = {
 
 
 def build_tokenizer(name: str, values: Mapping[str, Any], longest: int) -> PreTrainedTokenizerFast:
-    """Build the tokenizer of a file. longest: the model's context in tokens. Raises Unsuitable."""
+    """Build the tokenizer of a file. longest: the model's context in tokens.
+
+    Raises Unsuitable if the tokenizer is damaged or of an unsupported kind.
+    """
     own = {
         key.removeprefix("tokenizer.ggml."): value
         for key, value in values.items()
@@ -147,7 +150,10 @@ def _bpe(name: str, own: Mapping[str, Any], ignore_merges: bool) -> models.BPE:
 
 
 def build_sentencepiece(name: str, own: Mapping[str, Any]) -> Tokenizer:
-    """Build a SentencePiece tokenizer without its special tokens. Raises Unsuitable."""
+    """Build a SentencePiece tokenizer without its special tokens.
+
+    Raises Unsuitable if the tokenizer is damaged or of an unsupported kind.
+    """
     tokens: Sequence[str] = own.get("tokens", ())
     scores: Sequence[float] = own.get("scores", ())
     kinds: Sequence[int] = own.get("token_type", ())

@@ -34,9 +34,11 @@ def is_served(name: str) -> bool:
 class Address:
     """The address of a server.
 
-    path: the path without /v1; folder: folder of the tokenizer, if it cannot be found by the
-    server's name for its model; alias: shown instead of the address, which visitors must not see.
-    Only set for the server that the operator of this app has configured.
+    Attributes:
+        path: The path without /v1.
+        folder: Folder of the tokenizer, if it cannot be found by the server's name for its model.
+        alias: Shown instead of the address, which visitors must not see. Only set for the server
+            that the operator of this app has configured.
     """
 
     secure: bool
@@ -92,8 +94,10 @@ class Refused(ServerFault):
 class HttpClient:
     """Sends requests to one server; each has its own connection, so threads can share the client.
 
-    get_seconds: timeout of a GET request, in seconds; post_seconds: timeout of a POST request, in
-    seconds; max_bytes: maximum size of a response, in bytes.
+    Attributes:
+        get_seconds: Timeout of a GET request, in seconds.
+        post_seconds: Timeout of a POST request, in seconds.
+        max_bytes: Maximum size of a response, in bytes.
     """
 
     address: Address
@@ -102,11 +106,18 @@ class HttpClient:
     max_bytes: int = field(default=MAX_BYTES, kw_only=True)
 
     def get_json(self, path: str) -> Any:
-        """GET a path and return the JSON. Raises Refused, ServerFault."""
+        """GET a path and return the JSON.
+
+        Raises Refused if the server responded with an error; ServerFault if it is down, slow, or
+        sends something else.
+        """
         return self._read(*self._send("GET", path, None, self.get_seconds))
 
     def get_text(self, path: str) -> str:
-        """GET a path and return the text. Raises Refused, ServerFault."""
+        """GET a path and return the text.
+
+        Raises Refused if the server responded with an error; ServerFault if it is down or slow.
+        """
         status, found = self._send("GET", path, None, self.get_seconds)
         text = found.decode(errors="replace")
         if status != 200:
@@ -114,7 +125,11 @@ class HttpClient:
         return text
 
     def post_json(self, path: str, body: Mapping[str, Any]) -> Any:
-        """POST a JSON object and return the JSON of the response. Raises Refused, ServerFault."""
+        """POST a JSON object and return the JSON of the response.
+
+        Raises Refused if the server responded with an error; ServerFault if it is down, slow, or
+        sends something else.
+        """
         return self._read(*self._send("POST", path, json.dumps(body), self.post_seconds))
 
     def headers(self) -> dict[str, str]:

@@ -51,7 +51,10 @@ class Server:
 
     @classmethod
     def connect(cls, address: Address) -> Server:
-        """Identify a server and test its responses. Raises ServerFault."""
+        """Identify a server and test its responses.
+
+        Raises ServerFault if the server cannot be a target; the message says why.
+        """
         client = HttpClient(address)
         card = _model(client)
         name, root = str(card["id"]), str(card.get("root") or card["id"])
@@ -174,7 +177,10 @@ class UnusableResponse(ServerFault):
 
 
 def prompt_logprobs(choice: Mapping[str, Any], first: int) -> list[LogProbs]:
-    """Return the distributions of `prompt_logprobs` from `first` on. Raises UnusableResponse."""
+    """Return the distributions of `prompt_logprobs` from `first` on.
+
+    Raises UnusableResponse if they are missing or invalid.
+    """
     rows = choice.get("prompt_logprobs")
     if not isinstance(rows, list) or first < 1:
         raise UnusableResponse("it gives no log-probabilities of a text (prompt_logprobs)")
@@ -182,7 +188,10 @@ def prompt_logprobs(choice: Mapping[str, Any], first: int) -> list[LogProbs]:
 
 
 def next_logprobs(choice: Mapping[str, Any]) -> LogProbs:
-    """Return the distribution of the one generated token. Raises UnusableResponse."""
+    """Return the distribution of the one generated token.
+
+    Raises UnusableResponse if it is missing or invalid.
+    """
     logprobs = choice.get("logprobs")
     rows = logprobs.get("top_logprobs") if isinstance(logprobs, dict) else None
     row = rows[0] if isinstance(rows, list) and rows else None
@@ -210,7 +219,10 @@ def _checked(values: Mapping[str, Any]) -> LogProbs:
 
 
 def to_logits(rows: Sequence[LogProbs], vocabulary: int) -> Tensor:
-    """Return rows of logits, (n, V) in float64. Raises UnusableResponse."""
+    """Return rows of logits, (n, V) in float64.
+
+    Raises UnusableResponse if a token is not in the vocabulary.
+    """
     return torch.stack([_logits(logprobs, vocabulary) for logprobs in rows])
 
 

@@ -44,10 +44,14 @@ def served_target(
 ) -> ServedTarget:
     """Return the target at `vllm:URL`.
 
-    alias: shown in errors instead of an address that users must not see; device: the local device,
-    which computes distributions and a draft model. Raises ServerFault if the server cannot be a
-    target; NotAvailable if its tokenizer is not on this machine; Unsuitable if its tokenizer cannot
-    be used.
+    Raises ServerFault if the server cannot be a target; NotAvailable if its tokenizer is not on
+    this machine; Unsuitable if its tokenizer cannot be used.
+
+    Args:
+        name: The address.
+        alias: Shown in errors instead of an address that users must not see.
+        device: The local device, which computes distributions and a draft model.
+        dtype: The precision of local computations.
     """
     address = Address.read(name, alias)
     server = Server.connect(address)
@@ -82,7 +86,10 @@ class ServedTarget(Target):
     def __init__(
         self, server: Server, folder: Path, device: torch.device, dtype: torch.dtype
     ) -> None:
-        """Read the tokenizer, config and end-of-text tokens in `folder`. Raises Unsuitable."""
+        """Read the tokenizer, config and end-of-text tokens in `folder`.
+
+        Raises Unsuitable if the server uses another tokenizer.
+        """
         self.server = server
         self.device = device
         self.dtype = dtype
@@ -145,7 +152,10 @@ class ServedTarget(Target):
 
 @cache
 def read_tokenizer(folder: Path) -> tuple[Any, Any, list[int]]:
-    """Return a folder's tokenizer, text config and end-of-text tokens. Raises Unsuitable."""
+    """Return a folder's tokenizer, text config and end-of-text tokens.
+
+    Raises Unsuitable if the files cannot be read.
+    """
     check_folder(folder.name, folder)
     read_config(folder.name, folder)
     check_loading(folder.name, folder)

@@ -90,7 +90,7 @@ def draft_limits(
         played: The round.
         text: The tokens before it.
         gamma: γ of the round.
-        plan: What the rounds are checked against.
+        plan: The settings and the rule that all rounds must follow.
         header: The trace's header. A draft of an unknown family is limited only by γ.
     """
     if played.proposed is None:

@@ -107,7 +107,11 @@ MOST_EXTRA_ROWS: Final = 4096  # maximum rows in one pass, in addition to the te
 def check_counts(played: Round, family: str, length: int, where: str) -> None:
     """Check the rows of a round's pass and of its draft.
 
-    family: the drafter's family; length: the number of tokens before the round.
+    Args:
+        played: The round.
+        family: The drafter's family.
+        length: The number of tokens before the round.
+        where: The round, for messages.
     """
     guesses = len(played.proposed.guesses) if played.proposed else 0
     if played.scored:

@@ -23,7 +23,7 @@ HASH: Final = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """What the rounds are checked against."""
+    """The settings and the rule that all rounds must follow."""
 
     settings: Settings
     spec: RuleSpec
@@ -32,7 +32,10 @@ class RunSpec:
 
 
 def read_run_spec(header: Header) -> RunSpec:
-    """Read what the rounds are checked against. Raises CheckFailed."""
+    """Read the settings and the rule that all rounds must follow.
+
+    Raises CheckFailed if the header claims more than its rule guarantees.
+    """
     try:
         settings = Settings.from_json(header.settings)
     except BadSettings as error:

@@ -96,9 +96,13 @@ def check_lower(
 ) -> None:
     """Check the interval's lower end: the total probability of the tokens before it.
 
-    probs: listed tokens with their probabilities, `token` among them; rest: the mass of all
-    unlisted tokens; such a token comes before the drawn token only if this mass is at least as
-    large as the drawn token's.
+    Args:
+        drawn: The draw.
+        token: The token that was drawn.
+        probs: Listed tokens with their probabilities, `token` among them.
+        rest: The mass of all unlisted tokens; such a token comes before the drawn token only if
+            this mass is at least as large as the drawn token's.
+        where: The position, for messages.
     """
     before = math.fsum(v for t, v in probs.items() if (-v, t) < (-probs[token], token))
     hidden = rest if rest >= probs[token] - TOLERANCE else 0.0
@@ -148,8 +152,12 @@ def check_alpha(
 ) -> None:
     """Check α of one position.
 
-    judged: the position's decisions, in order; replaced: whether siblings were sampled with
-    replacement, that is, independently.
+    Args:
+        judged: The position's decisions, in order.
+        scored: The score p of each guess.
+        guesses: The round's guesses.
+        replaced: Whether siblings were sampled with replacement, that is, independently.
+        where: The position, for messages.
     """
     first = judged[0]
     siblings = children(guesses, guesses[first.node - 1].parent)

@@ -36,9 +36,10 @@ ROUNDING: Final = 1e-9
 class Listed:
     """Some tokens of a distribution, and the mass of all other tokens.
 
-    rest: the mass of all other tokens; None if it is not stored; own: whether it is the target's
-    distribution rather than a residual; excluded: how many tokens the target itself excludes, with
-    a logit of minus infinity.
+    Attributes:
+        rest: The mass of all other tokens; None if it is not stored.
+        own: Whether it is the target's distribution rather than a residual.
+        excluded: How many tokens the target itself excludes, with a logit of minus infinity.
     """
 
     p: Sequence[float]
@@ -50,7 +51,10 @@ class Listed:
 def check_supports(
     played: Round, guesses: Sequence[Guess], plan: RunSpec, header: Header, where: str
 ) -> None:
-    """Check every distribution of a round against the sampling settings. Raises CheckFailed."""
+    """Check every distribution of a round against the sampling settings.
+
+    Raises CheckFailed if one does not agree.
+    """
     sampling = plan.settings.sampling
     size = header.vocab_size
     exact = header.target.family != "served" and not header.device.startswith("mps")
@@ -153,8 +157,14 @@ def check_temperature(q: float, score: float, lower: float, sampling: Sampling, 
     """Check that q agrees with the score, which is the probability at temperature 1.
 
     Below temperature 1, the most probable token becomes more probable, above 1 less. Top-k and
-    top-p make it more probable. q: the probability of a first sibling; lower: the lower end of its
-    interval; 0 if no token is more probable.
+    top-p make it more probable.
+
+    Args:
+        q: The probability of a first sibling.
+        score: Its score.
+        lower: The lower end of its interval; 0 if no token is more probable.
+        sampling: The sampling settings.
+        where: The node, for messages.
     """
     slack = 1e-4  # the score is float32
     if sampling.temperature == 1.0 and not sampling.cuts:

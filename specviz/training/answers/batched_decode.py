@@ -42,8 +42,11 @@ class PassOutput:
 class BatchedDecoder:
     """Decodes a batch of texts.
 
-    layers: layers whose outputs are returned, counted from 1, before the final norm; max_new:
-    maximum number of new tokens per text. Raises Unsuitable if the model is not built like Llama.
+    Raises Unsuitable if the model is not built like Llama.
+
+    Args:
+        layers: Layers whose outputs are returned, counted from 1, before the final norm.
+        max_new: Maximum number of new tokens per text.
     """
 
     def __init__(

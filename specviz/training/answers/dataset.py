@@ -45,9 +45,11 @@ SETTINGS_FILE = "answers.json"
 class Answer:
     """A question and the target's answer, n tokens in all.
 
-    tokens: token ids, (n,); tops: the target's most probable next token after each token, (n,);
-    states: bf16 hidden states, (n, layers + 1, h): the outputs of the tapped layers before the
-    final norm, then the output after it.
+    Attributes:
+        tokens: Token ids, (n,).
+        tops: The target's most probable next token after each token, (n,).
+        states: bf16 hidden states, (n, layers + 1, h): the outputs of the tapped layers before the
+            final norm, then the output after it.
     """
 
     tokens: Tensor

@@ -170,8 +170,12 @@ Passages = Callable[[], str]
 def generate_questions(corpus: str, count: int, seed: int) -> list[Question]:
     """Generate questions for training, and add the prompts of measurements as held out.
 
-    corpus: folder or Hub data set of the corpus; seed: seed of the choice of templates, topics and
-    passages. Raises CorpusError if the corpus cannot be read.
+    Raises CorpusError if the corpus cannot be read.
+
+    Args:
+        corpus: Folder or Hub data set of the corpus.
+        count: Number of questions to train on.
+        seed: Seed of the choice of templates, topics and passages.
     """
     rng = np.random.default_rng([seed, 3])
     held_out = [(domain, text) for domain, texts in prompts().items() for text in texts]

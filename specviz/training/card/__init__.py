@@ -32,8 +32,9 @@ class StaleMeasurements(ValueError):
 class Models:
     """Manifests and measurements of a folder of models.
 
-    measured: contents of measured.json; None if there is none; peers: contents of peers.json,
-    vLLM's results with the weights; None if not tested.
+    Attributes:
+        measured: Contents of measured.json; None if there is none.
+        peers: Contents of peers.json, vLLM's results with the weights; None if not tested.
     """
 
     folder: Path
@@ -58,14 +59,21 @@ class Models:
 
 
 def read_models(folder: Path) -> Models:
-    """Read all manifests and measurements. Raises FileNotFoundError, StaleMeasurements."""
+    """Read all manifests and measurements.
+
+    Raises FileNotFoundError if the target or the draft model is not finished; StaleMeasurements if
+    measurements belong to other weights.
+    """
     heads = [name for name in trainable_heads() if (folder / name / MANIFEST).is_file()]
     manifests = {name: read_manifest(folder / name) for name in (*FINISHED, *heads)}
     return Models(folder, manifests, read_measured(folder), read_peers(folder))
 
 
 def read_measured(folder: Path) -> dict[str, Any] | None:
-    """Read the measurements of these weights; None if missing. Raises StaleMeasurements."""
+    """Read the measurements of these weights; None if missing.
+
+    Raises StaleMeasurements if they belong to other weights.
+    """
     found = shipped.measured(folder / shipped.MEASURED.name)
     if found is None:
         return None
@@ -78,7 +86,10 @@ def read_measured(folder: Path) -> dict[str, Any] | None:
 
 
 def read_peers(folder: Path) -> dict[str, Any] | None:
-    """Read vLLM's results with these weights; None if missing. Raises StaleMeasurements."""
+    """Read vLLM's results with these weights; None if missing.
+
+    Raises StaleMeasurements if the results belong to other weights.
+    """
     found = shipped.measured(folder / PEERS_FILE)
     if found is None:
         return None

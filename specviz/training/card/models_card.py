@@ -34,7 +34,11 @@ FROZEN_NOTE: Final = (
 
 
 def write_card(folder: Path) -> Path:
-    """Write `folder`/README.md. Raises FileNotFoundError, StaleMeasurements."""
+    """Write `folder`/README.md.
+
+    Raises FileNotFoundError if the target or the draft model is not finished; StaleMeasurements if
+    measurements belong to other weights.
+    """
     path = folder / "README.md"
     path.write_text(card(read_models(folder)), encoding="utf-8")
     return path

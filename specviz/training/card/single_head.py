@@ -41,7 +41,11 @@ def write_single_head_card(folder: Path) -> Path:
 
 
 def single_head_card(folder: Path) -> str:
-    """Return the card as Markdown. Raises FileNotFoundError, ValueError, StaleMeasurements."""
+    """Return the card as Markdown.
+
+    Raises FileNotFoundError if the head is not finished; ValueError if the head is not in the
+    catalogue; StaleMeasurements if its measurements belong to other weights.
+    """
     home = folder.resolve()
     entry = next((e for e in entries() if e.path and e.path.resolve() == home), None)
     if entry is None or entry.made_for is None:

@@ -44,8 +44,10 @@ MAX_TEXT: Final = 4000  # maximum characters of the runs
 class Run:
     """A measured run.
 
-    name: its drafter; source: "live", or "recorded"; recording: which recorded run it is; empty if
-    it is none.
+    Attributes:
+        name: Its drafter.
+        source: "live", or "recorded".
+        recording: Which recorded run it is; empty if it is none.
     """
 
     point: MeasuredPoint

@@ -56,8 +56,10 @@ PASSES: Final = (
 class Ask:
     """The values of the controls.
 
-    model: name of a model in the file; the first one is used if there is none with this name;
-    context: tokens before the pass; if it was not measured, the first context of the model is used.
+    Attributes:
+        model: Name of a model in the file; the first one is used if there is none with this name.
+        context: Tokens before the pass; if it was not measured, the first context of the model is
+            used.
     """
 
     file: CostFile

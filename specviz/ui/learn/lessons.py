@@ -247,7 +247,10 @@ def lesson(name: str, lang: str = ENGLISH) -> Lesson:
 
 
 def read(file: Path, lang: str = ENGLISH) -> Lesson:
-    """Read a file and fill in its numbers. Raises BadLesson."""
+    """Read a file and fill in its numbers.
+
+    Raises BadLesson if something that the lesson needs is missing.
+    """
     source = read_in(file, lang)
     trace = str(source.head.get("trace", ""))
     try:

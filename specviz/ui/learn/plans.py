@@ -31,7 +31,9 @@ class Opening(TypedDict):
 class PlanPart(TypedDict):
     """A part of a plan.
 
-    begin: minutes from the beginning of the class; what: what is shown, or done.
+    Attributes:
+        begin: Minutes from the beginning of the class.
+        what: What is shown, or done.
     """
 
     begin: int
@@ -56,7 +58,10 @@ class PanelConfig(TypedDict):
 
 
 def plans() -> list[Plan]:
-    """Read the plans, from the shortest on. Raises BrokenFile."""
+    """Read the plans, from the shortest on.
+
+    Raises BrokenFile if the file, or a lesson or tab that a part opens, is missing.
+    """
     return read_shipped_json(FOLDER / "plans.json", lambda data: [_plan(each) for each in data])
 
 

@@ -53,7 +53,10 @@ def find_translation(file: Path, lang: str) -> Path | None:
 
 
 def read_in(file: Path, lang: str) -> LessonSource:
-    """Read a lesson in a language, or in English if it is not translated. Raises BadLesson."""
+    """Read a lesson in a language, or in English if it is not translated.
+
+    Raises BadLesson if the translation does not fit the English lesson.
+    """
     english = read_source(file)
     translation = find_translation(file, lang)
     if translation is None:

@@ -182,7 +182,9 @@ def threads_of(each: CaseStudy) -> str:
 class Quiz(TypedDict):
     """A case of "Find the fault".
 
-    offered: rules to choose from; "" for no fault; choice: the chosen one; None before.
+    Attributes:
+        offered: Rules to choose from; "" for no fault.
+        choice: The chosen one; None before.
     """
 
     key: str

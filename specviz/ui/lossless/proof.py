@@ -111,9 +111,10 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
 class Judged:
     """A verdict of a recorded run.
 
-    draft: the distance of q from p; None if only a share of p was available; output: the distance
-    of the rule's output from p; experiment: its p and q for the sandbox; None if the sandbox could
-    not show them.
+    Attributes:
+        draft: The distance of q from p; None if only a share of p was available.
+        output: The distance of the rule's output from p.
+        experiment: Its p and q for the sandbox; None if the sandbox could not show them.
     """
 
     round: int

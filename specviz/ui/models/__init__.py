@@ -52,8 +52,10 @@ OPEN_STEP: Final = "() => window.specviz.openTab('Step').then(() => window.scrol
 def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
     """Build the tab and connect its events.
 
-    fields: components of Step's form by name; empty if the form could not be built; tab: the tab,
-    whose list is refreshed whenever it is opened.
+    Args:
+        place: The page.
+        fields: Components of Step's form by name; empty if the form could not be built.
+        tab: The tab, whose list is refreshed whenever it is opened.
     """
     fetchable()  # raises an exception if a list of models is broken; the tab then shows which
     rows = partial(answer, place.any_model, place.runs.machine)

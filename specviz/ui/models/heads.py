@@ -53,7 +53,9 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
 class Column:
     """The facts of one drafter.
 
-    tokens: its mean tokens per pass; cells: what is shown, by the names of the table's rows.
+    Attributes:
+        tokens: Its mean tokens per pass.
+        cells: What is shown, by the names of the table's rows.
     """
 
     def __init__(self, name: str, temperature: int, found: Mapping[str, Any]) -> None:

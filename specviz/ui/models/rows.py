@@ -54,9 +54,10 @@ class Reliability(TypedDict):
 class Row(Facts):
     """A model, and what the page offers for it.
 
-    fits: whether it fits in memory (a drafter together with its target); None if unknown;
-    reliability: measured predictions of acceptance, by temperature; empty for a drafter without a
-    confidence head.
+    Attributes:
+        fits: Whether it fits in memory (a drafter together with its target); None if unknown.
+        reliability: Measured predictions of acceptance, by temperature; empty for a drafter without
+            a confidence head.
     """
 
     fetch: bool
@@ -78,8 +79,9 @@ class Loaded(TypedDict):
 class Answer(TypedDict):
     """The list of models.
 
-    bare: drafters that need no weights; free: memory that is free, or used by models that would be
-    unloaded; "" if unknown.
+    Attributes:
+        bare: Drafters that need no weights.
+        free: Memory that is free, or used by models that would be unloaded; "" if unknown.
     """
 
     rows: list[Row]
@@ -124,7 +126,10 @@ def known_titles() -> list[str]:
 
 
 def reliability() -> dict[str, list[Reliability]]:
-    """Return measured predictions of confidence heads by drafter. Raises BrokenFile."""
+    """Return measured predictions of confidence heads by drafter.
+
+    Raises BrokenFile if a file of measurements is damaged.
+    """
     groups: dict[str, dict[float, list[list[list[float]]]]] = {}
     for path in sorted(MEASURED.parent.rglob(MEASURED.name)):
         for row in (measured(path) or {}).get("rows", []):
@@ -267,8 +272,10 @@ def free_bytes(machine: Machine) -> int | None:
 def fits(own: int | None, target: int | None, free: int | None) -> bool | None:
     """Return whether a model (a drafter with its target) fits in memory; None if unknown.
 
-    target: bytes of the target that a drafter was made for; None for targets; free: bytes of
-    memory.
+    Args:
+        own: Bytes of the model.
+        target: Bytes of the target that a drafter was made for; None for targets.
+        free: Bytes of memory.
     """
     if free is None or own is target is None:
         return None

@@ -45,8 +45,10 @@ SHARED: Final = (
 class Kept:
     """A finished run.
 
-    packed: its lines, compressed, without status lines; at: when it was stored, on the monotonic
-    clock; seen: visitors who saw it from memory; if they request it again, it is measured again.
+    Attributes:
+        packed: Its lines, compressed, without status lines.
+        at: When it was stored, on the monotonic clock.
+        seen: Visitors who saw it from memory; if they request it again, it is measured again.
     """
 
     packed: bytes

@@ -48,8 +48,10 @@ def config() -> list[Field]:
 class Choices:
     """The values of the form.
 
-    method: the drafter's name in the catalogue; target: the target's name in the catalogue, or as
-    typed by a visitor; drafter: a draft model, as typed by a visitor; empty for House's own.
+    Attributes:
+        method: The drafter's name in the catalogue.
+        target: The target's name in the catalogue, or as typed by a visitor.
+        drafter: A draft model, as typed by a visitor; empty for House's own.
     """
 
     prompt: str
@@ -66,11 +68,17 @@ class Choices:
         return cls(values["prompt"], values["method"], filled, **models)
 
     def request(self) -> RunRequest:
-        """Build the request of this form. Raises BadSettings."""
+        """Build the request of this form.
+
+        Raises BadSettings if a value is invalid; the message is for the visitor.
+        """
         return RunRequest(self.prompt, *self.models(), self.settings())
 
     def settings(self) -> Settings:
-        """Read the settings of the run. Raises BadSettings."""
+        """Read the settings of the run.
+
+        Raises BadSettings if a value is invalid; the message is for the visitor.
+        """
         chosen, rest = read("sampling", self.filled), read("drafting", self.filled)
         form = read_turns(self.target.strip(), self.filled)
         return Settings(sampling=Sampling(**chosen), **rest, **read("run", self.filled), **form)

@@ -267,8 +267,11 @@ def fit(made: dict[str, Any], demo_load: Any) -> None:
 def suit(made: dict[str, Any], listen: Any, prefer_own: bool = False) -> None:
     """Replace a drafter made for another target after an event that chose a target.
 
-    listen: the event's listener, such as `target.input`; prefer_own: whether a drafter that fits
-    any target is also replaced, if there is one that was made for this target.
+    Args:
+        made: The drawer's components by name.
+        listen: The event's listener, such as `target.input`.
+        prefer_own: Whether a drafter that fits any target is also replaced, if there is one that
+            was made for this target.
     """
     method, target = made["method"], made["target"]
     both = [method, *(made[row.name] for row in page_fields("drafting"))]

@@ -108,8 +108,9 @@ class RoundLine(TypedDict):
 class EndLine(TypedDict):
     """The end card.
 
-    end: its frame; missing if the run has no round; trace: the lines of the trace since the
-    previous line.
+    Attributes:
+        end: Its frame; missing if the run has no round.
+        trace: The lines of the trace since the previous line.
     """
 
     end: NotRequired[DrawnFrame]
@@ -141,8 +142,10 @@ class PointData(TypedDict):
 class BaselineLine(EndLine):
     """Plain decoding.
 
-    seconds: seconds of each pass; point: None if nothing was drafted or measured; unreliable:
-    whether a live run's times are, so that the page offers to repeat it.
+    Attributes:
+        seconds: Seconds of each pass.
+        point: None if nothing was drafted or measured.
+        unreliable: Whether a live run's times are, so that the page offers to repeat it.
     """
 
     kind: Literal["baseline"]
@@ -180,9 +183,14 @@ def lines(
     """Yield the player's lines, each as soon as its round is complete.
 
     For a pass of the baseline, an empty text is yielded, so that the run can be interrupted there.
-    source: "recorded" or "live"; names: target and drafter as requested, if the trace names them
-    differently (a folder, for example), so that the page can request the same run again; repeats:
-    the repetitions of which this is one run, whose medians replace its totals.
+
+    Args:
+        events: The run.
+        source: "recorded" or "live".
+        nonce: Identifies the run on the page.
+        names: Target and drafter as requested, if the trace names them differently (a folder, for
+            example), so that the page can request the same run again.
+        repeats: The repetitions of which this is one run, whose medians replace its totals.
     """
     run_lines: RunLines | None = None
     for event in events:

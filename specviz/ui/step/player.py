@@ -39,7 +39,9 @@ class FrameHeights(TypedDict):
 class FileConfig(TypedDict):
     """How the page opens runs from files.
 
-    file: maximum bytes of a file; trace: maximum bytes of a trace.
+    Attributes:
+        file: Maximum bytes of a file.
+        trace: Maximum bytes of a trace.
     """
 
     address: str
@@ -50,9 +52,10 @@ class FileConfig(TypedDict):
 class Config(TypedDict):
     """Initial data of the player's script.
 
-    served: whether there is a server; False in a file that replays a run; frame: heights of a frame
-    that shows parts of the player, in pixels; replay: the address of the file that replays a run,
-    to which the page adds the run.
+    Attributes:
+        served: Whether there is a server; False in a file that replays a run.
+        frame: Heights of a frame that shows parts of the player, in pixels.
+        replay: The address of the file that replays a run, to which the page adds the run.
     """
 
     served: bool

@@ -84,9 +84,12 @@ class Recording:
     ) -> str:
         """Return the HTML file that replays the run.
 
-        number: the round that is shown first; see `find_step`; show: the only parts to show, from
-        SHOWABLE; all if empty. Raises ValueError if the run has no such step, or the player no such
-        part.
+        Raises ValueError if the run has no such step, or the player no such part.
+
+        Args:
+            number: The round that is shown first; see `find_step`.
+            step: The step that is shown first.
+            show: The only parts to show, from SHOWABLE; all if empty.
         """
         if unknown := [part for part in show if part not in SHOWABLE]:
             hint = did_you_mean(unknown[0], SHOWABLE)
@@ -103,10 +106,13 @@ def frame_height(parts: Sequence[str]) -> int:
 def find_step(steps: Iterable[tuple[int, StepName]], number: int | None, step: str | None) -> Link:
     """Find a step of a run.
 
-    steps: all steps of the run, each with the number of its round; number: the number of a round;
-    if None, the first round that has the step; step: a step's id, as in links to the page ("score",
-    "judge-2"), or REJECTED; if None, the round's first step. Raises ValueError if the run has no
-    such step.
+    Raises ValueError if the run has no such step.
+
+    Args:
+        steps: All steps of the run, each with the number of its round.
+        number: The number of a round; if None, the first round that has the step.
+        step: A step's id, as in links to the page ("score", "judge-2"), or REJECTED; if None, the
+            round's first step.
     """
     found = [place for place in steps if number in (None, place[0])]
     for place, name in found:

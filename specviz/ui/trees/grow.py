@@ -75,7 +75,9 @@ KEYS: Final = {
 class GrowQuestion:
     """A position, the shape of a tree, and how the tree is judged.
 
-    own: the visitor's own shape as JSON text; cold: whether to judge at temperature 0 instead of 1.
+    Attributes:
+        own: The visitor's own shape as JSON text.
+        cold: Whether to judge at temperature 0 instead of 1.
     """
 
     place: str

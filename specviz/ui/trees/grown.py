@@ -178,8 +178,11 @@ class GrownView:
     def tree(self, at: int, *, whole: bool, picked: int, zoom: float) -> go.Figure:
         """Draw the tree at a step; each edge is as wide as q.
 
-        whole: whether to draw all candidates, or only those that are kept; picked: the selected
-        node; 0 for none.
+        Args:
+            at: The step.
+            whole: Whether to draw all candidates, or only those that are kept.
+            picked: The selected node; 0 for none.
+            zoom: Size of the figure.
         """
         growth, step, graph = self.one.growth, self.steps[at], nx.DiGraph()
         lit = {0, *self.path(picked)} if picked else set()

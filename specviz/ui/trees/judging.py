@@ -81,8 +81,10 @@ def build(place: TabContext) -> None:
 class Ask:
     """A sampled tree to judge.
 
-    shape: index in `judging.SHAPES`; drawn: key of DRAWN; seed: seed of the tree and of the random
-    numbers.
+    Attributes:
+        shape: Index in `judging.SHAPES`.
+        drawn: Key of DRAWN.
+        seed: Seed of the tree and of the random numbers.
     """
 
     place: str

@@ -17,8 +17,9 @@ from specviz.ui.trees.drawing import quoted
 class Step:
     """A step in which a tree grows, or the verdict on it.
 
-    born: number of nodes in the pool after this step; level: all nodes that are expanded at the
-    same depth.
+    Attributes:
+        born: Number of nodes in the pool after this step.
+        level: All nodes that are expanded at the same depth.
     """
 
     kind: Literal["start", "expand", "frontier", "rerank", "mask", "verify"]
@@ -31,8 +32,11 @@ class Step:
 def steps(field: RecordedPosition, one: GrownTree, dynamic: bool) -> list[Step]:
     """Return all steps up to the tree that the target verifies.
 
-    one: the tree and its pool; dynamic: whether the tree is dynamic: only the best nodes are
-    expanded, and only the best guesses kept.
+    Args:
+        field: The position.
+        one: The tree and its pool.
+        dynamic: Whether the tree is dynamic: only the best nodes are expanded, and only the best
+            guesses kept.
     """
     found = [_start(field)]
     for number, level in enumerate(one.levels, 1):

@@ -37,10 +37,12 @@ def keep_all(probs: Tensor, token: int) -> bool:
 class CandidateMethod:
     """A way of choosing candidates.
 
-    reported_q: computes the q that is reported to the rule from the draft's distribution; None if
-    none is reported; sampled_from: computes the distribution that candidates are really sampled
-    from; drop: returns whether a candidate is dropped after it was sampled, with all candidates
-    below it.
+    Attributes:
+        reported_q: Computes the q that is reported to the rule from the draft's distribution; None
+            if none is reported.
+        sampled_from: Computes the distribution that candidates are really sampled from.
+        drop: Returns whether a candidate is dropped after it was sampled, with all candidates below
+            it.
     """
 
     drawn: Drawn

@@ -34,9 +34,14 @@ Parameters = Mapping[str, float]
 def closed_form(rule: str, p: Tensor, q: Tensor, candidates: int = 1) -> PositionResult:
     """Return the output distribution of a rule at one position.
 
-    rule: the rule as a text for `parse_rule`; p: the target's distribution (V,), float64; q: the
-    draft's distribution (V,), float64. Raises ValueError if there is no formula, as for most rules
-    with several candidates. Use enumeration over a smaller vocabulary instead.
+    Raises ValueError if there is no formula, as for most rules with several candidates. Use
+    enumeration over a smaller vocabulary instead.
+
+    Args:
+        rule: The rule as a text for `parse_rule`.
+        p: The target's distribution (V,), float64.
+        q: The draft's distribution (V,), float64.
+        candidates: The number of candidates.
     """
     name, parameters = parse_rule(rule)
     if name in SEVERAL_CANDIDATES:
@@ -153,8 +158,13 @@ MAX_VOCABULARY: Final = 16  # number of tokens; 2^16 = 65,536 sets are tried
 def acceptance_ceiling(p: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> float:
     """Return α*, the highest probability that any lossless rule accepts one of the candidates.
 
-    p: the target's distribution (V,), V at most MAX_VOCABULARY; q: the draft's distribution (V,).
     Raises ValueError if the vocabulary is larger.
+
+    Args:
+        p: The target's distribution (V,), V at most MAX_VOCABULARY.
+        q: The draft's distribution (V,).
+        drawn: How the candidates are sampled.
+        candidates: Number of candidates.
     """
     size = len(p)
     if size > MAX_VOCABULARY:

@@ -21,9 +21,11 @@ Bounds = tuple[float, float]
 class VerdictBounds:
     """Bounds on the total variation between the output and p at one verdict.
 
-    place: the position of the guess among the new tokens, from 0; most: the upper bound; equal to
-    `least` if the distance is known; given: whether the distance is conditional on this guess,
-    because there is no q, or the rule guarantees nothing on average over q.
+    Attributes:
+        place: The position of the guess among the new tokens, from 0.
+        most: The upper bound; equal to `least` if the distance is known.
+        given: Whether the distance is conditional on this guess, because there is no q, or the rule
+            guarantees nothing on average over q.
     """
 
     round: int

@@ -141,8 +141,10 @@ class CaseStudy:
 class CaseResult:
     """The exact result of a case study.
 
-    distribution: the output's distribution over strings; plain: the distribution of plain decoding,
-    which it should equal; accepted_length: the expected number of accepted draft tokens in a round.
+    Attributes:
+        distribution: The output's distribution over strings.
+        plain: The distribution of plain decoding, which it should equal.
+        accepted_length: The expected number of accepted draft tokens in a round.
     """
 
     distribution: StringDistribution
@@ -183,8 +185,9 @@ Replacement = Callable[[NodeDistributions, int], Tensor]
 class PatchedRule(Walk):
     """A rule with the test of a known rule but another distribution after a rejection.
 
-    test: the name of the rule whose test is used; left: computes the distribution (V,) to sample
-    from after a token was rejected.
+    Args:
+        test: The name of the rule whose test is used.
+        left: Computes the distribution (V,) to sample from after a token was rejected.
     """
 
     def __init__(self, test: str, left: Replacement, reads_q: bool = True) -> None:

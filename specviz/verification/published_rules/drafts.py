@@ -73,8 +73,10 @@ def best_of_all(q: Tensor) -> Tensor:
 class CutDraft:
     """Speculative sampling in which only the first few sampled guesses are sent to the target.
 
-    sent: returns how many guesses are sent to the target, for each combination of sampled tokens;
-    gamma: the number of sampled guesses.
+    Attributes:
+        sent: Returns how many guesses are sent to the target, for each combination of sampled
+            tokens.
+        gamma: The number of sampled guesses.
     """
 
     sent: Counts

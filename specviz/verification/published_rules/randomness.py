@@ -64,7 +64,11 @@ def win_probabilities(weights: Tensor, starts: Tensor) -> Tensor:
     exponential of rate 1.
 
     Between two starting times the race has a constant rate, so each interval is integrated
-    separately. weights: (V,), the rates w; starts: (V,), the numbers s.
+    separately.
+
+    Args:
+        weights: (V,), the rates w.
+        starts: (V,), the numbers s.
     """
     runners = sorted(
         (start / weight, weight, start, token)

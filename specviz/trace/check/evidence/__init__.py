@@ -42,7 +42,10 @@ class EvidenceReplay:
         self._memory = RunMemory()
 
     def check(self, played: Round, limits: DraftLimits | None) -> None:
-        """Check the evidence of a round's draft, with its limits. Raises CheckFailed."""
+        """Check the evidence of a round's draft, with its limits.
+
+        Raises CheckFailed if the evidence contradicts the rest of the trace.
+        """
         if self._rules is None or limits is None or played.proposed is None:
             return
         draft = Draft(

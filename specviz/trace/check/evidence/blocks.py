@@ -39,7 +39,10 @@ TOP: Final = 3  # tokens that are listed per position, or fewer if the vocabular
 
 
 def read_tops(draft: Draft, found: Any, where: str, count: int = TOP) -> dict[int, float]:
-    """Read a position's `count` most probable tokens and probabilities. Raises CheckFailed."""
+    """Read a position's `count` most probable tokens and probabilities.
+
+    Raises CheckFailed if they cannot be the most probable tokens of a distribution.
+    """
     size = draft.header.vocab_size
     whole = isinstance(found, list) and len(found) == min(count, size)
     whole = whole and all(isinstance(each, dict) and set(each) == {"token", "p"} for each in found)

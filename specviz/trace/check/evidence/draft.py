@@ -113,8 +113,10 @@ class Draft:
 class Keys:
     """The keys of a form of evidence.
 
-    always: keys of the remark, next to "form"; drafted: further keys of the remark of a draft that
-    has guesses; optional: keys of the remark or of a guess that may be missing.
+    Attributes:
+        always: Keys of the remark, next to "form".
+        drafted: Further keys of the remark of a draft that has guesses.
+        optional: Keys of the remark or of a guess that may be missing.
     """
 
     always: frozenset[str] = frozenset()
@@ -142,10 +144,12 @@ def keys(always: str = "", drafted: str = "", each: str = "", optional: str = ""
 class EvidenceRules:
     """What the evidence of a family of drafters must satisfy.
 
-    forms: the keys of each form that its remark may have; the form None has no remark; check:
-    compares the evidence and the work of a draft with the rest of the trace; raises CheckFailed;
-    listed: returns, for a node, recorded probabilities at temperature 1 of tokens under it, rounded
-    to six digits; the guesses' scores need not be repeated.
+    Attributes:
+        forms: The keys of each form that its remark may have; the form None has no remark.
+        check: Compares the evidence and the work of a draft with the rest of the trace; raises
+            CheckFailed.
+        listed: Returns, for a node, recorded probabilities at temperature 1 of tokens under it,
+            rounded to six digits; the guesses' scores need not be repeated.
     """
 
     forms: Mapping[str | None, Keys]
@@ -194,8 +198,10 @@ def read_count(entries: Mapping[str, Any], name: str, where: str) -> int:
 def expect_work(draft: Draft, expected: Work, exact: bool = True) -> None:
     """Raise CheckFailed unless the drafter read as many rows as its draft shows.
 
-    draft: the draft; without counts of its rows, nothing is checked; exact: if false, more rows are
-    possible.
+    Args:
+        draft: The draft; without counts of its rows, nothing is checked.
+        expected: The rows.
+        exact: If false, more rows are possible.
     """
     work = draft.proposed.work
     if work is None:

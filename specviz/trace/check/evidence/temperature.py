@@ -43,7 +43,10 @@ def read_logarithm(probability: float, rounding: float = 0.0) -> Logarithm | Non
 def check_temperature_ratios(
     draft: Draft, played: Round, listed: Callable[[Draft, int], Mapping[int, float]]
 ) -> None:
-    """Check that the ratios of all q with scores agree with the temperature. Raises CheckFailed."""
+    """Check that the ratios of all q with scores agree with the temperature.
+
+    Raises CheckFailed if a ratio belongs to another temperature.
+    """
     sampling = draft.settings.sampling
     if draft.proposed.drawn == "point-mass" or sampling.greedy:
         return

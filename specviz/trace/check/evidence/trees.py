@@ -75,8 +75,10 @@ def check_rewritten(draft: Draft) -> None:
 def check_own_work(draft: Draft, passes: int, most: int) -> None:
     """Check the rows of a draft model with other tokens, whose number in the text can change.
 
-    passes: the number of nodes that it read, each of which has at least one row; most: the largest
-    possible number of rows.
+    Args:
+        draft: The draft.
+        passes: The number of nodes that it read, each of which has at least one row.
+        most: The largest possible number of rows.
     """
     work, exact = draft.proposed.work, draft.in_order
     if work is None:

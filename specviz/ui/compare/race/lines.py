@@ -132,8 +132,10 @@ class TextEquality(TypedDict):
 class LaneNumbers(TypedDict):
     """The results of a lane; see `LaneReport`.
 
-    shown: tokens and cost of a round, rounded so that tokens divided by cost give the speed-up
-    shown; point: the lane's point on the Cost tab; None if nothing was drafted or measured.
+    Attributes:
+        shown: Tokens and cost of a round, rounded so that tokens divided by cost give the speed-up
+            shown.
+        point: The lane's point on the Cost tab; None if nothing was drafted or measured.
     """
 
     name: str

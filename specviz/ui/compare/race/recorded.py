@@ -19,8 +19,9 @@ from specviz.ui.request import HOUSE
 class Config(TypedDict):
     """Initial data of the race's script.
 
-    served: whether a server can be asked; False in a file that replays a race; replay: the address
-    of the file that replays a race, to which the page adds the race.
+    Attributes:
+        served: Whether a server can be asked; False in a file that replays a race.
+        replay: The address of the file that replays a race, to which the page adds the race.
     """
 
     served: bool
@@ -62,7 +63,10 @@ def _machine(path: Path) -> str:
 
 @cache
 def body(name: str) -> bytes:
-    """Return a recorded race as compressed JSON lines; the result is cached. Raises SavedError."""
+    """Return a recorded race as compressed JSON lines; the result is cached.
+
+    Raises SavedError if it cannot be read.
+    """
     return gzip.compress("".join(replay(read(FOLDER / name), name)).encode(), 6, mtime=0)
 
 

@@ -60,8 +60,10 @@ def suited_lane(drafter: str, **changes: Any) -> FormLane:
 class RaceRequest:
     """The values of a form.
 
-    target: a name in the catalogue, a folder or a Hub id; shared: the settings of all lanes, as
-    values of their fields by name; lanes: the visible lanes, in order.
+    Attributes:
+        target: A name in the catalogue, a folder or a Hub id.
+        shared: The settings of all lanes, as values of their fields by name.
+        lanes: The visible lanes, in order.
     """
 
     prompt: str
@@ -155,7 +157,12 @@ CHAINS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A preset. name: part of its button's id; title: label of the button."""
+    """A preset.
+
+    Attributes:
+        name: Part of its button's id.
+        title: Label of the button.
+    """
 
     name: str
     title: str

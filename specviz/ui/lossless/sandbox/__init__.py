@@ -31,8 +31,10 @@ WORDS: Final = (" cat", " dog", " bird", " man", " tree")
 class Preset(TypedDict):
     """Two distributions over a few words.
 
-    p: the target's distribution; q: the drafter's distribution; rule: name of the rule that is
-    selected for sampled guesses; "" changes nothing.
+    Attributes:
+        p: The target's distribution.
+        q: The drafter's distribution.
+        rule: Name of the rule that is selected for sampled guesses; "" changes nothing.
     """
 
     name: str

@@ -52,9 +52,11 @@ class Table(TypedDict):
 class Answer(TypedDict):
     """The exact output, and the verdict in words.
 
-    worst: index of the word with the largest error, the subject of `sentence`; kept: for each word,
-    the probability of an accepted guess; filled: for each word, the probability of a replacement;
-    `kept` and `filled` sum to the output.
+    Attributes:
+        worst: Index of the word with the largest error, the subject of `sentence`.
+        kept: For each word, the probability of an accepted guess.
+        filled: For each word, the probability of a replacement; `kept` and `filled` sum to the
+            output.
     """
 
     verdict: CaseVerdict

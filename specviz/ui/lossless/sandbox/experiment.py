@@ -28,8 +28,10 @@ DRAWN_BY_NAME: Final = {name: drawn for name, _, drawn in DRAWN}
 class Experiment:
     """An experiment of the sandbox.
 
-    p: the target's probabilities (V,) of a few words; q: the drafter's probabilities (V,); rule:
-    name of the rule, or "auto" for the rule that fits.
+    Attributes:
+        p: The target's probabilities (V,) of a few words.
+        q: The drafter's probabilities (V,).
+        rule: Name of the rule, or "auto" for the rule that fits.
     """
 
     p: tuple[float, ...]
