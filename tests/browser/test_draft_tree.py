@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 from serve import SHIPPED
 
 TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
+WIDE_TREE = next(name for name in SHIPPED if name.endswith("19d-jetspec"))
 
 # How many tokens the edge to the round's last token could cross, and those that it crosses.
 CROSSED = """() => {
@@ -65,6 +66,22 @@ def test_edge_to_the_last_token_crosses_no_other_token(looker):
             looker.ask("next()")
         assert seen > 10, run
         assert went_around >= around, run
+
+
+def test_a_wide_tree_shows_what_is_judged_and_counts_what_it_does_not_show(looker):
+    page, judged = looker.look(WIDE_TREE), 0
+    for _ in range(25):
+        here, drawn = looker.ask("frame.tree.here"), page.locator(".sv-tree .sv-twig-node")
+        shown = set(drawn.evaluate_all("(all) => all.map((each) => each.dataset.node)"))
+        guesses = looker.ask("frame.tree.nodes").keys()
+        hidden = len(guesses - shown)
+        said = page.inner_text(".sv-sub")
+        assert said.endswith(f", {hidden} not shown" if hidden else "guesses"), said
+        if here is not None:
+            judged += 1
+            assert str(here) in shown, looker.ask("cursor")
+        looker.ask("next()")
+    assert judged > 5
 
 
 def test_bars_are_proportional_and_arrow_keys_show_facts(looker):

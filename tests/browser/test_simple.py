@@ -249,8 +249,9 @@ def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(simp
     expect(page.locator(".sv-part-both").first).to_be_visible()
     for kind, total in (("r", missing), ("q", discarded)):
         parts = page.locator(f".sv-cols-missing .sv-col-value-{kind}").all_inner_texts()
-        counted = sum(int(text.strip(" %")) for text in parts if "<" not in text)
-        assert counted == int(total.strip(" %")), kind
+        terms = [text.strip(" %") for text in parts if "<" not in text]
+        assert sum(map(int, terms)) == int(total.strip(" %")), kind
+    expect(page.locator(".sv-balance")).to_contain_text(f"discarded {total} ({' + '.join(terms)})")
     p, q = numbers
     assert parts[0] == f"{q - p} %", "what is discarded of the guess is the difference shown before"
 

@@ -268,6 +268,25 @@ EVIDENCE = """() => {
 }"""
 
 
+def test_chart_of_guesses_has_their_numbers_and_tells_equal_guesses_apart(looker):
+    page = looker.look("07-wide")
+    looker.step_until("(frame.panel.rows ?? []).some((row) => row.after && row.t.p && row.t.q)")
+    rows = looker.ask("frame.panel.rows")
+    said = page.locator(".sv-chart").get_attribute("aria-label").split("; ")
+    drawn = page.locator(".sv-chart .sv-cr").all_inner_texts()
+    assert len(said) == len(drawn) == len(rows)
+    for row, spoken, shown in zip(rows, said, drawn, strict=True):
+        assert spoken.startswith(f"+{row['at']} ")
+        assert spoken.endswith(f": p {row['t']['p']}, q {row['t']['q']}")
+        assert (" after " in spoken) == ("after " in shown) == ("after" in row)
+        assert {row["t"]["p"], row["t"]["q"]} <= set(shown.split())
+    looker.step_until("(frame.panel.rows ?? []).some((row) => row.hit)")
+    rows = looker.ask("frame.panel.rows")
+    said = page.locator(".sv-chart").get_attribute("aria-label").split("; ")
+    assert [each.endswith(", sampled") for each in said] == ["hit" in row for row in rows]
+    assert all(f": p {row['t']['p']}" in each for row, each in zip(rows, said, strict=True))
+
+
 def test_evidence_for_a_guess_is_explained_and_its_sources_are_marked_in_the_text(looker):
     for name in SHIPPED:
         if name.endswith(("05-eagle3", "22-suffix", "17-lmtp")):
