@@ -47,6 +47,19 @@ STEP += [".sv-now .sv-chip.sv-rejected", ".sv-verdict.sv-is-rejected"]
 LABEL = "document.activeElement.getAttribute('aria-label')"
 
 
+# At every step of a run: the guess being judged, all guesses, the nodes on screen, and the heading.
+DRAWN = """() => {
+  const player = window.specviz["sv-step"];
+  const found = [];
+  while (!document.querySelector("[data-do=next]").disabled) {
+    const { here = null, nodes } = player.frame.tree;
+    const shown = [...document.querySelectorAll(".sv-tree .sv-twig-node")];
+    found.push([here, Object.keys(nodes), shown.map((each) => each.dataset.node),
+      document.querySelector(".sv-sub").textContent]);
+    player.next();
+  }
+  return found;
+}"""
 # Whether other branches lie between the round's last token and its parent.
 AROUND = """(() => {
   const { slot, layout: { places } } = window.specviz["sv-step"].frame.tree;
@@ -69,19 +82,12 @@ def test_edge_to_the_last_token_crosses_no_other_token(looker):
 
 
 def test_a_wide_tree_shows_what_is_judged_and_counts_what_it_does_not_show(looker):
-    page, judged = looker.look(WIDE_TREE), 0
-    for _ in range(25):
-        here, drawn = looker.ask("frame.tree.here"), page.locator(".sv-tree .sv-twig-node")
-        shown = set(drawn.evaluate_all("(all) => all.map((each) => each.dataset.node)"))
-        guesses = looker.ask("frame.tree.nodes").keys()
-        hidden = len(guesses - shown)
-        said = page.inner_text(".sv-sub")
-        assert said.endswith(f", {hidden} not shown" if hidden else "guesses"), said
-        if here is not None:
-            judged += 1
-            assert str(here) in shown, looker.ask("cursor")
-        looker.ask("next()")
-    assert judged > 5
+    found = looker.look(WIDE_TREE).evaluate(DRAWN)
+    assert sum(here is not None for here, *_ in found) > 40
+    for here, guesses, shown, said in found:
+        hidden = len(set(guesses) - set(shown))
+        assert said.endswith(f", {hidden} not shown" if hidden else ("guesses", "drafted")), said
+        assert here is None or str(here) in shown, said
 
 
 def test_bars_are_proportional_and_arrow_keys_show_facts(looker):
