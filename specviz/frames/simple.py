@@ -28,7 +28,6 @@ from specviz.trace.metrics import accepted_path, explain_noise
 from specviz.trace.rule_specs import RULE_SPECS, AfterRejection
 
 BIG: Final = term("big model", "target")
-NO_BREAK: Final = "\u00a0"
 
 
 def percent(text: str) -> str:
@@ -142,16 +141,12 @@ def _over_q(scene: Scene, judged: Judged) -> list[Part]:
 def _consequence(scene: Scene, judged: Judged) -> list[Part]:
     if is_certain(judged):
         return say("simple", "so_certain", accepted=judged.accepted)
-    division = _division(scene, judged)
-    exact = division and scene.header.lossless and not scene.uses_p_remainder(judged)
     return say(
         "simple",
         "so_kept",
         chance=_percent(scene, judged, "threshold", "both"),
-        division=division,
-        token=scene.chip(judged.node),
-        p=_percent(scene, judged, "p", "p") if exact else "",
         accepted=judged.accepted,
+        **_counts(scene, judged),
     )
 
 
@@ -177,23 +172,27 @@ def _percent(scene: Scene, judged: Judged, name: str, whose: Whose) -> NumberPar
 
 
 def _formatted(scene: Scene, judged: Judged) -> Formatted:
-    # q − p as shown is right where the next step shows it, as what is discarded of the guess.
+    # q − p as shown is right: it is what is discarded of the guess.
     spec = RULE_SPECS.get(scene.header.rule)
-    apart = scene.after_rejection is AfterRejection.RESIDUAL and not judged.accepted
+    apart = scene.after_rejection is AfterRejection.RESIDUAL and judged.threshold < 1
     if apart and "q" in judged.inputs and spec and spec.has_alpha and not spec.leaf_first:
         p, q = judged.inputs["p"], judged.inputs["q"]
         return format_ratio(p, q, judged.threshold, judged.u, subtracts=True)
     return format_verdict(scene, judged)
 
 
-def _division(scene: Scene, judged: Judged) -> str:
-    # Empty if a number is not shown exactly enough to divide.
+def _counts(scene: Scene, judged: Judged) -> dict[str, Part | str]:
+    # Empty if a number is not shown exactly enough; without `spare` where the token does not come
+    # out as often as p.
     texts = _formatted(scene, judged).text
     tiny = min(judged.inputs["p"], judged.inputs["q"]) < NEGLIGIBLE
     if tiny or parse_number(texts["threshold"]) == 1:
-        return ""
+        return {"kept": "", "of": "", "spare": ""}
     p, q = (_hundredfold(texts[name]) for name in "pq")
-    return f"{p} ÷ {q} = ".replace(" ", NO_BREAK)
+    decimals = max(len(text.partition(".")[2]) for text in (p, q))
+    exact = scene.header.lossless and not scene.uses_p_remainder(judged)
+    spare = f"{float(q) - float(p):.{decimals}f}" if exact else ""
+    return {"kept": number(p, "p"), "of": number(q, "q"), "spare": spare}
 
 
 def _draw(scene: Scene, drew: Drew) -> list[Part]:

@@ -240,6 +240,8 @@ def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(simp
     shown = page.locator(".sv-col:not(.sv-col-trial) .sv-col-value, .sv-col-trial .sv-col-value-p")
     shares = [float(text.strip("< %")) for text in shown.all_inner_texts()]
     assert sum(share for share in shares) == pytest.approx(100, abs=3)  # each "< 1 %" counts 1
+    assert page.locator(".sv-part-over").count() > 1, "what is guessed too often, of every word"
+    sentence = page.locator(".sv-say").inner_text()
     said = page.locator(".sv-say .sv-n-p, .sv-say .sv-n-q").all_inner_texts()
     numbers = sorted({int(text.strip(" %")) for text in said})
     simple.step_until("frame.caption.is === 'recovered'")
@@ -247,13 +249,16 @@ def test_each_step_has_a_picture_and_the_discarded_part_is_the_missing_part(simp
     assert discarded == missing
     expect(page.locator(".sv-part-outline").first).to_be_visible()
     expect(page.locator(".sv-part-both").first).to_be_visible()
-    for kind, total in (("r", missing), ("q", discarded)):
+    for kind, sign, total in (("r", "+", missing), ("q", "−", discarded)):
         parts = page.locator(f".sv-cols-missing .sv-col-value-{kind}").all_inner_texts()
-        terms = [text.strip(" %") for text in parts if "<" not in text]
+        assert all(text[0] in sign + "<" for text in parts), kind
+        terms = [text.strip(" %+−") for text in parts if "<" not in text]
         assert sum(map(int, terms)) == int(total.strip(" %")), kind
-    expect(page.locator(".sv-balance")).to_contain_text(f"discarded {total} ({' + '.join(terms)})")
+    balance = f"guessed too often {total} ({' + '.join(terms)})"
+    expect(page.locator(".sv-balance")).to_contain_text(balance)
     p, q = numbers
-    assert parts[0] == f"{q - p} %", "what is discarded of the guess is the difference shown before"
+    assert parts[0] == f"−{q - p} %", "the difference shown before is discarded"
+    assert f"discards the {q - p} too many" in sentence
 
 
 def test_both_coins_can_be_moved_by_keys(simple):

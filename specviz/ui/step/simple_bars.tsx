@@ -76,22 +76,37 @@ const PlainBar = (row: LabelledRow, unit: number, kind: "p" | "q") => [
 ];
 
 function PartBar(row: LabelledRow, unit: number, kind: string) {
-  const { p, both, over, miss, is, pText, missText, overText } = row;
-  const guess = is === "trial";
-  // At the decision only the guess matters; afterwards, all that is discarded is as much as is missing.
+  const { p, both, over, miss, is, pText } = row;
+  const inside = over * unit >= LINE;
+  const labels =
+    kind === "missing"
+      ? Differences(row, unit)
+      : is === "trial"
+        ? GuessLabels(row, unit)
+        : Label(inside ? "p sv-col-inside" : "p", (inside ? p : p + over) * unit, pText);
   return [
-    over > 0 && (guess || kind === "missing") ? Part("over", p * unit, over * unit) : null,
+    over > 0 ? Part("over", p * unit, over * unit) : null,
     Part("both", 0, both * unit),
     miss > 0 ? Part("miss", both * unit, miss * unit) : null,
     Part("outline", 0, p * unit),
-    kind === "missing" && miss > 0 ? Label("r", p * unit, missText, is === "drawn") : null,
-    kind === "missing" && over > 0
-      ? Label(miss > 0 ? "q sv-col-upper" : "q", (p + over) * unit, overText)
-      : null,
-    kind === "parts" && !guess ? Label("p", p * unit, pText) : null,
-    kind === "parts" && guess ? GuessLabels(row, unit) : null,
+    labels,
   ];
 }
+
+/** The labels of what is discarded and of what is missing. */
+const Differences = ({ p, over, miss, is, missText, overText }: LabelledRow, unit: number) => [
+  miss > 0 ? Label("r", p * unit, signed("+", missText), is === "drawn") : null,
+  over > 0
+    ? Label(
+        miss > 0 && over * unit < LINE ? "q sv-col-upper" : "q",
+        (p + over) * unit,
+        signed("−", overText),
+      )
+    : null,
+];
+
+/** A difference; a tiny one has no sign. */
+const signed = (sign: "+" | "−", text: string) => (/^(<|0 )/.test(text) ? text : sign + text);
 
 const LINE = 24; // % of the picture's height that a label needs
 

@@ -60,17 +60,18 @@ function Verdict({ panel, caption, chips }: Frame) {
   if (!table) return Coin(panel);
   const greedy = !("coin" in panel) && !("asked" in panel);
   const said = greedy ? {} : saidIn(caption.simple ?? [], panel.text);
-  const rows = tableRows(table, said, most(), panel.q !== undefined);
+  const sampled = panel.q !== undefined;
+  const rows = tableRows(table, said, most(), sampled);
   if (greedy) return [Figure(Bars(rows, "p"), Keys(["outline"], chips)), null];
   if (!panel.coin || !canMove(panel))
-    return [Figure(Bars(rows, "parts"), Keys(partKeys(rows), chips)), Coin(panel)];
+    return [Figure(Bars(rows, "parts"), Keys(partKeys(rows, sampled), chips)), Coin(panel)];
   return MovableBars(panel, rows, chips);
 }
 
 function MovableBars(panel: TossedPanel, rows: LabelledRow[], chips: Chip[]) {
   const unit = unitOf(rows, "parts");
   const now = movedRows(rows);
-  const keys = Keys(partKeys(now), chips, `${dragsSideways() ? "↔" : "↕"} Drag a bar`);
+  const keys = Keys(partKeys(now, true), chips, `${dragsSideways() ? "↔" : "↕"} Drag a bar`);
   const bars = Bars(now, "parts", unit, barControls(panel, rows, unit));
   const threshold = player.whatIf?.bars ? thresholdOf(now) : null;
   return [Figure(bars, keys), threshold === null ? Coin(panel) : GuessCoin(panel, threshold)];
@@ -83,11 +84,12 @@ const Coin = (panel: TrialPanel) => {
 
 const VISIBLE = 0.004; // the least part of a bar that can be seen
 
-const partKeys = (rows: LabelledRow[]) => [
+/** @param sampled Whether the guess was sampled; otherwise other words were not guessed at all. */
+const partKeys = (rows: LabelledRow[], sampled: boolean) => [
   "outline",
   "both",
-  ...(rows.some(({ miss }) => miss > VISIBLE) ? ["miss"] : []),
-  ...(rows.some(({ is, over }) => is === "trial" && over > 0) ? ["over"] : []),
+  ...(rows.some(({ miss }) => miss > VISIBLE) ? [sampled ? "miss" : "missing"] : []),
+  ...(rows.some(({ over }) => over > VISIBLE) ? ["over"] : []),
 ];
 
 function Replacement({ panel, caption, pass, chips }: Frame) {
@@ -102,13 +104,15 @@ function Replacement({ panel, caption, pass, chips }: Frame) {
   }
   const said = saidIn(caption.simple ?? []);
   const missing = said.residual;
-  const rows = tableRows(panel.table, said, most(), panel.q !== undefined);
+  const sampled = panel.q !== undefined;
+  const rows = tableRows(panel.table, said, most(), sampled);
   if (!draw) return [Figure(Bars(rows, "p"), Keys(["outline"], chips)), null];
+  const keys = missing ? ["outline", "both"] : partKeys(rows, sampled); // the balance has the others
   const title = missing ? `A coin draws from the missing ${missing}` : "A coin draws one of them";
   return [
-    Figure(Bars(rows, "missing"), Keys(["outline", "both", "miss"], chips)),
+    Figure(Bars(rows, "missing"), Keys(keys, chips)),
     <div>
-      {missing ? Balance(missing, panel.q === undefined ? null : rows) : null}
+      {missing ? Balance(missing, sampled ? rows : null) : null}
       {DrawCoin(draw, title, "r", null, rows)}
     </div>,
   ];
@@ -127,29 +131,28 @@ function FirstChoices(pass: Frame["pass"], chips: Chip[]) {
  * What is discarded and what is missing, which are equal.
  * @param sampled The bars if the guess was sampled: then they show what is discarded.
  */
-const Balance = (mass: string, sampled: LabelledRow[] | null) => (
-  <p class="sv-balance">
-    <span>
-      {sampled ? <i class="sv-sw sv-sw-over" /> : null}
-      {"discarded "}
-      <b>{mass}</b>
-      {terms(sampled ?? [], mass)}
-      {" ="}
-    </span>
-    <span>
-      {Swatch("r")}
-      {"missing "}
-      <b>{mass}</b>
-    </span>
-  </p>
-);
+function Balance(mass: string, sampled: LabelledRow[] | null) {
+  const added = terms(sampled ?? [], mass);
+  return (
+    <p class="sv-balance">
+      <span>
+        {sampled ? KEYS.over : "discarded"} <b>{mass}</b>{" "}
+        {added ? <span class="sv-balance-terms">{added}</span> : null}
+        {" ="}
+      </span>
+      <span>
+        {sampled ? KEYS.miss : KEYS.missing} <b>{mass}</b>
+      </span>
+    </p>
+  );
+}
 
-/** Return " (21 + 1)" if the discarded parts on screen add up to their sum in this way. */
+/** Return "(21 + 1)" if the discarded parts on screen add up to their sum in this way. */
 function terms(rows: LabelledRow[], mass: string) {
   const parts = rows.filter(({ over }) => over > 0).map(({ overText }) => parseFloat(overText));
   const decimals = 10 ** decimalsOf(mass);
   const adds = Math.round(decimals * sum(parts)) === Math.round(decimals * parseFloat(mass));
-  return adds && (parts.length === 2 || parts.length === 3) ? ` (${parts.join(" + ")})` : "";
+  return adds && (parts.length === 2 || parts.length === 3) ? `(${parts.join(" + ")})` : "";
 }
 
 const Figure = (bars: ComponentChild, keys: ComponentChild) => (
@@ -162,8 +165,9 @@ const Figure = (bars: ComponentChild, keys: ComponentChild) => (
 const KEYS: Record<string, [sign: ComponentChild, text: string]> = {
   outline: [<i class="sv-sw sv-sw-outline" />, "how often the big model says it"],
   first: [<i class="sv-sw sv-sw-outline" />, "the big model’s first choice"],
-  both: [Swatch("b"), "kept as a guess"],
-  miss: [Swatch("r"), "missing"],
+  both: [Swatch("b"), "kept guesses"],
+  miss: [Swatch("r"), "guessed too rarely"],
+  missing: [Swatch("r"), "missing"],
   over: [<i class="sv-sw sv-sw-over" />, "guessed too often"],
   unreached: [<i class="sv-chip sv-unreached">{Mark("unreached")}</i>, "no longer fits the text"],
 };
