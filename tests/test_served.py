@@ -9,6 +9,7 @@ from functools import cache
 from math import log
 from types import SimpleNamespace
 
+import counted
 import pytest
 from served.replay import HOUSE, SCENARIOS, TEXT, recorded, serving, settings
 
@@ -31,8 +32,8 @@ from specviz.verification.tree import DraftTree
 COMPLETIONS = "/v1/completions"
 
 
-def traced(target, name):
-    header, *events = engine.run(*load(target, SCENARIOS[name][0], "cpu"), TEXT, settings(name))
+def traced(target, name, device="cpu"):
+    header, *events = engine.run(*load(target, SCENARIOS[name][0], device), TEXT, settings(name))
     return Trace(header, events)
 
 
@@ -58,6 +59,15 @@ def test_served_run_equals_local_run(name):
     assert trace.header.machine == "vLLM 0.32.0"
     assert trace.header.versions["vllm"] == "0.32.0"
     assert baseline_difference(trace) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["guessed", "sampled"])
+def test_small_model_on_a_gpu_drafts_for_a_served_target(name):
+    with counted.gpu(), serving() as server:
+        trace = traced(server, name, "cuda")
+    assert trace.header.device == "cuda:0"
+    assert token_ids(trace) == token_ids(here(name))
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from specviz.engine.protocol import Proposal
 from specviz.models.graphs import MOST_ROWS, Given, ceil_power
-from specviz.models.network import fixed_memory
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling
@@ -69,7 +68,7 @@ def _precompute(
     (count, vocabulary), tree, drawn = logits.shape, proposal.tree, proposal.drawn
     size = ceil_power(count)
     siblings = ceil_power(max(map(len, tree.children))) if rule.reads_draft else 1
-    memory = fixed_memory(run.cache) if logits.device.type == "cuda" else None
+    memory = run.memory if logits.device.type == "cuda" else None
     if memory is None or count > MOST_ROWS:
         return None
     if siblings > 1 and siblings * size * vocabulary > MOST_NUMBERS:

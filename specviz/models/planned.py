@@ -58,7 +58,7 @@ def compute_planned(
     given = [Given(packed, tuple(packed.shape))]
     for states, rows in uploads.states:
         given.append(Given(states, (rows, *states.shape[1:]), last=True))
-    recorded_as = (*key, target and (ref(target.model), target.vocab_size), uploads.shapes)
+    recorded_as = (*key, target and (ref(target.identity), target.vocab_size), uploads.shapes)
     found = memory.recorder.run(memory, recorded_as, function, given)
     if found is None:
         return _read(*work())

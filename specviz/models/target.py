@@ -18,7 +18,7 @@ from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import check_agreement, describe_device, process_count
 from specviz.models.errors import BadPrompt
 from specviz.models.fast_layers import describe_products
-from specviz.models.graphs import MOST_ROWS, pad_front, padded_rows
+from specviz.models.graphs import MOST_ROWS, Memory, pad_front, padded_rows
 from specviz.models.memory_speed import MemoryUse, memory_use
 from specviz.models.network import KeyValueCache, Network, fixed_memory, network_of, plan_rows
 from specviz.models.passes import (
@@ -121,6 +121,11 @@ class Target:
         return b"".join(map(self.token_bytes, tokens)).decode("utf-8", errors="replace")
 
     @property
+    def identity(self) -> object:
+        """What two targets with the same weights share: recordings of one serve the other."""
+        return self.model
+
+    @property
     def environment(self) -> Environment:
         """Return the machine and precision that compute its passes."""
         dtype = str(self.dtype).removeprefix("torch.")
@@ -168,6 +173,11 @@ class TargetRun:
         self.length = 0
         self.early: list[dict[int, Tensor]] = []
         self._shallow = 0  # number of calls of `plan_shallow` since the last `keep`
+
+    @property
+    def memory(self) -> Memory | None:
+        """The memory at fixed addresses that recorded operations need; None if there is none."""
+        return fixed_memory(self.cache)
 
     @cached_property
     def network(self) -> Network:
@@ -356,14 +366,14 @@ class TargetRun:
         return self._result(replace(made, layers=layers), count)
 
     def _padded(self, numbers: Sequence[int], padding: int) -> Tensor:
-        size = padded_rows(len(numbers)) if fixed_memory(self.cache) else len(numbers)
+        size = padded_rows(len(numbers)) if self.memory else len(numbers)
         return pad_front(torch.tensor(list(numbers)), size, padding)
 
     def _compute(
         self, rows: int, key: tuple[Any, ...], uploads: UploadBatch, run: Callable[[], Pass]
     ) -> Pass:
         # Recorded for few rows; the next pass overwrites the results of a recording.
-        memory = fixed_memory(self.cache) if rows <= MOST_ROWS else None
+        memory = self.memory if rows <= MOST_ROWS else None
         key = (self.network, self.capture, *key)
         made, _ = compute_planned(memory, key, None, uploads, lambda: (run(), []))
         return made.copy_newest(rows) if memory else made

@@ -29,7 +29,6 @@ from specviz.drafters.layerskip.exits import (
 from specviz.engine.protocol import Proposal
 from specviz.models.checkpoint import MadeFor
 from specviz.models.graphs import Memory
-from specviz.models.network import fixed_memory
 from specviz.models.passes import CaptureSpec, ExtraRows, States, causal_lm_weights
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
@@ -123,7 +122,7 @@ class LayerSkipSession(LevelSession):
     @property
     def memory(self) -> Memory | None:
         """Implement `LevelSession.memory`."""
-        return fixed_memory(self.run.cache)
+        return self.run.memory
 
     @property
     def outputs(self) -> tuple[list[Tensor], list[dict[int, Tensor]]]:

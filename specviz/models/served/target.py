@@ -110,6 +110,11 @@ class ServedTarget(Target):
         raise AttributeError(name)
 
     @property
+    def identity(self) -> object:
+        """Implement `Target.identity`; the weights are not on this machine."""
+        return self
+
+    @property
     def environment(self) -> Environment:
         """Implement `Target.environment`; a server does not report its precision."""
         version = self.server.version
@@ -182,6 +187,10 @@ class ServedRun(TargetRun):
         self.sampling = sampling
         self.text: list[int] = []
         self.tree: DraftTree | None = None
+
+    @property
+    def memory(self) -> None:
+        """Implement `TargetRun.memory`: a server's passes cannot be recorded."""
 
     def prefill(self, ids: Sequence[int]) -> Scores:
         """Read the prompt and return logits after its last token, (1, V)."""
