@@ -163,6 +163,19 @@ def save_diagram(page):
     assert image_of(page, "diagram").width > 1000
 
 
+def test_pictures_of_simple_show_what_is_on_screen(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
+    page.keyboard.press("d")
+    expect(page.locator(".sv-picture .sv-col").first).to_be_visible()
+    page.evaluate(SHARES, True)
+    assert page.evaluate(NAMES) == ["text", "picture", "time rows"]
+    page.evaluate(SHARES, False)
+    for part, name in ((".sv-picture", "picture"), (".sv-lanes", "time rows")):
+        assert pixels_apart(page, part, name) < 0.03, name
+    page.keyboard.press("d")
+
+
 def test_picture_of_a_step_shows_what_is_on_screen(looker):
     page = looker.look()
     looker.step_to("Rejected")

@@ -65,6 +65,7 @@ BASE: Final = "House has no chat template: it only continues a text."
 
 LISTED: Final = "sv-drafters"  # CSS class of each list of drafters
 TYPED: Final = "You can also type a folder, a GGUF file or a Hub id."
+CHAT_TARGET: Final = "smollm2"
 FITS_ANY: Final = "ngram"  # the drafter for a target without trained drafters
 
 
@@ -74,9 +75,13 @@ def drafters() -> list[Entry]:
 
 
 def targets() -> list[Entry]:
-    """Return the targets that can be chosen: House, others on this machine, and servers."""
+    """Return the targets that can be chosen: House, others on this machine, and servers.
+
+    SmolLM2, which writes more than children's stories, comes first where it is on this machine.
+    """
     known = [entry for entry in entries() if entry.kind == "target"]
-    return [e for e in known if e.name == HOUSE or e.address or weights_path(e) is not None]
+    found = [e for e in known if e.name == HOUSE or e.address or weights_path(e) is not None]
+    return sorted(found, key=lambda entry: entry.name != CHAT_TARGET)
 
 
 def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import { OpenRun } from "./open_run";
 import { PresentButtons } from "./present";
 import { SaveRun } from "./replay_file";
 import { SaveRunFile } from "./run_file";
+import { isSimple } from "./mode";
 import { aboutMoment } from "./source_line";
 import { $, stage } from "./stage";
 import { WorksheetLinks } from "./worksheet";
@@ -19,7 +20,13 @@ import { WorksheetLinks } from "./worksheet";
 import type { ComponentChildren } from "preact";
 
 const ID = "sv-sharing";
-const FIGURES: [name: string, part: string][] = [
+type Figure = [name: string, part: string];
+const SIMPLE: Figure[] = [
+  ["text", ".sv-strip"],
+  ["picture", ".sv-picture"],
+  ["time rows", ".sv-lanes"],
+];
+const DETAILS: Figure[] = [
   ["text", ".sv-strip"],
   ["draft tree", ".sv-tree-part"],
   ["target pass", ".sv-pass"],
@@ -92,7 +99,7 @@ class ShareMenu extends Component<object, object> {
 
   toggle = ({ newState }: ToggleEvent) => {
     if (newState !== "open") return;
-    this.setState({}); // another run may be on screen now
+    this.setState({}); // another run or mode may be on screen now
     requestAnimationFrame(() => placeBeside(required(this.menu), this.opener()));
   };
 
@@ -119,7 +126,7 @@ class ShareMenu extends Component<object, object> {
       <div key="figures">
         {Group(
           "Picture",
-          FIGURES.map(([name, part]) => (
+          (isSimple() ? SIMPLE : DETAILS).map(([name, part]) => (
             <Savers key={name} name={name} about={aboutMoment} find={() => stage.find(part)} />
           )),
         )}
