@@ -183,14 +183,14 @@ def _formatted(scene: Scene, judged: Judged) -> Formatted:
 
 def _counts(scene: Scene, judged: Judged) -> dict[str, Part | str]:
     # Empty if a number is not shown exactly enough; without `spare` where the token does not come
-    # out as often as p.
+    # out as often as p, or has too many digits to count.
     texts = _formatted(scene, judged).text
     tiny = min(judged.inputs["p"], judged.inputs["q"]) < NEGLIGIBLE
     if tiny or parse_number(texts["threshold"]) == 1:
         return {"kept": "", "of": "", "spare": ""}
     p, q = (_hundredfold(texts[name]) for name in "pq")
     decimals = max(len(text.partition(".")[2]) for text in (p, q))
-    exact = scene.header.lossless and not scene.uses_p_remainder(judged)
+    exact = scene.header.lossless and not scene.uses_p_remainder(judged) and decimals <= 1
     spare = f"{float(q) - float(p):.{decimals}f}" if exact else ""
     return {"kept": number(p, "p"), "of": number(q, "q"), "spare": spare}
 

@@ -60,7 +60,7 @@ function Lanes(until: number, style: Style) {
         Track(blocks(), scale, Math.min(until, wholeTime())),
         style === "exact" ? ThisRound(scale) : null,
       ],
-      races ? TextUpTo(wordsAt(until)) : null,
+      races ? TextUpTo(wordsAt(until), true) : null,
     ),
     style === "exact" ? <div class="sv-lanes-axis">{ticks(scale)}</div> : null,
     <div class="sv-lanes-under">{UNDER[style](until)}</div>,
@@ -96,7 +96,12 @@ const SAID: Record<Style, (until: number) => [Names, Count][]> = {
 
 const UNDER: Record<Style, (until: number) => ComponentChild> = {
   everyday: () => [Keys(), Verdict()],
-  race: () => [Keys(), <span>a “word” is a token: a word or a piece of one</span>],
+  race: () => [
+    Keys(),
+    <span class="sv-raced-accepted">kept guess</span>,
+    <span class="sv-raced-recovered">replaces a rejected one</span>,
+    <span>a “word” is a token: a word or a piece of one</span>,
+  ],
   exact: ExactKeys,
 };
 
@@ -174,7 +179,7 @@ function Keys() {
   return [
     Key("p", "big model’s pass"),
     drafting > VISIBLE * wholeTime() ? Key("q", "guessing") : null,
-    Key("prompt", "prompt pass"),
+    Key("prompt", "first pass: prompt"),
     Key("ahead", "to come"),
   ];
 }
@@ -248,13 +253,18 @@ function Track(all: Block[], scale: number, until: number) {
   ];
 }
 
-/** The text of this run up to a number of words; its end, if it is long. */
-function TextUpTo(words: number) {
+/**
+ * The text of this run up to a number of words; its end, if it is long.
+ * @param marked Whether each word shows what became of the guess.
+ */
+function TextUpTo(words: number, marked = false) {
   const all = player.rounds.flatMap(({ brings }) => brings).slice(0, words);
   return (
     <span>
-      {all.map(([pieces], at) => (
-        <span key={at}>{RunningToken(at || !startsSpaced(pieces) ? pieces : pieces.slice(1))}</span>
+      {all.map(([pieces, is], at) => (
+        <span key={at} class={marked ? "sv-raced-" + is : undefined}>
+          {RunningToken(at || !startsSpaced(pieces) ? pieces : pieces.slice(1))}
+        </span>
       ))}
     </span>
   );

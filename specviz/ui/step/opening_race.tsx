@@ -1,12 +1,12 @@
 // The opening: both time rows race over the same text, in the measured times of the recorded run but
-// slowed down; then the page shows the first rejection. Any key or click ends the race; one that
-// moves through the run does so from the step where the run begins.
+// slowed down; then the run plays from the first guesses to the first rejection. Any key or click
+// ends the race and shows the rejection; one that moves through the run begins at the first guesses.
 
 import { render } from "../shared/view";
 import { Caption } from "./caption";
 import { firstRejection, go, player } from "./state";
 import { isSimple } from "./mode";
-import { moveByItself } from "./playback";
+import { moveByItself, play } from "./playback";
 import { showLanes } from "./lanes";
 import { duration, speedUp, sum, wholeTime } from "./simple_times";
 import { $, stage } from "./stage";
@@ -23,7 +23,7 @@ export const canRace = () =>
 /** Return whether the race is on screen. */
 export const isRacing = () => document.body.classList.contains("sv-in-race");
 
-/** Race once, then go to the first rejection. */
+/** Race once, then play to the first rejection. */
 export function race() {
   const rejection = firstRejection();
   if (!player.baseline || !rejection) return;
@@ -32,12 +32,13 @@ export function race() {
   tell(Beginning(whole));
   const begun = performance.now();
   let frame = 0;
+  const [round] = rejection;
   let at = rejection;
   const draw = (time: number) => {
     const passed = Math.max(0, time - begun);
     showLanes(Math.min(1, passed / RACE) * whole, "race");
     if (passed > RACE) tell(Ending());
-    if (passed > RACE + PAUSE) moveByItself(stop);
+    if (passed > RACE + PAUSE) goOn();
     else frame = requestAnimationFrame(draw);
   };
   const events = new AbortController();
@@ -48,8 +49,13 @@ export function race() {
     document.body.classList.remove("sv-in-race");
     go(...at);
   };
+  const goOn = () => {
+    at = [round, 0];
+    moveByItself(stop);
+    play(true);
+  };
   const end = (event: Event) => {
-    if (moves(event)) at = [player.at.round, player.at.step];
+    if (moves(event)) at = [round, 0];
     stop();
   };
   for (const name of ["pointerdown", "keydown"])
@@ -60,7 +66,7 @@ export function race() {
 /** Whether a click or a key is one of those that go on or back in the run. */
 const moves = (event: Event) =>
   (event instanceof KeyboardEvent && event.key.startsWith("Arrow")) ||
-  (event.target as Element).closest(".sv-dock") !== null;
+  (event.target as Element).closest(".sv-buttons button") !== null;
 
 /** End the race, if it is on screen, because something else is shown. */
 export const endRace = () => stop();
@@ -70,7 +76,7 @@ const Beginning = (whole: number): Said => {
   const second = duration((1000 * whole) / RACE);
   return [
     "Race",
-    `In slow motion: one second is ${second}. The big model checks every guess and replaces those that it rejects. Both draw words at random; to compare, both rows show this run’s text.`,
+    `In slow motion: one second here is ${second}. The big model checks every guess and replaces those that it rejects. Words are drawn at random: alone, it could write another text. To compare times, both rows show this one.`,
   ];
 };
 

@@ -157,8 +157,8 @@ function forNewcomers(part: Part): Part {
   return { ...part, t: knowsTerms() ? word : `${part.t} (${word})` };
 }
 
-// On a narrow page, the sentence about a moved coin is below the coin: see coin.tsx.
-const isEchoed = () => player.whatIf?.coin && $(".sv").matches(".sv-slim");
+// In Details on a narrow page, the sentence about a moved coin is below the coin: see coin.tsx.
+const isEchoed = () => player.whatIf?.coin && !isSimple() && $(".sv").matches(".sv-slim");
 
 // Parts that need the positions of what was drawn come last, so that the layout is computed only
 // once.

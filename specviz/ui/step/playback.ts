@@ -113,7 +113,10 @@ export function play(halts: boolean) {
 }
 
 function pace() {
-  return player.rounds.length ? PACE[frameAt(player.at.round, player.at.step).step.kind] : 200;
+  if (!player.rounds.length) return 200;
+  const { kind } = frameAt(player.at.round, player.at.step).step;
+  // The picture of the pass takes longer to read.
+  return PACE[kind] * (kind === "score" && isSimple() ? 3 : 1);
 }
 
 function tick() {

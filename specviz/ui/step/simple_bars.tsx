@@ -2,6 +2,7 @@
 // above it the hatched part that is missing, and above p, dashed, what the drafter says too often.
 
 import { classes, RunningToken } from "../shared/view";
+import { decimalsOf } from "./percents";
 
 import type { ComponentChild } from "preact";
 import type { Word } from "../../frames/scene.py";
@@ -77,7 +78,7 @@ const PlainBar = (row: LabelledRow, unit: number, kind: "p" | "q") => [
 
 function PartBar(row: LabelledRow, unit: number, kind: string) {
   const { p, both, over, miss, is, pText } = row;
-  const inside = over * unit >= LINE;
+  const inside = over * unit >= LINE / 4; // or else it would seem to be the height of both
   const labels =
     kind === "missing"
       ? Differences(row, unit)
@@ -93,20 +94,35 @@ function PartBar(row: LabelledRow, unit: number, kind: string) {
   ];
 }
 
-/** The labels of what is discarded and of what is missing. */
-const Differences = ({ p, over, miss, is, missText, overText }: LabelledRow, unit: number) => [
-  miss > 0 ? Label("r", p * unit, signed("+", missText), is === "drawn") : null,
-  over > 0
-    ? Label(
-        miss > 0 && over * unit < LINE ? "q sv-col-upper" : "q",
-        (p + over) * unit,
-        signed("−", overText),
-      )
-    : null,
-];
+/** The labels of what is discarded and of what is missing: from how often it was guessed to p. */
+function Differences(row: LabelledRow, unit: number) {
+  const { w, p, over, miss, is, pText, missText, overText } = row;
+  const both = w !== null && miss > 0 ? difference(pText, missText) : "";
+  const guessed = w !== null && over > 0 ? difference(pText, "-" + overText) : "";
+  return [
+    miss > 0 ? Label("r", p * unit, Change(both, "+", missText), is === "drawn") : null,
+    over > 0
+      ? Label(
+          miss > 0 && over * unit < LINE ? "q sv-col-upper" : "q",
+          (p + over) * unit,
+          Change(guessed, "−", overText),
+        )
+      : null,
+  ];
+}
 
-/** A difference; a tiny one has no sign. */
-const signed = (sign: "+" | "−", text: string) => (/^(<|0 )/.test(text) ? text : sign + text);
+/** @param from How often the word was guessed; "" if that is not known exactly enough. */
+function Change(from: string, sign: "+" | "−", by: string): ComponentChild {
+  if (/^(<|0 )/.test(by)) return by;
+  return from ? [<span class="sv-col-guessed">{from}</span>, ` ${sign} ${by}`] : sign + by;
+}
+
+/** Return the difference of two percentages as they are shown, without the sign. */
+function difference(one: string, other: string) {
+  const [from, by] = [one, other].map((text) => Number(text.replace(" %", "")));
+  const decimals = Math.max(decimalsOf(one), decimalsOf(other));
+  return Number.isNaN(from - by) ? "" : (from - by).toFixed(decimals);
+}
 
 const LINE = 24; // % of the picture's height that a label needs
 

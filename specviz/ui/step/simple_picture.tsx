@@ -54,6 +54,13 @@ function saidIn(parts: Part[], text?: Readonly<Record<string, string>>): Said {
   return { ...found, p: text.p && percentOf(text.p), q: text.q && percentOf(text.q) };
 }
 
+/** Return the percentages of the guess that the replacement is for, as its verdict says them. */
+function saidOfGuess(): Said {
+  const { frames } = player.rounds[player.at.round];
+  const verdict = frames.filter(({ step }) => step.kind === "judge").at(-1);
+  return saidIn(verdict?.caption.simple ?? []);
+}
+
 function Verdict({ panel, caption, chips }: Frame) {
   if (panel.kind !== "trial") return null;
   const { table } = panel;
@@ -99,16 +106,16 @@ function Replacement({ panel, caption, pass, chips }: Frame) {
     const rows = shareRows(draw.shares, most());
     return [
       Figure(Bars(rows, "p"), Keys(["outline"], chips)),
-      DrawCoin(draw, "A coin draws the word", "p", null, rows),
+      DrawCoin(draw, "The word is drawn at random", "p", null, rows),
     ];
   }
-  const said = saidIn(caption.simple ?? []);
-  const missing = said.residual;
+  const missing = saidIn(caption.simple ?? []).residual;
+  const said = { ...saidOfGuess(), residual: missing };
   const sampled = panel.q !== undefined;
   const rows = tableRows(panel.table, said, most(), sampled);
   if (!draw) return [Figure(Bars(rows, "p"), Keys(["outline"], chips)), null];
   const keys = missing ? ["outline", "both"] : partKeys(rows, sampled); // the balance has the others
-  const title = missing ? `A coin draws from the missing ${missing}` : "A coin draws one of them";
+  const title = missing ? `Drawn at random from the missing ${missing}` : "Drawn at random";
   return [
     Figure(Bars(rows, "missing"), Keys(keys, chips)),
     <div>

@@ -3,6 +3,7 @@
 import { RunningToken } from "../shared/view";
 import { WhatNext } from "./end_card";
 import { Key } from "./lanes";
+import { widthOf } from "./room";
 import { frameAt, player, stepsOf } from "./state";
 import { duration, medianPass, sum } from "./simple_times";
 
@@ -15,6 +16,7 @@ export function Result(round: number) {
   const plain = medianPass();
   const alone = plain === null || number === 0 ? null : plain * brings.length;
   const longest = Math.max(sum(seconds), alone ?? 0);
+  const narrow = widthOf("player") < 560;
   const wide = (time: number) => ({ "--share": (time / longest).toFixed(4) });
   return (
     <div class="sv-picture-main sv-result">
@@ -22,7 +24,7 @@ export function Result(round: number) {
         <p>
           <span>this round</span>
           <i class="sv-time-draft" style={wide(seconds[0])}>
-            {guesses === 1 ? "1 guess" : guesses + " guesses"}
+            {narrow ? guesses : guesses === 1 ? "1 guess" : guesses + " guesses"}
           </i>
           <i style={wide(seconds[1])}>{brings.map(([w]) => RunningToken(w))}</i>
           <i class="sv-time-rest" style={wide(seconds[2])} />
@@ -43,7 +45,7 @@ export function Result(round: number) {
       <p class="sv-picture-keys">
         {seconds[0] ? Key("q", "guessing") : null}
         {Key("p", "pass of the big model")}
-        {Key("prompt", "deciding")}
+        {Key("rest", "deciding")}
       </p>
     </div>
   );
