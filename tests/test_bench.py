@@ -41,9 +41,9 @@ from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.glossary import GLOSSARY
 from specviz.settings.settings import Sampling, Settings
+from specviz.shipped import ASSETS
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary, token_ids
-from specviz.training.card.measured import DEFINITIONS
 from specviz.ui.cost import sweep
 from specviz.ui.cost.sweep import LIVE, pictured
 from specviz.ui.task import Machine
@@ -275,8 +275,9 @@ def test_compare_bench_and_model_card_count_acceptances_by_depth_alike(tiny_targ
     counted = [(depth.judged, depth.positions, depth.kept) for depth in count_by_depth(trace)]
     assert counted == [(depth.judged, depth.positions, depth.accepted) for depth in found.depths]
     assert "positions" in GLOSSARY["kept by depth"]
+    card = (ASSETS / "models/README.md").read_text(encoding="utf-8")
     for term in ("kept by depth", "plain pass", "extra files"):
-        assert GLOSSARY[term][1:] in DEFINITIONS
+        assert GLOSSARY[term][1:] in card
 
 
 def test_transformers_methods_use_the_settings_of_the_matching_drafter(tiny_target, tiny_draft):

@@ -18,9 +18,9 @@ from specviz.drafters.ngram import NGram
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import ASSETS
 from specviz.training import measure
-from specviz.training.card import StaleMeasurements, percents, single_head
-from specviz.training.card import measured as card_measured
+from specviz.training.card import StaleMeasurements, single_head
 from specviz.training.card.models_card import guess_count, head_count, write_card
+from specviz.training.card.rendering import percents
 from specviz.training.measure import MeasurementPlan, measure_drafters, to_text
 
 MODELS = ASSETS / "models"
@@ -219,7 +219,7 @@ def test_equal_budget_measurements_of_other_weights_are_refused(folder):
 
 def test_card_without_measurements_says_so(folder):
     (folder / "measured.json").unlink()
-    assert card_measured.NOT_YET in write_card_again(folder)
+    assert "\n\nNot measured yet: run `python -m" in write_card_again(folder)
 
 
 def test_catalogue_states_how_each_drafter_differs_from_its_paper():
@@ -340,8 +340,13 @@ def test_heads_of_another_target_have_their_own_measurements():
     assert measure.measurement_folders("nobody") == []
 
 
-def test_card_of_a_head_on_another_target_has_its_predicted_acceptance(facts):
+def test_card_of_a_head_on_another_target_has_its_predicted_acceptance(facts, monkeypatch):
     """The table is the same as on the house models' card."""
-    assert "### Predicted" not in card_measured.section_of(facts)
-    rows = [row | {"reliability": [[40.0, 0.25, 0.5]]} for row in facts["rows"]]
-    assert "0.25 → 0.50 (80)" in card_measured.section_of(facts | {"rows": rows})
+    entry = find("eagle3-smollm2", "drafter")
+    rows = [row | {"name": entry.name} for row in facts["rows"] if row["name"] == "ngram"]
+    found = facts | {"drafters": {entry.name: facts["drafters"]["ngram"]}, "rows": rows}
+    monkeypatch.setattr(single_head, "_numbers", lambda *_: found)
+    assert "### Predicted" not in single_head.single_head_card(entry.path)
+    for row in rows:
+        row["reliability"] = [[40.0, 0.25, 0.5]]
+    assert "| 0.250 | 0.25 → 0.50 (80) |" in single_head.single_head_card(entry.path)

@@ -1,11 +1,10 @@
-"""Data and tables for model cards, which are generated from manifests and measurements.
+"""The data of model cards: manifests and measurements.
 
 Measurements are refused if they were made with other weights than the folder contains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -41,16 +40,6 @@ class Models:
     manifests: dict[str, Manifest]
     measured: dict[str, Any] | None = None
     peers: dict[str, Any] | None = None
-
-    @property
-    def target(self) -> Manifest:
-        """Return the target's manifest."""
-        return self.manifests["target"]
-
-    @property
-    def draft(self) -> Manifest:
-        """Return the draft model's manifest."""
-        return self.manifests["draft-model"]
 
     @property
     def heads(self) -> dict[str, Manifest]:
@@ -120,41 +109,3 @@ def _require(
             f"{file} has measurements of {name} with other weights than those in "
             f"{folder.name!r}: {helps}, or delete that file."
         )
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Format a Markdown table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def number(value: float | None, digits: int = 2) -> str:
-    """Format a number for a table; None becomes a dash."""
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def percents(values: Sequence[float | None] | None, counts: Sequence[int], least: int) -> str:
-    """Format shares as "90 · 75", in percent; a dash if a share has fewer than `least` cases."""
-    shown = [
-        "–" if value is None or count < least else f"{value:.0%}".rstrip("%")
-        for value, count in zip(values or [], counts, strict=True)
-    ]
-    while shown and shown[-1] == "–":
-        shown.pop()
-    return " · ".join(shown) or "–"
-
-
-def megabytes(size: float) -> str:
-    """Format a number of bytes for a table."""
-    return f"{size / 1e6:.2f} MB" if size else "none"
-
-
-def settings_text(settings: Mapping[str, Any]) -> str:
-    """Format settings for a table, leaving out settings that are off or empty."""
-    skipped = {"schedule", "candidates"}
-    parts = []
-    for name, value in settings.items():
-        if name not in skipped and value not in ([], 0, 0.0):
-            nested = isinstance(value, list) and value and isinstance(value[0], list)
-            parts.append(f"{name} {f'{len(value)} paths' if nested else value}")
-    return ", ".join(parts) or "none"
