@@ -29,7 +29,7 @@ from specviz.verification.exact import (
     proposals,
     verdicts,
 )
-from specviz.verification.rules import k_seq_residual, least_rho, max_ratio
+from specviz.verification.rules import acceptance_of_one, least_rho, max_ratio
 from specviz.verification.tree import DraftTree
 
 SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT_MASS
@@ -199,10 +199,16 @@ def test_largest_ratio_of_p_to_q_is_4_in_the_worked_example():
 
 
 def test_rho_is_the_smallest_value_without_a_negative_residual():
+    def least_residual(rho):
+        """Return the smallest p − min(q, p/ρ) P/β of two candidates."""
+        beta = acceptance_of_one(P, Q, rho)
+        any_accepted = 1 - (1 - beta) ** 2
+        return (P - torch.minimum(Q, P / rho) * any_accepted / beta).min().item()
+
     assert [least_rho(P, Q, k) for k in (1, 2, 3)] == pytest.approx([1, 1.5, 1.939], abs=1e-3)
-    assert k_seq_residual(P, Q, 1.0, 2).min().item() == pytest.approx(-0.0875, abs=1e-12)
-    assert k_seq_residual(P, Q, 1.5, 2).min().item() > -1e-12
-    assert k_seq_residual(P, Q, 1.49, 2).min().item() < -1e-4
+    assert least_residual(1.0) == pytest.approx(-0.0875, abs=1e-12)
+    assert least_residual(1.5) > -1e-12
+    assert least_residual(1.49) < -1e-4
 
 
 # Block and traversal verification

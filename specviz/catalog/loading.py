@@ -274,16 +274,16 @@ def _entry_path(entry: Entry) -> Path:
     return path
 
 
-def unload_and_suggest(device: str | None = None) -> str:
+def unload_and_suggest() -> str:
     """Free memory after it ran out, and suggest models that would fit.
 
     The model that was used last is unloaded, unless it ships with the app. Its bytes count as free,
-    although a run may still use it until the run ends. Returns sentences that say which model was
-    unloaded and which models would fit. device: the device to check if no model can be unloaded.
-    None: the best of this machine.
+    although a run may still use it until the run ends. If no model can be unloaded, the best device
+    of this machine is checked. Returns sentences that say which model was unloaded and which models
+    would fit.
     """
     unloaded = unload_last()
-    where = torch.device(unloaded.device) if unloaded else pick_device(device)
+    where = torch.device(unloaded.device) if unloaded else pick_device(None)
     text = f"{unloaded.title} was unloaded. " if unloaded else ""
     if where.type == "cuda":
         torch.cuda.empty_cache()

@@ -57,7 +57,7 @@ class LaneParser(argparse.ArgumentParser):
         raise BadSettings(f"{re.sub('^argument --[^:]*: ', '', message)}.")
 
 
-def parse_lane(text: str, args: argparse.Namespace, prefix: str | None = None) -> LaneRequest:
+def parse_lane(text: str, args: argparse.Namespace) -> LaneRequest:
     """Parse a drafter and its settings, named like the options of `run`.
 
     Raises BadSettings if a setting is unknown or invalid.
@@ -65,9 +65,8 @@ def parse_lane(text: str, args: argparse.Namespace, prefix: str | None = None) -
     Args:
         text: The lane as typed, for example "draft-model gamma=8".
         args: The options for all lanes.
-        prefix: The start of error messages; by default it quotes the lane.
     """
-    prefix = f"Lane {text!r}: " if prefix is None else prefix
+    prefix = f"Lane {text!r}: "
     try:
         words = shlex.split(text)
     except ValueError as error:

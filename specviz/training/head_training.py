@@ -27,6 +27,7 @@ from specviz.training.trainer import Diverged, Recipe, Trainer, decay_start, tot
 
 PLATEAU_MEASUREMENTS = 3  # α gains at least PLATEAU_GAIN over these, or is at a plateau
 PLATEAU_GAIN = 0.002
+HELD_OUT_ROWS = 4  # windows per pass over held-out text
 SAVE_SECONDS = 300  # seconds: save at least this often, since a step of many heads is slow
 
 
@@ -84,11 +85,9 @@ class TextBatches:
         with _precision(ids, self.recipe):
             return _target_outputs(self.target, families, ids)
 
-    def held_out_batches(
-        self, families: Sequence[Family], rows: int = 4
-    ) -> Iterator[TargetOutputs]:
-        """Implement `BatchSource.held_out_batches`, with `rows` windows per pass."""
-        for ids in self.held_out[:, :-1].to(self.target.device).split(rows):
+    def held_out_batches(self, families: Sequence[Family]) -> Iterator[TargetOutputs]:
+        """Implement `BatchSource.held_out_batches`, with a few windows per pass."""
+        for ids in self.held_out[:, :-1].to(self.target.device).split(HELD_OUT_ROWS):
             yield _target_outputs(self.target, families, ids)
 
 

@@ -34,11 +34,11 @@ ROWS = 4  # number of windows per forward pass
 
 
 @torch.inference_mode()
-def exit_losses(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS) -> list[float]:
+def exit_losses(model: LlamaForCausalLM, domain: Domain) -> list[float]:
     """Return the held-out loss (nats per token) of an exit after each layer, the last included."""
     total = torch.zeros(model.config.num_hidden_layers)
     count = 0
-    for ids in _passes(model, domain, windows):
+    for ids in _passes(model, domain):
         output = model.model(ids[:, :-1], output_hidden_states=True, use_cache=False)
         # hidden_states[0] is the embedding; only the last entry has passed the final norm
         early = [model.model.norm(state) for state in output.hidden_states[1:-1]]
@@ -49,10 +49,10 @@ def exit_losses(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS)
 
 
 @torch.inference_mode()
-def last_loss(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS) -> float:
+def last_loss(model: LlamaForCausalLM, domain: Domain) -> float:
     """Return the held-out loss (nats per token) of the last layer."""
     total, count = 0.0, 0
-    for ids in _passes(model, domain, windows):
+    for ids in _passes(model, domain):
         total += float(_loss(model(ids[:, :-1], use_cache=False).logits, ids[:, 1:])) * len(ids)
         count += len(ids)
     return round(total / count, 4)
@@ -60,7 +60,7 @@ def last_loss(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS) -
 
 @torch.inference_mode()
 def closeness(
-    draft: LlamaForCausalLM, target: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS
+    draft: LlamaForCausalLM, target: LlamaForCausalLM, domain: Domain
 ) -> dict[str, float]:
     """Measure how close a draft model is to its target on held-out text, averaged over positions.
 
@@ -68,7 +68,7 @@ def closeness(
     accepted. `agreement`: the share of positions where both have the same most probable token.
     """
     overlap, agreement, count = 0.0, 0.0, 0
-    for ids in _passes(draft, domain, windows):
+    for ids in _passes(draft, domain):
         p = target(ids[:, :-1], use_cache=False).logits.softmax(-1)
         q = draft(ids[:, :-1], use_cache=False).logits.softmax(-1)
         overlap += float(torch.minimum(p, q).sum(-1).mean()) * len(ids)
@@ -77,9 +77,9 @@ def closeness(
     return {"overlap": round(overlap / count, 4), "agreement": round(agreement / count, 4)}
 
 
-def _passes(model: LlamaForCausalLM, domain: Domain, windows: int) -> Iterator[Tensor]:
+def _passes(model: LlamaForCausalLM, domain: Domain) -> Iterator[Tensor]:
     length = min(LENGTH, len(domain.held_out) - 1)
-    for ids in held_out_windows(domain, length, windows).split(ROWS):
+    for ids in held_out_windows(domain, length, WINDOWS).split(ROWS):
         yield ids.to(model.device)
 
 

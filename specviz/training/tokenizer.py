@@ -60,11 +60,11 @@ def train_tokenizer(
     )
 
 
-def tokenizer_texts(corpus: str, characters: int = TRAINING_CHARACTERS) -> Iterator[str]:
+def tokenizer_texts(corpus: str) -> Iterator[str]:
     """Yield training texts of each domain, with characters in proportion to the domain's share."""
     for source in SOURCES:
         training, _ = split_documents(corpus, source)
-        budget = int(characters * source.share)
+        budget = int(TRAINING_CHARACTERS * source.share)
         for text in training:
             piece = text[: min(budget, 50_000)]  # one long book must not fill a domain
             yield piece

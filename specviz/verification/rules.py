@@ -395,10 +395,3 @@ def _excess(p: Tensor, q: Tensor, rho: float, candidates: int) -> float:
     # Positive below ρ*.
     beta = acceptance_of_one(p, q, rho).item()
     return float(1.0 - (1.0 - beta) ** candidates - rho * beta)
-
-
-def k_seq_residual(p: Tensor, q: Tensor, rho: float, candidates: int) -> Tensor:
-    """Return p − min(q, p/ρ) P/β (V,), not normalized; partly negative below ρ*."""
-    beta = acceptance_of_one(p, q, rho)
-    any_accepted = 1.0 - (1.0 - beta) ** candidates
-    return p - torch.minimum(q, p / rho) * torch.where(beta > 0, any_accepted / beta, beta)

@@ -64,10 +64,10 @@ def created_on(device: torch.device, dtype: torch.dtype) -> Iterator[None]:
 
 
 @torch.no_grad()
-def randomize(module: nn.Module, seed: int = 1) -> None:
+def randomize(module: nn.Module) -> None:
     """Fill matrices with one repeated block of normal numbers, for speed; vectors with 1."""
     weights = [weight for weight in module.parameters() if not weight.is_meta]
-    block = torch.randn(BLOCK_SIZE, generator=torch.Generator().manual_seed(seed)).mul_(WEIGHT_STD)
+    block = torch.randn(BLOCK_SIZE, generator=torch.Generator().manual_seed(1)).mul_(WEIGHT_STD)
     for weight in weights:
         if weight.dim() < 2:
             weight.fill_(1.0)
