@@ -5,6 +5,7 @@ This module only reads the command line; the stages do the work.
 
 import argparse
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
@@ -50,7 +51,8 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--device", default="cpu", help="default: cpu")
     parser.add_argument(
         "--no-compile",
-        action="store_true",
+        dest="fast",
+        action="store_false",
         help="do not compile the layers: needs no C++ compiler but takes about 1.5 times as long",
     )
     _add_heads(parser)
@@ -76,7 +78,14 @@ def _add_heads(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--nice", type=nice, default=0, help=text)
     text = "continue the weights of this head, which was trained on other text or answers"
     group.add_argument("--start", type=Path, metavar="FOLDER", help=text)
-    group.add_argument("--float32", action="store_true", help="do not use bfloat16 in the passes")
+    group.add_argument(
+        "--float32",
+        dest="precision",
+        action="store_const",
+        const="float32",
+        default="bfloat16",
+        help="do not use bfloat16 in the passes",
+    )
 
 
 def _add_any_target(parser: argparse.ArgumentParser) -> None:
@@ -170,28 +179,10 @@ def _parse_names(text: str) -> tuple[str, ...]:
 
 def train(arguments: argparse.Namespace) -> int:
     """Run one stage and return 0. Raises ValueError or OSError if something is missing."""
-    stage = "heads" if arguments.stage in trainable_heads() else arguments.stage
-    options = Options(
-        corpus=arguments.corpus,
-        out=arguments.out,
-        work=arguments.work,
-        tokens=arguments.tokens,
-        seed=arguments.seed,
-        threads=arguments.threads,
-        device=arguments.device,
-        fast=not arguments.no_compile,
-        names=arguments.names if stage == arguments.stage else (arguments.stage,),
-        own_text=arguments.own_text,
-        rate=arguments.rate,
-        nice=arguments.nice,
-        precision="float32" if arguments.float32 else "bfloat16",
-        measure=_measurement_plan(arguments),
-        target=arguments.target,
-        questions=arguments.questions,
-        count=arguments.count,
-        data=arguments.data,
-        head_options=_head_options(arguments),
-        start=arguments.start,
-    )
-    STAGES[stage](options)
+    stage = arguments.stage
+    if stage in trainable_heads():
+        stage, arguments.names = "heads", (stage,)
+    arguments.measure = _measurement_plan(arguments)
+    arguments.head_options = _head_options(arguments)
+    STAGES[stage](Options(**{each.name: getattr(arguments, each.name) for each in fields(Options)}))
     return 0
