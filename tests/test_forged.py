@@ -28,6 +28,8 @@ from forging import (
 
 from specviz.settings.settings import Sampling
 from specviz.trace.check import CheckFailed
+from specviz.trace.check.checked_round import CheckedRound
+from specviz.trace.check.header import read_run_spec
 from specviz.trace.check.sampling import check_q, check_temperature
 from specviz.trace.file import Trace
 
@@ -618,11 +620,11 @@ def test_check_detects_each_forgery_of_a_shipped_trace(name, change, says):
 
 def test_check_detects_a_q_that_contradicts_top_k_or_top_p():
     trace = Trace.parse(lines_of("06a"))
-    size, rounds = trace.header.vocab_size, [r for r in trace.rounds if r.judged]
+    rounds, plan = [r for r in trace.rounds if r.judged], read_run_spec(trace.header)
 
     def hold(cut):
         for played in rounds:
-            check_q(played, played.proposed.guesses, cut, size, "Round")
+            check_q(CheckedRound(played, [], plan, trace.header), cut)
 
     hold(Sampling(0.8))
     for way, says in ((Sampling(0.8, 3), "q has more tokens"), (Sampling(0.8, 0, 0.5), "q keeps")):

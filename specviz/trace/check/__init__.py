@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from specviz.trace.check.checked_round import CheckedRound
 from specviz.trace.check.completeness import (
     check_baseline,
     check_finished,
@@ -19,19 +20,13 @@ from specviz.trace.check.completeness import (
     check_vocabulary,
     check_whole,
 )
-from specviz.trace.check.drafting import (
-    GammaReplay,
-    check_depth,
-    check_distinct,
-    check_drafting,
-    check_tree,
-)
-from specviz.trace.check.evidence import EvidenceReplay
+from specviz.trace.check.drafting import DraftReplay, check_drafting
+from specviz.trace.check.evidence import check_evidence
 from specviz.trace.check.expectations import CheckFailed, expect, malformed_fails
-from specviz.trace.check.families import BUILT_IN, DraftLimits, check_counts
-from specviz.trace.check.header import RunSpec, check_header_counts, read_run_spec
+from specviz.trace.check.families import check_counts
+from specviz.trace.check.header import check_header_counts, read_run_spec
 from specviz.trace.check.round import check_round
-from specviz.trace.events import Header, Round
+from specviz.trace.events import Round
 from specviz.trace.file import Trace
 
 __all__ = ["CheckFailed", "check", "describe_losslessness", "list_assumptions"]
@@ -46,22 +41,20 @@ def check(trace: Trace) -> None:
     with malformed_fails("Header"):
         plan = read_run_spec(trace.header)
         check_header_counts(trace.header)
-    text = list(trace.header.prompt_ids)
-    gammas, evidence = GammaReplay(plan.settings), EvidenceReplay(trace.header, plan.settings)
-    family = trace.header.drafter.family
+    text, drafts = list(trace.header.prompt_ids), DraftReplay(plan)
     drawn = {played.proposed.drawn for played in trace.rounds if played.proposed}
     for expected, played in enumerate(trace.rounds):
-        where = f"Round {played.number}"
-        with malformed_fails(where):
-            check_whole(played, expected)
-            limits = draft_limits(played, text, gammas.gamma, plan, trace.header)
-            check_counts(played, family, len(text), where)
-            check_round(played, text, plan, trace.header)
-            if limits is not None and played.proposed is not None:
-                check_drafting(played.proposed, family, plan.settings, limits, where)
-            evidence.check(played, limits)
-            gammas.observe(played)
-            text += added_tokens(played)
+        checked = CheckedRound(played, text, plan, trace.header)
+        with malformed_fails(checked.where):
+            check_whole(checked, expected)
+            draft = drafts.begin(checked)
+            check_counts(checked)
+            check_round(checked)
+            if draft is not None:
+                check_drafting(draft)
+                check_evidence(draft)
+                drafts.end(draft)
+            text += added_tokens(checked)
     expect(len(drawn) < 2, "Rounds", "guesses are sampled in more than one way")
     with malformed_fails("End"):
         check_once(trace.events)
@@ -74,37 +67,11 @@ def check(trace: Trace) -> None:
         check_vocabulary(trace)
 
 
-def added_tokens(played: Round) -> Sequence[int]:
+def added_tokens(checked: CheckedRound) -> Sequence[int]:
     """Return the tokens that a round adds, of which there is at least one."""
-    added = played.committed.tokens if played.committed else []
-    expect(bool(added), f"Round {played.number}", "it adds no token")
+    added = checked.committed.tokens
+    expect(bool(added), checked.where, "it adds no token")
     return added
-
-
-def draft_limits(
-    played: Round, text: Sequence[int], gamma: int, plan: RunSpec, header: Header
-) -> DraftLimits | None:
-    """Return the limits of a round's draft, or None if the round has no draft.
-
-    Args:
-        played: The round.
-        text: The tokens before it.
-        gamma: γ of the round.
-        plan: The settings and the rule that all rounds must follow.
-        header: The trace's header. A draft of an unknown family is limited only by γ.
-    """
-    if played.proposed is None:
-        return None
-    where = f"Round {played.number}"
-    left = plan.settings.max_new_tokens - (len(text) - len(header.prompt_ids))
-    expect(left > 0, where, "it has more tokens than the limit allows")
-    known = header.drafter.family in BUILT_IN
-    limits = DraftLimits(text, min(gamma, left - 1) if known else gamma, plan.eos)
-    check_tree(played.proposed, plan.eos, header.vocab_size, where)
-    check_depth(played.proposed, limits.depth, where)
-    if known:
-        check_distinct(played.proposed, where)
-    return limits
 
 
 def describe_losslessness(trace: Trace) -> str:

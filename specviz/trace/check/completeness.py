@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
+from specviz.trace.check.checked_round import CheckedRound
 from specviz.trace.check.expectations import (
     TOLERANCE,
     expect,
@@ -31,7 +32,6 @@ from specviz.trace.events import (
     Header,
     Judged,
     Proposed,
-    Round,
     Scored,
     Vocabulary,
 )
@@ -135,9 +135,9 @@ STAGES = ("proposed", "scored", "judged", "drew", "committed")
 ONCE = (Proposed, Scored, Drew, Committed)  # events of which a round has at most one
 
 
-def check_whole(played: Round, expected: int) -> None:
+def check_whole(checked: CheckedRound, expected: int) -> None:
     """Check that a round is complete and is the expected one; all but round 0 need a draft."""
-    where = f"Round {played.number}"
+    played, where = checked.played, checked.where
     expect(played.number == expected, where, f"round {expected} is missing")
     whole = played.scored is not None and played.committed is not None
     expect(whole, where, "the round was not finished")

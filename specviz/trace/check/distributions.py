@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain, pairwise
 
+from specviz.trace.check.checked_round import CheckedRound
 from specviz.trace.check.expectations import (
     MIN_MASS,
     TOLERANCE,
@@ -14,14 +15,14 @@ from specviz.trace.check.expectations import (
     expect_close,
     expect_probabilities,
 )
-from specviz.trace.check.header import RunSpec
-from specviz.trace.check.position import check_alpha, check_lower, children
-from specviz.trace.events import Guess, Judged, Round, Rows, Scored
+from specviz.trace.check.position import check_alpha, check_lower
+from specviz.trace.events import Judged, Rows
 from specviz.trace.rule_specs import AfterRejection
 
 
-def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: str) -> None:
+def check_scored(checked: CheckedRound) -> None:
     """Check that scores are probabilities, and that they agree with each node's top tokens."""
+    scored, guesses, where = checked.scored, checked.guesses, checked.where
     expect(len(scored.p) == len(guesses), where, "it does not have a score for every guess")
     tops = len(scored.top) == len(guesses) + 1
     expect(tops, where, "it does not have the top tokens of every node")
@@ -30,6 +31,7 @@ def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: 
         counts = len(scored.excluded) == len(guesses) + 1 and min(scored.excluded) >= 0
         expect(counts, where, "it does not have a number of excluded tokens for every node")
     soft = scored.soft is not None and len(scored.soft) == len(guesses)
+    greedy = checked.settings.sampling.greedy
     expect(soft == greedy, where, "it must have a softmax at temperature 0 and only there")
     for top in scored.top:
         expect_probabilities(
@@ -47,90 +49,87 @@ def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: 
             expect(p <= least + TOLERANCE, where, problem)
 
 
-def check_top_tokens(scored: Scored, guesses: Sequence[Guess], size: int, where: str) -> None:
+def check_top_tokens(checked: CheckedRound) -> None:
     """Check each node's top tokens: at least one, no duplicates, total at most 1 with guesses."""
-    for node, top in enumerate(scored.top):
+    where, size = checked.where, checked.size
+    for node, top in enumerate(checked.scored.top):
         pairs = all(len(pair) == 2 for pair in top)
         expect(bool(top) and pairs, where, f"the top tokens of node {node} are not pairs")
         tokens = [token for token, _ in top]
         inside = all(token == int(token) and 0 <= token < size for token in tokens)
         expect(inside, where, f"a top token of node {node} is outside the vocabulary")
         expect(len(set(tokens)) == len(top), where, f"node {node} lists a top token twice")
-        known = {int(token): p for token, p in top}
-        known |= {guesses[n - 1].token: scored.p[n - 1] for n in children(guesses, node)}
+        known = {int(token): p for token, p in top} | checked.scores_after(node)
         expect_probabilities([math.fsum(known.values())], where, f"the total after node {node}")
 
 
-def check_positions(played: Round, guesses: Sequence[Guess], plan: RunSpec) -> None:
+def check_positions(checked: CheckedRound) -> None:
     """Check that a first sibling is judged by the target's own distribution, as it was scored."""
-    if played.scored is None:
-        return
-    replaced = played.proposed is not None and played.proposed.drawn == "sampled"
-    for parent, judged in positions(played, guesses).items():
-        where = f"Round {played.number}, node {judged[0].node}"
-        expect_close(judged[0].inputs["p"], played.scored.p[judged[0].node - 1], where, "p")
-        check_listed_scores(judged[0].rows, parent, played.scored, guesses, where)
-        if plan.spec.reads_q and replaced:
-            check_siblings_q(judged[0].rows, parent, guesses, where)
-        if plan.spec.has_alpha:
-            check_alpha(judged, played.scored.p, guesses, replaced, where)
+    spec = checked.plan.spec
+    for parent, judged in positions(checked).items():
+        where = checked.node(judged[0].node)
+        expect_close(judged[0].inputs["p"], checked.scored.p[judged[0].node - 1], where, "p")
+        check_listed_scores(judged[0].rows, parent, checked, where)
+        if spec.reads_q and checked.drawn == "sampled":
+            check_siblings_q(judged[0].rows, parent, checked, where)
+        if spec.has_alpha:
+            check_alpha(judged, checked, where)
         else:
             silent = all(event.alpha is None and event.tries is None for event in judged)
             expect(silent, where, "it has an α, which this rule does not give")
 
 
-def positions(played: Round, guesses: Sequence[Guess]) -> dict[int, list[Judged]]:
+def positions(checked: CheckedRound) -> dict[int, list[Judged]]:
     """Return the verdicts grouped by the parents of the guesses, in order."""
     found: dict[int, list[Judged]] = {}
-    for event in played.judged:
-        found.setdefault(guesses[event.node - 1].parent, []).append(event)
+    for event in checked.played.judged:
+        found.setdefault(checked.guesses[event.node - 1].parent, []).append(event)
     return found
 
 
-def check_listed_scores(
-    rows: Rows, parent: int, scored: Scored, guesses: Sequence[Guess], where: str
-) -> None:
+def check_listed_scores(rows: Rows, parent: int, checked: CheckedRound, where: str) -> None:
     """Check that the listed values of a first sibling agree with the target's scores."""
     listed = dict(zip(rows.tokens, rows.p, strict=True))
-    elsewhere = [(int(token), p) for token, p in scored.top[parent]]
-    elsewhere += [(guesses[n - 1].token, scored.p[n - 1]) for n in children(guesses, parent)]
-    for token, p in elsewhere:
+    top = {int(token): p for token, p in checked.scored.top[parent]}
+    below = checked.children(parent)  # independent siblings may have the same token
+    scores = [(checked.guesses[node - 1].token, checked.scored.p[node - 1]) for node in below]
+    for token, p in [*top.items(), *scores]:
         if token in listed:
             expect_close(p, listed[token], where, f"the score of token {token}")
-    top = dict(elsewhere[: len(scored.top[parent])])
     least = min(top.values(), default=0.0) + TOLERANCE
     hidden = next((t for t, p in listed.items() if t not in top and p > least), None)
     expect(hidden is None, where, f"token {hidden} should be among the top tokens")
 
 
-def check_siblings_q(rows: Rows, parent: int, guesses: Sequence[Guess], where: str) -> None:
+def check_siblings_q(rows: Rows, parent: int, checked: CheckedRound, where: str) -> None:
     """Check that independent siblings were all sampled from the same q."""
     probs = dict(zip(rows.tokens, rows.q or [], strict=True))
-    for node in children(guesses, parent):
-        guess = guesses[node - 1]
+    for node in checked.children(parent):
+        guess = checked.guesses[node - 1]
         if guess.token in probs and guess.drawn is not None and guess.q is not None:
             expect_close(guess.q, probs[guess.token], where, f"q of node {node}")
             check_lower(guess.drawn, guess.token, probs, rows.rest_q, f"{where}, drawing {node}")
 
 
-def check_later_siblings(played: Round, guesses: Sequence[Guess], plan: RunSpec) -> None:
+def check_later_siblings(checked: CheckedRound) -> None:
     """Check that a later sibling is judged by the residual after the rejection before it."""
-    tried = [pairwise(judged) for judged in positions(played, guesses).values()]
+    spec = checked.plan.spec
+    tried = [pairwise(judged) for judged in positions(checked).values()]
     for before, event in chain.from_iterable(tried):
-        if before.accepted or plan.spec.temperature_zero:
+        if before.accepted or spec.temperature_zero:
             continue
-        where = f"Round {played.number}, node {event.node}"
-        rejected = guesses[before.node - 1].token
+        where = checked.node(event.node)
+        rejected = checked.guesses[before.node - 1].token
         left = residual_after(before.rows, rejected)
-        if plan.spec.after_rejection is not AfterRejection.RESIDUAL:
+        if spec.after_rejection is not AfterRejection.RESIDUAL:
             left = dict(zip(before.rows.tokens, before.rows.p, strict=True))
         for token, p in zip(event.rows.tokens, event.rows.p, strict=True):
             if token in left:
                 expect_close(p, left[token], where, f"what was left of p at token {token}")
         if event.rows.q is not None and before.rows.q is not None:
             known = dict(zip(before.rows.tokens, before.rows.q, strict=True))
-            masked = played.proposed is not None and played.proposed.drawn != "sampled"
-            check_later_q(event.rows, known, rejected if masked else None, where)
+            masked = None if checked.drawn == "sampled" else rejected
+            check_later_q(event.rows, known, masked, where)
 
 
 def check_later_q(rows: Rows, known: Mapping[int, float], masked: int | None, where: str) -> None:
@@ -154,27 +153,25 @@ def residual_after(rows: Rows, tried: int) -> dict[int, float]:
     return dict(zip(rows.tokens, above, strict=True))
 
 
-def check_final_distribution(
-    played: Round, guesses: Sequence[Guess], plan: RunSpec, where: str
-) -> None:
+def check_final_distribution(checked: CheckedRound) -> None:
     """Check that the last token's distribution is the last residual, or the target's own."""
-    drew, scored = played.drew, played.scored
-    if drew is None or scored is None:
+    drew, spec, where = checked.played.drew, checked.plan.spec, checked.where
+    if drew is None:
         return
-    known = {int(token): p for token, p in scored.top[drew.parent]}
-    if plan.spec.after_rejection is AfterRejection.TOP and drew.kind == "bonus":
+    known = {int(token): p for token, p in checked.scored.top[drew.parent]}
+    if spec.after_rejection is AfterRejection.TOP and drew.kind == "bonus":
         known = top_alone(known)
     recovered = drew.kind == "recovered"
     has_p = drew.at_p is not None
     expect(has_p == recovered, where, "at_p must be given exactly after a rejection")
-    with_q = recovered and has_q(played, plan)
+    with_q = recovered and checked.has_q
     expect((drew.at_q is not None) == with_q, where, "at_q must be given exactly if there is a q")
     if recovered:
-        last = last_rejected(played, guesses, drew.parent, where)
+        last = last_rejected(checked, drew.parent)
         check_rejected(last.rows, drew.token, drew.at_p, drew.at_q, where)
-        if not plan.spec.temperature_zero:
-            leaves = plan.spec.after_rejection
-            known = final_after_rejection(last, guesses[last.node - 1].token, leaves)
+        if not spec.temperature_zero:
+            leaves = spec.after_rejection
+            known = final_after_rejection(last, checked.guesses[last.node - 1].token, leaves)
             if leaves is AfterRejection.RESIDUAL and known and drew.at_p is not None:
                 left = max(last.rows.share * drew.at_p - (drew.at_q or 0.0), 0.0)
                 known |= {drew.token: known.get(drew.token, left / last.rows.residual)}
@@ -183,16 +180,10 @@ def check_final_distribution(
             expect_close(p, known[token], where, f"the last distribution at token {token}")
 
 
-def has_q(played: Round, plan: RunSpec) -> bool:
-    """Return whether the verdicts use q: the rule reads it and the guesses have it."""
-    fixed = played.proposed is not None and played.proposed.drawn == "point-mass"
-    return plan.spec.reads_q and not fixed
-
-
-def last_rejected(played: Round, guesses: Sequence[Guess], parent: int, where: str) -> Judged:
+def last_rejected(checked: CheckedRound, parent: int) -> Judged:
     """Return the verdict on the last guess under `parent`, whose residual is sampled at the end."""
-    last = max(children(guesses, parent), default=0)
-    found = next((event for event in played.judged if event.node == last), None)
+    last, where = max(checked.children(parent), default=0), checked.where
+    found = next((event for event in checked.played.judged if event.node == last), None)
     if found is None:
         raise CheckFailed(f"{where}: the last token is recovered, but nothing was rejected.")
     return found

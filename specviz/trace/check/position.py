@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from specviz.trace.check.checked_round import CheckedRound
 from specviz.trace.check.expectations import (
     MIN_MASS,
     TOLERANCE,
@@ -138,29 +139,11 @@ def check_drew(drew: Drew, size: int, where: str) -> None:
     check_lower(drew.drawn, drew.token, dict(zip(drew.tokens, drew.p, strict=True)), rest, where)
 
 
-def children(guesses: Sequence[Guess], node: int) -> list[int]:
-    """Return the children of a node, in the order in which the rule tests them."""
-    return [i for i, guess in enumerate(guesses, 1) if guess.parent == node]
-
-
-def check_alpha(
-    judged: Sequence[Judged],
-    scored: Sequence[float],
-    guesses: Sequence[Guess],
-    replaced: bool,
-    where: str,
-) -> None:
-    """Check α of one position.
-
-    Args:
-        judged: The position's decisions, in order.
-        scored: The score p of each guess.
-        guesses: The round's guesses.
-        replaced: Whether siblings were sampled with replacement, that is, independently.
-        where: The position, for messages.
-    """
+def check_alpha(judged: Sequence[Judged], checked: CheckedRound, where: str) -> None:
+    """Check α of one position, whose decisions are `judged`, in order."""
     first = judged[0]
-    siblings = children(guesses, guesses[first.node - 1].parent)
+    siblings = checked.siblings(first.node)
+    guesses = [checked.guesses[node - 1] for node in siblings]
     alpha = math.nan if first.alpha is None else first.alpha
     several = first.rows.q is not None and len(siblings) > 1
     later = all(event.alpha is None and event.tries is None for event in judged[1:])
@@ -168,17 +151,17 @@ def check_alpha(
     expect(
         several or first.tries is None, where, "tries are given for fewer than two sampled guesses"
     )
-    p = [scored[node - 1] for node in siblings]
+    p = [checked.scored.p[node - 1] for node in siblings]
     if first.rows.q is None:
-        mass = dict(zip((guesses[node - 1].token for node in siblings), p, strict=True))
+        mass = dict(zip((guess.token for guess in guesses), p, strict=True))
         expect_close(alpha, math.fsum(mass.values()), where, "α")
     elif not several:
         expect_close(alpha, first.rows.overlap, where, "α")
     elif first.tries is None:  # recorded before tries were stored; see `list_assumptions`
         expect_probabilities([alpha], where, "α")
     else:
-        check_tries(first.tries, judged, [guesses[node - 1] for node in siblings], where)
-        check_turns(first.tries, judged, p, replaced, where)
+        check_tries(first.tries, judged, guesses, where)
+        check_turns(first.tries, judged, p, checked.drawn == "sampled", where)
         expect_close(alpha, probability_any_accepted(first.tries), where, "α")
 
 

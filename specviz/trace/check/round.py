@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from specviz.settings.chance import Chance
+from specviz.trace.check.checked_round import CheckedRound
 from specviz.trace.check.distributions import (
     check_final_distribution,
     check_later_siblings,
     check_positions,
     check_scored,
     check_top_tokens,
-    has_q,
 )
 from specviz.trace.check.expectations import (
     MIN_MASS,
@@ -28,38 +27,36 @@ from specviz.trace.check.expectations import (
     expect_close,
     expect_equal,
 )
-from specviz.trace.check.header import RunSpec, check_drawn
+from specviz.trace.check.header import check_drawn
 from specviz.trace.check.position import (
     check_begins,
     check_drew,
     check_interval,
     check_lower,
     check_rows,
-    children,
 )
 from specviz.trace.check.sampling import check_soft, check_supports
-from specviz.trace.events import Drew, Guess, Header, Judged, Proposed, Round, Rows
+from specviz.trace.events import Drew, Judged, Rows
 from specviz.trace.metrics import accepted_path
 from specviz.trace.rule_specs import (
     THRESHOLDS,
-    RuleSpec,
     fly_own_threshold,
     leaf_first_threshold,
     speculative_threshold,
 )
 
-InputCheck = Callable[[Judged, Sequence[Guess], Round, str], None]
+InputCheck = Callable[[Judged, CheckedRound, str], None]
 
 
-def check_extra_inputs(played: Round, guesses: Sequence[Guess], where: str) -> None:
+def check_extra_inputs(checked: CheckedRound) -> None:
     """Check every extra input of every verdict of a round."""
-    for event in played.judged:
+    for event in checked.played.judged:
         for name, check in EXTRA_INPUTS.items():
             if name in event.inputs:
-                check(event, guesses, played, f"{where}, node {event.node}")
+                check(event, checked, checked.node(event.node))
 
 
-def check_least(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+def check_least(event: Judged, checked: CheckedRound, where: str) -> None:
     """Check that the smallest q/p of all tokens is not above the q/p of any listed token."""
     least, rows = event.inputs["least"], event.rows
     listed = zip(rows.p, rows.q or [], strict=True)
@@ -67,13 +64,13 @@ def check_least(event: Judged, guesses: Sequence[Guess], played: Round, where: s
     expect(fits, where, f"the least q/p is {least!r}, but a listed token has less")
 
 
-def check_rho(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+def check_rho(event: Judged, checked: CheckedRound, where: str) -> None:
     """Check that ρ is between 1 and the number of siblings, and check the residual after them."""
-    rho, siblings = event.inputs["rho"], _siblings(event, guesses)
+    rho, siblings = event.inputs["rho"], checked.siblings(event.node)
     fits = 1.0 <= rho <= len(siblings) + TOLERANCE
     expect(fits, where, f"ρ is {rho!r}, but must be between 1 and {len(siblings)}")
-    drew = played.drew
-    if drew is not None and drew.kind == "recovered" and event is played.judged[-1]:
+    drew = checked.played.drew
+    if drew is not None and drew.kind == "recovered" and event is checked.played.judged[-1]:
         check_beyond(event.rows, rho, drew, where)
 
 
@@ -89,7 +86,7 @@ def check_beyond(rows: Rows, rho: float, drew: Drew, where: str) -> None:
         expect_close(p, one * scaled / total, where, "the last distribution, (p − ρ q)₊,")
 
 
-def check_entropy(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+def check_entropy(event: Judged, checked: CheckedRound, where: str) -> None:
     """Check that the entropy H is possible, however the unlisted mass is distributed."""
     rows, found = event.rows, event.inputs["entropy"]
     least = sum(-p * math.log(p) for p in [*rows.p, rows.rest_p] if p > 0)
@@ -98,12 +95,12 @@ def check_entropy(event: Judged, guesses: Sequence[Guess], played: Round, where:
     expect(fits, where, f"the entropy is {found!r} but should be {least!r} to {most!r}")
 
 
-def check_top(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+def check_top(event: Judged, checked: CheckedRound, where: str) -> None:
     """Check the probability of the top token, which is always listed."""
     expect_close(event.inputs["top"], max(event.rows.p), where, "the top token's p")
 
 
-def check_rank(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+def check_rank(event: Judged, checked: CheckedRound, where: str) -> None:
     """Check the rank from the listed tokens, and from how many unlisted ones can be above it."""
     p, rank = event.inputs["p"], event.inputs["rank"]
     above = sum(other > p for other in event.rows.p)
@@ -112,36 +109,31 @@ def check_rank(event: Judged, guesses: Sequence[Guess], played: Round, where: st
     expect(fits, where, f"the rank is {rank!r} but should be {above + 1}")
 
 
-def check_before(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+def check_before(event: Judged, checked: CheckedRound, where: str) -> None:
     """Check the total score of the siblings that were tested before."""
-    siblings = _siblings(event, guesses)
+    siblings = checked.siblings(event.node)
     earlier = siblings[: siblings.index(event.node)]
-    scored = played.scored.p if played.scored else []
-    tried: Mapping[int, float] = {guesses[n - 1].token: scored[n - 1] for n in earlier}
+    tried = {checked.guesses[n - 1].token: checked.scored.p[n - 1] for n in earlier}
     expect_close(event.inputs["before"], math.fsum(tried.values()), where, "what was tried before")
 
 
-def check_top_entropy(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+def check_top_entropy(event: Judged, checked: CheckedRound, where: str) -> None:
     """Check the entropy of the three most probable tokens, which are listed."""
     top = sorted(event.rows.p, reverse=True)[:3]
     found = sum(-p * math.log(p) for p in top if p > 0)
     expect_close(event.inputs["top_entropy"], found, where, "the entropy of the top tokens")
 
 
-def check_following(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+def check_following(event: Judged, checked: CheckedRound, where: str) -> None:
     """Check the number of next guesses that pass; it is only bounded after a rejection."""
     found, window = event.inputs["following"], event.inputs["window"]
-    most = min(int(window), len(guesses) - event.node)
-    later = [other for other in played.judged if other.node > event.node][:most]
+    most = min(int(window), len(checked.guesses) - event.node)
+    later = [other for other in checked.played.judged if other.node > event.node][:most]
     passed = [other.u < fly_own_threshold(other.inputs) for other in later]
     least = next((at for at, passes in enumerate(passed) if not passes), len(passed))
     if event.accepted:
         expect_equal(found, float(least), where, "the number of following guesses that pass")
     expect(0 <= found <= most and found == int(found), where, f"following is {found!r}")
-
-
-def _siblings(event: Judged, guesses: Sequence[Guess]) -> list[int]:
-    return children(guesses, guesses[event.node - 1].parent)
 
 
 EXTRA_INPUTS: Mapping[str, InputCheck] = {
@@ -156,32 +148,27 @@ EXTRA_INPUTS: Mapping[str, InputCheck] = {
 }
 
 
-def check_leaf_first(played: Round, guesses: Sequence[Guess], where: str) -> None:
+def check_leaf_first(checked: CheckedRound) -> None:
     """Repeat the traversal of `verification.leaf_first` from what the trace stores."""
-    visit = _Visit(played, guesses, where)
+    visit = _Visit(checked)
     visit.below(0, 1.0)
-    complete = visit.at == len(played.judged)
-    expect(complete, where, "guesses were judged after one was accepted, or in the wrong order")
+    complete = visit.at == len(checked.played.judged)
+    problem = "guesses were judged after one was accepted, or in the wrong order"
+    expect(complete, checked.where, problem)
 
 
 @dataclass
 class _Visit:
     # One traversal of the tree, as in `verification.leaf_first`; at: index of the next verdict.
-    played: Round
-    guesses: Sequence[Guess]
-    where: str
+    round: CheckedRound
     at: int = 0
     accepted: bool = False
-    drawn: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.drawn = self.played.proposed.drawn if self.played.proposed else ""
 
     def below(self, node: int, reach: float) -> dict[str, float]:
         # Returns the inputs of the node's own threshold, after all these guesses were rejected.
         inputs = {"reach": reach}
-        siblings = children(self.guesses, node)
-        left = [self._scored(child) for child in siblings]  # p of each guess, reduced by rejections
+        siblings = self.round.children(node)
+        left = [self.round.scored.p[child - 1] for child in siblings]  # reduced by rejections
         for index, child in enumerate(siblings):
             q = self._given(siblings, index)
             event = self._try(child, reach, left[index], q[index])
@@ -203,7 +190,7 @@ class _Visit:
         if self.accepted:
             return None
         event = self._next(child)
-        here = f"{self.where}, node {child}"
+        here = self.round.node(child)
         agree(event.rows.share, reach, here, "the reach of its position")
         names = set(event.inputs) & {"reach", "left"}
         expect(set(inputs) == names, here, f"its inputs should be {sorted(inputs)}")
@@ -213,29 +200,27 @@ class _Visit:
         return event
 
     def _next(self, child: int) -> Judged:
-        found = self.played.judged[self.at] if self.at < len(self.played.judged) else None
+        judged = self.round.played.judged
+        found = judged[self.at] if self.at < len(judged) else None
         if found is None or found.node != child:
             other = "nothing" if found is None else f"node {found.node}"
-            raise CheckFailed(f"{self.where}: node {child} is next, but {other} is judged.")
+            raise CheckFailed(f"{self.round.where}: node {child} is next, but {other} is judged.")
         self.at += 1
         return found
-
-    def _scored(self, child: int) -> float:
-        return self.played.scored.p[child - 1] if self.played.scored else math.nan
 
     def _given(self, siblings: Sequence[int], first: int) -> list[float]:
         # Without replacement, q of a later sibling was stored relative to what the earlier ones
         # left.
         found = [0.0] * len(siblings)
+        guesses = [self.round.guesses[node - 1] for node in siblings]
         scale = 1.0
         for at in range(first, len(siblings)):
-            own = self.guesses[siblings[at] - 1].q
+            own = guesses[at].q
             if own is None:
-                tried = self.guesses[siblings[first] - 1].token
-                found[at] = float(self.guesses[siblings[at] - 1].token == tried)
+                found[at] = float(guesses[at].token == guesses[first].token)
                 continue
             found[at] = own * scale
-            scale *= 1.0 - own if self.drawn == "without-replacement" else 1.0
+            scale *= 1.0 - own if self.round.drawn == "without-replacement" else 1.0
         return found
 
 
@@ -250,56 +235,52 @@ def agree(found: float, expected: float, where: str, what: str) -> None:
         expect_close(found, expected, where, what)
 
 
-def check_round(played: Round, text: Sequence[int], plan: RunSpec, header: Header) -> None:
-    """Check one round; `text` is all tokens before it."""
-    where, size = f"Round {played.number}", header.vocab_size
-    chance = plan.settings.chance(played.number)
-    proposed = played.proposed
-    guesses = proposed.guesses if proposed else []
-    if proposed:
-        expect(proposed.root == text[-1], where, "the root is not the last token of the text")
-        check_drawn(proposed, plan, where)
-        check_guesses(proposed, chance)
-    if played.scored:
-        check_scored(played.scored, guesses, plan.settings.sampling.greedy, where)
-        check_top_tokens(played.scored, guesses, size, where)
+def check_round(checked: CheckedRound) -> None:
+    """Check one round."""
+    played, guesses, text = checked.played, checked.guesses, checked.text
+    if played.proposed:
+        root = played.proposed.root == text[-1]
+        expect(root, checked.where, "the root is not the last token of the text")
+        check_drawn(played.proposed, checked.plan, checked.where)
+        check_guesses(checked)
+    check_scored(checked)
+    check_top_tokens(checked)
     for event in played.judged:
-        here = f"{where}, node {event.node}"
+        here = checked.node(event.node)
         expect(1 <= event.node <= len(guesses), here, "there is no such node")
-        check_judged(event, guesses[event.node - 1], plan, has_q(played, plan), here)
-        check_rows(event.rows, guesses[event.node - 1].token, size, here)
-    check_extra_inputs(played, guesses, where)
-    check_supports(played, guesses, plan, header, where)
-    check_soft(played, guesses, where)
-    check_positions(played, guesses, plan)
-    check_later_siblings(played, guesses, plan)
-    check_final_distribution(played, guesses, plan, where)
-    check_verdict_order(played, guesses, plan.spec, where)
-    check_end(played, plan, size, where)
+        check_judged(event, checked, here)
+        check_rows(event.rows, guesses[event.node - 1].token, checked.size, here)
+    check_extra_inputs(checked)
+    check_supports(checked)
+    check_soft(checked)
+    check_positions(checked)
+    check_later_siblings(checked)
+    check_final_distribution(checked)
+    check_verdict_order(checked)
+    check_end(checked)
     for node, guess in enumerate(guesses, 1):
         if guess.drawn:
-            check_begins(guess.drawn, f"{where}, node {node}")
+            check_begins(guess.drawn, checked.node(node))
 
 
-def check_verdict_order(
-    played: Round, guesses: Sequence[Guess], spec: RuleSpec, where: str
-) -> None:
+def check_verdict_order(checked: CheckedRound) -> None:
     """Check the shape of the draft, and that its guesses were judged in the rule's order."""
+    spec, guesses = checked.plan.spec, checked.guesses
     chain = len({guess.parent for guess in guesses}) == len(guesses)
     problem = f"the rule {spec.name!r} judges chains, but this is a tree"
-    expect(chain or not spec.chains_only, where, problem)
+    expect(chain or not spec.chains_only, checked.where, problem)
     if spec.leaf_first:
-        check_leaf_first(played, guesses, where)
+        check_leaf_first(checked)
     else:
-        check_walk(played, guesses, where)
+        check_walk(checked)
 
 
-def check_guesses(proposed: Proposed, chance: Chance) -> None:
+def check_guesses(checked: CheckedRound) -> None:
     """Check the random number of every node, and the draws of sampled nodes."""
-    for node, guess in enumerate(proposed.guesses, 1):
-        where = f"Round {proposed.round}, node {node}"
+    chance, sampled = checked.chance, checked.drawn != "point-mass"
+    for node, guess in enumerate(checked.guesses, 1):
+        where = checked.node(node)
         expect_equal(guess.u, chance.judge(node), where, "u")
-        sampled = proposed.drawn != "point-mass"
         with_q = guess.q is not None
         expect(with_q == sampled, where, "q must be given exactly if the guess was sampled")
         drawn = guess.drawn is not None
@@ -309,9 +290,10 @@ def check_guesses(proposed: Proposed, chance: Chance) -> None:
             check_interval(guess.drawn, guess.q, where)
 
 
-def check_judged(event: Judged, guess: Guess, plan: RunSpec, with_q: bool, where: str) -> None:
+def check_judged(event: Judged, checked: CheckedRound, where: str) -> None:
     """Check one decision: its threshold against its inputs, and its inputs against the rows."""
-    rows = event.rows
+    guess, rows = checked.guesses[event.node - 1], event.rows
+    plan, with_q = checked.plan, checked.has_q
     inputs = {"p", "q"} if with_q else {"p"}
     inputs |= plan.spec.extra_inputs | plan.parameters.keys()
     if plan.spec.leaf_first:  # `check_leaf_first` checks which of the two inputs there are
@@ -342,36 +324,34 @@ def check_judged(event: Judged, guess: Guess, plan: RunSpec, with_q: bool, where
             check_lower(guess.drawn, guess.token, listed_q, rows.rest_q, where)
 
 
-def check_walk(played: Round, guesses: Sequence[Guess], where: str) -> None:
+def check_walk(checked: CheckedRound) -> None:
     """Check that nodes were judged from the root down, and siblings in order."""
-    left = children(guesses, 0)
-    for event in played.judged:
+    left = checked.children(0)
+    for event in checked.played.judged:
         in_order = bool(left) and left[0] == event.node
-        expect(in_order, where, f"node {event.node} is judged in the wrong order")
+        expect(in_order, checked.where, f"node {event.node} is judged in the wrong order")
         left = left[1:]
         if event.accepted:
-            left = children(guesses, event.node)
-    expect(not left, where, "some candidates were not judged")
+            left = checked.children(event.node)
+    expect(not left, checked.where, "some candidates were not judged")
 
 
-def check_end(played: Round, plan: RunSpec, size: int, where: str) -> None:
+def check_end(checked: CheckedRound) -> None:
     """Check the last token: its draw, its kind, and that the round added the accepted tokens."""
-    guesses = played.proposed.guesses if played.proposed else []
-    accepted = accepted_path(played)
-    emitted = [guesses[node - 1].token for node in accepted]
-    drew = played.drew
-    ended = bool(emitted) and emitted[-1] in plan.eos
+    drew, where = checked.played.drew, checked.where
+    accepted = accepted_path(checked.played)
+    emitted = [checked.guesses[node - 1].token for node in accepted]
+    ended = bool(emitted) and emitted[-1] in checked.plan.eos
     expect((drew is None) == ended, where, "a last token must be drawn unless the text ended")
     if drew:
         end = accepted[-1] if accepted else 0
         problem = f"the parent of the last token is {drew.parent} but should be {end}"
         expect(drew.parent == end, where, problem)
-        kind = "recovered" if children(guesses, end) else "bonus"
-        kind = kind if played.judged else "plain"
+        kind = "recovered" if checked.children(end) else "bonus"
+        kind = kind if checked.played.judged else "plain"
         expect(drew.kind == kind, where, f"the last token is {kind}, not {drew.kind}")
-        u = plan.settings.chance(played.number).final()
-        expect_equal(drew.drawn.u, u, where, "the draw's u")
-        check_drew(drew, size, where)
+        expect_equal(drew.drawn.u, checked.chance.final(), where, "the draw's u")
+        check_drew(drew, checked.size, where)
         emitted.append(drew.token)
-    committed = played.committed.tokens if played.committed else []
-    expect(committed == emitted, where, "the committed tokens are not the accepted ones")
+    same = checked.committed.tokens == emitted
+    expect(same, where, "the committed tokens are not the accepted ones")

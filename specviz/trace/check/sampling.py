@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from specviz.settings.settings import Sampling
+from specviz.trace.check.checked_round import CheckedRound
 from specviz.trace.check.expectations import TOLERANCE, expect, expect_close
 from specviz.trace.check.families import GROWING, IN_ORDER
-from specviz.trace.check.header import RunSpec
-from specviz.trace.check.position import children
-from specviz.trace.events import Baseline, Guess, Header, Judged, Round
+from specviz.trace.events import Baseline, Judged, Round
 from specviz.trace.file import Trace
 from specviz.trace.metrics import (
     FLOAT32_MARGIN,
@@ -48,17 +47,14 @@ class Listed:
     excluded: int = 0
 
 
-def check_supports(
-    played: Round, guesses: Sequence[Guess], plan: RunSpec, header: Header, where: str
-) -> None:
+def check_supports(checked: CheckedRound) -> None:
     """Check every distribution of a round against the sampling settings.
 
     Raises CheckFailed if one does not agree.
     """
-    sampling = plan.settings.sampling
-    size = header.vocab_size
-    exact = header.target.family != "served" and not header.device.startswith("mps")
-    for listed in target_distributions(played, guesses, plan):
+    sampling, size, where = checked.settings.sampling, checked.size, checked.where
+    exact = checked.header.target.family != "served" and not checked.header.device.startswith("mps")
+    for listed in target_distributions(checked):
         if sampling.greedy:
             whole = all(p in (0.0, 1.0) for p in listed.p) and not listed.rest
             expect(whole, where, "temperature 0 leaves one token, but a probability is below 1")
@@ -68,29 +64,25 @@ def check_supports(
             check_top_p(listed.p, sampling, size, where, "p")
         if listed.own and exact:
             check_uncut(listed, sampling, where)
-    if header.drafter.family in GROWING | IN_ORDER and not sampling.greedy:
-        check_q(played, guesses, sampling, size, where)
+    if checked.family in GROWING | IN_ORDER and not sampling.greedy:
+        check_q(checked, sampling)
 
 
-def target_distributions(
-    played: Round, guesses: Sequence[Guess], plan: RunSpec
-) -> Iterator[Listed]:
+def target_distributions(checked: CheckedRound) -> Iterator[Listed]:
     """Yield every distribution of the target that is listed in a round."""
-    excluded = (played.scored.excluded if played.scored else None) or [0] * (len(guesses) + 1)
-    if played.scored:
-        for node, top in enumerate(played.scored.top):
-            top_tokens = {int(token): p for token, p in top}
-            scored = {guesses[n - 1].token: played.scored.p[n - 1] for n in children(guesses, node)}
-            yield Listed([*(top_tokens | scored).values()], None, excluded=excluded[node])
+    excluded = checked.scored.excluded or [0] * (len(checked.guesses) + 1)
+    for node, top in enumerate(checked.scored.top):
+        known = {int(token): p for token, p in top} | checked.scores_after(node)
+        yield Listed([*known.values()], None, excluded=excluded[node])
     seen: set[int] = set()
-    for event in played.judged:
-        parent = guesses[event.node - 1].parent
+    for event in checked.played.judged:
+        parent = checked.guesses[event.node - 1].parent
         yield Listed(event.rows.p, event.rows.rest_p, parent not in seen, excluded[parent])
         seen.add(parent)
-    if played.drew:
-        cut = plan.spec.after_rejection is AfterRejection.TOP  # the top token alone
-        own = played.drew.kind != "recovered" and not cut
-        yield Listed(played.drew.p, played.drew.rest_p, own, excluded[played.drew.parent])
+    if drew := checked.played.drew:
+        cut = checked.plan.spec.after_rejection is AfterRejection.TOP  # the top token alone
+        own = drew.kind != "recovered" and not cut
+        yield Listed(drew.p, drew.rest_p, own, excluded[drew.parent])
 
 
 def check_top_k(listed: Listed, sampling: Sampling, size: int, where: str, what: str) -> None:
@@ -133,12 +125,11 @@ def check_uncut(listed: Listed, sampling: Sampling, where: str) -> None:
     expect(zeros <= listed.excluded, where, problem)
 
 
-def check_q(
-    played: Round, guesses: Sequence[Guess], sampling: Sampling, size: int, where: str
-) -> None:
+def check_q(checked: CheckedRound, sampling: Sampling) -> None:
     """Check that a draft model sampled with the run's temperature, top-k and top-p."""
+    size, where, guesses = checked.size, checked.where, checked.guesses
     first: dict[int, Judged] = {}
-    for event in played.judged:
+    for event in checked.played.judged:
         first.setdefault(guesses[event.node - 1].parent, event)
     for event in first.values():
         if event.rows.q is not None:
@@ -146,11 +137,10 @@ def check_q(
             check_top_k(listed, sampling, size, where, "q")
             check_top_p(listed.p, sampling, size, where, "q")
     for node, guess in enumerate(guesses, 1):
-        is_first = children(guesses, guess.parent)[0] == node
+        is_first = checked.siblings(node)[0] == node
         if is_first and guess.q is not None and guess.drawn and guess.score is not None:
-            check_temperature(
-                guess.q, guess.score, guess.drawn.lo, sampling, f"{where}, node {node}"
-            )
+            lower, here = guess.drawn.lo, checked.node(node)
+            check_temperature(guess.q, guess.score, lower, sampling, here)
 
 
 def check_temperature(q: float, score: float, lower: float, sampling: Sampling, where: str) -> None:
@@ -182,15 +172,15 @@ SURE: Final = 1e-9  # smaller probabilities are rounding errors, whose logarithm
 SLACK: Final = 8  # times the rounding of one logit; a margin has two logits, in each of two passes
 
 
-def check_soft(played: Round, guesses: Sequence[Guess], where: str) -> None:
+def check_soft(checked: CheckedRound) -> None:
     """Check that all softmax values of a node agree, and that its top token has p = 1."""
-    scored, drew = played.scored, played.drew
-    if scored is None or scored.soft is None:
+    scored, drew, guesses = checked.scored, checked.played.drew, checked.guesses
+    if scored.soft is None:
         return
     highest: dict[int, float] = {}  # softmax of the top token after each node
-    for event in played.judged:
+    for event in checked.played.judged:
         rows, node = event.rows, event.node
-        here = f"{where}, node {node}"
+        here = checked.node(node)
         soft = dict(zip(rows.tokens, rows.soft or [], strict=True))
         expect_close(soft[guesses[node - 1].token], scored.soft[node - 1], here, "the softmax")
         top = max(soft.values())
@@ -199,10 +189,11 @@ def check_soft(played: Round, guesses: Sequence[Guess], where: str) -> None:
         highest[guesses[node - 1].parent] = top
     if drew is None:
         return
-    expect(drew.soft is not None, where, "the drawn token has no softmax")
+    expect(drew.soft is not None, checked.where, "the drawn token has no softmax")
     soft = dict(zip(drew.tokens, drew.soft or [], strict=True))
     found = soft[drew.token]
-    expect_close(found, highest.get(drew.parent, found), where, "the softmax of the drawn token")
+    known = highest.get(drew.parent, found)
+    expect_close(found, known, checked.where, "the softmax of the drawn token")
 
 
 @dataclass(frozen=True, slots=True)

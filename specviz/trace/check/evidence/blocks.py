@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from specviz.trace.check.evidence.draft import (
+from specviz.trace.check.checked_round import Draft
+from specviz.trace.check.evidence.rules import (
     NEAR,
     ROUNDED,
-    Draft,
     EvidenceRules,
     evidence_of,
     expect_constant,
@@ -23,7 +23,6 @@ from specviz.trace.check.evidence.draft import (
     expect_work,
     keys,
     read_count,
-    siblings_of,
 )
 from specviz.trace.check.expectations import (
     TOLERANCE,
@@ -86,9 +85,9 @@ def check_places(draft: Draft, count: int) -> None:
     """Check each guess's position in the block, and its score there."""
     places = read_places(draft, count)
     for node, (guess, depth) in enumerate(zip(draft.guesses, draft.depths, strict=True), 1):
-        here = f"{draft.where}, node {node}"
+        here = draft.node(node)
         expect_entries(evidence_of(guess), {"place": depth}, here)
-        first = siblings_of(draft, node)[0] == node
+        first = draft.siblings(node)[0] == node
         top = first and draft.proposed.drawn == "point-mass"
         check_listed(guess, places[depth - 1], top, here)
 
@@ -159,7 +158,7 @@ def check_in_order(draft: Draft, block: int) -> None:
     expected = {"passes": 1, "states": draft.length - 1, "masks": block - 1}
     expect_entries(draft.remark, expected, draft.where)
     for node, guess in enumerate(draft.guesses, 1):
-        here, evidence = f"{draft.where}, node {node}", evidence_of(guess)
+        here, evidence = draft.node(node), evidence_of(guess)
         expect_entries(evidence, {"place": node}, here)
         read_tops(draft, evidence["base"], here)
         tops = read_tops(draft, evidence["top"], here)
@@ -177,8 +176,8 @@ def check_jetspec(draft: Draft) -> None:
     paths: list[tuple[int, ...]] = [()]
     totals = [0.0]
     for node, guess in enumerate(draft.guesses, 1):
-        here, depth = f"{draft.where}, node {node}", len(paths[guess.parent])
-        rank = siblings_of(draft, node).index(node)
+        here, depth = draft.node(node), len(paths[guess.parent])
+        rank = draft.siblings(node).index(node)
         expect(depth < most and rank < len(places[depth]), here, "its depth has no such candidate")
         token, p = places[depth][rank]
         expect(

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from specviz.trace.check.evidence.draft import (
-    Draft,
+from specviz.trace.check.checked_round import Draft
+from specviz.trace.check.evidence.rules import (
     EvidenceRules,
     Keys,
     evidence_of,
@@ -17,7 +17,6 @@ from specviz.trace.check.evidence.draft import (
     expect_work,
     keys,
     read_count,
-    siblings_of,
 )
 from specviz.trace.check.expectations import expect, expect_close
 from specviz.trace.lookup import longest_match
@@ -41,7 +40,7 @@ def expect_guesses(draft: Draft, tokens: Sequence[int], parents: Sequence[int]) 
 def expect_evidence(draft: Draft, form: Keys, expected: Mapping[int, Mapping[str, Any]]) -> None:
     """Raise CheckFailed unless the remark (node 0) and every guess have at least this evidence."""
     for node, entries in sorted(expected.items()):
-        here = f"{draft.where}, node {node}" if node else draft.where
+        here = draft.node(node) if node else draft.where
         found = evidence_of(draft.guesses[node - 1]) if node else draft.remark
         expect_entries(found, entries, here)
         known = form.of_guess if node else form.of_remark
@@ -91,7 +90,7 @@ def check_suffix(draft: Draft) -> None:
         remark["expected"] = found
     expect_evidence(draft, COUNTS, {0: remark} | dict(enumerate(each, 1)))
     for node, guess in enumerate(draft.guesses, 1):
-        here = f"{draft.where}, node {node}"
+        here = draft.node(node)
         expect_close(-1.0 if guess.score is None else guess.score, best.score[node], here, "score")
     expect_work(draft, Work())
 
@@ -104,7 +103,7 @@ def check_uniform(draft: Draft) -> None:
     expect_entries(draft.remark, {"vocabulary": size}, draft.where)
     chance = draft.settings.chance(draft.proposed.round)
     for node, guess in enumerate(draft.guesses, 1):
-        here, siblings = f"{draft.where}, node {node}", siblings_of(draft, node)
+        here, siblings = draft.node(node), draft.siblings(node)
         rank = siblings.index(node)
         left = size - rank
         if guess.q is not None:
@@ -188,7 +187,7 @@ def check_ngrams(draft: Draft, ngrams: Levels) -> None:
     expect_guesses(draft, tokens, parents)
     found: dict[int, tuple[int, int]] = {}
     for node, (guess, origin) in enumerate(zip(draft.guesses, origins, strict=True), 1):
-        here, entries = f"{where}, node {node}", evidence_of(guess)
+        here, entries = draft.node(node), evidence_of(guess)
         place = read_count(entries, "round", here), read_count(entries, "column", here)
         expect_entries(entries, {"ngram": origin}, here)
         same = found.setdefault(origin, place) == place

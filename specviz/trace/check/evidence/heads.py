@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from specviz.settings.settings import Settings
-from specviz.trace.check.evidence.draft import (
-    Draft,
+from specviz.trace.check.checked_round import Draft
+from specviz.trace.check.evidence.rules import (
     EvidenceRules,
     evidence_of,
     expect_constant,
@@ -52,7 +52,7 @@ def check_heads(draft: Draft, heads: int, name: str, chain: bool = False) -> int
     state = draft.length - 2
     for node, (guess, depth) in enumerate(zip(draft.guesses, draft.depths, strict=True), 1):
         expected = {"head": depth, "state": state}
-        expect_entries(evidence_of(guess), expected, f"{draft.where}, node {node}")
+        expect_entries(evidence_of(guess), expected, draft.node(node))
     most = max(0, min(heads, draft.depth))
     check_rank_paths(draft, most, chain)
     return most
@@ -69,7 +69,7 @@ def check_lmtp(draft: Draft) -> None:
         head = math.ceil(depth / leap)
         back = leap * head - depth
         expected = {"head": head, "state": draft.length - 2 - back, "back": back}
-        expect_entries(evidence_of(guess), expected, f"{where}, node {node}")
+        expect_entries(evidence_of(guess), expected, draft.node(node))
     most = max(0, min(heads * leap, draft.depth)) if draft.length > leap else 0
     check_rank_paths(draft, most)
     rows = math.ceil(most / leap) * leap
@@ -85,7 +85,7 @@ def check_rank_paths(draft: Draft, most: int, chain: bool = False) -> None:
     nodes: dict[Path, int] = {(): 0}
     tokens: dict[tuple[int, int], tuple[int, float]] = {}
     for node, (guess, depth) in enumerate(zip(draft.guesses, draft.depths, strict=True), 1):
-        here, found = f"{draft.where}, node {node}", evidence_of(guess)["path"]
+        here, found = draft.node(node), evidence_of(guess)["path"]
         whole = isinstance(found, list) and all(type(rank) is int for rank in found)
         path = tuple(found) if whole else ()
         own = bool(path) and nodes.get(path[:-1]) == guess.parent and path not in nodes

@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from specviz.trace.check.evidence.draft import ROUNDED, Draft
+from specviz.trace.check.checked_round import Draft
+from specviz.trace.check.evidence.rules import ROUNDED
 from specviz.trace.check.expectations import MIN_MASS, expect
-from specviz.trace.check.position import children
-from specviz.trace.events import Round
 
 # Scores are float32: their logarithm is known up to this rounding, times its own size for the
 # rounding of the logit. q has the same rounding on devices without float64.
@@ -41,7 +40,7 @@ def read_logarithm(probability: float, rounding: float = 0.0) -> Logarithm | Non
 
 
 def check_temperature_ratios(
-    draft: Draft, played: Round, listed: Callable[[Draft, int], Mapping[int, float]]
+    draft: Draft, listed: Callable[[Draft, int], Mapping[int, float]]
 ) -> None:
     """Check that the ratios of all q with scores agree with the temperature.
 
@@ -52,7 +51,7 @@ def check_temperature_ratios(
         return
     for node in draft.parents:
         scores = recorded_scores(draft, node, listed(draft, node))
-        q = recorded_q(draft, played, node)
+        q = recorded_q(draft, node)
         both = [(q[token], scores[token], token) for token in q if token in scores]
         both.sort(key=lambda each: -each[0].value)
         for found, score, token in both[1:]:
@@ -71,18 +70,18 @@ def check_temperature_ratios(
 def recorded_scores(draft: Draft, node: int, listed: Mapping[int, float]) -> dict[int, Logarithm]:
     """Return the known probabilities at temperature 1 under a node, by token."""
     found = {token: read_logarithm(p, ROUNDED) for token, p in listed.items()}
-    for child in children(draft.guesses, node):
+    for child in draft.children(node):
         guess = draft.guesses[child - 1]
         if guess.score is not None:  # more precise than a rounded probability
             found[guess.token] = read_logarithm(guess.score)
     return {token: value for token, value in found.items() if value is not None}
 
 
-def recorded_q(draft: Draft, played: Round, node: int) -> dict[int, Logarithm]:
+def recorded_q(draft: Draft, node: int) -> dict[int, Logarithm]:
     """Return the known q under a node before anything was removed from it, by token."""
     found: dict[int, Logarithm | None] = {}
     left = 1.0
-    siblings = children(draft.guesses, node)
+    siblings = draft.children(node)
     for child in siblings:
         guess = draft.guesses[child - 1]
         if guess.q is None or left < MIN_MASS:
@@ -90,7 +89,7 @@ def recorded_q(draft: Draft, played: Round, node: int) -> dict[int, Logarithm]:
         found[guess.token] = read_logarithm(guess.q * left)
         if draft.proposed.drawn == "without-replacement":
             left -= guess.q * left
-    first = next((event for event in played.judged if event.node == siblings[0]), None)
+    first = next((event for event in draft.played.judged if event.node == siblings[0]), None)
     if first is not None and first.rows.q is not None:
         rows = zip(first.rows.tokens, first.rows.q, strict=True)
         found |= {token: read_logarithm(q) for token, q in rows if token not in found}

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final
 
-from specviz.trace.check.evidence.draft import (
-    Draft,
+from specviz.trace.check.checked_round import Draft
+from specviz.trace.check.evidence.rules import (
     EvidenceRules,
     evidence_of,
     expect_constant,
@@ -15,10 +15,8 @@ from specviz.trace.check.evidence.draft import (
     expect_work,
     keys,
     read_count,
-    siblings_of,
 )
 from specviz.trace.check.expectations import TOLERANCE, expect, expect_close
-from specviz.trace.check.position import children
 from specviz.trace.work import Work
 
 
@@ -98,9 +96,9 @@ def check_eagle(draft: Draft) -> None:
     """Check each guess's rank and predicted features, and one pass per level."""
     passes = draft.deepest
     for node, (guess, depth) in enumerate(zip(draft.guesses, draft.depths, strict=True), 1):
-        rank = siblings_of(draft, node).index(node)
+        rank = draft.siblings(node).index(node)
         expected = {"rank": rank, "guessed_features": depth - 1}
-        expect_entries(evidence_of(guess), expected, f"{draft.where}, node {node}")
+        expect_entries(evidence_of(guess), expected, draft.node(node))
     found = read_count(draft.remark, "passes", draft.where)
     same = found == passes or (not draft.in_order and found > passes)
     expect(same, draft.where, f"its passes are {found} but should be {passes}")
@@ -153,7 +151,7 @@ def check_weighed(draft: Draft) -> None:
     """Check each guess's path probability, and its place by that probability."""
     reached, places = [1.0], []
     for node, guess in enumerate(draft.guesses, 1):
-        here, evidence = f"{draft.where}, node {node}", evidence_of(guess)
+        here, evidence = draft.node(node), evidence_of(guess)
         reached.append(reached[guess.parent] * (1.0 if guess.score is None else guess.score))
         expect_close(evidence["path"], reached[node], here, "the probability of its path")
         places.append((read_count(evidence, "place", here), -evidence["path"]))
@@ -196,7 +194,7 @@ def check_mtp(draft: Draft) -> None:
     state = draft.length - 2
     for node, guess in enumerate(draft.guesses, 1):
         expected = {"module": min(node, count), "state": state, "own": node - 1}
-        expect_entries(evidence_of(guess), expected, f"{draft.where}, node {node}")
+        expect_entries(evidence_of(guess), expected, draft.node(node))
     memory, newest = draft.memory, draft.length - 1
     first = min(steps, count)
     rows = (newest - memory.known) * first + steps - first
@@ -218,7 +216,7 @@ def check_layerskip(draft: Draft) -> None:
     found = read_count(remark, "passes", where)
     expect(found == passes, where, f"its passes are {found} but should be {passes}")
     for node, (guess, depth) in enumerate(zip(draft.guesses, draft.depths, strict=True), 1):
-        here, evidence = f"{where}, node {node}", evidence_of(guess)
+        here, evidence = draft.node(node), evidence_of(guess)
         ran = exit_layer if depth < passes else 0
         expect_entries(evidence, {"exit": exit_layer, "ran": ran}, here)
         check_layers(evidence["agree"], exit_layer, here)
@@ -243,12 +241,12 @@ def check_verified(draft: Draft, layers: int) -> None:
         return
     tokens, path = draft.text[before.length :], [0]
     for token in tokens:  # the last token may also be that of a rejected guess
-        under = children(before.guesses, path[-1])
+        under = before.children(path[-1])
         same = [node for node in under if before.guesses[node - 1].token == token]
         if not same:
             break
         path.append(same[0])
-    nodes = [node for at in path[: len(tokens)] for node in children(before.guesses, at)]
+    nodes = [node for at in path[: len(tokens)] for node in before.children(at)]
     verified = found["verified"]
     expected = [str(node) for node in nodes]
     expect(

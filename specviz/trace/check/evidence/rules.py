@@ -1,112 +1,18 @@
-"""A draft with everything that its evidence is compared with, and helpers to compare it."""
+"""What the evidence of a family of drafters contains, and helpers to compare it with a draft."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from specviz.settings.settings import Settings
+from specviz.trace.check.checked_round import Draft
 from specviz.trace.check.expectations import TOLERANCE, expect
-from specviz.trace.check.position import children
-from specviz.trace.events import Guess, Header, Proposed
-from specviz.trace.suffixes import Suffixes
+from specviz.trace.events import Guess
 from specviz.trace.work import Work
 
 ROUNDED: Final = 5e-7  # rounding of probabilities that are recorded with six digits
 NEAR: Final = ROUNDED + TOLERANCE  # tolerance where one of two probabilities is recorded so
-
-
-@dataclass(slots=True)
-class RunMemory:
-    """What the drafts of one run have in common.
-
-    Attributes:
-        constants: Values that must be the same in all drafts, by name.
-        known: The rows of a cache that stay from one draft to the next, for drafters whose number
-            does not follow from the draft before alone.
-        seen: The text, for a drafter that counts its suffixes.
-        windows: For lookahead, the newest token (in a list) and the window, by round.
-    """
-
-    constants: dict[str, Any] = field(default_factory=dict)
-    known: int = 0
-    seen: Suffixes = field(default_factory=Suffixes)
-    windows: dict[int, tuple[list[int], list[list[int]]]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """The draft of a round.
-
-    Attributes:
-        text: The tokens before the round, the newest last; only valid while the round is
-            checked.
-        depth: The largest depth that γ and the limit of tokens allow.
-        before: The draft of the round before; None if there is none.
-        accepted: The accepted nodes of the draft before, from the root down.
-        memory: What the drafts of the run have in common.
-    """
-
-    proposed: Proposed
-    text: Sequence[int]
-    length: int
-    depth: int
-    eos: frozenset[int]
-    settings: Settings
-    header: Header
-    before: Draft | None
-    accepted: Sequence[int]
-    memory: RunMemory
-
-    @property
-    def where(self) -> str:
-        """The round, for messages."""
-        return f"Round {self.proposed.round}"
-
-    @property
-    def guesses(self) -> Sequence[Guess]:
-        """The guesses."""
-        return self.proposed.guesses
-
-    @property
-    def remark(self) -> dict[str, Any]:
-        """The data about the whole draft."""
-        return self.proposed.remark or {}
-
-    @property
-    def depths(self) -> list[int]:
-        """The depth of each guess, from 1."""
-        return self.proposed.depths
-
-    @property
-    def deepest(self) -> int:
-        """The largest depth of a guess; 0 if there is none."""
-        return max(self.depths, default=0)
-
-    @property
-    def parents(self) -> list[int]:
-        """The nodes that have guesses under them."""
-        return sorted({guess.parent for guess in self.guesses})
-
-    @property
-    def new_tokens(self) -> int:
-        """How many tokens the text has that it did not have at the draft before."""
-        return self.length - (self.before.length if self.before else 0)
-
-    @property
-    def new_states(self) -> int:
-        """How many states of the target are new since the last draft (not the newest)."""
-        return self.new_tokens - (0 if self.before else 1)
-
-    @property
-    def in_order(self) -> bool:
-        """Whether each level is read before the next is computed; not so on CUDA devices."""
-        return not self.header.device.startswith("cuda")
-
-    def read_above(self, depth: int) -> int:
-        """Return the number of nodes above a depth, the root included."""
-        return 1 + sum(own < depth for own in self.depths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +74,7 @@ def check_keys(draft: Draft, rules: EvidenceRules) -> None:
     expect(not missing, where, f"its remark has no {', '.join(missing)}")
     for node, guess in enumerate(draft.guesses, 1):
         missing = sorted(found.each - (guess.evidence or {}).keys())
-        expect(not missing, f"{where}, node {node}", f"its evidence has no {', '.join(missing)}")
+        expect(not missing, draft.node(node), f"its evidence has no {', '.join(missing)}")
 
 
 def expect_entries(entries: Mapping[str, Any], expected: Mapping[str, Any], where: str) -> None:
@@ -211,11 +117,6 @@ def expect_work(draft: Draft, expected: Work, exact: bool = True) -> None:
         fits = found == needed if exact else found >= needed
         problem = f"its work has {found!r} rows ({name}), but its draft needs {needed!r}"
         expect(fits, draft.where, problem)
-
-
-def siblings_of(draft: Draft, node: int) -> list[int]:
-    """Return the guesses beside a node, itself included, in order."""
-    return children(draft.guesses, draft.guesses[node - 1].parent)
 
 
 def evidence_of(guess: Guess) -> dict[str, Any]:
