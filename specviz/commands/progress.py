@@ -5,11 +5,10 @@ A terminal shows a bar. A pipe or a file gets occasional lines.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from specviz.commands.output import console, is_terminal, printable, say
 from specviz.models.load_control import LoadStage, listening, start_libraries
@@ -23,25 +22,17 @@ LINE_PERCENT: Final = 5  # per cent between two lines about a download in a file
 REDRAW_SECONDS: Final = 0.2  # between two drawings of a bar; drawing disturbs measurements
 
 
-class Progress(ABC):
-    """A bar on a terminal; otherwise occasional lines."""
+class Progress:
+    """A bar on a terminal, redrawn a few times a second; a subclass has its columns."""
 
     def __init__(self) -> None:
         self._bar: Bar | None = None
         self._task: TaskID | None = None
         self._drawn = 0.0
 
-    @abstractmethod
-    def line(self, done: int, total: int) -> str:
-        """Return the progress as one line for a file."""
-
-    @abstractmethod
-    def line_is_due(self, done: int, total: int) -> bool:
-        """Return whether a progress line should be written to a file now."""
-
-    @abstractmethod
     def columns(self) -> list[ProgressColumn]:
         """Return the columns of the bar."""
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
@@ -50,20 +41,16 @@ class Progress(ABC):
         self.close()
 
     def close(self) -> None:
-        """Remove the bar; `update` draws a new one."""
+        """Remove the bar; `draw` draws a new one."""
         if self._bar is not None:
             self._bar.stop()
         self._bar = self._task = None
 
-    def update(self, done: int, total: int) -> None:
-        """Show how much is done, in calls or bytes. total: 0 if it is not known."""
-        if not is_terminal(stderr=True):
-            if self.line_is_due(done, total):
-                say(self.line(done, total), stderr=True)
-            return
+    def draw(self, at_once: bool, **values: Any) -> None:
+        """Set values of the bar, as for rich's `Progress.update`, and draw it if it is time."""
         bar, task = self._started()
-        bar.update(task, completed=done, total=total or None)
-        if monotonic() - self._drawn >= REDRAW_SECONDS or done == total:
+        bar.update(task, **values)
+        if at_once or monotonic() - self._drawn >= REDRAW_SECONDS:
             bar.refresh()
             self._drawn = monotonic()
 
@@ -100,7 +87,7 @@ class Progress(ABC):
 
 
 class CallProgress(Progress):
-    """Progress of measurements, counted in calls."""
+    """Progress of measurements, counted in calls; in a file, a line every half minute."""
 
     def __init__(self, total: int, noun: str = "calls") -> None:
         super().__init__()
@@ -110,20 +97,14 @@ class CallProgress(Progress):
     def advance(self) -> None:
         """Count one more call as done."""
         self._done += 1
-        self.update(self._done, self._total)
-
-    def line_is_due(self, done: int, total: int) -> bool:
-        """Return whether half a minute has passed since the last line, or all calls are done."""
-        if done < total and monotonic() - self._last < LINE_SECONDS:
-            return False
-        self._last = monotonic()
-        return True
-
-    def line(self, done: int, total: int) -> str:
-        """Return, for example, "12 of 48 calls, 25%, about 90 s left"."""
-        left = (monotonic() - self._since) / done * (total - done)
-        more = f", about {left:.0f} s left" if done < total else ""
-        return f"{done} of {total} {self._noun}, {100 * done // total}%{more}"
+        done, total, ended = self._done, self._total, self._done == self._total
+        if is_terminal(stderr=True):
+            self.draw(ended, completed=done, total=total)
+        elif ended or monotonic() - self._last >= LINE_SECONDS:
+            self._last = monotonic()
+            left = (self._last - self._since) / done * (total - done)
+            more = "" if ended else f", about {left:.0f} s left"
+            say(f"{done} of {total} {self._noun}, {100 * done // total}%{more}", stderr=True)
 
     def columns(self) -> list[ProgressColumn]:
         """Return the bar, the count and the time left."""
@@ -134,23 +115,20 @@ class CallProgress(Progress):
 
 
 class DownloadProgress(Progress):
-    """Progress of a download, in bytes."""
+    """Progress of a download, in bytes; in a file, a line every few per cent."""
 
     def __init__(self) -> None:
         super().__init__()
         self._next = LINE_PERCENT
 
-    def line_is_due(self, done: int, total: int) -> bool:
-        """Return whether a few more per cent are done since the last line."""
+    def update(self, done: int, total: int) -> None:
+        """Show how many bytes are done. total: 0 if it is not known."""
         percent = 100 * done // total if total else 0
-        if percent < self._next:
-            return False
-        self._next = percent + LINE_PERCENT
-        return True
-
-    def line(self, done: int, total: int) -> str:
-        """Return, for example, "25%, 30 of 120 MB"."""
-        return f"{100 * done // total}%, {done / 1e6:.0f} of {total / 1e6:.0f} MB"
+        if is_terminal(stderr=True):
+            self.draw(done == total, completed=done, total=total or None)
+        elif percent >= self._next:
+            self._next = percent + LINE_PERCENT
+            say(f"{percent}%, {done / 1e6:.0f} of {total / 1e6:.0f} MB", stderr=True)
 
     def columns(self) -> list[ProgressColumn]:
         """Return the bar, the bytes, the speed and the time left."""
@@ -174,24 +152,12 @@ class LoadProgress(Progress):
 
     def show(self, stage: LoadStage | None) -> None:
         """Show a stage; None ends the load."""
-        if not is_terminal(stderr=True):
-            return
         if stage is None:
             self.close()
-        elif stage.title != self._title or monotonic() - self._drawn >= REDRAW_SECONDS:
-            bar, task = self._started()
-            text = printable(stage.text)
-            bar.update(task, description=text, completed=stage.done, total=stage.total or None)
-            bar.refresh()
-            self._title, self._drawn = stage.title, monotonic()
-
-    def line_is_due(self, done: int, total: int) -> bool:
-        """Return False, since no lines about loading are written to a file."""
-        return False
-
-    def line(self, done: int, total: int) -> str:
-        """Raise NotImplementedError, since no lines about loading are written to a file."""
-        raise NotImplementedError
+        elif is_terminal(stderr=True):
+            text, new = printable(stage.text), stage.title != self._title
+            self.draw(new, description=text, completed=stage.done, total=stage.total or None)
+            self._title = stage.title
 
     def columns(self) -> list[ProgressColumn]:
         """Return the sentence and a bar."""
