@@ -141,7 +141,7 @@ def report(results: Results, name: str) -> LaneReport:
     """Report on one lane. Raises KeyError if the race ended before the lane ran."""
     trace = results.with_baseline(name)
     head = trace.header
-    passes, ids = pass_seconds(trace), _tokens(trace)
+    passes, ids = pass_seconds(trace), metrics.token_ids(trace)
     seconds = sum(map(sum, passes))
     arithmetic = _flops(results, name, trace)
     compared = _costs(trace, passes, results.plain)
@@ -169,24 +169,13 @@ def report(results: Results, name: str) -> LaneReport:
         held_bytes=trace.finished.held_bytes if trace.finished else None,
         equality=_equality(results, name, trace),
         token_ids=ids,
-        text=_text(trace, ids),
+        text=metrics.text(trace),
         timeline=list(timeline(trace, passes)),
         parts=passes,
         uneven=run_spread(trace),
         noise=_noise(trace, results.plain, speedups),
         limit=memory_sentence(head, results.plain),
     )
-
-
-def _tokens(trace: Trace) -> list[int]:
-    # Plain decoding has them in its baseline instead of rounds.
-    ids = metrics.token_ids(trace)
-    return list(trace.baseline.token_ids) if not trace.rounds and trace.baseline else ids
-
-
-def _text(trace: Trace, ids: list[int]) -> str:
-    words = trace.vocabulary
-    return b"".join(words.get(token, b"") for token in ids).decode("utf-8", errors="replace")
 
 
 def _costs(trace: Trace, passes: list[PassSeconds], plain: Baseline | None) -> dict[str, Any]:
@@ -198,7 +187,7 @@ def _costs(trace: Trace, passes: list[PassSeconds], plain: Baseline | None) -> d
     later = [*passes[1:], (0.0, 0.0, 0.0)]
     draft, target, rest = (sum(column) / scale for column in zip(*later, strict=True))
     costs = Costs(draft, target, rest, sum(passes[0]) / scale)
-    brings = len(_tokens(trace)) / len(passes)
+    brings = len(metrics.token_ids(trace)) / len(passes)
     return {"costs": costs, "speedup": brings / costs.total if costs.total > 0 else None}
 
 
@@ -207,7 +196,8 @@ def _speedups(results: Results, name: str, shown: float | None) -> tuple[float, 
     mine, plain = results.seconds.get(name, []), results.seconds.get(PLAIN, [])
     if shown is None or name == PLAIN or max(len(mine), len(plain)) < 2:
         return None
-    share = len(_tokens(results.traces[name])) / len(_tokens(results.traces[PLAIN]))
+    lengths = [len(metrics.token_ids(results.traces[lane])) for lane in (name, PLAIN)]
+    share = lengths[0] / lengths[1]
     pairs = zip_longest(mine, plain)
     found = [share * (other or plain[0]) / (own or mine[0]) for own, other in pairs]
     return min([shown, *found]), max([shown, *found])
@@ -274,7 +264,7 @@ def _bytes(trace: Trace) -> int:
 def _equality(results: Results, name: str, trace: Trace) -> Equality:
     if name != PLAIN:
         return compare_token_ids(trace, results.plain)
-    return Equality("same" if is_finished(trace) else "stopped", len(_tokens(trace)))
+    return Equality("same" if is_finished(trace) else "stopped", len(metrics.token_ids(trace)))
 
 
 def _share(part: float | None, whole: int) -> float | None:

@@ -99,7 +99,9 @@ class Difference:
 
 
 def token_ids(trace: Trace) -> list[int]:
-    """Return the new tokens."""
+    """Return the new tokens; without rounds, as in a lane of plain decoding, the baseline's."""
+    if not trace.rounds and trace.baseline:
+        return list(trace.baseline.token_ids)
     return [token for played in trace.rounds for token in _tokens(played)]
 
 

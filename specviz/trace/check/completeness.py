@@ -216,9 +216,7 @@ def check_finished(trace: Trace, plan: RunSpec) -> None:
         return
     expect_duration(finished.trace_seconds, "End", "recording")
     check_memory(finished.held_bytes, trace.header)
-    plain = trace.baseline
-    # A lane of plain decoding has no rounds; its text is that of its baseline.
-    tokens = plain.token_ids if plain and not trace.rounds else token_ids(trace)
+    tokens = token_ids(trace)
     check_text(tokens, plan, "End")
     expected = end_reason(tokens, plan)
     problem = f"the reason is {finished.reason!r} but should be {expected!r}"
