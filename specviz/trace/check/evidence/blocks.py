@@ -108,11 +108,14 @@ def check_no_pass(draft: Draft) -> None:
 
 
 def read_block(draft: Draft, anchor: int) -> tuple[int, int]:
-    """Return a block's size and the most guesses that it may have; check a draft that has none."""
+    """Return a block's size and the most guesses that it may have; check what its pass read."""
     block = read_count(draft.remark, "block", draft.where)
     expect_constant(draft, "block", block)
     most = max(0, min(block - 1 + anchor, draft.depth))
-    if not most:
+    if most:
+        read = {"passes": 1, "states": draft.length - 1, "masks": block - 1}
+        expect_entries(draft.remark, read, draft.where)
+    else:
         check_no_pass(draft)
     return block, most
 
@@ -122,9 +125,6 @@ def check_dflash(draft: Draft) -> None:
     block, most = read_block(draft, anchor=0)
     if not most:
         return
-    states = draft.length - 1
-    expected = {"passes": 1, "states": states, "masks": block - 1}
-    expect_entries(draft.remark, expected, draft.where)
     check_places(draft, block - 1)
     check_filled(draft, most)
     expect_work(draft, Work(body=block, head=block - 1, entry=draft.new_states))
@@ -135,7 +135,7 @@ def check_dspark(draft: Draft) -> None:
     block, most = read_block(draft, anchor=1)
     if not most:
         return
-    check_in_order(draft, block)
+    check_in_order(draft)
     check_cut(draft, most)
     considered = len(draft.guesses) + ("cut" in draft.remark)
     expect_work(draft, Work(block, most, draft.new_states, considered))
@@ -148,15 +148,13 @@ def check_dflash2(draft: Draft) -> None:
         return
     candidates = read_count(draft.remark, "candidates", draft.where)
     expect_constant(draft, "candidates", candidates)
-    check_in_order(draft, block)
+    check_in_order(draft)
     check_filled(draft, most)
     expect_work(draft, Work(block, most, draft.new_states, len(draft.guesses)))
 
 
-def check_in_order(draft: Draft, block: int) -> None:
-    """Check the states that a block read, and the guesses that were chosen in order."""
-    expected = {"passes": 1, "states": draft.length - 1, "masks": block - 1}
-    expect_entries(draft.remark, expected, draft.where)
+def check_in_order(draft: Draft) -> None:
+    """Check the guesses of a block, which were chosen in order."""
     for node, guess in enumerate(draft.guesses, 1):
         here, evidence = draft.node(node), evidence_of(guess)
         expect_entries(evidence, {"place": node}, here)
@@ -170,8 +168,6 @@ def check_jetspec(draft: Draft) -> None:
     block, most = read_block(draft, anchor=0)
     if not most:
         return
-    expected = {"passes": 1, "states": draft.length - 1, "masks": block - 1}
-    expect_entries(draft.remark, expected, draft.where)
     places = [list(one.items()) for one in read_places(draft, most, draft.settings.fan_out)]
     paths: list[tuple[int, ...]] = [()]
     totals = [0.0]
