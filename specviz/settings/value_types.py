@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 from specviz.settings.published_trees import PUBLISHED_TREES
 from specviz.settings.suggestion import did_you_mean
@@ -83,32 +83,40 @@ def parse_paths(name: str, text: Any) -> list[list[int]]:
     return [parse_integers(name, part) for part in parts]
 
 
-class ValueType(Protocol):
-    """The type of a setting's values; `noun` is the setting's name in error messages."""
+class ValueType:
+    """The type of a setting's values; `noun` is the setting's name in error messages.
 
-    @property
-    def name(self) -> str:
-        """Return the type's name in the page's scripts."""
+    Attributes:
+        name: The type's name in the page's scripts.
+    """
+
+    __slots__ = ()
+    name: ClassVar[str]
 
     @property
     def range(self) -> str:
         """Return the allowed values in a few words; empty if any value is allowed."""
+        return ""
 
     def check(self, noun: str, value: Any) -> None:
         """Check a value. Raises BadSettings if the value is not valid."""
+        raise NotImplementedError
 
     def parse(self, noun: str, value: Any) -> Any:
         """Parse text or a form's number. Raises BadSettings if the value is not of this type."""
+        return value
 
     def text(self, value: Any, space: str = "") -> str:
         """Format a value as a user would type it, with `space` between the items of a list."""
+        return str(value)
 
     def brief(self, value: Any) -> str:
         """Format a value for a run's summary; empty if it is not shown there."""
+        return str(value)
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(ValueType):
     """A number from `least` to `most`.
 
     Attributes:
@@ -189,7 +197,7 @@ class Integer(Number):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(ValueType):
     """One of a few words.
 
     Attributes:
@@ -214,18 +222,6 @@ class Choice:
         hint = "" if fits else did_you_mean(value, self.words)
         require(fits, f"{noun} must be {self.range}, not {value!r:.40}.{hint}")
 
-    def parse(self, noun: str, value: Any) -> Any:
-        """Implement `ValueType.parse`."""
-        return value
-
-    def text(self, value: Any, space: str = "") -> str:
-        """Implement `ValueType.text`."""
-        return str(value)
-
-    def brief(self, value: Any) -> str:
-        """Implement `ValueType.brief`."""
-        return str(value)
-
 
 @dataclass(frozen=True, slots=True)
 class RuleName(Choice):
@@ -247,7 +243,7 @@ class RuleName(Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class IntegerList:
+class IntegerList(ValueType):
     """A list of whole numbers.
 
     Attributes:
@@ -293,7 +289,7 @@ class IntegerList:
 
 
 @dataclass(frozen=True, slots=True)
-class RankPathList:
+class RankPathList(ValueType):
     """A list of paths, each a list of ranks; the drafter checks which paths it can follow."""
 
     name: ClassVar = "paths"
@@ -325,7 +321,7 @@ class RankPathList:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(ValueType):
     """Free text of at most `longest` characters."""
 
     name: ClassVar = "text"
@@ -349,22 +345,16 @@ class Text:
         """Implement `ValueType.parse`: None is an empty text."""
         return "" if value is None else value
 
-    def text(self, value: Any, space: str = "") -> str:
-        """Implement `ValueType.text`."""
-        return str(value)
-
     def brief(self, value: Any) -> str:
         """Implement `ValueType.brief`: only says that there is a system text."""
         return "system text" if value else ""
 
 
 @dataclass(frozen=True, slots=True)
-class UniformOverrides:
+class UniformOverrides(ValueType):
     """Random numbers in [0, 1) set by hand, by the key of `chance.u_key`; only on the page."""
 
     name: ClassVar = "coins"
-
-    range: str = ""
 
     def check(self, noun: str, value: Any) -> None:
         """Implement `ValueType.check`."""
@@ -374,14 +364,6 @@ class UniformOverrides:
             fits = isinstance(u, float | int) and 0 <= u < 1
             require(fits, f"The coin {name!r:.40} must be at least 0 and below 1, not {u!r:.40}.")
             require(bool(U_KEY.fullmatch(str(name))), f"No coin is called {name!r:.40}.")
-
-    def parse(self, noun: str, value: Any) -> Any:
-        """Implement `ValueType.parse`."""
-        return value
-
-    def text(self, value: Any, space: str = "") -> str:
-        """Implement `ValueType.text`."""
-        return str(value)
 
     def brief(self, value: Any) -> str:
         """Implement `ValueType.brief`: these numbers are described elsewhere."""
