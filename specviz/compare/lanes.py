@@ -8,11 +8,10 @@ and the settings in which lanes differ. Standard library only.
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from specviz.catalog.entry import settings_from_args, settings_read_by, title_of
 from specviz.compare.race import PLAIN, Lane, Race, unique_names
@@ -21,10 +20,10 @@ from specviz.settings.settings import (
     BadSettings,
     Sampling,
     Settings,
-    add_settings,
     require,
     summarize_draft,
 )
+from specviz.settings.specs import SETTING_SPECS
 from specviz.settings.suggestion import did_you_mean
 from specviz.texts import count
 
@@ -49,14 +48,6 @@ class LaneRequest:
             raise BadSettings(f"{self.error_prefix}{error}") from error
 
 
-class LaneParser(argparse.ArgumentParser):
-    """A parser of one lane's settings that raises BadSettings instead of exiting."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise BadSettings, without the option's name: lanes write it without dashes."""
-        raise BadSettings(f"{re.sub('^argument --[^:]*: ', '', message)}.")
-
-
 def parse_lane(text: str, args: argparse.Namespace) -> LaneRequest:
     """Parse a drafter and its settings, named like the options of `run`.
 
@@ -73,25 +64,24 @@ def parse_lane(text: str, args: argparse.Namespace) -> LaneRequest:
         raise BadSettings(f"{prefix}{error}.") from error
     require(bool(words), f"A lane is a drafter and its settings, such as {EXAMPLE}.")
     drafter, *pairs = words
-    options = argparse.Namespace(**vars(args) | vars(_parse_settings(pairs, prefix)))
+    options = argparse.Namespace(**vars(args) | _parse_settings(pairs, prefix))
     return LaneRequest(" ".join([public_name(drafter), *pairs]), drafter, options, prefix)
 
 
-def _parse_settings(pairs: Sequence[str], prefix: str) -> argparse.Namespace:
+def _parse_settings(pairs: Sequence[str], prefix: str) -> dict[str, Any]:
     for pair in pairs:
         require("=" in pair[1:], f"{prefix}{pair!r} is not a setting; write it like gamma=8.")
-    parser = LaneParser(add_help=False, allow_abbrev=False)
-    add_settings(parser)
-    options = [
-        (name.replace("_", "-"), value) for name, _, value in (p.partition("=") for p in pairs)
-    ]
+    split = [pair.partition("=") for pair in pairs]
+    given = {name.replace("-", "_"): value for name, _, value in split}
+    known = {row.name: row for row in SETTING_SPECS if row.name != "coins"}
     try:
-        own, unknown = parser.parse_known_args([f"--{name}={value}" for name, value in options])
+        own = {name: known[name].parse(text) for name, text in given.items() if name in known}
     except BadSettings as error:
         raise BadSettings(f"{prefix}{error}") from error
-    strange = [word.removeprefix("--").partition("=")[0] for word in unknown]
-    hint = did_you_mean(strange[0].replace("-", "_"), setting_names()) if strange else ""
-    require(not unknown, f"{prefix}there is no setting called {', '.join(strange)}.{hint}")
+    strange = [name for name in given if name not in known]
+    hint = did_you_mean(strange[0], setting_names()) if strange else ""
+    names = ", ".join(strange).replace("_", "-")
+    require(not strange, f"{prefix}there is no setting called {names}.{hint}")
     return own
 
 

@@ -5,8 +5,7 @@ setting; this module checks settings that depend on each other. While settings c
 builds the summary in the browser from the same specs: see `ROWS` in `specviz.ui.step.form`.
 Standard library only.
 
-`add_settings` adds them as options to an argparse parser, for the command line and for the lanes of
-a race.
+`add_settings` adds them as options to an argparse parser, for the command line.
 """
 
 from __future__ import annotations
