@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, median
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 
 from specviz import engine
 from specviz.bench import reference
@@ -109,13 +109,11 @@ class Outcome:
             committing.
         decode_seconds: Seconds from the first new token, which comes from the prompt's pass, to the
             last; None if unknown.
-        count_tally: Counts the guesses; called after the clock has stopped.
-        measure_memory: Returns the drafter's memory; called after the clock has stopped.
-        tally: What `count_tally` returned.
-        held_bytes: What `measure_memory` returned.
-        measure_spread: Returns how much the times of equally large passes vary; called after the
-            clock has stopped.
-        spread: What `measure_spread` returned, see `trace.metrics.spread`.
+        later: Returns further fields, which take time to compute; called after the clock has
+            stopped.
+        tally: Counts of the guesses.
+        held_bytes: The drafter's memory.
+        spread: How much the times of equally large passes vary, see `trace.metrics.spread`.
         borrows: Whether the drafter has no weights, so it may run layers of the target, which the
             checking pass then skips.
         text: The new tokens, if the method's text is compared with plain decoding's.
@@ -128,11 +126,9 @@ class Outcome:
     drafting: float | None = None
     checking: float | None = None
     decode_seconds: float | None = None
-    count_tally: Callable[[], Tally] | None = None
-    measure_memory: Callable[[], int] | None = None
+    later: Callable[[], Mapping[str, Any]] = dict
     tally: Tally | None = None
     held_bytes: int | None = None
-    measure_spread: Callable[[], float | None] | None = None
     spread: float | None = None
     borrows: bool = False
     text: tuple[int, ...] | None = None
@@ -144,12 +140,8 @@ class Outcome:
         return after / self.decode_seconds if self.decode_seconds and after > 0 else None
 
     def finalize(self) -> Outcome:
-        """Return the outcome with the results of its callbacks, which keep the run in memory."""
-        tally = self.count_tally() if self.count_tally else self.tally
-        used = self.measure_memory() if self.measure_memory else self.held_bytes
-        spread = self.measure_spread() if self.measure_spread else self.spread
-        done = replace(self, count_tally=None, measure_memory=None, measure_spread=None)
-        return replace(done, tally=tally, held_bytes=used, spread=spread)
+        """Return the outcome with the result of `later`, which keeps the run in memory."""
+        return replace(self, later=dict, **self.later())
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +266,7 @@ def _run_plain(target: Target, prompt: Prompt, settings: Settings) -> Outcome:
         len(steps),
         pass_seconds=median(after) if after else None,
         decode_seconds=decoding,
-        measure_spread=lambda: metrics.spread([after]),
+        later=lambda: {"spread": metrics.spread([after])},
         text=tuple(step.token for step in steps),
     )
 
@@ -289,9 +281,11 @@ def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:
         draft_seconds=_seconds_per_guess(played),
         drafting=fmean(c.draft for c in after) if after else None,
         checking=fmean(c.score + c.judge + c.commit for c in after) if after else None,
-        count_tally=partial(tally_rounds, played),
-        measure_memory=lambda: decoding.held_bytes,
-        measure_spread=partial(_spread, played[1:]),
+        later=lambda: {
+            "tally": tally_rounds(played),
+            "held_bytes": decoding.held_bytes,
+            "spread": _spread(played[1:]),
+        },
         borrows=entrant.drafter.card.parameters == 0,
     )
 

@@ -6,9 +6,10 @@ A method returns its rounds, which are counted after the clock has stopped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, Final
+from operator import add
+from typing import TYPE_CHECKING, Final, Self
 
 from specviz.engine.loop import alpha
 
@@ -17,38 +18,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class DepthTally:
+class Counts:
+    """Numbers that can be added, one by one, to others of the same kind."""
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*map(add, astuple(self), astuple(other)))
+
+
+@dataclass(frozen=True, slots=True)
+class DepthTally(Counts):
     """Counts at one depth of the tree, from 1, per position; siblings share a position."""
 
     judged: int = 0
     positions: int = 0
     accepted: int = 0
 
-    def __add__(self, other: DepthTally) -> DepthTally:
-        return DepthTally(
-            self.judged + other.judged,
-            self.positions + other.positions,
-            self.accepted + other.accepted,
-        )
-
 
 BINS: Final = 10  # how many intervals of predicted probability there are, of equal width
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class Bin(Counts):
     """Judged guesses in one interval of predicted probability; predicted: their sum."""
 
     judged: int = 0
     predicted: float = 0.0
     accepted: int = 0
-
-    def __add__(self, other: Bin) -> Bin:
-        return Bin(
-            self.judged + other.judged,
-            self.predicted + other.predicted,
-            self.accepted + other.accepted,
-        )
 
 
 @dataclass(frozen=True, slots=True)
