@@ -49,16 +49,6 @@ def exit_losses(model: LlamaForCausalLM, domain: Domain) -> list[float]:
 
 
 @torch.inference_mode()
-def last_loss(model: LlamaForCausalLM, domain: Domain) -> float:
-    """Return the held-out loss (nats per token) of the last layer."""
-    total, count = 0.0, 0
-    for ids in _passes(model, domain):
-        total += float(_loss(model(ids[:, :-1], use_cache=False).logits, ids[:, 1:])) * len(ids)
-        count += len(ids)
-    return round(total / count, 4)
-
-
-@torch.inference_mode()
 def closeness(
     draft: LlamaForCausalLM, target: LlamaForCausalLM, domain: Domain
 ) -> dict[str, float]:

@@ -43,7 +43,7 @@ from specviz.training.export import (
     write_manifest,
 )
 from specviz.training.head_training import HeadRecipe, HeadRun, Plan, TextBatches, train_heads
-from specviz.training.losses import closeness, draft_loss, exit_losses, last_loss, target_loss
+from specviz.training.losses import closeness, draft_loss, exit_losses, target_loss
 from specviz.training.measure import write_measured
 from specviz.training.options import Options
 from specviz.training.tokenizer import (
@@ -133,7 +133,7 @@ def make_draft_model(options: Options) -> None:
     draft = _ship(space, "draft-model", model)
     measured = {
         "made_for": weights_hash(options.out / "target"),
-        "losses": {domain.name: last_loss(draft, domain) for domain in space.domains},
+        "losses": {domain.name: exit_losses(draft, domain)[-1] for domain in space.domains},
         "closeness": {domain.name: closeness(draft, target, domain) for domain in space.domains},
     }
     write_manifest(options.out / "draft-model", {**facts, **measured})
