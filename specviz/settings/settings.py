@@ -237,33 +237,22 @@ def summarize(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -
     return " · ".join(words for _, words in summary_parts(settings, reads))
 
 
+def summarize_draft(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
+    """Return the settings of the draft (tree, depth, budget) in a few words; may be empty."""
+    drafting = [row.name for row in SETTING_SPECS if row.group == "drafting"]
+    parts = summary_parts(settings, reads)
+    return " · ".join(words for name, words in parts if name in drafting)
+
+
 def summary_parts(
     settings: Mapping[str, Any], reads: Sequence[str] | None = None
 ) -> list[tuple[str, str]]:
     """Return the parts of the summary as pairs: a setting's name and its text."""
-    return _summary(SETTING_SPECS, settings, reads)
-
-
-def summarize_draft(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
-    """Return the settings of the draft (tree, depth, budget) in a few words; may be empty."""
-    rows = [row for row in SETTING_SPECS if row.group == "drafting"]
-    return " · ".join(words for _, words in _summary(rows, settings, reads))
-
-
-def _summary(
-    rows: Sequence[SettingSpec], settings: Mapping[str, Any], reads: Sequence[str] | None
-) -> list[tuple[str, str]]:
-    # Without settings that another one replaces.
     values = {**settings, **settings.get("sampling", {})}
-    words_by_name = {
-        row.name: row.summary_text(values[row.name])
-        for row in rows
-        if row.name in values and is_relevant(row, reads)
-    }
-    replaced = {row.replaces for row in rows if words_by_name.get(row.name)}
-    return [
-        (name, words) for name, words in words_by_name.items() if words and name not in replaced
-    ]
+    known = [row for row in SETTING_SPECS if row.name in values and is_relevant(row, reads)]
+    shown = [(row, words) for row in known if (words := row.summary_text(values[row.name]))]
+    replaced = {row.replaces for row, _ in shown}
+    return [(row.name, words) for row, words in shown if row.name not in replaced]
 
 
 def is_relevant(row: SettingSpec, reads: Sequence[str] | None) -> bool:
