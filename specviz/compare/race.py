@@ -90,14 +90,7 @@ class Race:
     def shared(self) -> Settings:
         """The settings of plain decoding: the settings that all lanes share, otherwise defaults."""
         one = self.lanes[0].settings
-        return Settings(
-            sampling=one.sampling,
-            seed=one.seed,
-            max_new_tokens=one.max_new_tokens,
-            chat=one.chat,
-            system=one.system,
-            coins=one.coins,
-        )
+        return Settings(**{name: getattr(one, name) for name in SHARED_SETTINGS})
 
     @property
     def sampling(self) -> Sampling:
