@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from specviz.trace.metrics import EVEN, MAX_SPREAD, MIN_CHECK, VERDICT
+from specviz.trace.metrics import MAX_SPREAD, VERDICT, explain_impossible, explain_spread
 
 if TYPE_CHECKING:
     from specviz.bench.measure import Row, TimedCall
@@ -37,14 +37,11 @@ def _impossible_costs(row: Row, mine: Sequence[TimedCall]) -> str | None:
     if all(timed.outcome.tally is None for timed in mine):
         return None  # no drafter of ours, so its passes may differ from ours
     ratio, check, guesses = row.ratio_to_plain, row.round_check_cost, row.guesses_per_round
-    if ratio >= 1 + EVEN and row.tokens_per_pass <= 1:
-        return f"a speed-up of {ratio:.2f} was measured, although no pass added more than one token"
-    if check is None or not guesses:
-        return None
     borrows = any(timed.outcome.borrows for timed in mine)  # its pass may skip what drafting ran
-    if check < MIN_CHECK and not borrows:
-        return f"a checking pass took {check:.2f} plain passes, but it cannot take less than one"
-    if check > MAX_SPREAD * (1 + guesses):
+    whole = None if borrows or not guesses else check
+    if found := explain_impossible(ratio, row.tokens_per_pass > 1, whole):
+        return found
+    if check is not None and guesses and check > MAX_SPREAD * (1 + guesses):
         rows = f"{1 + guesses:.1f} rows"
         return f"a checking pass over {rows} took {check:.1f} plain passes, but it cannot take more"
     return None
@@ -52,10 +49,7 @@ def _impossible_costs(row: Row, mine: Sequence[TimedCall]) -> str | None:
 
 def _uneven_passes(calls: Sequence[TimedCall]) -> str | None:
     found = [timed.outcome.spread for timed in calls if timed.outcome.spread is not None]
-    typical = median(found) if found else 1.0
-    if typical < MAX_SPREAD:
-        return None
-    return f"passes of the same size differ in time by up to {typical:.1f} ×"
+    return explain_spread(median(found) if found else 1.0)
 
 
 def _uneven_repeats(calls: Sequence[TimedCall], prompts: int) -> str | None:

@@ -12,6 +12,7 @@ from operator import add
 from typing import TYPE_CHECKING, Final, Self
 
 from specviz.engine.loop import alpha
+from specviz.trace.metrics import share
 
 if TYPE_CHECKING:
     from specviz.engine.loop import RoundResult
@@ -120,11 +121,6 @@ def pool_reliability(several: Iterable[list[list[float]]]) -> list[list[float]]:
         pairs = zip(old[1:], (mean, kept), strict=True)
         old[:] = [whole, *((a * old[0] + b * count) / whole for a, b in pairs)]
     return [found[at] for at in sorted(found)]
-
-
-def share(part: float, whole: int) -> float | None:
-    """Return part / whole; None if the whole is 0."""
-    return part / whole if whole else None
 
 
 def sum_tallies(tallies: Iterable[Tally]) -> Tally:

@@ -29,7 +29,7 @@ from specviz.frames.memory_limit import memory_sentence
 from specviz.trace import metrics
 from specviz.trace.events import Baseline, EndReason
 from specviz.trace.file import Trace
-from specviz.trace.metrics import explain_disagreement, explain_noise, run_spread
+from specviz.trace.metrics import explain_disagreement, explain_noise, run_spread, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +160,11 @@ def report(results: Results, name: str) -> LaneReport:
         runs=list(results.seconds.get(name, [seconds])),
         speedups=speedups,
         tokens_per_second=len(ids) / seconds if seconds > 0 else None,
-        brings=_share(len(ids), len(passes)),
+        brings=share(len(ids), len(passes)),
         **compared,
         **_guesses(trace, len(passes)),
         flops=arithmetic,
-        flops_per_token=_share(arithmetic.total if arithmetic else None, len(ids)),
+        flops_per_token=share(arithmetic.total if arithmetic else None, len(ids)),
         bytes=_bytes(trace),
         held_bytes=trace.finished.held_bytes if trace.finished else None,
         equality=_equality(results, name, trace),
@@ -216,7 +216,7 @@ def _guesses(trace: Trace, passes: int) -> dict[str, Any]:
     drafted = [len(r.proposed.guesses) for r in complete_rounds(trace) if r.proposed]
     plain = not trace.rounds
     return {
-        "guesses": None if plain else _share(sum(drafted), passes),
+        "guesses": None if plain else share(sum(drafted), passes),
         "kept": numbers["accepted_length"],
         "drafting": sum(guesses > 0 for guesses in drafted),
         "alpha": numbers["alpha"],
@@ -265,7 +265,3 @@ def _equality(results: Results, name: str, trace: Trace) -> Equality:
     if name != PLAIN:
         return compare_token_ids(trace, results.plain)
     return Equality("same" if is_finished(trace) else "stopped", len(metrics.token_ids(trace)))
-
-
-def _share(part: float | None, whole: int) -> float | None:
-    return part / whole if part is not None and whole else None

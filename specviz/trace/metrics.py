@@ -152,10 +152,10 @@ def summary(trace: Trace) -> dict[str, Any]:
     return {
         "tokens": tokens,
         "target_passes": passes,
-        "tokens_per_pass": _share(tokens, passes),
-        "accepted_length": _share(accepted, passes),
-        "acceptance_rate": _share(accepted, decided),
-        "alpha": _share(sum(alphas), len(alphas)),
+        "tokens_per_pass": share(tokens, passes),
+        "accepted_length": share(accepted, passes),
+        "acceptance_rate": share(accepted, decided),
+        "alpha": share(sum(alphas), len(alphas)),
         "draft_seconds": draft,
         "verify_seconds": verify,
         "total_seconds": total,
@@ -227,8 +227,9 @@ def _tokens(played: Round) -> list[int]:
     return played.committed.tokens if played.committed else []
 
 
-def _share(part: float, whole: int) -> float | None:
-    return part / whole if whole else None
+def share(part: float | None, whole: int) -> float | None:
+    """Return part / whole; None if the part is unknown or the whole is 0."""
+    return part / whole if part is not None and whole else None
 
 
 EVEN: Final = 0.05  # speed-ups within 1 ± this count as equal, since repeated runs differ as much
@@ -250,15 +251,31 @@ def explain_noise(trace: Trace, plain: Baseline) -> str | None:
     rounds = [played for played in trace.rounds if played.committed]
     tokens = len(token_ids(trace))
     ratio = speedup(tokens, summary(trace)["total_seconds"], plain)
-    if ratio is not None and ratio >= 1 + EVEN and tokens <= len(rounds):
-        return f"a speed-up of {ratio:.2f} was measured, although no pass added more than one token"
     check = _check(trace, rounds, plain)
+    spread = max(run_spread(trace) or 1.0, plain_spread(plain) or 1.0)
+    return explain_impossible(ratio, tokens > len(rounds), check) or explain_spread(spread)
+
+
+def explain_impossible(ratio: float | None, saves: bool, check: float | None) -> str | None:
+    """Return how the times of a run contradict its work, as a clause; None if they do not.
+
+    Args:
+        ratio: The speed-up; None if unknown.
+        saves: Whether the run saves passes, because some add more than one token.
+        check: The time of a pass with guesses, in plain passes; None if unknown.
+    """
+    if ratio is not None and ratio >= 1 + EVEN and not saves:
+        return f"a speed-up of {ratio:.2f} was measured, although no pass added more than one token"
     if check is not None and check < MIN_CHECK:
         return f"a checking pass took {check:.2f} plain passes, but it cannot take less than one"
-    spread = max(run_spread(trace) or 1.0, plain_spread(plain) or 1.0)
-    if spread >= MAX_SPREAD:
-        return f"passes of the same size differ in time by up to {spread:.1f} ×"
     return None
+
+
+def explain_spread(spread: float) -> str | None:
+    """Return a clause on how much the times of equally large passes vary; None if it is usual."""
+    if spread < MAX_SPREAD:
+        return None
+    return f"passes of the same size differ in time by up to {spread:.1f} ×"
 
 
 @dataclass(frozen=True, slots=True)
