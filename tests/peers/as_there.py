@@ -12,9 +12,10 @@ from unittest.mock import patch
 
 from torch import Tensor
 
+from specviz.drafters.common.layers import Past, rotate
 from specviz.drafters.common.proposal_builder import Level
 from specviz.drafters.common.session import LevelPass
-from specviz.drafters.dflash.head import DFlashHead, Past, rotate
+from specviz.drafters.dflash.head import DFlashHead
 from specviz.drafters.mtp import MTPSession
 from specviz.verification.transfer import UploadBatch
 

@@ -103,6 +103,9 @@ Mix = Callable[
 Turns = tuple[Tensor, Tensor]  # cosines and sines of rotary angles, (n, d) each, float32
 
 
+Past = tuple[Tensor, Tensor]  # rotated keys of earlier rows, and values, (B, heads, n, d) each
+
+
 class Attention(nn.Module):
     """Llama's attention on rows of any width; Qwen3's if the config has norms per head."""
 
@@ -131,16 +134,24 @@ class Attention(nn.Module):
                 keys and values, possibly with fewer heads, to (B, heads, n, d).
         """
         fast = None if torch.is_grad_enabled() else self.fast
-        queries, keys, values = (
-            made.unflatten(-1, (-1, self.size)).transpose(1, 2)
-            for made in self._project(rows, fast)
-        )
+        queries, keys, values = map(self._by_head, self._project(rows, fast))
         if self.normed:
             queries, keys = self.q_norm(queries), self.k_norm(keys)
         turn = self.rotary(positions)
         mixed = mix(rotate(queries, turn), rotate(keys, turn), values).transpose(1, 2).flatten(2)
         out: Tensor = fast.output.multiply_tensor(mixed) if fast else self.o_proj(mixed)
         return out
+
+    def keys_values(self, rows: Tensor, positions: Tensor) -> Past:
+        """Return keys and values of rows (B, n, width) at positions (n,), without queries."""
+        keys, values = self._by_head(self.k_proj(rows)), self._by_head(self.v_proj(rows))
+        if self.normed:
+            keys = self.k_norm(keys)
+        return rotate(keys, self.rotary(positions)), values
+
+    def _by_head(self, rows: Tensor) -> Tensor:
+        heads: Tensor = rows.unflatten(-1, (-1, self.size)).transpose(1, 2)
+        return heads
 
     def _project(self, rows: Tensor, fast: NumpyAttention | None) -> Sequence[Tensor]:
         # (B, n, heads * d) each.
@@ -169,6 +180,14 @@ class Attention(nn.Module):
             self.size,
             shape.rms_norm_eps,
         )
+
+
+class SplitAttention(Attention):
+    """Attention with separate products, since it also computes keys and values of other rows."""
+
+    def product_groups(self) -> list[Group]:
+        """Implement `FusedPart`: none."""
+        return []
 
 
 class Mlp(nn.Module):

@@ -15,7 +15,8 @@ weights, since nothing after a wrong guess can be accepted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final
+from dataclasses import replace
+from typing import Any, ClassVar, Final
 
 import torch
 import torch.nn.functional as functional
@@ -23,8 +24,8 @@ from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.common.checkpoint import HeadNetwork, made_for, read_tensors
-from specviz.drafters.common.config import HeadConfig, read_taps
-from specviz.drafters.common.layers import Mix, Mlp, Rotary, rotate
+from specviz.drafters.common.config import read_taps
+from specviz.drafters.common.layers import Layer, Mix, Past, SplitAttention
 from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import Family, TargetOutputs
 from specviz.drafters.dflash.config import DFlashConfig
@@ -46,12 +47,13 @@ class DFlashHead(HeadNetwork):
         wide, eps = config.hidden_size, config.rms_norm_eps
         self.fc = nn.Linear(len(config.target_layer_ids) * wide, wide, bias=False)
         self.hidden_norm = LlamaRMSNorm(wide, eps)
-        self.layers = nn.ModuleList(self.new_layer() for _ in range(config.num_hidden_layers))
+        shape = replace(config, head_norms=True)  # as in Qwen3; files do not say so
+        self.layers = nn.ModuleList(self.new_layer(shape) for _ in range(config.num_hidden_layers))
         self.norm = LlamaRMSNorm(wide, eps)
 
-    def new_layer(self) -> BlockLayer:
-        """Return an untrained layer."""
-        return BlockLayer(self.config)
+    def new_layer(self, shape: Any) -> Layer:
+        """Return an untrained layer; shape: the config with `head_norms`."""
+        return Layer(shape, SplitAttention)
 
     @classmethod
     def prepare(cls, found: Head, target: Target) -> Head:
@@ -102,65 +104,8 @@ class DFlashHead(HeadNetwork):
         out: Tensor = self.norm(words)
         return out
 
-    def _layers(self) -> list[BlockLayer]:
-        return [layer for layer in self.layers if isinstance(layer, BlockLayer)]
-
-
-Past = tuple[Tensor, Tensor]  # one layer's keys and values before a block, (B, heads, n, d) each
-
-
-class BlockAttention(nn.Module):
-    """Qwen3's attention (queries and keys normed per head) with an explicit `Mix`."""
-
-    def __init__(self, shape: HeadConfig) -> None:
-        super().__init__()
-        self.size, self.rotary = shape.head_dim, Rotary(shape)
-        wide, inner, shared = (
-            shape.hidden_size,
-            shape.num_attention_heads * self.size,
-            shape.num_key_value_heads * self.size,
-        )
-        self.q_proj = nn.Linear(wide, inner, bias=False)
-        self.k_proj = nn.Linear(wide, shared, bias=False)
-        self.v_proj = nn.Linear(wide, shared, bias=False)
-        self.o_proj = nn.Linear(inner, wide, bias=False)
-        self.q_norm = LlamaRMSNorm(self.size, shape.rms_norm_eps)
-        self.k_norm = LlamaRMSNorm(self.size, shape.rms_norm_eps)
-
-    def keys_values(self, rows: Tensor, positions: Tensor) -> Past:
-        """Return keys, rotated, and values (B, heads, n, d) of rows (B, n, h) at positions (n,)."""
-        keys = self.k_norm(self._by_head(self.k_proj(rows)))
-        turn = self.rotary(positions)
-        return rotate(keys, turn), self._by_head(self.v_proj(rows))
-
-    def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """Map (B, n, h) to (B, n, h). positions: (n,)."""
-        queries = self.q_norm(self._by_head(self.q_proj(rows)))
-        queries = rotate(queries, self.rotary(positions))
-        mixed = mix(queries, *self.keys_values(rows, positions))
-        out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
-        return out
-
-    def _by_head(self, rows: Tensor) -> Tensor:
-        heads: Tensor = rows.unflatten(-1, (-1, self.size)).transpose(1, 2)
-        return heads
-
-
-class BlockLayer(nn.Module):
-    """A Llama layer with `BlockAttention`."""
-
-    def __init__(self, shape: HeadConfig) -> None:
-        super().__init__()
-        self.self_attn = BlockAttention(shape)
-        self.mlp = Mlp(shape)
-        self.input_layernorm = LlamaRMSNorm(shape.hidden_size, shape.rms_norm_eps)
-        self.post_attention_layernorm = LlamaRMSNorm(shape.hidden_size, shape.rms_norm_eps)
-
-    def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """Map (B, n, h) to (B, n, h)."""
-        rows = rows + self.self_attn(self.input_layernorm(rows), positions, mix)
-        out: Tensor = rows + self.mlp(self.post_attention_layernorm(rows))
-        return out
+    def _layers(self) -> list[Layer]:
+        return [layer for layer in self.layers if isinstance(layer, Layer)]
 
 
 def separate_blocks(

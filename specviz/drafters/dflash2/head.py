@@ -22,11 +22,10 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from specviz.drafters.common.layers import Mix
+from specviz.drafters.common.layers import Layer, Mix, SplitAttention
 from specviz.drafters.common.training import Family, TargetOutputs
 from specviz.drafters.dflash.config import DFlashConfig
 from specviz.drafters.dflash.head import (
-    BlockLayer,
     DFlashHead,
     block_targets,
     blocks,
@@ -115,11 +114,11 @@ class BlockConvolution(nn.Module):
         return out
 
 
-class ConvolvedLayer(BlockLayer):
+class ConvolvedLayer(Layer):
     """A layer of DFlash with convolutions around its attention and its MLP."""
 
     def __init__(self, shape: DFlash2Config) -> None:
-        super().__init__(shape)
+        super().__init__(shape, SplitAttention)
         self.attention_conv = BlockConvolution(shape)
         self.mlp_conv = BlockConvolution(shape)
 
@@ -173,9 +172,9 @@ class DFlash2Head(DFlashHead):
         super().__init__(config)
         self.candidate_selector = CandidateSelector(config)
 
-    def new_layer(self) -> BlockLayer:
+    def new_layer(self, shape: DFlash2Config) -> Layer:
         """Implement `DFlashHead.new_layer`."""
-        return ConvolvedLayer(self.config)
+        return ConvolvedLayer(shape)
 
 
 def loss(head: DFlash2Head, outputs: TargetOutputs, anchors: Tensor | None = None) -> Tensor:

@@ -23,11 +23,10 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
+from specviz.drafters.common.layers import Layer
 from specviz.drafters.common.training import Family, HeadOptions, TargetOutputs
 from specviz.drafters.dflash.head import (
     DECAY,
-    BlockAttention,
-    BlockLayer,
     block_targets,
     random_anchors,
     separate_blocks,
@@ -145,7 +144,7 @@ def init_from_target(target: Target, counts: Tensor, head_options: HeadOptions) 
     head.hidden_norm.weight.copy_(model.layers[-1].input_layernorm.weight)
     head.norm.weight.copy_(model.norm.weight)
     for layer, source in zip(head.layers, model.layers[-len(head.layers) :], strict=True):
-        assert isinstance(layer, BlockLayer)
+        assert isinstance(layer, Layer)
         _copy_layer(layer, source)
     embedding = target.model.get_input_embeddings().weight.float()
     head.markov_head.markov_w1.weight.copy_(_components(embedding, config.markov_rank))
@@ -154,13 +153,13 @@ def init_from_target(target: Target, counts: Tensor, head_options: HeadOptions) 
     return head
 
 
-def _copy_layer(layer: BlockLayer, source: Any) -> None:
+def _copy_layer(layer: Layer, source: Any) -> None:
     # Llama has no norms of queries and keys. A norm's weight is the size that its rows would have
     # if the normed input had independent values of unit variance.
     layer.input_layernorm.weight.copy_(source.input_layernorm.weight)
     layer.post_attention_layernorm.weight.copy_(source.post_attention_layernorm.weight)
     layer.mlp.load_state_dict(source.mlp.state_dict())
-    attention: BlockAttention = layer.self_attn
+    attention = layer.self_attn
     for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
         getattr(attention, name).weight.copy_(getattr(source.self_attn, name).weight)
     for norm, rows in ((attention.q_norm, attention.q_proj), (attention.k_norm, attention.k_proj)):

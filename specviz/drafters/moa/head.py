@@ -33,10 +33,17 @@ from torch import Tensor, nn
 
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.config import HeadConfig, check_heads
-from specviz.drafters.common.layers import Attention, Layer, Mix, causal, rotate
+from specviz.drafters.common.layers import (
+    Layer,
+    Mix,
+    Past,
+    SplitAttention,
+    causal,
+    masked,
+    rotate,
+)
 from specviz.drafters.common.training import EVERY, Family, TargetOutputs, future_loss, weighted
 from specviz.models.errors import Unsuitable
-from specviz.models.products import Group
 from specviz.models.target import Target
 
 SHAPES: Final = (  # keys of a Llama's config that follow from the tensors or are not used
@@ -165,27 +172,12 @@ def kv_width(model: Any) -> int:
     return 2 * int(shared) * int(size)
 
 
-Remembered = tuple[Tensor, Tensor]  # rotated keys of cross-attention, and values: (B, heads, m, d)
-
-
-class CrossAttention(Attention):
+class CrossAttention(SplitAttention):
     """Llama's attention, with keys and values computed from the memory instead of the rows."""
-
-    def product_groups(self) -> list[Group]:
-        """Implement `FusedPart`: none, since keys and values are computed from other rows."""
-        return []
-
-    def remember(self, memory: Tensor, positions: Tensor) -> Remembered:
-        """Return keys and values of normed memory rows (B, m, h) at text positions (m,)."""
-        keys, values = (
-            made.unflatten(-1, (-1, self.size)).transpose(1, 2)
-            for made in (self.k_proj(memory), self.v_proj(memory))
-        )
-        return rotate(keys, self.rotary(positions)), values
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
         """Map normed rows (B, n, h) to (B, n, h); `mix` uses their queries only, see `recall`."""
-        queries = self.q_proj(rows).unflatten(-1, (-1, self.size)).transpose(1, 2)
+        queries = self._by_head(self.q_proj(rows))
         empty = queries[:, :, :0]
         mixed = mix(rotate(queries, self.rotary(positions)), empty, empty)
         out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
@@ -211,15 +203,14 @@ class MoaHead(checkpoint.HeadNetwork):
         """Map keys and values (..., L, w) from `concat_keys_values` to memory rows (..., h)."""
         positions = torch.arange(layers.shape[-2], device=layers.device)
         rows = layers.flatten(0, -3)
-        mixed = self.layer_self_attention(rows, positions, unmasked).mean(-2)
+        mixed = self.layer_self_attention(rows, positions, masked(None)).mean(-2)
         out: Tensor = self.Ekv2E(mixed)
         return out.view(*layers.shape[:-2], -1)
 
-    def remember(self, layers: Tensor, positions: Tensor) -> Remembered:
+    def remember(self, layers: Tensor, positions: Tensor) -> Past:
         """Return cross-attention's keys and values of layers (B, m, L, w) at positions (m,)."""
         block = self.cross_attention
-        assert isinstance(block.self_attn, CrossAttention)
-        return block.self_attn.remember(block.input_layernorm(self.memory(layers)), positions)
+        return block.self_attn.keys_values(block.input_layernorm(self.memory(layers)), positions)
 
 
 def concat_keys_values(layers: Mapping[int, tuple[Tensor, Tensor]]) -> Tensor:
@@ -229,23 +220,10 @@ def concat_keys_values(layers: Mapping[int, tuple[Tensor, Tensor]]) -> Tensor:
     return by_head.flatten(-3)
 
 
-def unmasked(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Attend without a mask: the `Mix` of layer self-attention."""
-    shared = keys.shape[1] != queries.shape[1]
-    return functional.scaled_dot_product_attention(queries, keys, values, enable_gqa=shared)
-
-
-def recall(remembered: Remembered, sees: Tensor | None = None) -> Mix:
-    """Return a `Mix` that attends to the memory under a mask `sees` (n, m), bool; None: to all."""
+def recall(remembered: Past, sees: Tensor) -> Mix:
+    """Return a `Mix` that attends to the memory under a mask `sees` (n, m), bool."""
     keys, values = remembered
-
-    def mixed(queries: Tensor, _keys: Tensor, _values: Tensor) -> Tensor:
-        shared = keys.shape[1] != queries.shape[1]
-        return functional.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=sees, enable_gqa=shared
-        )
-
-    return mixed
+    return lambda queries, _keys, _values: masked(sees)(queries, keys, values)
 
 
 STEPS: Final = 5  # number of guesses in a row in training and evaluation
