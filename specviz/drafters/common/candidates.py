@@ -8,8 +8,7 @@ many levels later, in one transfer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, count, islice
 from math import inf
 from typing import Protocol
@@ -17,39 +16,17 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from specviz.settings.settings import Sampling
 from specviz.verification.distributions import (
     TOP_SIZES,
     Draw,
     WalkEnd,
     check_finite,
     draw,
-    logits_to_probs,
     remove_token,
     top_tokens,
     walk_to,
 )
 from specviz.verification.transfer import UploadBatch, to_device, to_host
-
-
-@dataclass(frozen=True, slots=True)
-class SiblingDraws:
-    """Draws of siblings, copied to the host.
-
-    Attributes:
-        draws: For each distribution, its draws in order.
-        probs: For each distribution and draw, the reported probability of the token.
-        confirmed: Whether the tokens equal `DeviceDraws.token_ids` and siblings are distinct.
-    """
-
-    draws: list[list[Draw]] = field(default_factory=list)
-    probs: list[list[float]] = field(default_factory=list)
-    confirmed: bool = True
-
-    @property
-    def tokens(self) -> list[list[int]]:
-        """For each distribution, the drawn tokens."""
-        return [[draw.token for draw in draws] for draws in self.draws]
 
 
 class Coins:
@@ -97,76 +74,6 @@ class _Rank:
     probs: Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceDraws:
-    """Draws that were made on the device and that the host has not read yet.
-
-    There is one draw per u. A draw never repeats an earlier one from the same distribution, unless
-    there are more draws than possible tokens. probs: probabilities to report for the drawn tokens,
-    (n, V).
-    """
-
-    coins: Coins
-    probs: Tensor
-    ranks: Sequence[_Rank]
-
-    @classmethod
-    def start(cls, distributions: Tensor, coins: Coins, probs: Tensor) -> DeviceDraws:
-        """Sample from distributions (n, V) on the device."""
-        ordered = [distributions, probs]
-        if coins.order != sorted(coins.order):
-            ordered = [torch.stack([each[at] for at in coins.order]) for each in ordered]
-        return cls(coins, probs, _draw_ranks(ordered[0], ordered[1], coins))
-
-    @property
-    def token_ids(self) -> Tensor:
-        """The drawn tokens, (draws,), by distribution; wrong after a draw whose search failed."""
-        positions = {row: at for at, row in enumerate(self.coins.order)}
-        return torch.stack(
-            [
-                self.ranks[rank].walked.token[positions[row], 0]
-                for row, coins in enumerate(self.coins.rows)
-                for rank in range(len(coins))
-            ]
-        )
-
-    @property
-    def pending(self) -> list[Tensor]:
-        """The tensors whose values `resolve` needs."""
-        return [each for rank in self.ranks for each in (*rank.walked[:3], rank.probs)]
-
-    def resolve(self, pending: Sequence[Tensor]) -> SiblingDraws:
-        """Return the draws, given the values of `pending`; failed searches are repeated."""
-        values = iter(each.flatten().tolist() for each in pending)
-        rows = [list(zip(*four, strict=True)) for four in zip(*[values] * 4, strict=True)]
-        found = SiblingDraws([[] for _ in self.coins.rows], [[] for _ in self.coins.rows])
-        confirmed = [
-            self._resolve_row(
-                found,
-                row,
-                [values_of_rank[at] for values_of_rank in rows if len(values_of_rank) > at],
-                at,
-            )
-            for at, row in enumerate(self.coins.order)
-        ]
-        return SiblingDraws(found.draws, found.probs, all(confirmed))
-
-    def _resolve_row(
-        self, found: SiblingDraws, row: int, values: Sequence[Sequence[float]], at: int
-    ) -> bool:
-        # values: what was read from the device, for each rank; at: index in `Coins.order`.
-        draws, probs, coins = found.draws[row], found.probs[row], self.coins.rows[row]
-        for rank, (u, (token, lo, hi, prob)) in enumerate(zip(coins, values, strict=True)):
-            if not lo <= u < hi:
-                rest = _draw_one_by_one(self.ranks[rank].distributions[at], coins[rank:])
-                draws.extend(rest)
-                probs.extend(self.probs[row, draw.token].item() for draw in rest)
-                return False
-            draws.append(Draw(int(token), u, lo, hi))
-            probs.append(prob)
-        return len({draw.token for draw in draws}) == len(draws)
-
-
 def _draw_ranks(distributions: Tensor, probs: Tensor, coins: Coins) -> list[_Rank]:
     # A draw is searched among the top tokens only: among more of them on CUDA, where a repeated
     # search makes the host wait. Distributions and probs, (n, V), are in the order of `coins`.
@@ -187,22 +94,6 @@ def _draw_ranks(distributions: Tensor, probs: Tensor, coins: Coins) -> list[_Ran
     return found
 
 
-def distinct_draws(
-    distributions: Tensor, coins: Sequence[Sequence[float]], probs: Tensor
-) -> SiblingDraws:
-    """Sample siblings and copy the draws to the host at once; see `DeviceDraws`."""
-    draws = DeviceDraws.start(distributions, Coins(coins), probs)
-    return draws.resolve(to_host(*draws.pending))
-
-
-def _draw_one_by_one(distribution: Tensor, coins: Sequence[float]) -> list[Draw]:
-    found: list[Draw] = []
-    for u in coins:
-        found.append(draw(distribution, u))
-        distribution = remove_token(distribution, found[-1].token)
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class CandidateValues:
     """Candidates on the host, by parent node.
@@ -213,7 +104,7 @@ class CandidateValues:
         confirmed: Whether the tokens equal `Candidates.token_ids`.
     """
 
-    tokens: Sequence[Sequence[int]]
+    tokens: Sequence[list[int]]
     probs: Sequence[Sequence[float]]
     draws: Sequence[Sequence[Draw]] = ()
     confirmed: bool = True
@@ -285,46 +176,113 @@ class TopCandidates:
         return CandidateValues(tokens, reported, confirmed=sizes == list(self.widths))
 
 
+@dataclass(frozen=True, slots=True)
 class SampledCandidates:
-    """Tokens sampled from logits (n, V) with the run's settings, siblings without replacement."""
+    """Tokens sampled on the device, siblings without replacement.
 
-    def __init__(self, logits: Tensor, sampling: Sampling, coins: Coins) -> None:
-        self.distributions = logits_to_probs(logits, sampling)
-        self.probs = logits.float().softmax(-1)
-        self.draws = DeviceDraws.start(self.distributions, coins, self.probs)
+    There is one draw per u. A draw never repeats an earlier one from the same distribution, unless
+    there are more draws than possible tokens. probs: probabilities to report for the drawn tokens,
+    (n, V).
+    """
+
+    distributions: Tensor
+    coins: Coins
+    probs: Tensor
+    ranks: Sequence[_Rank]
+
+    @classmethod
+    def draw(cls, distributions: Tensor, coins: Coins, probs: Tensor) -> SampledCandidates:
+        """Sample from distributions (n, V)."""
+        ordered = [distributions, probs]
+        if coins.order != sorted(coins.order):
+            ordered = [torch.stack([each[at] for at in coins.order]) for each in ordered]
+        return cls(distributions, coins, probs, _draw_ranks(ordered[0], ordered[1], coins))
 
     @property
     def token_ids(self) -> Tensor:
-        """Implement `Candidates.token_ids`."""
-        return self.draws.token_ids
+        """Implement `Candidates.token_ids`; wrong after a draw whose search failed."""
+        positions = {row: at for at, row in enumerate(self.coins.order)}
+        return torch.stack(
+            [
+                self.ranks[rank].walked.token[positions[row], 0]
+                for row, coins in enumerate(self.coins.rows)
+                for rank in range(len(coins))
+            ]
+        )
 
     @property
     def pending(self) -> list[Tensor]:
         """Implement `Candidates.pending`."""
-        return self.draws.pending
+        return [each for rank in self.ranks for each in (*rank.walked[:3], rank.probs)]
 
     def repeated(self, coins: Coins | None) -> SampledCandidates:
         """Implement `Candidates.repeated`; copies the distributions, which outlive the round."""
         # The other tensors are needed until the draft is complete.
         assert coins is not None
-        again = copy(self)
-        again.distributions = self.distributions.clone()
-        again.draws = replace(self.draws, coins=coins)
-        return again
+        return replace(self, distributions=self.distributions.clone(), coins=coins)
 
     def resolve(self, pending: Sequence[Tensor], name: str) -> CandidateValues:
         """Implement `Candidates.resolve`."""
         # If a distribution has fewer possible tokens than draws, all sampling is repeated with
         # fewer draws.
-        found = self.draws.resolve(pending)
-        confirmed = found.confirmed
+        found = self.read(pending)
         check_finite([each for of_node in found.probs for each in of_node], name)
-        if any(len(set(tokens)) < len(tokens) for tokens in found.tokens):
+        if not all(map(_are_distinct, found.tokens)):
             sizes = limit_widths(self.distributions, [len(of_node) for of_node in found.draws])
-            numbers = chain.from_iterable(self.draws.coins.rows)
+            numbers = chain.from_iterable(self.coins.rows)
             coins = [list(islice(numbers, size)) for size in sizes]
-            found = distinct_draws(self.distributions, coins, self.probs)
-        return CandidateValues(found.tokens, found.probs, found.draws, confirmed)
+            again = distinct_draws(self.distributions, coins, self.probs)
+            return replace(again, confirmed=found.confirmed)
+        return found
+
+    def read(self, pending: Sequence[Tensor]) -> CandidateValues:
+        """Return the draws, given the values of `pending`; failed searches are repeated."""
+        values = iter(each.flatten().tolist() for each in pending)
+        rows = [list(zip(*four, strict=True)) for four in zip(*[values] * 4, strict=True)]
+        draws: list[list[Draw]] = [[] for _ in self.coins.rows]
+        probs: list[list[float]] = [[] for _ in self.coins.rows]
+        confirmed = True
+        for at, row in enumerate(self.coins.order):
+            own = [of_rank[at] for of_rank in rows if len(of_rank) > at]
+            draws[row], probs[row], found = self._read_row(row, own, at)
+            confirmed &= found and _are_distinct([draw.token for draw in draws[row]])
+        tokens = [[draw.token for draw in own] for own in draws]
+        return CandidateValues(tokens, probs, draws, confirmed)
+
+    def _read_row(
+        self, row: int, values: Sequence[Sequence[float]], at: int
+    ) -> tuple[list[Draw], list[float], bool]:
+        # values: what was read from the device, for each rank; at: index in `Coins.order`. Also
+        # returns whether no search failed.
+        draws, probs, coins = list[Draw](), list[float](), self.coins.rows[row]
+        for rank, (u, (token, lo, hi, prob)) in enumerate(zip(coins, values, strict=True)):
+            if not lo <= u < hi:
+                draws += _draw_one_by_one(self.ranks[rank].distributions[at], coins[rank:])
+                probs += [self.probs[row, draw.token].item() for draw in draws[rank:]]
+                return draws, probs, False
+            draws.append(Draw(int(token), u, lo, hi))
+            probs.append(prob)
+        return draws, probs, True
+
+
+def _are_distinct(tokens: Sequence[int]) -> bool:
+    return len(set(tokens)) == len(tokens)
+
+
+def distinct_draws(
+    distributions: Tensor, coins: Sequence[Sequence[float]], probs: Tensor
+) -> CandidateValues:
+    """Sample siblings and copy the draws to the host at once; see `SampledCandidates`."""
+    draws = SampledCandidates.draw(distributions, Coins(coins), probs)
+    return draws.read(to_host(*draws.pending))
+
+
+def _draw_one_by_one(distribution: Tensor, coins: Sequence[float]) -> list[Draw]:
+    found: list[Draw] = []
+    for u in coins:
+        found.append(draw(distribution, u))
+        distribution = remove_token(distribution, found[-1].token)
+    return found
 
 
 def coins_by_node(counts: Sequence[int], uniform: Callable[[int], float]) -> list[list[float]]:

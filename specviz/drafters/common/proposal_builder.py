@@ -28,7 +28,7 @@ from specviz.engine.protocol import Proposal
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.verification import Drawn
-from specviz.verification.distributions import Draw
+from specviz.verification.distributions import Draw, logits_to_probs
 from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
@@ -124,7 +124,8 @@ class ProposalBuilder:
             )
         if coins is None:
             return TopCandidates(logits, widths)
-        return SampledCandidates(logits, self.settings.sampling, coins)
+        distributions = logits_to_probs(logits, self.settings.sampling)
+        return SampledCandidates.draw(distributions, coins, logits.float().softmax(-1))
 
     def add(self, levels: Sequence[Level], guesses: Sequence[Candidates], host: HostValues) -> None:
         """Add the guesses of several levels.
