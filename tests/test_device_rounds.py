@@ -27,7 +27,7 @@ from specviz.drafters.common import head_cache
 from specviz.drafters.common.dynamic_tree import (
     DeviceTree,
     DynamicTree,
-    read_top_tokens,
+    rank_tokens,
     replay,
 )
 from specviz.drafters.contract.harness import rounds_of, run_trace, summarize
@@ -347,12 +347,8 @@ def seen(seed, budget, ends):
     growth, paths = DynamicTree([0]), {0: ()}
     for level in growth.levels(DEEPEST, WIDTH, budget, ends):
         first = len(growth.tokens)
-        growth.add_children(
-            level,
-            read_top_tokens(
-                torch.stack([logits_after(paths[n], seed) for n in level]), WIDTH, "it"
-            ),
-        )
+        logits = torch.stack([logits_after(paths[n], seed) for n in level])
+        growth.add(level, *rank_tokens(logits, WIDTH, "it"))
         for node in range(first, len(growth.tokens)):
             paths[node] = (*paths[growth.parents[node]], growth.tokens[node])
     return growth

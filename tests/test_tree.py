@@ -60,7 +60,7 @@ def test_invalid_tree_is_refused():
 
 
 def logs(*shares):
-    return torch.tensor(shares, dtype=torch.float32).log()
+    return torch.tensor(shares, dtype=torch.float32).log().tolist()
 
 
 def published(seed, levels, width, budget, scale):
@@ -97,7 +97,7 @@ def test_kept_guesses_equal_those_of_the_published_eagle_2_algorithm(width, budg
             level = growth.frontier(width, budget, ends=()) if depth else [0]
             for node in level:
                 pairs = law_at(seed, path_of(growth, node), width, 2.0)
-                growth.add(node, [t for t, _ in pairs], torch.tensor([v for _, v in pairs]))
+                growth.add([node], [[t for t, _ in pairs]], [[v for _, v in pairs]])
         tree, kept = growth.tree(budget)
         found = {path_of(growth, node) for node in kept if node}
         assert found == published(seed, 5, width, budget, 2.0)
@@ -123,7 +123,7 @@ def test_ancestors_of_kept_guesses_are_kept_even_if_scores_tie(seed, levels, wid
         for node in growth.frontier(width, budget, ends=()) if depth else [0]:
             values, ids = (torch.randn(9) * 6).log_softmax(-1).topk(width)
             values = (values / 4).round() * 4 if ties else values
-            growth.add(node, ids.tolist(), values.clamp(max=0))
+            growth.add([node], [ids.tolist()], [values.clamp(max=0).tolist()])
     tree, kept = growth.tree(budget)
     assert [growth.tokens[node] for node in sorted(kept)] == list(tree.tokens)
     assert all(growth.parents[node] in kept for node in kept if node)
@@ -135,9 +135,9 @@ def test_ancestors_of_kept_guesses_are_kept_even_if_scores_tie(seed, levels, wid
 
 def test_tied_scores_prefer_shallower_then_older_nodes():
     growth = DynamicTree([7])
-    growth.add(0, [1, 2, 3], logs(0.5, 0.25, 0.125))
-    growth.add(1, [4, 5], logs(0.5, 0.25))  # as likely as 2 and as 3
-    growth.add(4, [6], logs(1.0))  # as likely as its parent
+    growth.add([0], [[1, 2, 3]], [logs(0.5, 0.25, 0.125)])
+    growth.add([1], [[4, 5]], [logs(0.5, 0.25)])  # as likely as 2 and as 3
+    growth.add([4], [[6]], [logs(1.0)])  # as likely as its parent
     assert growth.best(9) == [0, 1, 2, 4, 6, 3, 5]
     assert growth.frontier(9, 9, ends=()) == [6]
     assert growth.tree(4)[0].tokens == (7, 1, 2, 4, 6)
@@ -146,7 +146,7 @@ def test_tied_scores_prefer_shallower_then_older_nodes():
 
 def test_frontier_contains_the_most_probable_nodes_except_end_tokens():
     growth = DynamicTree([7])
-    growth.add(0, [1, 2, 3, 4], logs(0.4, 0.3, 0.2, 0.1))
+    growth.add([0], [[1, 2, 3, 4]], [logs(0.4, 0.3, 0.2, 0.1)])
     assert growth.frontier(2, 9, ends=()) == [1, 2]
     assert growth.frontier(2, 9, ends=(1,)) == [2, 3]
     assert growth.frontier(4, 3, ends=()) == [1, 2, 3]
@@ -155,21 +155,16 @@ def test_frontier_contains_the_most_probable_nodes_except_end_tokens():
 
 def test_scores_are_sums_in_float32():
     growth = DynamicTree([7])
-    growth.add(0, [1], logs(0.3))
-    growth.add(1, [1], logs(0.295))
+    growth.add([0], [[1]], [logs(0.3)])
+    growth.add([1], [[1]], [logs(0.295)])
     exact = torch.tensor(0.3).log() + torch.tensor(0.295).log()
     assert growth.totals[2] == exact.item()
 
 
 def test_log_probabilities_above_zero_and_trees_without_an_ancestor_are_refused():
-    for bad in (
-        torch.tensor([-1.0], dtype=torch.bfloat16),
-        torch.tensor([-1.0], dtype=torch.float64),
-        torch.tensor([0.5]),
-        torch.tensor([float("nan")]),
-    ):
+    for bad in (0.5, float("nan")):
         with pytest.raises(ValueError, match="at most 0"):
-            DynamicTree([7]).add(0, [1], bad)
+            DynamicTree([7]).add([0], [[1, 2]], [[-1.0, bad]])
     growth = DynamicTree([7], [-1, 0, 1], [0, 1, 2], [0.0, -2.0, -1.0])
     growth.tokens += [1, 2]
     with pytest.raises(ValueError, match="needs the parent of each"):

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Final
 import torch
 from torch import Tensor
 
-from specviz.drafters.common.dynamic_tree import ranked_lists, top_log_probs
+from specviz.drafters.common.dynamic_tree import split_rows, top_log_probs
 from specviz.drafters.common.rank_paths import DepthPredictor
 from specviz.drafters.common.session import Session
 from specviz.drafters.common.training import Family
@@ -125,7 +125,7 @@ class JetSpecSession(DepthPredictor, Session):
             uploads,
             lambda: (None, list(top_log_probs(predict()[:depth], width))),
         )
-        return ranked_lists(logs, ids, self.name)
+        return split_rows(logs, ids, self.name)
 
     def _plan(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
         # Logits (D, V) of all depths.

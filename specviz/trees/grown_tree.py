@@ -16,8 +16,6 @@ from math import exp
 from statistics import linear_regression
 from typing import Final
 
-import torch
-
 from specviz.cost import tree_formula
 from specviz.cost.sweep import Sweep
 from specviz.drafters.common.dynamic_tree import SUMS, DynamicTree, PathScore
@@ -94,8 +92,7 @@ def add_guesses(grown: GrownTree, position: RecordedPosition, node: int, width: 
     if row is None:
         grown.missing.append(node)
         return
-    logs = torch.tensor(row.logs[:width], dtype=torch.float32)
-    grown.growth.add(node, row.tokens[:width], logs)
+    grown.growth.add([node], [row.tokens[:width]], [row.logs[:width]])
 
 
 def static_tree(position: RecordedPosition, paths: Sequence[Path]) -> GrownTree:

@@ -26,7 +26,7 @@ from typing import Any, Final
 import torch
 
 from specviz.cost import tree_formula
-from specviz.drafters.common.dynamic_tree import PathScore, read_top_tokens
+from specviz.drafters.common.dynamic_tree import PathScore, rank_tokens
 from specviz.engine.loop import plain
 from specviz.engine.protocol import Drafter
 from specviz.models.target import Target
@@ -323,7 +323,7 @@ def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]
     for node in range(min(len(tree), walk.predictor.max_depth)):
         tokens, parents = tree.tokens[: node + 1], tree.parents[: node + 1]
         logits = walk.predictor.logits_after(walk.text, tokens, parents, [node])
-        guessed += [found for found, _ in read_top_tokens(logits, RANKS, walk.title)]
+        guessed += rank_tokens(logits, RANKS, walk.title)[0]
     scores = walk.score(tree)
     p = logits_to_probs(scores.logits, TEMPERATURE_ONE).cpu()
     walk.advance(scores)

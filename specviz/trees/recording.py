@@ -19,7 +19,7 @@ from specviz.drafters.common.dynamic_tree import (
     DynamicTree,
     NodePredictor,
     PathScore,
-    read_top_tokens,
+    rank_tokens,
 )
 from specviz.engine.protocol import Drafter, DraftSession
 from specviz.engine.recorder import versions
@@ -48,7 +48,9 @@ from specviz.verification.tree import DraftTree
 SHOWN: Final = 48  # how many last tokens of the text are stored with a position
 TEMPERATURE_ONE: Final = Sampling(1.0)
 TreeRequest = tuple[Parameters, PathScore]
-Drafted = tuple[list[int], Tensor]  # guesses, the most probable first, and their log-probabilities
+Drafted = tuple[
+    list[int], list[float]
+]  # guesses, the most probable first, and their log-probabilities
 
 
 def require_predictor(session: DraftSession) -> NodePredictor:
@@ -170,7 +172,7 @@ class Walk:
             for one, size, front in fronts:
                 for node in front:
                     tokens, logs = rows[one.path(node)]
-                    one.growth.add(node, tokens[: size.width], logs[: size.width])
+                    one.growth.add([node], [tokens[: size.width]], [logs[: size.width]])
         return rows
 
     def _paths_with_guesses(
@@ -199,10 +201,8 @@ class Walk:
         tree = tree_of_paths(self.text[-1], [*known, *paths])
         nodes = range(len(known), len(tree))
         logits = self.predictor.logits_after(self.text, tree.tokens, tree.parents, list(nodes))
-        found = read_top_tokens(logits[..., : self.target.vocab_size], width, self.title)
-        return {
-            path: (tokens, logs.cpu()) for path, (tokens, logs) in zip(paths, found, strict=True)
-        }
+        found = rank_tokens(logits[..., : self.target.vocab_size], width, self.title)
+        return dict(zip(paths, zip(*found, strict=True), strict=True))
 
     def score(self, tree: DraftTree) -> Scores:
         """Run the target on a tree, after removing the drafter's entries from its cache."""
@@ -260,10 +260,10 @@ def tree_of_paths(root: int, paths: Sequence[Path]) -> DraftTree:
     return DraftTree(tokens, (-1, *(node_by_path[path[:-1]] for path in paths[1:])))
 
 
-def row_of(tokens: Sequence[int], logs: Tensor, p: Tensor) -> Row:
+def row_of(tokens: list[int], logs: list[float], p: Tensor) -> Row:
     """Return the row of a path, given the target's distribution p (V,) after it."""
     top = int(p.argmax())
-    return Row(list(tokens), logs.tolist(), p[list(tokens)].tolist(), top, p[top].item())
+    return Row(tokens, logs, p[tokens].tolist(), top, p[top].item())
 
 
 def record_recipe(target: Target, drafter: Drafter, recipe: Recipe) -> RecordedPosition:

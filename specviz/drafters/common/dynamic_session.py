@@ -126,7 +126,7 @@ class DynamicSession(HeadSession):
             return self._proposal(growth)
         for level in wanted:
             logits = self.logits_after(context, growth.tokens, growth.parents, level)
-            growth.add_level(level, *rank_tokens(logits, self.fan_out, self.name))
+            growth.add(level, *rank_tokens(logits, self.fan_out, self.name))
         return self._proposal(growth)
 
     def _levels(self, context: Sequence[int], deepest: int) -> list[Tensor]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf
 from typing import Final, Literal, Protocol
 
@@ -55,22 +56,25 @@ class PathScore:
         """The score of the empty path."""
         return 0.0 if self.how == "sum" else 1.0
 
-    def under(self, totals: Sequence[float], logs: Tensor) -> list[float]:
+    def under(self, totals: Sequence[float], logs: Sequence[float]) -> list[float]:
         """Return the scores of children.
 
         Args:
-            totals: Score of each child's parent, or one score for all children.
-            logs: Log-probabilities of the children, (n,).
+            totals: Score of each child's parent.
+            logs: Log-probability of each child, rounded to float32 first.
         """
-        of_parents = torch.tensor(totals, dtype=self.dtype, device=logs.device)
+        if self == SUMS:  # in NumPy, which is faster than torch for few numbers
+            sums: list[float] = (np.array(totals, np.float32) + np.array(logs, np.float32)).tolist()
+            return sums
+        of_parents = torch.tensor(totals, dtype=self.dtype)
+        exact = torch.tensor(logs, dtype=torch.float32)
         if self.how == "sum":
-            return (of_parents + logs.to(self.dtype)).tolist()
-        exact = logs.double() if self.dtype is torch.float64 else logs
+            return (of_parents + exact.to(self.dtype)).tolist()
+        exact = exact.double() if self.dtype is torch.float64 else exact
         return (of_parents * exact.exp().to(self.dtype)).tolist()
 
 
 SUMS: Final = PathScore("sum", torch.float32)
-RankedTokens = tuple[Sequence[int], Tensor]  # tokens (most probable first), log-probabilities
 
 
 @dataclass(slots=True)
@@ -108,49 +112,31 @@ class DynamicTree:
                 return
             yield level
 
-    def add(self, parent: int, tokens: Sequence[int], log_probs: Tensor) -> None:
-        """Add guesses under `parent`, in the order in which they are tested."""
-        self.add_children([parent], [(tokens, log_probs)])
-
-    def add_children(self, parents: Sequence[int], guesses: Sequence[RankedTokens]) -> None:
+    def add(
+        self, parents: Sequence[int], tokens: Sequence[list[int]], logs: Sequence[list[float]]
+    ) -> None:
         """Add guesses under each of these nodes, in the order in which the rule will test them.
 
-        Raises ValueError if log-probabilities are not float32, or if one is above 0 or NaN; a
-        parent might then rank after its children.
-        """
-        logs = torch.cat([values for _, values in guesses])
-        highest = float(logs.max()) if len(logs) else 0.0
-        if logs.dtype is not torch.float32 or not highest <= 0.0:  # NaN fails this comparison, too
-            raise ValueError("Log-probabilities must be float32 and at most 0.")
-        parent_totals: list[float] = []
-        for parent, (tokens, _) in zip(parents, guesses, strict=True):
-            size, depth = len(tokens), self.depths[parent] + 1
-            self._deepest = max(self._deepest, depth if size else 0)
-            parent_totals += [self.totals[parent]] * size
-            self.tokens += tokens
-            self.depths += [depth] * size
-            self.parents += [parent] * size
-        self.totals += self.kind.under(parent_totals, logs)
-
-    def add_level(
-        self, parents: Sequence[int], tokens: Sequence[Sequence[int]], logs: Sequence[list[float]]
-    ) -> None:
-        """Add guesses as `add_children` does, in plain Python, which is faster; for `SUMS` only.
+        Raises ValueError if a log-probability is above 0 or NaN; a parent might then rank after its
+        children.
 
         Args:
             parents: The nodes.
-            tokens: For each node, the tokens of its guesses in the order in which they are tested.
-            logs: For each node, their log-probabilities: float32 values, at most 0.
+            tokens: For each node, the tokens of its guesses.
+            logs: For each node, their log-probabilities.
         """
-        totals: list[float] = []
-        for parent, row, values in zip(parents, tokens, logs, strict=True):
-            size, depth, total = len(row), self.depths[parent] + 1, self.totals[parent]
+        flat = list(chain.from_iterable(logs))
+        if not all(value <= 0.0 for value in flat):  # NaN fails this comparison, too
+            raise ValueError("Log-probabilities must be at most 0.")
+        parent_totals: list[float] = []
+        for parent, row in zip(parents, tokens, strict=True):
+            size, depth = len(row), self.depths[parent] + 1
             self._deepest = max(self._deepest, depth if size else 0)
+            parent_totals += [self.totals[parent]] * size
             self.tokens += row
             self.depths += [depth] * size
             self.parents += [parent] * size
-            totals += [total + value for value in values]
-        self.totals += np.array(totals, np.float32).tolist()  # round as a float32 sum does
+        self.totals += self.kind.under(parent_totals, flat)
 
     def best(self, budget: int) -> list[int]:
         """Return the root and the `budget` best guesses, descending; ties go to the shallower."""
@@ -184,55 +170,28 @@ class DynamicTree:
         return subtree(self.tokens, self.parents, sorted(best)), best  # with their ancestors
 
 
-def read_top_tokens(logits: Tensor, width: int, name: str) -> list[tuple[list[int], Tensor]]:
-    """Return the `width` most probable tokens of each row and their log-probabilities, on the host.
-
-    Returns by row, tokens in descending order, and their float32 log-probabilities.
-
-    Raises BadScores if the logits are not finite.
-
-    Args:
-        logits: (n, V).
-        width: Number of tokens; fewer are returned where fewer are possible, as with a reduced
-            vocabulary.
-        name: Name of the model in error messages.
-    """
-    logs, ids = to_host(*top_log_probs(logits, width))
-    return split_rows(logs, ids, name)
-
-
-def rank_tokens(logits: Tensor, width: int, name: str) -> tuple[list[list[int]], list[list[float]]]:
-    """Return the result of `read_top_tokens` as two lists, the input of `add_level`."""
-    logs, ids = to_host(*top_log_probs(logits, width))
-    return ranked_lists(logs, ids, name)
-
-
-def ranked_lists(logs: Tensor, ids: Tensor, name: str) -> tuple[list[list[int]], list[list[float]]]:
-    """Return the result of `split_rows` as two lists."""
-    values = logs.tolist()
-    check_finite([row[0] for row in values], name)
-    possible = [[min(value, 0.0) for value in row if value != -inf] for row in values]
-    return [row[: len(some)] for row, some in zip(ids.tolist(), possible, strict=True)], possible
-
-
 def top_log_probs(logits: Tensor, width: int) -> tuple[Tensor, Tensor]:
     """Return the highest log-probabilities and their tokens, (n, width) each, on the device."""
     logs, ids = logits.float().log_softmax(-1).topk(min(width, logits.shape[-1]))
     return logs, ids
 
 
-def split_rows(logs: Tensor, ids: Tensor, name: str) -> list[tuple[list[int], Tensor]]:
-    """Split `top_log_probs` into rows, without impossible tokens.
+def rank_tokens(logits: Tensor, width: int, name: str) -> tuple[list[list[int]], list[list[float]]]:
+    """Return the `width` most probable tokens of logits (n, V), and their log-probabilities.
 
-    Raises BadScores if the logits are not finite.
+    Returns both by row, in descending order; fewer where fewer are possible, as with a reduced
+    vocabulary. Raises BadScores, with the model's name, if the logits are not finite.
     """
-    check_finite(logs[:, 0].tolist(), name)
-    logs = logs.clamp(max=0)
-    if bool(logs.isfinite().all()):
-        return list(zip(ids.tolist(), logs, strict=True))
-    possible = logs.isfinite().sum(-1).tolist()
-    rows = zip(logs, ids.tolist(), possible, strict=True)
-    return [(tokens[:size], row[:size]) for row, tokens, size in rows]
+    logs, ids = to_host(*top_log_probs(logits, width))
+    return split_rows(logs, ids, name)
+
+
+def split_rows(logs: Tensor, ids: Tensor, name: str) -> tuple[list[list[int]], list[list[float]]]:
+    """Return the result of `rank_tokens`, given that of `top_log_probs` on the host."""
+    values = logs.tolist()
+    check_finite([row[0] for row in values], name)
+    possible = [[min(value, 0.0) for value in row if value != -inf] for row in values]
+    return [row[: len(some)] for row, some in zip(ids.tolist(), possible, strict=True)], possible
 
 
 # Maps a level below the root, counted from 0, its tokens (n,), and each one's parent as a row of
@@ -357,13 +316,13 @@ def replay(
     rows = {0: 0}  # row in its level of each node to expand
     for nodes, (logs, ids, picks) in zip(wanted, read_levels(values), strict=False):
         rows_read, first = [rows[node] for node in nodes], len(grown.tokens)
-        found = split_rows(logs[rows_read], ids[rows_read], name)
-        grown.add_children(nodes, found)
+        tokens, found = split_rows(logs[rows_read], ids[rows_read], name)
+        grown.add(nodes, tokens, found)
         kids = iter(range(first, len(grown.tokens)))
         numbers = {
             (row, rank): next(kids)
-            for row, (tokens, _) in zip(rows_read, found, strict=True)
-            for rank in range(len(tokens))
+            for row, own in zip(rows_read, tokens, strict=True)
+            for rank in range(len(own))
         }
         places = [divmod(place, logs.shape[-1]) for place in picks]
         rows = {numbers[place]: row for row, place in enumerate(places) if place in numbers}
