@@ -49,18 +49,23 @@ class TreeReader:
         """Read what is not cached of `context`; keep accepted guesses; return logits (1, W)."""
         return self.plan_text(context, UploadBatch(self.model.device))()
 
-    def plan_text(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
-        """Prepare `read_text`, and return a function that runs it."""
+    def plan_text(
+        self, context: Sequence[int], uploads: UploadBatch, masks: Sequence[int] = ()
+    ) -> Callable[[], Tensor]:
+        """Prepare `read_text`, and return a function that runs it.
+
+        masks: tokens that are read after the text and not kept; each adds a row of logits.
+        """
         start = self._keep(self._rows_of(context[:-1]))
         self.known, self.paths = list(context), {0: [0]}
         self.tree = DraftTree((context[-1],), (-1,))
-        new = len(context) - start
-        size = padded_rows(new) if self.memory else new
-        words = uploads.put(pad_front(torch.tensor(context[start:]), size))
-        positions = pad_front(torch.arange(start, len(context)), size, -1)
+        read, count = [*context[start:], *masks], 1 + len(masks)
+        size = padded_rows(len(read)) if self.memory else len(read)
+        words = uploads.put(pad_front(torch.tensor(read), size))
+        positions = pad_front(torch.arange(start, start + len(read)), size, -1)
         rows = plan_rows(self.cache, positions, [], uploads)
-        self.work += Work(body=new, head=1)
-        return lambda: self._pass(words(), rows(), last_only=1)
+        self.work += Work(body=len(read), head=count)
+        return lambda: self._pass(words(), rows(), last_only=count)
 
     def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch

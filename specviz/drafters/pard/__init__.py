@@ -27,6 +27,7 @@ from specviz.drafters.common.checkpoint import read_config
 from specviz.drafters.common.mask_session import softmax_top, top_tokens_by_position
 from specviz.drafters.common.proposal_builder import Level, TreeShape
 from specviz.drafters.common.session import LevelPass, LevelSession
+from specviz.drafters.common.tree_reader import TreeReader
 from specviz.drafters.draft_model import own_ids
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.attention import context_length
@@ -37,8 +38,7 @@ from specviz.models.checkpoint import (
 )
 from specviz.models.errors import Unsuitable
 from specviz.models.files import folder_label
-from specviz.models.graphs import Memory, pad_front, padded_rows
-from specviz.models.network import fixed_memory, network_of, plan_rows
+from specviz.models.graphs import Memory
 from specviz.models.passes import CaptureSpec, causal_lm_weights
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
@@ -131,12 +131,9 @@ class PardSession(LevelSession):
 
     def __init__(self, drafter: Pard, target: Target, settings: Settings) -> None:
         super().__init__(drafter.card.name, target, settings)
-        self.mask = drafter.head.mask
-        model = drafter.head.model
-        self.network = network_of(model)
+        self.mask, model = drafter.head.mask, drafter.head.model
+        self.reader = TreeReader(model, drafter.card.name)
         self.rows: int = model.get_input_embeddings().weight.shape[0]
-        self.cache: Any = self.network.new_cache()
-        self.known: list[int] = []
         self.masks = 0
         self.outputs: Tensor = torch.empty(0)
         self.depths: dict[int, int] = {}
@@ -147,17 +144,18 @@ class PardSession(LevelSession):
         # A node's score is the model's probability at temperature 1. Recorded for each node: the
         # position whose distribution it comes from. Recorded for the proposal: the rows that the
         # pass read, and the most probable tokens of each position with their probabilities.
-        self.work, self.masks = Work(), max_tokens - 2
+        self.reader.work, self.masks = Work(), max_tokens - 2
         builder = self.build(context, TreeShape(max_tokens - 1), chance)
         remark: dict[str, Any] = {"form": "masks", "passes": 0}
-        if self.work.body:
+        work = self.reader.work
+        if work.body:
             places = top_tokens_by_position(*self.read_shown(self.masks + 1))
-            remark |= {"passes": 1, "rows": self.work.body, "masks": self.masks, "places": places}
+            remark |= {"passes": 1, "rows": work.body, "masks": self.masks, "places": places}
         evidence = {node: {"place": len(path)} for node, path in enumerate(builder.paths) if node}
         return builder.proposal(
             evidence={0: remark, **evidence},
             shown=[each["token"] for place in remark.get("places", []) for each in place],
-            work=self.work,
+            work=work,
         )
 
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
@@ -177,27 +175,14 @@ class PardSession(LevelSession):
     @property
     def memory(self) -> Memory | None:
         """Implement `LevelSession.memory`."""
-        return fixed_memory(self.cache)
+        return self.reader.memory
 
     def _plan_pass(self, context: Sequence[int], uploads: UploadBatch) -> LevelPass:
-        start = 0
-        for old, new in zip(self.known, context[:-1], strict=False):
-            if old != new:
-                break
-            start += 1
-        self.cache.cut(start)
-        self.known = list(context)
-        read = [*own_ids(context[start:], self.rows), *[self.mask] * self.masks]
-        size = padded_rows(len(read)) if self.memory else len(read)
-        words = uploads.put(pad_front(torch.tensor(read), size))
-        positions = pad_front(torch.arange(start, start + len(read)), size, -1)
-        rows = plan_rows(self.cache, positions, [], uploads)
-        count = self.masks + 1
-        self.work = Work(body=len(read), head=count)
+        text = own_ids(context, self.rows)
+        read = self.reader.plan_text(text, uploads, [self.mask] * self.masks)
 
         def run(_: Tensor) -> Tensor:
-            made = self.network.forward(words()[None], rows(), self.cache, CaptureSpec(), count)
-            self.outputs = self.fit_logits(made.logits)
+            self.outputs = self.fit_logits(read())
             return self.outputs[:1]
 
         return run
