@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 
 from specviz.drafters.blockwise import BlockwiseConfig, BlockwiseHeads
 from specviz.drafters.common.rank_paths import all_paths, chosen_paths, tree_of_ranks
-from specviz.drafters.lmtp import LeapConfig, LeapHeads, NewestStates
+from specviz.drafters.lmtp import LeapConfig, LeapHeads, source
 from specviz.drafters.medusa import MedusaConfig, MedusaHeads
 from specviz.settings.chance import Chance
 from specviz.settings.settings import MAX_GUESSES, BadSettings, Sampling, Settings, tree_size
@@ -171,9 +171,7 @@ def test_earlier_hidden_states_provide_the_positions_that_heads_skip():
         (2, [(1, 1), (1, 0), (2, 1), (2, 0), (3, 1), (3, 0)]),
         (3, [(1, 2), (1, 1), (1, 0), (2, 2), (2, 1), (2, 0)]),
     ):
-        heads = LeapHeads(LeapConfig(3, skip_token=leap), 8, None)
-        reader = NewestStates(heads, lambda x: x, "toy")
-        assert [reader.source(j) for j in range(1, len(sources) + 1)] == sources
+        assert [source(j, leap) for j in range(1, len(sources) + 1)] == sources
         for j, (m, back) in enumerate(sources, 1):
             assert -1 - back + leap * m + 1 == j
 

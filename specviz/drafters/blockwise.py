@@ -23,9 +23,8 @@ from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import PlainConfig, SizedHead
 from specviz.drafters.common.config_keys import DECODER
 from specviz.drafters.common.layers import Project
-from specviz.drafters.common.rank_paths import RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
-from specviz.drafters.medusa import NewestState
+from specviz.drafters.medusa import NewestStateSession
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 
@@ -83,14 +82,15 @@ class Blockwise(HeadDrafter):
 
     def session(self, target: Target, settings: Settings) -> BlockSession:
         """Implement `HeadDrafter.session`."""
-        project = target.model.get_output_embeddings()
-        reader = NewestState(self.head, self.head.heads, project, self.card.name)
-        reader.remark = {"form": "heads", "block": self.head.config.block_size}
-        return BlockSession(reader, target, settings)
+        return BlockSession(self, target, settings)
 
 
-class BlockSession(RankPathSession):
+class BlockSession(NewestStateSession):
     """A session that always drafts one chain of top tokens and ignores the settings of siblings."""
+
+    def __init__(self, drafter: Blockwise, target: Target, settings: Settings) -> None:
+        super().__init__(drafter, drafter.head.heads, target, settings)
+        self.remark = {"form": "heads", "block": drafter.head.config.block_size}
 
     def _paths(self, depth: int) -> list[tuple[int, ...]]:
         return [(0,) * (d + 1) for d in range(depth)]

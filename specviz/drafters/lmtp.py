@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Self
+from typing import ClassVar, Final, Self
 
 import torch
 from torch import Tensor, cat, nn
@@ -128,9 +128,7 @@ class LeapMTP(HeadDrafter):
 
     def session(self, target: Target, settings: Settings) -> RankPathSession:
         """Implement `HeadDrafter.session`."""
-        project = target.model.get_output_embeddings()
-        reader = NewestStates(self.head, project, self.card.name)
-        return RankPathSession(reader, target, settings)
+        return LeapSession(self, target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`."""
@@ -139,31 +137,27 @@ class LeapMTP(HeadDrafter):
         return Weights(matrix_weights(self.head) // len(self.head.heads), borrowed)
 
 
-class NewestStates:
-    """Predicts from the k newest hidden states, the last of which predicted the newest token."""
+class LeapSession(RankPathSession):
+    """A session that predicts from the k newest states; the last predicted the newest token."""
 
-    def __init__(self, heads: LeapHeads, project: Project, name: str) -> None:
-        self.heads, self.cache = heads, head_cache(heads, ())
-        self.leap = heads.config.skip_token
-        self.max_depth = self.leap * len(heads.heads)
-        self.project = project
-        self.name = name
-        self.remark: dict[str, Any] = {
-            "form": "leaps",
-            "heads": len(heads.heads),
-            "leap": self.leap,
-        }
+    def __init__(self, drafter: LeapMTP, target: Target, settings: Settings) -> None:
+        self.heads, self.leap = drafter.head, drafter.head.config.skip_token
+        count = len(self.heads.heads)
+        super().__init__(drafter.card.name, self.leap * count, target, settings)
+        self.cache = head_cache(self.heads, ())
+        self.project = target.model.get_output_embeddings()
+        self.remark = {"form": "leaps", "heads": count, "leap": self.leap}
         self.states: Tensor | None = None
 
     def plan(self, newest: int, depth: int, uploads: UploadBatch) -> HeadPass:
-        """Implement `HeadPredictor.plan`.
+        """Implement `RankPathSession.plan`.
 
         There are no guesses while fewer than k states are known. Recorded for each guess: the head,
         from 1, the position of the state that it read, and this state's distance from the newest
         one (`back`).
         """
         assert self.states is not None
-        guesses = [self.source(j) for j in range(1, depth + 1)]
+        guesses = [source(j, self.leap) for j in range(1, depth + 1)]
         if len(self.states) < self.leap:
             none = self.states[:0]
             return HeadPass(lambda: none, [], Work())
@@ -180,16 +174,17 @@ class NewestStates:
             Work(body=rows, head=rows),
         )
 
-    def source(self, j: int) -> tuple[int, int]:
-        """Return the head, from 1, that predicts new token j, and how far back its state is."""
-        head = -(-j // self.leap)
-        return head, self.leap * head - j
-
     def add_states(self, states: States, tokens: Sequence[int]) -> None:
         """Implement `StateReader.add_states`."""
         assert states.final is not None
         rows = states.final if self.states is None else cat([self.states, states.final])
         self.states = rows[-self.leap :]
+
+
+def source(j: int, leap: int) -> tuple[int, int]:
+    """Return the head, from 1, that predicts new token j, and how far back its state is."""
+    head = -(-j // leap)
+    return head, leap * head - j
 
 
 def loss(head: LeapHeads, outputs: TargetOutputs) -> Tensor:
@@ -205,8 +200,7 @@ def guesses(head: LeapHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
     logits = head(outputs.final, outputs.head)
     found = []
     for j in range(1, leap * len(logits) + 1):
-        m = -(-j // leap)
-        back = leap * m - j
+        m, back = source(j, leap)
         row = logits[m - 1]
         found.append(torch.cat([torch.zeros_like(row[:, :back]), row[:, : row.shape[1] - back]], 1))
     return found

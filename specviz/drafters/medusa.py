@@ -142,9 +142,7 @@ class Medusa(HeadDrafter):
 
     def session(self, target: Target, settings: Settings) -> RankPathSession:
         """Implement `HeadDrafter.session`."""
-        project = target.model.get_output_embeddings()
-        reader = NewestState(self.head, len(self.head), project, self.card.name)
-        return RankPathSession(reader, target, settings)
+        return NewestStateSession(self, len(self.head), target, settings)
 
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`."""
@@ -153,24 +151,24 @@ class Medusa(HeadDrafter):
         return Weights(matrix_weights(self.head) // len(self.head), borrowed)
 
 
-class NewestState:
-    """Predicts from the hidden state that predicted the newest token; for blockwise heads, too."""
+class NewestStateSession(RankPathSession):
+    """A session that predicts from the state that predicted the newest token.
 
-    def __init__(self, heads: Any, count: int, project: Project, name: str) -> None:
-        """Create a predictor that has no state yet.
+    The drafter's head maps a state (h,), a projection and a number of heads to logits (heads, V);
+    the first head predicts two tokens ahead. Its `rows` counts the rows of such a call.
+    """
 
-        heads: maps a state (h,), a projection and a number of heads to logits (heads, V); the first
-        head predicts two tokens ahead. Its `rows` counts the rows of such a call.
-        """
-        self.heads, self.cache = heads, head_cache(heads, ())
-        self.max_depth = count
-        self.project = project
-        self.name = name
+    def __init__(
+        self, drafter: HeadDrafter, count: int, target: Target, settings: Settings
+    ) -> None:
+        super().__init__(drafter.card.name, count, target, settings)
+        self.heads, self.cache = drafter.head, head_cache(drafter.head, ())
+        self.project = target.model.get_output_embeddings()
         self.remark: dict[str, Any] = {"form": "heads", "heads": count}
         self.state: Tensor
 
     def plan(self, newest: int, depth: int, uploads: UploadBatch) -> HeadPass:
-        """Implement `HeadPredictor.plan`.
+        """Implement `RankPathSession.plan`.
 
         Recorded for each guess: the head, from 1, and the position of the state that it read.
         """

@@ -180,28 +180,25 @@ class ParallelMTP(HeadDrafter):
 
     def session(self, target: Target, settings: Settings) -> RankPathSession:
         """Implement `HeadDrafter.session`."""
-        reader = TrunkRows(self.head, self.capture.layers[0], target, self.card.name)
-        return RankPathSession(reader, target, settings)
+        return ParallelSession(self, target, settings)
 
 
-class TrunkRows:
-    """Caches the trunk's verified rows in every head; each prediction first reads the new rows."""
+class ParallelSession(RankPathSession):
+    """A session that caches the trunk's rows in every head; a prediction first reads new rows."""
 
-    def __init__(self, heads: ParallelHeads, layer: int, target: Target, name: str) -> None:
-        self.heads = heads
-        self.layer = layer
+    def __init__(self, drafter: ParallelMTP, target: Target, settings: Settings) -> None:
+        self.heads, (self.layer,) = drafter.head, drafter.capture.layers
+        count, config = len(self.heads.extra_heads), self.heads.config
+        super().__init__(drafter.card.name, count, target, settings)
         self.project = target.model.get_output_embeddings()
-        self.name = name
-        self.max_depth = len(heads.extra_heads)
-        self.remark: dict[str, Any] = {"form": "heads", "heads": self.max_depth, "layer": layer}
-        config = heads.config
+        self.remark = {"form": "heads", "heads": count, "layer": self.layer}
         shape = config.n_kv_heads, checkpoint.sizes(target.model)[0] // config.n_heads
-        self.cache = head_cache(heads, [shape] * self.max_depth)
+        self.cache = head_cache(self.heads, [shape] * count)
         self.read = 0  # number of rows in the cache
         self.waiting: list[Tensor] = []
 
     def plan(self, newest: int, depth: int, uploads: UploadBatch) -> HeadPass:
-        """Implement `HeadPredictor.plan`.
+        """Implement `RankPathSession.plan`.
 
         All heads run, even if `depth` is smaller, so that all caches have the same rows.
         """

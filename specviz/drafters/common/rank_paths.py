@@ -9,17 +9,18 @@ point mass.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from specviz.drafters.common.candidates import TopCandidates
 from specviz.drafters.common.head_cache import HeadCache
-from specviz.drafters.common.session import Session, StateReader
+from specviz.drafters.common.session import Session
 from specviz.engine.protocol import Proposal
+from specviz.models.passes import States
 from specviz.models.planned import compute_planned
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
@@ -44,33 +45,6 @@ class HeadPass:
     run: Callable[[], Tensor]
     evidence: Sequence[dict[str, Any]]
     work: Work
-
-
-class HeadPredictor(StateReader, Protocol):
-    """The heads in one run, with the target's hidden states that they have stored.
-
-    Attributes:
-        name: Name in error messages.
-        max_depth: Number of positions that they predict.
-        remark: Data that is recorded with every proposal.
-        cache: Keys and values, with whose memory a draft is recorded.
-    """
-
-    name: str
-    max_depth: int
-    remark: dict[str, Any]
-    cache: HeadCache
-
-    def plan(self, newest: int, depth: int, uploads: UploadBatch) -> HeadPass:
-        """Prepare to predict up to `depth` positions after the newest token, possibly fewer.
-
-        Args:
-            newest: Position of the newest token. The last stored state belongs to position newest -
-                1, which predicted the newest token.
-            depth: Maximum number of positions.
-            uploads: Holds what the pass needs.
-        """
-        ...
 
 
 class DepthPredictor(ABC):
@@ -104,29 +78,55 @@ class DepthPredictor(ABC):
 
 
 class RankPathSession(DepthPredictor, Session):
-    """A session that builds a tree from the top tokens of a `HeadPredictor`."""
+    """A session that builds a tree from the heads' top tokens; a subclass has states and heads.
 
-    def __init__(self, heads: HeadPredictor, target: Target, settings: Settings) -> None:
-        super().__init__(target, settings, heads)
-        self.heads = heads
-        self.max_depth = heads.max_depth
+    Args:
+        name: Name in error messages.
+        max_depth: Number of positions that the heads predict.
+
+    Attributes:
+        remark: Data that is recorded with every proposal.
+        cache: Keys and values, with whose memory a draft is recorded.
+    """
+
+    remark: Mapping[str, Any]
+    cache: HeadCache
+
+    def __init__(self, name: str, max_depth: int, target: Target, settings: Settings) -> None:
+        super().__init__(target, settings, self)
+        self.name, self.max_depth = name, max_depth
         self.chosen = chosen_paths(settings)
         learns = settings.schedule == "learning"
         depth = max_gamma(settings.siblings) if learns else settings.gamma
         paths = self._paths(min(self.max_depth, depth))
         self.branches = len({path[:-1] for path in paths}) < len(paths)
 
+    @abstractmethod
+    def add_states(self, states: States, tokens: Sequence[int]) -> None:
+        """Implement `StateReader.add_states`."""
+
+    @abstractmethod
+    def plan(self, newest: int, depth: int, uploads: UploadBatch) -> HeadPass:
+        """Prepare to predict up to `depth` positions after the newest token, possibly fewer.
+
+        Args:
+            newest: Position of the newest token. The last state belongs to position newest - 1,
+                which predicted the newest token.
+            depth: Maximum number of positions.
+            uploads: Holds what the pass needs.
+        """
+
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`."""
         # The score of a node is the probability that its head gives it at temperature 1.
         depth = min(self.max_depth, max_tokens - 1)
-        evidence: dict[int, dict[str, Any]] = {0: dict(self.heads.remark)}
+        evidence: dict[int, dict[str, Any]] = {0: dict(self.remark)}
         tree, work = DraftTree((context[-1],), (-1,)), Work()
         score: dict[int, float] = {}
         if depth > 0:
             uploads = UploadBatch(self.target.device)
-            planned = self.heads.plan(len(context) - 1, depth, uploads)
+            planned = self.plan(len(context) - 1, depth, uploads)
             tree, paths, score = self._build(context[-1], planned, uploads)
             evidence |= {
                 node: {**planned.evidence[len(path) - 1], "path": list(path)}
@@ -138,7 +138,7 @@ class RankPathSession(DepthPredictor, Session):
     def predict_depths(self, context: Sequence[int]) -> Tensor:
         """Implement `DepthPredictor.predict_depths`."""
         uploads = UploadBatch(self.target.device)
-        return self.heads.plan(len(context) - 1, self.max_depth, uploads).run()
+        return self.plan(len(context) - 1, self.max_depth, uploads).run()
 
     def _build(
         self, root: int, planned: HeadPass, uploads: UploadBatch
@@ -157,9 +157,9 @@ class RankPathSession(DepthPredictor, Session):
             best = TopCandidates(planned.run(), [ranks] * depth)
             return best, best.pending
 
-        key = (type(self.heads), depth, ranks)
-        best, values = compute_planned(self.heads.cache.memory, key, self.target, uploads, draft)
-        found = best.resolve(values, self.heads.name)
+        key = (type(self), depth, ranks)
+        best, values = compute_planned(self.cache.memory, key, self.target, uploads, draft)
+        found = best.resolve(values, self.name)
         tree, used_paths = tree_of_ranks(root, paths, found.tokens, self.target.eos)
         chances = (found.probs[len(path) - 1][path[-1]] for path in used_paths)
         return tree, used_paths, dict(enumerate(chances, 1))
