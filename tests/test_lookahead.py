@@ -18,13 +18,13 @@ from specviz.drafters.lookahead import (
     LookaheadSession,
     Pool,
     Window,
-    merge_ngrams,
     visible,
     window_rows,
 )
 from specviz.engine.loop import rounds
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
+from specviz.trace.lookup import merge_ngrams
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
@@ -160,8 +160,8 @@ ngrams = st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=8, unique=True)
 @pytest.mark.slow
 @given(ngrams, st.integers(0, 4))
 def test_draft_tree_contains_each_n_gram_once(tails, depth):
-    found = [Found((9, *tail), 1, 0) for tail in tails]
-    tree, origins = merge_ngrams(9, found, depth, ends=(0,))
+    tokens, parents, origins = merge_ngrams([(9, *tail) for tail in tails], depth, ends=(0,))
+    tree = DraftTree((9, *tokens), (-1, *parents))
     expected = []  # paths from the root, in the order of the n-grams
     for tail in tails:
         cut = tail[: tail.index(0) + 1] if 0 in tail else tail

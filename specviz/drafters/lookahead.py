@@ -32,6 +32,7 @@ from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
+from specviz.trace.lookup import merge_ngrams
 from specviz.trace.work import Work
 from specviz.verification.tree import DraftTree
 
@@ -154,30 +155,6 @@ class Pool:
         return list(self.by_first.get(token, {}).values())
 
 
-def merge_ngrams(
-    root: int, ngrams: Sequence[Found], depth: int, ends: Sequence[int]
-) -> tuple[DraftTree, list[int]]:
-    """Merge n-grams that begin with `root` into a tree that has each common prefix once.
-
-    Returns the tree, and for each node from 1 on the index of the n-gram that added it. ngrams: the
-    n-grams, in the order in which siblings are tested.
-    """
-    tokens, parents, origins = [root], [-1], []
-    known: dict[tuple[int, int], int] = {}
-    for index, ngram in enumerate(ngrams):
-        node = 0
-        for token in ngram.tokens[1 : depth + 1]:
-            if (node, token) not in known:
-                known[node, token] = len(tokens)
-                tokens.append(token)
-                parents.append(node)
-                origins.append(index)
-            node = known[node, token]
-            if token in ends:
-                break
-    return DraftTree(tuple(tokens), tuple(parents)), origins
-
-
 class Lookahead(Weightless):
     """The lookahead drafter. Fits any target and has no weights."""
 
@@ -211,7 +188,10 @@ class LookaheadSession(Session):
             self.window = Window(context[:-1], width, ngram, self.target.eos)
         self.window.set_root(context[-1])
         ngrams = self.pool.after(context[-1])
-        tree, origins = merge_ngrams(context[-1], ngrams, max_tokens - 1, self.target.eos)
+        tokens, parents, origins = merge_ngrams(
+            [ngram.tokens for ngram in ngrams], max_tokens - 1, self.target.eos
+        )
+        tree = DraftTree((context[-1], *tokens), (-1, *parents))
         extra_rows = self._extra_rows(self.window, len(tree), len(context), max_tokens)
         evidence: dict[int, dict[str, Any]] = {
             node: {"ngram": at, "round": ngrams[at].round, "column": ngrams[at].column}

@@ -1,11 +1,11 @@
-"""Earlier occurrences of a text's last tokens; `check` repeats the drafter's search with them.
+"""Drafts that copy earlier tokens: matches and n-grams; `check` repeats what the drafters do.
 
 Standard library only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 
@@ -31,3 +31,34 @@ def longest_match(context: Sequence[int], shortest: int, longest: int) -> Match 
             if text[start] == suffix[0] and text[start : start + length] == suffix:
                 return Match(start, length)
     return None
+
+
+def merge_ngrams(
+    ngrams: Sequence[Sequence[int]], depth: int, ends: Container[int]
+) -> tuple[list[int], list[int], list[int]]:
+    """Merge n-grams that begin with the root into a tree that has each common prefix once.
+
+    Returns for each node from 1 on its token, its parent, and the index of the n-gram that added
+    it.
+
+    Args:
+        ngrams: The n-grams, in the order in which siblings are tested.
+        depth: The most guesses in a row.
+        ends: Tokens that end a text.
+    """
+    tokens: list[int] = []
+    parents: list[int] = []
+    origins: list[int] = []
+    known: dict[tuple[int, int], int] = {}
+    for index, ngram in enumerate(ngrams):
+        node = 0
+        for token in ngram[1 : depth + 1]:
+            if (node, token) not in known:
+                tokens.append(token)
+                parents.append(node)
+                origins.append(index)
+                known[node, token] = len(tokens)
+            node = known[node, token]
+            if token in ends:
+                break
+    return tokens, parents, origins

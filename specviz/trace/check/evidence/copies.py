@@ -19,7 +19,7 @@ from specviz.trace.check.evidence.rules import (
     read_count,
 )
 from specviz.trace.check.expectations import expect, expect_close
-from specviz.trace.lookup import longest_match
+from specviz.trace.lookup import longest_match, merge_ngrams
 from specviz.trace.suffixes import Suffixes, best_draft, describe_draft
 from specviz.trace.work import Work
 
@@ -213,28 +213,6 @@ def check_found(draft: Draft, ngram: Sequence[int], place: tuple[int, int], wher
     if later is not None and later[1] and ngram[-1] not in draft.eos:
         predicted = later[1][-1][column]
         expect(ngram[-1] == predicted, where, f"its n-gram should end with token {predicted}")
-
-
-def merge_ngrams(
-    ngrams: Levels, depth: int, eos: frozenset[int]
-) -> tuple[list[int], list[int], list[int]]:
-    """Return token, parent and n-gram of each node of the tree that merges n-grams, from node 1."""
-    tokens: list[int] = []
-    parents: list[int] = []
-    origins: list[int] = []
-    known: dict[tuple[int, int], int] = {}
-    for index, ngram in enumerate(ngrams):
-        node = 0
-        for token in ngram[1 : depth + 1]:
-            if (node, token) not in known:
-                tokens.append(token)
-                parents.append(node)
-                origins.append(index)
-                known[node, token] = len(tokens)
-            node = known[node, token]
-            if token in eos:
-                break
-    return tokens, parents, origins
 
 
 COPY_RULES: Final[Mapping[str, EvidenceRules]] = {
