@@ -15,8 +15,8 @@ the loss compare with the target's distribution, as for our other heads.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 
 import torch
 import torch.nn.functional as functional
@@ -55,7 +55,6 @@ class DFlash2Config(DFlashConfig):
         **DFlashConfig.implemented,
         "projector_type": ("dflash2",),
     }
-    PUBLIC_BLOCK: ClassVar[int] = 8
     SUPPORTED: ClassVar[tuple[str, ...]] = architectures
     nested: ClassVar[tuple[str, ...]] = (*DFlashConfig.nested, *COUNTS)
 
@@ -63,11 +62,6 @@ class DFlash2Config(DFlashConfig):
     conv_group_size: int = 16
     selector_rank: int = HOUSE_RANK
     selector_top_k: int = 16
-
-    @classmethod
-    def public(cls, target: Target) -> Self:
-        """Return a config as large as z-lab's heads: five layers, a selector of rank 256."""
-        return replace(super().public(target), selector_rank=256)
 
     def _check(self, name: str) -> None:
         super()._check(name)

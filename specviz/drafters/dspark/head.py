@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from specviz.drafters.common.layers import OwnEmbedding
-from specviz.drafters.dflash.config import DFlashConfig, evenly_spaced
+from specviz.drafters.dflash.config import DFlashConfig
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.drafters.eagle.head import default_taps
 from specviz.models.errors import Unsuitable
@@ -53,7 +53,6 @@ class DSparkConfig(DFlashConfig):
         "projector_type": ("dspark",),
         "sample_from_anchor": (True,),
     }
-    PUBLIC_BLOCK: ClassVar[int] = 7
     SUPPORTED: ClassVar[tuple[str, ...]] = ARCHITECTURES
 
     block_size: int = HOUSE_BLOCK
@@ -76,14 +75,6 @@ class DSparkConfig(DFlashConfig):
         if type(config.markov_rank) is not int or config.markov_rank < 1:
             raise Unsuitable(f"{name!r}: markov_rank must be at least 1.")
         return config
-
-    @classmethod
-    def public(cls, target: Target) -> Self:
-        """Return a config as large as deepseek-ai/dspark_qwen3_4b_block7."""
-        ids = evenly_spaced(target.model.config.num_hidden_layers, 5)
-        return cls._reading(
-            target, ids, num_hidden_layers=5, block_size=cls.PUBLIC_BLOCK, markov_rank=256
-        )
 
     @classmethod
     def on_answers(cls, target: Target, **changes: Any) -> Self:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -114,7 +114,7 @@ class Eagle3(HeadDrafter):
     """The EAGLE-3 drafter: a head in eval mode, on the target's device and in its dtype."""
 
     name = "eagle3"
-    network = Eagle3Head
+    network: ClassVar[Any] = Eagle3Head
     head: Eagle3Head
 
     def session(self, target: Target, settings: Settings) -> DraftSession:

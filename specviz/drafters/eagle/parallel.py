@@ -17,21 +17,21 @@ from typing import Any, Final, Self
 import torch
 from torch import Tensor, nn
 
-from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import write
 from specviz.drafters.common.head_cache import head_cache
 from specviz.drafters.common.layers import Layer, Mix
 from specviz.drafters.common.mask_session import MaskSession
 from specviz.drafters.common.proposal_builder import fit_vocabulary
+from specviz.drafters.eagle import Eagle3
 from specviz.drafters.eagle.head import Eagle3Config, default_taps
 from specviz.drafters.eagle.head3 import DRAFT_VOCABULARY, Eagle3Head
 from specviz.engine.protocol import DraftSession
 from specviz.models.errors import Unsuitable
 from specviz.models.graphs import Memory, pad_front
-from specviz.models.passes import States, concat_layers, matrix_weights
+from specviz.models.passes import States, concat_layers
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
-from specviz.trace.work import Weights, Work
+from specviz.trace.work import Work
 from specviz.verification.transfer import UploadBatch
 
 HOUSE_DEPTH: Final = 7  # number of guesses of the small head
@@ -132,7 +132,7 @@ def public_name(name: str) -> str:
     return f"layers.{int(number) + 1}.{part}" if later else name
 
 
-class PEagle(HeadDrafter):
+class PEagle(Eagle3):
     """The P-EAGLE drafter: a head in eval mode, on the target's device and in its dtype."""
 
     name = "p-eagle"
@@ -142,13 +142,6 @@ class PEagle(HeadDrafter):
     def session(self, target: Target, settings: Settings) -> DraftSession:
         """Implement `HeadDrafter.session`."""
         return PEagleSession(self, target, settings)
-
-    def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`."""
-        # The target's states are fused by `fc` when they are read; the output head is the drafter's
-        # own.
-        fuse, own = matrix_weights(self.head.fc), matrix_weights(self.head.lm_head)
-        return Weights(matrix_weights(self.head) - fuse - own, own, fuse)
 
 
 class PEagleSession(MaskSession):
