@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self
 from zipfile import is_zipfile
 
 import torch
@@ -182,32 +182,6 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> None:
     (folder / "config.json").write_text(text + "\n", encoding="utf-8")
 
 
-Config = TypeVar("Config")
-
-
-def parse_config(
-    name: str, data: Mapping[str, Any], kind: type[Config], also: Collection[str] = ()
-) -> Config:
-    """Parse a config into the dataclass `kind`.
-
-    also: keys that are no fields, but are read by the caller or change nothing in the family.
-    Raises Unsuitable if a key is missing, unknown or not implemented, or if a count is not a
-    positive integer.
-    """
-    known: list[Any] = list(fields(kind))  # type: ignore[arg-type]
-    check_keys(name, data, {field.name for field in known} | set(also))
-    given = {field.name: data[field.name] for field in known if field.name in data}
-    try:
-        config = kind(**given)
-    except TypeError as error:
-        raise Unsuitable(f"{name!r}: its config.json lacks a key: {error}.") from error
-    for key, value in asdict(config).items():  # type: ignore[call-overload]
-        whole = type(value) is int and value > 0
-        if key.startswith(COUNTS) and not whole:
-            raise Unsuitable(f"{name!r}: {key} must be a whole number, not {value!r}.")
-    return config
-
-
 COUNTS = (  # keys with these prefixes must be positive integers
     "medusa_num", "n_", "head_num", "skip", "block", "filter", "hidden_dim", "num_", "intermediate",
 )  # fmt: skip
@@ -287,14 +261,32 @@ def read_head(folder: Path, family: str) -> Head:
 
 @dataclass(frozen=True)
 class PlainConfig:
-    """A config whose fields are the file's keys; also: other keys. See `parse_config`."""
+    """A config whose fields are the file's keys.
+
+    Attributes:
+        also: Other keys, which are read elsewhere or change nothing in the family.
+    """
 
     also: ClassVar[Collection[str]] = ()
 
     @classmethod
     def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
-        """Parse config.json. Raises Unsuitable if it is invalid or not supported."""
-        return parse_config(name, data, cls, cls.also)
+        """Parse config.json.
+
+        Raises Unsuitable if a key is missing, unknown or not implemented, or if a count is not a
+        positive integer.
+        """
+        known = [field.name for field in fields(cls)]
+        check_keys(name, data, {*known, *cls.also})
+        try:
+            config = cls(**{key: data[key] for key in known if key in data})
+        except TypeError as error:
+            raise Unsuitable(f"{name!r}: its config.json lacks a key: {error}.") from error
+        for key, value in asdict(config).items():
+            whole = type(value) is int and value > 0
+            if key.startswith(COUNTS) and not whole:
+                raise Unsuitable(f"{name!r}: {key} must be a whole number, not {value!r}.")
+        return config
 
     def check_fit(self, name: str, target: Target) -> None:
         """Accept any target; sizes are compared when tensors are loaded."""

@@ -23,9 +23,9 @@ self-attention are computed once, and only the queries differ between depths, so
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import torch
 import torch.nn.functional as functional
@@ -61,7 +61,7 @@ UNSUPPORTED: Final = {  # for each key: the only supported value, and what other
 
 
 @dataclass(frozen=True)
-class MoaConfig:
+class MoaConfig(checkpoint.PlainConfig):
     """Widths and heads of the three blocks.
 
     Attributes:
@@ -70,6 +70,8 @@ class MoaConfig:
             heads have `FROM_WIDTH`.
         made_for: SHA-256 of the target's weights, or None; also a key of our own.
     """
+
+    also: ClassVar[Collection[str]] = (*UNSUPPORTED, *SHAPES)
 
     hidden_size: int
     kv_hidden_size: int
@@ -119,14 +121,14 @@ class MoaConfig:
         for key, (built, called) in UNSUPPORTED.items():
             if data.get(key, built) != built:
                 raise Unsuitable(f"{name!r} has {called} ({key}), which is not supported.")
-        config = checkpoint.parse_config(name, data, cls, (*UNSUPPORTED, *SHAPES))
+        config = super().from_json(name, data)
         config._check(name, asdict(config))
         return config
 
     def to_json(self) -> dict[str, Any]:
         """Return the contents of config.json."""
         kind = {"model_type": "moa_spec", "architectures": ["MOASpecModel"]}
-        return kind | {key: built for key, (built, _) in UNSUPPORTED.items()} | asdict(self)
+        return kind | {key: built for key, (built, _) in UNSUPPORTED.items()} | super().to_json()
 
     def block(self, part: str) -> HeadConfig:
         """Return the shape of layer_self_attention, self_attention or cross_attention."""
