@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import torch
@@ -118,6 +118,14 @@ class NumpyAttention:
     size: int
     eps: float
 
+    @classmethod
+    def of(cls, attention: Any, config: Any, size: int, qkv: Product, output: Product) -> Self:
+        """Return the NumPy pass of an attention module with its config, head size and products."""
+        query_norm, key_norm = (getattr(attention, name, None) for name in ("q_norm", "k_norm"))
+        heads, shared_heads = config.num_attention_heads, config.num_key_value_heads
+        norms = weight_of(query_norm), weight_of(key_norm)
+        return cls(qkv, output, *norms, heads, shared_heads, size, config.rms_norm_eps)
+
     def __call__(
         self, rows: Array, turn: Rotation, sees: Array | None, cache: NumpyCache, layer: int
     ) -> Array:
@@ -175,6 +183,11 @@ class NumpyMlp:
     def __call__(self, rows: Array) -> Array:
         """Apply the MLP: (r, h) to (r, h), in new memory."""
         return self.down(_gated(self.gate_up(rows)))
+
+
+def weight_of(norm: Any) -> Any:
+    """Return a norm's weight as a NumPy array that shares its memory; None for None."""
+    return None if norm is None else norm.weight.detach().numpy()
 
 
 def rms_norm(rows: Array, weight: Array, eps: float) -> Array:

@@ -30,6 +30,7 @@ from specviz.models.numpy_layers import (
     Rotation,
     causal_mask,
     rms_norm,
+    weight_of,
 )
 from specviz.models.passes import CaptureSpec, Pass, Rows, concat_layers
 from specviz.models.products import Array, Product
@@ -176,24 +177,11 @@ def _groups(layer: Any) -> list[list[nn.Linear]]:
 def _layer(
     config: Any, layer: Any, qkv: Product, output: Product, gate_up: Product, down: Product
 ) -> Layer:
-    def weight(norm: Any) -> Any:
-        return None if norm is None else norm.weight.detach().numpy()
-
     part = layer.self_attn
-    attention = NumpyAttention(
-        qkv,
-        output,
-        weight(getattr(part, "q_norm", None)),
-        weight(getattr(part, "k_norm", None)),
-        config.num_attention_heads,
-        config.num_key_value_heads,
-        part.head_dim,
-        config.rms_norm_eps,
-    )
     return Layer(
-        weight(layer.input_layernorm),
-        attention,
-        weight(layer.post_attention_layernorm),
+        weight_of(layer.input_layernorm),
+        NumpyAttention.of(part, config, part.head_dim, qkv, output),
+        weight_of(layer.post_attention_layernorm),
         NumpyMlp(gate_up, down),
     )
 

@@ -22,7 +22,7 @@ from transformers import LlamaConfig
 from specviz.adapters.transformers import LlamaRMSNorm, block_config, scaled_frequencies
 from specviz.drafters.common.config import HeadConfig
 from specviz.models.numpy_layers import NumpyAttention, NumpyMlp
-from specviz.models.products import Array, Group, Product
+from specviz.models.products import Group, Product
 
 
 def llama_config(
@@ -168,18 +168,7 @@ class Attention(nn.Module):
 
     def use(self, products: Sequence[Product]) -> None:
         """Implement `FusedPart`."""
-        qkv, output = products
-        shape = self.shape
-        self.fast = NumpyAttention(
-            qkv,
-            output,
-            weight_of(self.q_norm) if self.normed else None,
-            weight_of(self.k_norm) if self.normed else None,
-            shape.num_attention_heads,
-            shape.num_key_value_heads,
-            self.size,
-            shape.rms_norm_eps,
-        )
+        self.fast = NumpyAttention.of(self, self.shape, self.size, *products)
 
 
 class SplitAttention(Attention):
@@ -218,12 +207,6 @@ class Mlp(nn.Module):
     def use(self, products: Sequence[Product]) -> None:
         """Implement `FusedPart`."""
         self.fast = NumpyMlp(*products)
-
-
-def weight_of(norm: nn.Module) -> Array:
-    """Return a norm's weight as a NumPy array that shares its memory."""
-    weight: Tensor = norm.weight  # type: ignore[assignment]
-    return weight.detach().numpy()
 
 
 class Layer(nn.Module):

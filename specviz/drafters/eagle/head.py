@@ -25,11 +25,11 @@ from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.common.checkpoint import HeadNetwork
 from specviz.drafters.common.config import HeadConfig
 from specviz.drafters.common.features import NumpyPass
-from specviz.drafters.common.layers import Attention, Mix, Mlp, OwnEmbedding, Unrolled, weight_of
+from specviz.drafters.common.layers import Attention, Mix, Mlp, OwnEmbedding, Unrolled
 from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import DEPTH, Family, TargetOutputs
 from specviz.models.fast_layers import FastLinear
-from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm
+from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm, weight_of
 from specviz.models.products import Array
 from specviz.models.target import Target
 

@@ -23,7 +23,7 @@ from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.common.checkpoint import HeadNetwork
 from specviz.drafters.common.config import check_depth, read_taps
 from specviz.drafters.common.features import NumpyPass
-from specviz.drafters.common.layers import Attention, Mix, Mlp, OwnEmbedding, weight_of
+from specviz.drafters.common.layers import Attention, Mix, Mlp, OwnEmbedding
 from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import DEPTH, Family, HeadOptions, TargetOutputs
 from specviz.drafters.eagle.head import (
@@ -36,7 +36,7 @@ from specviz.drafters.eagle.head import (
 from specviz.models.errors import Unsuitable
 from specviz.models.fast_layers import FastLinear
 from specviz.models.files import folder_label
-from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm
+from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm, weight_of
 from specviz.models.products import Array
 from specviz.models.target import Target
 
