@@ -112,13 +112,28 @@ class DraftText:
 
 
 class Retokenizer:
-    """Converts text between the target's tokenizer and the draft model's."""
+    """Converts text between the target's tokenizer and the draft model's.
 
-    def __init__(self, target: Target, tokenizer: Any, shared: SharedTokens) -> None:
+    longest: the longest text that the draft model can read, in its own tokens; None for no limit.
+    """
+
+    def __init__(
+        self, target: Target, tokenizer: Any, shared: SharedTokens, longest: int | None = None
+    ) -> None:
         self.target = target
         self.tokenizer = tokenizer
         self.shared = shared
+        self.longest = longest
         self._special = special_ids(target.tokenizer)
+
+    def read(self, context: Sequence[int], guesses: int) -> DraftText:
+        """Return the text, or an empty one if it cannot be converted or is too long to draft."""
+        try:
+            text = self.encode(context)
+        except BadPrompt:
+            return NO_TEXT
+        fits = text.ids and (self.longest is None or len(text.ids) + guesses <= self.longest)
+        return text if fits else NO_TEXT
 
     def encode(self, context: Sequence[int]) -> DraftText:
         """Return the whole text in the draft model's tokens.
@@ -239,31 +254,14 @@ class OtherVocabulary(DraftModel):
         return session(self, target, settings)
 
 
-class DraftTextReader:
-    """Converts the whole text to the draft model's tokens in every round."""
-
-    def __init__(self, drafter: OtherVocabulary, target: TargetRun) -> None:
-        self.drafter = drafter
-        self.rewriting = Retokenizer(target.target, drafter.tokenizer, drafter.shared)
-
-    def read(self, context: Sequence[int], guesses: int) -> DraftText:
-        """Return the text, or an empty one if it cannot be converted or is too long to draft."""
-        try:
-            text = self.rewriting.encode(context)
-        except BadPrompt:
-            return NO_TEXT
-        limit = self.drafter.own_length
-        fits = text.ids and (limit is None or len(text.ids) + guesses <= limit)
-        return text if fits else NO_TEXT
-
-
 class IntersectionSession(DraftModelSession):
     """A session that drafts only shared tokens, level by level, like any draft model."""
 
     def __init__(self, drafter: OtherVocabulary, target: TargetRun, settings: Settings) -> None:
         super().__init__(drafter, target, settings)
         self.shared = drafter.shared
-        self.reading = DraftTextReader(drafter, target)
+        own = drafter.tokenizer, drafter.shared, drafter.own_length
+        self.reading = Retokenizer(target.target, *own)
         self.text = NO_TEXT
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -305,7 +303,8 @@ class RewritingSession(Session):
         super().__init__(target.target, settings)
         self.drafter = drafter
         self.reader = TreeReader(drafter.model, drafter.card.name)
-        self.reading = DraftTextReader(drafter, target)
+        own = drafter.tokenizer, drafter.shared, drafter.own_length
+        self.reading = Retokenizer(target.target, *own)
         self.special = special_ids(drafter.tokenizer)
 
     @torch.inference_mode()
@@ -321,7 +320,7 @@ class RewritingSession(Session):
             guesses = [*guesses, self.target.eos[0]]
         guesses = guesses[: max_tokens - 1]
         end = next((at + 1 for at, token in enumerate(guesses) if token in self.target.eos), None)
-        tree = DraftTree((context[-1], *guesses[:end]), tuple(range(-1, len(guesses[:end]))))
+        tree = DraftTree.chain(context[-1], guesses[:end])
         token_bytes = self.drafter.shared.draft_bytes
         written = [token_bytes.get(token, b"").decode("latin-1") for token in own]
         evidence = {0: _remark("rewritten", text, written=written)}
@@ -341,7 +340,7 @@ class RewritingSession(Session):
 
     def _rewritten(self, context: Sequence[int], text: DraftText, own: Sequence[int]) -> list[int]:
         try:
-            return self.reading.rewriting.guesses(context, text.rest, own)
+            return self.reading.guesses(context, text.rest, own)
         except BadPrompt:
             return []
 
