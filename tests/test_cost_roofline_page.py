@@ -29,7 +29,7 @@ from specviz.cost.sources import (
     speedup_range,
 )
 from specviz.settings.specs import MAX_GAMMA
-from specviz.ui.cost.roofline import EXAMPLES, LIMITS, Ask, factor_of, respond, sources_list, start
+from specviz.ui.cost.roofline import EXAMPLES, LIMITS, Ask, respond, sources_list, start
 
 EIGHT = sources.models()["llama-3.1-8b"].shape
 H100 = sources.machines()["h100-sxm"].hardware
@@ -97,8 +97,6 @@ def test_nearest_published_measurement_is_shown_with_its_source():
     nearest = next(each for each in published_numbers() if each.number == "1.38 ×")
     assert "\n- **1.38 ×** (EAGLE-3" in found
     assert f"]({nearest.source.url})" in found
-    assert factor_of("2 to 2.5 ×") == 2.5
-    assert factor_of("1.4 × slower") < 1
     large = said(model="llama-3.1-70b", cards=4, batch=32)["answer"]
     assert "2.50 × plain decoding (the same over the efficiencies" in large
     assert "\n- **1.4 × slower** (draft model: Llama-3-70B, 4 × H100" in large

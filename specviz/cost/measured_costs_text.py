@@ -2,21 +2,14 @@
 
 The sentences follow from the numbers of the file; their wording is in texts/cost.jinja. Values that
 depend on a chosen α are simulated.
-
-`nearest_report` finds the published measurement closest to a setup.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from math import log2
 from statistics import median
 from typing import Final, TypedDict
 
-from specviz.cost import sources
 from specviz.cost.formatting import (
     describe_counts,
     format_bytes,
@@ -31,7 +24,6 @@ from specviz.cost.measured_costs import (
     RoundTimes,
     round_cost,
 )
-from specviz.cost.sources import NOT_STATED, Source
 from specviz.cost.sweep import Sweep, middle_half
 from specviz.cost.sweep_text import NOISY_SPREAD, describe_peaks
 from specviz.texts import text
@@ -192,150 +184,3 @@ def format_break_even(found: RoundCost) -> str:
 def _all_times(context: ContextCosts) -> list[list[float]]:
     kinds = chain((p.seconds for p in context.passes), (one.total for one in context.rounds))
     return [context.plain, *kinds]
-
-
-# For each kind of drafter: families in the published numbers, and names of methods on Spec-Bench.
-FAMILIES: Final[Mapping[str, Sequence[str]]] = {
-    "head": ("EAGLE-1", "EAGLE-2", "EAGLE-3"),
-    "model": ("draft model",),
-    "n-gram": ("n-gram",),
-}
-SPEC_BENCH_METHODS: Final[Mapping[str, Mapping[str, str]]] = {
-    "head": {"EAGLE": "EAGLE-1", "EAGLE2": "EAGLE-2", "EAGLE3": "EAGLE-3"},
-    "n-gram": {"PLD": "n-gram"},
-    "model": {"SpS": "draft model"},
-}
-UNSTATED_BATCH: Final = 6.0  # in doublings: the smallest distance of a report without a batch size
-# Approximate batch sizes for a server's load, used only to rank reports.
-LOAD_BATCHES: Final[Mapping[str, int]] = {"light": 1, "heavy": 128}
-UNSTATED_MODEL: Final = 4.0  # in doublings of model size: distance of a report without a model size
-OTHER_KIND: Final = 1.5  # in doublings: distance of a report of another kind of drafter
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """The setup that reports are compared with. kind: kind of the drafter, a key of FAMILIES."""
-
-    kind: str
-    batch: int
-    model: str
-    machine: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReportedSpeedup:
-    """A published speed-up.
-
-    Attributes:
-        row_id: Its row on the page, such as "row-3" or "board-1-EAGLE".
-        kind: Kind of the drafter, a key of FAMILIES.
-        method: The drafter.
-        conditions: As the source states them.
-        batch: The batch size, if stated.
-        load: "light" or "heavy", if stated instead.
-    """
-
-    row_id: str
-    kind: str
-    method: str
-    number: str
-    model: str
-    hardware: str
-    conditions: str
-    batch: int | None
-    load: str | None
-    source: Source
-
-
-def nearest_reports(wanted: Setup) -> list[ReportedSpeedup]:
-    """Return the closest report that states its model, and the closest of the same kind of drafter.
-
-    They may be one report. The closer one is first. There are none for the House models, which no
-    publication uses.
-    """
-    if wanted.model.startswith("house"):
-        return []
-    known = sorted(
-        (each for kind in FAMILIES for each in reported_speedups(kind)),
-        key=lambda each: distance(each, wanted),
-    )
-    stated = next(each for each in known if parameters_in_name(each.model))
-    same = next(each for each in known if each.kind == wanted.kind)
-    return [each for each in known if each in (stated, same)]
-
-
-def under_other_load(report: ReportedSpeedup) -> ReportedSpeedup | None:
-    """Return the report of the same server under its other load, if there is one."""
-    return next(
-        (
-            each
-            for each in reported_speedups(report.kind)
-            if report.load and each.load not in (None, report.load)
-            if (each.method, each.source.url) == (report.method, report.source.url)
-        ),
-        None,
-    )
-
-
-def reported_speedups(kind: str) -> Iterator[ReportedSpeedup]:
-    """Yield every published speed-up of a kind of drafter, without acceptance rates."""
-    for at, row in enumerate(sources.published_numbers()):
-        if row.method in FAMILIES[kind] and row.unit != "%":
-            setup = (row.model, row.hardware, row.conditions)
-            yield ReportedSpeedup(
-                f"row-{at}", kind, row.method, row.number, *setup, row.batch, row.load, row.source
-            )
-    for at, board in enumerate(sources.boards()):
-        device = board.device.removeprefix("a single ")
-        for each in board.rows:
-            if method := SPEC_BENCH_METHODS[kind].get(each.method):
-                name, number = f"board-{at}-{each.method}", f"{each.overall:.2f} ×"
-                setup = (board.model, device, f"Spec-Bench, {board.conditions}")
-                yield ReportedSpeedup(
-                    name, kind, method, number, *setup, board.batch, None, board.source
-                )
-
-
-def distance(report: ReportedSpeedup, wanted: Setup) -> float:
-    """Return the distance of a report from a setup.
-
-    It is the number of doublings of batch size and model size, plus 1 for another machine and 1.5
-    for another kind of drafter.
-    """
-    wanted_model = sources.models()[wanted.model]
-    size, other = wanted_model.shape.parameters / 1e9, parameters_in_name(report.model)
-    # Another model of the same size counts as 0.5.
-    model = 0.5 + abs(log2(other / size)) if other else UNSTATED_MODEL
-    if wanted_model.title in report.model:
-        model = 0.0
-    machine = 0.0 if same_machine(report.hardware, wanted.machine) else 1.0
-    kind = 0.0 if report.kind == wanted.kind else OTHER_KIND
-    return _batches(report, wanted.batch) + model + machine + kind
-
-
-def _batches(report: ReportedSpeedup, batch: int) -> float:
-    # In doublings; if only a load is reported, 1 is added.
-    if report.batch:
-        return abs(log2(report.batch / batch))
-    if report.load:
-        return 1.0 + abs(log2(LOAD_BATCHES[report.load] / batch))
-    return max(UNSTATED_BATCH, 1.0 + log2(batch))
-
-
-def parameters_in_name(model: str) -> float | None:
-    """Return the billions of parameters in a model's name, such as 13 in Vicuna-13B, or None."""
-    found = re.search(r"(\d+(?:\.\d+)?)B\b", model)
-    return float(found[1]) if found else None
-
-
-def same_machine(hardware: str, machine: str) -> bool:
-    """Return whether a report's hardware is a preset's machine; "4 × H100" is an H100, too."""
-    chips = [part for part in machine.split("-") if any(map(str.isdigit, part))]
-    return any(re.search(rf"\b{chip}\b", hardware, re.IGNORECASE) for chip in chips)
-
-
-def unstated_facts(report: ReportedSpeedup) -> list[str]:
-    """Return the facts that the source does not state."""
-    unsaid = [("model", report.model), ("hardware", report.hardware)]
-    missing = [name for name, text in unsaid if text == NOT_STATED]
-    return missing if report.batch else [*missing, "batch"]

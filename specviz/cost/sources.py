@@ -173,6 +173,11 @@ class Published:
             raise ValueError(f"{self.method}: a load is light or heavy, not {self.load}.")
 
     @property
+    def gain(self) -> float:
+        """The speed-up, below 1 if slower; the upper end of a range."""
+        return 1 / self.high if self.unit == "× slower" else self.high
+
+    @property
     def number(self) -> str:
         """The number as published: 2.8 ×, 2.7 to 3.5 ×, 1.8 × slower, 80%."""
         unit = self.unit if self.unit == "%" else f" {self.unit}"

@@ -12,12 +12,11 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.catalog.entry import entries
-from specviz.cost.measured_costs_text import SPEC_BENCH_METHODS, ReportedSpeedup
+from specviz.cost.published import board_numbers, device_of, family_of, titled
 from specviz.cost.sources import (
     EVIDENCE,
     NOT_STATED,
     Board,
-    BoardRow,
     Evidence,
     Published,
     Source,
@@ -43,17 +42,6 @@ READ: Final[Mapping[Evidence, str]] = {
     "S": "whole", "R": "README, blog", "A": "abstract", "2": "second-hand",
 }  # fmt: skip
 MISSING: Final = {"A": "in the abstract", "2": "in the quotation"}  # by how a source was read
-FULL: Final = {  # Spec-Bench's abbreviations
-    "SpS": "a draft model",
-    "PLD": "prompt lookup, n-gram",
-    "REST": "retrieval from a data store",
-    "Recycling": "candidates from earlier passes",
-}
-# Families of Spec-Bench's methods; every other method is a family of its own.
-FAMILIES: Final = {
-    **{name: family for known in SPEC_BENCH_METHODS.values() for name, family in known.items()},
-    "Lookahead": "lookahead",
-}
 
 
 def build(place: TabContext) -> None:
@@ -89,7 +77,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     require(place in (ALL, PAPERS, *map(str, range(len(boards())))), "There is no such table.")
     if place not in (ALL, PAPERS):
         return board_outputs(boards()[int(place)], family)
-    known = [*published_numbers(), *(on_boards() if place == ALL else ())]
+    known = [*published_numbers(), *(board_numbers() if place == ALL else ())]
     known = [each for each in known if family in (ALL, each.method)]
     return {"answer": brief(known, family), "table": filled(COLUMNS, [row(each) for each in known])}
 
@@ -123,10 +111,9 @@ def factor(speedup: float) -> Cell:
 
 def row(each: Published) -> list[Cell]:
     """Return the cells of a number; numbers are sorted as factors, acceptance last."""
-    gain = 1 / each.high if each.unit == "× slower" else each.high
     return [
         each.method,
-        (0.0, f"{each.number} accepted") if each.unit == "%" else (gain, each.number),
+        (0.0, f"{each.number} accepted") if each.unit == "%" else (each.gain, each.number),
         each.says,
         measured_on(each),
         (each.source.title, link(each.source)),
@@ -152,48 +139,15 @@ def link(source: Source) -> str:
     return f"{linked} ({verbatim(source.note)})" if source.note else linked
 
 
-def on_boards() -> Iterator[Published]:
-    """Yield the overall speed-ups of Spec-Bench as published numbers."""
-    for board in boards():
-        for each in board.rows:
-            yield Published(
-                family_of(each), f"{titled(each)}: {each.tokens_per_pass:.2f} tokens per pass.",
-                each.overall, each.overall, "×", board.model,
-                f"Spec-Bench, {len(board.tasks)} tasks", device(board),
-                board.conditions, board.source,
-            )  # fmt: skip
-
-
-def values_of(report: ReportedSpeedup) -> dict[str, str]:
-    """Return the values with which the table lists a report, by their keys in links."""
-    kind, at, *_ = report.row_id.split("-")
-    return {"family": report.method, "board": at if kind == "board" else PAPERS}
-
-
-def titled(each: BoardRow) -> str:
-    """Return a method of Spec-Bench with its full name."""
-    return f"{each.method} ({FULL[each.method]})" if each.method in FULL else each.method
-
-
-def family_of(each: BoardRow) -> str:
-    """Return the family of a method of Spec-Bench."""
-    return FAMILIES.get(each.method, each.method)
-
-
 def families() -> list[str]:
     """Return all families: first those of papers, then others of Spec-Bench."""
     names = [each.method for each in published_numbers()]
-    return list(dict.fromkeys([*names, *(each.method for each in on_boards())]))
-
-
-def device(board: Board) -> str:
-    """Return the device of a table of Spec-Bench."""
-    return board.device.removeprefix("a single ")
+    return list(dict.fromkeys([*names, *(each.method for each in board_numbers())]))
 
 
 def board_title(board: Board) -> str:
     """Return the title of a table of Spec-Bench."""
-    return f"Spec-Bench, {board.model} on {device(board)}"
+    return f"Spec-Bench, {board.model} on {device_of(board)}"
 
 
 def board_titles() -> list[tuple[str, str]]:

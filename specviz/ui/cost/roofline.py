@@ -4,11 +4,9 @@ except the published result beside the prediction.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
-from math import inf
 from typing import Any, Final, Self
 
 import gradio as gr
@@ -31,9 +29,10 @@ from specviz.cost.formatting import (
     format_short_figures,
     format_speedup,
 )
-from specviz.cost.measured_costs_text import (
-    ReportedSpeedup,
+from specviz.cost.published import (
+    KINDS,
     Setup,
+    board_numbers,
     nearest_reports,
     under_other_load,
     unstated_facts,
@@ -49,7 +48,7 @@ from specviz.cost.roofline import (
     predict,
 )
 from specviz.cost.server.flags import list_flags
-from specviz.cost.sources import HEAD, NGRAM, at_extremes, drafters, speedup_range
+from specviz.cost.sources import HEAD, NGRAM, Published, at_extremes, drafters, speedup_range
 from specviz.settings.settings import Settings, require
 from specviz.settings.specs import MAX_GAMMA
 from specviz.settings.value_types import parse_integer, parse_integers, parse_number
@@ -455,14 +454,17 @@ def published(ask: Ask) -> str:
     found = nearest_reports(Setup(kind, ask.batch, ask.model, ask.hardware))
     if not found:
         return text("cost", "roofline_unreported")
-    reports = [f"- {report_sentence(ask, each, each.kind == kind)}" for each in found]
+    reports = [f"- {report_sentence(ask, each, KINDS[each.method] == kind)}" for each in found]
     why = text("cost", "roofline_why", alpha=f"{ask.alpha:.2f}")
     return "\n\n".join([text("cost", "roofline_closest"), *reports, why])
 
 
-def report_sentence(ask: Ask, found: ReportedSpeedup, same_kind: bool) -> str:
+def report_sentence(ask: Ask, found: Published, same_kind: bool) -> str:
     """Return a published measurement, and in what its setup differs from the chosen one."""
     said = [fact for fact in (found.model, found.hardware) if fact != sources.NOT_STATED]
+    number = found.number
+    if found in board_numbers():
+        said, number = [*said, "Spec-Bench"], f"{found.gain:.2f} ×"
     missing = unstated_facts(found)
     notes = [] if same_kind else [text("cost", "report_other_kind")]
     if found.load:
@@ -472,23 +474,16 @@ def report_sentence(ask: Ask, found: ReportedSpeedup, same_kind: bool) -> str:
     if found.batch and found.batch != ask.batch:
         notes.append(text("cost", "report_other_batch", theirs=found.batch, ours=ask.batch))
     low, _ = speedup_range(ask.serving, ask.plan, ask.batch)
-    if factor_of(found.number) < low - SAME:
+    if found.gain < low - SAME:
         notes.append(text("cost", "report_below", low=format_speedup(low)))
     twin = under_other_load(found)
     other = twin and text("cost", "report_other_load", number=twin.number, load=twin.load)
     return text(
-        "cost", "roofline_report", number=found.number, notes=" ".join(notes), other=other,
+        "cost", "roofline_report", number=number, notes=" ".join(notes), other=other,
         about=verbatim(f"{found.method}: {', '.join([*said, found.conditions])}"),
         source=verbatim(found.source.title), link=found.source.url,
         evidence=sources.EVIDENCE[found.source.evidence],
     )  # fmt: skip
-
-
-def factor_of(published: str) -> float:
-    """Parse a published speed-up: "1.38 ×", "1.4 × slower", or the higher end of a range."""
-    numbers = re.findall(r"\d+(?:\.\d+)?", published) if "×" in published else []
-    factor = max(map(float, numbers), default=inf)
-    return 1 / factor if published.endswith("slower") else factor
 
 
 def alert(ask: Ask) -> str:
