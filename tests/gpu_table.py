@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from specviz.cost.measured_costs import FOLDER, ContextCosts, CostFile, ModelCosts, round_cost
+from specviz.cost.measured_costs import FOLDER, ContextCosts, CostFile, ModelCosts, round_costs
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
 
@@ -57,11 +57,10 @@ def drafting(files: list[Path], drafter: str, per_level: bool = False) -> Found:
     if (found := costs_of(files, "llama-3.1-8b")) is None:
         return None
     _, costs, place = found
-    rounds = [one for one in place.rounds if one.drafter == drafter]
-    if not rounds:
-        return None
-    cost = round_cost(costs, place, rounds[0])
-    return cost.level if per_level else cost.draft
+    for facts, _, cost in round_costs(costs, place):
+        if facts.name == drafter:
+            return cost.level if per_level else cost.draft
+    return None
 
 
 def judging_ms(files: list[Path]) -> Found:

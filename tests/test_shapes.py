@@ -25,6 +25,7 @@ from specviz.cost.measured_costs import (
     CostFileError,
     RoundCost,
     load_shipped,
+    round_costs,
     shipped_paths,
 )
 from specviz.cost.roofline import ModelShape
@@ -266,13 +267,11 @@ def test_free_memory_is_read_if_the_system_reports_it(tmp_path):
 def test_costs_of_a_round_are_in_plain_passes_and_give_a_speedup():
     file = made()
     costs = file.models[0]
-    first, second = measured_costs_text.drafter_rows(costs, costs.places[0], 0.5)
-    assert [first[name] for name in ("share", "level", "check", "rest", "whole")] == [
-        "0.50", "0.125", "1.20", "0.30", "2.00",
-    ]  # fmt: skip
-    assert first["speedup"] == f"{expected_tokens(0.5, 4) / 2:.2f} ×" == "0.97 ×"
-    assert not first["gains"]
-    assert second["even"] == "never"
+    (_, _, first), (_, _, second) = round_costs(costs, costs.places[0])
+    parts = (first.draft, first.level, first.check, first.rest, first.total)
+    assert parts == pytest.approx((0.5, 0.125, 1.2, 0.3, 2.0))
+    assert first.speedup(0.5) == pytest.approx(expected_tokens(0.5, 4) / 2)
+    assert measured_costs_text.format_break_even(second) == "never"
     price = RoundCost(0.5, 1.2, 0.3, 4)
     assert price.speedup(price.break_even_alpha) == pytest.approx(1.0)
     assert RoundCost(0.0, 0.9, 0.0, 4).break_even_alpha == 0.0

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from specviz.cost.sweep import Sweep
 from specviz.figures.layout import GAP, tree_layout
 from specviz.settings.chance import Chance
-from specviz.shipped import ASSETS
 from specviz.trace.rule_specs import Drawn
 from specviz.trees import judging, shapes
 from specviz.trees.grown_tree import (
@@ -372,7 +371,7 @@ def test_trees_sampled_without_replacement_have_their_shape_and_no_repeats():
 
 
 def test_cost_of_a_guess_is_the_time_that_it_adds_to_the_pass():
-    sweep = Sweep.read(ASSETS / "cost" / "sweep.json")
+    sweep = Sweep.shipped()
     costs = [fitted_pass_cost(sweep, 1 + guesses) for guesses in range(4)]
     assert costs[0] == 1.0
     assert None not in costs

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from specviz.commands.output import (
@@ -22,9 +23,10 @@ from specviz.commands.output import (
 from specviz.commands.parser import INTERRUPTED, Parser, add_device, interruptible
 from specviz.commands.progress import CallProgress
 from specviz.cost.formatting import format_bytes, format_milliseconds, format_passes
-from specviz.cost.measured_costs import ContextCosts, CostFile, ModelCosts
-from specviz.cost.measured_costs_text import caution, describe_machine, drafter_rows
+from specviz.cost.measured_costs import CostFile, round_costs
+from specviz.cost.measured_costs_text import caution, describe_machine, format_break_even
 from specviz.cost.sources import Model, models
+from specviz.cost.sweep_text import pass_rows
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.settings.settings import count_type
 from specviz.settings.suggestion import did_you_mean
@@ -112,28 +114,25 @@ def _print(file: CostFile) -> None:
         for context in costs.places:
             say()
             say(f"{costs.title}, {context.context:,} tokens in the cache", "bold")
-            print_table(PASSES, _passes(file, costs, context))
+            rows = pass_rows(file.sweep(costs, context))
+            print_table(PASSES, [[str(n), took, cost, roof] for n, took, _, cost, roof in rows])
             say()
             print_table(
                 DRAFTERS,
                 [
-                    [one["title"], one["draft"], one["share"], one["check"], one["even"]]
-                    for one in drafter_rows(costs, context, 0.0)
+                    [
+                        drafter.title,
+                        format_milliseconds(median(times.draft)),
+                        format_passes(cost.draft),
+                        format_passes(cost.check),
+                        format_break_even(cost),
+                    ]
+                    for drafter, times, cost in round_costs(costs, context)
                 ],
             )
             say(COSTS, "dim")
             if sentence := caution(file, context):
                 say(sentence, "yellow")
-
-
-def _passes(file: CostFile, costs: ModelCosts, context: ContextCosts) -> list[list[str]]:
-    sweep, found = file.sweep(costs, context), []
-    for point in context.passes:
-        cost, line = sweep.passes(point.tokens), sweep.predicted(point.tokens)
-        roof = format_milliseconds(line.seconds) if line else ""
-        share = format_passes(cost) if cost else ""
-        found.append([str(point.tokens), format_milliseconds(point.median), share, roof])
-    return found
 
 
 def _measure_model(measuring: ShapeMeasurement, row: Model, stop: Stop) -> str | None:

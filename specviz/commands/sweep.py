@@ -59,17 +59,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(sweep: Sweep) -> None:
-    from specviz.cost.sweep_text import sweep_facts
+    from specviz.cost.sweep_text import pass_rows, sweep_sentences
 
-    facts = sweep_facts(sweep)
-    say(facts["where"], "bold")
-    print_table(
-        COLUMNS,
-        [
-            [f"{row['tokens']}", row["measured"], row["middle"], row["passes"], row["roofline"]]
-            for row in facts["rows"]
-        ],
-    )
+    said = sweep_sentences(sweep)
+    say(said["where"], "bold")
+    print_table(COLUMNS, [[str(row.tokens), *row[1:]] for row in pass_rows(sweep)])
     for name in SENTENCES:
-        if facts[name]:
-            say(facts[name], "yellow" if name == "caution" else "")
+        if said[name]:
+            say(said[name], "yellow" if name == "caution" else "")

@@ -8,7 +8,7 @@ simulated. The measurement is in specviz/bench/shapes.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -295,14 +295,17 @@ class RoundCost:
         return formula.solve_alpha(self.total, self.levels) if self.total > 1.0 else 0.0
 
 
-def round_cost(costs: ModelCosts, context_costs: ContextCosts, round: RoundTimes) -> RoundCost:
-    """Return the cost of a drafter's round at one context length."""
+def round_costs(
+    costs: ModelCosts, context_costs: ContextCosts
+) -> Iterator[tuple[DrafterFacts, RoundTimes, RoundCost]]:
+    """Yield each drafter with the times and the cost of its rounds at one context length."""
     baseline = median(context_costs.plain)
-    drafter = next(one for one in costs.drafters if one.name == round.drafter)
-    draft, check, rest = (
-        median(part) / baseline for part in (round.draft, round.check, round.rest)
-    )
-    return RoundCost(draft, check, rest, drafter.levels)
+    for times in context_costs.rounds:
+        drafter = next(one for one in costs.drafters if one.name == times.drafter)
+        draft, check, rest = (
+            median(part) / baseline for part in (times.draft, times.check, times.rest)
+        )
+        yield drafter, times, RoundCost(draft, check, rest, drafter.levels)
 
 
 def shipped_paths(folder: Path = FOLDER) -> list[Path]:

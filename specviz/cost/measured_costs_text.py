@@ -1,14 +1,10 @@
-"""Measured costs of a model's shape as sentences and table rows.
-
-The sentences follow from the numbers of the file; their wording is in texts/cost.jinja. Values that
-depend on a chosen α are simulated.
-"""
+"""Measured costs of a model's shape as sentences; their wording is in texts/cost.jinja."""
 
 from __future__ import annotations
 
 from itertools import chain
 from statistics import median
-from typing import Final, TypedDict
+from typing import Final
 
 from specviz.cost.formatting import (
     describe_counts,
@@ -21,8 +17,6 @@ from specviz.cost.measured_costs import (
     CostFile,
     ModelCosts,
     RoundCost,
-    RoundTimes,
-    round_cost,
 )
 from specviz.cost.sweep import Sweep, middle_half
 from specviz.cost.sweep_text import NOISY_SPREAD, describe_peaks
@@ -123,56 +117,6 @@ def knee_sentence(sweep: Sweep) -> str:
         return text("cost", "costs_not_memory", milliseconds=limit, flat=sweep.flat)
     known = {"flat": sweep.flat, "most": max(sweep.by_tokens), "free": sweep.free or 0}
     return text("cost", "costs_knee", **known)
-
-
-class DrafterRow(TypedDict):
-    """A drafter's round as shown, in plain passes; `draft` and `middle` are in ms.
-
-    Attributes:
-        draft: Median time of drafting.
-        middle: First and third quartile of that time.
-        even: Break-even: the α from which drafting is faster than plain decoding; simulated.
-        speedup: Speed-up at the chosen α; simulated.
-        gains: Whether the speed-up is above 1.
-    """
-
-    title: str
-    about: str
-    draft: str
-    middle: str
-    share: str
-    level: str
-    check: str
-    rest: str
-    whole: str
-    even: str
-    speedup: str
-    gains: bool
-
-
-def drafter_rows(costs: ModelCosts, context: ContextCosts, alpha: float) -> list[DrafterRow]:
-    """Return one row of text per drafter; only `speedup` and `even` are simulated."""
-    return [_row(costs, context, one, alpha) for one in context.rounds]
-
-
-def _row(costs: ModelCosts, context: ContextCosts, one: RoundTimes, alpha: float) -> DrafterRow:
-    drafter = next(each for each in costs.drafters if each.name == one.drafter)
-    found = round_cost(costs, context, one)
-    low, high = middle_half(one.draft)
-    return {
-        "title": drafter.title,
-        "about": drafter.about,
-        "draft": format_milliseconds(median(one.draft)),
-        "middle": f"{format_milliseconds(low)} to {format_milliseconds(high)}",
-        "share": format_passes(found.draft),
-        "level": f"{found.level:.3f}",
-        "check": format_passes(found.check),
-        "rest": format_passes(found.rest),
-        "whole": format_passes(found.total),
-        "even": format_break_even(found),
-        "speedup": f"{format_passes(found.speedup(alpha))} ×",
-        "gains": found.speedup(alpha) > 1.0,
-    }
 
 
 def format_break_even(found: RoundCost) -> str:

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from statistics import quantiles
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from specviz.cost.formula import check_not_negative, check_positive
 from specviz.cost.roofline import (
@@ -193,35 +192,9 @@ class Sweep:
         return made
 
     @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a file. Raises SweepError if it is not a valid sweep."""
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as problem:
-            raise SweepError(f"The sweep {path.name!r} cannot be read.") from problem
-        return cls.from_text(text)
-
-    @classmethod
     def shipped(cls) -> Self:
         """Read the shipped sweep of the target House. Raises BrokenFile if the file is damaged."""
         return read_shipped_text(SHIPPED_FILE, cls.from_text)
-
-    def write(self, path: Path) -> None:
-        """Write a file."""
-        path.write_text(self.to_text(), encoding="utf-8")
-
-    def facts(self) -> dict[str, Any]:
-        """Return numbers for programs: times by tokens, and the overhead."""
-        rows = [
-            {
-                "tokens": point.tokens,
-                "seconds": point.median,
-                "plain_passes": self.passes(point.tokens),
-                "roofline_seconds": (line := self.predicted(point.tokens)) and line.seconds,
-            }
-            for point in self.points
-        ]
-        return {"overhead_seconds": self.overhead, "rows": rows}
 
 
 def _check_times(name: str, values: Sequence[float]) -> None:

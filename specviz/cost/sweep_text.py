@@ -5,8 +5,9 @@ The sentences are computed from the sweep; their wording is in texts/cost.jinja.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
-from typing import Final, TypedDict
+from typing import Final, NamedTuple
 
 from specviz.catalog.entry import title_of
 from specviz.cost.formatting import (
@@ -15,7 +16,7 @@ from specviz.cost.formatting import (
     format_passes,
     format_rate_prefix,
 )
-from specviz.cost.sweep import SIZES, Sweep, middle_half
+from specviz.cost.sweep import SIZES, PassSamples, Sweep, middle_half
 from specviz.texts import text
 
 DRAFTS: Final = ((5, "a draft of 4 tokens"), (17, "a tree of 16"))  # tokens of the pass, and name
@@ -24,43 +25,43 @@ NOISY_SPREAD: Final = 0.3  # maximum (quartile 3 − quartile 1) / median on an 
 ABOUT_THE_SAME: Final = 1.5  # gaps whose ratio is below this count as equal
 
 
-class SweepRow(TypedDict):
+class PassRow(NamedTuple):
     """A pass as it is shown; times are in ms. middle: first and third quartile of the times."""
 
     tokens: int
-    guesses: int
     measured: str
     middle: str
     passes: str
     roofline: str
 
 
-class SweepFacts(TypedDict):
-    """A sweep in sentences and table rows; sentences that do not apply are empty.
-
-    Attributes:
-        restless: Whether times vary too much; then `answer` says so, and `caution` gives the
-            results.
-        must: How many tokens a draft must add to pay for its verification.
-    """
-
-    where: str
-    how: str
-    caution: str
-    answer: str
-    restless: bool
-    must: str
-    memory: str
-    gap: str
-    grows: str
-    rows: list[SweepRow]
+def pass_rows(sweep: Sweep) -> list[PassRow]:
+    """Return the passes as table rows."""
+    return [_row(sweep, point) for point in sweep.points]
 
 
-def sweep_facts(sweep: Sweep, here: bool = True) -> SweepFacts:
-    """Return the sentences and table rows for the page.
+def _row(sweep: Sweep, point: PassSamples) -> PassRow:
+    line, cost = sweep.predicted(point.tokens), sweep.passes(point.tokens)
+    return PassRow(
+        point.tokens,
+        format_milliseconds(point.median),
+        format_middle_half(point.seconds),
+        "" if cost is None else format_passes(cost),
+        "" if line is None else format_milliseconds(line.seconds),
+    )
 
-    If the times vary too much, the headline says so, and sentences that explain them are empty.
-    here: whether the sweep was just measured on this machine.
+
+def format_middle_half(seconds: Sequence[float]) -> str:
+    """Format the first and third quartile of measurements, in ms."""
+    low, high = middle_half(seconds)
+    return f"{format_milliseconds(low)} to {format_milliseconds(high)}"
+
+
+def sweep_sentences(sweep: Sweep, here: bool = True) -> dict[str, str]:
+    """Return the sentences for the page by name; those that do not apply are empty.
+
+    If the times vary too much, the headline says so, the caution gives the results, and sentences
+    that explain them are empty. here: whether the sweep was just measured on this machine.
     """
     quiet = not is_noisy(sweep)
     head, after = summarize(sweep, here), caution(sweep)
@@ -71,12 +72,10 @@ def sweep_facts(sweep: Sweep, here: bool = True) -> SweepFacts:
         "how": describe_method(sweep),
         "caution": after,
         "answer": head,
-        "restless": not quiet,
         "must": required_tokens(sweep) if quiet else "",
         "memory": memory_sentence(sweep, here) if quiet else "",
         "gap": overhead_sentence(sweep) if quiet else "",
         "grows": overhead_growth_sentence(sweep) if quiet else "",
-        "rows": [_row(sweep, point.tokens) for point in sweep.points],
     }
 
 
@@ -199,17 +198,3 @@ def overhead_growth_sentence(sweep: Sweep) -> str:
     if large < small / ABOUT_THE_SAME:
         return text("cost", "sweep_overhead_shrinks", tokens=LARGEST_PASS, gap=gap)
     return text("cost", "sweep_overhead_constant", tokens=LARGEST_PASS, gap=gap)
-
-
-def _row(sweep: Sweep, tokens: int) -> SweepRow:
-    point = next(point for point in sweep.points if point.tokens == tokens)
-    line, cost = sweep.predicted(tokens), sweep.passes(tokens)
-    low, high = middle_half(point.seconds)
-    return {
-        "tokens": tokens,
-        "guesses": tokens - 1,
-        "measured": format_milliseconds(point.median),
-        "middle": f"{format_milliseconds(low)} to {format_milliseconds(high)}",
-        "passes": "" if cost is None else format_passes(cost),
-        "roofline": "" if line is None else format_milliseconds(line.seconds),
-    }

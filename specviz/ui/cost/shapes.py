@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 from typing import Any, Final, Self
 
 import gradio as gr
 
-from specviz.cost import measured_costs_text
 from specviz.cost.figures.sweep import sweep_figure
 from specviz.cost.formatting import format_milliseconds, format_passes
 from specviz.cost.measured_costs import (
@@ -22,9 +22,16 @@ from specviz.cost.measured_costs import (
     CostFile,
     ModelCosts,
     load_shipped,
+    round_costs,
     shipped_paths,
 )
-from specviz.cost.sweep import Sweep
+from specviz.cost.measured_costs_text import (
+    describe_machine,
+    describe_method,
+    format_break_even,
+    headline,
+)
+from specviz.cost.sweep_text import format_middle_half, pass_rows
 from specviz.settings.settings import require
 from specviz.settings.value_types import parse_number
 from specviz.texts import text
@@ -101,7 +108,7 @@ def build(place: TabContext) -> None:
         report_if_broken(
             "One of the machines measured below cannot be shown.", partial(load_shipped, path)
         )
-    known = [(measured_costs_text.describe_machine(file), name) for name, file in files().items()]
+    known = [(describe_machine(file), name) for name, file in files().items()]
     known.append(("Your own file", OWN))
     first = text("cost", "shapes_none") if len(known) == 1 else answer_of(first_ask(known[0][1]))
     title = "Public model sizes, measured"
@@ -149,7 +156,7 @@ def files() -> Mapping[str, CostFile]:
 
 def answer_of(ask: Ask) -> str:
     """Return the headline."""
-    return verbatim(measured_costs_text.headline(ask.file, ask.costs, ask.place)[0])
+    return verbatim(headline(ask.file, ask.costs, ask.place)[0])
 
 
 def respond(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,7 +164,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     ask = Ask.from_values(values)
     file, costs, place = ask.file, ask.costs, ask.place
     sweep = file.sweep(costs, place)
-    said, against = measured_costs_text.headline(file, costs, place)
+    said, against = headline(file, costs, place)
     titles = [(one.title, one.name) for one in file.models]
     contexts = [(f"{one.context:,}", one.context) for one in costs.places]
     return {
@@ -168,33 +175,35 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
         "passes": shown(sweep_figure(sweep), said),
         "drafters": drafters_table(ask),
         "how": text(
-            "cost", "shapes_how", machine=verbatim(measured_costs_text.describe_machine(file)),
-            how=verbatim(measured_costs_text.describe_method(file, costs, place)),
+            "cost", "shapes_how", machine=verbatim(describe_machine(file)),
+            how=verbatim(describe_method(file, costs, place)),
             command=verbatim(file.command),
         ),
-        "numbers": "\n".join([PASSES, *(pass_row(sweep, one.tokens) for one in place.passes)]),
+        "numbers": "\n".join([PASSES, *(
+            f"| {tokens} | {measured} | {passes} | {roofline} |"
+            for tokens, measured, _, passes, roofline in pass_rows(sweep)
+        )]),
     }  # fmt: skip
 
 
 def drafters_table(ask: Ask) -> dict[str, Any]:
     """Return the update of the table of what a round of each drafter costs."""
     rows: list[list[Cell]] = []
-    for row in measured_costs_text.drafter_rows(ask.costs, ask.place, ask.alpha):
-        speedup = f"**{row['speedup']}**" if row["gains"] else row["speedup"]
-        titled = f"**{verbatim(row['title'])}** {verbatim(row['about'])}"
-        numbers = (row["draft"], row["share"], row["level"], row["check"], row["rest"])
-        draft, *others = ((float(number), number) for number in numbers)
+    for drafter, times, cost in round_costs(ask.costs, ask.place):
+        gain = cost.speedup(ask.alpha)
+        speedup = f"**{format_passes(gain)} ×**" if gain > 1.0 else f"{format_passes(gain)} ×"
         rows.append([
-            (row["title"], titled), draft, row["middle"], *others,
-            (float(row["whole"]), row["whole"]), row["even"],
-            (float(row["speedup"].split()[0]), speedup),
+            (drafter.title, f"**{verbatim(drafter.title)}** {verbatim(drafter.about)}"),
+            _numeric(format_milliseconds(median(times.draft))),
+            format_middle_half(times.draft),
+            _numeric(format_passes(cost.draft)),
+            _numeric(f"{cost.level:.3f}"),
+            *(_numeric(format_passes(each)) for each in (cost.check, cost.rest, cost.total)),
+            format_break_even(cost),
+            (float(format_passes(gain)), speedup),
         ])  # fmt: skip
     return filled(DRAFTERS, rows)
 
 
-def pass_row(sweep: Sweep, tokens: int) -> str:
-    """Return the row of a target pass."""
-    line, share = sweep.predicted(tokens), sweep.passes(tokens)
-    measured = format_milliseconds(sweep.by_tokens[tokens])
-    roofline = format_milliseconds(line.seconds) if line else ""
-    return f"| {tokens} | {measured} | {format_passes(share) if share else ''} | {roofline} |"
+def _numeric(number: str) -> Cell:
+    return float(number), number

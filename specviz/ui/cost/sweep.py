@@ -15,7 +15,7 @@ import gradio as gr
 
 from specviz.cost.figures.sweep import sweep_figure
 from specviz.cost.sweep import Sweep
-from specviz.cost.sweep_text import SweepFacts, sweep_facts
+from specviz.cost.sweep_text import pass_rows, sweep_sentences
 from specviz.texts import text
 from specviz.ui.broken import read_unless_broken, report_if_broken
 from specviz.ui.component import TabContext
@@ -74,20 +74,22 @@ def recorded() -> dict[str, Any]:
 
 def pictured(sweep: Sweep, here: bool) -> dict[str, Any]:
     """Return the outputs for a sweep. here: whether it was just measured on this machine."""
-    facts = sweep_facts(sweep, here=here)
+    said = sweep_sentences(sweep, here=here)
     name = "sweep_where" if here else "sweep_where_recorded"
     return {
-        "answer": verbatim(facts["answer"]),
-        "where": text("cost", name, where=verbatim(facts["where"])),
-        "passes": shown(sweep_figure(sweep), facts["answer"]),
-        "words": "\n\n".join(verbatim(facts[key]) for key in SENTENCES if facts[key]),
-        "numbers": numbers_table(facts),
+        "answer": verbatim(said["answer"]),
+        "where": text("cost", name, where=verbatim(said["where"])),
+        "passes": shown(sweep_figure(sweep), said["answer"]),
+        "words": "\n\n".join(verbatim(said[key]) for key in SENTENCES if said[key]),
+        "numbers": numbers_table(sweep),
     }
 
 
-def numbers_table(facts: SweepFacts) -> str:
+def numbers_table(sweep: Sweep) -> str:
     """Return all numbers of a sweep as a table."""
-    rows = [f"| {' | '.join(map(str, row.values()))} |" for row in facts["rows"]]
+    rows = [
+        f"| {row.tokens} | {row.tokens - 1} | {' | '.join(row[1:])} |" for row in pass_rows(sweep)
+    ]
     return "\n".join([HEAD, *rows])
 
 
