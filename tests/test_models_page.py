@@ -37,7 +37,7 @@ def _nothing_here(monkeypatch):
 
 
 def answered(any_model=True):
-    return rows.answer(any_model, Machine(), {})
+    return rows.offered(any_model, Machine())
 
 
 def told(task, stopped=False):
@@ -51,7 +51,7 @@ def told(task, stopped=False):
 def test_rows_say_if_a_model_and_its_target_fit_in_memory(monkeypatch):
     def fitting(free):
         monkeypatch.setattr(rows, "free_bytes", lambda _: free)
-        return {row["name"]: row["fits"] for row in answered()["rows"]}
+        return {row.name: row.fits for row in answered()}
 
     small, unknown = fitting(10**9), fitting(None)
     assert small["house"] is True
@@ -66,43 +66,41 @@ def test_rows_say_if_a_model_and_its_target_fit_in_memory(monkeypatch):
 
 
 def test_models_section_lists_every_model_once():
-    answer = answered()
-    names = [(row["kind"], row["name"]) for row in answer["rows"]]
+    listed = answered()
+    names = [(row.kind, row.name) for row in listed]
     assert len(set(names)) == len(names)
     assert {("target", "house"), ("drafter", "eagle3"), ("target", "Qwen/Qwen3-4B")} <= set(names)
     assert ("drafter", "eagle2") not in names  # the same weights as eagle's
-    assert "EAGLE-1, EAGLE-2" in [row["title"] for row in answer["rows"]]
-    assert "N-gram" in answer["bare"]
-    assert answer["loaded"] == []
-    known = {row["name"]: row for row in answer["rows"]}
+    assert "EAGLE-1, EAGLE-2" in [row.title for row in listed]
+    known = {row.name: row for row in listed}
     slim = known["AngelSlim/Qwen3-4B_eagle3"]
-    assert (slim["size"], slim["licence"], slim["gated"]) == ("not checked",) * 3
-    assert (slim["tried"], known["house"]["tried"]) == ("nothing", "weights and layout")
-    assert known["smollm2"]["tried"] == "weights and layout", "its heads were measured on it"
-    assert known["Qwen/Qwen3-4B"]["tried"] == "layout only, with a tiny checkpoint"
+    assert (slim.size, slim.licence, slim.gated) == ("not checked",) * 3
+    assert (slim.tried, known["house"].tried) == ("nothing", "weights and layout")
+    assert known["smollm2"].tried == "weights and layout", "its heads were measured on it"
+    assert known["Qwen/Qwen3-4B"].tried == "layout only, with a tiny checkpoint"
     public = next(row for row in rows.public_rows() if row["verified"]["layout"])
     tested = public | {"verified": {"layout": True, "weights": True}}
-    assert rows.other(tested)[0]["tried"] == "weights and layout"
-    assert known["meta-llama/Llama-3.2-1B-Instruct"]["gated"].startswith("gated")
-    assert known["Qwen/Qwen3-4B"]["memory"] == "16.00 GB"
-    assert known["house"]["memory"] == "42.8 MB"  # by its parameters
+    assert rows.other(tested).tried == "weights and layout"
+    assert known["meta-llama/Llama-3.2-1B-Instruct"].gated.startswith("gated")
+    assert known["Qwen/Qwen3-4B"].memory == "16.00 GB"
+    assert known["house"].memory == "42.8 MB"  # by its parameters
     drafter = known["draft-model"]
-    assert drafter["memory"] != drafter["size"]  # its file is of 16 bits
+    assert drafter.memory != drafter.size  # its file is of 16 bits
 
 
 def test_hosted_app_offers_local_models_only_and_no_downloads(monkeypatch):
-    hosted, local = answered(any_model=False)["rows"], answered()["rows"]
-    assert not any(row["fetch"] for row in hosted)
-    assert {row["name"] for row in hosted if row["use"]} == {"house"}
-    can = {row["name"] for row in local if row["fetch"]}
+    hosted, local = answered(any_model=False), answered()
+    assert not any(row.fetch for row in hosted)
+    assert {row.name for row in hosted if row.use} == {"house"}
+    can = {row.name for row in local if row.fetch}
     assert {"smollm2", "Qwen/Qwen3-4B", "AngelSlim/Qwen3-4B_eagle3"} <= can
     assert not can & {"google/gemma-4-E2B-it-assistant", "house", "eagle3"}
     known = rows.public_rows()
     here = [row | {"on_this_machine": row["name"] == "Qwen/Qwen3-4B"} for row in known]
     monkeypatch.setattr(rows, "public_rows", lambda: here)
     for any_model in (False, True):
-        row = next(r for r in answered(any_model)["rows"] if r["name"] == "Qwen/Qwen3-4B")
-        assert (row["here"], row["fetch"], row["use"]) == (True, False, any_model)
+        row = next(r for r in answered(any_model) if r.name == "Qwen/Qwen3-4B")
+        assert (row.here, row.fetch, row.use) == (True, False, any_model)
 
 
 def test_displayed_memory_is_that_of_float32_even_if_files_are_smaller(tmp_path):
@@ -123,8 +121,9 @@ def test_loaded_models_are_listed_with_their_memory(tmp_path):
     (only,) = loading.loaded_models()
     assert (only.title, only.device, only.dtype) == ("small one", "cpu", "torch.float32")
     assert sum(weights.values()) <= only.bytes < 3 * sum(weights.values())
-    (row,) = answered()["loaded"]
-    assert (row["title"], row["where"]) == ("small one", "cpu, float32")
+    listed = models.loaded()
+    assert "- **small one** " in listed
+    assert "cpu, float32)" in listed
     assert only.file == (folder / "model.safetensors").stat().st_size
     assert 0 <= only.packed <= only.bytes - sum(weights.values())
 
@@ -134,10 +133,9 @@ def test_loaded_gguf_file_is_listed_with_its_device_and_quantization(tmp_path, m
     """In the Hub's cache it is a link to a file whose name is a hash, so its id is shown."""
     own = tiny_gguf.write(tmp_path / "own.gguf", tiny_gguf.llama(), Kind.Q8_0)
     load_target(str(own), "cpu")
-    (row,) = answered()["loaded"]
-    assert row["title"] == "own.gguf"
-    told = "cpu, float32, with quantized weights from a GGUF file: Q8_0, F32"
-    assert row["where"] == told
+    listed = unescape(models.loaded())
+    assert "- **own.gguf** " in listed
+    assert "cpu, float32, with quantized weights from a GGUF file: Q8_0, F32)" in listed
     monkeypatch.setattr(loading, "MODELS", ModelCache())
     blob = tiny_gguf.write(tmp_path / "0123abcd", tiny_gguf.llama())
     snapshot = tmp_path / "models--me--mine" / "snapshots" / "beef"
@@ -146,8 +144,7 @@ def test_loaded_gguf_file_is_listed_with_its_device_and_quantization(tmp_path, m
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(snapshot))
     target = load_target("me/mine/q8/mine.gguf", "cpu")
     assert target.card.name == "me/mine/q8/mine.gguf"
-    (row,) = answered()["loaded"]
-    assert row["title"] == "me/mine/q8/mine.gguf"
+    assert "- **me/mine/q8/mine.gguf** " in unescape(models.loaded())
 
 
 def test_download_reports_its_steps_bytes_and_errors_unless_it_was_cancelled(monkeypatch):
@@ -164,7 +161,7 @@ def test_download_reports_its_steps_bytes_and_errors_unless_it_was_cancelled(mon
         return fail
 
     monkeypatch.setattr(public, "fetch", fetch)
-    task = models.wanted(everything, "SmolLM2")
+    task = models.wanted("SmolLM2")
     state, step, *bytes_, end = told(task)
     assert (state["state"], step["sentence"]) == ("fetching", "Trying it.")
     assert (end["end"], end["result"]) == ("SmolLM2 is on this machine now.", {})
@@ -178,13 +175,9 @@ def test_download_reports_its_steps_bytes_and_errors_unless_it_was_cancelled(mon
     assert "Nobody has it" in told(task)[-1]
 
 
-def everything(_):
-    return answered()
-
-
 def asked(any_model=True, **values):
     """Return what the tab shows, and the rows of its table by title."""
-    found = models.respond(lambda _: answered(any_model), {**models.START, **values})
+    found = models.respond(any_model, Machine(), {**models.START, **values})
     value = found["table"]["value"]
     return found, {row[0]: row for row in value["data"]}
 
@@ -192,7 +185,7 @@ def asked(any_model=True, **values):
 def test_table_is_filtered_and_details_are_those_of_the_chosen_model(monkeypatch):
     monkeypatch.setattr(rows, "free_bytes", lambda _: 10**9)
     found, listed = asked()
-    assert len(listed) == len(answered()["rows"]), "titles are unique"
+    assert len(listed) == len(answered()), "titles are unique"
     assert listed["House"][3] == "ready"
     assert listed["Qwen/Qwen3-4B"][3] == "can be downloaded"
     assert listed["Qwen/Qwen3-4B"][4:6] == pytest.approx([8050, 16000])
@@ -222,9 +215,9 @@ def test_table_is_filtered_and_details_are_those_of_the_chosen_model(monkeypatch
 def test_diagram_has_a_mark_for_each_interval_of_the_predictions():
     found, _ = asked(model="DSpark")
     drawn = json.loads(found["diagram"]["value"])
-    row = next(row for row in answered()["rows"] if row["title"] == "DSpark")
+    row = next(row for row in answered() if row.title == "DSpark")
     _, *marks = drawn["data"]
-    for trace, each in zip(marks, row["reliability"], strict=True):
+    for trace, each in zip(marks, row.reliability, strict=True):
         assert trace["name"] == f"temperature {each['temperature']:g}"
         points = list(zip(trace["customdata"], trace["x"], trace["y"], strict=True))
         assert points == [tuple(part) for part in each["bins"]]
@@ -234,7 +227,7 @@ def test_diagram_has_a_mark_for_each_interval_of_the_predictions():
 
 def test_reliability_of_predictions_is_that_of_the_measurements():
     """The mean prediction and the mean outcome over all intervals are those over all guesses."""
-    found = {row["name"]: row["reliability"] for row in answered()["rows"]}
+    found = {row.name: row.reliability for row in answered()}
     assert found["eagle3"] == found["Qwen/Qwen3-4B"] == []
     cold, warm = found["dspark"]
     assert (cold["temperature"], warm["temperature"]) == (0, 1)

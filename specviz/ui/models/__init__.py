@@ -6,7 +6,7 @@ Models are downloaded only if the app allows visitors to use any model.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from queue import SimpleQueue
@@ -17,6 +17,7 @@ import gradio as gr
 import plotly.graph_objects as go
 
 from specviz.catalog import public
+from specviz.catalog.entry import entries
 from specviz.figures.theme import INK2, Q, chart
 from specviz.models.files import FetchMonitor
 from specviz.settings.settings import require
@@ -25,11 +26,20 @@ from specviz.texts import text
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import DIRECT, Instrument, figure, shown, verbatim
 from specviz.ui.live import job_view
-from specviz.ui.models.rows import Answer, Loaded, Reliability, Row, answer, fetchable, known_titles
+from specviz.ui.models.rows import (
+    Reliability,
+    Row,
+    every_model,
+    fetchable,
+    free_bytes,
+    offered,
+    size,
+    where,
+)
 from specviz.ui.step.drawer import suit
 from specviz.ui.stream import progress
 from specviz.ui.table import Cell, data_table, filled
-from specviz.ui.task import JobContext, Task
+from specviz.ui.task import JobContext, Machine, Task
 
 OFTEN: Final = 0.5  # seconds between two lines of a download; all lines are kept
 COLUMNS: Final = {
@@ -40,6 +50,10 @@ FACTS: Final = {
     "layout": "layout", "size": "size", "memory in float32": "memory", "licence": "licence",
     "access": "gated", "tested here": "tried",
 }  # fmt: skip
+SEARCHED: Final = (
+    "name", "title", "kind", "layout", "made_for", "size", "memory", "licence", "gated", "tried",
+    "about",
+)  # fmt: skip
 KINDS: Final = (("All", "all"), ("Targets", "target"), ("Drafters", "drafter"))
 FIRST: Final = "House"
 START: Final = {"find": "", "fit": "all", "kind": "all", "model": FIRST}
@@ -58,7 +72,6 @@ def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
         tab: The tab, whose list is refreshed whenever it is opened.
     """
     fetchable()  # raises an exception if a list of models is broken; the tab then shows which
-    rows = partial(answer, place.any_model, place.runs.machine)
     with Instrument(place, "models", "Models", "this machine", "", wide=True) as instrument:
         gr.Markdown(text("models", "lead", any=place.any_model))
         with gr.Row():
@@ -70,7 +83,7 @@ def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
             kind = gr.Radio(KINDS, value="all", label="Kind")
         table = data_table("sv-models", "Models, and what is known of them", search=False)
         model = gr.Dropdown(
-            known_titles(),
+            [row.title for row in sorted(every_model(), key=lambda row: not row.here)],
             value=FIRST,
             label="Details of",
             info=text("models", "choose"),
@@ -81,8 +94,7 @@ def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
             use = gr.Button("Use on Step", visible=False)
             job = (
                 job_view(
-                    place, "sv-models-job", ("Download", "Cancel"), partial(wanted, rows), [model],
-                    place.fetches,
+                    place, "sv-models-job", ("Download", "Cancel"), wanted, [model], place.fetches
                 )
                 if place.any_model
                 else gr.HTML(visible=False)
@@ -96,14 +108,14 @@ def build(place: TabContext, fields: Mapping[str, Any], tab: gr.Tab) -> None:
         "memory": memory, "download": job,
     }  # fmt: skip
     instrument.events.append(tab.select)
-    found = partial(respond, rows)
+    found = partial(respond, place.any_model, place.runs.machine)
     instrument.wire(
         {"find": find, "fit": fit, "kind": kind}, outputs, found, keys={"models": "fit"},
         shared={"model": model},
     )  # fmt: skip
     table.select(_picked, None, model, **DIRECT).then(None, None, None, js=SHOW_DETAILS, **DIRECT)
     if fields:
-        _wire_use(dict(fields), use, model, rows)
+        _wire_use(dict(fields), use, model)
     if place.any_model:
         instrument.hear(job.result, lambda *_: {})
 
@@ -112,54 +124,51 @@ def _picked(event: gr.SelectData) -> str:
     return str(event.row_value[0])
 
 
-def _wire_use(
-    fields: dict[str, Any], use: gr.Button, model: gr.Dropdown, rows: Callable[..., Answer]
-) -> None:
+def _wire_use(fields: dict[str, Any], use: gr.Button, model: gr.Dropdown) -> None:
     # A drafter that does not fit is replaced.
-    named = partial(_name, rows)
-    chosen = use.click(named, model, fields["target"], **DIRECT)
+    chosen = use.click(_name, model, fields["target"], **DIRECT)
     suit(fields, chosen.then, prefer_own=True)
     chosen.then(None, None, None, js=OPEN_STEP, **DIRECT)
 
 
-def _name(rows: Callable[..., Answer], title: Any) -> str:
-    return _row(rows({})["rows"], title)["name"]
+def _name(title: Any) -> str:
+    return _row(every_model(), title).name
 
 
 def _row(rows: Sequence[Row], title: Any) -> Row:
-    row = next((each for each in rows if each["title"] == title), None)
+    row = next((each for each in rows if each.title == title), None)
     require(row is not None, "There is no such model.")
     assert row
     return row
 
 
-def respond(rows: Callable[..., Answer], values: Mapping[str, Any]) -> dict[str, Any]:
+def respond(any_model: bool, machine: Machine, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outputs for the controls' values. Raises ValueError if they are invalid."""
-    found = rows({})
-    chosen = _row(found["rows"], values["model"])
+    rows = sorted(offered(any_model, machine), key=state)
+    chosen = _row(rows, values["model"])
     listed = [
         row
-        for row in sorted(found["rows"], key=state)
-        if values["kind"] in ("all", row["kind"])
-        and (values["fit"] == "all" or row["fits"] is not False)
+        for row in rows
+        if values["kind"] in ("all", row.kind)
+        and (values["fit"] == "all" or row.fits is not False)
         and matches(row, values["find"])
     ]
     said = reliability_sentence(chosen)
     return {
-        "answer": summary(found, listed),
+        "answer": summary(listed, free_bytes(machine)),
         "table": filled(COLUMNS, [cells(row) for row in listed]),
-        "model": gr.Dropdown(choices=titles(found)),
+        "model": gr.Dropdown(choices=[row.title for row in rows]),
         "details": details_of(chosen),
-        "use": gr.Button(visible=chosen["use"]),
-        "download": "" if chosen["fetch"] else "hidden",
-        "diagram": diagram(chosen["reliability"], said),
-        "memory": loaded(found["loaded"]),
+        "use": gr.Button(visible=chosen.use),
+        "download": "" if chosen.fetch else "hidden",
+        "diagram": diagram(chosen.reliability, said),
+        "memory": loaded(),
     }
 
 
 def matches(row: Row, searched: str) -> bool:
     """Return whether a model's facts contain all words searched for, however they are spelled."""
-    whole = " ".join(squeezed(fact) for fact in row.values() if isinstance(fact, str))
+    whole = " ".join(squeezed(getattr(row, name)) for name in SEARCHED)
     return all(squeezed(part) in whole for part in searched.split())
 
 
@@ -168,26 +177,21 @@ def squeezed(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.casefold())
 
 
-def titles(found: Answer) -> list[str]:
-    """Return the titles of all models."""
-    return [row["title"] for row in sorted(found["rows"], key=state)]
-
-
 def state(row: Row) -> tuple[int, str]:
     """Return whether a model is here, by which the list is sorted, and in words."""
-    if row["here"]:
+    if row.here:
         return 0, "ready"
-    if row["runs"] is False:
+    if row.runs is False:
         return 2, "not supported"
-    return 1, "can be downloaded" if row["fetch"] else "not here"
+    return 1, "can be downloaded" if row.fetch else "not here"
 
 
 def cells(row: Row) -> list[Cell]:
     """Return the cells of a model."""
     return [
-        (row["title"], f"**{verbatim(row['title'])}**"), row["kind"], row["made_for"],
-        state(row)[1], sized(row["size"]), sized(row["memory"]), row["layout"], row["licence"],
-        row["tried"],
+        (row.title, f"**{verbatim(row.title)}**"), row.kind, row.made_for,
+        state(row)[1], sized(row.size), sized(row.memory), row.layout, row.licence,
+        row.tried,
     ]  # fmt: skip
 
 
@@ -197,47 +201,52 @@ def sized(text: str) -> Cell:
     return (float(found[1]) * {"MB": 1.0, "GB": 1e3}[found[2]] if found else -1.0, verbatim(text))
 
 
-def summary(found: Answer, listed: Sequence[Row]) -> str:
+def summary(listed: Sequence[Row], free: int | None) -> str:
     """Return how many models are listed, how many are here, and the memory for weights."""
+    bare = [e.title for e in entries() if e.kind == "drafter" and e.folder is None]
     return text(
-        "models", "summary", count=len(listed), here=sum(row["here"] for row in listed),
-        other=sum(state(row)[1] == "can be downloaded" for row in listed), free=found["free"],
-        bare=", ".join(map(verbatim, found["bare"])),
+        "models", "summary", count=len(listed), here=sum(row.here for row in listed),
+        other=sum(state(row)[1] == "can be downloaded" for row in listed),
+        free=size(free) if free else "", bare=", ".join(map(verbatim, bare)),
     )  # fmt: skip
 
 
 def details_of(row: Row) -> str:
     """Return what is known of a model."""
-    facts = [f"**{name}** {verbatim(str(row[key]))}" for name, key in FACTS.items() if row[key]]  # type: ignore[literal-required]
-    whose = f" for {verbatim(row['made_for'])}" if row["made_for"] else ""
-    links = " ".join(f"[source {at}]({url})" for at, url in enumerate(row["sources"], 1))
-    head = f"### {verbatim(row['title'])} <small>{row['kind']}{whose}, {state(row)[1]}</small>"
-    said = [verbatim(row["about"]), links, reliability_sentence(row)]
+    facts = [
+        f"**{name}** {verbatim(fact)}" for name, key in FACTS.items() if (fact := getattr(row, key))
+    ]
+    whose = f" for {verbatim(row.made_for)}" if row.made_for else ""
+    links = " ".join(f"[source {at}]({url})" for at, url in enumerate(row.sources, 1))
+    head = f"### {verbatim(row.title)} <small>{row.kind}{whose}, {state(row)[1]}</small>"
+    said = [verbatim(row.about), links, reliability_sentence(row)]
     return "\n\n".join([head, " ".join(filter(None, said[:2])), " · ".join(facts), said[2]])
 
 
-def loaded(models: Sequence[Loaded]) -> str:
+def loaded() -> str:
     """Return the models in memory."""
+    from specviz.catalog.loading import loaded_models
+
     lines = []
-    for each in models:
-        packed = f"{each['packed']} of packed copies; " if each["packed"] else ""
-        title, where = verbatim(each["title"]), verbatim(each["where"])
+    for each in loaded_models():
+        packed = f"{size(each.packed)} of packed copies; " if each.packed else ""
         lines.append(
-            f"- **{title}** {each['memory']} ({each['file']} in its file; {packed}{where})"
+            f"- **{verbatim(each.title)}** {size(each.bytes)} "
+            f"({size(each.file)} in its file; {packed}{verbatim(where(each))})"
         )
     return "\n".join([text("models", "memory"), "", *(lines or [text("models", "none_loaded")])])
 
 
 def reliability_sentence(row: Row) -> str:
     """Return the errors of a drafter's predictions; empty if it makes none."""
-    if not row["reliability"]:
+    if not row.reliability:
         return ""
     errors = [
         text(
             "models", "calibration", error=f"{each['error']:.3f}", guesses=each["guesses"],
             temperature=f"{each['temperature']:g}",
         )
-        for each in row["reliability"]
+        for each in row.reliability
     ]  # fmt: skip
     return text("models", "reliability", errors=" and ".join(errors))
 
@@ -274,9 +283,9 @@ def reliability_figure(several: Sequence[Reliability]) -> go.Figure:
     return made.update_layout(width=460, legend={"itemsizing": "constant"})
 
 
-def wanted(rows: Callable[..., Answer], title: Any) -> Task:
+def wanted(title: Any) -> Task:
     """Return the task of a download. Raises BadSettings for a model that cannot be downloaded."""
-    name, known = _name(rows, title), fetchable()
+    name, known = _name(title), fetchable()
     hint = did_you_mean(name, known)
     require(name in known, f"There is no model {name!r:.100} to download.{hint}")
     return Task(partial(download, name, title), 0.0)

@@ -1,11 +1,12 @@
-"""The rows of the Models tab: every model with weights, and the models in memory, as text.
+"""The rows of the Models tab: every model with weights, as text.
 
 Facts that were not checked are marked as unknown. The browser shows everything as plain text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from specviz.catalog.entry import Entry, Kind, entries, find, listing, weights_path
@@ -17,13 +18,29 @@ if TYPE_CHECKING:
     from specviz.catalog.loading import LoadedModel
     from specviz.ui.task import Machine
 
-Listed = dict[str, Any]  # a row of `listing` or of `public_rows`
+Listed = Mapping[str, Any]  # a row of `listing` or of `public_rows`
 
 
-class Facts(TypedDict):
-    """Facts about a model as text.
+class Reliability(TypedDict):
+    """How many guesses were accepted, beside the drafter's predictions, at one temperature."""
 
-    runs: whether the model can be run; None if unknown because its files are not on this machine.
+    temperature: float
+    guesses: int
+    error: float
+    bins: list[tuple[int, float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A model, and what the page offers for it.
+
+    Attributes:
+        runs: Whether it can be run; None if unknown because its files are not on this machine.
+        held: Bytes of its weights in float32; None if unknown.
+        target: Name of the target that a drafter was made for.
+        fits: Whether it fits in memory (a drafter together with its target); None if unknown.
+        reliability: Measured predictions of acceptance, by temperature; empty for a drafter without
+            a confidence head.
     """
 
     name: str
@@ -39,90 +56,36 @@ class Facts(TypedDict):
     here: bool
     runs: bool | None
     about: str
-    sources: list[str]
+    sources: Sequence[str]
+    held: int | None
+    target: str | None
+    fetch: bool = False
+    use: bool = False
+    fits: bool | None = None
+    reliability: Sequence[Reliability] = ()
 
 
-class Reliability(TypedDict):
-    """How many guesses were accepted, beside the drafter's predictions, at one temperature."""
-
-    temperature: float
-    guesses: int
-    error: float
-    bins: list[tuple[int, float, float]]
+def every_model() -> list[Row]:
+    """Return every model, without what the page offers for it; this does not need torch."""
+    return [*map(own, weighty()), *map(other, public_rows())]
 
 
-class Row(Facts):
-    """A model, and what the page offers for it.
-
-    Attributes:
-        fits: Whether it fits in memory (a drafter together with its target); None if unknown.
-        reliability: Measured predictions of acceptance, by temperature; empty for a drafter without
-            a confidence head.
-    """
-
-    fetch: bool
-    use: bool
-    fits: bool | None
-    reliability: list[Reliability]
-
-
-class Loaded(TypedDict):
-    """A model in memory. packed: the packed copies in `memory`; "" if there are none."""
-
-    title: str
-    where: str
-    memory: str
-    file: str
-    packed: str
-
-
-class Answer(TypedDict):
-    """The list of models.
-
-    Attributes:
-        bare: Drafters that need no weights.
-        free: Memory that is free, or used by models that would be unloaded; "" if unknown.
-    """
-
-    rows: list[Row]
-    loaded: list[Loaded]
-    bare: list[str]
-    free: str
-
-
-# A model, its bytes in float32 (None if unknown), and the target that a drafter was made for.
-Model = tuple[Facts, int | None, str | None]
-
-
-def answer(any_model: bool, machine: Machine, data: Mapping[str, Any]) -> Answer:
-    """Return the list."""
-    models = [*map(own, weighty()), *map(other, public_rows())]
-    free = free_bytes(machine)
-    needed = {facts["name"]: held for facts, held, _ in models if facts["kind"] == "target"}
+def offered(any_model: bool, machine: Machine) -> list[Row]:
+    """Return every model with what the page offers for it."""
+    models, free = every_model(), free_bytes(machine)
+    needed = {row.name: row.held for row in models if row.kind == "target"}
     can_be_fetched = fetchable() if any_model else set()
     predictions = reliability()
-    rows: list[Row] = [
-        {
-            **facts,
-            "fetch": facts["name"] in can_be_fetched and not facts["here"],
-            "use": usable(facts) and (any_model or find(facts["name"], "target") is not None),
-            "fits": fits(held, needed.get(target or ""), free),
-            "reliability": predictions.get(facts["name"], []),
-        }
-        for facts, held, target in models
+    return [
+        replace(
+            row,
+            fetch=row.name in can_be_fetched and not row.here,
+            use=usable(row) and (any_model or find(row.name, "target") is not None),
+            fits=fits(row.held, needed.get(row.target or ""), free),
+            reliability=predictions.get(row.name, []),
+        )
+        for row in models
     ]
-    return {
-        "rows": rows,
-        "loaded": in_memory(),
-        "bare": [e.title for e in entries() if e.kind == "drafter" and e.folder is None],
-        "free": size(free) if free else "",
-    }
-
-
-def known_titles() -> list[str]:
-    """Return the titles of all models, those on this machine first; this does not need torch."""
-    models = [facts for facts, _, _ in (*map(own, weighty()), *map(other, public_rows()))]
-    return [facts["title"] for facts in sorted(models, key=lambda facts: not facts["here"])]
 
 
 def reliability() -> dict[str, list[Reliability]]:
@@ -157,9 +120,9 @@ def pooled(temperature: float, several: list[list[list[float]]]) -> Reliability:
     }
 
 
-def usable(facts: Facts) -> bool:
+def usable(row: Row) -> bool:
     """Return whether a model is a target that this machine has and can run."""
-    return facts["kind"] == "target" and facts["here"] and facts["runs"] is not False
+    return row.kind == "target" and row.here and row.runs is not False
 
 
 def fetchable() -> set[str]:
@@ -176,33 +139,34 @@ def weighty() -> list[Listed]:
             place = row["folder"] or row["name"]
             known = found.get(place)
             titles = row["title"] if known is None else f"{known['title']}, {row['title']}"
-            found[place] = (known or row) | {"title": titles}
+            found[place] = {**(known or row), "title": titles}
     return list(found.values())
 
 
-def own(row: Listed) -> Model:
+def own(row: Listed) -> Row:
     """Return the row of an entry of the catalogue."""
     entry = find(row["name"], row["kind"])
     held = row["memory_bytes"] or in_float32(entry)
     tested = entry is not None and _has_tested_weights(entry)
     made_for = row["made_for"] and find(row["made_for"], "target")
-    facts: Facts = {
-        "name": row["name"],
-        "title": row["title"],
-        "kind": row["kind"],
-        "layout": row["layout"],
-        "made_for": made_for.title if made_for else row["made_for"] or "",
-        "size": size(row["bytes"]),
-        "memory": size(held),
-        "licence": row["licence"],
-        "gated": "",
-        "tried": describe_tests(tested, True) if tested or row["sources"] else UNKNOWN,
-        "here": row["on_this_machine"],
-        "runs": True,
-        "about": row["about"],
-        "sources": [],
-    }
-    return facts, held, row["made_for"]
+    return Row(
+        name=row["name"],
+        title=row["title"],
+        kind=row["kind"],
+        layout=row["layout"],
+        made_for=made_for.title if made_for else row["made_for"] or "",
+        size=size(row["bytes"]),
+        memory=size(held),
+        licence=row["licence"],
+        gated="",
+        tried=describe_tests(tested, True) if tested or row["sources"] else UNKNOWN,
+        here=row["on_this_machine"],
+        runs=True,
+        about=row["about"],
+        sources=(),
+        held=held,
+        target=row["made_for"],
+    )
 
 
 def _has_tested_weights(entry: Entry) -> bool:
@@ -218,26 +182,27 @@ def describe_tests(weights: bool, layout: bool) -> str:
     return "layout only, with a tiny checkpoint" if layout else "nothing"
 
 
-def other(row: Listed) -> Model:
+def other(row: Listed) -> Row:
     """Return the row of a public checkpoint."""
     gated = {True: "gated: requires consent on the Hub", False: "open", None: UNKNOWN}[row["gated"]]
-    facts: Facts = {
-        "name": row["name"],
-        "title": row["name"],
-        "kind": row["kind"],
-        "layout": layout(row),
-        "made_for": row["made_for"] or "",
-        "size": ", ".join(filter(None, [size(row["bytes"]), row["dtype"]])),
-        "memory": size(row["memory_bytes"]),
-        "licence": row["licence"] or UNKNOWN,
-        "gated": gated,
-        "tried": describe_tests(row["verified"]["weights"], row["verified"]["layout"]),
-        "here": row["on_this_machine"],
-        "runs": row["runs"],
-        "about": row["about"],
-        "sources": row["sources"],
-    }
-    return facts, row["memory_bytes"], row["made_for"]
+    return Row(
+        name=row["name"],
+        title=row["name"],
+        kind=row["kind"],
+        layout=layout(row),
+        made_for=row["made_for"] or "",
+        size=", ".join(filter(None, [size(row["bytes"]), row["dtype"]])),
+        memory=size(row["memory_bytes"]),
+        licence=row["licence"] or UNKNOWN,
+        gated=gated,
+        tried=describe_tests(row["verified"]["weights"], row["verified"]["layout"]),
+        here=row["on_this_machine"],
+        runs=row["runs"],
+        about=row["about"],
+        sources=row["sources"],
+        held=row["memory_bytes"],
+        target=row["made_for"],
+    )
 
 
 def layout(row: Listed) -> str:
@@ -287,22 +252,6 @@ def fits(own: int | None, target: int | None, free: int | None) -> bool | None:
 def shipped(entry: Entry) -> bool:
     """Return whether the weights ship with the app."""
     return entry.path is not None and entry.path.is_relative_to(ASSETS)
-
-
-def in_memory() -> list[Loaded]:
-    """Return the loaded models."""
-    from specviz.catalog.loading import loaded_models
-
-    return [
-        {
-            "title": each.title,
-            "where": where(each),
-            "memory": size(each.bytes),
-            "file": size(each.file),
-            "packed": size(each.packed) if each.packed else "",
-        }
-        for each in loaded_models()
-    ]
 
 
 def where(model: LoadedModel) -> str:
