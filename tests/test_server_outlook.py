@@ -71,7 +71,6 @@ def test_acceptance_of_the_last_position_is_assumed_for_later_ones():
     found = outlook(COUNTED, SERVING, 1, None)
     assert found.options[4].tokens == pytest.approx(1 + 0.8 + 0.3 + 0.3 * 0.375 + 0.3 * 0.375**2)
     assert [choice.counted for choice in found.options[:4]] == [True, True, True, False]
-    assert found.origin == "simulated"
 
 
 def report_of(told, site=SITE):

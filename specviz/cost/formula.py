@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import expm1, inf, isfinite, log
 from statistics import mean
-from typing import ClassVar, Final
+from typing import Final
 
 from specviz.trace import metrics
 from specviz.trace.events import Guess, Round
@@ -139,7 +139,6 @@ def relative_operations(alpha: float, gamma: float, c_hat: float) -> float:
 class Optimum:
     """The best draft length, None if a longer one is always better, and its speed-up."""
 
-    origin: ClassVar[str] = "simulated"
     gamma: int | None
     speedup: float
 

@@ -21,7 +21,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from specviz.cost import formula, tree_formula
 from specviz.cost.formula import check_not_negative, check_positive, check_probability
@@ -187,7 +187,6 @@ class Serving:
 class PassTime:
     """Seconds that a pass needs for memory reads, for arithmetic, and as overhead."""
 
-    origin: ClassVar[str] = "simulated"
     memory: float
     compute: float
     overhead: float = 0.0
@@ -301,7 +300,6 @@ class DraftPlan:
 class Prediction:
     """A round and a plain pass of `batch` sequences, in seconds; fits: whether memory suffices."""
 
-    origin: ClassVar[str] = "simulated"
     batch: int
     tokens: float
     plain: float

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from specviz.cost import formula
 from specviz.cost.formula import check_positive, check_probability
@@ -151,7 +151,6 @@ class Published:
         load: "light" or "heavy", if the conditions state a server's load instead.
     """
 
-    origin: ClassVar[str] = "published"
     method: str
     says: str
     low: float
@@ -204,7 +203,6 @@ class Acceptance:
         guesses: Draft tokens of a round, including a tree's siblings.
     """
 
-    origin: ClassVar[str] = "published"
     name: str
     title: str
     on: str
@@ -250,7 +248,6 @@ class BoardRow:
 class Board:
     """A table of Spec-Bench: methods on one device; `speedups` are in the order of tasks."""
 
-    origin: ClassVar[str] = "published"
     device: str
     model: str
     conditions: str

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Final
 
 from specviz.cost import formula, sources
 from specviz.cost.roofline import DraftPlan, ModelShape, Prediction, Serving, predict
@@ -123,7 +123,6 @@ class Outlook:
         fits: Whether weights and caches fit in memory with `best`.
     """
 
-    origin: ClassVar[str] = "simulated"
     options: tuple[GammaOption, ...]
     current: GammaOption | None
     best: GammaOption
