@@ -10,7 +10,7 @@ import pytest
 
 from specviz.cost.adaptive import Load, RequestGroup, deal, measured_drafters
 from specviz.cost.measured_costs import FOLDER, load_shipped
-from specviz.cost.roofline import fits_in_memory, pass_time, shared_pass_time
+from specviz.cost.roofline import DraftPlan, pass_time, predict, shared_pass_time
 from specviz.ui.cost.adaptive import (
     LOADS,
     SETUPS,
@@ -91,7 +91,9 @@ def test_measured_deployments_have_the_measured_speeds_and_overhead():
 
 
 def test_every_load_fits_in_memory_and_shared_pass_time_agrees_with_that_of_one_token():
-    assert all(fits_in_memory(deployment(setup), LOADS[-1], 8) for setup in SETUPS)
+    assert all(
+        predict(deployment(setup), DraftPlan.chain(0.8, 7), LOADS[-1]).fits for setup in SETUPS
+    )
     serving = deployment("h100")
     alone, shared = pass_time(serving, 16, 1), shared_pass_time(serving, 16, 16)
     assert shared.memory == pytest.approx(alone.memory)

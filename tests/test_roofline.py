@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.cost import sources, tree_formula
+from specviz.cost import sources
 from specviz.cost.roofline import (
     BATCHES,
     DraftPlan,
@@ -18,7 +18,6 @@ from specviz.cost.roofline import (
     best_gamma,
     bytes_per_number,
     first_losing_batch,
-    fits_in_memory,
     free_tokens,
     memory_needed,
     pass_time,
@@ -148,11 +147,12 @@ def test_larger_batch_size_leaves_fewer_and_a_longer_context_more_free_tokens():
 
 def test_deployment_fits_only_within_its_memory():
     assert memory_needed(replace(SERVED, context=0), 1) == 2 * BIG.parameters + 131_072
-    assert fits_in_memory(SERVED, 512)
-    assert not fits_in_memory(replace(SERVED, context=8192), 512)
+    plain = DraftPlan.chain(0.8, 0)
+    assert predict(SERVED, plain, 512).fits
+    assert not predict(replace(SERVED, context=8192), plain, 512).fits
     seventy = Serving(sources.models()["llama-3.1-70b"].shape, H100, "bf16")
-    assert not fits_in_memory(seventy, 1)
-    assert fits_in_memory(replace(seventy, cards=2), 1)
+    assert not predict(seventy, plain, 1).fits
+    assert predict(replace(seventy, cards=2), plain, 1).fits
 
 
 @pytest.mark.parametrize(
@@ -214,11 +214,7 @@ def test_prediction_equals_plain_decoding_without_a_draft_and_the_formula_if_it_
 
 
 def test_predicted_tree_cost_is_one_verification_and_one_draft_pass_per_level():
-    parents = tree_formula.full_tree((2, 2))
-    keep = tree_formula.acceptance_by_position(parents, (0.6, 0.2))
-    guessing = DraftPlan.tree(parents, keep, SMALL)
-    assert guessing.widths == (2, 4)
-    assert guessing.tokens == pytest.approx(1 + 0.8 + 0.64)
+    guessing = DraftPlan(1 + 0.8 + 0.64, (2, 4), SMALL)
     found = predict(SERVED, guessing, 2)
     assert found.verify == pass_time(SERVED, 2, 7).seconds
     drafter = replace(SERVED, shape=SMALL)

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal, Self
 
-from specviz.cost import formula, tree_formula
+from specviz.cost import formula
 from specviz.cost.formula import check_not_negative, check_positive, check_probability
 from specviz.settings.suggestion import did_you_mean
 
@@ -204,30 +204,26 @@ class PassTime:
 
 def pass_time(serving: Serving, batch: int, tokens: int = 1) -> PassTime:
     """Return the time of a pass over `tokens` new tokens for each of `batch` sequences."""
-    check_positive("The batch size", batch)
-    check_positive("The number of tokens", tokens)
-    shape, dtype, cards = serving.shape, serving.dtype, serving.cards
-    entries = batch * (serving.context + tokens)
-    moved = shape.weight_bytes(dtype) + entries * shape.cache_bytes(dtype)
-    work = batch * shape.flops(tokens, serving.context)
-    return PassTime(
-        moved / (cards * serving.hardware.bandwidth * serving.reading),
-        work / (cards * serving.hardware.peak_in(dtype) * serving.computing),
-        serving.overhead,
-    )
+    work = batch * serving.shape.flops(tokens, serving.context)
+    return _pass_time(serving, batch, batch * tokens, work)
 
 
 def shared_pass_time(serving: Serving, batch: int, tokens: int) -> PassTime:
     """Return the time of a pass over `tokens` new tokens in total, for `batch` sequences."""
+    work = tokens * serving.shape.flops(1, serving.context)
+    return _pass_time(serving, batch, tokens, work)
+
+
+def _pass_time(serving: Serving, batch: int, tokens: int, work: float) -> PassTime:
+    # tokens: of all sequences together.
     check_positive("The batch size", batch)
     check_positive("The number of tokens", tokens)
-    shape, cards = serving.shape, serving.cards
+    shape, dtype, cards = serving.shape, serving.dtype, serving.cards
     entries = batch * serving.context + tokens
-    moved = shape.weight_bytes(serving.dtype) + entries * shape.cache_bytes(serving.dtype)
-    work = tokens * shape.flops(1, serving.context)
+    moved = shape.weight_bytes(dtype) + entries * shape.cache_bytes(dtype)
     return PassTime(
         moved / (cards * serving.hardware.bandwidth * serving.reading),
-        work / (cards * serving.hardware.peak_in(serving.dtype) * serving.computing),
+        work / (cards * serving.hardware.peak_in(dtype) * serving.computing),
         serving.overhead,
     )
 
@@ -250,11 +246,6 @@ def memory_needed(serving: Serving, batch: int, tokens: int = 1) -> float:
     check_positive("The batch size", batch)
     cache = batch * (serving.context + tokens) * serving.shape.cache_bytes(serving.dtype)
     return serving.shape.parameters * bytes_per_number(serving.dtype) + cache
-
-
-def fits_in_memory(serving: Serving, batch: int, tokens: int = 1) -> bool:
-    """Return whether weights and caches fit in the memory of the devices."""
-    return memory_needed(serving, batch, tokens) <= serving.cards * serving.hardware.memory
 
 
 BATCHES: Final = tuple(2**power for power in range(10))  # batch sizes from 1 to 512
@@ -285,15 +276,6 @@ class DraftPlan:
     def chain(cls, alpha: float, gamma: int, draft: ModelShape | None = None) -> Self:
         """Return the plan of a chain of γ draft tokens, each accepted with probability α."""
         return cls(formula.expected_tokens(alpha, gamma), (1,) * gamma, draft)
-
-    @classmethod
-    def tree(
-        cls, parents: Sequence[int], keep: Sequence[float], draft: ModelShape | None = None
-    ) -> Self:
-        """Return the plan of a tree; see `tree_formula` for the arguments."""
-        sizes = Counter(tree_formula.depths(parents))
-        widths = tuple(sizes[level] for level in range(1, max(sizes) + 1))
-        return cls(tree_formula.expected_tokens(parents, keep), widths, draft)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,19 +309,27 @@ class Prediction:
 
 def predict(serving: Serving, guessing: DraftPlan, batch: int) -> Prediction:
     """Predict one round on `serving`, and one plain pass."""
-    checked = 1 + sum(guessing.widths)  # including the last committed token
-    drafting, needed = 0.0, memory_needed(serving, batch, checked)
+    checked, drafting = 1 + sum(guessing.widths), 0.0  # including the last committed token
     if guessing.draft and guessing.widths:
         drafter = replace(serving, shape=guessing.draft)
         reads = Counter((1, *guessing.widths[:-1]))  # each pass reads the level before
         drafting = sum(
             count * pass_time(drafter, batch, width).seconds for width, count in reads.items()
         )
-        needed += memory_needed(drafter, batch, checked)
     plain = pass_time(serving, batch).seconds
     verify = pass_time(serving, batch, checked).seconds
     available = serving.cards * serving.hardware.memory
-    return Prediction(batch, guessing.tokens, plain, drafting, verify, needed <= available)
+    fits = round_memory(serving, guessing, batch) <= available
+    return Prediction(batch, guessing.tokens, plain, drafting, verify, fits)
+
+
+def round_memory(serving: Serving, guessing: DraftPlan, batch: int) -> float:
+    """Return the bytes of weights and caches in a round, those of the drafter included."""
+    checked = 1 + sum(guessing.widths)
+    needed = memory_needed(serving, batch, checked)
+    if guessing.draft and guessing.widths:
+        needed += memory_needed(replace(serving, shape=guessing.draft), batch, checked)
+    return needed
 
 
 def largest_fitting_batch(serving: Serving, guessing: DraftPlan, limit: int) -> int:

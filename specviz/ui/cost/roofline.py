@@ -5,14 +5,16 @@ except the published result beside the prediction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache, partial
+from itertools import accumulate
+from operator import mul
 from typing import Any, Final, Self
 
 import gradio as gr
 
+from specviz.cost import formula, sources
 from specviz.cost import roofline as batches
-from specviz.cost import sources, tree_formula
 from specviz.cost.figures.roofline import (
     BATCH_STOPS,
     gamma_figure,
@@ -162,14 +164,10 @@ class Ask:
 
     @property
     def plan(self) -> DraftPlan:
-        """The drafts of a round; siblings share α evenly, since only the sum affects the result."""
-        widths = [*self.siblings, *[1] * self.gamma][: self.gamma]
-        if not widths:
-            return DraftPlan.chain(self.alpha, 0, self.draft)
-        parents = tree_formula.full_tree(widths)
-        levels = tree_formula.depths(parents)[1:]
-        keep = [1.0, *(self.alpha / widths[level - 1] for level in levels)]
-        return DraftPlan.tree(parents, keep, self.draft)
+        """The drafts of a round; siblings share α, and only their sum affects the result."""
+        children = [*self.siblings, *[1] * self.gamma][: self.gamma]
+        tokens = formula.expected_tokens(self.alpha, len(children))
+        return DraftPlan(tokens, tuple(accumulate(children, mul)), self.draft)
 
     @property
     def called(self) -> str:
@@ -488,21 +486,11 @@ def report_sentence(ask: Ask, found: Published, same_kind: bool) -> str:
 
 def alert(ask: Ask) -> str:
     """Return the warning that weights and KV caches do not fit in memory."""
-    needed, available = memory(ask)
+    needed = batches.round_memory(ask.serving, ask.plan, ask.batch)
     return text(
         "cost", "does_not_fit", needed=format_quantity(needed, "B"), devices=ask.cards,
-        memory=format_memory(available),
+        memory=format_memory(ask.cards * ask.machine.memory),
     )  # fmt: skip
-
-
-def memory(ask: Ask) -> tuple[float, float]:
-    """Return the bytes that target and drafter need, and the bytes available."""
-    serving, plan = ask.serving, ask.plan
-    number = 1 + sum(plan.widths)
-    needed = memory_needed(serving, ask.batch, number)
-    if plan.draft and plan.widths:
-        needed += memory_needed(replace(serving, shape=plan.draft), ask.batch, number)
-    return needed, ask.cards * ask.machine.memory
 
 
 def table(ask: Ask, found: Prediction) -> str:
@@ -510,7 +498,8 @@ def table(ask: Ask, found: Prediction) -> str:
     serving, number = ask.serving, 1 + sum(ask.plan.widths)
     one, many = (BOUND[pass_time(serving, ask.batch, n).bound] for n in (1, number))
     rates = found.plain_tokens_per_second, found.tokens_per_second
-    needed, available = memory(ask)
+    needed = batches.round_memory(serving, ask.plan, ask.batch)
+    available = ask.cards * ask.machine.memory
     plain_needed = format_quantity(memory_needed(serving, ask.batch), "B")
     rows: Sequence[tuple[str, ...]] = [
         ("Whole batch, tokens/s", *map(format_figures, rates)),
