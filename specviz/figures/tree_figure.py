@@ -23,6 +23,7 @@ from specviz.figures.theme import COLOURS, INK, INK2, TEMPLATE, P, Q
 from specviz.frames.numbers import format_nonzero
 from specviz.frames.scene import Scene, flat
 from specviz.frames.tree import tree
+from specviz.trace.depths import node_depths
 from specviz.trace.file import Trace
 
 FONT_SIZE: Final = 14
@@ -269,7 +270,7 @@ class _Drawing:
 
     def pointer(self) -> go.Scatter:
         # Invisible points in the middle of the pills, which have the hover texts.
-        depths = self.depths
+        depths = node_depths(list(self.parents))
         nodes = self.shown[1:]
         return go.Scatter(
             x=[self.place(node)[0] + self.pills[node].width / 2 for node in nodes],
@@ -281,13 +282,6 @@ class _Drawing:
             hovertext=[self.pills[node].hover(depths[node]) for node in nodes],
             hoverinfo="text",
         )
-
-    @property
-    def depths(self) -> list[int]:
-        depths = [0]
-        for parent in self.parents[1:]:
-            depths.append(depths[parent] + 1)
-        return depths
 
 
 def _trace(properties: Mapping[str, Any]) -> go.Scatter:

@@ -19,6 +19,7 @@ from typing import Final
 from specviz.cost import tree_formula
 from specviz.cost.sweep import Sweep
 from specviz.drafters.common.dynamic_tree import SUMS, DynamicTree, PathScore
+from specviz.trees import shapes
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.shapes import Parameters
 from specviz.verification.tree import DraftTree
@@ -42,11 +43,7 @@ class GrownTree:
 
     def path(self, node: int) -> Path:
         """Return the tokens from the first guess to `node`."""
-        found = []
-        while node:
-            found.append(self.growth.tokens[node])
-            node = self.growth.parents[node]
-        return tuple(reversed(found))
+        return tuple(self.growth.tokens[at] for at in shapes.path(self.growth.parents, node)[1:])
 
     @cached_property
     def order(self) -> list[int]:
@@ -193,14 +190,9 @@ def contradictions(position: RecordedPosition, grown: GrownTree) -> dict[int, in
 
 def acceptance_by_rank(parents: Sequence[int], depths: Sequence[int], table: Table) -> list[float]:
     """Return each node's measured acceptance at its depth (or the deepest) and rank, or 0."""
-    seen: dict[int, int] = {}
     found = [1.0]
-    for node, parent in enumerate(parents):
-        if not node:
-            continue
-        rank = seen.get(parent, 0)
-        seen[parent] = rank + 1
-        level = table[min(depths[node], len(table)) - 1] if table else []
+    for depth, rank in zip(depths[1:], tree_formula.sibling_ranks(parents)[1:], strict=True):
+        level = table[min(depth, len(table)) - 1] if table else []
         found.append(level[rank] if rank < len(level) else 0.0)
     return found
 

@@ -35,7 +35,7 @@ from specviz.shipped import ASSETS, read_shipped_json
 from specviz.trees.grown_tree import GrownTree, greedy_matches, grow_tree, target_probabilities
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.recording import TEMPERATURE_ONE, Walk
-from specviz.trees.rounding import EXACT
+from specviz.trees.rounding import EXACT, SIZES
 from specviz.trees.shapes import Parameters
 from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
@@ -108,11 +108,6 @@ def orphans(grown: GrownTree) -> list[int]:
     return sorted(node for node in selected if node and grown.growth.parents[node] not in selected)
 
 
-FILE: Final = ASSETS / "trees" / "ranking.json"
-SIZES: Final = {
-    "SGLang 6, 10, 60": Parameters(6, 10, 59),
-    "SGLang 5, 4, 8": Parameters(5, 4, 7),
-}
 POSITION_STRIDE, POSITIONS = 3, 8  # in tokens between positions; positions per prompt
 BOOTSTRAPS: Final = 4000
 Counts = dict[str, float]
@@ -152,15 +147,6 @@ KEYS: Final = (
 )
 
 
-def mean_square_length(position: RecordedPosition, ranked: RankedTree) -> float:
-    """Return the mean square of the accepted length at temperature 1."""
-    growth = ranked.grown.growth
-    warm = tree_formula.path_probabilities(
-        growth.parents, target_probabilities(position, ranked.grown)
-    )
-    return sum((2 * growth.depths[node] - 1) * warm[node] for node in ranked.grown.kept[1:])
-
-
 Tallies = dict[str, dict[str, Tally]]  # by tree size, then by way
 
 
@@ -194,35 +180,36 @@ def run_study(
 
 def count_position(position: RecordedPosition, size: Parameters) -> dict[str, Counts]:
     """Return the counts at one position, for each way."""
-    trees = rank_all_ways(position, size)
-    exact = next(ranked for ranked in trees if ranked.way == EXACT)
-    base = expected_lengths(position, exact)
-    return {ranked.way: _count_way(position, ranked, base) for ranked in trees}
-
-
-def _count_way(position: RecordedPosition, ranked: RankedTree, base: tuple[float, float]) -> Counts:
-    mine = expected_lengths(position, ranked)
+    trees = {ranked.way: ranked for ranked in rank_all_ways(position, size)}
+    lengths = {way: expected_lengths(position, ranked) for way, ranked in trees.items()}
+    base = lengths[EXACT]
     return {
-        "places": 1.0,
-        "differ": float(bool(ranked.gained)),
-        "nodes": float(len(ranked.gained)),
-        "tied": float(bool(ranked.tied)),
-        "zeros": float(ranked.zeros),
-        "orphans": float(bool(ranked.orphans)),
-        "length": mine[0],
-        "gain": mine[0] - base[0],
-        "square": mean_square_length(position, ranked),
-        "greedy": mine[1],
-        "gain0": mine[1] - base[1],
+        way: {
+            "places": 1.0,
+            "differ": float(bool(ranked.gained)),
+            "nodes": float(len(ranked.gained)),
+            "tied": float(bool(ranked.tied)),
+            "zeros": float(ranked.zeros),
+            "orphans": float(bool(ranked.orphans)),
+            **lengths[way],
+            "gain": lengths[way]["length"] - base["length"],
+            "gain0": lengths[way]["greedy"] - base["greedy"],
+        }
+        for way, ranked in trees.items()
     }
 
 
-def expected_lengths(position: RecordedPosition, ranked: RankedTree) -> tuple[float, float]:
-    """Return the expected accepted length at temperature 1, and the accepted length at 0."""
-    parents, kept = ranked.grown.growth.parents, ranked.grown.kept[1:]
-    warm = tree_formula.path_probabilities(parents, target_probabilities(position, ranked.grown))
-    cold = tree_formula.path_probabilities(parents, greedy_matches(position, ranked.grown))
-    return sum(warm[node] for node in kept), sum(cold[node] for node in kept)
+def expected_lengths(position: RecordedPosition, ranked: RankedTree) -> Counts:
+    """Return a tree's accepted length: the mean and the mean square at temperature 1, and at 0."""
+    growth, kept = ranked.grown.growth, ranked.grown.kept[1:]
+    p, tops = (each(position, ranked.grown) for each in (target_probabilities, greedy_matches))
+    warm = tree_formula.path_probabilities(growth.parents, p)
+    cold = tree_formula.path_probabilities(growth.parents, tops)
+    return {
+        "length": sum(warm[node] for node in kept),
+        "square": sum((2 * growth.depths[node] - 1) * warm[node] for node in kept),
+        "greedy": sum(cold[node] for node in kept),
+    }
 
 
 def summarize(tallies: Tallies) -> dict[str, Any]:

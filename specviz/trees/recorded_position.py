@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path as File
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from specviz.shipped import ASSETS, read_shipped_json, read_shipped_text, text_of
 from specviz.trace.codec import from_plain
@@ -80,10 +80,6 @@ class RecordedPosition:
     verify_seconds: float
     rows: Mapping[Path, Row]
     p_off_by_one: list[float] = field(default_factory=list)
-
-    def with_title(self, title: str) -> RecordedPosition:
-        """Return the position with another title."""
-        return replace(self, title=title)
 
     @property
     def root(self) -> int:
@@ -157,11 +153,6 @@ def check_rows(rows: Mapping[Path, Row]) -> Mapping[Path, Row]:
 def round_seconds(seconds: Sequence[float]) -> list[float]:
     """Round seconds to a tenth of a microsecond."""
     return [round(value, 7) for value in seconds]
-
-
-def origin(position: RecordedPosition) -> dict[str, Any]:
-    """Return the target, drafter, title and machine of a position."""
-    return {name: getattr(position, name) for name in ("target", "drafter", "title", "machine")}
 
 
 FOLDER: Final = ASSETS / "trees"

@@ -123,7 +123,6 @@ class Walk:
         requests: Sequence[TreeRequest],
         every: int,
         count: int,
-        shapes: Sequence[RankPaths] = (),
     ) -> Iterator[RecordedPosition]:
         """Record at most `count` positions from here on, one every `every` tokens."""
         for step in range(count * every):
@@ -132,7 +131,7 @@ class Walk:
             if step % every:
                 self.step()
                 continue
-            position, scores = self.record(requests, shapes)
+            position, scores = self.record(requests)
             yield position
             self.advance(scores)
 
@@ -270,9 +269,8 @@ def record_recipe(target: Target, drafter: Drafter, recipe: Recipe) -> RecordedP
     """Record the position of a recipe."""
     changes = {"sampling": {"temperature": 0.8}, "seed": recipe.seed}
     settings = Settings.from_json(with_defaults(recipe.drafter, changes))
-    return record_position(target, drafter, recipe.text, settings, recipe.skip).with_title(
-        recipe.title
-    )
+    position = record_position(target, drafter, recipe.text, settings, recipe.skip)
+    return replace(position, title=recipe.title)
 
 
 def record_position(

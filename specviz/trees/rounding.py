@@ -146,6 +146,10 @@ def row_of(guesses: Sequence[tuple[str, float]]) -> Row:
 
 FILE: Final = ASSETS / "trees" / "ranking.json"
 EXACT: Final = "sum float64"
+SIZES: Final = {
+    "SGLang 6, 10, 60": Parameters(6, 10, 59),
+    "SGLang 5, 4, 8": Parameters(5, 4, 7),
+}
 Z_95: Final = 1.96  # number of standard errors for 95% confidence
 Way = Mapping[str, Any]
 

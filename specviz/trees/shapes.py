@@ -206,11 +206,8 @@ def parents_of(paths: Sequence[Sequence[int]]) -> list[int]:
 
 def paths_of(parents: Sequence[int]) -> list[Path]:
     """Return the rank path of each node from 1: ranks among siblings, from the root down."""
-    children: dict[int, int] = {}
     paths: list[Path] = [()]
-    for parent in parents[1:]:
-        rank = children.get(parent, 0)
-        children[parent] = rank + 1
+    for parent, rank in zip(parents[1:], tree_formula.sibling_ranks(parents)[1:], strict=True):
         paths.append((*paths[parent], rank))
     return paths[1:]
 
@@ -270,32 +267,11 @@ def in_order(parents: Sequence[int]) -> list[int]:
 NONE: Final = -1  # there is no such node
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedTree:
-    """A left-child, right-sibling list, as SGLang's build_tree_kernel writes it.
+def linked_list(parents: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the left-child, right-sibling list of a tree, as SGLang's build_tree_kernel writes it.
 
-    Attributes:
-        next_token: First child of each node; -1 if there is none.
-        next_sibling: Sibling tested after each node; -1 if there is none.
+    These are the first child of each node and the sibling tested after it; -1 if there is none.
     """
-
-    next_token: list[int]
-    next_sibling: list[int]
-
-    @property
-    def parents(self) -> list[int]:
-        """The parent of each node, in order."""
-        found = [NONE] * len(self.next_token)
-        for parent, first in enumerate(self.next_token):
-            child = first
-            while child != NONE:
-                found[child] = parent
-                child = self.next_sibling[child]
-        return found
-
-
-def linked_list(parents: Sequence[int]) -> LinkedTree:
-    """Return the linked list of a tree."""
     first, after = [NONE] * len(parents), [NONE] * len(parents)
     newest: dict[int, int] = {}  # last child so far of each parent
     for node, parent in enumerate(parents):
@@ -306,7 +282,7 @@ def linked_list(parents: Sequence[int]) -> LinkedTree:
         else:
             first[parent] = node
         newest[parent] = node
-    return LinkedTree(first, after)
+    return first, after
 
 
 def retrieve_indices(parents: Sequence[int]) -> list[list[int]]:

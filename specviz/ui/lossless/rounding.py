@@ -23,8 +23,7 @@ from specviz.settings.chance import Chance
 from specviz.texts import text
 from specviz.trees import rounding
 from specviz.trees.recorded_position import Path, RecordedPosition
-from specviz.trees.rounding import EXACT, EXAMPLES, Example, as_position
-from specviz.trees.shapes import Parameters
+from specviz.trees.rounding import EXACT, EXAMPLES, SIZES, Example, as_position
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import Instrument, figure, shown, verbatim
 from specviz.ui.table import listing
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
     from specviz.trees.ranking import RankedTree
 
 MADE_UP: Final = "example:"
-SIZES: Final = {"SGLang 6, 10, 60": (6, 10, 59), "SGLang 5, 4, 8": (5, 4, 7)}
-SIZE: Final = Parameters(*SIZES["SGLang 6, 10, 60"])  # of trees at recorded positions
+SIZE: Final = SIZES["SGLang 6, 10, 60"]  # of trees at recorded positions
 HOW: Final = {"product": "products", "sum": "sums of logs"}
 DTYPES: Final = ("float64", "float32", "bfloat16", "float16")
 COINS: Final = Chance(1, 1)  # whose random numbers judge the trees with right and wrong parents
@@ -250,7 +248,7 @@ def studied() -> list[StudyRow]:
     return [
         StudyRow(
             f"{title_of(drafter)} · {size}",
-            rounding.verdict(ways, positions, SIZES[size][2]),
+            rounding.verdict(ways, positions, SIZES[size].budget),
             ways,
         )
         for drafter, sizes in study["drafters"].items()

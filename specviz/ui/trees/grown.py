@@ -429,11 +429,11 @@ class GrownView:
     def formats(self) -> str:
         """Return the tree in the formats of other programs, as Markdown with blocks to copy."""
         parents = self.one.tree.parents
-        links = shapes.linked_list(parents)
+        first, after = shapes.linked_list(parents)
         arrays: Mapping[str, object] = {
             "parents": list(parents),
-            "next_token": links.next_token,
-            "next_sibling": links.next_sibling,
+            "next_token": first,
+            "next_sibling": after,
             "retrieve_indices": shapes.retrieve_indices(parents),
         }
         compact = (",", ":")
