@@ -155,23 +155,31 @@ class Walk:
         self, requests: Sequence[TreeRequest], shapes: Sequence[RankPaths]
     ) -> dict[Path, Drafted]:
         width, deepest = max(size.width for size, _ in requests), self.predictor.max_depth
-        growths = [(DynamicTree([self.text[-1]], kind=kind), size) for size, kind in requests]
-        trees = [(GrownTree(growth, size.budget), size) for growth, size in growths]
+        trees = [
+            GrownTree(DynamicTree([self.text[-1]], kind=kind), size.budget)
+            for size, kind in requests
+        ]
+        growing = [
+            tree.growth.levels(size.depth, size.width, size.budget, self.target.eos)
+            for tree, (size, _) in zip(trees, requests, strict=True)
+        ]
         rows: dict[Path, Drafted] = {}
         self.draft_seconds = []
         for depth in range(min(deepest, max(size.depth for size, _ in requests))):
-            fronts = [(one, size, self._frontier(one, size, depth)) for one, size in trees]
-            paths = dict.fromkeys(one.path(n) for one, _, front in fronts for n in front)
+            fronts = [next(levels, []) for levels in growing]
+            paths = dict.fromkeys(
+                tree.path(node) for tree, front in zip(trees, fronts, strict=True) for node in front
+            )
             paths |= dict.fromkeys(self._paths_with_guesses(rows, shapes, depth))
             if not paths:
                 break
             start = self._now()
             rows |= self._guesses_after(rows, list(paths), width)
             self.draft_seconds.append(self._now() - start)
-            for one, size, front in fronts:
+            for tree, front, (size, _) in zip(trees, fronts, requests, strict=True):
                 for node in front:
-                    tokens, logs = rows[one.path(node)]
-                    one.growth.add([node], [tokens[: size.width]], [logs[: size.width]])
+                    tokens, logs = rows[tree.path(node)]
+                    tree.growth.add([node], [tokens[: size.width]], [logs[: size.width]])
         return rows
 
     def _paths_with_guesses(
@@ -185,13 +193,6 @@ class Walk:
                 path = (*path, tokens[rank]) if rank < len(tokens) else (-1,)
             if -1 not in path and not set(path) & set(self.target.eos):
                 yield path
-
-    def _frontier(self, tree: GrownTree, size: Parameters, depth: int) -> list[int]:
-        if depth >= size.depth or (depth and max(tree.growth.depths) < depth):
-            return []
-        if not depth:
-            return [0]
-        return tree.growth.frontier(size.width, size.budget, self.target.eos)
 
     def _guesses_after(
         self, known: Mapping[Path, Drafted], paths: Sequence[Path], width: int
