@@ -29,10 +29,7 @@ from specviz.cost.server.stats import ServerStats, UnreadableStats
 # requests), vllm/v1/metrics/stats.py (pull request 48915; a request's histogram, vLLM 0.28 and
 # later). `num_accepted_tokens_per_pos` at position i counts the drafts with more than i accepted
 # tokens, and `num_drafts` counts drafts. Accepted tokens never include the target's own token.
-VLLM_DRAFTS: Final = "vllm:spec_decode_num_drafts"
-VLLM_DRAFTED: Final = "vllm:spec_decode_num_draft_tokens"
-VLLM_ACCEPTED: Final = "vllm:spec_decode_num_accepted_tokens"
-VLLM_BY_POSITION: Final = "vllm:spec_decode_num_accepted_tokens_per_pos"
+VLLM: Final = "vllm:spec_decode_num_"
 VLLM_RUNNING: Final = "vllm:num_requests_running"
 # The time between two outputs of a request, which is one round; the second name is the older one.
 VLLM_BETWEEN: Final = ("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
@@ -40,27 +37,35 @@ VLLM_BETWEEN: Final = ("vllm:inter_token_latency_seconds", "vllm:time_per_output
 
 def vllm_metrics(family: Metrics, model: str | None) -> ServerStats:
     """Parse vLLM's /metrics: counters since the start, summed over engines."""
-    if not family.has(VLLM_DRAFTS):
+    drafts = f"{VLLM}drafts"
+    if not family.has(drafts):
         raise UnreadableStats(
             "This vLLM reports no drafts: it decodes plainly (start it with --speculative-config), "
             "or it is too old to count them."
         )
-    name, mine = family.of_model((VLLM_DRAFTS,), model)
-    accepted = mine.by_position(VLLM_BY_POSITION, "position") if mine.has(VLLM_BY_POSITION) else ()
-    engines = max(1, len(mine.samples(VLLM_DRAFTS)))
+    name, mine = family.of_model((drafts,), model)
+    engines = max(1, len(mine.samples(drafts)))
     running = mine.total(VLLM_RUNNING)
-    return ServerStats(
-        "vLLM",
-        "/metrics",
-        name,
-        rounds=mine.total(VLLM_DRAFTS),
-        drafted=mine.total(VLLM_DRAFTED),
-        accepted=mine.total(VLLM_ACCEPTED),
-        accepted_by_position=accepted,
-        gamma=len(accepted) or None,
+    return replace(
+        _counters("vLLM", mine, VLLM),
+        model=name,
         engines=engines,
         running=None if running is None else running / engines,
         output_gaps=_time_between_outputs(mine),
+    )
+
+
+def _counters(program: str, mine: Metrics, prefix: str) -> ServerStats:
+    # The counters of vLLM, which llama.cpp has, too.
+    accepted = mine.by_position(f"{prefix}accepted_tokens_per_pos", "position")
+    return ServerStats(
+        program,
+        "/metrics",
+        rounds=mine.total(f"{prefix}drafts"),
+        drafted=mine.total(f"{prefix}draft_tokens"),
+        accepted=mine.total(f"{prefix}accepted_tokens"),
+        accepted_by_position=accepted,
+        gamma=len(accepted) or None,
         is_counter=True,
     )
 
@@ -377,10 +382,7 @@ def tensorrt_iterations(iterations: Sequence[Mapping[str, Any]]) -> ServerStats:
 # result_timings: `draft_n` and `draft_n_accepted`, left out if nothing was drafted), and pull
 # request 26389, which gave /metrics the same counters as vLLM's (August 2026), with one position
 # per token of the longest draft (--spec-draft-n-max).
-LLAMACPP_DRAFTS: Final = "llamacpp:spec_decode_num_drafts"
-LLAMACPP_DRAFTED: Final = "llamacpp:spec_decode_num_draft_tokens"
-LLAMACPP_ACCEPTED: Final = "llamacpp:spec_decode_num_accepted_tokens"
-LLAMACPP_BY_POSITION: Final = "llamacpp:spec_decode_num_accepted_tokens_per_pos"
+LLAMACPP: Final = "llamacpp:spec_decode_num_"
 LLAMACPP_RUNNING: Final = "llamacpp:requests_processing"
 LLAMACPP_OFF: Final = (
     "This llama.cpp drafted nothing: it was started without a drafter (--spec-type, or a draft "
@@ -394,20 +396,10 @@ LLAMACPP_ALL_PASSES: Final = (
 
 def llamacpp_metrics(family: Metrics) -> ServerStats:
     """Parse llama.cpp's /metrics: counters since the start of the server."""
-    if not family.total(LLAMACPP_DRAFTS):
+    if not family.total(f"{LLAMACPP}drafts"):
         raise UnreadableStats(LLAMACPP_OFF)
-    kept = family.by_position(LLAMACPP_BY_POSITION, "position")
-    return ServerStats(
-        "llama.cpp",
-        "/metrics",
-        rounds=family.total(LLAMACPP_DRAFTS),
-        drafted=family.total(LLAMACPP_DRAFTED),
-        accepted=family.total(LLAMACPP_ACCEPTED),
-        accepted_by_position=kept,
-        gamma=len(kept) or None,
-        running=family.total(LLAMACPP_RUNNING),
-        is_counter=True,
-    )
+    counted = _counters("llama.cpp", family, LLAMACPP)
+    return replace(counted, running=family.total(LLAMACPP_RUNNING))
 
 
 def llamacpp_timings(timings: Mapping[str, Any]) -> ServerStats:

@@ -6,7 +6,7 @@ Counted and simulated numbers are in separate fields. The sentences are in texts
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from specviz.cost import sources
@@ -129,14 +129,13 @@ def build_report(
 
 
 def _with_prediction(counted: Report, site: Deployment) -> Report:
-    stats = counted.stats
-    made = (stats, counted.tokens, counted.positions, counted.facts, counted.limitations)
     try:
-        outlook = site.outlook(stats)
+        outlook = site.outlook(counted.stats)
     except UnreadableStats as problem:
-        return Report(*made, not_predicted=str(problem))
-    deployment = describe_deployment(site, stats)
-    return Report(*made, outlook, deployment, tuple(advice(deployment, stats, outlook)))
+        return replace(counted, not_predicted=str(problem))
+    deployment = describe_deployment(site, counted.stats)
+    said = tuple(advice(deployment, counted.stats, outlook))
+    return replace(counted, outlook=outlook, deployment=deployment, advice=said)
 
 
 def facts(stats: ServerStats, tokens: TokensPerPass) -> list[Row]:
