@@ -13,11 +13,13 @@ from functools import lru_cache
 from math import ceil, log2
 from typing import Final
 
+import networkx as nx
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from specviz.cost import formula, tree_formula
 from specviz.cost.formula import MeasuredPoint, SpeedupModel
+from specviz.figures.layout import tree_graph
 from specviz.figures.theme import BG, BOTH, DEAD, INK, INK2, INK3, TEMPLATE, P, Q, chart
 from specviz.settings.specs import MAX_GAMMA
 
@@ -262,20 +264,12 @@ def _tree(parents: Sequence[int], reached: Sequence[float], most: float) -> list
 
 def _rows(parents: Sequence[int]) -> list[float]:
     # Leaves are below each other, a parent in the middle of its children.
-    children: dict[int, list[int]] = {}
-    for node, parent in enumerate(parents):
-        children.setdefault(parent, []).append(node)
-    order, waiting = [], [0]
-    while waiting:
-        node = waiting.pop()
-        order.append(node)
-        waiting += reversed(children.get(node, []))
-    found, leaves = [0.0] * len(parents), 0
-    for node in order:
-        if node not in children:
-            found[node], leaves = leaves, leaves + 1
-    for node in reversed(order):
-        if node in children:
-            below = [found[child] for child in children[node]]
-            found[node] = (below[0] + below[-1]) / 2
-    return found
+    tree = tree_graph((parent, node) for node, parent in enumerate(parents) if node)
+    rows, leaves = [0.0] * len(parents), 0
+    for node in nx.dfs_postorder_nodes(tree, 0):
+        below = [rows[child] for child in tree[node]]
+        if below:
+            rows[node] = (below[0] + below[-1]) / 2
+        else:
+            rows[node], leaves = leaves, leaves + 1
+    return rows

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import isfinite
-from typing import Any, Final, Self, TypedDict
+from typing import Any, Final, Self
 
 import gradio as gr
 
@@ -24,15 +24,7 @@ from specviz.ui.broken import read_unless_broken, report_if_broken
 from specviz.ui.component import TabContext, component
 from specviz.ui.instrument import DIRECT, Linked, verbatim
 
-
-class Pair(TypedDict):
-    """α and γ of the tab."""
-
-    alpha: float
-    gamma: float
-
-
-START: Final[Pair] = {"alpha": 0.7, "gamma": 4}
+START: Final = {"alpha": 0.7, "gamma": 4}
 OWN: Final = ""  # the source "your own values"
 RUNS: Final = {"step": "last run on Step", "compare": "lane of Compare"}
 MISSING: Final = {"step": "pair_no_run", "compare": "pair_no_lane"}  # sentences

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final, TypedDict
+from dataclasses import asdict
+from typing import Final, TypedDict, cast
 
 from specviz import texts
 from specviz.frames.scene import Word, word
-from specviz.trace.rule_specs import RULE_SPECS, RuleParameter
+from specviz.trace.rule_specs import RULE_SPECS
 from specviz.ui.component import TabContext, browser_object, component
 from specviz.ui.instrument import DIRECT
 from specviz.ui.lossless.sandbox.experiment import DRAWN, MOST_CANDIDATES, DrawnName
@@ -147,18 +148,9 @@ def _rule_row(name: str, title: str) -> RuleRow:
         "title": title,
         "group": FITS if spec is None else EXACT if spec.lossless else LOSSY,
         "about": own or texts.text("lossless", f"rule_{name.replace('-', '_')}"),
-        "parameters": [] if spec is None else [_parameter(each) for each in spec.parameters],
-    }
-
-
-def _parameter(parameter: RuleParameter) -> Parameter:
-    return {
-        "name": parameter.name,
-        "default": parameter.default,
-        "least": parameter.least,
-        "most": parameter.most,
-        "meaning": parameter.meaning,
-        "whole": parameter.whole,
+        "parameters": []
+        if spec is None
+        else [cast("Parameter", asdict(each)) for each in spec.parameters],
     }
 
 
