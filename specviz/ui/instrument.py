@@ -198,53 +198,41 @@ class Instrument:
     ) -> Any:
         """Set controls when a button is pressed, and answer for their new values.
 
-        Returns its event, which the other instruments can follow.
-
-        Args:
-            button: The button.
-            change: Gets the values of all controls by name, and returns new ones. It raises
-                ValueError with a sentence if there are none.
-            others: Controls of other instruments that it may also set, by name.
+        Returns its event, which the other instruments can follow. change: gets the values of all
+        controls by name, and otherwise as that of `hear`.
         """
-        others = others or {}
-        every, targets, _, js = self._wired
+        return self.hear(button.click, lambda _, before: change(before), others)
 
-        def pressed(*values: Any) -> dict[Any, Any]:
-            return self._changed(change, values, others)
-
-        targets = [*targets, *others.values()]
-        return button.click(pressed, list(every.values()), targets, js=js, **DIRECT)
-
-    def hear(self, event: Any, change: Callable[[Any, Values], Values]) -> None:
+    def hear(
+        self,
+        event: Any,
+        change: Callable[[Any, Values], Values],
+        others: Mapping[str, Any] | None = None,
+    ) -> Any:
         """Set controls at an event of another component, and answer for their new values.
+
+        Returns what the event's listener returned.
 
         Args:
             event: Such as the `point` of a figure.
-            change: Gets the event's data and the values of all controls by name; otherwise the same
-                as that of `press`.
+            change: Gets the event's data and the values of all controls by name, and returns new
+                ones. It raises ValueError with a sentence if there are none.
+            others: Controls of other instruments that it may also set, by name.
         """
-        every, targets, _, js = self._wired
+        every, targets, answered, js = self._wired
+        known = {**every, **(others or {})}
 
         def heard(data: gr.EventData, *values: Any) -> dict[Any, Any]:
-            return self._changed(lambda before: change(data, before), values)
+            before = dict(zip(every, values, strict=True))
+            try:
+                chosen = change(data, before)
+            except ValueError as problem:
+                return self._refused(problem)
+            set_to = {known[name]: value for name, value in chosen.items()}
+            return _together(set_to, answered({**before, **chosen}))
 
-        event(heard, list(every.values()), targets, js=js, **DIRECT)
-
-    def _changed(
-        self,
-        change: Callable[[Values], Values],
-        values: Sequence[Any],
-        others: Mapping[str, Any] | None = None,
-    ) -> dict[Any, Any]:
-        every, _, answered, _ = self._wired
-        before = dict(zip(every, values, strict=True))
-        try:
-            chosen = change(before)
-        except ValueError as problem:
-            return self._refused(problem)
-        known = {**every, **(others or {})}
-        set_to = {known[name]: value for name, value in chosen.items()}
-        return _together(set_to, answered({**before, **chosen}))
+        targets = [*targets, *(others or {}).values()]
+        return event(heard, list(every.values()), targets, js=js, **DIRECT)
 
     def follow(self, event: Any) -> None:
         """Answer again after another event, such as a button's, has set controls.

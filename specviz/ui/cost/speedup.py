@@ -97,7 +97,7 @@ def build(place: TabContext) -> None:
         keys={"c": "c", "verify": "verify", "c_hat": "c_hat", "map": "map"},
         shared=shared,
     )  # fmt: skip
-    _wire_clicks(place, instrument, {"map": kind, "which": which, "surface": surface, "take": take})
+    _wire_clicks(place, instrument, {"which": which, "surface": surface, "take": take})
 
 
 def _slider(name: str) -> gr.Slider:
@@ -110,9 +110,8 @@ def _wire_clicks(place: TabContext, instrument: Instrument, parts: Mapping[str, 
     sliders = {name: place.controls[name] for name in ("alpha", "gamma", "c", "verify")}
     source, runs = place.controls["source"], place.controls["runs"]
 
-    def clicked(event: gr.EventData, kind: str) -> dict[Any, Any]:
-        found = {"alpha": event.x, kind: event.y}
-        return {sliders[name]: value for name, value in found.items()}
+    def clicked(event: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {"alpha": event.x, values["map"]: event.y}
 
     def taken(which: str, sent: str | None) -> dict[Any, Any]:
         run = read_runs(sent).get(which)
@@ -128,12 +127,12 @@ def _wire_clicks(place: TabContext, instrument: Instrument, parts: Mapping[str, 
         return chosen | opened | _set(sliders, run)
 
     several = [source, *sliders.values()]  # in this order: α and γ have its values
-    at = parts["surface"].point(clicked, parts["map"], list(sliders.values()), **DIRECT)
+    instrument.hear(parts["surface"].point, clicked)
     use = parts["take"].click(taken, [parts["which"], runs], several, **DIRECT)
     sent = runs.sent(
         arrived, None, [*several, parts["which"], instrument.fold, instrument.notice], **DIRECT
     )
-    for event in (at, use, sent):
+    for event in (use, sent):
         instrument.follow(event)
 
 
