@@ -7,10 +7,9 @@ visitor's file is validated like any other and not stored. No model is run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import gradio as gr
 
@@ -59,49 +58,6 @@ PASSES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """The values of the controls.
-
-    Attributes:
-        model: Name of a model in the file; the first one is used if there is none with this name.
-        context: Tokens before the pass; if it was not measured, the first context of the model is
-            used.
-    """
-
-    file: CostFile
-    model: str
-    context: int
-    alpha: float
-
-    @classmethod
-    def from_values(cls, data: Mapping[str, Any]) -> Self:
-        """Validate the controls' values. Raises ValueError if they are invalid."""
-        name, own, alpha = data["file"], data["text"], parse_number("α", data["alpha"])
-        require(0 <= alpha <= 1, f"α must be a probability from 0 to 1, not {alpha:g}.")
-        if name == OWN:
-            require(bool(own and own.strip()), "Open a file, or paste its content.")
-            file = CostFile.from_text(own)
-        else:
-            known = files()
-            require(isinstance(name, str) and name in known, "There is no shipped file like this.")
-            file = known[name]
-        context = data["context"]
-        return cls(file, str(data["model"]), context if isinstance(context, int) else 0, alpha)
-
-    @property
-    def costs(self) -> ModelCosts:
-        """The costs of the chosen model, or of the first."""
-        models = self.file.models
-        return next((one for one in models if one.name == self.model), models[0])
-
-    @property
-    def place(self) -> ContextCosts:
-        """The costs at the chosen context length, or at the first if that was not measured."""
-        places = self.costs.places
-        return next((one for one in places if one.context == self.context), places[0])
-
-
 def build(place: TabContext) -> None:
     """Build the instrument."""
     for path in shipped_paths():
@@ -110,7 +66,10 @@ def build(place: TabContext) -> None:
         )
     known = [(describe_machine(file), name) for name, file in files().items()]
     known.append(("Your own file", OWN))
-    first = text("cost", "shapes_none") if len(known) == 1 else answer_of(first_ask(known[0][1]))
+    first = text("cost", "shapes_none")
+    if shipped := [*files().values()]:
+        costs = shipped[0].models[0]
+        first = verbatim(headline(shipped[0], costs, costs.places[0])[0])
     title = "Public model sizes, measured"
     with Instrument(place, "shapes", title, "measured", first) as instrument:
         gr.Markdown(text("cost", "shapes_lead"))
@@ -141,11 +100,6 @@ def build(place: TabContext) -> None:
     own.change(lambda text: OWN if text.strip() else gr.skip(), own, file, **DIRECT)
 
 
-def first_ask(name: str) -> Ask:
-    """Return the question about the first model of a shipped file."""
-    return Ask(files()[name], "", 0, 0.0)
-
-
 def files() -> Mapping[str, CostFile]:
     """Return the shipped files by name, except broken ones."""
     found = {
@@ -154,15 +108,26 @@ def files() -> Mapping[str, CostFile]:
     return {name: file for name, file in found.items() if file}
 
 
-def answer_of(ask: Ask) -> str:
-    """Return the headline."""
-    return verbatim(headline(ask.file, ask.costs, ask.place)[0])
+def chosen_file(name: Any, own: str | None) -> CostFile:
+    """Return a shipped file or the visitor's own. Raises ValueError if there is none."""
+    if name == OWN:
+        require(bool(own and own.strip()), "Open a file, or paste its content.")
+        return CostFile.from_text(own or "")
+    known = files()
+    require(isinstance(name, str) and name in known, "There is no shipped file like this.")
+    return known[name]
 
 
 def respond(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the outputs for the controls' values. Raises ValueError if they are invalid."""
-    ask = Ask.from_values(values)
-    file, costs, place = ask.file, ask.costs, ask.place
+    """Return the outputs for the controls' values. Raises ValueError if they are invalid.
+
+    A model or context length that was not measured is replaced by the first one.
+    """
+    alpha = parse_number("α", values["alpha"])
+    require(0 <= alpha <= 1, f"α must be a probability from 0 to 1, not {alpha:g}.")
+    file = chosen_file(values["file"], values["text"])
+    costs = next((one for one in file.models if one.name == values["model"]), file.models[0])
+    place = next((one for one in costs.places if one.context == values["context"]), costs.places[0])
     sweep = file.sweep(costs, place)
     said, against = headline(file, costs, place)
     titles = [(one.title, one.name) for one in file.models]
@@ -173,7 +138,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
         "context": gr.Dropdown(contexts, value=place.context),
         "caution": gr.Markdown(verbatim(against), visible=bool(against)),
         "passes": shown(sweep_figure(sweep), said),
-        "drafters": drafters_table(ask),
+        "drafters": drafters_table(costs, place, alpha),
         "how": text(
             "cost", "shapes_how", machine=verbatim(describe_machine(file)),
             how=verbatim(describe_method(file, costs, place)),
@@ -186,11 +151,11 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def drafters_table(ask: Ask) -> dict[str, Any]:
+def drafters_table(costs: ModelCosts, place: ContextCosts, alpha: float) -> dict[str, Any]:
     """Return the update of the table of what a round of each drafter costs."""
     rows: list[list[Cell]] = []
-    for drafter, times, cost in round_costs(ask.costs, ask.place):
-        gain = cost.speedup(ask.alpha)
+    for drafter, times, cost in round_costs(costs, place):
+        gain = cost.speedup(alpha)
         speedup = f"**{format_passes(gain)} ×**" if gain > 1.0 else f"{format_passes(gain)} ×"
         rows.append([
             (drafter.title, f"**{verbatim(drafter.title)}** {verbatim(drafter.about)}"),

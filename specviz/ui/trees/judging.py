@@ -6,7 +6,6 @@ The real rules are run; their formulas are not repeated here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,57 +76,33 @@ def build(place: TabContext) -> None:
     list_live(place, tree, positions)
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A sampled tree to judge.
-
-    Attributes:
-        shape: Index in `judging.SHAPES`.
-        drawn: Key of DRAWN.
-        seed: Seed of the tree and of the random numbers.
-    """
-
-    place: str
-    shape: int
-    drawn: str
-    seed: int
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Ask:
-        """Validate the controls' values. Raises ValueError if they are invalid."""
-        if values["drawn"] not in DRAWN:
-            raise ValueError(f"The sampling must be one of {', '.join(DRAWN)}.")
-        return cls(
-            str(values["place"]),
-            check_range("The shape", values["shape"], 0, len(WIDTHS) - 1),
-            values["drawn"],
-            check_range("The number of the tree", values["seed"], 1, SEEDS),
-        )
-
-
 def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outputs for the controls' values. Raises ValueError if they are invalid."""
     # Torch is imported when the first tree is sampled.
     from specviz.trees.judging import SAMPLING_MODES, SHAPES, PositionModels
 
-    ask = Ask.of(values)
-    field, chance = place(ask.place), Chance(ask.seed, ROUND)
-    draft = PositionModels(field).draft(SHAPES[ask.shape], SAMPLING_MODES[ask.drawn], chance)
-    expected = {name: f"{value:.3f}" for name, value in draft.expected().items()}
+    name, drawn = str(values["place"]), values["drawn"]
+    if drawn not in DRAWN:
+        raise ValueError(f"The sampling must be one of {', '.join(DRAWN)}.")
+    shape = check_range("The shape", values["shape"], 0, len(WIDTHS) - 1)
+    seed = check_range("The number of the tree", values["seed"], 1, SEEDS)
+    field, chance = place(name), Chance(seed, ROUND)
+    draft = PositionModels(field).draft(SHAPES[shape], SAMPLING_MODES[drawn], chance)
+    expected = {way: f"{value:.3f}" for way, value in draft.expected().items()}
     found: dict[str, Any] = {
         "answer": text(
-            "trees", "judging_answer", number=str(ask.seed), top_down=expected["top-down"],
+            "trees", "judging_answer", number=str(seed), top_down=expected["top-down"],
             traversal=expected["traversal"],
         ),
-        "average": mean(ask.place, ask.shape, ask.drawn) if values["average"] else "",
+        "average": mean(name, shape, drawn) if values["average"] else "",
     }  # fmt: skip
     tokens = [field.root, *(draft.vocabulary[at] for at in draft.tree.tokens[1:])]
-    for name, verdict in draft.verdicts(chance).items():
+    for way, verdict in draft.verdicts(chance).items():
         said = sentence(field, tokens, verdict)
         found |= {
-            f"{name}_said": said,
-            name: shown(drawing(field, tokens, draft, verdict), f"{TITLES[name]}: {said}"),
-            f"{name}_coins": coins(field, tokens, verdict),
+            f"{way}_said": said,
+            way: shown(drawing(field, tokens, draft, verdict), f"{TITLES[way]}: {said}"),
+            f"{way}_coins": coins(field, tokens, verdict),
         }
     return found
 
