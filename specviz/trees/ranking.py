@@ -123,28 +123,14 @@ class Tally:
         """Return the mean per position."""
         return sum(one[key] for one in self.prompts) / sum(one["places"] for one in self.prompts)
 
-    def interval(self, key: str, draws: int = BOOTSTRAPS, seed: int = 1) -> tuple[float, float]:
+    def interval(self, key: str, draws: int = BOOTSTRAPS) -> tuple[float, float]:
         """Return the 95% bootstrap interval of the mean, resampling prompts."""
-        dice, count = Random(seed), len(self.prompts)
+        dice, count = Random(1), len(self.prompts)
         found = sorted(
             Tally([self.prompts[dice.randrange(count)] for _ in range(count)]).mean(key)
             for _ in range(draws)
         )
         return found[int(0.025 * draws)], found[int(0.975 * draws) - 1]
-
-
-KEYS: Final = (
-    "differ",
-    "nodes",
-    "tied",
-    "zeros",
-    "orphans",
-    "length",
-    "gain",
-    "square",
-    "greedy",
-    "gain0",
-)
 
 
 Tallies = dict[str, dict[str, Tally]]  # by tree size, then by way
@@ -221,7 +207,7 @@ def summarize(tallies: Tallies) -> dict[str, Any]:
 
 
 def _summarize_tally(tally: Tally) -> dict[str, Any]:
-    means = {key: round(tally.mean(key), 5) for key in KEYS}
+    means = {key: round(tally.mean(key), 5) for key in tally.prompts[0] if key != "places"}
     compared = {key: [round(x, 5) for x in tally.interval(key)] for key in ("gain", "gain0")}
     return means | {f"{key}_interval": ends for key, ends in compared.items()}
 
@@ -269,16 +255,14 @@ def measure_rank_acceptance(
     drafter: Drafter,
     texts: Sequence[Sequence[int]],
     settings: Settings,
-    every: int = 1,
 ) -> RankAcceptance:
-    """Measure acceptance by depth and rank.
+    """Measure acceptance by depth and rank, at every position.
 
     Args:
         target: The target.
         drafter: The drafter.
         texts: Prompts as token ids.
         settings: Settings with which the texts are continued.
-        every: Distance in tokens between measured positions.
     """
     total = torch.zeros(DEEPEST, RANKS, dtype=torch.float64)
     seen = torch.zeros(DEEPEST, 1, dtype=torch.float64)
@@ -286,9 +270,6 @@ def measure_rank_acceptance(
         tokens = [step.token for step in plain(target, ids, settings)]
         walk = Walk(target, drafter, ids, settings, tokens)
         for index in range(len(tokens) - 1):
-            if index % every:
-                walk.step()
-                continue
             for depth, row in enumerate(
                 probabilities_along(walk, tokens[index + 1 : index + DEEPEST])
             ):
