@@ -37,14 +37,6 @@ def format_bytes(size: float) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
 
 
-def format_rate_prefix(value: float) -> str:
-    """Format a rate up to its unit, with an SI prefix: "92 G", "1.8 T"."""
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
-        if value >= size:
-            return f"{value / size:.3g} {letter}"
-    return f"{value:.3g} "
-
-
 def describe_machines(title: str, cards: int) -> str:
     """Return machines as words for a sentence, without their memory: one H100, a laptop."""
     name = title.partition(",")[0].partition(" (")[0]

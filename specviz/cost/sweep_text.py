@@ -14,7 +14,8 @@ from specviz.cost.formatting import (
     describe_counts,
     format_milliseconds,
     format_passes,
-    format_rate_prefix,
+    format_quantity,
+    format_short_figures,
 )
 from specviz.cost.sweep import SIZES, PassSamples, Sweep, middle_half
 from specviz.texts import text
@@ -105,7 +106,10 @@ def describe_peaks(sweep: Sweep) -> str:
     """Return the peaks that the roofline uses as text; empty if they were not measured."""
     if sweep.peaks is None:
         return ""
-    flops, bandwidth = map(format_rate_prefix, sweep.peaks)
+    flops, bandwidth = (
+        format_quantity(peak, unit, format_short_figures)
+        for peak, unit in zip(sweep.peaks, ("FLOP/s", "B/s"), strict=True)
+    )
     return text("cost", "peaks", flops=flops, bandwidth=bandwidth)
 
 
