@@ -16,7 +16,7 @@ from typing import Any, Final, TypedDict
 
 import networkx as nx
 
-from specviz.figures.plot import Point, short
+from specviz.figures.plot import Point
 from specviz.trace.depths import node_depths
 
 COLUMNS: Final = 6  # number of columns in addition to the root's
@@ -57,7 +57,7 @@ class WindowLayout:
 
 
 class LayoutData(TypedDict):
-    """A TreeLayout as sent to the page."""
+    """The layout of a window as sent to the page; as in TreeLayout."""
 
     places: dict[str, tuple[float, float]]
     heads: list[tuple[float, str]]
@@ -81,14 +81,6 @@ class TreeLayout:
     width: float
     height: float
     trunk: float = 0
-
-    def to_json(self) -> LayoutData:
-        """Return the layout as it is sent to the page."""
-        return {
-            "places": {str(node): (short(x), short(y)) for node, (x, y) in self.places.items()},
-            "heads": [(short(x), name) for x, name in self.heads],
-            "width": short(self.width), "height": short(self.height), "trunk": self.trunk,
-        }  # fmt: skip
 
 
 def tree_graph(edges: Iterable[tuple[int, int]]) -> Any:

@@ -13,12 +13,11 @@ from specviz.figures.layout import (
     COLUMNS,
     Cell,
     LayoutData,
-    TreeLayout,
     WindowLayout,
     window_layout,
 )
 from specviz.figures.marks import GLYPHS
-from specviz.figures.plot import Point, cut, short, width
+from specviz.figures.plot import cut, short, width
 from specviz.frames.numbers import format_nonzero
 from specviz.frames.scene import Word, flat
 from specviz.frames.tree import GuessNode, Node, Slot, Tree, TreeState
@@ -125,7 +124,7 @@ def step_tree(tree: Tree) -> DrawnTree:
     if "slot" in tree:
         slot = tree["slot"]
         drawn["slot"] = {**slot, "label": label(slot.get("w", UNKNOWN))}
-    drawn["layout"] = _step_layout(tree, where).to_json()
+    drawn["layout"] = _step_layout(tree, where)
     return drawn
 
 
@@ -144,24 +143,27 @@ def _focus(tree: Tree) -> int:
     return 0 if scored else max(waiting, default=0)
 
 
-def _step_layout(tree: Tree, where: WindowLayout) -> TreeLayout:
+def _step_layout(tree: Tree, where: WindowLayout) -> LayoutData:
     # The top row is reserved for the round's last token.
     shown = [0, *map(int, tree["nodes"])]
-    places = {node: _at(where.cells[node]) for node in shown if node in where.cells}
+    cells = {node: where.cells[node] for node in shown if node in where.cells}
     slot = tree.get("slot")
     if slot is not None and slot["parent"] in where.cells:
         parent = where.cells[slot["parent"]]
         beside = not any(node["parent"] == slot["parent"] for node in tree["nodes"].values())
-        places[SLOT] = _at(Cell(parent.column + 1, parent.row if beside else SLOT))
+        cells[SLOT] = Cell(parent.column + 1, parent.row if beside else SLOT)
     names = {0: "last token"} if where.first == 0 else {}
     names |= {column: f"+{where.first + column}" for column in range(1, COLUMNS + 1)}
-    heads = [(float(column * COLUMN_WIDTH), name) for column, name in names.items()]
-    height = TOP + (max(where.rows, 2) + 1) * STEP_ROW_HEIGHT
-    return TreeLayout(places, heads, WIDTH, height, BARS_HEIGHT)
-
-
-def _at(cell: Cell) -> Point:
-    return float(cell.column * COLUMN_WIDTH), float(TOP + (cell.row + 1) * STEP_ROW_HEIGHT)
+    return {
+        "places": {
+            str(node): (cell.column * COLUMN_WIDTH, TOP + (cell.row + 1) * STEP_ROW_HEIGHT)
+            for node, cell in cells.items()
+        },
+        "heads": [(column * COLUMN_WIDTH, name) for column, name in names.items()],
+        "width": WIDTH,
+        "height": TOP + (max(where.rows, 2) + 1) * STEP_ROW_HEIGHT,
+        "trunk": BARS_HEIGHT,
+    }
 
 
 def facts(node: Mapping[str, Any]) -> list[str]:
