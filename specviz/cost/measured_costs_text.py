@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import chain
-from statistics import median
 from typing import Final
 
 from specviz.cost.formatting import (
@@ -18,8 +17,8 @@ from specviz.cost.measured_costs import (
     ModelCosts,
     RoundCost,
 )
-from specviz.cost.sweep import Sweep, middle_half
-from specviz.cost.sweep_text import NOISY_SPREAD, describe_peaks
+from specviz.cost.sweep import Sweep
+from specviz.cost.sweep_text import describe_peaks, vary
 from specviz.texts import text
 from specviz.trace.metrics import MEMORY_BOUND
 
@@ -64,13 +63,8 @@ def caution(file: CostFile, context: ContextCosts) -> str:
 
 
 def is_noisy(context: ContextCosts) -> bool:
-    """Return whether the same work took very different times, as in `sweep_text.is_noisy`."""
-    spreads = []
-    for times in _all_times(context):
-        low, high = middle_half(times)
-        if (baseline := median(times)) > 0.0:
-            spreads.append((high - low) / baseline)
-    return bool(spreads) and median(spreads) > NOISY_SPREAD
+    """Return whether the same work took very different times."""
+    return vary(_all_times(context))
 
 
 def headline(file: CostFile, costs: ModelCosts, context: ContextCosts) -> tuple[str, str]:

@@ -5,7 +5,7 @@ The sentences are computed from the sweep; their wording is in texts/cost.jinja.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -124,10 +124,16 @@ def caution(sweep: Sweep) -> str:
 
 def is_noisy(sweep: Sweep) -> bool:
     """Return whether passes of the same size took very different times."""
+    return vary(point.seconds for point in sweep.points)
+
+
+def vary(times: Iterable[Sequence[float]]) -> bool:
+    """Return whether the same work took very different times, given the times of each work."""
     spreads = []
-    for point in sweep.points:
-        low, high = middle_half(point.seconds)
-        spreads.append((high - low) / point.median)
+    for seconds in times:
+        low, high = middle_half(seconds)
+        if (middle := median(seconds)) > 0.0:
+            spreads.append((high - low) / middle)
     return bool(spreads) and median(spreads) > NOISY_SPREAD
 
 
