@@ -52,25 +52,6 @@ class Calibration:
     possible: bool
 
 
-def calibrate(
-    serving: Serving, predicted: Prediction, passes: int, measured: float
-) -> tuple[Serving, Calibration]:
-    """Fit a deployment to the measured time of a round. measured: measured seconds of the round."""
-    roofline = predicted.draft + predicted.verify
-    overhead = max(0.0, (measured - roofline) / passes)
-    most = 1 / max(serving.reading, serving.computing)
-    wanted = max(1.0, roofline / measured)
-    faster = min(wanted, most)
-    fitted = replace(
-        serving,
-        overhead=serving.overhead + overhead,
-        reading=serving.reading * faster,
-        computing=serving.computing * faster,
-    )
-    possible = wanted <= most * CLOSE
-    return fitted, Calibration(measured, roofline, passes, overhead, faster, possible)
-
-
 SHOWN_GAMMA: Final = 16  # options are shown at least up to this γ
 NEARLY_BEST: Final = 0.99  # speed-ups within this share of the best count as equal
 
@@ -246,12 +227,25 @@ def _calibrated(
     expected: AcceptanceModel,
     gamma: int | None,
 ) -> tuple[Serving, Calibration | None]:
+    # Fit the deployment to the measured time of a round, if the server reports it.
     if gamma is None or not (stats.output_gaps and all(stats.output_gaps)):
         return serving, None
     seconds, count = stats.output_gaps
-    passes = 1 + (gamma if draft else 0)
+    measured, passes = seconds / count, 1 + (gamma if draft else 0)
     round = _predicted(serving, batch, draft, expected, gamma)
-    return calibrate(serving, round, passes, seconds / count)
+    roofline = round.draft + round.verify
+    overhead = max(0.0, (measured - roofline) / passes)
+    most = 1 / max(serving.reading, serving.computing)
+    wanted = max(1.0, roofline / measured)
+    faster = min(wanted, most)
+    fitted = replace(
+        serving,
+        overhead=serving.overhead + overhead,
+        reading=serving.reading * faster,
+        computing=serving.computing * faster,
+    )
+    possible = wanted <= most * CLOSE
+    return fitted, Calibration(measured, roofline, passes, overhead, faster, possible)
 
 
 def _predicted(
