@@ -142,8 +142,8 @@ paths = tree_formula.path_probabilities
         (lambda: formula.solve_alpha(5.1, 4), "."),
         (lambda: formula.solve_alpha(1, 0), "."),
         (lambda: formula.solve_alpha(float("nan"), 4), "."),
-        (lambda: tree_formula.expected_tokens([], []), "A tree starts with its root"),
-        (lambda: tree_formula.expected_tokens([0], [1.0]), "A tree starts with its root"),
+        (lambda: tree_formula.path_probabilities([], []), "A tree starts with its root"),
+        (lambda: tree_formula.path_probabilities([0], [1.0]), "A tree starts with its root"),
         (lambda: tree_formula.depths([-1, 1]), "A node's parent must come before it."),
         (lambda: tree_formula.depths([-1, -1]), "A node's parent must come before it."),
         (lambda: paths([-1, 0], [1.0]), "2 nodes need 2 probabilities, not 1."),
@@ -195,7 +195,7 @@ def test_acceptance_by_rank_equals_known_values():
 def test_accepted_tokens_of_full_trees_equal_the_enumeration(widths, accepted):
     parents = tree_formula.full_tree(widths)
     keep = tree_formula.acceptance_by_position(parents, TWO)
-    tokens = tree_formula.expected_tokens(parents, keep)
+    tokens = sum(tree_formula.path_probabilities(parents, keep))
     assert f"{tokens - 1:.5f}" == accepted
     assert tokens - 1 == pytest.approx(enumerated(parents, keep))
 
@@ -232,16 +232,16 @@ def trees_with_chances(draw, most=7):
 def test_sum_over_nodes_equals_the_mean_over_all_outcomes(tree):
     parents, keep = tree
     mean = 1 + enumerated(parents, keep)
-    assert tree_formula.expected_tokens(parents, keep) == pytest.approx(mean)
+    assert sum(tree_formula.path_probabilities(parents, keep)) == pytest.approx(mean)
 
 
 @pytest.mark.slow
 @given(st.lists(chances, max_size=12))
 def test_tree_formula_for_a_chain_equals_the_chain_formula(by_depth):
     parents = range(-1, len(by_depth))
-    tokens = tree_formula.expected_tokens(parents, [1.0, *by_depth])
+    tokens = sum(tree_formula.path_probabilities(parents, [1.0, *by_depth]))
     assert tokens == pytest.approx(formula.tokens_by_depth(by_depth))
-    same = tree_formula.expected_tokens(parents, [1.0] + [0.7] * len(by_depth))
+    same = sum(tree_formula.path_probabilities(parents, [1.0] + [0.7] * len(by_depth)))
     assert same == pytest.approx(formula.expected_tokens(0.7, len(by_depth)))
 
 
@@ -249,7 +249,7 @@ def test_full_tree_formula_equals_a_chain_with_the_acceptance_of_siblings():
     parents = tree_formula.full_tree((2, 2, 2))
     assert len(parents) == 1 + 2 + 4 + 8
     keep = tree_formula.acceptance_by_position(parents, TWO)
-    tokens = tree_formula.expected_tokens(parents, keep)
+    tokens = sum(tree_formula.path_probabilities(parents, keep))
     assert tokens == pytest.approx((1 - sum(TWO) ** 4) / (1 - sum(TWO)))
 
 
@@ -266,7 +266,7 @@ def test_depths_and_probabilities_of_paths_equal_hand_calculation():
 def test_best_tree_has_as_many_tokens_as_found_by_brute_force(by_place):
     def tokens(parents):
         keep = tree_formula.acceptance_by_position(parents, by_place)
-        return tree_formula.expected_tokens(parents, keep)
+        return sum(tree_formula.path_probabilities(parents, keep))
 
     for nodes in range(5):
         every = product(*(range(node) for node in range(1, nodes + 1)))

@@ -247,7 +247,7 @@ def test_displayed_expected_tokens_of_trees_equal_the_formula():
     chances = [0.65, 0.10636]
     parents = tree_formula.best_tree(chances, 6)
     keep = tree_formula.acceptance_by_position(parents, chances)
-    best = tree_formula.expected_tokens(parents, keep)
+    best = sum(tree_formula.path_probabilities(parents, keep))
     chain = formula.expected_tokens(0.65, 6)
     faster = f"{2.328449 / 1.2:.2f} ×"  # a level costs c
     assert f"| Your tree | 2.328 | 2 | {faster} |" in found["table"]

@@ -87,8 +87,10 @@ def test_optimal_tree_beats_every_tree_of_its_size(depth):
     chances = [0.55, 0.25, 0.1]
 
     def tokens(tree):
-        return tree_formula.expected_tokens(
-            tree, tree_formula.acceptance_by_position(tree, chances)
+        return sum(
+            tree_formula.path_probabilities(
+                tree, tree_formula.acceptance_by_position(tree, chances)
+            )
         )
 
     found = shapes.optimal_tree(chances, 5, depth)

@@ -20,17 +20,13 @@ from specviz.trace.depths import node_depths
 SLACK = 1e-9  # sums of probabilities may exceed 1 by this much, because of rounding
 
 
-def expected_tokens(parents: Sequence[int], keep: Sequence[float]) -> float:
-    """Return the mean tokens per round: the sum of `path_probabilities`, including the root.
-
-    A chain with equal probabilities gives 1 + α + … + α^γ. keep: for each node, the probability
-    that it is the accepted child if its parent was accepted; the value for node 0 is ignored.
-    """
-    return sum(path_probabilities(parents, keep))
-
-
 def path_probabilities(parents: Sequence[int], keep: Sequence[float]) -> list[float]:
-    """Return, for each node, the probability that it is on the accepted path."""
+    """Return, for each node, the probability that it is on the accepted path.
+
+    Their sum is the mean tokens per round, the target's own included; a chain with equal
+    probabilities gives 1 + α + … + α^γ. keep: for each node, the probability that it is the
+    accepted child if its parent was accepted; the value for node 0 is ignored.
+    """
     _check_probabilities(parents, keep)
     chances = [1.0]
     for node, parent in enumerate(parents):
