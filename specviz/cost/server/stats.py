@@ -274,24 +274,12 @@ def acceptance_by_position(stats: ServerStats) -> list[PositionAcceptance]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class LengthAcceptance:
-    """Steps with the same draft length. accepted: mean accepted tokens."""
-
-    drafted: int
-    steps: int
-    accepted: float
-
-
-def acceptance_by_length(stats: ServerStats) -> list[LengthAcceptance]:
-    """Return acceptance by draft length; empty if steps are not reported one by one."""
+def accepted_by_length(stats: ServerStats) -> dict[int, list[int]]:
+    """Return each step's accepted tokens by draft length; empty if steps are not reported."""
     found: dict[int, list[int]] = {}
-    for accepted, drafted in stats.steps:
+    for accepted, drafted in sorted(stats.steps, key=lambda step: step[1]):
         found.setdefault(drafted, []).append(accepted)
-    return [
-        LengthAcceptance(drafted, len(kept), sum(kept) / len(kept))
-        for drafted, kept in sorted(found.items())
-    ]
+    return found
 
 
 def tokens_per_pass(stats: ServerStats, gamma: int | None = None) -> TokensPerPass:

@@ -28,7 +28,7 @@ from specviz.cost.server.report import Report, build_report, format_rate
 from specviz.cost.server.stats import (
     SeveralModels,
     UnreadableStats,
-    acceptance_by_length,
+    accepted_by_length,
 )
 from specviz.cost.sources import HEAD
 from specviz.settings.settings import require
@@ -283,8 +283,8 @@ def parts(values: Mapping[str, Any], made: Report) -> dict[str, Any]:
         (f"{p.number}", format_rate(p.cumulative), format_rate(p.conditional)) for p in positions
     ]
     lengths = [
-        (f"{row.drafted}", f"{row.steps:,}", f"{row.accepted:.2f}")
-        for row in acceptance_by_length(made.stats)
+        (f"{drafted}", f"{len(accepted):,}", f"{sum(accepted) / len(accepted):.2f}")
+        for drafted, accepted in accepted_by_length(made.stats).items()
     ]
     found = {
         "said": "\n\n".join([lead, verbatim(origin), verbatim(advice)]),
