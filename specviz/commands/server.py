@@ -119,13 +119,13 @@ def _snapshots(args: argparse.Namespace) -> tuple[str, str]:
         stdin = args.source == "-"
         return before, sys.stdin.read(MAX_CHARACTERS + 1) if stdin else _read_file(args.source)
     try:
-        endpoint, text = find_stats(args.source, args.name)
+        fetch, text = find_stats(args.source, args.name)
     except SeveralModels as error:
         raise ValueError(f"{error} Use --name.") from error
     if args.again is None:
         return before, text
     time.sleep(args.again)
-    return text, endpoint.text()
+    return text, fetch()
 
 
 def _read_file(name: str) -> str:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from threading import Lock
 from time import monotonic
@@ -167,32 +168,17 @@ NOT_FOUND: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StatsEndpoint:
-    """The endpoint of a server that returns its statistics."""
-
-    client: HttpClient
-    path: str
-
-    def text(self) -> str:
-        """Fetch the statistics and remove lines that are never used.
-
-        Raises ServerFault if the server does not send them.
-        """
-        return strip_metrics(self.client.get_text(self.path))
-
-
-def find_stats(url: str, model: str | None = None) -> tuple[StatsEndpoint, str]:
-    """Return a server's endpoint for statistics, and its text; ValueError if there is none."""
+def find_stats(url: str, model: str | None = None) -> tuple[Callable[[], str], str]:
+    """Return a function that fetches a server's statistics, and their text; ValueError if none."""
     client = HttpClient(_address(url), max_bytes=MAX_BYTES)
     paths = ("",) if client.address.path else PATHS
     reason: ValueError | None = None
     for path in paths:
-        place = StatsEndpoint(client, path)
+        fetch = partial(_fetch, client, path)
         try:
-            text = place.text()
+            text = fetch()
             parse_stats(text, model)
-            return place, text
+            return fetch, text
         except SeveralModels:
             raise
         except Refused as refusal:
@@ -201,6 +187,10 @@ def find_stats(url: str, model: str | None = None) -> tuple[StatsEndpoint, str]:
             known = not isinstance(problem, UnknownFormat)
             reason = problem if known or len(paths) == 1 else reason
     raise reason or UnreadableStats(NOT_FOUND.format(where=client.address, paths=", ".join(PATHS)))
+
+
+def _fetch(client: HttpClient, path: str) -> str:
+    return strip_metrics(client.get_text(path))  # without lines that are never used
 
 
 def _address(url: str) -> Address:
