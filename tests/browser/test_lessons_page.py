@@ -38,7 +38,7 @@ SEEN = """(selector) => {
   const { outlineOffset, outlineWidth } = getComputedStyle(ringed);
   const around = parseFloat(outlineOffset) + parseFloat(outlineWidth);
   if (box.top - around < card.bottom && box.bottom > card.top) return "below the card";
-  const bars = [".sv-time", ".sv-dock"].map((name) => document.querySelector(name))
+  const bars = [".sv-time", ".sv-dock", ".sv-buttons"].map((name) => document.querySelector(name))
     .filter((bar) => bar.offsetParent && !ringed.closest(".sv-time, .sv-dock"))
     .filter((bar) => getComputedStyle(bar).position === "sticky")
     .map((bar) => bar.getBoundingClientRect().top);
