@@ -1,15 +1,15 @@
 // A processor's pipeline compared with a round of decoding: which stages correspond, with the
 // numbers of the round on screen. Or with a draft made during the check, simulated.
 
+import { plural } from "../shared/dom";
 import { Pictures } from "../shared/picture";
 import { classes } from "../shared/view";
 
 import type { RunLine } from "../step/lines.py";
 import type { OverlapSummary, PipelineRound } from "./lessons.py";
 
-const guesses = (count: number) => `${count} guess${count === 1 ? "" : "es"}`;
+const guesses = (count: number) => plural(count, "guess", "guesses");
 const ms = (time: number) => `${time.toFixed(1)} ms`;
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /**
  * A stage: the processor's term and ours, the kinds of steps that belong to it, and its number,
@@ -33,7 +33,7 @@ const STAGES: Stage[] = [
     theirs: "execute ahead",
     ours: "score",
     kinds: ["score"],
-    number: ({ drafted }) => `1 pass, ${counted(drafted + 1, "position")}`,
+    number: ({ drafted }) => `1 pass, ${plural(drafted + 1, "position")}`,
   },
   {
     theirs: "resolve",
@@ -46,7 +46,7 @@ const STAGES: Stage[] = [
     ours: "commit",
     kinds: ["commit"],
     number: ({ drafted, accepted }) =>
-      `${drafted - accepted} discarded, ${counted(accepted + 1, "token")}`,
+      `${drafted - accepted} discarded, ${plural(accepted + 1, "token")}`,
   },
   {
     theirs: "update the predictor",

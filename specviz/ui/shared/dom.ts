@@ -1,4 +1,4 @@
-// Elements of the page, and texts of tokens, terms and shares.
+// Elements of the page, and texts of tokens, terms, shares and counts.
 
 import { GLOSSARY } from "./given";
 
@@ -15,10 +15,19 @@ export const isTyping = (target: EventTarget | null) =>
   );
 
 const SPOKEN = { space: "␣", newline: "↵", tab: "⇥", return: "↲" };
-export const flat = (pieces: Word) =>
+const TYPED = { space: " ", newline: "\n", tab: "\t", return: "\r" };
+
+// Bytes that are not text are written as numbers.
+const joined = (pieces: Word, spaces: typeof SPOKEN) =>
   pieces
-    .map((p) => (typeof p === "string" ? p : p.s || (p.g ? SPOKEN[p.g] : "<" + p.c + ">")))
+    .map((p) => (typeof p === "string" ? p : p.s || (p.g ? spaces[p.g] : "<" + p.c + ">")))
     .join("");
+
+/** Return a token as one text, with signs for white space. */
+export const flat = (pieces: Word) => joined(pieces, SPOKEN);
+
+/** Return a token as it is in the text. */
+export const typed = (pieces: Word) => joined(pieces, TYPED);
 
 // Return whether a word begins with white space.
 export function startsSpaced([first, ...rest]: Word) {
@@ -26,4 +35,6 @@ export function startsSpaced([first, ...rest]: Word) {
 }
 
 export const meaning = (term: string) => GLOSSARY[term] || "";
+export const plural = (number: number, one: string, many = one + "s") =>
+  number + " " + (number === 1 ? one : many);
 export const percent = (value: number) => (100 * value).toFixed(3) + "%";

@@ -2,7 +2,7 @@
 // arrive. The questions are that of the open lesson, if it has one, and otherwise those of "Predict
 // first": each verdict before it is shown.
 
-import { flat } from "../shared/dom";
+import { flat, typed } from "../shared/dom";
 import { isLocal, SERVER } from "../shared/server";
 import { required } from "../shared/required";
 import { lesson, moment } from "../shared/store";
@@ -14,7 +14,6 @@ import { stage } from "./stage";
 import { tokensBefore } from "./worksheet";
 
 import type { TrialPanel } from "../../frames/inspector.py";
-import type { Word } from "../../frames/scene.py";
 import type { LessonQuestion } from "../shared/store";
 import type { VoteQuestion, VoteState } from "../votes.py";
 
@@ -158,14 +157,6 @@ function reveal() {
     tell("reveal", { verdict: panel.accepted ? "accepted" : "rejected" });
 }
 
-// Return a token as it appears in the text.
-const plain = (pieces: Word) => {
-  const spaces = { space: " ", newline: "\n", tab: "\t", return: "" };
-  return pieces
-    .map((piece) => (typeof piece === "object" && piece.g ? spaces[piece.g] : flat([piece])))
-    .join("");
-};
-
 const cut = (text: string, most: number) =>
   text.length > most ? "…" + text.slice(1 - most) : text;
 
@@ -176,7 +167,7 @@ function questionHere(): Partial<VoteQuestion> {
   const panel = questionAt(...place).panel as TrialPanel;
   return {
     text: cut(
-      required(player.run).prompt + tokensBefore(place).map(plain).join(""),
+      required(player.run).prompt + tokensBefore(place).map(typed).join(""),
       TEXT_CHARACTERS,
     ),
     guess: cut(flat(panel.w), GUESS_CHARACTERS),

@@ -1,13 +1,13 @@
 // The race as data of files: its numbers, a row per lane in the order of the table; all passes as JSON;
 // and the lines that replay it. The numbers are those that the page has, which the table rounds.
 
+import { typed } from "../../shared/dom";
 import { required } from "../../shared/required";
 import { factsOf, plainFirst, story } from "./lines";
 
 import type { DataRow } from "../../shared/data_file";
 import type { Part } from "../../../compare/summary.py";
 import type { LaneNumbers, Line } from "./lines.py";
-import type { Word } from "../../../frames/scene.py";
 
 /** Return the name of a file with the race, without its ending. */
 export function raceName() {
@@ -112,17 +112,9 @@ function passesOf(name: string) {
     drafting_seconds: drafting,
     target_pass_seconds: target,
     other_seconds: rest,
-    tokens: brought[at].map(([pieces, state]) => ({ text: textOf(pieces), state })),
+    tokens: brought[at].map(([pieces, state]) => ({ text: typed(pieces), state })),
   }));
 }
-
-const SPACES = { space: " ", newline: "\n", tab: "\t", return: "\r" };
-
-// The text of a token; bytes that are not text are written as numbers.
-const textOf = (pieces: Word) =>
-  pieces
-    .map((p) => (typeof p === "string" ? p : p.s || (p.g ? SPACES[p.g] : "<" + p.c + ">")))
-    .join("");
 
 /** The lines of the race so far, as those of a recorded race. */
 export function recordedLines(): Line[] {

@@ -1,9 +1,10 @@
 // The progress of a race: the lane that runs, and the order of the lanes.
 
+import { plural } from "../../shared/dom";
 import { required } from "../../shared/required";
 
 import { story, titleOf } from "./lines";
-import { inSeconds, plural, Sign } from "./words";
+import { inSeconds, Sign } from "./words";
 
 export function RaceProgress() {
   const { now, race } = story;

@@ -1,9 +1,10 @@
 // The time axis. Its pin is a slider: arrow keys move it to the end of the next pass, a press or a
 // drag moves it to the pointer.
 
+import { plural } from "../../shared/dom";
 import { act, replay, seek, time } from "./clock";
 import { $, isRunning, longest, story, titleOf, tokensBy } from "./lines";
-import { inSeconds, plural } from "./words";
+import { inSeconds } from "./words";
 
 const UNITS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500];
 const PIN = 34; // px: half of the pin's label, and a margin

@@ -21,8 +21,6 @@ export const Sign = (name: SignName) => Drawing("0 0 12 12", SIGNS[name], "sv-ma
 export const fixed = (value: number | null | undefined, digits: number) =>
   value === null || value === undefined ? DASH : value.toFixed(digits);
 export const inSeconds = (seconds: number) => seconds.toFixed(2) + " s";
-export const plural = (number: number, thing: string) =>
-  number + " " + thing + (number === 1 ? "" : "s");
 
 // Format 22000000 as "22 M", with the given units and two or three significant digits.
 export function scaled(value: number | null | undefined, units: string[]) {
