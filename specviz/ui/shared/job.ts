@@ -3,26 +3,18 @@
 
 import { byId } from "./dom";
 import { own } from "./own";
-import { session } from "./storage";
+import { randomKey, session } from "./storage";
 import { SERVER } from "./server";
 
 import type { StateLine } from "../stream.py";
 
 // The page's own key, which tells the server whose job it is; a reloaded page keeps it.
 const PAGE = session.get("sv-page") ?? randomKey();
+session.set("sv-page", PAGE);
 const ADDRESS = new URL("jobs/" + PAGE + "/", SERVER);
 const PATIENCE = 8000; // milliseconds without a connection after which the server counts as lost
 const LEAVING = 300; // the same if the connection was closed, as when a page is left
 const KEPT = "sv-job-"; // the number of the job under way, by kind, for the visit
-
-// Return 128 random bits.
-function randomKey() {
-  const key = [...crypto.getRandomValues(new Uint8Array(16))]
-    .map((byte) => byte.toString(16).padStart(2, "0"))
-    .join("");
-  session.set("sv-page", key);
-  return key;
-}
 
 // What the page says about any job.
 const WORDS = {
@@ -128,30 +120,19 @@ export class Job<Line extends JobLine> {
   callbacks: JobCallbacks<Line>;
   #words: typeof WORDS;
   #kept: string;
-  number: number;
-  wanted: number;
-  count: number;
-  begun: boolean;
-  over: boolean;
-  stopping: boolean;
-  verbs: { begin: () => (string | number)[]; stop: () => void; ended: () => void };
+  number = 0; // number of the current job; 0 if there is none
+  wanted = 0; // number of the job to show; 0 after something recorded was chosen instead
+  count = 0; // number of lines received
+  begun = false; // whether the first line of its own was received
+  over = false; // whether its last line was received
+  stopping = false; // whether the visitor has stopped it
+  /** What Gradio's event handlers call. */
+  verbs = { begin: () => this.begin(), stop: () => this.stop(), ended: () => this.ended() };
 
   constructor(callbacks: JobCallbacks<Line>) {
     this.callbacks = callbacks;
     this.#words = { ...WORDS, ...callbacks.words };
     this.#kept = KEPT + (callbacks.name ?? callbacks.kind);
-    this.number = 0; // number of the current job; 0 if there is none
-    this.wanted = 0; // number of the job to show; 0 after something recorded was chosen instead
-    this.count = 0; // number of lines received
-    this.begun = false; // whether the first line of its own was received
-    this.over = false; // whether its last line was received
-    this.stopping = false; // whether the visitor has stopped it
-    /** What Gradio's event handlers call. */
-    this.verbs = {
-      begin: () => this.begin(),
-      stop: () => this.stop(),
-      ended: () => this.ended(),
-    };
   }
 
   /** Begin a job and listen to it; return its name, with which the server has to start it. */

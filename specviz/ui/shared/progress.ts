@@ -13,14 +13,10 @@ type Progress = Record<string, Reached>;
 
 const nameOf = (id: string) => id.replace(/^\d+-/, "");
 
-function read(): Progress {
-  try {
-    const found: Progress = JSON.parse(local.get(KEY) ?? "{}");
-    return Object.fromEntries(Object.entries(found).map(([id, at]) => [nameOf(id), at]));
-  } catch {
-    return {}; // its content is not ours
-  }
-}
+const read = (): Progress =>
+  Object.fromEntries(
+    Object.entries(local.read<Progress>(KEY) ?? {}).map(([id, at]) => [nameOf(id), at]),
+  );
 
 export const progress: Shared<Progress> = new Shared(read());
 

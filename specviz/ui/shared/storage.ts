@@ -9,6 +9,14 @@ const keeper = (storage: () => Storage) => ({
       return null;
     }
   },
+  /** Return the data that was kept as JSON; null if there is none, or if the text is not ours. */
+  read<Data>(key: string): Data | null {
+    try {
+      return JSON.parse(storage().getItem(key) ?? "null");
+    } catch {
+      return null;
+    }
+  },
   /** Keep a text, or forget it if there is none. */
   set(key: string, text?: string) {
     try {
@@ -22,3 +30,9 @@ const keeper = (storage: () => Storage) => ({
 
 export const session = keeper(() => sessionStorage);
 export const local = keeper(() => localStorage);
+
+/** Return 128 random bits as text. */
+export const randomKey = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");

@@ -2,6 +2,7 @@
 // page, which contains nothing else.
 
 import { SERVER } from "../shared/server";
+import { randomKey, session } from "../shared/storage";
 
 import type { VoteQuestion, VoteState } from "../votes.py";
 
@@ -15,34 +16,16 @@ const VERDICTS = [
   ["accepted", "Accepted"],
   ["rejected", "Rejected"],
 ];
-const mine: { phone: string; number: number; answer: string } = stored() ?? {
-  phone: randomName(),
+const mine = session.read<{ phone: string; number: number; answer: string }>(KEPT) ?? {
+  phone: randomKey(),
   number: 0,
   answer: "",
 };
 let number = 0; // number of the question on screen
 let answers = VERDICTS; // its answers, and their texts
 
-function randomName() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function stored() {
-  try {
-    return JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
-  } catch {
-    return null;
-  }
-}
-
-function keep() {
-  try {
-    sessionStorage.setItem(KEPT, JSON.stringify(mine));
-  } catch {
-    // Without storage, a phone that is reloaded counts as a new one.
-  }
-}
+// Without storage, a phone that is reloaded counts as a new one.
+const keep = () => session.set(KEPT, JSON.stringify(mine));
 
 const say = (sentence: string) => {
   part("status").textContent = sentence;

@@ -1,8 +1,8 @@
 // Load recorded races, and receive live races as streams.
 
 import { linkable, noteOfLink } from "../../shared/address";
-import { closeSettings, isReloaded, Job, parseLines } from "../../shared/job";
-import { session } from "../../shared/storage";
+import { closeSettings, Job, parseLines } from "../../shared/job";
+import { keep, takeKept } from "../../shared/kept";
 import { Sentence } from "../../shared/view";
 import { pause, present, replay, wind } from "./clock";
 import { feed, longest, stage, story } from "./lines";
@@ -107,19 +107,11 @@ export function open(lines: Line[]) {
   feed(lines, true, listener);
 }
 
-// The server forgets a race that has ended; the page keeps it over a reload.
-function keepRace() {
-  addEventListener("pagehide", () => {
-    if (story.race?.source === "live" && story.over) session.set(KEPT, JSON.stringify(received));
-  });
-}
-
 /** Shows the race that was on screen when the page was reloaded; whether there was one. */
 function showKept() {
-  const text = isReloaded() ? session.get(KEPT) : null;
-  session.set(KEPT);
-  if (!text) return false;
-  feed(JSON.parse(text), true, listener);
+  const lines = takeKept<Line[]>(KEPT);
+  if (!lines) return false;
+  feed(lines, true, listener);
   story.over = true;
   onLines([]);
   return true;
@@ -129,7 +121,7 @@ function showKept() {
 export function openFirst() {
   writeLink = linkable("race", () => linked, stage.element, true);
   noteOfLink(stage.element, () => (linked || !story.race ? "" : NO_LINK));
-  keepRace();
+  keep(KEPT, () => (story.race?.source === "live" && story.over ? received : null));
   if (showKept()) return undefined;
   const names = stage.config.recorded;
   const named = new URLSearchParams(location.search).get("race") ?? "";
