@@ -34,19 +34,12 @@ const KEY = "lesson"; // in the page's address
 const stage: Stage<PanelConfig> = new Stage();
 
 /** folded: whether only the panel's head is shown, null for what the page's mode asks for; waits: whether the page is on its way to the step. */
-const state: {
-  lesson: Lesson | null;
-  at: number;
-  answers: Map<number, number>;
-  problem: string;
-  folded: boolean | null;
-  waits: boolean;
-} = {
-  lesson: null,
+const state = {
+  lesson: null as Lesson | null,
   at: 0,
-  answers: new Map(),
+  answers: new Map<number, number>(),
   problem: "",
-  folded: null,
+  folded: null as boolean | null,
   waits: false,
 };
 

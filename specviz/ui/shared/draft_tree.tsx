@@ -74,34 +74,20 @@ function neighbour({ nodes, layout: { places } }: Props, id: string, key: string
 }
 
 export class DraftTree extends Component<Props, { current: string | null }> {
-  state: { current: null };
-  svg: Element | null;
-  listeners: {
-    onClick: (event: Event) => void;
-    onKeyDown: (event: KeyboardEvent) => void;
-    onPointerOver: (event: Event) => void;
-    onPointerLeave: () => void;
-    onFocusIn: (event: Event) => void;
-    onFocusOut: () => void;
+  state = { current: null };
+  svg: Element | null = null;
+  listeners = {
+    onClick: (event: Event) => this.pick(event),
+    onKeyDown: (event: KeyboardEvent) => this.key(event),
+    onPointerOver: (event: Event) => this.point(this.nodeAt(event)),
+    onPointerLeave: () => this.point(null),
+    onFocusIn: (event: Event) => {
+      const node = this.nodeAt(event);
+      this.setState({ current: String(node) });
+      this.point(node);
+    },
+    onFocusOut: () => this.point(null),
   };
-
-  constructor(props: Props) {
-    super(props);
-    this.state = { current: null };
-    this.svg = null;
-    this.listeners = {
-      onClick: (event: Event) => this.pick(event),
-      onKeyDown: (event: KeyboardEvent) => this.key(event),
-      onPointerOver: (event: Event) => this.point(this.nodeAt(event)),
-      onPointerLeave: () => this.point(null),
-      onFocusIn: (event: Event) => {
-        const node = this.nodeAt(event);
-        this.setState({ current: String(node) });
-        this.point(node);
-      },
-      onFocusOut: () => this.point(null),
-    };
-  }
 
   nodeAt({ target }: Event): number | null {
     const group = target instanceof Element ? target.closest(".sv-twig-node[data-node]") : null;

@@ -10,13 +10,8 @@ const CODES = 4096; // the most codes in a dictionary; a full dictionary is clea
 
 /** Bytes in the order in which they are written. */
 class Bytes {
-  all: Uint8Array<ArrayBuffer>;
-  length: number;
-
-  constructor() {
-    this.all = new Uint8Array(1 << 16);
-    this.length = 0;
-  }
+  all = new Uint8Array(1 << 16);
+  length = 0;
 
   put(...values: number[]) {
     if (this.length + values.length > this.all.length) {
@@ -42,14 +37,12 @@ class Bytes {
 export class Gif {
   width: number;
   height: number;
-  bytes: Bytes;
-  before: Uint32Array | null;
+  bytes = new Bytes();
+  before: Uint32Array | null = null; // the picture before
 
   constructor(width: number, height: number) {
     this.width = width;
     this.height = height;
-    this.bytes = new Bytes();
-    this.before = null; // the picture before
     this.bytes.text("GIF89a");
     this.bytes.short(width, height);
     this.bytes.put(0, 0, 0); // no common palette

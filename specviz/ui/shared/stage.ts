@@ -5,28 +5,19 @@ import { required } from "./required";
 
 import type { Props } from "./section";
 
-function found<Kind extends HTMLElement>(within: HTMLElement, selector: string): Kind {
-  const element: Kind | null = within.querySelector(selector);
-  return required(element);
-}
-
 /** @typeParam Config The section's config from Python. */
 export class Stage<Config> {
-  #begin: () => void = () => {};
+  #begin = () => {};
   #set: { element: HTMLElement; props: Props; config: Config & { name: string } } | null = null;
 
   /** Resolved when the section has started. */
-  started: Promise<void>;
+  started: Promise<void> = new Promise((begin) => {
+    this.#begin = begin;
+  });
 
-  $: <Kind extends HTMLElement = HTMLElement>(selector: string) => Kind;
-
-  constructor() {
-    /** Return an element of the section's template; the caller declares its type. */
-    this.$ = (selector) => found(this.element, selector);
-    this.started = new Promise((begin) => {
-      this.#begin = begin;
-    });
-  }
+  /** Return an element of the section's template; the caller declares its type. */
+  $ = <Kind extends HTMLElement = HTMLElement>(selector: string) =>
+    required(this.element.querySelector<Kind>(selector));
 
   set(element: HTMLElement, props: Props, config: Config & { name: string }) {
     this.#set = { element, props, config };
@@ -42,12 +33,6 @@ export class Stage<Config> {
   /** Return an element that may not exist. */
   find(selector: string): HTMLElement | null {
     return this.element.querySelector(selector);
-  }
-
-  /** Call a function with every value chosen in a list. */
-  onChoice(selector: string, choose: (value: string) => void) {
-    const list: HTMLSelectElement = this.$(selector);
-    list.addEventListener("change", () => choose(list.value));
   }
 
   get element() {

@@ -32,13 +32,8 @@ function named(style: CSSStyleDeclaration): Styles {
 
 // An empty page, which gives the default styles of elements.
 class Blank {
-  frame: HTMLIFrameElement;
-  known: Map<string, Styles>;
-
-  constructor() {
-    this.frame = document.body.appendChild(document.createElement("iframe"));
-    this.known = new Map();
-  }
+  frame = document.body.appendChild(document.createElement("iframe"));
+  known: Map<string, Styles> = new Map();
 
   usual({ namespaceURI, localName }: Element): Styles {
     const kind = namespaceURI + " " + localName;

@@ -28,18 +28,11 @@ export const stage: Stage<Config> = new Stage();
 export const { $ } = stage;
 
 /** whole: the numbers so far. mine: whether the lines belong to the race shown. */
-export const story: {
-  race: RaceLine | null;
-  whole: Result | null;
-  lanes: Map<string, Lane>;
-  now: Now | null;
-  mine: boolean;
-  over: boolean;
-} = {
-  race: null,
-  whole: null,
-  lanes: new Map(),
-  now: null,
+export const story = {
+  race: null as RaceLine | null,
+  whole: null as Result | null,
+  lanes: new Map<string, Lane>(),
+  now: null as Now | null,
   mine: false,
   over: false,
 };
