@@ -191,7 +191,7 @@ def test_worksheet_adds_up_every_share_of_its_table(node):
                 draw, table = frame["panel"].get("draw"), frame["panel"].get("table")
                 if frame["step"]["kind"] != "draw" or not draw or not table:
                     continue
-                order = node.call("step/worksheet_order", "orderOf", table, draw)
+                order = node.call("step/worksheet_numbers", "orderOf", table, draw)
                 shares = [row["share"] for row in order]
                 assert sum(shares) == pytest.approx(1, abs=2e-4)
                 words = [row["w"] for row in order if row.get("w")]

@@ -2,8 +2,6 @@
 // ones, as a reader does. The fewest decimals are used with which this leads to what happened in the
 // run.
 
-import { orderOf } from "./worksheet_order";
-
 import type { Draw } from "../../frames/draw.py";
 import type { VerdictPanel } from "../../frames/inspector.py";
 import type { Word } from "../../frames/scene.py";
@@ -12,6 +10,7 @@ import type { Table, TableRow } from "../../frames/table.py";
 const FEWEST = 2; // decimals
 const MOST = 6; // decimals of p and q, which the table has
 const MOST_SCALED = 4; // decimals of the last column
+const ROUNDING = 1e-4; // of sums of shares, which have six decimals
 const APART = 0.006; // between a number of the last column, or the threshold, and that of the run
 
 export type SheetRow = { row: TableRow; p: string; q: string; left: string; scaled: string };
@@ -61,8 +60,8 @@ function compute(
   [digits, places]: [digits: number, places: number],
 ) {
   const rows = residuals(table, digits);
-  const sum = rows.reduce((total, { left }) => total + left, 0);
-  const scaled = (left: number) => (sum ? units(left / sum, places) : 0);
+  const missing = sum(rows.map(({ left }) => left));
+  const scaled = (left: number) => (missing ? units(left / missing, places) : 0);
   const [guess] = rows.filter(({ row }) => row.is === "trial");
   const decimals = hasQ(table) ? places : digits;
   const threshold = hasQ(table) ? units(Math.min(1, guess.p / guess.q), places) : guess.p;
@@ -72,12 +71,12 @@ function compute(
   });
   const at = order.findIndex(({ is }) => is === "drawn");
   const [lo, hi] = [at, at + 1].map((end) =>
-    order.slice(0, Math.max(end, 0)).reduce((total, { share }) => total + share, 0),
+    sum(order.slice(0, Math.max(end, 0)).map(({ share }) => share)),
   );
   const u = Number(draw?.text?.u) * 10 ** places;
   const agrees =
     isVerdict(panel, threshold / 10 ** decimals) &&
-    (isNothing(panel, sum) ||
+    (isNothing(panel, missing) ||
       rows.every(({ row, left }) => Math.abs(scaled(left) / 10 ** places - row.m[3]) < APART)) &&
     (at < 0 || (lo <= u && u < hi));
   const numbers: SheetNumbers = {
@@ -86,11 +85,11 @@ function compute(
       p: textOf(p, digits, isExact(row.m[0])),
       q: textOf(q, digits, isExact(row.m[1])),
       left: textOf(left, digits),
-      scaled: textOf(scaled(left), places, left === 0 || left === sum),
+      scaled: textOf(scaled(left), places, left === 0 || left === missing),
     })),
     places,
     threshold: textOf(threshold, decimals),
-    left: textOf(sum, digits),
+    left: textOf(missing, digits),
     order: order.map(({ w, share }) => ({ w, share: textOf(share, places) })),
     lo: textOf(lo, places),
     hi: textOf(hi, places),
@@ -99,7 +98,7 @@ function compute(
 }
 
 /** Whether rounding leaves nothing of a residual, which an accepted guess does not need. */
-const isNothing = ({ accepted }: VerdictPanel, sum: number) => accepted && sum === 0;
+const isNothing = ({ accepted }: VerdictPanel, missing: number) => accepted && missing === 0;
 
 /** The rows with their residuals; that of all other tokens cannot be computed from their sums. */
 function residuals(table: Table, digits: number) {
@@ -125,3 +124,26 @@ function isVerdict(panel: VerdictPanel, threshold: number) {
 
 /** Whether there is a column of q: the guess was sampled. */
 export const hasQ = (table: Table) => table.heads.some((head) => head.of === "q");
+
+const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
+
+/**
+ * The words in the order in which a reader adds up the last column, each with its share: every row
+ * with a share is in it, so they add up to 1; the strip on screen combines narrow ones. Tokens that
+ * are not in the table are "others", without a word: those before the sampled word, then all that
+ * remain.
+ */
+export function orderOf({ rows }: Pick<Table, "rows">, draw: Draw): { w?: Word; share: number }[] {
+  const words = rows
+    .filter((row) => "w" in row && row.m[3] > 0)
+    .sort((one, other) => other.m[3] - one.m[3]);
+  const at = words.findIndex((row) => row.is === "drawn");
+  const hit = draw.shares.findIndex((share) => "hit" in share);
+  const lo = sum(draw.shares.slice(0, hit).map((share) => share.m));
+  const before = words.slice(0, at);
+  const hidden = lo - sum(before.map((row) => row.m[3]));
+  const shown = words.map((row) => ({ w: "w" in row ? row.w : undefined, share: row.m[3] }));
+  if (hidden > ROUNDING) shown.splice(at, 0, { w: undefined, share: hidden });
+  const rest = 1 - sum(shown.map(({ share }) => share));
+  return rest > ROUNDING ? [...shown, { w: undefined, share: rest }] : shown;
+}
