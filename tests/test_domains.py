@@ -1,6 +1,5 @@
 """The map of drafters by domain: the plan and its order, cells from real runs, and sentences."""
 
-import csv
 import json
 import re
 from dataclasses import replace
@@ -338,23 +337,23 @@ def test_invalid_choices_have_a_sentence_and_hostile_texts_stay_text(monkeypatch
 
 
 def test_saved_map_is_unrounded_and_in_the_order_shown():
-    name, text, kind = json.loads(page.saved(page.as_csv, "0", "speedup", "", None))
-    assert (name, kind) == ("specviz-map-of-domains-temperature-0.csv", "text/csv")
-    read = csv.DictReader(text.removeprefix("\ufeff").splitlines())
-    rows = {(row["drafter"], row["domain"]): row for row in read}
+    kind, name, found, data = json.loads(page.saved("CSV", "0", "speedup", "", None))
+    assert (kind, name) == ("CSV", "map-of-domains-temperature-0")
+    rows = {(row["drafter"], row["domain"]): row for row in found}
     for cell in recorded()[0].cells:
         row = rows[cell.drafter, cell.domain]
-        assert float(row["speedup_times_plain"]) == cell.speedup
-        assert float(row["accepted_length_tokens_per_round"]) == cell.accepted_length
-        assert float(row["tokens_per_second"]) == cell.tokens_per_second
-        assert bool(row["alpha"]) == (cell.alpha is not None), "unknown numbers are empty"
-    assert next(iter(rows.values()))["title"] == heat_map()["y"][0]
-    _, text, _ = json.loads(page.saved(page.as_json, "0", "speedup", "", None))
-    speedups = [cell["speedup_times_plain"] for cell in json.loads(text)["cells"]]
-    assert speedups == [float(row["speedup_times_plain"]) for row in rows.values()]
+        assert row["speedup_times_plain"] == cell.speedup
+        assert row["accepted_length_tokens_per_round"] == cell.accepted_length
+        assert row["tokens_per_second"] == cell.tokens_per_second
+        assert row["alpha"] == cell.alpha
+    assert found[0]["title"] == heat_map()["y"][0]
+    assert [row.items() - cell.items() for row, cell in zip(found, data["cells"], strict=True)] == [
+        {("source", data["source"]), ("where", data["where"])}
+    ] * len(found)
     live = Live("1", ["ngram"], 1, 8, 0.0, 1, "=1+1", 0, True, [])
-    _, text, _ = json.loads(page.saved(page.as_csv, "live", "speedup", "", live))
-    assert ",'=1+1 · 1 prompt" in text, "no formula of a spreadsheet"
+    _, name, found, _ = json.loads(page.saved("CSV", "live", "speedup", "", live))
+    assert name == "map-of-domains-live"
+    assert found[0]["where"].startswith("=1+1 · 1 prompt")
 
 
 # Lines for the page

@@ -8,6 +8,7 @@ import { start as contents } from "./learn/contents";
 import { start as lessonPanel } from "./learn/panel";
 import { start as sandbox } from "./lossless/sandbox/sandbox";
 import { start as addressView } from "./shared/address_view";
+import { saveData } from "./shared/data_file";
 import { start as figureView } from "./shared/figure_view";
 import { sendNewest } from "./shared/gradio";
 import { start as header } from "./shared/header";
@@ -38,7 +39,7 @@ const SECTIONS: Record<string, Start<never>> = {
   "step/settings": settings,
 };
 
-window.specviz = { hand, openTab, shortened, step, store };
+window.specviz = { hand, openTab, saveData, shortened, step, store };
 checkRanges();
 
 /**

@@ -5,14 +5,11 @@ A live measurement is one job in the queue; if it is stopped, finished turns are
 
 from __future__ import annotations
 
-import csv
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
-from io import StringIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -65,14 +62,7 @@ COLUMNS: Final = {  # of a file, by the names of a cell's numbers
     "tokens": "new_tokens_in_all_runs",
     "seconds": "all_runs_seconds",
 }
-# A spreadsheet computes a text that begins like this, or drops its first letter.
-FORMULA: Final = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
-SAVE: Final = """(given) => {
-  const [download, text, type] = JSON.parse(given);
-  const href = URL.createObjectURL(new Blob([text], { type }));
-  Object.assign(document.createElement("a"), { href, download }).click();
-  setTimeout(() => URL.revokeObjectURL(href), 1000);
-}"""
+SAVE: Final = "(given) => { window.specviz.saveData(...JSON.parse(given)) }"
 
 
 def build(place: TabContext) -> None:
@@ -99,10 +89,10 @@ def build(place: TabContext) -> None:
         heat = figure("sv-domains-map", "map-of-domains")
         note = gr.Markdown(elem_classes="sv-note")
         with gr.Row():
-            savers = [
-                gr.Button(f"Save as {kind}", size="sm", scale=0, min_width=140)
+            savers = {
+                kind: gr.Button(f"Save as {kind}", size="sm", scale=0, min_width=140)
                 for kind in ("CSV", "JSON")
-            ]
+            }
             file = gr.Textbox(visible=False)
         gr.Markdown("### Measure it on this machine")
         form, size = build_form(place)
@@ -119,9 +109,9 @@ def build(place: TabContext) -> None:
         respond,
     )
     instrument.hear(job.result, lambda event, _: received(event.value))
-    for button, make in zip(savers, (as_csv, as_json), strict=True):
+    for kind, button in savers.items():
         button.click(
-            partial(saved, make), [name, measure, order, live], file, queue=False, **PRIVATE
+            partial(saved, kind), [name, measure, order, live], file, queue=False, **PRIVATE
         ).then(None, file, None, js=SAVE, **PRIVATE)
 
 
@@ -399,12 +389,17 @@ def describe(target: Target) -> str:
     return f"{describe_device(target.device)} · {str(target.dtype).removeprefix('torch.')}"
 
 
-def saved(make: Any, name: Any, measure: Any, order: Any, live: Live | None) -> str:
-    """Return a file as JSON: its name, its text and its type."""
+def saved(kind: str, name: Any, measure: Any, order: Any, live: Live | None) -> str:
+    """Return what the page saves in a file, as JSON: its kind, its name, rows, and all data."""
     one = Map.of(name, live)
     called = LIVE if one.name == LIVE else f"temperature-{one.name}"
-    text, ending, kind = make(one, numbers(one, measure, order))
-    return json.dumps([f"specviz-map-of-domains-{called}.{ending}", text, kind])
+    cells = numbers(one, measure, order)
+    rows = [{**cell, "source": one.badge, "where": one.where} for cell in cells]
+    data = {
+        "source": one.badge, "where": one.where, "headline": one.view["headline"],
+        "detail": one.view["detail"], "caution": one.caution or None, "cells": cells,
+    }  # fmt: skip
+    return json.dumps([kind, f"map-of-domains-{called}", rows, data])
 
 
 def numbers(one: Map, measure: Measure, order: str) -> list[dict[str, Any]]:
@@ -420,29 +415,3 @@ def numbers(one: Map, measure: Measure, order: str) -> list[dict[str, Any]]:
             }  # fmt: skip
             found.append(whose | {title: known.get(key) for key, title in COLUMNS.items()})
     return found
-
-
-def as_csv(one: Map, cells: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]:
-    """Return the cells as CSV (RFC 4180); a spreadsheet knows UTF-8 by its byte order mark."""
-    file = StringIO()
-    rows = [{**cell, "source": one.badge, "where": one.where} for cell in cells]
-    writer = csv.DictWriter(file, rows[0])
-    writer.writeheader()
-    writer.writerows({key: _field(value) for key, value in row.items()} for row in rows)
-    return "\ufeff" + file.getvalue(), "csv", "text/csv"
-
-
-def _field(value: Any) -> Any:
-    # A text that a spreadsheet would compute gets an apostrophe in front.
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
-
-
-def as_json(one: Map, cells: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]:
-    """Return the map with its sentences as JSON."""
-    data = {
-        "source": one.badge, "where": one.where, "headline": one.view["headline"],
-        "detail": one.view["detail"], "caution": one.caution or None, "cells": cells,
-    }  # fmt: skip
-    return json.dumps(data, indent=1, ensure_ascii=False) + "\n", "json", "application/json"

@@ -22,10 +22,24 @@ function csvField(value: Field) {
  * Rows as CSV (RFC 4180), with a column for every name in any of them. A text that a spreadsheet
  * would compute gets an apostrophe in front.
  */
-export function csvOf(rows: DataRow[]) {
+function csvOf(rows: DataRow[]) {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const table = [columns, ...rows.map((row) => columns.map((column) => row[column] ?? null))];
   return BYTE_ORDER_MARK + table.map((line) => line.map(csvField).join(",") + "\r\n").join("");
+}
+
+/**
+ * Save numbers as a file.
+ * @param name The name of the file, without its ending.
+ * @param rows Its content as CSV.
+ * @param data Its content as JSON.
+ */
+export function saveData(kind: "CSV" | "JSON", name: string, rows: DataRow[], data: object) {
+  const [type, text] =
+    kind === "CSV"
+      ? ["text/csv", csvOf(rows)]
+      : ["application/json", JSON.stringify(data, null, 1) + "\n"];
+  save(new Blob([text], { type }), "specviz-" + name + "." + kind.toLowerCase());
 }
 
 /**
@@ -39,16 +53,14 @@ export function DataButtons(
   rows: () => DataRow[],
   data: () => object,
 ) {
-  const saver = (kind: string, type: string, text: () => string) =>
-    Button(
-      "Save as " + kind,
-      () => save(new Blob([text()], { type }), "specviz-" + name() + "." + kind.toLowerCase()),
-      { class: "sv-link", "aria-label": "Save as " + kind + ": " + what },
-    );
+  const saver = (kind: "CSV" | "JSON") =>
+    Button("Save as " + kind, () => saveData(kind, name(), rows(), data()), {
+      class: "sv-link",
+      "aria-label": "Save as " + kind + ": " + what,
+    });
   return (
     <span class="sv-saver" key="data">
-      {saver("CSV", "text/csv", () => csvOf(rows()))}{" "}
-      {saver("JSON", "application/json", () => JSON.stringify(data(), null, 1) + "\n")}
+      {saver("CSV")} {saver("JSON")}
     </span>
   );
 }
