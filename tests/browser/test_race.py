@@ -245,7 +245,7 @@ def test_result_names_its_numbers_and_marks_a_different_text(racer):
     spread = "{:.2f} to {:.2f}".format(*draft["speedups"])
     assert rows.filter(has_text="Draft model").locator(".sv-race-spread").inner_text() == spread
     assert page.locator(".sv-race-plain .sv-race-spread").count() == 0
-    term = page.get_by_role("button", name="acceptance α")
+    term = page.locator(".sv-race-term", has_text="acceptance α")
     term.focus()
     racer.ask("load('apart')")
     expect(page.locator(".sv-race-apart")).to_have_text(APART)
@@ -294,7 +294,7 @@ def test_live_race_shows_queue_progress_and_an_error_and_keeps_finished_lanes(ra
 def test_finished_live_race_shows_its_numbers_and_warns_of_noise(racer):
     page, number = racer.page, racer.begin()
     caution = "These times are unreliable. Draft model: <b>slow</b>."
-    cost = page.locator(".sv-race-gb .sv-race-p").first
+    cost = page.locator(".sv-race-gb .sv-sw-p").first
     grey = "(e) => getComputedStyle(e).filter.includes('grayscale')"
     assert page.locator(".sv-race-caution").is_hidden()
     assert not cost.evaluate(grey)

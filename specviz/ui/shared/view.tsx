@@ -114,6 +114,17 @@ export const TableRow = ([head, ...cells]: ComponentChild[], at: number) => (
 export const termAttributes = (term: string | undefined): Record<string, string> =>
   term && Object.hasOwn(GLOSSARY, term) ? { "data-term": term } : {};
 
+/** A small area in a colour, of a legend. */
+export const Swatch = (hue: string) => <i class={"sv-sw sv-sw-" + hue} />;
+
+/** @param term Its glossary entry, if it has one. */
+export const LegendEntry = (term: string, label: string, sign: ComponentChild) => (
+  <span class={"sv-key sv-key-" + term} {...termAttributes(term)}>
+    {sign}
+    {label}
+  </span>
+);
+
 /** Create an element of the page from a node, for code that inserts it elsewhere. */
 export function toElement<Made extends Element = HTMLElement>(node: VNode): Made {
   const place = document.createElement("div");

@@ -1,11 +1,11 @@
 // The table of lanes: tokens and cost of a round on one scale, and the other measurements.
 
-import { meaning, percent } from "../../shared/dom";
+import { percent } from "../../shared/dom";
 import { visit } from "../../shared/tabs";
 import { required } from "../../shared/required";
-import { Button, classes } from "../../shared/view";
+import { Button, classes, LegendEntry, Swatch, termAttributes } from "../../shared/view";
 import { factsOf, plainFirst, stage, story, titleOf } from "./lines";
-import { DASH, fixed, Key, Patch, scaled, SentencePart, Sign } from "./words";
+import { DASH, fixed, scaled, SentencePart, Sign } from "./words";
 
 import type { ComponentChild } from "preact";
 import type { CostNumbers, LaneNumbers } from "./lines.py";
@@ -21,11 +21,11 @@ export const COLUMNS: Record<string, [string, string]> = {
   bytes: ["extra files", "extra files"],
   held_bytes: ["held in memory", "held in memory"],
 };
-const LEGEND: [hue: string, title: string][] = [
-  ["q", "drafting"],
-  ["p", "target pass"],
-  ["rest", "judging, caches"],
-  ["prefill", "prompt"],
+const LEGEND: [term: string, title: string, hue: string][] = [
+  ["drafting", "drafting", "q"],
+  ["pass", "target pass", "p"],
+  ["judging", "judging, caches", "rest"],
+  ["prefill", "prompt", "prefill"],
 ];
 const KINDS: [kind: keyof CostNumbers, hue: string, title: string][] = [
   ["draft", "q", "drafting"],
@@ -106,32 +106,21 @@ function Head() {
           : tokens it adds (upper bar) and time it takes, in plain tokens (lower bar). It pays off
           if the upper bar is longer.
         </span>,
-        <span class="sv-race-legend">{LEGEND.map(([hue, title]) => Key(Patch(hue), title))}</span>,
+        <span class="sv-legend">
+          {LEGEND.map(([term, title, hue]) => LegendEntry(term, title, Swatch(hue)))}
+        </span>,
       )}
       {others.map((name) => Cell(name, "columnheader", ColumnName(name)))}
     </div>
   );
 }
 
-// The name of a column, with its definition on hover, focus and tap.
+// The name of a column, a term of the glossary that can be focused.
 function ColumnName(name: string) {
   const [title, term] = COLUMNS[name];
-  const id = "sv-race-is-" + name;
   return (
-    <span class="sv-race-defined">
-      <button
-        type="button"
-        class="sv-race-term"
-        aria-describedby={id}
-        onKeyDown={({ key, currentTarget }: KeyboardEvent & { currentTarget: HTMLElement }) =>
-          key === "Escape" && currentTarget.blur()
-        }
-      >
-        {title}
-      </button>
-      <span class="sv-race-tip" id={id} role="tooltip">
-        {meaning(term)}
-      </span>
+    <span class="sv-race-term" tabindex={0} {...termAttributes(term)}>
+      {title}
     </span>
   );
 }
@@ -226,12 +215,13 @@ function Tokens({ brings, shown }: LaneNumbers, scale: number) {
 
 function Cost({ costs, shown }: LaneNumbers, scale: number) {
   if (!costs) return Measure("cost", DASH);
-  const pieces = KINDS.filter(([kind]) => costs[kind] > 0).map(([kind, hue, title]) =>
-    Patch(hue, {
-      style: { width: percent(costs[kind] * scale) },
-      title: title + ": " + fixed(costs[kind], 2) + " plain tokens",
-    }),
-  );
+  const pieces = KINDS.filter(([kind]) => costs[kind] > 0).map(([kind, hue, title]) => (
+    <i
+      class={"sv-sw sv-sw-" + hue}
+      style={{ width: percent(costs[kind] * scale) }}
+      title={title + ": " + fixed(costs[kind], 2) + " plain tokens"}
+    />
+  ));
   return Measure("cost", shown?.cost ?? DASH, pieces);
 }
 

@@ -1,14 +1,23 @@
 // The race as it is shown, from its lines and the time of its replay.
 
 import { meaning } from "../../shared/dom";
-import { Button, classes, InlineFacts, Icon, Mark, render, Sentence } from "../../shared/view";
+import {
+  Button,
+  classes,
+  InlineFacts,
+  Icon,
+  LegendEntry,
+  Mark,
+  render,
+  Sentence,
+  Swatch,
+} from "../../shared/view";
 import { act, hasStarted, onChange, replay, rewind, time } from "./clock";
 import { Lanes } from "./lanes";
 import { $, isRunning, longest, story } from "./lines";
 import { RaceProgress } from "./race_progress";
 import { showResult } from "./race_result";
 import { TimeAxis } from "./time_axis";
-import { Key, Patch } from "./words";
 
 import type { ComponentChild } from "preact";
 
@@ -24,7 +33,7 @@ export function show() {
   render(view.notice, $(".sv-race-notice"));
   render(Legend(), $(".sv-race-times"));
   if (race) {
-    $(".sv-race").dataset.from = race.source;
+    $(".sv-race").dataset.source = race.source;
     render(Source(race.source, [race.where, race.settings]), $(".sv-race-source"));
     render([<b>Prompt</b>, " ", race.prompt], $(".sv-race-given"));
     render(view.strange, $(".sv-race-strange"));
@@ -44,7 +53,7 @@ function showMoment() {
     isRunning() && "sv-race-live",
     replay.withheld && "sv-race-withheld",
   );
-  render(subtitle(), $(".sv-race-sub"));
+  render(subtitle(), $(".sv-sub"));
   render(Buttons(), $(".sv-race-buttons"));
   $(".sv-race-top").hidden = !story.lanes.size;
   if (!story.race) return;
@@ -78,10 +87,10 @@ const Source = (source: string, facts: string[]) => [
 ];
 
 const Legend = () => [
-  Key(Patch("q"), "drafting"),
-  Key(Patch("p"), "target pass"),
-  Key(Patch("rest"), "other"),
-  ...["accepted", "recovered", "bonus"].map((state) => Key(Mark(state), state, state)),
+  LegendEntry("drafting", "drafting", Swatch("q")),
+  LegendEntry("pass", "target pass", Swatch("p")),
+  LegendEntry("other", "other", Swatch("rest")),
+  ...["accepted", "recovered", "bonus"].map((state) => LegendEntry(state, state, Mark(state))),
 ];
 
 // Return a speed as a fraction of real time: 1/32, 2/3, 6.

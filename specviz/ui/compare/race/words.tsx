@@ -1,14 +1,11 @@
 // Number formats, marks and small signs that several parts of the race use.
 
-import { meaning } from "../../shared/dom";
-import { classes, Drawing } from "../../shared/view";
+import { Drawing } from "../../shared/view";
 
-import type { ComponentChild } from "preact";
 import type { Stroke } from "../../../figures/marks.py";
 import type { Part } from "../../../compare/summary.py";
 
 export const DASH = "–";
-const GREYS: Partial<Record<string, string>> = { rest: "sv-race-rest", prefill: "sv-race-prefill" };
 export type SignName = "same" | "apart" | "open" | "rough";
 const SIGNS: Record<SignName, Stroke[]> = {
   same: [["M2 6.5 4.8 9.3 10.2 2.9", "sv-line"]],
@@ -32,27 +29,11 @@ export function scaled(value: number | null | undefined, units: string[]) {
   return ((whole ? left.toFixed(0) : left.toPrecision(2)) + " " + units[at]).trim();
 }
 
-// A small square in a colour: q, p, or one of GREYS.
-export const Patch = (name: string, attributes?: object) => (
-  <i class={"sv-race-patch " + (GREYS[name] || "sv-race-" + name)} {...attributes} />
-);
-
-/** @param state The state that the mark shows. */
-export const Key = (sample: ComponentChild, text: string, state?: string) => (
-  <span
-    class={classes("sv-race-key", state && "sv-race-k-" + state)}
-    title={state && meaning(state)}
-  >
-    {sample}
-    {text}
-  </span>
-);
-
 // A part of a sentence, as in compare/summary.py: text, bold text, or a number with its colour.
 export function SentencePart(part: Part) {
   if (typeof part === "string") return part;
   return part.b === undefined ? (
-    <span class={"sv-race-n sv-race-n-" + part.as}>{part.n}</span>
+    <span class={"sv-n sv-n-" + part.as}>{part.n}</span>
   ) : (
     <b>{part.b}</b>
   );
