@@ -9,6 +9,7 @@ import { save } from "./picture";
 import { required } from "./required";
 
 import type { JobLine } from "./job";
+import type { Start } from "./section";
 
 export const PLACE = 'id="sv-recording">'; // marks where a recording is put into the file
 
@@ -54,17 +55,25 @@ export const unreadable = (what: string) =>
   `This ${what} could not be read: the file is damaged, or this browser is too old.`;
 
 /** Sets up the page around a part in a file, and returns the part's config and the file's data. */
-export function openFile<Config, Data>(): {
-  config: Config & { name: string };
-  data: Data & { lines: string };
-} {
+export function openFile<Config, Data>() {
   document.body.classList.toggle("dark", prefersDark());
   for (const control of document.querySelectorAll("[data-served]")) control.remove();
   startHeader(required(byId("sv-brand")));
-  return { config: dataOf("sv-config"), data: dataOf("sv-recording") };
+  return {
+    config: dataOf<Config & { name: string }>("sv-config"),
+    data: dataOf<Data & { lines: string }>("sv-recording"),
+  };
 }
 
-const dataOf = (id: string) => JSON.parse(required(byId(id)?.textContent));
+const dataOf = <Data>(id: string): Data => JSON.parse(required(byId(id)?.textContent));
+
+/** Starts a part in a file, which has no events of Gradio. */
+export function startInFile<Config>(start: Start<Config>, config: Config & { name: string }) {
+  const place = required(byId(config.name));
+  window.specviz = { [config.name]: start(place, { value: null }, idle, idle, config) };
+}
+
+const idle = () => {};
 
 // JupyterLab, too, says whether it is dark.
 function prefersDark() {
