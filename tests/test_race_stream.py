@@ -48,7 +48,7 @@ def race(pair):
 
     def made(settings=GREEDY, order_seed=1, target=None):
         small = str(pair[1])
-        lanes = (Lane(small, small, settings), Lane("n-gram", "ngram", settings))
+        lanes = (Lane(pair[1].name, small, settings), Lane("n-gram", "ngram", settings))
         return Race(tiny.PROMPT, str(target or pair[0]), lanes, order_seed)
 
     return made
@@ -195,7 +195,7 @@ def test_no_output_is_prepared_while_a_lane_runs(runs, race, monkeypatch):
 
 
 def test_stopped_race_keeps_every_lane_that_started(runs, race, monkeypatch):
-    asked, run, passes = live.named(race(replace(GREEDY, max_new_tokens=40))), racing.run, []
+    asked, run, passes = race(replace(GREEDY, max_new_tokens=40)), racing.run, []
 
     def stopping(*args):
         for event in run(*args):
@@ -227,7 +227,7 @@ def test_invalid_race_is_reported_in_one_sentence(runs, race):
 
 
 def test_error_in_a_lane_keeps_earlier_lanes(runs, race, monkeypatch, caplog):
-    whole, asked = racing.run, live.named(race())
+    whole, asked = racing.run, race()
 
     def breaking(*args):
         for event in whole(*args):

@@ -184,12 +184,15 @@ def test_invalid_race_is_rejected_with_one_sentence():
         assert "\n" not in str(problem.value)
 
 
-def test_models_outside_the_catalogue_need_permission():
+def test_models_outside_the_catalogue_need_permission(tmp_path):
     mine = (suited_lane("/my models/draft", gamma=3), TWO[0])
     own = replace(USUAL, target="my/target", lanes=mine)
     race = own.race(any_model=True)
     assert (race.target, race.lanes[0].drafter) == ("my/target", "/my models/draft")
     assert race.lanes[0].settings.gamma == 3
+    (tmp_path / "draft").mkdir()
+    found = replace(own, lanes=(suited_lane(str(tmp_path / "draft")), TWO[0]))
+    assert found.race(any_model=True).lanes[0].name == "draft", "its path is not shown"
 
 
 # Recorded races

@@ -7,7 +7,6 @@ Recorded and live races are sent in the same form. Standard library, frames and 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf
 from time import perf_counter
 from typing import Final, Literal, TypedDict
@@ -38,7 +37,6 @@ from specviz.compare.summary import (
 from specviz.cost.formula import measured_point
 from specviz.frames.scene import Scene, TokenState, Word, special, word
 from specviz.frames.tree import added_tokens
-from specviz.trace.events import Header
 from specviz.trace.file import Trace
 from specviz.ui.step.choices import HintLine
 from specviz.ui.step.lines import PointData, point_data
@@ -194,26 +192,17 @@ Line = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RaceSetup:
-    """Target and machine of a race. target: name in the catalogue, or name of the folder."""
-
-    target: str
-    machine: str
-    dtype: str
-
-    @classmethod
-    def of(cls, header: Header) -> RaceSetup:
-        """Return the target and machine of a recorded lane."""
-        return cls(header.target.name, header.machine, header.dtype)
+def where(target: str, machine: str, dtype: str) -> str:
+    """Return where a race runs, as text. target: its name in the catalogue, or its folder's."""
+    return f"{title_of(target)} · {machine} · {dtype}"
 
 
 class RaceLines:
     """Converts the events of one race to lines."""
 
-    def __init__(self, race: Race, source: Source, nonce: str, setup: RaceSetup) -> None:
+    def __init__(self, race: Race, source: Source, nonce: str, place: str) -> None:
         self.results = Results(race)
-        self._about = source, nonce, setup
+        self._about = source, nonce, place
         self._sent = -inf
 
     def take(self, event: RaceEvent) -> str:
@@ -236,22 +225,23 @@ class RaceLines:
 def replay(results: Results, name: str) -> Iterator[str]:
     """Yield the lines of a recorded race; `name` is the recording's name."""
     header = next(iter(results.traces.values())).header
-    yield opening(results, "recorded", name, RaceSetup.of(header))
-    for place, (lane, trace) in enumerate(results.traces.items(), start=1):
-        yield started(lane, place, 1)
+    place = where(header.target.name, header.machine, header.dtype)
+    yield opening(results, "recorded", name, place)
+    for number, (lane, trace) in enumerate(results.traces.items(), start=1):
+        yield started(lane, number, 1)
         yield ended(lane, trace)
     yield numbers(results)
 
 
-def opening(results: Results, source: Source, nonce: str, setup: RaceSetup) -> str:
+def opening(results: Results, source: Source, nonce: str, place: str) -> str:
     """Return the first line, sent before any lane runs; `nonce` identifies the race."""
-    race, target = results.race, title_of(setup.target)
+    race = results.race
     said: RaceLine = {
         "kind": "race",
         "id": nonce,
         "source": source,
         "prompt": race.prompt,
-        "where": f"{target} · {setup.machine} · {setup.dtype}",
+        "where": place,
         "settings": shared_settings(race.shared),
         "order": list(results.order),
         "lanes": [

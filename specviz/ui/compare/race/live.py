@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from specviz.compare.race import Race, unique_names
-from specviz.models.files import public_name
-from specviz.ui.compare.race.lines import RaceLines, RaceSetup
+from specviz.compare.race import Race
+from specviz.ui.compare.race.lines import RaceLines, where
 from specviz.ui.request import HOUSE
 from specviz.ui.step.live import hint_lines
 from specviz.ui.task import JobContext, Task, gpu_seconds
@@ -28,14 +26,7 @@ MOST_TURNS: Final = 3  # number of runs of a short lane, as in `compare.run`
 def live(race: Race) -> Task:
     """Create the task of a race; it can be stopped after each round."""
     tokens = MOST_TURNS * (len(race.lanes) + 1) * race.shared.max_new_tokens
-    return Task(partial(stream_race, named(race)), gpu_seconds(race.target, tokens))
-
-
-def named(race: Race) -> Race:
-    """Rename lanes that are named after a folder, because the names are shown."""
-    names = unique_names(public_name(lane.name) for lane in race.lanes)
-    lanes = (replace(lane, name=name) for lane, name in zip(race.lanes, names, strict=True))
-    return replace(race, lanes=tuple(lanes))
+    return Task(partial(stream_race, race), gpu_seconds(race.target, tokens))
 
 
 def stream_race(race: Race, context: JobContext) -> Iterator[str]:
@@ -48,7 +39,7 @@ def stream_race(race: Race, context: JobContext) -> Iterator[str]:
     from specviz.compare.run import run
 
     by_name = {lane.name: found for lane, found in zip(race.lanes, drafters, strict=True)}
-    lines = RaceLines(race, "live", context.nonce, race_setup(target))
+    lines = RaceLines(race, "live", context.nonce, place_of(target))
     with closing(run(target, by_name, race, context.unwanted)) as events:
         for event in events:
             yield lines.take(event)  # often no line is due, but the job may be interrupted here
@@ -56,9 +47,9 @@ def stream_race(race: Race, context: JobContext) -> Iterator[str]:
         yield from hint_lines(target, race.prompt)
 
 
-def race_setup(target: Target) -> RaceSetup:
-    """Return the target and machine of a race."""
+def place_of(target: Target) -> str:
+    """Return where a race runs, as text."""
     from specviz.models.devices import describe_device
 
     dtype = str(target.dtype).removeprefix("torch.")
-    return RaceSetup(target.card.name, describe_device(target.device), dtype)
+    return where(target.card.name, describe_device(target.device), dtype)
