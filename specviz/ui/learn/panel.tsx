@@ -11,7 +11,7 @@ import { Stage } from "../shared/stage";
 import { lesson as sharedLesson, moment } from "../shared/store";
 import { hand, openTab } from "../shared/tabs";
 import { required } from "../shared/required";
-import { Button, classes, render, toElement } from "../shared/view";
+import { AwayButton, Button, classes, render, toElement } from "../shared/view";
 import { startGain } from "./article/gain";
 import { player, stepName } from "../step/state";
 import { fetchAhead, openMoment } from "../step/runs";
@@ -267,11 +267,7 @@ function LessonCard(lesson: Lesson) {
         class: "sv-lesson-fold sv-link",
         "aria-expanded": !isFolded(),
       })}
-      {Button("×", close, {
-        class: "sv-away",
-        "aria-label": phrase("leave"),
-        title: phrase("leave"),
-      })}
+      {AwayButton(phrase("leave"), close)}
     </div>,
     <div class="sv-lesson-body" key={`body ${lesson.id} ${state.at}`}>
       <div class="sv-lesson-text" role="status">

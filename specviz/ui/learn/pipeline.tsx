@@ -3,7 +3,7 @@
 
 import { plural } from "../shared/dom";
 import { Pictures } from "../shared/picture";
-import { classes } from "../shared/view";
+import { classes, HeadRow } from "../shared/view";
 
 import type { RunLine } from "../step/lines.py";
 import type { OverlapSummary, PipelineRound } from "./lessons.py";
@@ -159,13 +159,7 @@ export function PipelineFigure(
   return [
     <table class="sv-pipe">
       <caption>{round ? `Round ${round.number} of this run` : "A round of this run"}</caption>
-      <thead>
-        <tr>
-          <th scope="col">A processor</th>
-          <th scope="col">Decoding</th>
-          <th scope="col">Here</th>
-        </tr>
-      </thead>
+      <thead>{HeadRow(["A processor", "Decoding", "Here"])}</thead>
       <tbody>
         {(overlap ? EARLY : STAGES).map(({ theirs, ours, kinds, number: text }) => (
           <tr class={classes(kinds.includes(kind) && "sv-pipe-now")}>

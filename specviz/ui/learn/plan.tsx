@@ -6,7 +6,7 @@ import { isLocal } from "../shared/server";
 import { session } from "../shared/storage";
 import { classBegun } from "../shared/store";
 import { openTab } from "../shared/tabs";
-import { Button, render } from "../shared/view";
+import { AwayButton, Button, render } from "../shared/view";
 import { PresentButton } from "../step/present";
 
 import type { Opening, Plan, PlanPart } from "./plans.py";
@@ -131,12 +131,7 @@ function Bar({ plan: { minutes, title, parts }, at, begun }: NonNullable<typeof 
       "data-plan": "next",
       disabled: at + 1 === parts.length,
     }),
-    Button("×", close, {
-      key: "close",
-      class: "sv-away",
-      "aria-label": "Close the plan",
-      title: "Close the plan",
-    }),
+    AwayButton("Close the plan", close),
     task && (
       <p key="task" class="sv-plan-task">
         <b>Task</b> {task.replace("{address}", ADDRESS)}

@@ -40,6 +40,10 @@ export const Button = (label: ComponentChild, onClick: () => void, attributes?: 
   </button>
 );
 
+/** A button that closes or leaves what it is in. */
+export const AwayButton = (label: string, onClick: () => void) =>
+  Button("×", onClick, { key: "away", class: "sv-away", "aria-label": label, title: label });
+
 /** A special token, drawn as a sign, since it is not text: it belongs to a template, or ends a text. */
 export const Special = (name: ComponentChild) => (
   <span class="sv-special" title="A special token: one token for the model, not part of the text">
