@@ -2,8 +2,7 @@
 // step. In the opening they race over the same text. Details has an axis, and the field's words.
 
 import { percent, startsSpaced } from "../shared/dom";
-import { classes, render, RunningToken, termAttributes } from "../shared/view";
-import { Swatch } from "./legend";
+import { classes, render, RunningToken, termAttributes, Swatch } from "../shared/view";
 import { isSimple } from "./mode";
 import { player } from "./state";
 import {

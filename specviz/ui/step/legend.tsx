@@ -1,20 +1,10 @@
 // Legends: the meaning of marks and colours, and small pictures on how to read the tree.
 
-import { Drawing, Mark, render, termAttributes } from "../shared/view";
+import { Drawing, LegendEntry, Mark, render, Swatch } from "../shared/view";
 import { $ } from "./stage";
 
-import type { ComponentChild } from "preact";
 import type { Stroke } from "../../figures/marks.py";
 import type { DrawnTree as Tree } from "../../figures/tree.py";
-
-export const LegendEntry = (term: string, label: string, sign: ComponentChild) => (
-  <span class={"sv-key sv-key-" + term} {...termAttributes(term)}>
-    {sign}
-    {label}
-  </span>
-);
-
-export const Swatch = (hue: string) => <i class={"sv-sw sv-sw-" + hue} />;
 
 /** Show what the marks mean. */
 export function showMarks() {

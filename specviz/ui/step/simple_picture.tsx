@@ -1,10 +1,9 @@
 // The one picture of a step in the Simple mode.
 
 import { dragsSideways } from "../shared/drag";
-import { Mark, render } from "../shared/view";
+import { Mark, render, Swatch } from "../shared/view";
 import { decimalsOf, percentOf } from "./percents";
 import { momentKey, player } from "./state";
-import { Swatch } from "./legend";
 import { widthOf } from "./room";
 import { Bars, unitOf } from "./simple_bars";
 import { DrawCoin, GuessCoin, HiddenGuessCoin } from "./coin";
