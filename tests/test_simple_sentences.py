@@ -10,7 +10,7 @@ from specviz.frames.numbers import format_ratio
 from specviz.frames.simple import percent
 from specviz.ui.step import recorded
 
-DIVISION = re.compile(r"keeps ([\d.]+)\s÷\s([\d.]+)\s=\s")
+DIVISION = re.compile(r"keeps ([\d.]+)(?:\s÷\s| of every )([\d.]+)")
 COIN = r"(the coin|Here it) says (yes|no)"
 
 
@@ -35,8 +35,8 @@ def test_sentence_of_each_step_agrees_with_its_numbers_and_verdict(name):
         if found := DIVISION.search(shown):
             divided += 1
             p, q = map(float, found.groups())
-            if comes_out := re.search(r"comes out ([\d.]+) %", shown):
-                assert float(comes_out[1]) == p, shown
+            if spare := re.search(r"discards the ([\d.]+) too many", shown):
+                assert spare[1] == f"{q - p:.{len(spare[1].partition('.')[2])}f}", shown
             chance = next(
                 part for part in parts if isinstance(part, dict) and part.get("as") == "both"
             )

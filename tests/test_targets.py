@@ -16,13 +16,13 @@ def here(request, tmp_path, monkeypatch):
 
 
 def test_target_can_be_chosen_only_if_it_is_on_this_machine(here):
-    known = ["smollm2", "house"] if here else ["house"]
+    known = ["house", "smollm2"] if here else ["house"]
     assert [each.name for each in drawer.targets()] == known
     assert player.config()["targets"] == known
-    assert '"house": "House"' in form.sentence()
+    assert '{"house": "House"' in form.sentence()
     assert ('"smollm2": "SmolLM2"' in form.sentence()) is here
     box = drawer.target_box("house", False, "sv-target")
-    assert [name for _, name in box.choices] == known
+    assert [name for _, name in box.choices] == sorted(known, reverse=True), "SmolLM2 first"
     assert not box.allow_custom_value
     about = f"If you choose SmolLM2: {entry.size_text(entry.find('smollm2', 'target'))}."
     assert [*drawer.about_targets()] == ([about] if here else [])
@@ -35,7 +35,7 @@ def test_drafters_made_for_other_targets_are_not_listed(here):
     )
     assert found == [
         (target, str(at))
-        for target in (["smollm2", "house"] if here else ["house"])
+        for target in (["house", "smollm2"] if here else ["house"])
         for at, each in enumerate(drawer.drafters())
         if each.made_for not in (None, target)
     ]

@@ -75,13 +75,9 @@ def drafters() -> list[Entry]:
 
 
 def targets() -> list[Entry]:
-    """Return the targets that can be chosen: House, others on this machine, and servers.
-
-    SmolLM2, which writes more than children's stories, comes first where it is on this machine.
-    """
+    """Return the targets that can be chosen: House, others on this machine, and servers."""
     known = [entry for entry in entries() if entry.kind == "target"]
-    found = [e for e in known if e.name == HOUSE or e.address or weights_path(e) is not None]
-    return sorted(found, key=lambda entry: entry.name != CHAT_TARGET)
+    return [e for e in known if e.name == HOUSE or e.address or weights_path(e) is not None]
 
 
 def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
@@ -138,7 +134,8 @@ def method_box(
 def target_box(value: str, any_model: bool, elem_id: str) -> gr.Dropdown:
     """Build the choice of a target; with `any_model`, a folder or a Hub id may be typed."""
     return gr.Dropdown(
-        [(entry.title, entry.name) for entry in targets()],
+        # SmolLM2 writes more than children's stories.
+        sorted(((e.title, e.name) for e in targets()), key=lambda each: each[1] != CHAT_TARGET),
         value=value,
         label="Target",
         info=" ".join([*about_targets(), *([TYPED] if any_model else [])]),

@@ -45,7 +45,7 @@ export function Result(round: number) {
       <p class="sv-picture-keys">
         {seconds[0] ? Key("q", "guessing") : null}
         {Key("p", "pass of the big model")}
-        {Key("rest", "deciding")}
+        {Key("deciding", "deciding")}
       </p>
     </div>
   );
