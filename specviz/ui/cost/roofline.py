@@ -192,18 +192,24 @@ def start() -> dict[str, Any]:
 def build(place: TabContext) -> None:
     """Build the instrument."""
     first = start()
-    title, answered = "Other hardware and batch sizes", answer(Ask.from_values(first))["answer"]
+    title, answered = "Other hardware and batch sizes", answer(Ask.from_values(first))
     with place.controls["question"]:
-        said = gr.Markdown(verdict(Ask.from_values(first)))
-    with Instrument(place, "roofline", title, "simulated", answered, wide=True) as instrument:
+        said = gr.Markdown(answered["verdict"])
+    with Instrument(
+        place, "roofline", title, "simulated", answered["answer"], wide=True
+    ) as instrument:
         with gr.Row(elem_classes="sv-beside"):
             label = "Batch size: sequences per pass"
             batch = gr.Number(first["batch"], label=label, min_width=220)
             buttons = [gr.Button(name, min_width=90) for name in EXAMPLES]
+        nearest = gr.Markdown(answered["published"])
         controls = {"batch": batch, **_controls(first)}
-        outputs = (
-            _outputs() | {"verdict": said} | {name: controls[name] for name in ("dtype", "drafter")}
-        )
+        outputs = {
+            **_outputs(),
+            "verdict": said,
+            "published": nearest,
+            **{name: controls[name] for name in ("dtype", "drafter")},
+        }
         for part in ("roofline_lead", "roofline_how"):
             gr.Markdown(text("cost", part), elem_classes="sv-note")
         with gr.Accordion("Sources of these figures", open=False):
@@ -288,7 +294,7 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     note = text("cost", "roofline_gamma", gamma=gamma) if gamma != given else ""
     drawn = {name: shown(drawing, words) for name, (drawing, words) in found["figures"].items()}
     return {
-        "answer": found["answer"], "verdict": found["verdict"], "facts": found["facts"],
+        **{name: found[name] for name in ("answer", "published", "verdict", "facts")},
         "said": f"{found['said']} {note}".strip(), "table": found["table"], "flags": found["flags"],
         "alert": gr.Markdown(found["alert"], visible=bool(found["alert"])),
         **dropdowns, **drawn,
@@ -303,7 +309,8 @@ def answer(ask: Ask) -> dict[str, Any]:
     loss = batches.first_losing_batch(serving, plan, LARGEST)
     words = descriptions(ask)
     return {
-        "answer": f"{brief(ask)}\n\n{published(ask)}",
+        "answer": brief(ask),
+        "published": published(ask),
         "verdict": verdict(ask),
         "facts": f"{machine_facts(ask)}<br>{model_facts(ask)}",
         "alert": "" if found.fits else alert(ask),
