@@ -1,6 +1,6 @@
 """A sample instrument from outside the package: expected tokens of a pass for α and γ.
 
-This file and a row of `specviz/ui/tabs.py` are a complete tab.
+This file, with an import and a row in `specviz/ui/tabs.py`, is a complete tab.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from specviz.figures.theme import INK, chart
 from specviz.ui.component import TabContext
 from specviz.ui.instrument import Instrument, figure, shown
 
-START = {"alpha": 0.7, "gamma": 4}
+START: dict[str, Any] = {"alpha": 0.7, "gamma": 4}
 
 
 def build(place: TabContext) -> None:

@@ -134,8 +134,8 @@ def method_box(
 def target_box(value: str, any_model: bool, elem_id: str) -> gr.Dropdown:
     """Build the choice of a target; with `any_model`, a folder or a Hub id may be typed."""
     return gr.Dropdown(
-        # SmolLM2 writes more than children's stories.
-        sorted(((e.title, e.name) for e in targets()), key=lambda each: each[1] != CHAT_TARGET),
+        # SmolLM2 first, as it writes more than children's stories.
+        [(e.title, e.name) for e in sorted(targets(), key=lambda e: e.name != CHAT_TARGET)],
         value=value,
         label="Target",
         info=" ".join([*about_targets(), *([TYPED] if any_model else [])]),
