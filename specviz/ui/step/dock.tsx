@@ -99,12 +99,13 @@ function SimpleNext(): ComponentChild {
 }
 
 function Phases() {
-  const { kind } = stepName(player.at.round, player.at.step);
+  const { round, step } = player.at;
+  const { kind } = stepName(round, step);
   const kinds = ["propose", "score", "judge", "draw", "commit"];
   return (
     <ol class="sv-phases" aria-label="Parts of a round">
       {["Guess", "Check", "Decide", "Last word", "Result"].map((name, at) => (
-        <li key={at} aria-current={kinds[at] === kind ? "step" : undefined}>
+        <li key={at} aria-current={kinds[at] === kind && round > 0 ? "step" : undefined}>
           {name}
         </li>
       ))}

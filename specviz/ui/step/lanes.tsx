@@ -74,8 +74,8 @@ const passes = (many: number): Count => [many, many === 1 ? "pass" : "passes"];
 const words = (many: number): Count => [many, many === 1 ? "word" : "words"];
 const NO_COUNT: Count = ["", ""];
 
-const everyday = (theirs: Count, ours: Count): [Names, Count][] => [
-  [["The big model alone", "one word per pass"], theirs],
+const everyday = (theirs: Count, ours: Count, how = "one word per pass"): [Names, Count][] => [
+  [["The big model alone", how], theirs],
   [[`A ${guesser()} guesses`, "the big one checks"], ours],
 ];
 
@@ -86,7 +86,12 @@ const SAID: Record<Style, (until: number) => [Names, Count][]> = {
       player.baseline ? [player.baseline.seconds.length, "passes"] : NO_COUNT,
       passes(player.rounds.length),
     ),
-  race: (until) => everyday(words(passesAt(until)), words(wordsAt(until))),
+  race: (until) =>
+    everyday(
+      words(passesAt(until)),
+      words(wordsAt(until)),
+      "one word per pass; same text, to compare",
+    ),
   exact: (until) => [
     [["Plain decoding"], player.baseline ? tokens(passesAt(until)) : NO_COUNT],
     [["Speculative"], player.rounds.length ? tokens(tokensAt(player.at)) : NO_COUNT],
@@ -99,6 +104,7 @@ const UNDER: Record<Style, (until: number) => ComponentChild> = {
     Keys(),
     <span class="sv-raced-accepted">kept guess</span>,
     <span class="sv-raced-recovered">replaces a rejected one</span>,
+    <span>no line: the big model’s own</span>,
     <span>a “word” is a token: a word or a piece of one</span>,
   ],
   exact: ExactKeys,
@@ -178,7 +184,7 @@ function Keys() {
   return [
     Key("p", "big model’s pass"),
     drafting > VISIBLE * wholeTime() ? Key("q", "guessing") : null,
-    Key("prompt", "first pass: prompt"),
+    Key("prompt", "prompt’s pass"),
     Key("ahead", "to come"),
   ];
 }

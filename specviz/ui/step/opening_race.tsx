@@ -12,7 +12,7 @@ import { duration, speedUp, sum, wholeTime } from "./simple_times";
 import { $, stage } from "./stage";
 
 const RACE = 7000; // ms for the slower row
-const PAUSE = 4600; // ms at the end, to read the result
+const PAUSE = 7500; // ms at the end, to read the result
 
 let stop = () => {};
 
@@ -76,7 +76,7 @@ const Beginning = (whole: number): Said => {
   const second = duration((1000 * whole) / RACE);
   return [
     "Race",
-    `In slow motion: one second here is ${second}. The big model checks every guess and replaces those that it rejects. Words are drawn at random: alone, it could write another text. To compare times, both rows show this one.`,
+    `In slow motion: one second here is ${second}. The big model checks every guess and replaces those that it rejects. Words are drawn at random, so alone it might write another text.`,
   ];
 };
 
@@ -86,7 +86,7 @@ function Ending(): Said {
   const fewer = (theirs / ours).toFixed(1).replace(/\.0$/, "");
   const not = Number(fewer) > Number(speed) ? `, not ${fewer} ×, as guesses take time, too` : "";
   const gain = speed
-    ? ` That is ${speed} × faster${not}. Every text stays exactly as likely as from the big model alone: what was guessed too often gives way to words guessed too rarely.`
+    ? ` That is ${speed} × faster${not}. Every text stays exactly as likely as from the big model alone: what is guessed too often is discarded, and exactly as much is drawn from what is guessed too rarely.`
     : "";
   return ["Result", `${ours} passes of the big model instead of ${theirs}.${gain}`];
 }

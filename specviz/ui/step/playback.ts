@@ -116,7 +116,7 @@ function pace() {
   if (!player.rounds.length) return 200;
   const { kind } = frameAt(player.at.round, player.at.step).step;
   // The picture of the pass takes longer to read.
-  return PACE[kind] * (kind === "score" && isSimple() ? 3 : 1);
+  return PACE[kind] * (kind === "score" && isSimple() ? 5 : 1);
 }
 
 function tick() {

@@ -9,6 +9,7 @@ import type { Word } from "../../frames/scene.py";
 import type { barControls } from "./simple_drag";
 import type { LabelledRow } from "./simple_rows";
 
+const EXACT = 1e-4; // the table's rounding, in per cent
 export const LEAST = 0.25; // the probability that fills the picture at least
 
 /** What the bars show: only p, only q, the parts of p, or its missing parts. */
@@ -96,10 +97,12 @@ function PartBar(row: LabelledRow, unit: number, kind: string) {
 
 /** The labels of what is discarded and of what is missing: from how often it was guessed to p. */
 function Differences(row: LabelledRow, unit: number) {
-  const { w, p, over, miss, is, pText, missText, overText } = row;
-  const both = w !== null && miss > 0 ? difference(pText, missText) : "";
-  const guessed = w !== null && over > 0 ? difference(pText, "-" + overText) : "";
+  const { w, p, q, over, miss, is, pText, missText, overText } = row;
+  const both = w && miss > 0 ? difference(pText, missText, q) : "";
+  const guessed = w && over > 0 ? difference(pText, "-" + overText, q) : "";
+  const fits = is === "trial" && p * unit >= LINE;
   return [
+    fits ? Label("p sv-col-inside sv-col-below", p * unit, pText) : null,
     miss > 0 ? Label("r", p * unit, Change(both, "+", missText), is === "drawn") : null,
     over > 0
       ? Label(
@@ -117,11 +120,15 @@ function Change(from: string, sign: "+" | "−", by: string): ComponentChild {
   return from ? [<span class="sv-col-guessed">{from}</span>, ` ${sign} ${by}`] : sign + by;
 }
 
-/** Return the difference of two percentages as they are shown, without the sign. */
-function difference(one: string, other: string) {
+/**
+ * Return the difference of two percentages as they are shown, without the sign; "" if it is not q
+ * rounded, as they were rounded so that others add up.
+ */
+function difference(one: string, other: string, q: number) {
   const [from, by] = [one, other].map((text) => Number(text.replace(" %", "")));
   const decimals = Math.max(decimalsOf(one), decimalsOf(other));
-  return Number.isNaN(from - by) ? "" : (from - by).toFixed(decimals);
+  const exact = Math.abs(from - by - 100 * q) <= 0.5 / 10 ** decimals + EXACT;
+  return exact ? (from - by).toFixed(decimals) : "";
 }
 
 const LINE = 24; // % of the picture's height that a label needs

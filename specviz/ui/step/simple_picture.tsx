@@ -171,7 +171,7 @@ const Figure = (bars: ComponentChild, keys: ComponentChild) => (
 const KEYS: Record<string, [sign: ComponentChild, text: string]> = {
   outline: [<i class="sv-sw sv-sw-outline" />, "how often the big model says it"],
   first: [<i class="sv-sw sv-sw-outline" />, "the big model’s first choice"],
-  both: [Swatch("b"), "kept guesses"],
+  both: [Swatch("b"), "kept if guessed"],
   miss: [Swatch("r"), "guessed too rarely"],
   missing: [Swatch("r"), "missing"],
   over: [<i class="sv-sw sv-sw-over" />, "guessed too often"],
