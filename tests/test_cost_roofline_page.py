@@ -93,18 +93,19 @@ def test_numbers_on_the_page_equal_the_formulas(batch):
 
 
 def test_nearest_published_measurement_is_shown_with_its_source():
-    found = said()["answer"]
+    found = said()["published"]
     nearest = next(each for each in published_numbers() if each.number == "1.38 ×")
     assert "\n- **1.38 ×** (EAGLE-3" in found
     assert f"]({nearest.source.url})" in found
-    large = said(model="llama-3.1-70b", cards=4, batch=32)["answer"]
-    assert "2.50 × plain decoding (the same over the efficiencies" in large
+    answers = said(model="llama-3.1-70b", cards=4, batch=32)
+    assert "2.50 × plain decoding (the same over the efficiencies" in answers["answer"]
+    large = answers["published"]
     assert "\n- **1.4 × slower** (draft model: Llama-3-70B, 4 × H100" in large
     assert "under light load it was **1.5 ×**" in large
     assert "another kind of drafter" in large
     assert large.count("It is below all that is simulated here (2.50 × and more).") == 2
     house = said(model="house", drafter="house-draft", hardware="laptop-cpu", dtype="fp32")
-    assert house["answer"].endswith("There is no published measurement of this target.")
+    assert house["published"].endswith("There is no published measurement of this target.")
 
 
 @pytest.mark.slow
