@@ -66,6 +66,8 @@ BASE: Final = "House has no chat template: it only continues a text."
 LISTED: Final = "sv-drafters"  # CSS class of each list of drafters
 TYPED: Final = "You can also type a folder, a GGUF file or a Hub id."
 CHAT_TARGET: Final = "smollm2"
+# From a row of its table, "Use on Step" leads back.
+OPEN_MODELS: Final = "() => window.specviz.openTab('Models').then(() => window.scrollTo(0, 0))"
 FITS_ANY: Final = "ngram"  # the drafter for a target without trained drafters
 
 
@@ -87,6 +89,8 @@ def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
         target = target_box(first.target, any_model, "sv-target")
         method = method_box(first.drafter)
         warm = box(sampled[0], first.settings.sampling.temperature)
+        every = gr.Button("All models and what they are", size="sm", elem_classes="sv-all-models")
+        every.click(None, js=OPEN_MODELS, api_visibility="private")
     how()
     with (
         gr.Accordion("More settings", open=False, elem_id="sv-more"),
