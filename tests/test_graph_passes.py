@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from contextlib import contextmanager
+from unittest.mock import Mock
 
 import pytest
 import tiny
@@ -18,7 +20,7 @@ from specviz.models.graph_llama import GraphLlama, build
 from specviz.models.graphs import MOST_ROWS, REACH
 from specviz.models.network import TorchNetwork, network_of, prepare
 from specviz.models.passes import CaptureSpec, PrecomputedPrefix
-from specviz.models.small_parts import SmallParts
+from specviz.models.small_parts import SmallParts, gate
 from specviz.models.target import Target
 from specviz.verification.tree import DraftTree
 
@@ -127,13 +129,69 @@ def test_unusual_shapes_are_computed_on_a_gpu_with_the_logits_of_transformers(sh
         assert run.cache.memory.reach == 2 * REACH
 
 
+class Streams:
+    """Stands for torch.cuda: `graph` leaves its stream as the current one if a recording fails."""
+
+    CUDAGraph = Stream = Mock
+
+    def __init__(self):
+        self.current = Mock()
+
+    def current_stream(self):
+        return self.current
+
+    @contextmanager
+    def stream(self, stream):
+        before, self.current = self.current, stream
+        try:
+            yield
+        finally:
+            self.current = before
+
+    @contextmanager
+    def graph(self, _graph, capture_error_mode):
+        assert capture_error_mode == "thread_local"
+        before, self.current = self.current, Mock()
+        yield
+        self.current = before
+
+
+def test_failed_recording_leaves_the_stream_as_it_was(monkeypatch):
+    cuda, seen = Streams(), []
+    usual = cuda.current
+    monkeypatch.setattr(torch, "cuda", cuda)
+
+    def function(word):
+        seen.append(cuda.current)
+        if word == "fails" and len(seen) % 2 == 0:  # the first call is no recording
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return (word,)
+
+    assert graphs.record_graph(function, ["works"])[0] == ("works",)
+    assert len({*map(id, seen), id(usual)}) == 3
+    with pytest.raises(RuntimeError, match="not permitted"):
+        graphs.record_graph(function, ["fails"])
+    assert cuda.current is usual
+
+
+@pytest.mark.parametrize("each_of", [1, 4])
+def test_models_do_not_share_the_number_of_times_that_torch_compiles_a_part(each_of):
+    """Beyond that number, torch would run a part uncompiled; it is an error, which is logged."""
+    models = [SmallParts(True, backend="eager") for _ in range(4)]
+    dtypes = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+    with torch._dynamo.config.patch(recompile_limit=2):
+        for number, dtype in enumerate(dtypes):
+            models[number // each_of].run(gate, torch.ones(2, 8, dtype=dtype))
+    assert all(model.works for model in models) == (each_of == 1)
+
+
 @pytest.mark.parametrize("kind", ["Llama", "Qwen3"])
 def test_compiled_parts_give_the_logits_of_transformers(kind, monkeypatch, caplog):
     """With the compiler's first stage, which needs neither Triton nor a C++ compiler."""
     monkeypatch.setattr(graphs, "record_graph", refuse_graph)
     model, usual = varied(KINDS[kind]()), varied(KINDS[kind]())
     network = build(model)
-    network.parts = SmallParts(True, backend="aot_eager", fullgraph=True)
+    network.parts = SmallParts(True, backend="aot_eager")
     setattr(model, NETWORK, network)
     targets = [Target(each, tiny.tokenizer(), tiny.target().card) for each in (model, usual)]
     runs = [target.start(CaptureSpec(layers=(1, 2), final=True)) for target in targets]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from importlib.util import find_spec
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -94,7 +95,8 @@ class SmallParts:
 
     def __init__(self, compiled: bool = False, **options: Any) -> None:
         parts: tuple[Callable[..., Any], ...] = (add_and_norm, gate, store) if compiled else ()
-        self._fast = {part: torch.compile(part, **options) for part in parts}
+        usual = {"fullgraph": True, **options}  # what cannot be compiled raises an error
+        self._fast = {part: torch.compile(_copied(part), **usual) for part in parts}
         self.works = compiled
 
     def run(self, part: Callable[..., Any], rows: Tensor, *rest: Any) -> Any:
@@ -102,10 +104,16 @@ class SmallParts:
         if self.works and len(rows) <= MOST_ROWS:
             try:
                 return self._fast[part](rows, *rest)
-            except RuntimeError as problem:
+            except Exception as problem:  # of torch, Triton or the compiler that they call
                 log.warning("passes are not compiled from here on: %s", str(problem)[:300])
                 self.works = False
         return part(rows, *rest)
+
+
+def _copied(function: Callable[..., Any]) -> Callable[..., Any]:
+    # torch compiles a code object for at most eight combinations of shapes and precisions. A copy
+    # has a code object of its own, so that models do not share that number.
+    return FunctionType(function.__code__.replace(), function.__globals__, function.__name__)
 
 
 def can_compile() -> bool:
