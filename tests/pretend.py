@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -307,7 +308,8 @@ def pretended() -> Iterator[DeviceLog]:
             stack.enter_context(
                 patch.object(torch.cuda, name, lambda *_, _says=answer, **__: _says)
             )
-        stack.enter_context(patch.object(torch.cuda, "synchronize", lambda *_: device_log.arrive()))
+        stream = SimpleNamespace(synchronize=device_log.arrive)
+        stack.enter_context(patch.object(torch.cuda, "current_stream", lambda *_: stream))
         ACTIVE.append(device_log)
         stack.callback(ACTIVE.remove, device_log)
         stack.enter_context(patch.object(graphs, "record_graph", imitate_graph))

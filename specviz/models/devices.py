@@ -151,11 +151,12 @@ def free_memory(device: torch.device, listed: Path = Path("/proc/meminfo")) -> i
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until the device has finished its queued work, so that a clock can be read."""
+    """Wait until the device has finished this thread's work, so that a clock can be read."""
     import torch
 
     if device.type == "cuda":
-        torch.cuda.synchronize(device)
+        # To wait for the whole device would spoil a graph that another thread is recording.
+        torch.cuda.current_stream(device).synchronize()
     elif device.type == "mps":
         torch.mps.synchronize()
 

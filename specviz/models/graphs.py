@@ -12,6 +12,7 @@ import logging
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Final, Generic, TypeVar
 
 import torch
@@ -23,6 +24,7 @@ from specviz.models.devices import process_count
 FIRST_GPU: Final = torch.device("cuda", 0)
 MOST_ROWS: Final = 64  # a pass over more rows is not recorded
 IDLE: Final = 2  # number of memories that are kept for later runs, with their graphs
+RECORDING: Final = Lock()  # torch records one graph at a time
 REACH: Final = 512  # rows of the smallest memory; a larger one has twice as many, and so on
 
 Function = Callable[..., tuple[Tensor, ...]]
@@ -60,8 +62,13 @@ def record_graph(function: Function, inputs: Sequence[Tensor]) -> tuple[tuple[Te
     with torch.cuda.stream(aside):  # kernels are loaded here, which a recording does not allow
         function(*inputs)
     before.wait_stream(aside)
-    # Another thread may load a model meanwhile, whose calls must not invalidate the recording.
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+    # Another thread may compute meanwhile, and its calls must not invalidate the recording. If a
+    # recording fails, torch leaves its stream as the current one.
+    with (
+        RECORDING,
+        torch.cuda.stream(before),
+        torch.cuda.graph(graph, capture_error_mode="thread_local"),
+    ):
         outputs = function(*inputs)
     graph.replay()
     return outputs, graph.replay
