@@ -20,7 +20,7 @@ from specviz.models.graph_llama import GraphLlama, build
 from specviz.models.graphs import MOST_ROWS, REACH
 from specviz.models.network import TorchNetwork, network_of, prepare
 from specviz.models.passes import CaptureSpec, PrecomputedPrefix
-from specviz.models.small_parts import SmallParts, gate
+from specviz.models.small_parts import SmallParts, add_and_norm, gate, store
 from specviz.models.target import Target
 from specviz.verification.tree import DraftTree
 
@@ -179,15 +179,39 @@ def test_failed_recording_leaves_the_stream_as_it_was(monkeypatch):
     assert cuda.current is usual
 
 
-@pytest.mark.parametrize("each_of", [1, 4])
-def test_models_do_not_share_the_number_of_times_that_torch_compiles_a_part(each_of):
-    """Beyond that number, torch would run a part uncompiled; it is an error, which is logged."""
-    models = [SmallParts(True, backend="eager") for _ in range(4)]
-    dtypes = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+def test_each_model_is_compiled_for_one_row_and_once_for_all_numbers_of_rows(caplog):
+    """Also beyond the eight versions of a function that torch compiles in a process."""
+    graphs_seen = []
+
+    def backend(graph, _inputs):
+        graphs_seen.append(graph)
+        return graph.forward
+
+    with torch._dynamo.config.patch(recompile_limit=2), torch.inference_mode():
+        for size in (8, 16, 32):
+            for again in (False, True):
+                parts = SmallParts(("counted", size), backend=backend)
+                for count, reach in ((1, 32), (1, 64), (2, 32), (4, 32), (16, 64)):
+                    rows, slots = torch.randn(count, size), torch.arange(count)
+                    memory = torch.zeros(2, 3, 2, reach + 1, size)
+                    turn = (torch.ones(count, 1, size),) * 2
+                    parts.run(add_and_norm, rows, rows, torch.ones(size), 1e-5)
+                    parts.run(gate, rows)
+                    heads, kept = torch.randn(count, 8 * size), (memory[0, 1], memory[1, 1])
+                    parts.run(store, heads, turn, (None, None), slots, kept, (4, 1e-5))
+                assert len(graphs_seen) == 3 * 2, (size, again)
+                assert parts.works
+            graphs_seen.clear()
+    assert not said(caplog)
+
+
+def test_part_that_torch_would_run_uncompiled_is_logged(caplog):
+    parts = SmallParts("logged", backend="eager")
     with torch._dynamo.config.patch(recompile_limit=2):
-        for number, dtype in enumerate(dtypes):
-            models[number // each_of].run(gate, torch.ones(2, 8, dtype=dtype))
-    assert all(model.works for model in models) == (each_of == 1)
+        for dtype in (torch.float32, torch.bfloat16, torch.float16):
+            parts.run(gate, torch.ones(2, 8, dtype=dtype))
+    assert not parts.works
+    assert len(said(caplog)) == 1
 
 
 @pytest.mark.parametrize("kind", ["Llama", "Qwen3"])
@@ -196,7 +220,7 @@ def test_compiled_parts_give_the_logits_of_transformers(kind, monkeypatch, caplo
     monkeypatch.setattr(graphs, "record_graph", refuse_graph)
     model, usual = varied(KINDS[kind]()), varied(KINDS[kind]())
     network = build(model)
-    network.parts = SmallParts(True, backend="aot_eager")
+    network.parts = SmallParts(kind, backend="aot_eager")
     setattr(model, NETWORK, network)
     targets = [Target(each, tiny.tokenizer(), tiny.target().card) for each in (model, usual)]
     runs = [target.start(CaptureSpec(layers=(1, 2), final=True)) for target in targets]
@@ -221,7 +245,7 @@ def test_parts_that_cannot_be_compiled_run_as_they_are(monkeypatch, caplog):
     torch.compiler.reset()
     monkeypatch.setattr(graph_llama, "can_compile", lambda: True)
     monkeypatch.setattr(
-        graph_llama, "SmallParts", lambda compiled=False: SmallParts(compiled, backend=refuse)
+        graph_llama, "SmallParts", lambda model=None: SmallParts(model, backend=refuse)
     )
     network = build(varied(KINDS["Llama"]()))
     assert network is not None

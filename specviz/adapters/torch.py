@@ -72,3 +72,15 @@ def has_hooks(module: nn.Module) -> bool:
     """
     names = ("_forward_hooks", "_forward_pre_hooks")
     return any(bool(getattr(module, name, True)) for name in names)
+
+
+def mark_varying(tensor: Tensor, axis: int) -> None:
+    """Tell torch's compiler that an axis of an input has a different length in other calls.
+
+    If torch no longer provides this, each length is compiled on its own.
+    """
+    from torch import _dynamo  # slow to import, and needed on CUDA only
+
+    mark = getattr(_dynamo, "maybe_mark_dynamic", None)
+    if mark is not None:
+        mark(tensor, axis)

@@ -151,7 +151,9 @@ class GraphLlama:
 
     products: Final = ()
 
-    def __init__(self, decoder: Any, layers: Sequence[Layer], head: nn.Linear) -> None:
+    def __init__(
+        self, decoder: Any, layers: Sequence[Layer], head: nn.Linear, compiled: bool = False
+    ) -> None:
         config = decoder.config
         self.decoder, self.layers, self.output_head = decoder, layers, head
         self.heads: int = config.num_attention_heads
@@ -161,7 +163,9 @@ class GraphLlama:
         self.embedding: Tensor = decoder.embed_tokens.weight.detach()
         self.norm: Tensor = decoder.norm.weight.detach()
         self.every = range(len(layers))
-        self.parts = SmallParts()
+        sizes = (config.hidden_size, config.intermediate_size, self.heads, self.shared_heads)
+        alike = (*sizes, self.size, self.eps, self.embedding.dtype, layers[0].query_norm is None)
+        self.parts = SmallParts(alike if compiled else None)
         self._recorder, self._judging = Recorder(), Recorder("verdicts")
         self._pool: Pool[GraphCache] = Pool(self._allocate)
 
@@ -296,13 +300,12 @@ def build(model: nn.Module) -> GraphLlama | None:
         return None
     head: Any = model.get_output_embeddings()  # type: ignore[operator]
     layers = [_layer(layer) for layer in decoder.layers]
-    for parts in (SmallParts(True), SmallParts()) if can_compile() else (SmallParts(),):
-        network = GraphLlama(decoder, layers, head)
-        network.parts = parts
+    for compiled in (True, False) if can_compile() else (False,):
+        network = GraphLlama(decoder, layers, head, compiled)
         tolerance = TOLERANCES.get(network.embedding.dtype, ROUGH)
         if equals_forward(_reader(network), model, tolerance):
             return network
-        which = "compiled pass" if parts.works else "pass"
+        which = "compiled pass" if network.parts.works else "pass"
         log.warning("this model's %s on CUDA gives other logits than its forward", which)
     return None
 

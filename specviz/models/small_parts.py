@@ -9,7 +9,8 @@ same functions run without Triton.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from functools import cache
 from importlib.util import find_spec
 from types import FunctionType
 from typing import Any
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from specviz.adapters.torch import mark_varying
 from specviz.models.graphs import MOST_ROWS
 
 log = logging.getLogger(__name__)
@@ -86,34 +88,53 @@ class SmallParts:
     for each.
 
     Args:
-        compiled: Whether to compile them, each for a shape at its first use.
+        model: The sizes and the precision that determine what is compiled; models that are alike in
+            them share it. None: nothing is compiled.
         options: Options of `torch.compile`.
 
     Attributes:
         works: Whether they are compiled and none has failed yet.
     """
 
-    def __init__(self, compiled: bool = False, **options: Any) -> None:
-        parts: tuple[Callable[..., Any], ...] = (add_and_norm, gate, store) if compiled else ()
-        usual = {"fullgraph": True, **options}  # what cannot be compiled raises an error
-        self._fast = {part: torch.compile(_copied(part), **usual) for part in parts}
-        self.works = compiled
+    def __init__(self, model: Hashable = None, **options: Any) -> None:
+        self.works = model is not None
+        self._model, self._options = model, options
 
     def run(self, part: Callable[..., Any], rows: Tensor, *rest: Any) -> Any:
         """Run one of the functions."""
         if self.works and len(rows) <= MOST_ROWS:
             try:
-                return self._fast[part](rows, *rest)
+                for tensor, axis in _varying(part, rows, *rest):
+                    mark_varying(tensor, axis)
+                return _compiled(part, self._model, **self._options)(rows, *rest)
             except Exception as problem:  # of torch, Triton or the compiler that they call
                 log.warning("passes are not compiled from here on: %s", str(problem)[:300])
                 self.works = False
         return part(rows, *rest)
 
 
-def _copied(function: Callable[..., Any]) -> Callable[..., Any]:
-    # torch compiles a code object for at most eight combinations of shapes and precisions. A copy
-    # has a code object of its own, so that models do not share that number.
-    return FunctionType(function.__code__.replace(), function.__globals__, function.__name__)
+@cache
+def _compiled(part: Callable[..., Any], _model: Hashable, **options: Any) -> Callable[..., Any]:
+    # torch compiles a code object at most eight times, and would then run it as it is. Each model's
+    # copy has a code object of its own, which is compiled for one row and for any number of rows.
+    copy = FunctionType(part.__code__.replace(), part.__globals__, part.__name__)
+    # All other sizes are constants: kernels for any size are more, and slower.
+    return torch.compile(copy, **{"fullgraph": True, "dynamic": False, **options})
+
+
+def _varying(part: Callable[..., Any], rows: Tensor, *rest: Any) -> Iterator[tuple[Tensor, int]]:
+    # What differs between two passes of a model: the number of rows, and the memory's.
+    several = len(rows) > 1
+    if several:
+        yield rows, 0
+    if part is add_and_norm and several:
+        yield rest[0], 0
+    if part is store:
+        turn, _, slots, memory, _ = rest
+        for each in (*turn, slots) if several else ():
+            yield each, 0
+        for each in memory:
+            yield each, 1
 
 
 def can_compile() -> bool:
