@@ -161,6 +161,32 @@ def test_recorded_tree_of_one_pass_belongs_to_its_depth_and_number_of_candidates
     assert all(wanted == width for wanted, width in widths)
 
 
+# Settings that change what one recorded pass computes, while its inputs keep their shapes.
+VARIED = {
+    "layerskip": [{"exit_layer": layer} for layer in (2, 4)],
+    "pard": [{"confidence": 0.01, "gamma": gamma} for gamma in (2, 5)],
+    "dflash2": [{"confidence": 0.01, "gamma": gamma} for gamma in (2, 5)],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VARIED)
+def test_settings_that_change_a_pass_have_recordings_of_their_own(name):
+    usual = replace(counted.counted_settings(name, 0.8), max_new_tokens=8)
+
+    def told(device):
+        target, made = load("house", name, device, "float32")
+        ids, found = target.encode(counted.PROMPT, counted.NEW), []
+        for changes in VARIED[name]:
+            found.append(summarize(rounds_of(target, made, ids, replace(usual, **changes))))
+            gc.collect()  # the memory, with its recordings, goes to the next run
+        return found
+
+    with counted.gpu():
+        there = told("cuda")
+    assert there == told("cpu")
+
+
 @pytest.mark.slow
 def test_server_records_the_graphs_of_the_first_run_at_its_start(monkeypatch, caplog):
     """Warming up before timing changes no run."""

@@ -8,7 +8,7 @@ next, so no level is ever dropped. The resulting tree is the same.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import islice
 from typing import Any, Protocol
 
@@ -92,6 +92,7 @@ class LevelSession(Session, ABC):
     # to what it left when it was recorded, at the addresses to which every replay writes.
     outputs: Any = None
     copied: Sequence[Tensor] = ()  # what a recorded draft copied to the host of `shown`
+    variant: Hashable = None  # a setting that changes the operations of a pass, if there is one
 
     def __init__(
         self,
@@ -172,13 +173,17 @@ def build_tree(
     """Build a whole tree."""
     at_once = session.target.device.type == "cuda" and not builder.settings.confidence
     while levels := list(islice(builder.levels(shape), None if at_once else 1)):
-        _add_levels(builder, session, context, levels)
+        _add_levels(builder, session, context, levels, shape.max_depth)
         if levels[-1].nodes[0] >= builder.newest.start:
             session.discard_from(builder.newest.start)
 
 
 def _add_levels(
-    builder: ProposalBuilder, session: LevelSession, context: Sequence[int], levels: Sequence[Level]
+    builder: ProposalBuilder,
+    session: LevelSession,
+    context: Sequence[int],
+    levels: Sequence[Level],
+    max_depth: int,
 ) -> None:
     device = session.target.device
     uploads = UploadBatch(device)
@@ -201,7 +206,9 @@ def _add_levels(
         shown = [] if memory is None else session.shown(len(levels))
         return (found, session.outputs), pending + shown
 
-    key = (type(session), builder.settings.sampling, builder.drawn, *levels)
+    # One pass may compute all depths, even if `levels` has only the first of them.
+    own = (type(session), session.variant, max_depth)
+    key = (*own, builder.settings.sampling, builder.drawn, *levels)
     (found, session.outputs), values = compute_planned(memory, key, session.target, uploads, draft)
     session.copied = values[sum(len(some.pending) for some in found) :]
     if memory is not None:

@@ -93,7 +93,7 @@ class LayerSkipSession(LevelSession):
         name = f"Layer {exit_layer} of {target.target.card.name}"
         super().__init__(name, target.target, settings)
         self.run = target
-        self.exit_layer = exit_layer
+        self.variant = self.exit_layer = exit_layer
         self.reader = ExitReader(target, exit_layer)  # replaced for every tree
         self.tree: DraftTree | None = None  # the proposal that is not committed yet
         self.before: Callable[[], dict[str, Any]] = dict  # data of the last round to be recorded
