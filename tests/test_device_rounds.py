@@ -19,7 +19,7 @@ import counted
 import pytest
 import tiny
 import torch
-from pretend import DEVICE, pretended, refuse_graph
+from pretend import DEVICE, imitate_graph, pretended, refuse_graph
 
 from specviz.catalog import load, loading
 from specviz.drafters.common import candidates as siblings
@@ -32,7 +32,7 @@ from specviz.drafters.common.dynamic_tree import (
 )
 from specviz.drafters.contract.harness import rounds_of, run_trace, summarize
 from specviz.drafters.uniform import UniformSession
-from specviz.engine import decode
+from specviz.engine import decode, run_stepwise
 from specviz.engine.loop import Decoding
 from specviz.models import graph_llama, graphs, network
 from specviz.models.memory import ModelCache
@@ -185,6 +185,32 @@ def test_settings_that_change_a_pass_have_recordings_of_their_own(name):
     with counted.gpu():
         there = told("cuda")
     assert there == told("cpu")
+
+
+@pytest.mark.slow
+def test_no_graph_is_recorded_while_clocks_run(monkeypatch):
+    """The text outgrows the smallest memory, and plain decoding follows the run."""
+    for module in (graphs, head_cache, graph_llama):
+        monkeypatch.setattr(module, "REACH", 32)
+    settings = replace(counted.counted_settings("draft-model", 0.8), max_new_tokens=6)
+    recorded = []
+
+    def counting(function, inputs):
+        recorded.append(inputs[0].shape)
+        return imitate_graph(function, inputs)
+
+    with (
+        pretended(),
+        patch.object(loading, "MODELS", ModelCache()),
+        patch.object(loading, "HEADS", ModelCache()),
+        patch.object(graphs, "record_graph", counting),
+    ):
+        target, made = load("house", "draft-model", "cuda", "float32")
+        events = run_stepwise(target, made, counted.PROMPT * 6, settings)
+        next(events)
+        in_warm_up = len(recorded)
+        assert len(list(events)) > 6
+    assert len(recorded) == in_warm_up > 0
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
 from specviz.models.errors import ServerFault
 from specviz.models.graphs import uses_graphs
-from specviz.models.prompt import Prompt, encode_prompt
+from specviz.models.prompt import EncodedPrompt, Prompt, encode_prompt
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Event, Finished
@@ -102,11 +102,26 @@ def run_stepwise(
     ids = encoded.ids
     if target.device.type == "cuda":
         _warm_up_gpu(target, drafter, ids, settings, baseline, stop)
-    # Created after the warm-up, so that the run finds the graphs that were recorded in it.
-    decoding = Decoding(target, drafter, ids, settings)
     recorder = Recorder(target, settings)
+    stopped = yield from _speculate(target, drafter, encoded, settings, recorder, stop)
+    if baseline and not stopped:
+        if uses_graphs(target.device):
+            gc.collect()  # gives back the memory with the graphs that the warm-up recorded
+        yield from _measure_baseline(target, ids, settings, recorder, stop)
+
+
+def _speculate(
+    target: Target,
+    drafter: Drafter,
+    encoded: EncodedPrompt,
+    settings: Settings,
+    recorder: Recorder,
+    stop: Stop,
+) -> Generator[Event, None, bool]:
+    # Returns whether the run was stopped. Only this function has references to it.
+    decoding = Decoding(target, drafter, encoded.ids, settings)
     yield header(target, drafter, encoded, settings, decoding.rule)
-    yield from recorder.vocabulary(ids)
+    yield from recorder.vocabulary(encoded.ids)
     recording = 0.0
     try:
         for result in decoding.rounds(stop):
@@ -122,8 +137,7 @@ def run_stepwise(
     recording += perf_counter() - start
     stopped = not decoding.ended
     yield Finished("stopped" if stopped else decoding.reason, recording, held_bytes)
-    if baseline and not stopped:
-        yield from _measure_baseline(target, ids, settings, recorder, stop)
+    return stopped
 
 
 def _measure_baseline(

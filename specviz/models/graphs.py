@@ -180,8 +180,12 @@ class Pool(Generic[Owner]):
 
     @torch.inference_mode()
     def lend(self, owner: Owner) -> Memory:
-        """Lend a memory for as long as its owner exists."""
-        memory = self._idle.pop() if self._idle else self._allocate(REACH)
+        """Lend a memory for as long as its owner exists: the largest, or a new one.
+
+        A run that outgrew its memory gives back both, and only the larger one has all its graphs.
+        """
+        best = max(range(len(self._idle)), key=lambda i: (self._idle[i].reach, i), default=None)
+        memory = self._allocate(REACH) if best is None else self._idle.pop(best)
         memory.keys.zero_()  # a run that failed may have left NaN, which no mask hides
         memory.values.zero_()
         weakref.finalize(owner, _give_back, self._idle, memory)
