@@ -35,8 +35,10 @@ from specviz.drafters.uniform import UniformSession
 from specviz.engine import decode, run_stepwise
 from specviz.engine.loop import Decoding
 from specviz.models import graph_llama, graphs, network
+from specviz.models.graphs import MOST_ROWS
 from specviz.models.memory import ModelCache
 from specviz.models.target import TargetRun
+from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.metrics import token_ids
 from specviz.ui.request import RunRequest
@@ -211,6 +213,21 @@ def test_no_graph_is_recorded_while_clocks_run(monkeypatch):
         in_warm_up = len(recorded)
         assert len(list(events)) > 6
     assert len(recorded) == in_warm_up > 0
+
+
+@pytest.mark.slow
+def test_first_draft_of_a_long_prompt_is_not_recorded():
+    """Each length of a prompt would need a recording of its own."""
+    with counted.gpu():
+        target, made = load("house", "draft-model", "cuda", "float32")
+        ids = target.encode(counted.PROMPT * 6, counted.NEW)
+        assert len(ids) > MOST_ROWS
+        session = made.begin(target.start(made.capture), Settings())
+        recorded = [set(session.memory.recordings)]
+        for text in (ids, [*ids, 5]):
+            assert len(session.propose(text, 3, Chance(0, 1)).tree) == 3
+            recorded.append(set(session.memory.recordings))
+    assert recorded[0] == recorded[1] < recorded[2]
 
 
 @pytest.mark.slow

@@ -103,6 +103,7 @@ class GraphCache:
         size, count = len(positions), int((positions >= 0).sum())
         first = self.extend(layers, count)
         last = first + count
+        uploads.longest = max(uploads.longest, size)
         where = uploads.put(positions.clamp(min=0)[None])
         slots = uploads.put(pad_front(torch.arange(first, last), size, -1))
         sees = []

@@ -45,7 +45,7 @@ def compute_planned(
         What to keep, whose tensors the next use of `key` overwrites if there is memory; and the
         values.
     """
-    if memory is None or any(rows > MOST_ROWS for _, rows in uploads.states):
+    if memory is None or uploads.longest > MOST_ROWS:
         return _read(*work())
     made: list[tuple[Kept, list[Tensor]]] = []
 

@@ -39,6 +39,9 @@ class UploadBatch:
 
     Host tensors are uploaded together. What is recorded as a CUDA graph reads everything from fixed
     addresses (`packed` and `attach`), where the values of its next use are written.
+
+    Attributes:
+        longest: The most rows of a pass, with padding, in fixed memory.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -46,6 +49,7 @@ class UploadBatch:
         self._tensors: list[Tensor] = []
         self._uploaded: list[Tensor] = []
         self.states: list[tuple[Tensor, int]] = []
+        self.longest = 0
         self._attached: Sequence[Tensor] = ()
 
     def put(self, tensor: Tensor) -> Callable[[], Tensor]:
@@ -58,6 +62,7 @@ class UploadBatch:
     def put_states(self, states: Tensor, rows: int) -> Callable[[], Tensor]:
         """Add rows (n, …) that are on the device; return a function to `rows` rows that end so."""
         self.states.append((states, rows))
+        self.longest = max(self.longest, rows)
         index, missing = len(self.states) - 1, rows - len(states)
 
         def padded() -> Tensor:
