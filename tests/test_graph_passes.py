@@ -57,6 +57,26 @@ def test_run_that_is_over_lends_its_memory_and_graphs_to_the_next(monkeypatch):
     assert torch.equal(*found), "nothing of the first run is left"
 
 
+def test_recordings_that_are_not_used_for_longest_are_dropped(monkeypatch):
+    """Every temperature that a visitor tries has recordings of its own."""
+    monkeypatch.setattr(graphs, "record_graph", imitate_graph)
+    model = tiny.llama()
+    setattr(model, NETWORK, build(model))
+    run = Target(model, tiny.tokenizer(), tiny.target().card).start(CaptureSpec())
+    memory = run.memory
+    memory.recordings.clear()
+    memory.kept.clear()
+    monkeypatch.setattr(graphs, "MOST_RECORDINGS", 2)
+    run.prefill([5, 6, 7])
+    found = []
+    for length in (2, 4, 2, 8, 4):  # the second use of 2 makes 4 the oldest
+        run.score(DraftTree.chain(5, tuple(range(6, 5 + length))))
+        run.keep([0])
+        found.append([key[-1][0][-1] for key in memory.recordings])
+        assert memory.kept.keys() == memory.recordings.keys()
+    assert found == [[4, 2], [2, 4], [4, 2], [2, 8], [8, 4]]
+
+
 def test_pass_of_the_target_is_one_upload_and_one_launch():
     """The other two launches copy the logits and check them for NaN."""
     with pretended() as device_log:

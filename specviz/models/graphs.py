@@ -24,6 +24,7 @@ from specviz.models.devices import process_count
 FIRST_GPU: Final = torch.device("cuda", 0)
 MOST_ROWS: Final = 64  # a pass over more rows is not recorded
 IDLE: Final = 2  # number of memories that are kept for later runs, with their graphs
+MOST_RECORDINGS: Final = 64  # of one memory; each has memory of its own for what it computes
 RECORDING: Final = Lock()  # torch records one graph at a time
 REACH: Final = 512  # rows of the smallest memory; a larger one has twice as many, and so on
 
@@ -133,9 +134,10 @@ class Recorder:
                 log.warning("%s run without CUDA graphs from here on: %s", self.of, problem)
                 self.works = False
                 return None
+            memory.drop_oldest()
             outputs: tuple[Tensor, ...] = memory.recordings[key][1]
             return outputs
-        inputs, outputs, replay = memory.recordings[key]
+        inputs, outputs, replay = memory.recordings[key] = memory.recordings.pop(key)
         for each, place in zip(given, inputs, strict=True):
             each.write(place)
         replay()
@@ -150,7 +152,7 @@ class Memory:
         keys: (layers, heads, reach + 1, head size). Padding rows write to the last row.
         values: The same for values.
         tables: What depends on positions alone, such as cosines, (reach, …) each.
-        recordings: See `Recorder.run`.
+        recordings: See `Recorder.run`; the last one used comes last.
         kept: What the host keeps of each recorded pass or draft; see `models.planned`.
     """
 
@@ -166,6 +168,13 @@ class Memory:
     def reach(self) -> int:
         """Number of rows that fit."""
         return self.keys.shape[2] - 1
+
+    def drop_oldest(self) -> None:
+        """Drop the recording that was not used for longest, if there are too many."""
+        if len(self.recordings) > MOST_RECORDINGS:
+            oldest = next(iter(self.recordings))
+            del self.recordings[oldest]
+            self.kept.pop(oldest, None)
 
 
 Owner = TypeVar("Owner")
