@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections import Counter
 from contextlib import contextmanager
 from unittest.mock import Mock
@@ -18,6 +19,7 @@ from specviz.models import graph_llama, graphs
 from specviz.models.fast_layers import NETWORK
 from specviz.models.graph_llama import GraphLlama, build
 from specviz.models.graphs import MOST_ROWS, REACH
+from specviz.models.memory import ModelCache
 from specviz.models.network import TorchNetwork, network_of, prepare
 from specviz.models.passes import CaptureSpec, PrecomputedPrefix
 from specviz.models.small_parts import SmallParts, add_and_norm, gate, store
@@ -55,6 +57,27 @@ def test_run_that_is_over_lends_its_memory_and_graphs_to_the_next(monkeypatch):
     assert memories[0] is memories[1]
     assert len(recorded) == 1, "the tree's eight rows, once"
     assert torch.equal(*found), "nothing of the first run is left"
+
+
+def test_evicted_model_is_freed_before_the_next_one_is_loaded():
+    """Its network refers to its memory, and the memory to the network."""
+    cache, weights = ModelCache(1), []
+
+    def load():
+        freed = [each() is None for each in weights]
+        model = tiny.llama().to("cuda")
+        prepare(model)
+        weights.append(weakref.ref(model.model.embed_tokens))
+        return model, freed
+
+    with pretended():
+        gc.disable()
+        try:
+            cache.get(("one",), load, shipped=False)
+            _, freed = cache.get(("other",), load, shipped=False)
+        finally:
+            gc.enable()
+    assert freed == [True]
 
 
 def test_recordings_that_are_not_used_for_longest_are_dropped(monkeypatch):

@@ -7,6 +7,7 @@ head, are imported when they are needed.
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -286,6 +287,7 @@ def unload_and_suggest() -> str:
     where = torch.device(unloaded.device) if unloaded else pick_device(None)
     text = f"{unloaded.title} was unloaded. " if unloaded else ""
     if where.type == "cuda":
+        gc.collect()  # a network and its memory refer to each other
         torch.cuda.empty_cache()
     free = free_memory(where)
     if free is None:

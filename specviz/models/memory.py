@@ -137,5 +137,8 @@ class ModelCache(Generic[T]):
 
     def _evict(self) -> None:
         with self._lock:
+            full = len(self._others) >= self._capacity
             while len(self._others) >= self._capacity:
                 self._others.popitem(last=False)
+        if full:
+            gc.collect()  # on CUDA, a network and its memory refer to each other
