@@ -30,6 +30,7 @@ from specviz.drafters.common.dynamic_tree import (
     rank_tokens,
     replay,
 )
+from specviz.drafters.common.layers import masked
 from specviz.drafters.contract.harness import rounds_of, run_trace, summarize
 from specviz.drafters.uniform import UniformSession
 from specviz.engine import decode, run_stepwise
@@ -359,6 +360,16 @@ def test_uploaded_mask_rows_are_aligned_for_attention(gpu, keys):
     )  # as ATen's `preprocess_mask` requires
     assert there.stride(-1) == 1
     assert there.tolist() == mask.tolist()
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("seen", [None, torch.rand(5, 7) < 0.6, torch.rand(1, 7) < 0.6])
+def test_heads_that_share_keys_attend_on_a_device_as_on_the_cpu(gpu, groups, seen):
+    queries, keys, values = torch.randn(2, 2 * groups, 5, 4), *torch.randn(2, 2, 2, 7, 4)
+    there = masked(None if seen is None else seen.to("cuda"))(
+        queries.to("cuda"), keys.to("cuda"), values.to("cuda")
+    )
+    assert torch.allclose(there.cpu(), masked(seen)(queries, keys, values), atol=1e-6)
 
 
 # Mistakes that leave a tensor on the host: the function, its source text, the wrong text, and a

@@ -283,13 +283,20 @@ def causal(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 
 def masked(sees: Tensor | None) -> Mix:
-    """Return a `Mix` in which row i attends to where a mask (n, m) is true; None: to all."""
+    """Return a `Mix` in which row i attends to where a mask (n or 1, m) is true; None: to all."""
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        shared = keys.shape[1] != queries.shape[1]
-        return functional.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=sees, enable_gqa=shared
-        )
+        groups = queries.shape[1] // keys.shape[1]
+        if groups == 1 or not queries.is_cuda:
+            return functional.scaled_dot_product_attention(
+                queries, keys, values, attn_mask=sees, enable_gqa=groups > 1
+            )
+        # With a mask, CUDA's fast kernels know no shared keys: the heads that share one are rows.
+        rows = queries.unflatten(1, (-1, groups)).flatten(2, 3)
+        seen = None if sees is None else sees.expand(queries.shape[2], -1).repeat(groups, 1)
+        out = functional.scaled_dot_product_attention(rows, keys, values, attn_mask=seen)
+        by_head: Tensor = out.unflatten(2, (groups, -1)).flatten(1, 2)
+        return by_head
 
     return mixed
 
