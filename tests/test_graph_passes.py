@@ -180,13 +180,21 @@ def test_unusual_shapes_are_computed_on_a_gpu_with_the_logits_of_transformers(sh
 class Streams:
     """Stands for torch.cuda: `graph` leaves its stream as the current one if a recording fails."""
 
-    CUDAGraph = Stream = Mock
+    CUDAGraph = Mock
 
     def __init__(self):
-        self.current = Mock()
+        self.current, self.made, self.pools = Mock(), [], []
 
     def current_stream(self):
         return self.current
+
+    def Stream(self, _device):
+        self.made.append(Mock())
+        return self.made[-1]
+
+    def graph_pool_handle(self):
+        self.pools.append((0, len(self.pools)))
+        return self.pools[-1]
 
     @contextmanager
     def stream(self, stream):
@@ -197,17 +205,19 @@ class Streams:
             self.current = before
 
     @contextmanager
-    def graph(self, _graph, capture_error_mode):
-        assert capture_error_mode == "thread_local"
-        before, self.current = self.current, Mock()
+    def graph(self, _graph, pool, stream, mode):
+        assert (pool, mode) == (self.pools[-1], "thread_local")
+        before, self.current = self.current, stream
         yield
         self.current = before
 
 
-def test_failed_recording_leaves_the_stream_as_it_was(monkeypatch):
-    cuda, seen = Streams(), []
+def test_failed_recording_leaves_stream_and_memory_as_they_were(monkeypatch):
+    cuda, seen, ended = Streams(), [], []
     usual = cuda.current
     monkeypatch.setattr(torch, "cuda", cuda)
+    monkeypatch.setattr(graphs, "end_allocations", ended.append)
+    graphs._recording_stream.cache_clear()
 
     def function(word):
         seen.append(cuda.current)
@@ -215,11 +225,42 @@ def test_failed_recording_leaves_the_stream_as_it_was(monkeypatch):
             raise RuntimeError("operation not permitted when stream is capturing")
         return (word,)
 
-    assert graphs.record_graph(function, ["works"])[0] == ("works",)
-    assert len({*map(id, seen), id(usual)}) == 3
-    with pytest.raises(RuntimeError, match="not permitted"):
-        graphs.record_graph(function, ["fails"])
+    try:
+        assert graphs.record_graph(function, ["works"])[0] == ("works",)
+        assert not ended
+        with pytest.raises(RuntimeError, match="not permitted"):
+            graphs.record_graph(function, ["fails"])
+    finally:
+        graphs._recording_stream.cache_clear()
     assert cuda.current is usual
+    assert ended == cuda.pools[1:]
+    assert seen == cuda.made * 4, "torch keeps memory for each stream"
+
+
+def test_full_memory_drops_older_recordings_before_it_gives_up(monkeypatch, caplog):
+    monkeypatch.setattr(graphs, "record_graph", imitate_graph)
+    model = tiny.llama()
+    setattr(model, NETWORK, build(model))
+    run = Target(model, tiny.tokenizer(), tiny.target().card).start(CaptureSpec())
+    run.prefill([5, 6, 7])
+    full = []
+
+    def record(function, inputs):
+        if full and full.pop():
+            raise torch.OutOfMemoryError
+        return imitate_graph(function, inputs)
+
+    monkeypatch.setattr(graphs, "record_graph", record)
+    run.score(DraftTree.chain(5, (6, 7)))
+    run.keep([0])
+    full.append(True)
+    run.score(DraftTree.chain(5, (6, 7, 8, 9, 10)))
+    run.keep([0])
+    assert len(run.memory.recordings) == len(run.memory.kept) == 1
+    assert not said(caplog)
+    full += [True, True]
+    run.score(DraftTree((5,), (-1,)))
+    assert len(said(caplog)) == 1
 
 
 def test_each_model_is_compiled_for_one_row_and_once_for_all_numbers_of_rows(caplog):

@@ -6,6 +6,7 @@ Each function documents what happens if the behaviour changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import torch
@@ -84,3 +85,15 @@ def mark_varying(tensor: Tensor, axis: int) -> None:
     mark = getattr(_dynamo, "maybe_mark_dynamic", None)
     if mark is not None:
         mark(tensor, axis)
+
+
+def end_allocations(pool: Any) -> None:
+    """Release the memory pool of a CUDA graph whose recording failed; pool: its handle.
+
+    If the end of a recording raises an error, torch keeps allocating from its pool, and can free no
+    cached memory and record nothing from then on (`CUDAGraph::capture_end`, up to 2.11 at least).
+    Nothing is done if torch has ended it, or if these private functions no longer exist.
+    """
+    with suppress(AttributeError, RuntimeError):
+        torch._C._cuda_endAllocateToPool(0, pool)
+        torch._C._cuda_releasePool(0, pool)

@@ -12,6 +12,7 @@ import logging
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from threading import Lock
 from typing import Any, Final, Generic, TypeVar
 
@@ -19,6 +20,7 @@ import torch
 from torch import Tensor
 
 from specviz.adapters.spaces import ZEROGPU
+from specviz.adapters.torch import end_allocations
 from specviz.models.devices import process_count
 
 FIRST_GPU: Final = torch.device("cuda", 0)
@@ -56,23 +58,29 @@ def record_graph(function: Function, inputs: Sequence[Tensor]) -> tuple[tuple[Te
         inputs: Tensors on the device, at their final addresses and with the values of the first
             run.
     """
-    graph = torch.cuda.CUDAGraph()
-    before = torch.cuda.current_stream()
-    aside = torch.cuda.Stream()
-    aside.wait_stream(before)
-    with torch.cuda.stream(aside):  # kernels are loaded here, which a recording does not allow
-        function(*inputs)
-    before.wait_stream(aside)
-    # Another thread may compute meanwhile, and its calls must not invalidate the recording. If a
-    # recording fails, torch leaves its stream as the current one.
-    with (
-        RECORDING,
-        torch.cuda.stream(before),
-        torch.cuda.graph(graph, capture_error_mode="thread_local"),
-    ):
-        outputs = function(*inputs)
+    graph, pool = torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()
+    before, aside = torch.cuda.current_stream(), _recording_stream()
+    with RECORDING:
+        aside.wait_stream(before)
+        with torch.cuda.stream(aside):  # kernels are loaded here, which a recording does not allow
+            function(*inputs)
+        before.wait_stream(aside)
+        try:
+            # Another thread may compute meanwhile, and its calls must not invalidate the recording.
+            # If a recording fails, torch leaves its stream as the current one.
+            with torch.cuda.stream(before), torch.cuda.graph(graph, pool, aside, "thread_local"):
+                outputs = function(*inputs)
+        except RuntimeError:
+            end_allocations(pool)
+            raise
     graph.replay()
     return outputs, graph.replay
+
+
+@cache
+def _recording_stream() -> torch.cuda.Stream:
+    # One for all: torch keeps memory for matrix products for every stream that has computed one.
+    return torch.cuda.Stream(FIRST_GPU)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +137,7 @@ class Recorder:
             for each, place in zip(given, inputs, strict=True):
                 each.write(place)
             try:
-                memory.recordings[key] = (inputs, *record_graph(function, inputs))
+                memory.recordings[key] = (inputs, *_record(memory, function, inputs))
             except RuntimeError as problem:  # also torch.OutOfMemoryError
                 log.warning("%s run without CUDA graphs from here on: %s", self.of, problem)
                 self.works = False
@@ -142,6 +150,18 @@ class Recorder:
             each.write(place)
         replay()
         return outputs
+
+
+def _record(
+    memory: Memory, function: Function, inputs: Sequence[Tensor]
+) -> tuple[tuple[Tensor, ...], Replay]:
+    try:
+        return record_graph(function, inputs)
+    except torch.OutOfMemoryError:  # older graphs give way to new ones
+        memory.recordings.clear()
+        memory.kept.clear()
+        torch.cuda.empty_cache()
+        return record_graph(function, inputs)
 
 
 @dataclass(slots=True)
