@@ -253,6 +253,9 @@ def test_heads_are_compared_by_the_measurements_of_their_card():
         mean = harmonic_mean(row["tokens_per_pass"] for row in rows_of)
         assert cells["Tokens per pass"][at] == f"**{mean:.2f}**"
         assert f"{heads.entry_of(name).title} {mean:.2f}" in found["answer"]
+        for shown, key in (("Drafting", "round_draft_cost"), ("Checking", "round_check_cost")):
+            cost = sum(row[key] for row in rows_of) / len(rows_of)
+            assert cells[f"{shown}, in plain passes"][at] == f"{cost:.2f}"
     assert [cell.startswith("sampled") for cell in cells["Guesses at temperature 1"]] == [
         True, False, False, False, True,
     ]  # fmt: skip

@@ -83,6 +83,7 @@ class Column:
             ),
             "Guesses per round": f"{fmean(row['guesses_per_round'] for row in rows):.1f}",
             "Drafting, in plain passes": f"{fmean(row['round_draft_cost'] for row in rows):.2f}",
+            "Checking, in plain passes": f"{fmean(row['round_check_cost'] for row in rows):.2f}",
             "Tokens per pass": f"**{self.tokens:.2f}**",
             "Speed-up": f"**{speedup:.2f} ×**",
         }  # fmt: skip
