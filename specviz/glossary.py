@@ -29,6 +29,18 @@ TITLES: Final[Mapping[str, str]] = {
     "plain step": "plain token",
     "kept by depth": "acceptance by depth",
 }
+# Where more is shown about a term: titles and addresses, for Help.
+LINKS: Final[Mapping[str, Mapping[str, str]]] = {
+    "block verification": {
+        "A recorded run: a guess saved": "?trace=11b-block",
+        "Its average over many drafts": "?judged=1-eagle3-story,5,sampled,1,1",
+        "Its output, computed exactly": "?case=block",
+    },
+    "traversal verification": {
+        "Its average over many drafts": "?judged=1-eagle3-story,0,without-replacement,1,1",
+        "Its output, computed exactly": "?case=traversal",
+    },
+}
 TRAINED_ON: Final = (
     "children's stories, Python, sums, and dialogues about bookings"  # House's texts
 )
@@ -95,6 +107,12 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "is the residual.",
     "lossless": "A rule is lossless if the text follows the target's distribution exactly, as in "
     "plain decoding. At temperature 0 the text is then the same, token by token.",
+    "block verification": "Judges a sampled chain from its last guess back, by the reach: the "
+    "running product min(1, reach × p ÷ q). So a strong later guess can save a weak earlier one. "
+    "It is exact, and on average it never accepts fewer guesses than testing them one by one "
+    "(Sun et al. 2024).",
+    "traversal verification": "Judges a sampled tree from the leaves up, by the reach. It is "
+    "exact. On a chain it is block verification.",
     "rule": "Decides which guesses are accepted, and what replaces a rejected one.",
     "hidden state": "The vector that a layer of a model computes for each token. The last "
     "layer's vector predicts the next token; many drafters read the target's hidden states.",

@@ -10,7 +10,7 @@ from specviz.settings.settings import Settings
 from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
 from specviz.ui.lossless import coins, gallery, proof
-from specviz.ui.lossless.sandbox import PRESETS
+from specviz.ui.lossless.sandbox import PRESETS, rules
 from specviz.ui.lossless.sandbox.answer import answer, reply
 from specviz.verification.published_rules import GALLERY, find_case_study
 
@@ -204,6 +204,22 @@ def test_gallery_finds_rules_by_their_texts_lines_and_threads():
     assert studied(find="issue 93")["rule"] == "top-k-masked"
     only = studied(find="pull request 7808", rule="top-k-masked")
     assert (only["rule"], len(listed(only))) == ("cumulative-uniform", 1)
+
+
+@pytest.mark.slow
+def test_gallery_search_leads_to_the_exact_rules_and_to_those_of_the_menu():
+    found = studied(find="block verification")
+    assert found["rule"] == "block"
+    assert listed(found)["Block verification, as in the paper"] == ("✓ exact", 0.0)
+    assert "1.125 guesses" in found["answer"]
+    for each in rules():
+        try:
+            said = studied(find=each["title"])["answer"]
+        except ValueError as problem:
+            said = str(problem)
+        assert f"“{each['title']}”" in said
+    with pytest.raises(ValueError, match="has further rules"):
+        studied(find="no such rule")
 
 
 @pytest.mark.slow

@@ -39,6 +39,8 @@ LOST = {
     "one-coin": 0.105,
     "shared-noise": 0.0222,
     "dropped-and-masked": 0,
+    "block": 0,
+    "traversal": 0,
     "cumulative-uniform": 0.237,
     "cut-before-sampling": 0,
     "cut-after-sampling": 0.1425,

@@ -18,6 +18,7 @@ from specviz.drafters.common.dynamic_tree import SUMS
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import BrokenFile
+from specviz.trace.rule_specs import Drawn
 from specviz.trees import judging, ranking, rounding
 from specviz.trees.grown_tree import grow_tree, static_tree
 from specviz.trees.ranking import Tally
@@ -47,6 +48,7 @@ from specviz.ui.trees.grown import GrownView
 from specviz.ui.trees.judging import TITLES
 from specviz.ui.trees.judging import respond as judge
 from specviz.ui.trees.ranking import respond as order
+from specviz.verification import make_rule
 from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
 
@@ -267,6 +269,24 @@ def test_two_rules_judge_the_same_sampled_tree():
     first = judge(JUDGED)
     assert first["answer"] != judge(JUDGED | {"seed": 2})["answer"]
     assert first["average"] == ""
+
+
+@pytest.mark.slow
+def test_average_over_chains_names_block_verification():
+    """It is traversal, whose verdicts on a chain are the same."""
+    chain = judge(JUDGED | {"shape": 5, "drawn": "sampled", "average": True})["average"]
+    assert chain.startswith("Over 600 sampled chains")
+    assert "traversal (here block verification)" in chain
+    assert "block" not in judge(JUDGED | {"shape": 0, "average": True})["average"]
+    draft = judging.PositionModels(shipped_position(PLACE)).draft(
+        (1, 1, 1), Drawn.SAMPLED, Chance(3, 1)
+    )
+    for seed in range(40):
+        both = [
+            make_rule(name).judge(draft.tree, draft.drawn, draft.p, draft.q, Chance(seed, 1))
+            for name in ("traversal", "block")
+        ]
+        assert (both[0].path, both[0].final) == (both[1].path, both[1].final)
 
 
 @pytest.mark.slow

@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import Final
 
 from specviz.adapters.gradio import API_PREFIX
+from specviz.catalog.entry import entries
 from specviz.figures.marks import Marks, given_marks
-from specviz.glossary import GLOSSARY, TITLES
+from specviz.glossary import GLOSSARY, LINKS, TITLES
 from specviz.settings import specs
+from specviz.texts import text
 from specviz.texts.languages import Language, languages
+from specviz.trace.rule_specs import RULE_SPECS
 
 PREFIX: Final = f"{API_PREFIX}/sv"
 OPEN: Final = f"{PREFIX}/open"  # path to which traces are sent
@@ -48,11 +51,13 @@ class Given(Marks):
 
     Attributes:
         GLOSSARY: The explanation of each term.
+        LINKS: Titles and addresses of what shows more about some terms.
         TITLES: The displayed names of terms whose key differs from it.
         LANGUAGES: Catalogues of the lessons and the tour by code, English first.
     """
 
     GLOSSARY: dict[str, str]
+    LINKS: dict[str, dict[str, str]]
     TITLES: dict[str, str]
     LANGUAGES: dict[str, Language]
 
@@ -60,15 +65,43 @@ class Given(Marks):
 def given() -> str:
     """Return the statement that defines GIVEN."""
     rows = [row for row in specs.SETTING_SPECS if row.label]
+    menu = [*rules(), *drafters()]
     values: Given = {
         **given_marks(),
-        "GLOSSARY": {row.name: row.sentence for row in rows} | dict(GLOSSARY),
-        "TITLES": {row.name: row.label for row in rows} | dict(TITLES),
+        "GLOSSARY": {row.name: row.sentence for row in rows}
+        | {term: about for term, _, about in menu}
+        | dict(GLOSSARY),
+        "LINKS": {term: dict(links) for term, links in LINKS.items()},
+        "TITLES": {row.name: row.label for row in rows}
+        | {term: title for term, title, _ in menu}
+        | dict(TITLES),
         "LANGUAGES": languages(),
     }
     # "<" is escaped, since files have the script in their markup.
     data = json.dumps(values, separators=(",", ":")).replace("<", "\\u003c")
     return f"const {GIVEN}={data};\n"
+
+
+def rules() -> list[tuple[str, str, str]]:
+    """Return the term, the title and the explanation of each rule of the menu.
+
+    Rules with an entry of their own in the glossary are left out.
+    """
+    found = []
+    for name, title in (*specs.RULES, ("speculative", "Speculative sampling: min(1, p ÷ q)")):
+        tradeoff = RULE_SPECS[name].tradeoff if name in RULE_SPECS else ""
+        lossy = title.removeprefix("Lossy: ")
+        shown = title if lossy == title else f"{lossy[0].upper()}{lossy[1:]} (lossy)"
+        if f"{name} verification" not in GLOSSARY:
+            about = tradeoff or text("lossless", f"rule_{name.replace('-', '_')}")
+            found.append((f"rule {name}", shown, about))
+    return found
+
+
+def drafters() -> list[tuple[str, str, str]]:
+    """Return the term, the title and the explanation of each drafter."""
+    found = [each for each in entries() if each.kind == "drafter" and each.how]
+    return [(f"drafter {each.name}", each.title, each.how) for each in found]
 
 
 def script_address(name: str) -> str:

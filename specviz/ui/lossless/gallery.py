@@ -20,7 +20,7 @@ from specviz.ui.component import TabContext
 from specviz.ui.instrument import Instrument, figure, shown, verbatim
 from specviz.ui.lossless.coins import SURE, often, seldom
 from specviz.ui.lossless.output import OUTPUT, output_figure
-from specviz.ui.lossless.sandbox import EXPERIMENT, WORDS
+from specviz.ui.lossless.sandbox import EXPERIMENT, WORDS, RuleRow, rules
 from specviz.ui.table import filled, listing
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def build(place: TabContext) -> None:
                     max_length=100,
                 )  # fmt: skip
                 borrows = gr.Checkbox(label="Test all with the sandbox’s p and q")
-                rules = gr.Dataframe(
+                listed = gr.Dataframe(
                     headers=list(COLUMNS), datatype="markdown", interactive=False, wrap=True,
                     max_height=460, label="Published rules", show_label=False, buttons=[],
                     elem_id="sv-gallery-rules", elem_classes="sv-data",
@@ -61,13 +61,13 @@ def build(place: TabContext) -> None:
         sandbox = gr.Textbox(visible=False)
     instrument.wire(
         {"find": find, "borrows": borrows, "rule": rule, "sandbox": sandbox},
-        {"rule": rule, "rules": rules, "case": case, "output": output, "why": why,
+        {"rule": rule, "rules": listed, "case": case, "output": output, "why": why,
          "threads": threads},
         respond,
         keys={"case": "rule", "find": "find"},
         js=EXPERIMENT,
     )  # fmt: skip
-    instrument.hear(rules.select, lambda event, _: {"rule": named(event.row_value[1])})
+    instrument.hear(listed.select, lambda event, _: {"rule": named(event.row_value[1])})
     build_quiz(place)
 
 
@@ -75,16 +75,18 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outputs for the controls' values. Raises ValueError if they are invalid."""
     names, results = tested(values["sandbox"] if values["borrows"] else "")
     found = [each for each in results if matches(each, values["find"])]
+    offered = in_menu(values["find"])
     if not found:
-        raise ValueError(text("lossless", "published_none"))
+        raise ValueError(text("lossless", "published_none", rules=offered))
     each = next((one for one in found if one.key == values["rule"]), found[0])
     result, q = results[each]
     out, p = result.first()
     sentence = verdict(each, result)
     drawing = output_figure(names[: len(p)], {"output": (OUTPUT, out)}, p, q[: len(p)])
     rows = [row(one, results[one][0], one is each) for one in found]
+    also = " " + text("lossless", "published_menu", rules=offered) if offered else ""
     return {
-        "answer": sentence, "rule": each.key, "rules": filled(COLUMNS, rows, "%"),
+        "answer": sentence + also, "rule": each.key, "rules": filled(COLUMNS, rows, "%"),
         "case": description(each), "why": reasons(each), "threads": threads_of(each),
         "output": shown(drawing, sentence),
     }  # fmt: skip
@@ -126,6 +128,13 @@ def matches(each: CaseStudy, searched: str) -> bool:
     texts = (each.name, each.claimed, each.drawn, each.judged, each.why, each.premise, each.answer)
     whole = " ".join([*texts, each.lines, *threads]).casefold()
     return all(part in whole for part in searched.casefold().split())
+
+
+def in_menu(searched: str) -> list[RuleRow]:
+    """Return the rules of the sandbox's menu whose titles contain all words searched for."""
+    parts = searched.casefold().split()
+    found = [each for each in rules() if all(part in each["title"].casefold() for part in parts)]
+    return found if parts else []
 
 
 def row(each: CaseStudy, result: CaseResult, chosen: bool) -> list[tuple[str | float, str]]:

@@ -2,5 +2,5 @@
 
 import type { Given } from "../routes.py";
 
-export const { GLOSSARY, GLYPHS, ICONS, LANGUAGES, MARKS, PILL, RISES, STRUCK, TITLES } =
+export const { GLOSSARY, GLYPHS, ICONS, LANGUAGES, LINKS, MARKS, PILL, RISES, STRUCK, TITLES } =
   GIVEN as Given;

@@ -1,7 +1,7 @@
 // Help: what this page is, the tour, keys, and the glossary entries for the open tab.
 
 import { isTyping } from "./dom";
-import { GLOSSARY } from "./given";
+import { GLOSSARY, LINKS } from "./given";
 import { explainFocus, titleOf } from "./terms";
 import { required } from "./required";
 import { tour } from "./store";
@@ -34,6 +34,8 @@ export function startHelp(head: HTMLElement) {
   });
 }
 
+let served = false; // whether the page is served, so that its addresses open
+
 // List the terms on the open tab first, then the others; both in alphabetical order.
 function showWords(dialog: HTMLElement) {
   const shown = new Set();
@@ -43,15 +45,27 @@ function showWords(dialog: HTMLElement) {
   const terms = Object.keys(GLOSSARY).sort((one, other) =>
     titleOf(one).localeCompare(titleOf(other)),
   );
+  served = dialog.querySelector("[data-served]") !== null;
   const here = terms.filter((term) => shown.has(term));
   const others = terms.filter((term) => !shown.has(term));
+  required(dialog.querySelector<HTMLElement>(".sv-words-title")).hidden = here.length === 0;
+  required(dialog.querySelector<HTMLDetailsElement>(".sv-words-all")).open = here.length === 0;
   render(here.map(GlossaryEntry), required(dialog.querySelector(".sv-words-here")));
   render(others.map(GlossaryEntry), required(dialog.querySelector(".sv-words-others")));
 }
 
+const Links = (links: Record<string, string>) =>
+  Object.entries(links).map(([title, address], at) => [
+    at > 0 && " · ",
+    <a href={address}>{title}</a>,
+  ]);
+
 const GlossaryEntry = (term: string) => (
   <div key={term}>
     <dt>{titleOf(term)}</dt>
-    <dd>{GLOSSARY[term]}</dd>
+    <dd>
+      {GLOSSARY[term]}
+      {served && LINKS[term] && <> {Links(LINKS[term])}</>}
+    </dd>
   </div>
 );

@@ -41,6 +41,7 @@ const TABS: Record<string, string> = {
   case: "lossless",
   ranked: "lossless",
   tree: "trees",
+  judged: "trees",
   models: "models",
   alpha: "cost",
   gamma: "cost",

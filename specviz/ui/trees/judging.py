@@ -72,6 +72,7 @@ def build(place: TabContext) -> None:
         {"place": tree, "shape": shape, "drawn": drawn, "seed": seed, "average": average},
         outputs,
         respond,
+        keys={"judged": ("place", "shape", "drawn", "seed", "average")},
     )
     list_live(place, tree, positions)
 
@@ -158,4 +159,5 @@ def mean(name: str, shape: int, drawn: str) -> str:
         traversal=f"{found.lengths['traversal']:.3f}",
         gain=f"{gain:+.3f}".replace("-", "−"),
         error=f"{1.96 * found.error:.3f}",
+        chain=set(SHAPES[shape]) == {1},
     )

@@ -113,6 +113,72 @@ class RemainingMass(LeafFirst):
 
 CASE_STUDIES = (
     CaseStudy(
+        key="block",
+        name="Block verification, as in the paper",
+        claimed="Block verification keeps the target's distribution, and on average accepts at "
+        "least as many guesses as testing them one by one.",
+        source=Source(
+            "Block Verification Accelerates Speculative Decoding (Sun et al. 2024)",
+            "https://arxiv.org/abs/2403.10444",
+        ),
+        drawn="A chain of two tokens, each sampled from q.",
+        judged="The reach a starts at 1; each guess makes it min(1, a p/q). Judge from the last "
+        "guess back: it is accepted with probability a, an earlier one with S/(S + 1 − a), where S "
+        "is the sum of (a p − q)₊. After an earlier one, sample from (a p − q)₊, rescaled.",
+        why="A chain of guesses is accepted with at most the probability that the target gives it, "
+        "and the residuals add exactly the rest. A strong later guess can make up for a weak "
+        "earlier one, so on average no fewer guesses are accepted.",
+        premise="The guesses are sampled from q, and each round gets new random numbers.",
+        lines="""
+for x, p, q in draft:        # forward: how far p covers q
+    reach.append(min(1, reach[-1] * p[x] / q[x]))
+for i in (n, ..., 1):        # back: the last guess first
+    a = reach[i]
+    S = sum(max(a * p_next[y] - q_next[y], 0) for y in tokens)
+    if random() <= (a if i == n else S / (S + 1 - a)):
+        return i             # guesses 1 to i are accepted
+""",
+        answer="On Step it is the rule “Block verification (chains)”. Trees has its average over "
+        "many drafts: the rule traversal, on a chain.",
+        case=RuleProcedure(
+            LeafFirst("block"), as_method(Drawn.SAMPLED), (-1, 0, 1), length=GAMMA + 1
+        ),
+    ),
+    CaseStudy(
+        key="traversal",
+        name="Traversal verification, as in the paper",
+        claimed="Traversal verification of a tree keeps the target's distribution.",
+        source=Source(
+            "Traversal Verification for Speculative Tree Decoding",
+            "https://arxiv.org/abs/2505.12398",
+        ),
+        drawn="Two tokens sampled from q, the second different from the first; then two different "
+        "children of the first.",
+        judged="As block verification, but on a tree: test the leaves first. After a rejected "
+        "child, a node's p becomes (a p − q)₊, rescaled, its reach a becomes S/(S + 1 − a), where "
+        "S is the sum of (a p − q)₊, and q loses the child. Then the next child is tested, and "
+        "last the node itself.",
+        why="A path is accepted with at most the probability that the target gives it, and the "
+        "residuals add exactly the rest.",
+        premise="The guesses are sampled from q, and each round gets new random numbers.",
+        lines="""
+for child in children:       # each tests its own children first
+    if accepted(child, reach=min(1, a * p[x] / q[x])):
+        return child
+    S = sum(max(a * p[y] - q[y], 0) for y in tokens)
+    p, a = normalize(max(a * p - q, 0)), S / (S + 1 - a)
+    q = normalize(without(q, x))
+return random() <= a         # the node itself
+""",
+        answer="On Step it is the rule “Traversal verification (trees)”. On a chain it is block "
+        "verification.",
+        case=RuleProcedure(
+            LeafFirst("traversal"), as_method(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0, 1, 1), length=3
+        ),
+        p=(0.5, 0.3, 0.2),
+        q=(0.2, 0.3, 0.5),
+    ),
+    CaseStudy(
         key="cumulative-uniform",
         name="Block verification with products of coins",
         claimed="Block verification: accept the longest prefix whose product of ratios is at "
