@@ -31,7 +31,7 @@ from specviz.trees.recorded_position import (
 from specviz.trees.recording import TEMPERATURE_ONE, Walk
 from specviz.trees.shapes import BadTree, Parameters
 from specviz.ui.instrument import verbatim
-from specviz.ui.lossless.rounding import Lab, off_by_one
+from specviz.ui.lossless.rounding import Lab, off_by_one, studied
 from specviz.ui.lossless.rounding import respond as rank
 from specviz.ui.trees import ranking as ranking_page
 from specviz.ui.trees.drawing import HELD, LIVE, MOST
@@ -210,7 +210,7 @@ def test_ranking_compares_eight_methods_and_shows_a_case_study():
     assert hints["kept only here"] == hints["kept only in exact ranking"] == 1
     assert hints["kept, as in exact ranking"] == 58
     assert found["said"].startswith("1 guess is kept here that exact ranking drops (‘␣this ␣was’)")
-    assert found["answer"].startswith("In float32, products and sums of logs give exactly the same")
+    assert "In float32, products and sums of logs give exactly the same" in found["answer"]
     assert "975,748 rounds" in found["claim"]
 
 
@@ -407,6 +407,20 @@ def test_advice_on_ranking_is_that_of_the_study():
     assert all(each["sum float32"]["differ"] == 0 for each in ways)
     assert "keep the totals in float32, and use either" in said
     assert said in order({"tree": recipes()[0].name, "how": "sum"})["answer"]
+
+
+def test_both_answers_on_rounding_say_what_they_cover_and_link_each_other():
+    study = rounding.load_study()
+    many = sum(map(len, study["drafters"].values()))
+    one = rank(RANKED | {"study": 1})["answer"]
+    title = studied()[1].title
+    assert one.startswith(f"{title} (one of {many} combinations of drafter and tree size): ")
+    assert "(?tab=trees&part=ranking)" in one
+    most = order({"tree": recipes()[0].name, "how": "sum"})["answer"]
+    assert most.startswith("**Advice:**"), "it is the first line, also before it is opened"
+    assert most.startswith(ranking_page.advised())
+    assert f"the largest of {many} combinations of drafter and tree size" in most
+    assert "(?tab=lossless&part=rounding)" in most
 
 
 def test_damaged_study_removes_only_the_advice_on_ranking(monkeypatch):

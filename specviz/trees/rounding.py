@@ -248,6 +248,7 @@ def advice(study: Mapping[str, Any]) -> str:
         same=most("product float32", "differ") == most("sum float32", "differ") == 0.0,
         gain=f"{max(gains):.3f}",
         zeros=most("product float16", "zeros") > 0.0,
+        rows=len(rows),
         **changes,
     )
 

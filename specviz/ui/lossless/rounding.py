@@ -50,8 +50,8 @@ ROLES: Final = {
 def build(place: TabContext) -> None:
     """Build the instrument."""
     study = studied()
-    first = study[0].verdict if study else text("lossless", "rounding_lead")
-    title = "Does rounding change the draft tree?"
+    first = study[0].answer if study else text("lossless", "rounding_lead")
+    title = "Products or sums of logs: does rounding change the draft tree?"
     with Instrument(place, "rounding", title, "measured", first) as instrument:
         gr.Markdown(text("lossless", "rounding_lead"))
         trees = [(f"Recorded: {title}", name) for name, title in names()]
@@ -237,6 +237,14 @@ class StudyRow:
     title: str
     verdict: str
     ways: Mapping[str, rounding.Way]
+    rows: int  # number of rows in the study
+
+    @property
+    def answer(self) -> str:
+        """The verdict, with what it covers."""
+        return text(
+            "lossless", "study_covers", title=self.title, rows=self.rows, verdict=self.verdict
+        )
 
 
 def studied() -> list[StudyRow]:
@@ -250,6 +258,7 @@ def studied() -> list[StudyRow]:
             f"{title_of(drafter)} · {size}",
             rounding.verdict(ways, positions, SIZES[size].budget),
             ways,
+            sum(map(len, study["drafters"].values())),
         )
         for drafter, sizes in study["drafters"].items()
         for size, ways in sizes.items()
@@ -291,7 +300,7 @@ def study_outputs(number: int | None) -> dict[str, Any]:
         positions=study["places"],
     )  # fmt: skip
     return {
-        "answer": row.verdict,
+        "answer": row.answer,
         "gains": shown(gains_figure(row), row.verdict),
         "measured": f"{study_table(row)}\n\n{made}",
         "claim": "\n\n".join(claim),

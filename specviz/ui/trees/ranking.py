@@ -23,8 +23,9 @@ PRECISE: Final = "float64"
 
 def build(place: TabContext) -> None:
     """Build the instrument."""
-    title, first = "Multiply probabilities, or add their logs?", text("trees", "ranking_lead")
+    title, first = "Multiply probabilities, or add their logs?", advised()
     with Instrument(place, "ranking", title, "computed exactly", first) as instrument:
+        gr.Markdown(text("trees", "ranking_lead"))
         trees = [(title, name) for name, title in names()]
         tree = gr.Dropdown(trees, value=trees[0][1], label="Tree")
         how = gr.Radio([(t, n) for n, t in HOW.items()], value="sum", label="Ranked by")
@@ -43,6 +44,10 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     orders = [[one.path(node) for node in one.order[: len(one.kept)]] for one in trees]
     said = text("trees", "ranking_order", guesses=len(orders[0]) - 1, same=orders[0] == orders[1])
     drawn = lab.drawing(f"{values['how']} {PRECISE}")
+    return {"answer": f"{advised()}\n\n{said}", "ranked": shown(drawn, said)}
+
+
+def advised() -> str:
+    """Return which way to use, by the study; without it, what the ways are."""
     study = read_unless_broken(load_study, None)
-    advised = f"{said}\n\n{advice(study)}" if study else said
-    return {"answer": advised, "ranked": shown(drawn, said)}
+    return advice(study) if study else text("trees", "ranking_lead")
