@@ -97,7 +97,7 @@ class Instrument:
             gr.Markdown(heading, elem_classes="sv-instrument-title", sanitize_html=False)
             self.answer = gr.Markdown(first, elem_classes="sv-instrument-answer")
             self.fold = gr.Accordion(
-                f"Show details and controls: {title}", open=wide, elem_classes="sv-instrument-fold"
+                "Show details and controls", open=wide, elem_classes="sv-instrument-fold"
             )
             with self.fold:
                 self.notice = gr.Markdown(visible=False, elem_classes="sv-notice")
