@@ -59,7 +59,7 @@ def expected_tokens(alpha: float, gamma: float) -> float:
     check_not_negative("γ", gamma)
     if alpha == 1.0:
         return gamma + 1.0
-    if alpha == 0.0:
+    if alpha == 0.0 or gamma == 0.0:  # which rounding could put below 1
         return 1.0
     return -expm1((gamma + 1.0) * log(alpha)) / (1.0 - alpha)  # exact even near 1
 
