@@ -188,6 +188,37 @@ def test_out_of_memory_is_stated_and_drawn():
     assert not said(model="llama-3.1-70b", cards=2)["alert"].visible
 
 
+def test_alpha_of_a_tree_is_priced_with_a_tree_of_that_size():
+    published = {"alpha": 0.931, "gamma": 6, "source": "eagle3"}
+    made, plan = said(**published), DraftPlan.chain(0.931, 6, ONE_LAYER)
+    tree = predict(SERVED, replace(plan, widths=(10, 10, 10, 10, 10, 9)), 64)
+    assert made["verdict"].startswith(f"**No:** {format_speedup(tree.speedup)} plain decoding")
+    assert "so a round checks 59 guesses. Choose" in made["verdict"], "no chain is recommended"
+    assert "If a chain had this α, its best γ would be" in made["said"]
+    assert "this α is a tree’s" in made["flags"]
+    chain = said(**published, siblings="1")
+    assert chain["verdict"].startswith(
+        f"**Yes:** {format_speedup(predict(SERVED, plan, 64).speedup)}"
+    )
+    assert "a round checks 30 guesses" in said(**published | {"gamma": 3})["verdict"]
+    assert "Nothing is drafted" in said(**published | {"gamma": 0})["verdict"]
+    run = dict.fromkeys(("alpha", "gamma", "c", "verify", "tokens", "speedup"), 1) | {"guesses": 7}
+    measured = said(gamma=1, source="step", runs=json.dumps({"step": run}))
+    assert "a round checks 7 guesses" in measured["verdict"]
+    with pytest.raises(ValueError, match="more than 128 draft tokens"):
+        said(source="step", runs=json.dumps({"step": run | {"guesses": 1e6}}))
+
+
+def test_alpha_that_is_not_the_drafters_is_said():
+    medusa = {"alpha": 0.62, "source": "medusa"}
+    assert said(**medusa)["note"].value.startswith("This α belongs to Medusa; drafting is priced")
+    published = {"alpha": 0.401, "gamma": 10, "source": "pld"}
+    for changes in ({}, published | {"drafter": NGRAM}, {"alpha": 0.4, "drafter": NGRAM}):
+        assert not said(**changes)["note"].visible, changes
+    assert "belongs to prompt lookup" in said(**published)["note"].value
+    assert "is 0.40 (prompt lookup on" in said(drafter=NGRAM)["note"].value
+
+
 def test_tree_prediction_divides_alpha_among_siblings_and_verifies_all():
     chain, tree = (Ask.from_values({**ASKED, "siblings": each}).plan for each in ("", "3, 2"))
     assert tree.tokens == pytest.approx(chain.tokens)

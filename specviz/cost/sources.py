@@ -347,7 +347,7 @@ def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
     target = models()[model].shape
     head = replace(target, layers=1, tied=True)  # the output head is the target's own
     found: dict[str, tuple[str, ModelShape | None]] = {
-        HEAD: ("One-layer head (EAGLE-1, -2, -3)", head),
+        HEAD: ("One-layer head (EAGLE, MTP)", head),
         NGRAM: ("N-gram lookup (costs nothing)", None),
     }
     for name, other in smaller_models(model).items():

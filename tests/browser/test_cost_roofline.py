@@ -1,5 +1,7 @@
 """The roofline in a browser: a link with values, keyboard, example setups, a phone."""
 
+import re
+
 from playwright.sync_api import expect
 from test_access import faint, faults
 
@@ -66,3 +68,27 @@ def test_link_opens_the_roofline_with_values_that_keys_change(visit):
     assert faults(page) == []
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def choose(page, dropdown, option):
+    dropdown.click()
+    page.get_by_role("option", name=option).click()
+
+
+def test_source_of_alpha_chooses_the_drafter_and_its_tree(visit):
+    page = visit.open("?tab=cost")
+    drafter = page.locator("#sv-part-roofline").get_by_label("Drafter")
+    expect(page.locator("#sv-roofline-speed .main-svg").first).to_be_visible()
+    choose(page, drafter, "N-gram")
+    expect(page.locator(".sv-pair-from")).to_contain_text("is 0.40 (prompt lookup on")
+    choose(page, drafter, "One-layer head")
+    for source, name, verdict in (
+        ("prompt lookup on", "N-gram", "There, γ = 4 would give"),
+        ("EAGLE-3 on", "One-layer head", "so a round checks 59 guesses."),
+    ):
+        choose(page, page.get_by_label("Take α and γ from"), source)
+        expect(page.locator(".sv-pair-question")).to_contain_text(verdict)
+        expect(drafter).to_have_value(re.compile(name))
+    choose(page, drafter, "N-gram")
+    expect(page.locator(".sv-pair-from")).to_contain_text("This α belongs to EAGLE-3;")
+    page.wait_for_function("location.search.includes('drafter=n-gram')")

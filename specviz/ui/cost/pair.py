@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from math import isfinite
 from typing import Any, Final, Self
 
@@ -18,7 +19,7 @@ from specviz.cost.formatting import format_decimals
 from specviz.cost.formula import MeasuredPoint
 from specviz.cost.sources import EVIDENCE, Acceptance, acceptances
 from specviz.settings.settings import require
-from specviz.settings.specs import MAX_GAMMA
+from specviz.settings.specs import MAX_GAMMA, MAX_GUESSES
 from specviz.texts import text
 from specviz.ui.broken import read_unless_broken, report_if_broken
 from specviz.ui.component import TabContext, component
@@ -109,6 +110,23 @@ def pair_of(source: str, runs: Mapping[str, Run]) -> tuple[float, float | None]:
     return round(each.effective_alpha, 3), each.gamma
 
 
+def tree_of(source: str, runs: Mapping[str, Run]) -> tuple[int, ...]:
+    """Return the draft tokens by level with which a source's α was measured; empty for a chain.
+
+    Sources state only how many they are together; every level gets the same share.
+    """
+    guesses = levels = 0
+    if source in runs:
+        guesses, levels = round(runs[source].point.guesses), round(runs[source].point.gamma)
+    elif each := published().get(source):
+        guesses, levels = each.guesses or 0, each.gamma or 0
+    if not 0 < levels < guesses:
+        return ()
+    require(guesses <= MAX_GUESSES, f"This run’s trees have more than {MAX_GUESSES} draft tokens.")
+    share, more = divmod(guesses, levels)
+    return tuple(share + (level < more) for level in range(levels))
+
+
 def offered(runs: Mapping[str, Run]) -> list[tuple[str, str]]:
     """Return the sources to choose from, each with its title."""
     found = [("your own values", OWN)]
@@ -164,18 +182,9 @@ def how(each: Acceptance) -> str:
 def build(place: TabContext) -> None:
     """Build the sliders and the list of sources, the tab's shared controls."""
     runs = component("sv-runs", "shared/measured_view", {"event": "sent"}, "sv-runs")
-    with gr.Column(elem_classes="sv-pair-question") as place.controls["question"]:
-        gr.Markdown(text("cost", "pair_question"))
-    with gr.Row(elem_classes="sv-pair"):
-        alpha = gr.Slider(0, 1, START["alpha"], step=0.01, label="α, acceptance", buttons=[])
-        gamma = gr.Slider(0, MAX_GAMMA, START["gamma"], step=1, label="γ, draft length", buttons=[])
-    with gr.Row(elem_classes="sv-pair-from"):
-        source = gr.Dropdown(offered({}), value=OWN, label="Take α and γ from", min_width=300)
-        first = origin(START["alpha"], START["gamma"], OWN, {})[1]
-        with gr.Column(min_width=300):
-            said = gr.Markdown(first, elem_classes="sv-pair-said")
+    controls, said = _controls(place)
     report_if_broken("Published values of α cannot be shown.", acceptances)
-    controls = {"alpha": alpha, "gamma": gamma, "source": source}
+    alpha, gamma, source = controls.values()
     place.controls.update(controls, runs=runs)
     linked = Linked(controls, {"alpha": "alpha", "gamma": "gamma", "from": "source"})
     config = {"event": "linked", "parts": ["pair"], "keys": list(linked.keys), "wide": False}
@@ -194,14 +203,19 @@ def build(place: TabContext) -> None:
         listed = gr.Dropdown(offered(found), value=kept) if new else gr.Dropdown(offered(found))
         return {controls["source"]: listed, said: sentence, address: written}
 
-    def take(alpha: float, gamma: float, source: str, sent: str | None) -> dict[Any, Any]:
+    def take(
+        alpha: float, gamma: float, source: str, sent: str | None, drafter: Any = None
+    ) -> dict[Any, Any]:
         try:
             its_alpha, its_gamma = pair_of(source, read_runs(sent)) if source else (alpha, gamma)
         except ValueError as problem:
             return {said: verbatim(str(problem)), controls["source"]: OWN}
         pair = its_alpha, gamma if its_gamma is None else its_gamma
-        sliders = controls["alpha"], controls["gamma"]
-        return dict(zip(sliders, pair, strict=True)) | tell(*pair, source, sent)
+        found: dict[Any, Any] = dict(zip((controls["alpha"], controls["gamma"]), pair, strict=True))
+        each = published().get(source)
+        if drafter and each and each.drafter:
+            found[drafter] = each.drafter
+        return found | tell(*pair, source, sent)
 
     def opened(event: gr.EventData, *values: Any) -> dict[Any, Any]:
         found = linked.read(event.values)
@@ -213,8 +227,30 @@ def build(place: TabContext) -> None:
     changed = gr.on([alpha.change, gamma.change], tell, inputs, outputs, **DIRECT)
     heard = runs.change(tell, inputs, outputs, **DIRECT)
     place.changes.update(alpha=changed, gamma=changed, runs=heard)
-    source.input(take, inputs, [alpha, gamma, *outputs], **DIRECT)
+
+    def connect(*drafter: gr.Dropdown) -> None:
+        # A source also chooses the drafter, which the roofline builds.
+        chosen = partial(take, drafter=next(iter(drafter), None))
+        targets = [alpha, gamma, *drafter, *outputs]
+        place.changes["source"] = source.input(chosen, inputs, targets, **DIRECT)
+
+    place.controls["connect"] = connect
     address.linked(opened, inputs, [alpha, gamma, *outputs], **DIRECT)
+
+
+def _controls(place: TabContext) -> tuple[dict[str, Any], gr.Markdown]:
+    # With the sentence on where α and γ come from.
+    with gr.Column(elem_classes="sv-pair-question") as place.controls["question"]:
+        gr.Markdown(text("cost", "pair_question"))
+    with gr.Row(elem_classes="sv-pair"):
+        alpha = gr.Slider(0, 1, START["alpha"], step=0.01, label="α, acceptance", buttons=[])
+        gamma = gr.Slider(0, MAX_GAMMA, START["gamma"], step=1, label="γ, draft length", buttons=[])
+    with gr.Row(elem_classes="sv-pair-from"):
+        source = gr.Dropdown(offered({}), value=OWN, label="Take α and γ from", min_width=300)
+        first = origin(START["alpha"], START["gamma"], OWN, {})[1]
+        with gr.Column(min_width=300) as place.controls["origin"]:
+            said = gr.Markdown(first, elem_classes="sv-pair-said")
+    return {"alpha": alpha, "gamma": gamma, "source": source}, said
 
 
 def _given(name: str, value: float | None) -> float:

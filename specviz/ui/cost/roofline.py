@@ -56,7 +56,9 @@ from specviz.settings.specs import MAX_GAMMA
 from specviz.settings.value_types import parse_integer, parse_integers, parse_number
 from specviz.texts import text
 from specviz.ui.component import TabContext
+from specviz.ui.cost.pair import OWN, Run, read_runs, tree_of
 from specviz.ui.cost.pair import START as PAIR
+from specviz.ui.cost.pair import published as accepted
 from specviz.ui.cost.presets import dropdown, possible
 from specviz.ui.instrument import Instrument, figure, shown, verbatim
 
@@ -82,6 +84,7 @@ START: Final[dict[str, Any]] = {
     "overhead": 0,
     "drafter": HEAD,
     "siblings": "",
+    "tree": (),
     "batch": 64,
     **PAIR,
 }  # fmt: skip; the efficiencies are those of the sources
@@ -105,6 +108,7 @@ class Ask:
         gamma: Draft tokens in a chain, or levels of a tree.
         siblings: Children per node at each depth, then 1, as in a run's settings; empty for
             a chain.
+        tree: Draft tokens by level with which α was measured, used if `siblings` is empty.
         alpha: Probability that one of the siblings is accepted.
         batch: Sequences per pass.
         reading: Percentage of the peak bandwidth that real programs reach.
@@ -120,6 +124,7 @@ class Ask:
     drafter: str
     gamma: int
     siblings: tuple[int, ...]
+    tree: tuple[int, ...]
     alpha: float
     batch: int
     reading: int
@@ -166,14 +171,22 @@ class Ask:
     def plan(self) -> DraftPlan:
         """The drafts of a round; siblings share α, and only their sum affects the result."""
         children = [*self.siblings, *[1] * self.gamma][: self.gamma]
-        tokens = formula.expected_tokens(self.alpha, len(children))
-        return DraftPlan(tokens, tuple(accumulate(children, mul)), self.draft)
+        widths = tuple(accumulate(children, mul))
+        if self.measured_tree:
+            widths = (*self.tree, *self.tree[-1:] * self.gamma)[: self.gamma]
+        return DraftPlan(formula.expected_tokens(self.alpha, self.gamma), widths, self.draft)
+
+    @property
+    def measured_tree(self) -> bool:
+        """Whether the drafts are trees because α was measured with trees."""
+        return bool(self.tree and self.gamma and not self.siblings)
 
     @property
     def called(self) -> str:
         """The chosen chain or tree as words: "γ = 4", or "this tree"."""
         widths = self.plan.widths
-        return f"γ = {len(widths)}" if sum(widths) == len(widths) else "this tree"
+        chain = sum(widths) == len(widths)
+        return f"γ = {len(widths)}" if chain else f"this tree of {sum(widths)} draft tokens"
 
 
 def _limited(name: str, value: Any) -> int:
@@ -195,6 +208,8 @@ def build(place: TabContext) -> None:
     title, answered = "Other hardware and batch sizes", answer(Ask.from_values(first))
     with place.controls["question"]:
         said = gr.Markdown(answered["verdict"])
+    with place.controls["origin"]:
+        note = gr.Markdown(visible=False, elem_classes="sv-pair-said")
     with Instrument(
         place, "roofline", title, "simulated", answered["answer"], wide=True
     ) as instrument:
@@ -207,6 +222,7 @@ def build(place: TabContext) -> None:
         outputs = {
             **_outputs(),
             "verdict": said,
+            "note": note,
             "published": nearest,
             **{name: controls[name] for name in ("dtype", "drafter")},
         }
@@ -214,9 +230,11 @@ def build(place: TabContext) -> None:
             gr.Markdown(text("cost", part), elem_classes="sv-note")
         with gr.Accordion("Sources of these figures", open=False):
             gr.Markdown(sources_list(), elem_classes="sv-note")
+    place.controls.pop("connect")(controls["drafter"])
     pair = {name: place.controls[name] for name in ("alpha", "gamma")}
+    shared = pair | {name: place.controls[name] for name in ("source", "runs")}
     keys = {name: name for name in controls}
-    instrument.wire(controls, outputs, respond, keys=keys, shared=pair)
+    instrument.wire(controls, outputs, respond, keys=keys, shared=shared)
     if take := place.controls.get("take"):  # of the server's numbers, unless their files are broken
         others = {f"tab_{name}": control for name, control in {**controls, **pair}.items()}
         instrument.follow(take(others))
@@ -288,17 +306,39 @@ def _outputs() -> dict[str, Any]:
 def respond(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outputs for the controls' values. Raises ValueError if they are invalid."""
     asked, dropdowns = possible(values)
+    runs = read_runs(values.get("runs"))
+    tree = tree_of(values.get("source", OWN), runs)
     given = parse_number("γ", values["gamma"])
     gamma = round(given)
-    found = answer(Ask.from_values({**asked, "gamma": gamma}))
+    ask = Ask.from_values({**asked, "gamma": gamma, "tree": tree})
+    found = answer(ask)
     note = text("cost", "roofline_gamma", gamma=gamma) if gamma != given else ""
+    other = other_drafter(ask, values.get("source", OWN), runs)
     drawn = {name: shown(drawing, words) for name, (drawing, words) in found["figures"].items()}
     return {
         **{name: found[name] for name in ("answer", "published", "verdict", "facts")},
         "said": f"{found['said']} {note}".strip(), "table": found["table"], "flags": found["flags"],
         "alert": gr.Markdown(found["alert"], visible=bool(found["alert"])),
-        **dropdowns, **drawn,
+        "note": gr.Markdown(other, visible=bool(other)), **dropdowns, **drawn,
     }  # fmt: skip
+
+
+def other_drafter(ask: Ask, source: str, runs: Mapping[str, Run]) -> str:
+    """Say that α is not the chosen drafter's: it is another's, or above all published for it."""
+    title, known = drafters(ask.model)[ask.drafter][0], accepted()
+    if source in runs or source in known:
+        same = source in known and known[source].drafter == ask.drafter
+        whose = runs[source].name if source in runs else known[source].title
+        shown_as = {"whose": verbatim(whose or "a run"), "drafter": title}
+        return "" if same else text("cost", "pair_other_drafter", **shown_as)
+    kind = [each for each in known.values() if each.drafter == ask.drafter]
+    best = max(kind, key=lambda each: each.effective_alpha, default=None)
+    if not best or ask.alpha <= best.effective_alpha:
+        return ""
+    return text(
+        "cost", "pair_above_published", drafter=title, alpha=f"{best.effective_alpha:.2f}",
+        whose=f"{best.title} on {best.on}",
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=256)
@@ -328,6 +368,8 @@ def answer(ask: Ask) -> dict[str, Any]:
 
 def flags(ask: Ask) -> str:
     """Return the options that start each program with the best γ of a chain, to copy."""
+    if sum(ask.plan.widths) > len(ask.plan.widths):
+        return text("server", "flags_tree")
     best = batches.best_gamma(ask.serving, ask.alpha, ask.batch, ask.plan.draft, MAX_GAMMA)
     if not best:
         return text("server", "flags_plain")
@@ -363,14 +405,15 @@ def verdict(ask: Ask) -> str:
     found = predict(ask.serving, ask.plan, ask.batch)
     low, high = speedup_range(ask.serving, ask.plan, ask.batch)
     best = batches.best_chain(ask.serving, ask.alpha, ask.batch, ask.plan.draft, MAX_GAMMA)
-    gain = found.speedup - 1
-    faster = found.fits and best.speedup > found.speedup + SAME
+    gain, guesses = found.speedup - 1, sum(ask.plan.widths)
+    chain = guesses == len(ask.plan.widths)  # a chain does not reach the α of a tree
+    faster = chain and found.fits and best.speedup > found.speedup + SAME
     return text(
         "cost", "pair_verdict", devices=ask.devices, model=sources.models()[ask.model].title,
         batch=ask.batch, speedup=format_speedup(found.speedup), fits=found.fits,
         gain=gain if abs(gain) >= SAME else 0, uncertain=low < 1 < high,
         drafts=bool(ask.plan.widths), best=best.gamma if faster else 0,
-        best_speedup=format_speedup(best.speedup),
+        best_speedup=format_speedup(best.speedup), tree=guesses if ask.measured_tree else 0,
     )  # fmt: skip
 
 

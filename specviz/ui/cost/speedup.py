@@ -86,6 +86,8 @@ def build(place: TabContext) -> None:
                 compared = gr.Markdown(elem_classes="sv-listing")
                 take = gr.Button("Use the run’s α, γ, c and v", interactive=False, size="sm")
     place.controls.update(own)
+    if connect := place.controls.pop("connect", None):  # the roofline's files are broken
+        connect()
     shared = {name: place.controls[name] for name in ("alpha", "gamma", "runs")}
     instrument.wire(
         {**own, "map": kind, "which": which},
