@@ -81,7 +81,10 @@ def test_numbers_on_the_page_equal_the_formulas(batch):
     draft, verify = found.draft / found.plain, found.verify / found.plain
     assert f" {verify:.2f} plain passes" in made["said"]
     assert speedup(made) == f"{found.speedup:.2f} ×"
-    assert f"from batch size {first_losing_batch(SERVED, plan)} on." in made["said"]
+    slower = (
+        f"from batch size {first_losing_batch(SERVED, plan)} on; with γ = 1, up to 512 it is not."
+    )
+    assert slower in made["said"]
     bars = [each["x"][0] for each in made["round"]["data"]]
     assert bars == pytest.approx([found.tokens, draft, verify])
     rates = found.plain_tokens_per_second, found.tokens_per_second

@@ -472,7 +472,23 @@ def slower_at(ask: Ask, loss: int | None) -> str:
     always = all(gain < 1 for gain in larger)
     if loss == 1 and always:
         return text("cost", "always_slower")
-    return text("cost", "slower_from", batch=loss, always=always)
+    return text("cost", "slower_from", batch=loss, always=always, shortest=shortest(ask, loss))
+
+
+def shortest(ask: Ask, loss: int) -> str:
+    """Return from which batch size a chain of one token is slower, if a longer one is from `loss`.
+
+    It is empty if that is no later, and for trees, whose α a chain does not have.
+    """
+    levels = len(ask.plan.widths)
+    if levels == 1 or sum(ask.plan.widths) > levels:
+        return ""
+    plan = DraftPlan.chain(ask.alpha, 1, ask.draft)
+    limit = batches.largest_fitting_batch(ask.serving, plan, LARGEST)
+    last = batches.first_losing_batch(ask.serving, plan, limit)
+    if last is None:
+        return f"up to {limit} it is not"
+    return f"only from {last} on" if last > loss else ""
 
 
 def best_sentence(ask: Ask) -> str:
