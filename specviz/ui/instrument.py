@@ -172,6 +172,8 @@ class Instrument:
         # A text box has no `input` event if its text is pasted; the address has one then.
         silent = gr.Textbox | gr.State
         moved = [each.input for each in controls.values() if not isinstance(each, silent)]
+        # A slider's button ↺ has no `input` event.
+        moved += [each.release for each in controls.values() if isinstance(each, gr.Slider)]
         events = [*self.events, address.input, *moved]
         common = {name: self.place.changes[name] for name in shared if name in self.place.changes}
         events += [control.change for name, control in shared.items() if name not in common]

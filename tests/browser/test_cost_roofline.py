@@ -92,3 +92,14 @@ def test_source_of_alpha_chooses_the_drafter_and_its_tree(visit):
     choose(page, drafter, "N-gram")
     expect(page.locator(".sv-pair-from")).to_contain_text("This α belongs to EAGLE-3;")
     page.wait_for_function("location.search.includes('drafter=n-gram')")
+
+
+def test_reset_buttons_of_sliders_answer_again(visit):
+    page = visit.open("?tab=cost&reading=90&computing=50")
+    part = page.locator("#sv-part-roofline")
+    answer = part.locator(".sv-instrument-answer").first
+    expect(answer).to_contain_text(answer_to(reading=90, computing=50))
+    for button in part.get_by_label("Reset to default value").all():
+        button.click()
+    expect(answer).to_contain_text(answer_to())
+    page.wait_for_function("!/reading|computing/.test(location.search)")
