@@ -103,3 +103,13 @@ def test_reset_buttons_of_sliders_answer_again(visit):
         button.click()
     expect(answer).to_contain_text(answer_to())
     page.wait_for_function("!/reading|computing/.test(location.search)")
+
+
+def test_error_is_in_sight_at_its_field(visit):
+    page = visit.open("?tab=cost")
+    part = page.locator("#sv-part-roofline")
+    field = part.get_by_label("Children per node, level by level")
+    field.evaluate("(field) => field.scrollIntoView({ block: 'end' })")
+    field.fill("10")
+    expect(part.locator(".sv-notice:visible").first).to_contain_text("1 to 8 guesses")
+    expect(part.locator(".sv-notice:visible").first).to_be_in_viewport(ratio=1)
