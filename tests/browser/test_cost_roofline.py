@@ -79,8 +79,11 @@ def test_source_of_alpha_chooses_the_drafter_and_its_tree(visit):
     page = visit.open("?tab=cost")
     drafter = page.locator("#sv-part-roofline").get_by_label("Drafter")
     expect(page.locator("#sv-roofline-speed .main-svg").first).to_be_visible()
+    drafter.scroll_into_view_if_needed()
+    before = drafter.bounding_box()["y"]
     choose(page, drafter, "N-gram")
     expect(page.locator(".sv-pair-from")).to_contain_text("is 0.40 (prompt lookup on")
+    assert abs(drafter.bounding_box()["y"] - before) < 4, "it stays under the pointer"
     choose(page, drafter, "One-layer head")
     for source, name, verdict in (
         ("prompt lookup on", "N-gram", "There, γ = 4 would give"),

@@ -217,8 +217,8 @@ def build(place: TabContext) -> None:
             label = "Batch size: sequences per pass"
             batch = gr.Number(first["batch"], label=label, min_width=220)
             buttons = [gr.Button(name, min_width=90) for name in EXAMPLES]
-        nearest = gr.Markdown(answered["published"])
         controls = {"batch": batch, **_controls(first)}
+        nearest = gr.Markdown(answered["published"])  # below them, since its height changes
         outputs = {
             **_outputs(),
             "verdict": said,
