@@ -250,7 +250,7 @@ def test_numbers_for_the_other_sections_are_those_of_the_server():
     assert sum(alpha**i for i in range(5)) == pytest.approx(3.4137, abs=0.005)
     site = {name: found[f"tab_{name}"] for name in ("gamma", "batch", "context", "hardware")}
     assert site == {"gamma": 4, "batch": 1, "context": 2048, "hardware": "t4"}
-    assert found["tab_dtype"].value == "fp16", "a format of this machine"
+    assert found["tab_dtype"]["value"] == "fp16", "a format of this machine"
     assert taken({**START, "now": vllm() + GAUGES, "gamma": 4})["tab_batch"] == 10, "as reported"
     assert taken({**START, "now": TEXT, "batch": 7})["tab_batch"] == 7
     assert said()["take"].value.startswith(f"Use α = {alpha:.2f}, γ = 4 and this machine")

@@ -31,8 +31,9 @@ def dropdown(name: str, label: str, value: str, width: int = 160) -> gr.Dropdown
 def possible(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the values with a number format of the machine and a drafter for the model.
 
-    Impossible ones are replaced by the first possible ones. Also returns the dropdowns with only
-    possible choices. Raises ValueError if the machine or the model is unknown.
+    Impossible ones are replaced by the first possible ones. Also returns the dropdowns' updates:
+    only possible choices, and a value only where it was replaced, since an answer may arrive after
+    a link or a source has set another one. Raises ValueError for an unknown machine or model.
     """
     for name, known in (("hardware", sources.machines()), ("model", sources.models())):
         require(values[name] in list(known), f"No {name} is called {values[name]!r:.60} here.")
@@ -40,11 +41,15 @@ def possible(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     titles = _drafters(values["model"])
     dtype = values["dtype"] if values["dtype"] in dtypes else dtypes[0]
     drafter = values["drafter"] if values["drafter"] in list(titles) else HEAD
+    found = {"dtype": dtype, "drafter": drafter}
     shown = {
-        "dtype": gr.Dropdown(choices=dtypes, value=dtype),
-        "drafter": gr.Dropdown(choices=_pairs(titles), value=drafter),
+        "dtype": gr.update(choices=[(name, name) for name in dtypes]),
+        "drafter": gr.update(choices=_pairs(titles)),
     }
-    return {**values, "dtype": dtype, "drafter": drafter}, shown
+    for name, value in found.items():
+        if value != values[name]:
+            shown[name]["value"] = value
+    return {**values, **found}, shown
 
 
 def _drafters(model: str) -> dict[str, str]:

@@ -178,7 +178,8 @@ def taken(values: Mapping[str, Any]) -> dict[str, Any]:
     pair = pair_of(made)
     require(pair is not None, "These statistics give no α.")
     batch = values["batch"] or made.stats.batch or 1
-    site = {name: values[name] for name in ("hardware", "cards", "model", "context")} | dropdowns
+    site = {name: values[name] for name in ("hardware", "cards", "model", "context")}
+    site |= {name: {**shown, "value": values[name]} for name, shown in dropdowns.items()}
     found = dict(zip(("alpha", "gamma"), pair or (), strict=True)) | site | {"batch": batch}
     return {f"tab_{name}": value for name, value in found.items()}
 
