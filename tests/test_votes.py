@@ -146,6 +146,13 @@ def test_only_the_teacher_can_ask_reveal_close_and_see_counts():
             page = await http.get("/vote/ABCDE")
             assert "script-src 'self';" in page.headers[POLICY]
             assert "unsafe" not in page.headers[POLICY]
+            assert "<form hidden" in page.text
+            form = await http.get("/vote/")
+            assert "<form action" in form.text  # also without scripts
+            assert "Which room?" in form.text
+            assert (await http.get("/vote/?code=abcde")).headers["location"] == "ABCDE"
+            for wrong in ("//evil.example", "ABC", "../x"):
+                assert (await http.get("/vote/", params={"code": wrong})).is_success
 
     asyncio.run(story())
 

@@ -48,13 +48,18 @@ def page_policy(page: bytes, access: Access) -> str:
     )
 
 
-def plain_page_policy(styles: str, access: Access) -> str:
-    """Return the policy of a page without Gradio, which allows our modules and one style sheet."""
+def plain_page_policy(styles: str, access: Access, forms: str = "'none'") -> str:
+    """Return the policy of a page without Gradio, which allows our modules and one style sheet.
+
+    Args:
+        forms: Where its forms may lead.
+    """
     return written(
         {
             **NOTHING,
             "script-src": ["'self'"],
             "style-src": [script_hash(styles.encode())],
+            "form-action": [forms],
             "connect-src": ["'self'"],
             "frame-ancestors": access.frames,
         }

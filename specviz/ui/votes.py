@@ -1,10 +1,11 @@
 """Class votes: a teacher opens a room, students answer on phones, and the counts are streamed.
 
-`GET /vote/CODE` is the page on phones; its address is short enough to be typed. Below
-`/gradio_api/sv/votes`: `POST ""` opens a room and returns its code, the teacher's key, and a QR
-code of the address if it is told where phones find the server; `POST /CODE/answer` counts a phone's
-answer; `GET /CODE/lines` streams the room's state by server-sent events, with counts if `?key=` is
-the teacher's; `POST /CODE/ask`, `/CODE/reveal` and `/CODE/close` need the key.
+`GET /vote/CODE` is the page on phones; its address is short enough to be typed, and `/vote` asks
+for the code. Below `/gradio_api/sv/votes`: `POST ""` opens a room and returns its code, the
+teacher's key, and a QR code of the address if it is told where phones find the server; `POST
+/CODE/answer` counts a phone's answer; `GET /CODE/lines` streams the room's state by server-sent
+events, with counts if `?key=` is the teacher's; `POST /CODE/ask`, `/CODE/reveal` and `/CODE/close`
+need the key.
 
 Rooms are stored in memory only. A phone is identified by a random name that its page creates, so
 answers are anonymous, and a student could deliberately answer twice. The number of rooms, of rooms
@@ -28,7 +29,7 @@ from typing import Any, Final, NotRequired, TypedDict
 
 import segno
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from specviz.texts import count
@@ -322,9 +323,15 @@ class Rooms:
         ]
 
     async def send_page(self, request: Request) -> Response:
-        """Send the page for phones."""
+        """Send the page for phones: without a code its form, which leads to the room."""
+        code = request.query_params.get("code", "").strip().upper()
+        if CODE.fullmatch(code):
+            return RedirectResponse(code, 303)
         text, styles = plain_page("step/phone", "..")
-        headers = {POLICY: plain_page_policy(styles, self._access), "Cache-Control": "no-cache"}
+        if "code" not in request.path_params:
+            text = text.replace("Connecting…", "Which room?").replace("<form hidden", "<form")
+        policy = plain_page_policy(styles, self._access, forms="'self'")
+        headers = {POLICY: policy, "Cache-Control": "no-cache"}
         return HTMLResponse(text, headers=headers)
 
     async def post(self, request: Request) -> Response:

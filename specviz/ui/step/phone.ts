@@ -1,6 +1,7 @@
 // A student's phone in a class vote: shows the question and sends one answer. This is a separate
 // page, which contains nothing else.
 
+import { required } from "../shared/required";
 import { SERVER } from "../shared/server";
 import { randomKey, session } from "../shared/storage";
 
@@ -12,6 +13,7 @@ const RETRY = 5000; // ms after which a phone tries again that was refused
 const KEPT = "sv-vote-" + code; // the latest answer of this phone, for a page that is reloaded
 
 const part = (name: string) => document.getElementById(name) as HTMLElement;
+const COUNTED = "Your answer is counted, and cannot be changed.";
 const VERDICTS = [
   ["accepted", "Accepted"],
   ["rejected", "Rejected"],
@@ -53,7 +55,7 @@ function show({ number: newest, question, revealed, closed }: VoteState) {
   part("numbers").textContent = numbers.filter(Boolean).join(", ");
   mark(revealed);
   const answered = mine.number === number;
-  if (!revealed) return say(answered ? "Your answer is counted." : "Your prediction?");
+  if (!revealed) return say(answered ? COUNTED : "Your prediction?");
   const right = answers.find(([answer]) => answer === revealed)?.[1];
   const verdict = mine.answer === revealed ? "Right. " : "Not this time. ";
   return say(
@@ -90,7 +92,7 @@ async function send(answer: string) {
       body: JSON.stringify({ phone: mine.phone, number: mine.number, answer }),
     });
     const { counts, problem } = await response.json();
-    say(problem ?? (counts ? "Your answer is counted." : "This answer came too late."));
+    say(problem ?? (counts ? COUNTED : "This answer came too late."));
     keep();
   } catch {
     mine.number = 0;
@@ -120,7 +122,10 @@ async function explain(lines: URL) {
   const stopped = new AbortController();
   try {
     const response = await fetch(lines, { signal: stopped.signal });
-    if (response.status === 204) return say("There is no room with this code.");
+    if (response.status === 204) {
+      required(document.querySelector("form")).hidden = false;
+      return say("There is no room with this code.");
+    }
     if (response.status === 429) say((await response.json()).problem);
   } catch {
     say("The server was not reached. Trying again…");
@@ -132,5 +137,4 @@ async function explain(lines: URL) {
 if (code) {
   keep();
   listen();
-} else
-  say(`Which room? Add its five letters to this address, such as ${location.host}/vote/ABCDE.`);
+}
