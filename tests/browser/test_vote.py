@@ -3,6 +3,7 @@
 from playwright.sync_api import expect
 
 PHONE = {"width": 390, "height": 844}
+ROOM = {"code": "ABCDE", "key": "of an hour ago", "qr": "", "asked": "", "open": None}
 
 
 def ask_next(page):
@@ -38,8 +39,12 @@ def test_projector_counts_phone_votes_reveals_the_verdict_and_asks_again(visit, 
     two.get_by_role("button", name="Rejected").click()
     expect(page.locator("[data-count=all]")).to_have_text("2")
     expect(page.locator(".sv-vote-bar")).to_have_count(0)  # nobody follows the others
+    page.reload()
+    page.wait_for_function("window.specviz?.['sv-step']?.rounds")
+    ask_next(page)  # the same verdict, which stays open
+    expect(page.locator("[data-count=all]")).to_have_text("2")
     one.reload()
-    expect(one.locator("#status")).to_have_text("Your answer is counted.")
+    expect(one.locator("#status")).to_have_text("Your answer is counted, and cannot be changed.")
     for answer in ("Accepted", "Rejected"):
         expect(one.get_by_role("button", name=answer)).to_be_disabled()
     visit.ask("next()")
@@ -57,6 +62,15 @@ def test_projector_counts_phone_votes_reveals_the_verdict_and_asks_again(visit, 
     two.close()
 
 
+def test_room_that_is_over_is_forgotten_when_the_page_returns(visit):
+    page = visit.open("?trace=01-chain")
+    page.evaluate("room => sessionStorage.setItem('sv-vote-room', JSON.stringify(room))", ROOM)
+    page.reload()
+    expect(page.locator(".sv-notice")).to_contain_text("The class vote is over")
+    expect(page.locator(".sv-vote")).to_have_count(0)
+    assert page.evaluate("sessionStorage.getItem('sv-vote-room')") is None
+
+
 def test_phone_says_why_it_is_refused_and_tries_again_unless_there_is_no_room(browser, url):
     page = browser.new_page(viewport=PHONE)
     refusal = {"problem": "Too many wrong codes were tried from your network."}
@@ -65,5 +79,9 @@ def test_phone_says_why_it_is_refused_and_tries_again_unless_there_is_no_room(br
     expect(page.locator("#status")).to_have_text(refusal["problem"])
     expect(page.locator("#status")).to_have_text("There is no room with this code.")
     page.goto(f"{url}vote")
-    expect(page.locator("#status")).to_contain_text("Which room?")
+    page.get_by_label("The five letters of the room").fill("fghjk")
+    page.get_by_role("button", name="Join").click()
+    expect(page.locator("#status")).to_have_text("There is no room with this code.")
+    assert page.url == f"{url}vote/FGHJK"
+    expect(page.get_by_role("button", name="Join")).to_be_visible()  # to try another one
     page.close()

@@ -5,6 +5,7 @@
 import { flat, typed } from "../shared/dom";
 import { isLocal, SERVER } from "../shared/server";
 import { required } from "../shared/required";
+import { session } from "../shared/storage";
 import { lesson, moment } from "../shared/store";
 import { Button, classes, render } from "../shared/view";
 import { frameAt, player, questionAt, repaint } from "./state";
@@ -23,8 +24,11 @@ const TEXT_CHARACTERS = 400; // characters of the text before the guess
 const GUESS_CHARACTERS = 80; // characters of the guess
 const ASK_CHARACTERS = 600; // characters of a lesson's question
 const OPTION_CHARACTERS = 300; // characters of an option
-const UNREACHABLE =
+export const UNREACHABLE =
   "Phones cannot open this address: start the server with specviz serve --host 0.0.0.0, and open this page at the machine’s address in the network.";
+const KEPT = "sv-vote-room"; // the room of this visit, for a page that is reloaded
+const RETRY = 5000; // ms after which the page tries again to follow its room
+const OVER = "The class vote is over: the server has no such room any more.";
 const LOST = "The server was not reached, so the class was not asked.";
 
 /** large: whether the code is as large as a class needs it to join; the answers need less space. */
@@ -37,10 +41,16 @@ type Room = {
   large: boolean;
 };
 
+/** What the class is asked: the verdict; the lesson's question; the step at which answers are shown. */
+type Asked = {
+  asked: string;
+  open: { id: string; at: number; answer: number } | null;
+  shownAt: string;
+};
+
 let room: Room | null = null;
-let asked = ""; // the verdict that the class is asked
-let open: { id: string; at: number; answer: number } | null = null; // the lesson's question that it is asked
-let shownAt = ""; // the step of a lesson at which the answers are shown
+let { asked, open, shownAt }: Asked = { asked: "", open: null, shownAt: "" };
+let returns = false; // whether the page was reloaded and the lesson that it asks about is not back yet
 let sending = Promise.resolve(); // questions in the order in which the teacher moved to them
 
 async function post(path: string, data: object) {
@@ -64,16 +74,54 @@ async function openRoom() {
     const phones = isLocal() ? {} : { phones: PHONES.href };
     const { code, key, qr, problem } = await post("", phones);
     if (problem) return notice(problem);
-    const source = new EventSource(ADDRESS.href + "/" + code + "/lines?key=" + key);
-    room = { code, key, qr, source, shown: { number: 0 }, large: true };
-    source.onmessage = ({ data }) => hear(JSON.parse(data));
-    document.body.classList.add("sv-in-vote");
-    predictFirst();
+    enter(code, key, qr);
     follow();
     paint();
   } catch {
     notice(LOST);
   }
+}
+
+function enter(code: string, key: string, qr: string) {
+  room = { code, key, qr, source: listen(code, key), shown: { number: 0 }, large: true };
+  document.body.classList.add("sv-in-vote");
+  predictFirst();
+}
+
+/** Return to the room that the page had before it was reloaded. */
+function returnToRoom() {
+  const kept = session.read<Pick<Room, "code" | "key" | "qr"> & Asked>(KEPT);
+  if (!kept) return;
+  ({ asked, open, shownAt } = kept);
+  returns = true;
+  enter(kept.code, kept.key, kept.qr);
+}
+
+function keep({ code, key, qr }: Room) {
+  session.set(KEPT, JSON.stringify({ code, key, qr, asked, open, shownAt }));
+}
+
+function listen(code: string, key: string) {
+  const lines = `${ADDRESS.href}/${code}/lines?key=${key}`;
+  const source = new EventSource(lines);
+  source.onmessage = ({ data }) => hear(JSON.parse(data));
+  source.onerror = () => source.readyState === EventSource.CLOSED && check(lines, source);
+  return source;
+}
+
+// The server has refused the stream: with status 204 if the room is over.
+async function check(lines: string, source: EventSource) {
+  const stopped = new AbortController();
+  const answer = await fetch(lines, { signal: stopped.signal }).catch(() => null);
+  stopped.abort();
+  if (room?.source !== source) return;
+  if (answer?.status === 204) {
+    leave();
+    return notice(OVER);
+  }
+  setTimeout(() => {
+    if (room?.source === source) room.source = listen(room.code, room.key);
+  }, RETRY);
 }
 
 function hear(state: VoteState) {
@@ -94,6 +142,7 @@ function close() {
 function leave() {
   room?.source.close();
   room = null;
+  session.set(KEPT);
   asked = "";
   open = null;
   document.body.classList.remove("sv-in-vote");
@@ -117,11 +166,17 @@ const stepOfLesson = () => (lesson.value ? `${lesson.value.id}.${lesson.value.no
 
 // The teacher has moved or answered: reveal the question that was left, and ask a new one.
 function follow() {
-  if (!room) return;
+  returns &&= open !== null && !lesson.value;
+  if (!room || returns) return;
+  askOrReveal(room);
+  keep(room);
+}
+
+function askOrReveal(shown: Room) {
   const { id = "", notes, question = null } = lesson.value ?? {};
   if (open && (open.id !== id || hasPassed(open, required(notes).at, question))) {
     tell("reveal", { verdict: String(open.answer) });
-    room.large = false; // the class has joined and answered
+    shown.large = false; // the class has joined and answered
     open = null;
     shownAt = stepOfLesson();
   }
@@ -137,24 +192,28 @@ const hasPassed = (left: { at: number }, at: number, question: LessonQuestion | 
 function askLesson(id: string, at: number, { ask, options, answer }: LessonQuestion) {
   tell("ask", { ask: cut(ask, ASK_CHARACTERS), options: options.map(cutOption) });
   open = { id, at, answer };
+  asked = "";
   shownAt = stepOfLesson();
 }
 
+const keyOf = (...place: number[]) => [player.run?.id, ...place].join("/");
+
+// A reloaded page, too, is before the verdict that the class is asked for, so it stays open.
 function followRun() {
-  const key = player.question ? required(player.run).id + "/" + player.question.join("/") : "";
+  const key = player.question ? keyOf(...player.question) : "";
   if (key && key !== asked) {
     tell("ask", questionHere());
     open = null;
     shownAt = stepOfLesson();
-  } else if (!key && asked) reveal();
-  asked = key;
+    asked = key;
+  } else if (!key && asked === keyOf(player.at.round, player.at.step)) reveal();
 }
 
-// If the teacher went back instead, there is nothing to reveal.
 function reveal() {
   const { panel } = frameAt(player.at.round, player.at.step);
-  if (panel.kind === "trial" && !panel.asked)
-    tell("reveal", { verdict: panel.accepted ? "accepted" : "rejected" });
+  if (panel.kind !== "trial" || panel.asked) return;
+  tell("reveal", { verdict: panel.accepted ? "accepted" : "rejected" });
+  asked = "";
 }
 
 const cut = (text: string, most: number) =>
@@ -252,6 +311,7 @@ function resize() {
 
 /** Ask and reveal questions as the teacher steps. */
 export function startVotes() {
+  returnToRoom();
   for (const shared of [moment, lesson]) shared.on(follow);
   lesson.on(paint);
 }
