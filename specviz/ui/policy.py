@@ -52,6 +52,8 @@ def plain_page_policy(styles: str, access: Access, forms: str = "'none'") -> str
     """Return the policy of a page without Gradio, which allows our modules and one style sheet.
 
     Args:
+        styles: The style sheet.
+        access: Which pages may embed it.
         forms: Where its forms may lead.
     """
     return written(

@@ -1,6 +1,8 @@
 // The cards of the plans of classes: what happens in which minutes, and the worksheets.
 
+import { isLocal } from "../shared/server";
 import { Button, render } from "../shared/view";
+import { UNREACHABLE } from "../step/class_vote";
 import { recordedLines } from "../step/runs";
 import { openVerdicts } from "../step/worksheet";
 import { fetchLesson } from "./lesson";
@@ -26,8 +28,12 @@ export function showPlans(plans: Plan[], place: HTMLElement, problem = "") {
       <p>
         The page leads through a class: a bar on top opens each part and shows the time. For the
         projector, <b>Present</b> in this bar leaves the run alone and enlarges it. For votes on
-        phones (a quiz), <b>Ask the class</b> beside a question opens a room; phones reach a server
-        that was started with <code>specviz serve --host 0.0.0.0</code>.
+        phones (a quiz), <b>Ask the class</b> beside a question opens a room.
+      </p>,
+      <p>
+        <b>
+          {isLocal() ? UNREACHABLE : `Phones join at ${location.host}: try it before the class.`}
+        </b>
       </p>,
       <p role="alert">{problem}</p>,
       <div class="sv-learn-cards">{plans.map((plan) => Card(plan, print))}</div>,
