@@ -263,7 +263,7 @@ function LessonCard(lesson: Lesson) {
       <span class="sv-fill" />
       {(step.tab === "Step" || step.predict) && AskTheClass()}
       {PresentButton("sv-link")}
-      {Button(phrase(isFolded() ? "unfold" : "fold"), fold, {
+      {Button(FoldLabels(isFolded()), fold, {
         class: "sv-lesson-fold sv-link",
         "aria-expanded": !isFolded(),
       })}
@@ -287,6 +287,14 @@ function LessonCard(lesson: Lesson) {
     </div>,
   ];
 }
+
+// As wide as the wider one, so that a second click in the same place does not open a vote.
+const FoldLabels = (folded: boolean) =>
+  (["fold", "unfold"] as const).map((key) => (
+    <span key={key} class={classes(folded === (key === "fold") && "sv-lesson-other")}>
+      {phrase(key)}
+    </span>
+  ));
 
 /** The lesson's number in the list, and its title. */
 const nameOf = ({ id, title }: Lesson) => `${Number.parseInt(id, 10)} · ${title}`;
