@@ -578,8 +578,11 @@ def test_plan_opens_by_link_leads_through_its_parts_and_survives_a_reload(page, 
     expect(bar.get_by_role("timer")).to_have_count(0)
     bar.get_by_role("button", name="Start the clock").click()
     expect(bar.get_by_role("timer")).to_contain_text("0:0")
-    bar.get_by_role("button", name="Close the plan").click()
+    bar.get_by_role("button", name="End the class").click()
+    bar.get_by_role("button", name="End it now").click()
     page.get_by_role("tab", name="Learn").click()
+    teachers = page.locator(".sv-learn-plans")
+    expect(teachers).to_contain_text("start the server with specviz serve --host 0.0.0.0")
     card = page.get_by_role("article").filter(has_text="45 minutes: ")
     expect(card).to_contain_text("22–30students, in pairs: Lossless?")
     card.get_by_role("button", name="Start the class").click()
@@ -603,8 +606,7 @@ def test_plan_opens_by_link_leads_through_its_parts_and_survives_a_reload(page, 
     page.set_viewport_size({"width": 390, "height": 800})
     expect(bar).to_be_in_viewport()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    bar.get_by_role("button", name="Close the plan").click()
-    expect(bar).to_be_hidden()
+    the_bar_has_notes_and_asks_before_the_class_ends(page, bar)
     assert "plan" not in page.url
     page.goto(f"{address}?plan=20.4&lesson=04-the-residual.4")
     page.locator("[data-lesson=next]:text-is('Next part')").click()
@@ -615,9 +617,22 @@ def test_plan_opens_by_link_leads_through_its_parts_and_survives_a_reload(page, 
     worksheets_of_a_plan_have_each_verdict_of_its_lessons_once(page)
 
 
+def the_bar_has_notes_and_asks_before_the_class_ends(page, bar):
+    page.set_viewport_size(WIDE)
+    page.evaluate("() => { window.open = (address) => { window.noted = address; }; }")
+    bar.get_by_role("button", name="Speaker notes").click()
+    assert page.evaluate("window.noted").endswith("notes")
+    for answer in ("Keep it", "End it now"):
+        bar.get_by_role("button", name="End the class").click()
+        expect(bar).to_be_visible()
+        bar.get_by_role("button", name=answer).click()
+    expect(bar).to_be_hidden()
+
+
 def test_phones_see_the_question_of_the_lesson_and_its_answer(page, address):
     page.set_viewport_size({"width": 1024, "height": 768})
     open_lesson(page, address, ACCEPT, 3)
+    the_text_is_folded_by_a_second_click_in_the_same_place(page)
     page.locator(".sv-lesson").get_by_role("button", name="Ask the class").click()
     phone = page.context.new_page()
     for name, at in ((ACCEPT, 3), ("05-von-neumann", 2)):  # on two tabs
@@ -627,6 +642,29 @@ def test_phones_see_the_question_of_the_lesson_and_its_answer(page, address):
             phone.goto(f"{address}vote/{page.locator('.sv-vote-code').inner_text()}")
         a_question_is_answered_on_the_phone(page, phone, name, at)
     phone.close()
+
+
+def the_text_is_folded_by_a_second_click_in_the_same_place(page):
+    for mode in ("Present", "Leave Present"):
+        fold = page.locator(".sv-lesson-fold")
+        before = fold.bounding_box()
+        folded = fold.get_attribute("aria-expanded")
+        for _ in range(2):
+            page.mouse.click(before["x"] + 4, before["y"] + before["height"] / 2)
+        expect(fold).to_have_attribute("aria-expanded", folded)
+        expect(page.locator(".sv-vote")).to_have_count(0)
+        page.get_by_role("button", name=mode, exact=True).first.click()
+
+
+def test_task_of_a_class_names_the_address_at_which_phones_open_its_tab(page, address):
+    page.goto(f"{address}?plan=45.3")
+    task = page.locator(".sv-plan-task")
+    expect(task).to_contain_text("at the address on the board: on the tab Lossless?")
+    address = address.replace("127.0.0.1", "localhost.")  # not one of the machine's own names
+    page.goto(f"{address}?plan=45.3")
+    expect(task).to_contain_text(f"at {address}?tab=lossless: on the tab Lossless?")
+    page.goto(f"{address}?tab=learn")
+    expect(page.locator(".sv-learn-plans")).to_contain_text("Phones join at localhost.:")
 
 
 def a_question_is_answered_on_the_phone(page, phone, name, at):
@@ -659,7 +697,10 @@ def test_phones_get_the_answer_to_a_question_that_the_teacher_leaves(page, addre
     phone.locator("#answers button").nth(1).click()
     page.locator(".sv-lesson").get_by_role("button", name="Back").click()
     expect(page.locator("[data-count=all]")).to_have_text("1")
-    expect(phone.locator("#status")).to_have_text("Your answer is counted.")
+    expect(phone.locator("#status")).to_have_text("Your answer is counted, and cannot be changed.")
+    page.reload()  # returns to the room, and does not ask again
+    expect(page.locator("[data-count=all]")).to_have_text("1")
+    wait_for_step(page, 2)
     page.get_by_role("button", name="Leave the lesson").click()
     expect(phone.locator("#status")).to_contain_text("Right. The answer is “0.42”.")
     expect(page.locator(".sv-vote-right")).to_have_text(re.compile("0.42 ✓"))

@@ -434,7 +434,7 @@ def test_every_step_of_a_round_fits_a_projector_and_the_picture_makes_room_for_m
                 found[width, newcomer.ask("frame.step.id")] = crowded
             newcomer.ask("next()")
     assert found == {}
-    page.get_by_role("button", name="Leave presenter mode").click()
+    page.get_by_role("button", name="Leave Present").click()
     page.set_viewport_size(SIZE)
     newcomer.ask("first()")
     page.evaluate(BANNERS)

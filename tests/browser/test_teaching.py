@@ -305,7 +305,7 @@ def test_presenter_mode_obeys_a_remote_and_has_one_large_part_in_a_low_window(vi
     page.evaluate("() => { window.open = () => null; }")
     page.keyboard.press("n")
     expect(page.locator(".sv-notice")).to_contain_text("Allow pop-ups for this page")
-    leave = page.get_by_role("button", name="Leave presenter mode")
+    leave = page.get_by_role("button", name="Leave Present")
     for size in ((1280, 720), (1024, 768)):
         one_large_part_is_shown_at_a_time(visit, *size)
     expect(leave).to_be_in_viewport(ratio=1)

@@ -2,12 +2,13 @@
 // opens it (?plan=45, or ?plan=45.3 at its third part), and its clock is started by a button.
 
 import { writeAddress } from "../shared/address";
+import { tabKey } from "../shared/gradio";
 import { isLocal } from "../shared/server";
 import { session } from "../shared/storage";
 import { classBegun } from "../shared/store";
 import { openTab } from "../shared/tabs";
-import { AwayButton, Button, render } from "../shared/view";
-import { PresentButton } from "../step/present";
+import { Button, render } from "../shared/view";
+import { NotesButton, PresentButton } from "../step/present";
 
 import type { Opening, Plan, PlanPart } from "./plans.py";
 
@@ -15,8 +16,11 @@ const KEY = "plan"; // in the page's address
 const NEXT = "Next part";
 const BEGUN = "sv-plan-begun"; // when a class began, for this visit
 
-// Where students find the page, unless only this machine can open it.
-const ADDRESS = isLocal() ? "the address on the board" : location.origin + location.pathname;
+// Where students find the page, at the tab of their task, unless only this machine can open it.
+const addressOf = ({ opens: [opening] }: PlanPart) =>
+  isLocal()
+    ? "the address on the board"
+    : `${location.origin}${location.pathname}?tab=${opening.tab ? tabKey(opening.tab) : ""}`;
 
 /** What the panel of lessons does for a plan. */
 type Panel = {
@@ -29,6 +33,7 @@ type Panel = {
 let panel: Panel;
 /** at: Index of the part that is shown. begun: When the class began, in milliseconds; 0 before. */
 let shown: { plan: Plan; at: number; begun: number } | null = null;
+let ends = false; // whether the teacher is asked if the class should end
 
 /** Follow the plan in the address, if there is one; a link to a lesson or a tab opens that instead. */
 export function startPlans(given: Panel) {
@@ -96,8 +101,15 @@ async function open(opening?: Opening) {
   window.scrollTo(0, 0);
 }
 
+/** Ask whether the class should end, or no longer. */
+function askToEnd(asks: boolean) {
+  ends = asks;
+  paint();
+}
+
 function close() {
   shown = null;
+  ends = false;
   session.set(BEGUN);
   document.body.classList.remove("sv-in-plan");
   writeAddress({ [KEY]: null });
@@ -113,6 +125,7 @@ function paint() {
 
 function Bar({ plan: { minutes, title, parts }, at, begun }: NonNullable<typeof shown>) {
   const { opens, task } = parts[at];
+  const [before, after] = task.split("{address}");
   return [
     <ol key="parts" aria-label={`A class of ${minutes} minutes: ${title}`}>
       {parts.map((part, index) => Part(part, index, at))}
@@ -125,20 +138,37 @@ function Bar({ plan: { minutes, title, parts }, at, begun }: NonNullable<typeof 
       ? Clock(parts[at], minutes, Date.now() - begun)
       : Button("Start the clock", startClock, { key: "clock", class: "sv-button" }),
     PresentButton("sv-button"),
+    NotesButton(),
     Button(NEXT, () => show(at + 1), {
       key: "next",
       class: "sv-button",
       "data-plan": "next",
       disabled: at + 1 === parts.length,
     }),
-    AwayButton("Close the plan", close),
+    EndButtons(Boolean(begun)),
     task && (
       <p key="task" class="sv-plan-task">
-        <b>Task</b> {task.replace("{address}", ADDRESS)}
+        <b>Task</b> {before}
+        {after && <b>{addressOf(parts[at])}</b>}
+        {after}
       </p>
     ),
   ];
 }
+
+// What ends the class is not where the pointer is.
+const EndButtons = (isClass: boolean) => (
+  <span key="end" class="sv-plan-end" role="group" aria-label="End">
+    {ends && Button("End it now", close, { class: "sv-link" })}
+    {ends
+      ? Button("Keep it", () => askToEnd(false), { class: "sv-link" })
+      : Button(
+          isClass ? "End the class" : "Close the plan",
+          isClass ? () => askToEnd(true) : close,
+          { class: "sv-link" },
+        )}
+  </span>
+);
 
 const Part = ({ begin: from, until, what }: PlanPart, index: number, at: number) => (
   <li key={index}>

@@ -59,21 +59,27 @@ export const PresentButton = (look: string) =>
     title: "Larger text and the run alone; Escape leaves",
   });
 
+/** The button that opens the speaker notes. */
+export const NotesButton = () =>
+  Button("Speaker notes", openNotes, {
+    class: "sv-button",
+    key: "notes",
+    "data-do": "notes",
+    title: "What to say, in a second window; the key N in presenter mode opens it, too",
+  });
+
 export const PresentButtons = () => (
   <p class="sv-pictures sv-presenter">
     {PresentButton("sv-button")}
-    {Button("Speaker notes", openNotes, {
-      class: "sv-button",
-      title: "What to say, in a second window; the key N in presenter mode opens it, too",
-    })}
+    {NotesButton()}
   </p>
 );
 
 const LeaveButton = () =>
   Button("×", leave, {
     class: "sv-away",
-    "aria-label": "Leave presenter mode",
-    title: "Leave presenter mode (Escape)",
+    "aria-label": "Leave Present",
+    title: "Leave Present (Escape)",
   });
 
 function begin() {
