@@ -252,6 +252,26 @@ def test_reader_leaves_a_lesson_and_resumes_it(page, address):
     expect(page.locator("#sv-go")).to_be_visible()  # this step needs the form
 
 
+def test_lesson_has_one_way_on_and_a_clicker_turns_it(page, address):
+    open_lesson(page, address, NAMES[0], 2, "&present=1")
+    buttons = page.locator("#sv-step .sv-buttons")
+    for key, number in (("PageDown", 3), ("PageUp", 2)):
+        page.keyboard.press(key)
+        wait_for_step(page, number)
+        expect(buttons).to_be_hidden()
+    expect(page.locator(".sv-lesson-why")).to_have_count(0)
+    assert page.evaluate(f"{PLAYER}.frame.step.id") == "propose-5", "the run stays"
+    turn_to(page, "06-processors-guess-too", 5)
+    expect(buttons).to_be_visible()
+    turn_to(page, ACCEPT, 5)
+    expect(buttons).to_be_hidden()
+    press(page, page.locator("#sv-step .sv-toss [role=slider]"), "Home")
+    page.get_by_role("button", name="Next: what really happened").click()
+    expect(buttons).to_be_hidden()
+    page.get_by_role("button", name="Leave the lesson").click()
+    expect(buttons).to_be_visible()
+
+
 def test_last_step_leads_to_the_next_lesson_in_english_if_a_link_has_no_language(page, address):
     steps = len(lesson(NAMES[0])["steps"])
     open_lesson(page, address, NAMES[0], steps, "&lang=constructor")
@@ -565,8 +585,9 @@ def test_notes_window_shows_the_notes_of_a_lesson_and_leads_through_it(page, add
         expect(notes.locator(".title")).to_have_text(shown)
     page.reload()
     wait_for_step(page, 2)
-    notes.get_by_role("button", name="Next in the lesson").click()
-    expect(title).to_have_text("The replacement")
+    for key, shown in (("PageDown", "The replacement"), ("PageUp", "What is missing")):
+        notes.keyboard.press(key)
+        expect(title).to_have_text(shown)
     notes.close()
 
 

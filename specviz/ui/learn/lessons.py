@@ -36,7 +36,7 @@ MOST_STEPS: Final = 8
 # Parts of the page that a step may hide until its question is answered; see 80-learn.css.
 HIDEABLE: Final = ("both", "caption", "coin", "evidence", "expected", "gallery", "speed")
 # Keys of a step that are sent to the page unchanged.
-DISPLAY: Final = ("case", "example", "form", "grown", "hides", "simple")
+DISPLAY: Final = ("case", "example", "form", "grown", "hides", "simple", "stepped")
 # The last kind is a link: to another site, or to a view of this app such as ?tab=models.
 MARKUP: Final = re.compile(r"\*\*(.+?)\*\*|\*(.+?)\*|\[(.+?)\]\(((?:https://|\?)\S+?)\)")
 
@@ -158,6 +158,7 @@ class LessonStep(TypedDict):
         form: Whether the form on the tab Step is needed; otherwise it makes room for the
             lesson.
         simple: Whether the tab Step shows one picture instead of all details.
+        stepped: Whether the run's own buttons are shown, since the reader steps through it.
         hides: Parts of the page that are hidden until the question is answered.
         notes: For the speaker only; empty if there are none.
     """
@@ -179,6 +180,7 @@ class LessonStep(TypedDict):
     grown: NotRequired[bool]
     form: NotRequired[bool]
     simple: NotRequired[bool]
+    stepped: NotRequired[bool]
     hides: NotRequired[list[str]]
     predict: NotRequired[Prediction]
 

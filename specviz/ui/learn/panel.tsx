@@ -217,6 +217,7 @@ function paint() {
   const { classList } = document.body;
   classList.toggle("sv-in-lesson", !section.hidden);
   classList.toggle("sv-lesson-form", Boolean(step?.form));
+  classList.toggle("sv-lesson-unstepped", Boolean(step && !step.form && !step.stepped));
   classList.toggle("sv-lesson-details", Boolean(step && !step.simple));
   classList.toggle("sv-lesson-simple", Boolean(step?.simple));
   document.body.dataset.hides = step && !state.answers.has(state.at) ? hidden(step) : "";

@@ -27,7 +27,9 @@ export function showDock() {
 
 // Draw the dock again at the same step, because autoplay has begun or ended.
 export function redrawDock() {
-  $(".sv").classList.toggle("sv-paused", isHalted());
+  const { classList } = $(".sv");
+  classList.toggle("sv-paused", isHalted());
+  classList.toggle("sv-supposes", player.whatIf !== null);
   render(Dock(), $(".sv-dock"));
 }
 

@@ -68,7 +68,9 @@ function draw() {
         </div>
       ),
       <p class="keys" key="keys">
-        Keys: ← → or Page Up and Page Down step the run.
+        {shown?.lesson
+          ? "Keys: Page Up and Page Down lead through the lesson, ← → step the run."
+          : "Keys: ← → or Page Up and Page Down step the run."}
       </p>,
     ],
     required(document.querySelector("main")),
@@ -126,8 +128,9 @@ window.addEventListener("message", ({ origin, source, data }) => {
 });
 
 window.addEventListener("keydown", (event) => {
-  const ask = KEYS[event.key];
-  if (!ask || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  const step = KEYS[event.key];
+  const ask = shown?.lesson && event.key.startsWith("Page") ? "lesson-" + step : step;
+  if (!step || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   event.preventDefault();
   send(ask);
 });

@@ -6,6 +6,7 @@ import { LIST, TAB } from "../shared/gradio";
 import { isReloaded } from "../shared/job";
 import { onTheme } from "../shared/page";
 import { required } from "../shared/required";
+import { lesson } from "../shared/store";
 
 import { branchRequest } from "./branch";
 import { AnswerButton } from "./caption";
@@ -50,7 +51,8 @@ function onKey(event: KeyboardEvent) {
   const visible = [...document.querySelectorAll(".sv")].filter((each) => each.checkVisibility());
   const mine = visible.length === 1 || stage.element.contains(target);
   if (!name || typing || pressing || !mine || !stage.element.offsetParent) return;
-  if (event.key.startsWith("Page") && !isPresenting()) return; // they scroll
+  // They scroll, or turn a lesson.
+  if (event.key.startsWith("Page") && (!isPresenting() || lesson.value)) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   event.preventDefault();
   act(name);

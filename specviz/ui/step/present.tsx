@@ -151,11 +151,17 @@ function hear({ origin, source, data }: MessageEvent) {
   tell();
 }
 
-function onKey({ key, target, defaultPrevented, ctrlKey, metaKey, altKey }: KeyboardEvent) {
-  if (!isPresenting() || defaultPrevented || document.querySelector("dialog[open]")) return;
-  if (key === "Escape") leave();
-  else if (key.toLowerCase() === "n" && !isTyping(target) && !ctrlKey && !metaKey && !altKey)
-    openNotes();
+const PAGES: Record<string, number> = { PageDown: 1, PageUp: -1 }; // what a clicker sends
+
+function onKey(event: KeyboardEvent) {
+  const { key, target } = event;
+  if (!isPresenting() || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  if (key === "Escape") return leave();
+  if (isTyping(target) || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (key.toLowerCase() === "n") openNotes();
+  if (!lesson.value || !PAGES[key]) return;
+  event.preventDefault();
+  lesson.value.turn(PAGES[key]);
 }
 
 /** @param linked Whether the page's address asks for presenter mode. */
