@@ -314,7 +314,7 @@ def test_reader_chooses_german_for_lessons_and_tour(page, address):
     expect(why).to_contain_text("Not this time.")
     for mark in ("wrong", "right"):
         expect(page.locator(f".sv-lesson-option.sv-{mark}")).to_have_count(1)
-    expect(page.locator(".sv-verdict")).to_contain_text("Accepted")
+    expect(page.locator(".sv-verdict")).to_contain_text("Kept")
     button = page.locator(".sv-lesson .sv-languages").get_by_role("button", name="Deutsch")
     button.press("Enter")
     expect(page.locator(".sv-lesson h2")).to_have_text(lesson(ACCEPT, "de")["steps"][2]["title"])
