@@ -309,6 +309,15 @@ def test_translations_have_the_numbers_and_steps_of_the_english_lessons():
                 assert ours.get(key) == theirs.get(key), (lang, name)
 
 
+def test_first_lessons_are_simple_and_say_where_they_show_the_details():
+    for name in NAMES[:4]:
+        for lang in ("en", "de"):
+            for step in lesson(name, lang)["steps"]:
+                said = " ".join(map(flat, [*step["text"], step.get("attempt", [])])).lower()
+                shown = step["tab"] == "Step" and not step.get("simple")
+                assert shown == ("details" in said), (name, lang, step["title"])
+
+
 @pytest.mark.slow
 def test_lesson_is_found_by_its_number():
     for number in ("7", "07", "07-several-guesses"):
