@@ -174,6 +174,18 @@ def test_opening_races_until_a_key_and_runs_play_to_the_first_rejection(newcomer
     page.keyboard.press("x")
     page.wait_for_selector("body:not(.sv-in-race) .sv-picture .sv-col")
     assert newcomer.ask("frame.caption.is") == "rejected"
+    for press in (
+        lambda: page.locator(".sv-next").click(),
+        lambda: page.locator(".sv-next").press("Enter"),
+        lambda: page.keyboard.press("ArrowRight"),
+    ):
+        page = arrive(newcomer)
+        expect(page.locator("body.sv-in-race .sv-next")).to_have_text("Next: the result")
+        press()
+        expect(page.locator("body.sv-in-race .sv-race-said")).to_contain_text("Result")
+        press()
+        page.wait_for_selector("body:not(.sv-in-race) .sv-picture-propose")
+        assert newcomer.ask("frame.caption.is") == "propose"
     newcomer.show(OPENING)
     page.keyboard.press("Home")
     awaited = {"propose", "score", "accepted", "rejected", "recovered", "commit"}

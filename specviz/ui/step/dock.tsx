@@ -82,6 +82,7 @@ const SIMPLE_NEXT: Partial<Record<StepName["kind"], string>> = {
 function SimpleNext(): ComponentChild {
   const { round, step } = player.at;
   const after = following(round, step);
+  if (document.body.classList.contains("sv-race-runs")) return "Next: the result";
   if (isSupposing()) return "Next: what really happened";
   if (!player.rounds.length || player.question || !after || after[1] === 0) return nextStep()[0];
   const { kind, label, w } = stepName(...after);

@@ -1,9 +1,11 @@
 // The opening: both time rows race over the same text, in the measured times of the recorded run but
-// slowed down; then the run plays from the first guesses to the first rejection. Any key or click
-// ends the race and shows the rejection; one that moves through the run begins at the first guesses.
+// slowed down; then the run plays from the first guesses to the first rejection. Next shows the race's
+// result. Any other key or click ends the race and shows the rejection; one that moves through the run
+// begins at the first guesses.
 
 import { render } from "../shared/view";
 import { Caption } from "./caption";
+import { redrawDock } from "./dock";
 import { firstRejection, go, player } from "./state";
 import { isSimple } from "./mode";
 import { moveByItself, play } from "./playback";
@@ -28,16 +30,17 @@ export function race() {
   const rejection = firstRejection();
   if (!player.baseline || !rejection) return;
   const whole = Math.max(sum(player.baseline.seconds), wholeTime());
-  document.body.classList.add("sv-in-race");
+  document.body.classList.add("sv-in-race", RUNS);
   tell(Beginning(whole));
-  const begun = performance.now();
+  redrawDock();
+  let begun = performance.now();
   let frame = 0;
   const [round] = rejection;
   let at = rejection;
   const draw = (time: number) => {
     const passed = Math.max(0, time - begun);
     showLanes(Math.min(1, passed / RACE) * whole, "race");
-    if (passed > RACE) tell(Ending());
+    if (passed >= RACE) showResult();
     if (passed > RACE + PAUSE) goOn();
     else frame = requestAnimationFrame(draw);
   };
@@ -46,7 +49,7 @@ export function race() {
     stop = () => {};
     cancelAnimationFrame(frame);
     events.abort();
-    document.body.classList.remove("sv-in-race");
+    document.body.classList.remove("sv-in-race", RUNS);
     go(...at);
   };
   const goOn = () => {
@@ -55,13 +58,43 @@ export function race() {
     play(true);
   };
   const end = (event: Event) => {
+    if (pressesLater(event) || (event.type === "click" && !isNext(event))) return undefined;
+    if (isRunning() && goesOn(event)) {
+      begun = performance.now() - RACE;
+      event.preventDefault();
+      return event.stopPropagation();
+    }
     if (moves(event)) at = [round, 0];
-    stop();
+    return stop();
   };
-  for (const name of ["pointerdown", "keydown"])
+  for (const name of ["pointerdown", "keydown", "click"])
     document.addEventListener(name, end, { capture: true, signal: events.signal });
   frame = requestAnimationFrame(draw);
 }
+
+const RUNS = "sv-race-runs"; // the class of the body until the result is shown
+
+const isRunning = () => document.body.classList.contains(RUNS);
+
+function showResult() {
+  tell(Ending());
+  if (!isRunning()) return;
+  document.body.classList.remove(RUNS);
+  redrawDock();
+}
+
+const isNext = (event: Event) => (event.target as Element).closest(".sv-next") !== null;
+
+/** Whether a click or a key asks for the next step. */
+const goesOn = (event: Event) =>
+  isNext(event) ||
+  (event instanceof KeyboardEvent && ["ArrowRight", "PageDown"].includes(event.key));
+
+/** Whether the click that follows is what counts. */
+const pressesLater = (event: Event) =>
+  isNext(event) &&
+  (event.type === "pointerdown" ||
+    (event instanceof KeyboardEvent && ["Enter", " "].includes(event.key)));
 
 /** Whether a click or a key is one of those that go on or back in the run. */
 const moves = (event: Event) =>
