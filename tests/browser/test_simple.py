@@ -175,15 +175,15 @@ def test_opening_races_until_a_key_and_runs_play_to_the_first_rejection(newcomer
     page.wait_for_selector("body:not(.sv-in-race) .sv-picture .sv-col")
     assert newcomer.ask("frame.caption.is") == "rejected"
     for press in (
-        lambda: page.locator(".sv-next").click(),
-        lambda: page.locator(".sv-next").press("Enter"),
-        lambda: page.keyboard.press("ArrowRight"),
+        lambda page: page.locator(".sv-next").click(),
+        lambda page: page.locator(".sv-next").press("Enter"),
+        lambda page: page.keyboard.press("ArrowRight"),
     ):
         page = arrive(newcomer)
         expect(page.locator("body.sv-in-race .sv-next")).to_have_text("Next: the result")
-        press()
+        press(page)
         expect(page.locator("body.sv-in-race .sv-race-said")).to_contain_text("Result")
-        press()
+        press(page)
         page.wait_for_selector("body:not(.sv-in-race) .sv-picture-propose")
         assert newcomer.ask("frame.caption.is") == "propose"
     newcomer.show(OPENING)
