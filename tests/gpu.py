@@ -41,7 +41,7 @@ SHAPES = {
 }
 PROMPT = "Once upon a time there was a little girl called Lily. She"
 RECORDED = ("01-chain", "05-eagle3", "15-mtp", "30a-smollm2-eagle3")
-RACES = ("1-story", "3-smollm2", "4-blocks", "5-python")
+RACES = ("1-story", "3-smollm2", "4-blocks")
 
 
 def steps(out: Path) -> dict[str, tuple[int, list[str]]]:
