@@ -103,8 +103,6 @@ class Instrument:
                 self.notice = gr.Markdown(visible=False, elem_classes="sv-notice")
                 self.outdated = gr.Markdown(BEFORE, visible=False, elem_classes="sv-outdated")
         self.events: list[Any] = [self.fold.expand]
-        # While an answer is computed, the sentence has a class of Gradio's, which the style shows.
-        self.direct = {**DIRECT, "show_progress": "minimal", "show_progress_on": [self.answer]}
 
     def __enter__(self) -> Instrument:
         self.fold.__enter__()
@@ -177,12 +175,12 @@ class Instrument:
         events = [*self.events, address.input, *moved]
         common = {name: self.place.changes[name] for name in shared if name in self.place.changes}
         events += [control.change for name, control in shared.items() if name not in common]
-        gr.on(events, answer, inputs, targets, js=js, **self.direct)
+        gr.on(events, answer, inputs, targets, js=js, **DIRECT)
         for event in {id(each): each for each in common.values()}.values():
-            event.then(answer, inputs, targets, js=js, **self.direct)
+            event.then(answer, inputs, targets, js=js, **DIRECT)
         self._answer = (answer, inputs, targets), js
         everything = dict.fromkeys([self.fold, *targets, *controls.values()])
-        address.linked(opened, inputs, list(everything), js=js, **self.direct)
+        address.linked(opened, inputs, list(everything), js=js, **DIRECT)
         self._wired = every, list(dict.fromkeys([*targets, *inputs])), answered, js
 
     def _address(self, linked: Linked) -> gr.HTML:
@@ -236,7 +234,7 @@ class Instrument:
             return _together(set_to, answered({**before, **chosen}))
 
         targets = [*targets, *(others or {}).values()]
-        return event(heard, list(every.values()), targets, js=js, **self.direct)
+        return event(heard, list(every.values()), targets, js=js, **DIRECT)
 
     def follow(self, event: Any) -> None:
         """Answer again after another event, such as a button's, has set controls.
@@ -244,7 +242,7 @@ class Instrument:
         event: what its listener returned.
         """
         answer, js = self._answer
-        event.then(*answer, js=js, **self.direct)
+        event.then(*answer, js=js, **DIRECT)
 
 
 @dataclass(frozen=True, slots=True)
