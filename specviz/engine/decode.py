@@ -102,9 +102,8 @@ def run_stepwise(
     ids = encoded.ids
     if target.device.type == "cuda":
         _warm_up_gpu(target, drafter, ids, settings, baseline, stop)
-    recorder = Recorder(target, settings)
-    stopped = yield from _speculate(target, drafter, encoded, settings, recorder, stop)
-    if baseline and not stopped:
+    recorder = yield from _speculate(target, drafter, encoded, settings, stop)
+    if baseline and recorder is not None:
         if uses_graphs(target.device):
             gc.collect()  # gives back the memory with the graphs that the warm-up recorded
         yield from _measure_baseline(target, ids, settings, recorder, stop)
@@ -115,11 +114,11 @@ def _speculate(
     drafter: Drafter,
     encoded: EncodedPrompt,
     settings: Settings,
-    recorder: Recorder,
     stop: Stop,
-) -> Generator[Event, None, bool]:
-    # Returns whether the run was stopped. Only this function has references to it.
+) -> Generator[Event, None, Recorder | None]:
+    # Returns what recorded the run; None if it was stopped. Nothing else refers to its memory.
     decoding = Decoding(target, drafter, encoded.ids, settings)
+    recorder = Recorder(target, settings)
     yield header(target, drafter, encoded, settings, decoding.rule)
     yield from recorder.vocabulary(encoded.ids)
     recording = 0.0
@@ -137,7 +136,7 @@ def _speculate(
     recording += perf_counter() - start
     stopped = not decoding.ended
     yield Finished("stopped" if stopped else decoding.reason, recording, held_bytes)
-    return stopped
+    return None if stopped else recorder
 
 
 def _measure_baseline(
