@@ -107,7 +107,7 @@ def test_malformed_request_returns_readable_error():
             answer(wrong)
     with pytest.raises(ValueError, match="2 to 6"):
         studied(borrows=True, sandbox='{"p": [2], "q": [1], "words": []}')
-    with pytest.raises(ValueError, match="No rule has these words"):
+    with pytest.raises(ValueError, match="No rule of this list has"):
         studied(find="nothing of the sort")
     with pytest.raises(ValueError, match="no recorded run"):
         proof.respond({"run": "../x", "counts": None})
