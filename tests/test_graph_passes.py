@@ -178,7 +178,7 @@ def test_unusual_shapes_are_computed_on_a_gpu_with_the_logits_of_transformers(sh
 
 
 class Streams:
-    """Stands for torch.cuda: `graph` leaves its stream as the current one if a recording fails."""
+    """Imitates torch.cuda: `graph` leaves its stream as the current one if a recording fails."""
 
     CUDAGraph = Mock
 

@@ -167,12 +167,7 @@ class Instrument:
             return {self.fold: gr.Accordion(open=True)} | _together(chosen, found)
 
         inputs = list(every.values())
-        # A text box has no `input` event if its text is pasted; the address has one then.
-        silent = gr.Textbox | gr.State
-        moved = [each.input for each in controls.values() if not isinstance(each, silent)]
-        # A slider's button ↺ has no `input` event.
-        moved += [each.release for each in controls.values() if isinstance(each, gr.Slider)]
-        events = [*self.events, address.input, *moved]
+        events = [*self.events, address.input, *_moves(controls)]
         common = {name: self.place.changes[name] for name in shared if name in self.place.changes}
         events += [control.change for name, control in shared.items() if name not in common]
         gr.on(events, answer, inputs, targets, js=js, **DIRECT)
@@ -243,6 +238,14 @@ class Instrument:
         """
         answer, js = self._answer
         event.then(*answer, js=js, **DIRECT)
+
+
+def _moves(controls: Mapping[str, Any]) -> list[Any]:
+    # A text box has no `input` event if its text is pasted; the address has one then.
+    silent = gr.Textbox | gr.State
+    moves = [each.input for each in controls.values() if not isinstance(each, silent)]
+    # A slider's button ↺ has no `input` event.
+    return moves + [each.release for each in controls.values() if isinstance(each, gr.Slider)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,6 @@ def respond(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def advised() -> str:
-    """Return which way to use, by the study; without it, what the ways are."""
+    """Return the study's advice; without a study, the explanation of both ways."""
     study = read_unless_broken(load_study, None)
     return advice(study) if study else text("trees", "ranking_lead")
